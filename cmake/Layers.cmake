@@ -1,0 +1,68 @@
+# Reads src/layers.txt and makes one static library per layer, `near_<layer>`, whose include roots hold only what
+# the layer may see: an include of anything else is "file not found", not a matter for review.
+
+set(NEAR_LAYER_ROOTS ${CMAKE_BINARY_DIR}/roots)
+
+# near_read_layers(): sets NEAR_LAYERS (in file order) and NEAR_LAYER_<name>_NUMBER for each.
+function(near_read_layers)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/layers.txt)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/src/layers.txt rows REGEX "^[0-9]")
+  set(names)
+  foreach(row IN LISTS rows)
+    string(REGEX MATCH "^([0-9]+) *[|] *([a-z0-9]+) *[|]" _ "${row}")
+    list(APPEND names ${CMAKE_MATCH_2})
+    set(NEAR_LAYER_${CMAKE_MATCH_2}_NUMBER ${CMAKE_MATCH_1} PARENT_SCOPE)
+  endforeach()
+  set(NEAR_LAYERS ${names} PARENT_SCOPE)
+endfunction()
+
+# near_layer_visible(<result> <layer>): the lower layers that exist as targets.
+function(near_layer_visible result layer)
+  set(visible)
+  foreach(other IN LISTS NEAR_LAYERS)
+    if(NEAR_LAYER_${other}_NUMBER LESS NEAR_LAYER_${layer}_NUMBER AND TARGET near_${other})
+      list(APPEND visible near_${other})
+    endif()
+  endforeach()
+  set(${result} ${visible} PARENT_SCOPE)
+endfunction()
+
+# near_add_layer(<layer>): the target near_<layer> from src/<layer>/*.cpp, if the folder exists.
+function(near_add_layer layer)
+  set(folder ${PROJECT_SOURCE_DIR}/src/${layer})
+  if(NOT IS_DIRECTORY ${folder})
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*/*.cpp)
+  set(root ${NEAR_LAYER_ROOTS}/${layer})
+  file(MAKE_DIRECTORY ${root})
+  file(CREATE_LINK ${folder} ${root}/${layer} SYMBOLIC)
+  near_layer_visible(visible ${layer})
+  if(sources)
+    add_library(near_${layer} STATIC ${sources})
+    target_include_directories(near_${layer} PUBLIC ${root})
+    target_link_libraries(near_${layer} PUBLIC near_flags ${visible})
+  else()
+    add_library(near_${layer} INTERFACE)
+    target_include_directories(near_${layer} INTERFACE ${root})
+    target_link_libraries(near_${layer} INTERFACE near_flags ${visible})
+  endif()
+endfunction()
+
+# near_add_layer_test(<layer>): test/unit/<layer>/*.cpp, linked with that layer and what it may use, nothing else.
+# The layer is linked whole, so a call to something it may not use fails this link even when no test reaches it.
+function(near_add_layer_test layer)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/unit/${layer}/*.cpp)
+  if(NOT sources OR NOT TARGET near_${layer})
+    return()
+  endif()
+  add_executable(unit_${layer} ${sources})
+  get_target_property(type near_${layer} TYPE)
+  if(type STREQUAL STATIC_LIBRARY)
+    target_link_libraries(unit_${layer} PRIVATE -Wl,--whole-archive near_${layer} -Wl,--no-whole-archive)
+  else()
+    target_link_libraries(unit_${layer} PRIVATE near_${layer})
+  endif()
+  target_link_libraries(unit_${layer} PRIVATE GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(unit_${layer} TEST_PREFIX unit.${layer}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()

@@ -1,0 +1,78 @@
+// The atomics facade: the only place that names std::atomic. The memory order stands in each operation's
+// name, so a reader sees it at the call. Structures in shared memory are templates over `Atomics` (default:
+// Hardware), so tests can drive the same headers with a deterministic scheduler.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+namespace near::base {
+
+template <class T>
+class HardwareAtomic {
+  static_assert(std::atomic<T>::is_always_lock_free, "shared memory needs address-free atomics");
+
+public:
+  HardwareAtomic() = default;
+  explicit HardwareAtomic(T value) : value_(value) {}
+
+  T load_relaxed() const { return value_.load(std::memory_order_relaxed); }
+  T load_acquire() const { return value_.load(std::memory_order_acquire); }
+  void store_relaxed(T value) { value_.store(value, std::memory_order_relaxed); }
+  void store_release(T value) { value_.store(value, std::memory_order_release); }
+  T add_relaxed(T value) { return value_.fetch_add(value, std::memory_order_relaxed); }
+  T add_acq_rel(T value) { return value_.fetch_add(value, std::memory_order_acq_rel); }
+  T or_release(T value) { return value_.fetch_or(value, std::memory_order_release); }
+  T exchange_acquire(T value) { return value_.exchange(value, std::memory_order_acquire); }
+  T exchange_relaxed(T value) { return value_.exchange(value, std::memory_order_relaxed); }
+
+  /// Compare-and-swap; on failure `expected` holds what was there.
+  bool cas_relaxed(T& expected, T desired) {
+    return value_.compare_exchange_strong(expected, desired, std::memory_order_relaxed,
+                                          std::memory_order_relaxed);
+  }
+  bool cas_acquire(T& expected, T desired) {
+    return value_.compare_exchange_strong(expected, desired, std::memory_order_acquire,
+                                          std::memory_order_relaxed);
+  }
+  bool cas_release(T& expected, T desired) {
+    return value_.compare_exchange_strong(expected, desired, std::memory_order_release,
+                                          std::memory_order_relaxed);
+  }
+  bool cas_acq_rel(T& expected, T desired) {
+    return value_.compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
+                                          std::memory_order_acquire);
+  }
+
+  /// The word itself, for futex calls only.
+  T* address() { return reinterpret_cast<T*>(&value_); }
+
+private:
+  std::atomic<T> value_;
+};
+
+/// The policy that ships: the processor's own atomics.
+struct Hardware {
+  template <class T>
+  using Atomic = HardwareAtomic<T>;
+  /// Orders earlier stores before later loads; the only fence that a doorbell needs.
+  static void fence_store_load() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+  /// Forbids the compiler, not the processor, to move memory accesses across this point.
+  static void compiler_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+};
+
+template <class T>
+using Atomic = Hardware::Atomic<T>;
+
+inline void cpu_relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+inline constexpr std::size_t cache_line = 64;
+
+} // namespace near::base

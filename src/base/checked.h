@@ -1,0 +1,29 @@
+// Arithmetic that says when it overflows, and the roundings that layouts use.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace near::base {
+
+/// result = a + b; false when that does not fit.
+template <std::integral T>
+[[nodiscard]] constexpr bool checked_add(T a, T b, T& result) {
+  return !__builtin_add_overflow(a, b, &result);
+}
+
+/// result = a * b; false when that does not fit.
+template <std::integral T>
+[[nodiscard]] constexpr bool checked_multiply(T a, T b, T& result) {
+  return !__builtin_mul_overflow(a, b, &result);
+}
+
+/// The least multiple of `unit`, a power of two, that is not below `value`.
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) & ~(unit - 1);
+}
+
+constexpr bool is_power_of_two(std::uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+} // namespace near::base

@@ -1,0 +1,52 @@
+// Knobs: environment variables named NEAR_*, one row each in knob_table.def.
+//
+// A default that has to be tuned is a defect; knobs are for experiments, tests and unusual machines.
+#pragma once
+
+#include "base/result.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace near::base {
+
+enum class KnobKind { Flag, Count, Bytes, Microseconds, Text };
+
+/// A row of the table, with where its present value came from.
+struct Knob {
+  const char* name; ///< "NEAR_SPIN"
+  KnobKind kind;
+  const char* default_text;
+  const char* help;
+  std::string text;         ///< the present value as written
+  bool automatic = false;   ///< the text is "auto"
+  std::uint64_t number = 0; ///< the present value of a Flag, Count, Bytes (bytes) or Microseconds
+  bool set = false;         ///< the environment gave the value
+};
+
+/// Every knob, as members with the row's name: `knobs().spin.number`.
+struct Knobs {
+#define NEAR_KNOB(member, kind, fallback, help) Knob member;
+#include "base/knob_table.def"
+#undef NEAR_KNOB
+};
+
+/// The present values. Defaults until read_knobs() has run.
+const Knobs& knobs();
+
+/// Reads the environment. A value that does not parse is an error that names variable, value and expected
+/// form. An unknown NEAR_ name logs a warning with the nearest known one.
+Result read_knobs(char** environment);
+
+/// All rows in table order.
+std::span<const Knob* const> all_knobs();
+
+/// Parses "4k", "1m", "2g" or a plain number of bytes.
+Result parse_bytes(std::string_view text, std::uint64_t& bytes);
+
+/// The candidate with the least edit distance to `word`, or "" when none is within a third of its length (at
+/// least 2).
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates);
+
+} // namespace near::base

@@ -1,0 +1,78 @@
+// How a call in NearMPI says that it failed: a code, and a sentence for a person.
+//
+// A Result is one integer, so success costs a register. The sentence is written on the cold path into a
+// thread-local text that lives until the next failure of the same thread.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace near::base {
+
+/// Failure codes of the layers that know no MPI word. They lie above every code that a higher layer uses, so
+/// one integer carries either.
+enum class Code : int {
+  ok = 0,
+  invalid = 0x100001, ///< An argument is outside what the call accepts.
+  no_memory,          ///< Memory is used up; the text names the limit.
+  limit,              ///< Another limit is reached; the text names it.
+  refused,            ///< The kernel or a policy forbids it.
+  unsupported,        ///< This machine or this version cannot do it.
+  gone,               ///< The other process has ended.
+  system,             ///< A system call failed; the text has its name and errno.
+  internal,           ///< A defect of NearMPI.
+};
+
+class [[nodiscard]] Result {
+public:
+  constexpr Result() = default;
+  constexpr explicit Result(int code) : code_(code) {}
+  constexpr explicit Result(Code code) : code_(static_cast<int>(code)) {}
+  constexpr bool ok() const { return code_ == 0; }
+  constexpr int code() const { return code_; }
+  constexpr bool is(Code code) const { return code_ == static_cast<int>(code); }
+
+private:
+  int code_ = 0;
+};
+
+/// The sentence of this thread's most recent failure.
+std::string_view failure_text();
+
+/// Replaces the sentence of this thread's most recent failure.
+void set_failure_text(std::string text);
+
+/// Formats to a string; the one instantiation of fmt's formatting lives in text.cpp.
+std::string vformat(fmt::string_view form, fmt::format_args arguments);
+
+template <class... A>
+std::string format(fmt::format_string<A...> form, A&&... arguments) {
+  return vformat(form, fmt::make_format_args(arguments...));
+}
+
+Result vfail(int code, fmt::string_view form, fmt::format_args arguments);
+
+/// Records a sentence and returns the failing Result.
+template <class... A>
+[[gnu::cold]] [[gnu::noinline]] Result fail(int code, fmt::format_string<A...> form, A&&... arguments) {
+  return vfail(code, form, fmt::make_format_args(arguments...));
+}
+template <class... A>
+[[gnu::cold]] [[gnu::noinline]] Result fail(Code code, fmt::format_string<A...> form, A&&... arguments) {
+  return vfail(static_cast<int>(code), form, fmt::make_format_args(arguments...));
+}
+
+/// Records "<call>: <strerror(error)>" plus what was tried.
+[[gnu::cold]] Result fail_system(std::string_view call, int error, std::string_view what_was_tried = {});
+
+} // namespace near::base
+
+/// Returns from the enclosing function when the expression failed.
+#define NEAR_TRY(expression)                                                                                 \
+  do {                                                                                                       \
+    if (::near::base::Result near_try_result = (expression); !near_try_result.ok()) [[unlikely]]             \
+      return near_try_result;                                                                                \
+  } while (false)

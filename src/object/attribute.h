@@ -1,0 +1,52 @@
+// Attribute keys and the attributes of communicators, datatypes and windows. Source: MPI 5.0, section 7.7.
+#pragma once
+
+#include "object/error.h"
+#include "object/object.h"
+
+#include <vector>
+
+namespace near::object {
+
+/// A key made by MPI_Comm_create_keyval, MPI_Type_create_keyval or MPI_Win_create_keyval. Callbacks are
+/// compared with the standard's predefined ones (NULL_COPY, DUP, NULL_DELETE), which are constants and never
+/// called.
+struct AttributeKey {
+  Kind kind = Kind::none; ///< communicator, datatype or window
+  void* copy = nullptr;   ///< MPI_Comm_copy_attr_function* and its kin: (handle, key, extra, in, out, flag*)
+  void* remove = nullptr; ///< MPI_Comm_delete_attr_function* and its kin: (handle, key, value, extra)
+  void* extra_state = nullptr;
+  int value = MPI_KEYVAL_INVALID;
+  int references = 1; ///< the user's, plus one per attribute that uses the key
+};
+
+Result make_attribute_key(Kind kind, void* copy, void* remove, void* extra_state, int& value);
+/// Marks the key for removal; it goes when the last attribute that uses it is gone.
+Result free_attribute_key(Kind kind, int value);
+/// The live key, or nullptr when `value` is no key of that kind.
+AttributeKey* find_attribute_key(Kind kind, int value);
+
+class AttributeSet {
+public:
+  /// Sets the value; an old value's delete callback runs first, and its error is returned.
+  Result set(Object& owner, int key, void* value);
+  Result get(int key, void*& value, bool& found) const;
+  /// Runs the delete callback and removes the attribute; an absent attribute is an error (MPI_ERR_KEYVAL).
+  Result remove(Object& owner, int key);
+  /// Runs the copy callbacks of `from` in the order the attributes were set; on an error the copies made so
+  /// far stay.
+  Result copy_all(Object& from_owner, const AttributeSet& from, Object& to_owner);
+  /// Runs the delete callbacks, last set first; the first error is returned and the rest stays
+  /// (MPI 5.0, 7.7.1).
+  Result remove_all(Object& owner);
+  bool empty() const { return entries_.empty(); }
+
+private:
+  struct Entry {
+    int key;
+    void* value;
+  };
+  std::vector<Entry> entries_;
+};
+
+} // namespace near::object

@@ -1,0 +1,88 @@
+// Communicator data. Nothing here communicates: creation that needs messages lives in comm/.
+//
+// Context ids have 64 bits and are never reused: creator's process number, then a counter, then two low bits
+// that name the channel, so user messages, collectives and internal messages of one communicator never match
+// each other.
+#pragma once
+
+#include "object/attribute.h"
+#include "object/error_handler.h"
+#include "object/group.h"
+#include "object/info.h"
+
+#include <memory>
+#include <string>
+
+namespace near::object {
+
+enum class Channel : std::uint64_t {
+  user = 0,       ///< point-to-point calls of the program
+  collective = 1, ///< blocking and nonblocking collectives
+  internal = 2,   ///< communicator creation and other bookkeeping
+};
+
+/// A fresh context: (process number << 32 | counter) << 2.
+std::uint64_t new_context();
+
+/// A process topology attached to a communicator. Source: MPI 5.0, chapter 8.
+struct Topology {
+  int kind = MPI_UNDEFINED; ///< MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH
+  // Cartesian: `dims[i]` processes in dimension i, row-major ranks.
+  std::vector<int> dims, periods, coords;
+  // Graph: the standard's cumulative `index` and `edges`.
+  std::vector<int> index, edges;
+  // Distributed graph: this process's neighbours, in the caller's order.
+  std::vector<int> sources, source_weights, destinations, destination_weights;
+  bool weighted = false;
+};
+
+/// Anything that a higher layer keeps per communicator (collective plans, for example).
+struct CommunicatorExtension {
+  virtual ~CommunicatorExtension() = default;
+};
+
+struct Communicator : Object {
+  std::uint64_t context = 0; ///< agreed by every member; low two bits zero
+  Group* group = nullptr;    ///< local group; owned
+  Group* remote = nullptr;   ///< intercommunicators: the other group; owned. Null on an intracommunicator
+  int rank = 0;              ///< this process in `group`
+  int size = 0;              ///< of `group`
+  int peers = 0; ///< processes that ranks in p2p calls name: `remote`'s size if there is one, else `size`
+  const Address* addresses = nullptr;    ///< of those processes, by rank
+  ErrorHandler* error_handler = nullptr; ///< owned reference
+  AttributeSet attributes;
+  std::string name;
+  Info* info = nullptr; ///< hints in force; owned, may be null
+  std::unique_ptr<Topology> topology;
+  std::unique_ptr<CommunicatorExtension> extension;
+  std::uint32_t collective_sequence = 0; ///< tag of the next collective; advances alike on every member
+  bool is_inter() const { return remote != nullptr; }
+};
+
+Pool<Communicator, Kind::communicator>& communicators();
+/// MPI_COMM_WORLD, MPI_COMM_SELF or dynamic; nullptr for MPI_COMM_NULL and anything that is no communicator.
+Communicator* find_communicator(MPI_Comm handle);
+Communicator* world();
+Communicator* self();
+/// Builds MPI_COMM_WORLD and MPI_COMM_SELF.
+Result make_predefined_communicators(Group* world_group);
+/// Undoes that at finalize: releases names, attributes (already deleted), error handlers.
+void drop_predefined_communicators();
+
+/// A new communicator on `group` (whose reference it takes) with this context; error handler and nothing else
+/// is inherited from `parent`. nullptr when memory is used up.
+Communicator* make_communicator(Communicator& parent, Group* group, std::uint64_t context);
+/// The same for an intercommunicator.
+Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* remote,
+                                     std::uint64_t context);
+/// Drops one reference; the last one destroys. Attributes must have been deleted by the caller.
+void release(Communicator* communicator);
+
+/// "MPI_COMM_WORLD", the user's name, or "communicator 0x44000001": for messages.
+std::string describe(const Communicator& communicator);
+
+inline MPI_Comm public_handle(const Communicator& communicator) {
+  return reinterpret_cast<MPI_Comm>(static_cast<std::uintptr_t>(communicator.handle));
+}
+
+} // namespace near::object

@@ -1,0 +1,31 @@
+// Error handlers. Source: MPI 5.0, section 9.3.
+#pragma once
+
+#include "object/error.h"
+#include "object/object.h"
+
+namespace near::object {
+
+enum class ErrorAction : std::uint8_t { fatal, abort, give_back, call };
+
+struct ErrorHandler : Object {
+  ErrorAction action = ErrorAction::give_back;
+  Kind applies_to = Kind::none; ///< communicator, window, file or session, for user functions
+  void* function = nullptr;     ///< MPI_Comm_errhandler_function* and its kin
+  void* extra_state = nullptr;  ///< for callers that are not C (Fortran)
+};
+
+Pool<ErrorHandler, Kind::error_handler>& error_handlers();
+/// Predefined or dynamic; nullptr for MPI_ERRHANDLER_NULL and anything that is no error handler.
+ErrorHandler* find_error_handler(MPI_Errhandler handle);
+ErrorHandler* make_error_handler(Kind applies_to, void* function);
+ErrorHandler* errors_are_fatal();
+ErrorHandler* errors_abort();
+ErrorHandler* errors_return();
+void release(ErrorHandler* handler);
+
+inline MPI_Errhandler public_handle(const ErrorHandler& handler) {
+  return reinterpret_cast<MPI_Errhandler>(static_cast<std::uintptr_t>(handler.handle));
+}
+
+} // namespace near::object

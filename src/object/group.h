@@ -1,0 +1,55 @@
+// Process addresses and groups. Source: MPI 5.0, section 7.3.
+#pragma once
+
+#include "object/error.h"
+#include "object/object.h"
+
+#include <span>
+#include <vector>
+
+namespace near::object {
+
+/// Where a process is reached: which segment it lives in, its slot there, and which of its endpoints. Never a
+/// world rank, so spawned and connected processes need no other kind of address.
+struct Address {
+  std::uint32_t segment : 16 = 0;
+  std::uint32_t endpoint : 16 = 0;
+  std::uint32_t slot = 0;
+  bool operator==(const Address&) const = default;
+};
+static_assert(sizeof(Address) == 8);
+
+struct Group : Object {
+  std::vector<Address> members; ///< by rank
+  int rank = MPI_UNDEFINED;     ///< this process's rank, or MPI_UNDEFINED
+  int size() const { return static_cast<int>(members.size()); }
+};
+
+Pool<Group, Kind::group>& groups();
+/// Predefined or dynamic; nullptr for MPI_GROUP_NULL and anything that is no group.
+Group* find_group(MPI_Group handle);
+/// A new group with one reference; its `rank` is found from this process's own address.
+Group* make_group(std::vector<Address> members);
+Group* empty_group();
+/// Drops one reference; the last one destroys.
+void release(Group* group);
+/// This process's address; set once by the engine at start.
+Address own_address();
+void set_own_address(Address address);
+
+// Set operations of MPI 5.0, 7.3.2, on addresses. Inputs are validated by the caller.
+Group* group_union(const Group& a, const Group& b);
+Group* group_intersection(const Group& a, const Group& b);
+Group* group_difference(const Group& a, const Group& b);
+Group* group_include(const Group& group, std::span<const int> ranks);
+Group* group_exclude(const Group& group, std::span<const int> ranks);
+/// MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
+int group_compare(const Group& a, const Group& b);
+/// The rank in `to` of the process with rank `rank` in `from`; MPI_UNDEFINED when absent, MPI_PROC_NULL kept.
+int translate_rank(const Group& from, int rank, const Group& to);
+
+inline MPI_Group public_handle(const Group& group) {
+  return reinterpret_cast<MPI_Group>(static_cast<std::uintptr_t>(group.handle));
+}
+
+} // namespace near::object

@@ -1,0 +1,63 @@
+// Point-to-point messages: the calls that the glue and the collectives make. Arguments are valid already.
+// Source: MPI 5.0, chapter 3.
+#pragma once
+
+#include "p2p/request.h"
+
+namespace near::p2p {
+
+enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };
+
+/// Blocking send: returns when the buffer may be reused. `destination` may be MPI_PROC_NULL.
+Result send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+            Channel channel = Channel::user);
+/// Blocking receive; `source` may be MPI_ANY_SOURCE or MPI_PROC_NULL, `tag` MPI_ANY_TAG. A longer message
+/// fills the buffer and fails with MPI_ERR_TRUNCATE.
+Result receive(const View& view, int source, int tag, Communicator& communicator, Completion& completion,
+               Channel channel = Channel::user);
+
+/// Starts a send or receive; `made` is active. Fails with MPI_ERR_NO_MEM when requests are used up, and a
+/// buffered send with MPI_ERR_BUFFER when the attached buffer is too small.
+Result start_send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+                  Request*& made, Channel channel = Channel::user);
+Result start_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made,
+                     Channel channel = Channel::user);
+/// Persistent forms: made inactive; start() starts them.
+Result make_send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+                 Request*& made);
+Result make_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made);
+
+/// A request that is complete from the start, with this completion.
+Result make_completed(Communicator& communicator, const Completion& completion, Request*& made);
+
+/// MPI_Sendrecv in one call: neither side waits for the other's order.
+Result send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
+                    int source, int receive_tag, Communicator& communicator, Completion& completion,
+                    Channel channel = Channel::user);
+
+/// A matched message (MPI_Mprobe), taken off the queue of unexpected ones.
+struct Message : object::Object {
+  Communicator* communicator = nullptr;
+  void* arrival = nullptr; ///< p2p's own record
+  Completion envelope;
+};
+Message* find_message(MPI_Message handle);
+inline MPI_Message public_handle(const Message& message) {
+  return reinterpret_cast<MPI_Message>(static_cast<std::uintptr_t>(message.handle));
+}
+
+/// One look for a matching message that nobody received yet. PROC_NULL is found at once.
+bool probe(int source, int tag, Communicator& communicator, Completion& envelope);
+/// The same, and takes the message: `message` is set when found (nullptr with found: MPI_MESSAGE_NO_PROC).
+Result probe_matched(int source, int tag, Communicator& communicator, bool& found, Message*& message,
+                     Completion& envelope);
+Result receive_matched(Message& message, const View& view, Completion& completion);
+Result start_receive_matched(Message& message, const View& view, Request*& made);
+
+/// The buffer of buffered sends, per process and per communicator (MPI 5.0, 3.6). `size` as the user gave it.
+Result attach_buffer(Communicator* communicator, void* buffer, MPI_Count size);
+/// Waits until every message in it has left, then gives it back.
+Result detach_buffer(Communicator* communicator, void*& buffer, MPI_Count& size);
+Result flush_buffer(Communicator* communicator);
+
+} // namespace near::p2p

@@ -1,0 +1,161 @@
+// The shared segment: one sparse, sealed memfd per job and machine, mapped once by every process of the job.
+//
+//   offset 0                         the launcher's region: Header page, then the rank table
+//   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
+//
+//     +--------------+-------------+--------+---------+--------------+---------+---------------------------+
+//     | control page | queue       | credit | offers  | packet pool  | ring    | arena (MPI_Alloc_mem ...) |
+//     +--------------+-------------+--------+---------+--------------+---------+---------------------------+
+//       every part begins on a page and is written first by the process that owns the region
+//
+// So any shareable byte is (owner, offset), "is it shareable?" is one comparison, and the owner of an offset
+// is one division by a power of two. Offsets, never pointers, stand in shared memory.
+//
+// Nobody touches a page of another's region before that one's table entry says `ready`: a read of a hole in a
+// shared mapping allocates the page on the reader's node.
+#pragma once
+
+#include "base/atomic.h"
+#include "base/result.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace near::segment {
+
+using base::Atomic;
+using base::Result;
+using Offset = std::uint64_t;
+
+inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
+inline constexpr std::uint32_t layout_version = 1;
+
+/// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
+enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
+
+/// One row of the rank table, in the launcher's region. 128 bytes: the first line is the launcher's, the
+/// second the process's.
+struct alignas(128) RankEntry {
+  Atomic<std::uint32_t> pid;         ///< 0 until the launcher started it
+  Atomic<std::uint32_t> exit_status; ///< as waitpid gives it, once dead
+  std::uint32_t application;         ///< index of the program in a `:` list (MPI_APPNUM)
+  std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1: not bound
+  char unused_1[48];
+  Atomic<std::uint32_t> phase; ///< Phase
+  char unused_2[60];
+};
+static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the process's");
+
+/// First page of the segment. Readers check magic and version before anything else.
+struct Header {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t slots;      ///< rows of the rank table; job_size now, the rest for spawned processes
+  std::uint32_t job_size;   ///< processes that mpiexec started
+  std::uint32_t launcher;   ///< pid of mpiexec, or of the singleton itself
+  std::uint64_t stride;     ///< bytes of address per region; a power of two
+  std::uint64_t started_ns; ///< CLOCK_REALTIME
+  std::uint32_t cores;      ///< processors that the job may use
+  char job[64];             ///< name for people: "nearmpi-<pid>"
+  alignas(64) Atomic<std::uint32_t> epoch; ///< raised by the launcher whenever a process died
+  alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
+};
+
+inline constexpr std::size_t header_bytes = 4096;
+
+/// What a process is doing: written by its generated entry points, read from outside (near top). A seqlock
+/// with one writer: odd while it is written.
+struct alignas(128) StateLine {
+  Atomic<std::uint32_t> sequence;
+  Atomic<std::uint32_t> function; ///< index into the generated function table; 0: outside MPI
+  Atomic<std::uint64_t> context;  ///< communicator
+  Atomic<std::int32_t> peer;
+  Atomic<std::int32_t> tag;
+  Atomic<std::uint64_t> bytes;
+  Atomic<std::uint64_t> since_ns; ///< CLOCK_MONOTONIC; written only on entering a wait, else 0
+  Atomic<std::uint64_t> calls;    ///< MPI calls so far
+};
+static_assert(sizeof(StateLine) == 128);
+inline constexpr int state_lines = 4;
+
+/// Plain counters of one process, by path. One writer.
+enum class Path : std::uint32_t { inlined, packet, direct, cma, ring, count };
+const char* path_name(Path path);
+struct Counters {
+  Atomic<std::uint64_t> messages[static_cast<int>(Path::count)];
+  Atomic<std::uint64_t> bytes[static_cast<int>(Path::count)];
+  Atomic<std::uint64_t> unexpected;
+  Atomic<std::uint64_t> sleeps;
+};
+
+/// A rank's doorbell: `sleeping` is set by its owner before it sleeps on `bell`.
+struct alignas(128) Doorbell {
+  Atomic<std::uint32_t> sleeping;
+  Atomic<std::uint32_t> bell; ///< futex word; increases with each ring
+};
+
+/// First page of a process's region.
+struct ControlPage {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t pid;
+  Offset queue, credits, offers, packets, arena; ///< from the segment's start
+  std::uint64_t queue_slots, offer_count, packet_count, packet_bytes, arena_bytes;
+  Doorbell doorbell;
+  StateLine state[state_lines];
+  alignas(128) Counters counters;
+};
+static_assert(sizeof(ControlPage) <= 4096);
+
+/// A mapped segment.
+class Segment {
+public:
+  Segment() = default;
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+  ~Segment();
+
+  /// Makes the memfd, sizes and seals it, maps it and writes the header. `slots` is rounded up to a power of
+  /// two. The descriptor stays open (it is inherited by the processes) until close_descriptor().
+  Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores);
+  /// Maps an existing one; checks seals, magic, version and length. `writable` false: for tools that only
+  /// look. Closes nothing: the descriptor stays the caller's.
+  Result attach(int descriptor, bool writable);
+  void unmap();
+  void close_descriptor();
+  int descriptor() const { return descriptor_; }
+
+  bool mapped() const { return base_ != nullptr; }
+  std::byte* base() const { return base_; }
+  std::uint64_t bytes() const { return bytes_; }
+  Header& header() const { return *reinterpret_cast<Header*>(base_); }
+  RankEntry& entry(std::uint32_t slot) const {
+    return reinterpret_cast<RankEntry*>(base_ + header_bytes)[slot];
+  }
+  Offset region(std::uint32_t slot) const { return (slot + 1ull) * header().stride; }
+  /// Only once entry(slot) is ready or later.
+  ControlPage& control(std::uint32_t slot) const { return *at<ControlPage>(region(slot)); }
+
+  template <class T>
+  T* at(Offset offset) const {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+  bool contains(const void* address) const {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - base_) < bytes_;
+  }
+  Offset offset_of(const void* address) const {
+    return static_cast<Offset>(static_cast<const std::byte*>(address) - base_);
+  }
+
+private:
+  std::byte* base_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  int descriptor_ = -1;
+};
+
+/// Finds the segment of a running job from outside, through /proc/<launcher pid>/fd; for tools.
+Result open_job(std::int32_t launcher, int& descriptor);
+
+} // namespace near::segment

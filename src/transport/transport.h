@@ -1,0 +1,166 @@
+// The node transport, as p2p (and later rma and spawn) uses it: peers, active messages with an envelope, bulk
+// transfers over a ladder of providers, progress and waiting. Matching stands above; a network transport will
+// stand beside this one behind the same calls.
+//
+// Glossary
+//   peer     another process (or this one), found by its address
+//   slot     an entry of a receiver's queue: 128 bytes, header and up to inline_bytes of payload
+//   packet   a pooled buffer of the sender's, for payloads between inline_bytes and the eager limit
+//   offer    "I have so many bytes for you at this place": what a rendezvous begins with
+//   provider one way to move an offer's bytes: direct load and store, CMA, pipelined two-copy ring
+#pragma once
+
+#include "datatype/datatype.h"
+#include "object/group.h"
+#include "segment/segment.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace near::transport {
+
+using datatype::View;
+using object::Result;
+
+/// What a message is matched by. `bytes` is the whole message's packed length.
+struct Envelope {
+  std::uint64_t context = 0; ///< communicator context with its channel
+  std::int32_t source = 0;   ///< sender's rank in the communicator
+  std::int32_t tag = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Peer; ///< the transport's own; found by address
+
+/// Who handles an arrival. Handlers above transport register themselves: the only calls upward.
+enum class Handler : std::uint8_t {
+  p2p_eager = 0, ///< the whole payload is here
+  p2p_offer = 1, ///< payload is an OfferTicket
+  rma = 2,
+  spawn = 3,
+  count_upper = 4,
+  // 4 and above are the transport's own.
+};
+
+/// The receiver's half of an offer, copied out of the message: 40 bytes that p2p may keep while it is
+/// unmatched.
+struct OfferTicket {
+  segment::Offset descriptor; ///< in the sender's region: its state word decides matched or cancelled
+  std::uint64_t address;      ///< sender's virtual address of dense data, 0 when it is not dense
+  segment::Offset shared;     ///< the same as an offset when the data lies in the segment, else 0
+  std::uint64_t cookie;       ///< sender's transfer
+  std::uint32_t generation;   ///< of the descriptor's use
+  std::uint32_t flags;
+};
+
+/// A message as its handler sees it; payload and packet are valid during the call.
+struct Arrival {
+  Peer* from;
+  Envelope envelope;
+  const std::byte* payload;
+  std::size_t payload_bytes;
+  std::uint64_t
+      packet; ///< nonzero: payload lies in a packet of the sender's that may be kept with keep_packet()
+  OfferTicket ticket() const;
+};
+using HandlerFunction = void (*)(Arrival& arrival);
+void set_handler(Handler handler, HandlerFunction function);
+
+/// Takes the payload's packet over: payload stays valid until give_back_packet.
+void keep_packet(Arrival& arrival);
+void give_back_packet(Peer& owner, std::uint64_t packet);
+/// The receiver is done with one eager message of this peer: its credit is free again. Call once for each
+/// arrival under Handler::p2p_eager, at the moment its memory is released.
+void give_back_credit(Peer& peer);
+
+Peer& peer_at(object::Address address);
+
+/// Largest payload that send_eager takes now for this peer (knob eager_limit).
+std::size_t eager_limit();
+/// Sends a whole message if credit, packet and queue allow: packs the view, returns true. False: nothing was
+/// sent; make an offer instead. Order among all sends to one peer is kept.
+bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view);
+
+/// A bulk transfer, one on each side. Embedded in p2p's requests, so no allocation is needed.
+struct Transfer {
+  /// Called from progress (or at once) when this side is finished; `error` is an MPI error class.
+  void (*done)(Transfer& transfer, int error) = nullptr;
+  Peer* peer = nullptr;
+  View view;
+  std::uint64_t bytes = 0;    ///< packed bytes that move
+  std::uint64_t position = 0; ///< of the ring: packed bytes moved so far
+  std::uint64_t cookie = 0;   ///< names this transfer in messages of the transport
+  segment::Offset descriptor = 0;
+  std::uint64_t remote_cookie = 0;
+  bool busy = false;
+  Transfer* next = nullptr; ///< list of active ring senders
+};
+
+/// Sender: announces the view under Handler::p2p_offer. `transfer.done` is called when the receiver has it
+/// all (or when it was too long for the receiver's buffer: that is the receiver's error, not the sender's).
+/// Fails with MPI_ERR_NO_MEM when descriptors are used up and nothing can be freed.
+Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer);
+/// Sender: true when the receiver has not matched it: it is gone, done will not be called. Local.
+bool cancel_offer(Transfer& transfer);
+/// Receiver: takes the offer into `view`, at most view.bytes(). False when the sender cancelled it: look for
+/// another message. `transfer.done` is called when the data is there, perhaps before accept returns.
+bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
+            Transfer& transfer);
+/// Receiver: whether an unmatched offer is still there (probe must not report a cancelled one).
+bool offer_is_live(const OfferTicket& ticket);
+
+/// Runs everything that is ready; true when something moved.
+bool progress();
+/// Waits until done(argument): polls, then sleeps on this rank's doorbell. Releases the engine lock while it
+/// waits.
+void wait_until(bool (*done)(void*), void* argument);
+
+/// One lock for the whole engine, taken only under MPI_THREAD_MULTIPLE. Recursive, so that callbacks may call
+/// MPI.
+class EngineLock {
+public:
+  EngineLock() {
+    if (threads_) [[unlikely]]
+      enter();
+  }
+  ~EngineLock() {
+    if (held_) [[unlikely]]
+      leave();
+  }
+  EngineLock(const EngineLock&) = delete;
+  EngineLock& operator=(const EngineLock&) = delete;
+  static void allow_threads(bool allowed) { threads_ = allowed; }
+
+private:
+  void enter();
+  void leave();
+  bool held_ = false;
+  static inline bool threads_ = false;
+};
+
+/// What the start-up contract told this process.
+struct Job {
+  int segment_descriptor = -1; ///< -1: a singleton makes its own
+  std::uint32_t slot = 0;
+  std::uint32_t size = 1;
+  std::uint32_t application = 0;
+};
+
+/// Maps the segment, lays out and reserves this process's region, publishes it, waits until all of the job
+/// are ready. Every failure names the limit or the call.
+Result start(const Job& job);
+/// Ends traffic: waits until every message of ours has left, and marks this process finalized.
+void stop();
+bool running();
+const segment::Segment& job_segment();
+segment::StateLine& own_state_line();
+/// Memory of this process's own region that every peer can load and store; nullptr when the arena is used up
+/// or the memory limit is reached (failure_text says which).
+void* allocate_shareable(std::size_t bytes, std::size_t alignment);
+/// False when the address was not made by allocate_shareable.
+bool free_shareable(void* address);
+
+/// Bytes and messages sent by path, summed over peers; for reports.
+const segment::Counters& own_counters();
+
+} // namespace near::transport
