@@ -20,7 +20,7 @@ void write_line(Level level, std::string_view text);
 
 template <class... A>
 [[gnu::cold]] void log(Level at, fmt::format_string<A...> form, A&&... arguments) {
-  if (at <= level()) write_line(at, vformat(form, fmt::make_format_args(arguments...)));
+  if (at <= level()) write_line(at, format_text(form, fmt::make_format_args(arguments...)));
 }
 
 } // namespace near::base

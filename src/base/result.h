@@ -46,11 +46,11 @@ std::string_view failure_text();
 void set_failure_text(std::string text);
 
 /// Formats to a string; the one instantiation of fmt's formatting lives in text.cpp.
-std::string vformat(fmt::string_view form, fmt::format_args arguments);
+std::string format_text(fmt::string_view form, fmt::format_args arguments);
 
 template <class... A>
 std::string format(fmt::format_string<A...> form, A&&... arguments) {
-  return vformat(form, fmt::make_format_args(arguments...));
+  return format_text(form, fmt::make_format_args(arguments...));
 }
 
 Result vfail(int code, fmt::string_view form, fmt::format_args arguments);

@@ -15,7 +15,7 @@ std::string_view failure_text() { return current_failure; }
 
 void set_failure_text(std::string text) { current_failure = std::move(text); }
 
-std::string vformat(fmt::string_view form, fmt::format_args arguments) {
+std::string format_text(fmt::string_view form, fmt::format_args arguments) {
   return fmt::vformat(form, arguments);
 }
 
