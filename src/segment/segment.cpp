@@ -1,0 +1,153 @@
+#include "segment/segment.h"
+
+#include "base/checked.h"
+#include "os/memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <ctime>
+#include <new>
+#include <unistd.h>
+
+namespace near::segment {
+
+using base::Code;
+using base::fail;
+
+namespace {
+
+// 16 TiB of addresses cost nothing until they are written, and fit a 47-bit address space beside everything
+// else.
+constexpr std::uint64_t largest_segment = 16ull << 40;
+// Below this a rank's queue, pool and a small arena would not fit.
+constexpr std::uint64_t smallest_stride = 4ull << 20;
+
+std::uint64_t table_bytes(std::uint32_t slots) {
+  return base::round_up(header_bytes + slots * sizeof(RankEntry), os::page_size());
+}
+
+} // namespace
+
+const char* path_name(Path path) {
+  switch (path) {
+  case Path::inlined: return "inline";
+  case Path::packet: return "packet";
+  case Path::direct: return "direct";
+  case Path::cma: return "cma";
+  case Path::ring: return "ring";
+  case Path::count: break;
+  }
+  return "?";
+}
+
+Segment::~Segment() {
+  unmap();
+  close_descriptor();
+}
+
+void Segment::unmap() {
+  if (base_ != nullptr) os::unmap(base_, bytes_);
+  base_ = nullptr;
+  bytes_ = 0;
+}
+
+void Segment::close_descriptor() {
+  os::close_descriptor(descriptor_);
+  descriptor_ = -1;
+}
+
+Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores) {
+  slots = std::bit_ceil(std::max(slots, 1u));
+  // One region more than slots (the launcher's), and the launcher's must hold the table.
+  std::uint64_t stride = std::bit_floor(largest_segment / (slots + 1ull));
+  std::uint64_t limit = os::address_space_limit();
+  // The program needs address space too: take a quarter of a limit.
+  while (limit != UINT64_MAX && stride * (slots + 1ull) > limit / 4 && stride > smallest_stride) stride /= 2;
+  int made = -1;
+  std::byte* at = nullptr;
+  std::uint64_t length = 0;
+  for (;; stride /= 2) {
+    if (stride < smallest_stride || stride < table_bytes(slots))
+      return fail(
+          Code::limit,
+          "no address space for {} processes of {} MiB each; raise the address space limit (ulimit -v)",
+          slots, smallest_stride >> 20);
+    length = stride * (slots + 1ull);
+    Result file = os::make_shared_file("nearmpi", length, made);
+    if (file.is(Code::limit)) continue;
+    NEAR_TRY(file);
+    Result mapping = os::map_shared(made, length, true, at);
+    if (mapping.ok()) break;
+    os::close_descriptor(made);
+    if (!mapping.is(Code::limit)) return mapping;
+  }
+  base_ = at;
+  bytes_ = length;
+  descriptor_ = made;
+  NEAR_TRY(os::seal_length(made));
+  NEAR_TRY(os::keep_from_children_and_dumps(at, length));
+  NEAR_TRY(os::populate(at, table_bytes(slots)));
+  auto* head = new (at) Header{};
+  head->version = layout_version;
+  head->slots = slots;
+  head->job_size = job_size;
+  head->launcher = static_cast<std::uint32_t>(getpid());
+  head->stride = stride;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  head->started_ns =
+      static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
+  head->cores = cores;
+  auto name = base::format("nearmpi-{}", getpid());
+  name.copy(head->job, sizeof head->job - 1);
+  for (std::uint32_t slot = 0; slot < slots; ++slot) new (&entry(slot)) RankEntry{};
+  head->magic = magic;
+  return {};
+}
+
+Result Segment::attach(int descriptor, bool writable) {
+  std::uint64_t length = 0;
+  if (!os::is_sealed(descriptor, length))
+    return fail(Code::invalid, "descriptor {} is not a NearMPI segment (no sealed memory file)", descriptor);
+  if (length < header_bytes)
+    return fail(Code::invalid, "a segment of {} bytes has no room for a header", length);
+  std::byte* at = nullptr;
+  NEAR_TRY(os::map_shared(descriptor, length, writable, at));
+  const auto& head = *reinterpret_cast<const Header*>(at);
+  Result wrong;
+  if (head.magic != magic)
+    wrong = fail(Code::invalid, "descriptor {} is not a NearMPI segment (wrong first word)", descriptor);
+  else if (head.version != layout_version)
+    wrong = fail(
+        Code::unsupported,
+        "the job's segment has layout version {}, this library knows version {}: launcher and library must "
+        "be of one installation",
+        head.version, layout_version);
+  else if (head.stride * (head.slots + 1ull) != length)
+    wrong = fail(Code::invalid, "the segment's header speaks of {} regions of {} bytes, its length is {}",
+                 head.slots, head.stride, length);
+  if (!wrong.ok()) {
+    os::unmap(at, length);
+    return wrong;
+  }
+  base_ = at;
+  bytes_ = length;
+  if (!writable) return {};
+  return os::keep_from_children_and_dumps(at, length);
+}
+
+Result open_job(std::int32_t launcher, int& descriptor) {
+  // The launcher keeps the descriptor open under some number below its limit; the file's name tells it.
+  for (int number = 0; number < 1024; ++number) {
+    auto path = base::format("/proc/{}/fd/{}", launcher, number);
+    char target[64] = {};
+    ssize_t length = readlink(path.c_str(), target, sizeof target - 1);
+    if (length <= 0) continue;
+    if (std::string_view(target, static_cast<std::size_t>(length)).starts_with("/memfd:nearmpi"))
+      return os::open_descriptor_of(launcher, number, false, descriptor);
+  }
+  return fail(Code::invalid,
+              "process {} is no running NearMPI job of yours (no segment among its descriptors)", launcher);
+}
+
+} // namespace near::segment
