@@ -17,11 +17,13 @@ struct AttributeKey {
   void* remove = nullptr; ///< MPI_Comm_delete_attr_function* and its kin: (handle, key, value, extra)
   void* extra_state = nullptr;
   int value = MPI_KEYVAL_INVALID;
-  int references = 1; ///< the user's, plus one per attribute that uses the key
+  bool freed = false; ///< by the program
+  int references = 1; ///< the program's, plus one per attribute that uses the key
 };
 
 Result make_attribute_key(Kind kind, void* copy, void* remove, void* extra_state, int& value);
-/// Marks the key for removal; it goes when the last attribute that uses it is gone.
+/// Marks the key for removal; it goes when the last attribute that uses it is gone. Until then the program
+/// may still use it (MPI 5.0, 7.7.2), and freeing it again does nothing.
 Result free_attribute_key(Kind kind, int value);
 /// The live key, or nullptr when `value` is no key of that kind.
 AttributeKey* find_attribute_key(Kind kind, int value);
@@ -45,7 +47,10 @@ private:
   struct Entry {
     int key;
     void* value;
+    bool leaving = false; ///< its delete callback runs
   };
+  Entry* find(int key);
+  Result run_delete(Object& owner, int key);
   std::vector<Entry> entries_;
 };
 

@@ -1,8 +1,8 @@
 // Communicator data. Nothing here communicates: creation that needs messages lives in comm/.
 //
-// Context ids have 64 bits and are never reused: creator's process number, then a counter, then two low bits
-// that name the channel, so user messages, collectives and internal messages of one communicator never match
-// each other.
+// Context ids have 64 bits and are never reused: creator's process number (22 bits), then a counter (40
+// bits), then two low bits that name the channel, so user messages, collectives and internal messages of one
+// communicator never match each other.
 #pragma once
 
 #include "object/attribute.h"
@@ -21,7 +21,8 @@ enum class Channel : std::uint64_t {
   internal = 2,   ///< communicator creation and other bookkeeping
 };
 
-/// A fresh context: (process number << 32 | counter) << 2.
+/// A fresh context: (process number << 40 | counter) << 2. A trillion of them last a process longer than a
+/// century at one a millisecond.
 std::uint64_t new_context();
 
 /// A process topology attached to a communicator. Source: MPI 5.0, chapter 8.
@@ -64,13 +65,15 @@ Pool<Communicator, Kind::communicator>& communicators();
 Communicator* find_communicator(MPI_Comm handle);
 Communicator* world();
 Communicator* self();
-/// Builds MPI_COMM_WORLD and MPI_COMM_SELF.
+/// Builds MPI_COMM_WORLD and MPI_COMM_SELF. Takes the reference to `world_group`; set_own_address came first.
 Result make_predefined_communicators(Group* world_group);
 /// Undoes that at finalize: releases names, attributes (already deleted), error handlers.
 void drop_predefined_communicators();
 
-/// A new communicator on `group` (whose reference it takes) with this context; error handler and nothing else
-/// is inherited from `parent`. nullptr when memory is used up.
+/// A new communicator on `group` with this context; error handler and nothing else is inherited from
+/// `parent`. Takes the reference to `group`, also when it fails: nullptr when memory or handles are used up.
+/// Such groups are never shown to the program (MPI_Comm_group makes a copy), so a group freed twice cannot
+/// pull one from under a communicator.
 Communicator* make_communicator(Communicator& parent, Group* group, std::uint64_t context);
 /// The same for an intercommunicator.
 Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* remote,

@@ -13,6 +13,8 @@ struct ErrorHandler : Object {
   Kind applies_to = Kind::none; ///< communicator, window, file or session, for user functions
   void* function = nullptr;     ///< MPI_Comm_errhandler_function* and its kin
   void* extra_state = nullptr;  ///< for callers that are not C (Fortran)
+  int user_handles =
+      1; ///< of the references, those that MPI_Errhandler_free may drop: a double free finds none
 };
 
 Pool<ErrorHandler, Kind::error_handler>& error_handlers();
@@ -22,6 +24,7 @@ ErrorHandler* make_error_handler(Kind applies_to, void* function);
 ErrorHandler* errors_are_fatal();
 ErrorHandler* errors_abort();
 ErrorHandler* errors_return();
+/// Drops one reference; the last one destroys. Predefined ones stay.
 void release(ErrorHandler* handler);
 
 inline MPI_Errhandler public_handle(const ErrorHandler& handler) {

@@ -4,6 +4,7 @@
 #include "object/error.h"
 #include "object/object.h"
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,9 +20,23 @@ struct Address {
 };
 static_assert(sizeof(Address) == 8);
 
+/// Finds ranks by address in constant time; for groups too large to be searched through.
+class RankIndex {
+public:
+  explicit RankIndex(std::span<const Address> members);
+  /// The rank of `address` in the members it was made from, or MPI_UNDEFINED.
+  int find(std::span<const Address> members, Address address) const;
+
+private:
+  std::size_t place(Address address) const;
+  std::vector<std::int32_t> places_; ///< open addressing; -1: empty
+  unsigned shift_;
+};
+
 struct Group : Object {
-  std::vector<Address> members; ///< by rank
-  int rank = MPI_UNDEFINED;     ///< this process's rank, or MPI_UNDEFINED
+  std::vector<Address> members;             ///< by rank; does not change once it is shared
+  mutable std::unique_ptr<RankIndex> index; ///< made when first needed
+  int rank = MPI_UNDEFINED;                 ///< this process's rank, or MPI_UNDEFINED
   int size() const { return static_cast<int>(members.size()); }
 };
 
@@ -31,8 +46,10 @@ Group* find_group(MPI_Group handle);
 /// A new group with one reference; its `rank` is found from this process's own address.
 Group* make_group(std::vector<Address> members);
 Group* empty_group();
-/// Drops one reference; the last one destroys.
+/// Drops one reference; the last one destroys. MPI_GROUP_EMPTY stays.
 void release(Group* group);
+/// The rank of the process at `address`, or MPI_UNDEFINED.
+int rank_of(const Group& group, Address address);
 /// This process's address; set once by the engine at start.
 Address own_address();
 void set_own_address(Address address);

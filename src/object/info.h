@@ -21,6 +21,10 @@ Pool<Info, Kind::info>& infos();
 /// Predefined (MPI_INFO_ENV) or dynamic; nullptr otherwise.
 Info* find_info(MPI_Info handle);
 Info* make_info();
+/// A new info with the same entries.
+Info* copy_info(const Info& from);
+/// The object behind MPI_INFO_ENV; filled at initialisation.
+Info& environment_info();
 void release(Info* info);
 
 inline MPI_Info public_handle(const Info& info) {

@@ -21,6 +21,7 @@ namespace near::object {
 
 inline constexpr std::uint16_t magic_live = 0x4e4d;
 inline constexpr std::uint16_t magic_free = 0xdead;
+inline constexpr HandleBits retired_bit = 1u << 31;
 
 struct Object {
   Kind kind = Kind::none;
@@ -90,6 +91,10 @@ public:
     --live_;
   }
 
+  /// Makes the handle stale at once while owners inside the library keep the object: the top bit can stand in
+  /// no handle that find() accepts, and the index below it stays, so destroy() works.
+  static void retire(T* object) { object->handle |= retired_bit; }
+
   /// How many objects live: what a leak report at finalize counts.
   std::size_t live() const { return live_; }
 
@@ -117,6 +122,15 @@ private:
   Slot* chunks_[chunk_count] = {};
   std::size_t used_chunks_ = 0, live_ = 0;
   std::vector<HandleBits> free_;
+};
+
+/// Storage that is built at compile time and never destroyed: MPI may be called until the process is gone,
+/// also from the destructors of static objects.
+template <class T>
+union Immortal {
+  constexpr Immortal() : value() {}
+  ~Immortal() {}
+  T value;
 };
 
 /// Predefined objects of one kind, found by the standard's constant.
