@@ -1,0 +1,120 @@
+// Communicator data: the predefined ones, construction and destruction.
+#include "object/communicator.h"
+
+namespace near::object {
+
+namespace {
+
+constinit Immortal<Pool<Communicator, Kind::communicator>> pool;
+constinit Communicator* world_communicator = nullptr;
+constinit Communicator* self_communicator = nullptr;
+constinit std::uint64_t contexts_made = 0;
+
+// MPI_COMM_SELF has the same context in every process: nobody else can send on it.
+constexpr std::uint64_t world_context = 1u << 2, self_context = 2u << 2;
+
+constexpr unsigned counter_bits = 40;
+
+std::uint64_t bits_of(MPI_Comm handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+
+void adopt_groups(Communicator& communicator, Group* local, Group* remote) {
+  communicator.group = local;
+  communicator.remote = remote;
+  communicator.rank = local->rank;
+  communicator.size = local->size();
+  const Group& named = remote != nullptr ? *remote : *local;
+  communicator.peers = named.size();
+  communicator.addresses = named.members.data();
+}
+
+Communicator* make_predefined(MPI_Comm handle, const char* name, Group* group, std::uint64_t context) {
+  auto* made = new Communicator;
+  made->kind = Kind::communicator;
+  made->predefined = true;
+  made->handle = static_cast<HandleBits>(bits_of(handle));
+  made->name = name;
+  made->context = context;
+  made->error_handler = errors_are_fatal();
+  adopt_groups(*made, group, nullptr);
+  return made;
+}
+
+void let_go(Communicator& communicator) {
+  release(communicator.group);
+  if (communicator.remote != nullptr) release(communicator.remote);
+  if (communicator.error_handler != nullptr) release(communicator.error_handler);
+  if (communicator.info != nullptr) release(communicator.info);
+}
+
+Communicator* make(Communicator& parent, Group* local, Group* remote, std::uint64_t context) {
+  Communicator* made = pool.value.make();
+  if (made == nullptr) {
+    release(local);
+    if (remote != nullptr) release(remote);
+    return nullptr;
+  }
+  made->context = context;
+  made->error_handler = keep(parent.error_handler);
+  adopt_groups(*made, local, remote);
+  return made;
+}
+
+} // namespace
+
+std::uint64_t new_context() {
+  Address own = own_address();
+  // 6 bits of segment and 16 of slot make the process number; 0 is left for the predefined contexts.
+  std::uint64_t process = (std::uint64_t{own.segment} << 16 | own.slot) + 1;
+  return (process << counter_bits | ++contexts_made) << 2;
+}
+
+Pool<Communicator, Kind::communicator>& communicators() { return pool.value; }
+
+Communicator* find_communicator(MPI_Comm handle) {
+  if (handle == MPI_COMM_WORLD) return world_communicator;
+  if (handle == MPI_COMM_SELF) return self_communicator;
+  return pool.value.find(bits_of(handle));
+}
+
+Communicator* world() { return world_communicator; }
+Communicator* self() { return self_communicator; }
+
+Result make_predefined_communicators(Group* world_group) {
+  Group* alone = make_group({own_address()});
+  if (alone == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for the group of MPI_COMM_SELF");
+  world_communicator = make_predefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", world_group, world_context);
+  self_communicator = make_predefined(MPI_COMM_SELF, "MPI_COMM_SELF", alone, self_context);
+  return {};
+}
+
+void drop_predefined_communicators() {
+  for (Communicator** communicator : {&world_communicator, &self_communicator}) {
+    if (*communicator == nullptr) continue;
+    let_go(**communicator);
+    delete *communicator;
+    *communicator = nullptr;
+  }
+}
+
+Communicator* make_communicator(Communicator& parent, Group* group, std::uint64_t context) {
+  return make(parent, group, nullptr, context);
+}
+
+Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* remote,
+                                     std::uint64_t context) {
+  return make(parent, local, remote, context);
+}
+
+void release(Communicator* communicator) {
+  // The predefined ones end with drop_predefined_communicators, whatever requests still count on them.
+  if (communicator->references.add_relaxed(-1) != 1 || communicator->predefined) return;
+  let_go(*communicator);
+  pool.value.destroy(communicator);
+}
+
+std::string describe(const Communicator& communicator) {
+  if (!communicator.name.empty()) return communicator.name;
+  return base::format("communicator {:#x}", communicator.handle & ~retired_bit);
+}
+
+} // namespace near::object

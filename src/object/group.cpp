@@ -1,0 +1,148 @@
+// Groups are lists of addresses. Small ones are searched through; a large one gets an index of its addresses
+// when a search first needs it, so set operations cost time proportional to the sizes.
+#include "object/group.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace near::object {
+
+namespace {
+
+constinit Immortal<Pool<Group, Kind::group>> pool;
+constinit Address own{};
+
+/// Up to here a search through 8-byte addresses is at least as fast as hashing.
+constexpr int searched_through = 32;
+
+std::uint64_t number(Address address) {
+  return static_cast<std::uint64_t>(address.slot) << 32 | address.segment << 16 | address.endpoint;
+}
+
+} // namespace
+
+RankIndex::RankIndex(std::span<const Address> members) {
+  std::size_t size = std::bit_ceil(members.size() * 2 + 2);
+  shift_ = 64 - static_cast<unsigned>(std::countr_zero(size));
+  places_.assign(size, -1);
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    std::size_t at = place(members[rank]);
+    while (places_[at] >= 0) at = (at + 1) & (size - 1);
+    places_[at] = static_cast<std::int32_t>(rank);
+  }
+}
+
+std::size_t RankIndex::place(Address address) const {
+  // Fibonacci hashing: consecutive slots, the usual case, spread over the table.
+  return static_cast<std::size_t>((number(address) * 0x9e3779b97f4a7c15u) >> shift_);
+}
+
+int RankIndex::find(std::span<const Address> members, Address address) const {
+  for (std::size_t at = place(address);; at = (at + 1) & (places_.size() - 1)) {
+    std::int32_t rank = places_[at];
+    if (rank < 0) return MPI_UNDEFINED;
+    if (members[static_cast<std::size_t>(rank)] == address) return rank;
+  }
+}
+
+Pool<Group, Kind::group>& groups() { return pool.value; }
+
+Group* empty_group() {
+  static Group* const group = [] {
+    auto* made = new Group;
+    made->kind = Kind::group;
+    made->predefined = true;
+    made->handle = static_cast<HandleBits>(reinterpret_cast<std::uintptr_t>(MPI_GROUP_EMPTY));
+    return made;
+  }();
+  return group;
+}
+
+Group* find_group(MPI_Group handle) {
+  if (handle == MPI_GROUP_EMPTY) return empty_group();
+  return pool.value.find(reinterpret_cast<std::uintptr_t>(handle));
+}
+
+Group* make_group(std::vector<Address> members) {
+  if (members.empty()) return keep(empty_group());
+  Group* made = pool.value.make();
+  if (made == nullptr) return nullptr;
+  made->members = std::move(members);
+  auto at = std::find(made->members.begin(), made->members.end(), own);
+  if (at != made->members.end()) made->rank = static_cast<int>(at - made->members.begin());
+  return made;
+}
+
+void release(Group* group) {
+  if (group->predefined) return;
+  if (group->references.add_relaxed(-1) == 1) pool.value.destroy(group);
+}
+
+Address own_address() { return own; }
+void set_own_address(Address address) { own = address; }
+
+int rank_of(const Group& group, Address address) {
+  if (address == own) return group.rank;
+  if (group.size() <= searched_through) {
+    for (int rank = 0; rank < group.size(); ++rank)
+      if (group.members[static_cast<std::size_t>(rank)] == address) return rank;
+    return MPI_UNDEFINED;
+  }
+  if (group.index == nullptr) group.index = std::make_unique<RankIndex>(group.members);
+  return group.index->find(group.members, address);
+}
+
+Group* group_union(const Group& a, const Group& b) {
+  std::vector<Address> members = a.members;
+  for (Address address : b.members)
+    if (rank_of(a, address) == MPI_UNDEFINED) members.push_back(address);
+  return make_group(std::move(members));
+}
+
+Group* group_intersection(const Group& a, const Group& b) {
+  std::vector<Address> members;
+  for (Address address : a.members)
+    if (rank_of(b, address) != MPI_UNDEFINED) members.push_back(address);
+  return make_group(std::move(members));
+}
+
+Group* group_difference(const Group& a, const Group& b) {
+  std::vector<Address> members;
+  for (Address address : a.members)
+    if (rank_of(b, address) == MPI_UNDEFINED) members.push_back(address);
+  return make_group(std::move(members));
+}
+
+Group* group_include(const Group& group, std::span<const int> ranks) {
+  std::vector<Address> members;
+  members.reserve(ranks.size());
+  for (int rank : ranks) members.push_back(group.members[static_cast<std::size_t>(rank)]);
+  return make_group(std::move(members));
+}
+
+Group* group_exclude(const Group& group, std::span<const int> ranks) {
+  std::vector<bool> leaves(group.members.size(), false);
+  for (int rank : ranks) leaves[static_cast<std::size_t>(rank)] = true;
+  std::vector<Address> members;
+  for (std::size_t rank = 0; rank < leaves.size(); ++rank)
+    if (!leaves[rank]) members.push_back(group.members[rank]);
+  return make_group(std::move(members));
+}
+
+int group_compare(const Group& a, const Group& b) {
+  if (a.members == b.members) return MPI_IDENT;
+  if (a.size() != b.size()) return MPI_UNEQUAL;
+  for (Address address : a.members)
+    if (rank_of(b, address) == MPI_UNDEFINED) return MPI_UNEQUAL;
+  return MPI_SIMILAR;
+}
+
+int translate_rank(const Group& from, int rank, const Group& to) {
+  if (rank == MPI_PROC_NULL) return MPI_PROC_NULL;
+  Address address = from.members[static_cast<std::size_t>(rank)];
+  // Groups that begin alike (MPI_COMM_WORLD and its copies) are the usual case.
+  if (rank < to.size() && to.members[static_cast<std::size_t>(rank)] == address) return rank;
+  return rank_of(to, address);
+}
+
+} // namespace near::object
