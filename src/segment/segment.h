@@ -43,8 +43,10 @@ struct alignas(128) RankEntry {
   std::uint32_t application;         ///< index of the program in a `:` list (MPI_APPNUM)
   std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1: not bound
   char unused_1[48];
-  Atomic<std::uint32_t> phase; ///< Phase
-  char unused_2[60];
+  Atomic<std::uint32_t> phase;     ///< Phase
+  Atomic<std::uint32_t> aborting;  ///< 1 once this process called MPI_Abort; stored after abort_code
+  Atomic<std::int32_t> abort_code; ///< its error code
+  char unused_2[52];
 };
 static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the process's");
 

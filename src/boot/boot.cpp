@@ -1,0 +1,162 @@
+// The library's and the launcher's ends of the start-up contract (boot.h).
+#include "boot/boot.h"
+
+#include "os/process.h"
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <unistd.h>
+
+namespace near::boot {
+namespace {
+
+constexpr const char* version_name = "NEAR_BOOT_VERSION";
+constexpr const char* segment_name = "NEAR_BOOT_SEGMENT"; // descriptor:device:inode
+constexpr const char* launcher_name = "NEAR_BOOT_LAUNCHER";
+constexpr const char* rank_name = "NEAR_BOOT_RANK";
+constexpr const char* size_name = "NEAR_BOOT_SIZE";
+constexpr const char* application_name = "NEAR_BOOT_APPLICATION";
+constexpr const char* binding_name = "NEAR_BOOT_BINDING";
+constexpr const char* all_names[] = {version_name, segment_name,     launcher_name, rank_name,
+                                     size_name,    application_name, binding_name};
+
+std::optional<std::string_view> find(char** environment, std::string_view name) {
+  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    std::string_view text(*entry);
+    if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=')
+      return text.substr(name.size() + 1);
+  }
+  return std::nullopt;
+}
+
+template <class T>
+bool take_number(std::string_view& text, T& number) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.empty() && text.front() == ':') text.remove_prefix(1);
+  return true;
+}
+
+template <class T>
+Result read_number(char** environment, const char* name, T& number) {
+  auto text = find(environment, name);
+  if (!text)
+    return base::fail(base::Code::invalid,
+                      "{} is missing although other NEAR_BOOT_ variables are set; start this program with "
+                      "mpiexec, or unset all NEAR_BOOT_ variables to run it alone",
+                      name);
+  std::string_view rest = *text;
+  if (!take_number(rest, number) || !rest.empty())
+    return base::fail(base::Code::invalid, "{}={}: expected a number", name, *text);
+  return {};
+}
+
+Result reach_segment(Start& start) {
+  os::FileIdentity found;
+  if (os::identify(start.segment_descriptor, found).ok() && found == start.segment) return {};
+  int wanted = start.segment_descriptor, opened = -1;
+  Result result = os::open_descriptor_of(start.launcher, wanted, opened);
+  if (result.ok()) {
+    if (os::identify(opened, found).ok() && found == start.segment) {
+      start.segment_descriptor = opened;
+      return {};
+    }
+    ::close(opened);
+    base::set_failure_text("process " + std::to_string(start.launcher) + " is not the mpiexec that it was");
+  }
+  return base::fail(
+      base::Code::gone,
+      "the shared segment of the job that mpiexec (pid {}) started is out of reach: {}; if this "
+      "program is not part of that job, unset all NEAR_BOOT_ variables",
+      start.launcher, std::string(base::failure_text()));
+}
+
+} // namespace
+
+Result read_start(char** environment, Start& start) {
+  bool ours = false;
+  for (const char* name : all_names) ours = ours || find(environment, name).has_value();
+  if (!ours) {
+    std::string other = foreign_launcher(environment);
+    if (other.empty()) {
+      start = Start{};
+      return {};
+    }
+    return base::fail(
+        base::Code::unsupported,
+        "this process was started by {}, which NearMPI does not speak yet; on one machine start the "
+        "program with NearMPI's own `mpiexec -n N program`, or unset the variable named here to run each "
+        "process alone",
+        other);
+  }
+
+  Start read;
+  read.singleton = false;
+  int version = 0;
+  NEAR_TRY(read_number(environment, version_name, version));
+  if (version != contract_version)
+    return base::fail(
+        base::Code::unsupported,
+        "mpiexec speaks version {} of the start-up contract and this library version {}; use the "
+        "mpiexec that is installed with the library",
+        version, contract_version);
+  std::string_view segment = find(environment, segment_name).value_or("");
+  if (!take_number(segment, read.segment_descriptor) || !take_number(segment, read.segment.device) ||
+      !take_number(segment, read.segment.inode) || !segment.empty())
+    return base::fail(base::Code::invalid, "{}={}: expected descriptor:device:inode", segment_name,
+                      find(environment, segment_name).value_or(""));
+  NEAR_TRY(read_number(environment, launcher_name, read.launcher));
+  NEAR_TRY(read_number(environment, rank_name, read.slot));
+  NEAR_TRY(read_number(environment, size_name, read.size));
+  NEAR_TRY(read_number(environment, application_name, read.application));
+  if (read.slot >= read.size)
+    return base::fail(base::Code::invalid, "{}={} is outside a job of {} processes", rank_name, read.slot,
+                      read.size);
+  read.binding = find(environment, binding_name).value_or("");
+  NEAR_TRY(reach_segment(read));
+  start = std::move(read);
+  return {};
+}
+
+void forget_start() {
+  for (const char* name : all_names) unsetenv(name);
+}
+
+std::vector<std::string> write_environment(const Start& start) {
+  auto row = [](const char* name, const std::string& value) { return std::string(name) + "=" + value; };
+  return {row(version_name, std::to_string(contract_version)),
+          row(segment_name,
+              base::format("{}:{}:{}", start.segment_descriptor, start.segment.device, start.segment.inode)),
+          row(launcher_name, std::to_string(start.launcher)),
+          row(rank_name, std::to_string(start.slot)),
+          row(size_name, std::to_string(start.size)),
+          row(application_name, std::to_string(start.application)),
+          row(binding_name, start.binding)};
+}
+
+void tell_launcher(const Start& start) {
+  if (!start.singleton) os::send_look_signal(start.launcher);
+}
+
+int exit_status_of_abort(int code) {
+  int status = code & 0xff;
+  return status == 0 && code != 0 ? 255 : status;
+}
+
+void abort_job(const Start& start, const segment::Segment& segment, int code) {
+  if (!start.singleton && segment.mapped()) {
+    auto& entry = segment.entry(start.slot);
+    entry.abort_code.store_relaxed(code);
+    // SYNC: abort — the launcher that sees `aborting` must see the code.
+    entry.aborting.store_release(1);
+    tell_launcher(start);
+  }
+  std::fflush(nullptr);
+  _exit(exit_status_of_abort(code));
+}
+
+} // namespace near::boot

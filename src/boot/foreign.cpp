@@ -1,0 +1,73 @@
+// Recognises launchers of other MPI libraries by the variables that they give to each process.
+#include "boot/boot.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace near::boot {
+namespace {
+
+std::string_view value_of(char** environment, std::string_view name) {
+  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    std::string_view text(*entry);
+    if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=')
+      return text.substr(name.size() + 1);
+  }
+  return {};
+}
+
+// -1 when the variable is absent or no number.
+long long number_of(char** environment, std::string_view name) {
+  long long number = -1;
+  auto text = value_of(environment, name);
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() ? number : -1;
+}
+
+struct Launcher {
+  const char* name;
+  const char* rank; ///< variable that every process of a job has
+  const char* size; ///< variable with the number of processes; nullptr: it is not told
+};
+
+// More specific rows first: Open MPI's mpirun also sets PMIX_RANK, Slurm may set PMI_RANK.
+constexpr Launcher launchers[] = {
+    {"Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"MVAPICH's launcher", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+    {"Cray PALS", "PALS_RANKID", nullptr},
+    {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
+    {"MPICH's or Intel MPI's Hydra", "PMI_RANK", "PMI_SIZE"},
+    {"a PMI-1 launcher", "PMI_FD", nullptr},
+    {"a PMIx launcher", "PMIX_RANK", nullptr},
+};
+
+// The steps of a Slurm job that are no srun: a batch script, an interactive shell, the external step.
+constexpr long long first_special_slurm_step = 0xfffffff0;
+
+std::string slurm(char** environment) {
+  long long step = number_of(environment, "SLURM_STEP_ID");
+  long long rank = number_of(environment, "SLURM_PROCID");
+  long long tasks = number_of(environment, "SLURM_STEP_NUM_TASKS");
+  if (tasks < 0) tasks = number_of(environment, "SLURM_NTASKS");
+  if (step < 0 || step >= first_special_slurm_step || rank < 0 || tasks <= 1) return {};
+  return base::format("Slurm's srun (SLURM_PROCID={}, {} tasks)", rank, tasks);
+}
+
+} // namespace
+
+std::string foreign_launcher(char** environment) {
+  // srun first: it sets the PMI variables of whatever plugin it was told to use.
+  if (std::string found = slurm(environment); !found.empty()) return found;
+  for (const auto& launcher : launchers) {
+    auto rank = value_of(environment, launcher.rank);
+    if (rank.empty()) continue;
+    if (launcher.size == nullptr) return base::format("{} ({}={})", launcher.name, launcher.rank, rank);
+    long long size = number_of(environment, launcher.size);
+    if (size == 1) return {}; // one process is the same as a singleton
+    if (size < 0) return base::format("{} ({}={})", launcher.name, launcher.rank, rank);
+    return base::format("{} ({}={}, {}={})", launcher.name, launcher.rank, rank, launcher.size, size);
+  }
+  return {};
+}
+
+} // namespace near::boot

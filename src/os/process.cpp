@@ -1,0 +1,287 @@
+#include "os/process.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <unordered_map>
+
+namespace near::os {
+namespace {
+
+// What the child could not do. Sent as it is through a pipe that exec closes.
+enum class Step : int { none = 0, group, parent, descriptors, affinity, directory, execute };
+struct Failure {
+  Step step = Step::none;
+  int error = 0;
+};
+
+bool is_program(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+// PATH first, then the working directory, as other launchers do: `mpiexec a.out` means ./a.out.
+std::string find_program(const Launch& launch) {
+  if (launch.program.find('/') != std::string::npos) return launch.program;
+  const char* path = getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  while (true) {
+    auto colon = rest.find(':');
+    std::string folder(rest.substr(0, colon));
+    if (folder.empty()) folder = ".";
+    if (auto candidate = folder + "/" + launch.program; is_program(candidate)) return candidate;
+    if (colon == std::string_view::npos) break;
+    rest.remove_prefix(colon + 1);
+  }
+  auto here = (launch.directory.empty() ? std::string(".") : launch.directory) + "/" + launch.program;
+  return is_program(here) ? (launch.directory.empty() ? here : "./" + launch.program) : std::string();
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (const auto& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+[[noreturn]] void give_up(int report, Step step) {
+  Failure failure{step, errno};
+  (void)!write(report, &failure, sizeof failure);
+  _exit(127);
+}
+
+// A descriptor above the three standard ones, so that placing one of them cannot destroy another.
+int lift(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
+
+void restore_signals() {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int number : {SIGPIPE, SIGTTOU, SIGTTIN, SIGCHLD, SIGURG}) signal(number, SIG_DFL);
+}
+
+// Only system calls from here to exec: another thread of the parent may have held a lock at fork.
+[[noreturn]] void become(const Launch& launch, const char* program, char* const* arguments,
+                         char* const* shell_arguments, char* const* environment, Pid parent, int report) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) give_up(report, Step::parent);
+  if (launch.own_group && setpgid(0, 0) != 0) give_up(report, Step::group);
+  if (!launch.own_group && launch.join_group != 0 && setpgid(0, launch.join_group) != 0)
+    give_up(report, Step::group);
+
+  int input = lift(launch.input), output = lift(launch.output), error = lift(launch.error);
+  if (input < 0 || output < 0 || error < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(error, 2) < 0)
+    give_up(report, Step::descriptors);
+  if (launch.keep >= 0 && fcntl(launch.keep, F_SETFD, 0) != 0) give_up(report, Step::descriptors);
+
+  if (!launch.cpus.words().empty() &&
+      syscall(SYS_sched_setaffinity, 0, launch.cpus.words().size() * sizeof(std::uint64_t),
+              launch.cpus.words().data()) < 0)
+    give_up(report, Step::affinity);
+  // Refused in some containers; the kernel's default is nearly the same, so this is no reason to stop.
+  if (launch.local_memory) syscall(SYS_set_mempolicy, MPOL_LOCAL, nullptr, 0);
+  if (!launch.directory.empty() && chdir(launch.directory.c_str()) != 0) give_up(report, Step::directory);
+
+  restore_signals();
+  execve(program, arguments, environment);
+  if (errno == ENOEXEC) execve("/bin/sh", shell_arguments, environment); // a script without "#!"
+  give_up(report, Step::execute);
+}
+
+Result explain(const Launch& launch, const Failure& failure) {
+  switch (failure.step) {
+  case Step::none: break;
+  case Step::group: return base::fail_system("setpgid", failure.error);
+  case Step::parent: return base::fail(base::Code::gone, "the launcher ended while it started a process");
+  case Step::descriptors: return base::fail_system("dup2", failure.error, "standard input, output, error");
+  case Step::affinity:
+    return base::fail_system("sched_setaffinity", failure.error, "processors " + launch.cpus.text());
+  case Step::directory:
+    return base::fail(base::Code::invalid, "cannot enter the working directory '{}': {}", launch.directory,
+                      strerror(failure.error));
+  case Step::execute:
+    return base::fail(base::Code::invalid, "cannot run '{}': {}", launch.program, strerror(failure.error));
+  }
+  return base::fail(base::Code::internal, "a process could not be started");
+}
+
+std::string read_small_file(const std::string& path) {
+  std::array<char, 4096> buffer;
+  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return {};
+  ssize_t got = read(descriptor, buffer.data(), buffer.size());
+  close(descriptor);
+  return got > 0 ? std::string(buffer.data(), static_cast<std::size_t>(got)) : std::string();
+}
+
+// 0 when it is gone or a zombie: /proc/<pid>/stat is "pid (name) state parent ...", and the name may hold
+// anything.
+Pid parent_of(Pid pid) {
+  auto text = read_small_file("/proc/" + std::to_string(pid) + "/stat");
+  auto name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 4 > text.size() || text[name_end + 2] == 'Z') return 0;
+  Pid parent = 0;
+  std::from_chars(text.data() + name_end + 4, text.data() + text.size(), parent);
+  return parent;
+}
+
+} // namespace
+
+bool Ending::by_signal() const { return WIFSIGNALED(raw); }
+int Ending::signal() const { return WTERMSIG(raw); }
+int Ending::status() const { return by_signal() ? 128 + signal() : WEXITSTATUS(raw); }
+
+Result start_process(const Launch& launch, Pid& pid) {
+  std::string program = find_program(launch);
+  if (program.empty())
+    return base::fail(base::Code::invalid,
+                      "cannot run '{}': it is neither in PATH nor in the working directory", launch.program);
+  auto arguments = pointers(launch.arguments);
+  auto environment = pointers(launch.environment);
+  std::vector<char*> shell_arguments{const_cast<char*>("/bin/sh"), program.data()};
+  for (std::size_t i = 1; i < arguments.size(); ++i) shell_arguments.push_back(arguments[i]);
+  if (arguments.size() == 1) shell_arguments.push_back(nullptr);
+
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) != 0) return base::fail_system("pipe2", errno);
+  Pid parent = getpid();
+  Pid child = fork();
+  if (child == 0)
+    become(launch, program.c_str(), arguments.data(), shell_arguments.data(), environment.data(), parent,
+           lift(report[1]));
+  int fork_error = errno;
+  close(report[1]);
+  if (child < 0) {
+    close(report[0]);
+    return base::fail_system("fork", fork_error, "too many processes?");
+  }
+  Failure failure;
+  ssize_t got;
+  do got = read(report[0], &failure, sizeof failure);
+  while (got < 0 && errno == EINTR);
+  close(report[0]);
+  if (got != sizeof failure) {
+    pid = child;
+    return {};
+  }
+  waitpid(child, nullptr, 0);
+  return explain(launch, failure);
+}
+
+Result become_subreaper() {
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+    return base::fail_system("prctl", errno, "PR_SET_CHILD_SUBREAPER");
+  return {};
+}
+
+Result end_with_parent(int number, Pid parent) {
+  if (prctl(PR_SET_PDEATHSIG, number) != 0) return base::fail_system("prctl", errno, "PR_SET_PDEATHSIG");
+  if (getppid() != parent) return base::fail(base::Code::gone, "process {} has ended", parent);
+  return {};
+}
+
+Result lead_own_group() {
+  if (setpgid(0, 0) != 0) return base::fail_system("setpgid", errno);
+  return {};
+}
+
+Result watch_process(Pid pid, int& descriptor) {
+  int made = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (made < 0) return base::fail_system("pidfd_open", errno, "process " + std::to_string(pid));
+  descriptor = made;
+  return {};
+}
+
+bool reap(Ending& ending, bool& none_left) {
+  none_left = false;
+  int raw = 0;
+  Pid pid;
+  do pid = waitpid(-1, &raw, WNOHANG);
+  while (pid < 0 && errno == EINTR);
+  if (pid <= 0) {
+    none_left = pid < 0;
+    return false;
+  }
+  ending = {pid, raw};
+  return true;
+}
+
+std::vector<Pid> descendants_of(Pid root) {
+  std::unordered_multimap<Pid, Pid> children;
+  DIR* folder = opendir("/proc");
+  if (folder == nullptr) return {};
+  while (dirent* entry = readdir(folder)) {
+    std::string_view name(entry->d_name);
+    Pid pid = 0;
+    auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    if (Pid parent = parent_of(pid); parent > 0) children.emplace(parent, pid);
+  }
+  closedir(folder);
+  std::vector<Pid> found{root};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    auto [first, last] = children.equal_range(found[i]);
+    for (auto at = first; at != last; ++at) found.push_back(at->second);
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+bool descends_from(Pid pid, Pid root) {
+  for (int depth = 0; pid > 1 && depth < 1024; ++depth) {
+    if (pid == root) return true;
+    pid = parent_of(pid);
+  }
+  return false;
+}
+
+std::size_t signal_descendants(int number) {
+  auto all = descendants_of(getpid());
+  for (Pid pid : all) kill(pid, number);
+  return all.size();
+}
+
+// A process that does not expect it ignores SIGURG, which matters when the number means another process, as
+// in a wrapper's own process namespace.
+int look_signal() { return SIGURG; }
+void send_look_signal(Pid pid) {
+  if (pid > 1) kill(pid, SIGURG);
+}
+
+std::string name_of(Pid pid) {
+  auto text = read_small_file("/proc/" + std::to_string(pid) + "/comm");
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string machine_name() {
+  utsname names{};
+  return uname(&names) == 0 ? names.nodename : "localhost";
+}
+
+namespace {
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+} // namespace
+std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+std::uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
+
+} // namespace near::os

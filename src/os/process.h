@@ -1,0 +1,83 @@
+// Processes: start one prepared for its place, watch it, end it with everything that it started.
+//
+// Everything here is for one machine and one parent: a process handle is a pidfd, so a number that the kernel
+// gave to somebody else in the meantime is never signalled by mistake where a handle exists.
+#pragma once
+
+#include "base/result.h"
+#include "os/affinity.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace near::os {
+
+using base::Result;
+using Pid = std::int32_t;
+
+/// How a process ended.
+struct Ending {
+  Pid pid = 0;
+  int raw = 0;            ///< as waitpid(2) gives it
+  bool by_signal() const; ///< else it exited
+  int signal() const;     ///< when by_signal()
+  int status() const;     ///< what a shell shows: exit status, or 128 + signal
+};
+
+/// A process to start. Everything is decided before fork; the child only makes system calls.
+struct Launch {
+  std::string program;                  ///< a path; with no slash, looked up in PATH, then in `directory`
+  std::vector<std::string> arguments;   ///< with argv[0]
+  std::vector<std::string> environment; ///< NAME=value
+  std::string directory;                ///< working directory; empty: the parent's
+  int input = 0, output = 1, error = 2; ///< descriptors that become 0, 1 and 2
+  int keep = -1;                        ///< one descriptor that stays open across exec; -1: none
+  CpuSet cpus;                          ///< processors to run on; empty: the parent's
+  bool local_memory = false;            ///< memory policy "local" before exec
+  bool own_group = true;                ///< leads a process group of its own
+  Pid join_group = 0;                   ///< else: joins this group; 0: keeps the parent's
+};
+
+/// Forks, prepares, executes. The child gets SIGKILL when the calling thread ends. A failure names the step:
+/// the program that was not found, the directory, the processor set.
+Result start_process(const Launch& launch, Pid& pid);
+
+/// Orphaned descendants become children of this process from now on.
+Result become_subreaper();
+/// This process gets `signal` when its parent's thread that forked it ends; fails with Code::gone when the
+/// parent is not `parent` any more.
+Result end_with_parent(int signal, Pid parent);
+/// Forbids this process to gain control of the terminal's attention: it leaves the caller's process group.
+Result lead_own_group();
+
+/// A descriptor that is readable once process `pid` ended. Close-on-exec.
+Result watch_process(Pid pid, int& descriptor);
+
+/// One ended child, without waiting; false when there is none now. `none_left` says that there are no
+/// children at all.
+bool reap(Ending& ending, bool& none_left);
+
+/// All living descendants of `root` (not itself), parents before children.
+std::vector<Pid> descendants_of(Pid root);
+/// Whether `pid` is `root` or descends from it.
+bool descends_from(Pid pid, Pid root);
+/// Sends `signal` to every descendant of this process; returns how many there were.
+std::size_t signal_descendants(int signal);
+
+/// Asks the launcher `pid` to look at the rank table (boot/boot.h). The signal is one that a stranger
+/// ignores.
+void send_look_signal(Pid pid);
+int look_signal();
+
+/// The last path component of what the process executes, or "" when it is gone.
+std::string name_of(Pid pid);
+
+/// The uname(2) node name; no lookup.
+std::string machine_name();
+
+/// CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds.
+std::uint64_t monotonic_ns();
+std::uint64_t realtime_ns();
+
+} // namespace near::os
