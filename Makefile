@@ -1,0 +1,51 @@
+# The two commands of the README are `make demo` and `make test`; they set up what they need (dev/setup).
+#
+#   make build                 a usable installation in build/prefix (release, link-time optimisation)
+#   make demo                  mpi4py built with our mpicc, its own demos, and a picture denoised on 4 ranks
+#   make test                  everything that CI tests
+#   make check                 format, lint, layers, generated files: under a minute
+#   make bench                 figures of this machine
+#   make fuzz                  a minute of each fuzzer (SECONDS_EACH=60)
+#   make install PREFIX=DIR    copies the installation
+#   make clean                 removes build/
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+SECONDS_EACH ?= 60
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+
+.PHONY: build demo test check bench fuzz install clean
+
+build:
+	@mkdir -p build
+	@dev/setup build
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(CURDIR)/build/prefix -DNEAR_TESTS=OFF >build/configure.log || (cat build/configure.log; exit 1)
+	@cmake --build build/release -j $(JOBS)
+	@cmake --install build/release >build/install.log || (cat build/install.log; exit 1)
+	@echo "build: the installation is in build/prefix"
+
+demo: build
+	@dev/setup python mpi4py
+	@python3 dev/demo.py
+
+test: build
+	@dev/setup build python test tools oracles mpi4py
+	@build/venv/bin/python dev/test.py
+
+check:
+	@dev/setup python tools
+	@build/venv/bin/python dev/check.py
+
+bench: build
+	@python3 bench/run.py
+
+fuzz:
+	@dev/setup build test
+	@python3 dev/fuzz.py --seconds $(SECONDS_EACH)
+
+install: build
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build

@@ -1,0 +1,203 @@
+"""The rules that the compiler cannot keep alone, and the diagram that is drawn from src/layers.txt.
+
+    dev/check_layers.py            checks; prints one line for each violation; exit status 1 when there is any
+    dev/check_layers.py --write    also renders the diagram into doc/architecture.md
+    dev/check_layers.py --root DIR the same on another tree (tests plant mistakes in a copy)
+
+An include of a layer that may not be seen is refused by the compiler (cmake/Layers.cmake gives each layer include
+roots that hold nothing else), and a call by a hand-declared prototype by the linker (targets links_<layer>). What
+remains for this script: includes that go round the roots, system headers outside os/, hwloc outside topo/,
+std::atomic outside the facade, references to MPI functions below the glue, and SYNC labels.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+INCLUDE = re.compile(r'^\s*#\s*(?:include|include_next|import)\b\s*(.*)$')
+TARGET = re.compile(r'^(?:"([^"]+)"|<([^>]+)>)')
+KERNEL = re.compile(r"^(sys|linux|asm)/")
+BARE_ATOMIC = re.compile(r"\bstd::atomic|\b__atomic_|\b__sync_(?!label)|<atomic>|<stdatomic\.h>")
+MPI_FUNCTION = re.compile(r"\bP?MPI_[A-Z][a-z]\w*\s*\(")
+ACQUIRES = re.compile(r"\b(load_acquire|cas_acquire|exchange_acquire)\s*\(")
+RELEASES = re.compile(r"\b(store_release|cas_release|or_release)\s*\(")
+BOTH = re.compile(r"\b(cas_acq_rel|add_acq_rel|exchange_acq_rel)\s*\(")
+LABEL = re.compile(r"SYNC: ([a-z0-9_]+(?:, ?[a-z0-9_]+)*)")
+LABEL_REACH = 6  # a label stands on the operation's line or in the comment at most so many lines above it
+FACADE = "src/base/atomic.h"
+BEGIN, END = "<!-- layers: begin (dev/check_layers.py --write) -->", "<!-- layers: end -->"
+
+
+class Layers:
+    """src/layers.txt: numbered layers, and programs with the list of layers that they see."""
+
+    def __init__(self, root):
+        self.numbers, self.subjects, self.programs = {}, {}, {}
+        for line in (root / "src/layers.txt").read_text().splitlines():
+            fields = [field.strip() for field in line.split("|")]
+            if line.startswith("#") or len(fields) < 3:
+                continue
+            if fields[0].isdigit():
+                self.numbers[fields[1]], self.subjects[fields[1]] = int(fields[0]), fields[2]
+            elif fields[0] == "-":
+                self.programs[fields[1]], self.subjects[fields[1]] = fields[2].split(), fields[3]
+
+    def visible(self, folder):
+        """Layers that a file of `folder` may include, itself among them."""
+        if folder in self.programs:
+            return {folder, *self.programs[folder]}
+        return {folder} | {name for name, number in self.numbers.items() if number < self.numbers[folder]}
+
+    def diagram(self):
+        """The layers as a text picture, lowest number at the bottom."""
+        rows = {}
+        for name, number in self.numbers.items():
+            rows.setdefault(number, []).append(name)
+        lines = ["```"]
+        for number in sorted(rows, reverse=True):
+            lines.append(f"{number:>4}  " + " ".join(f"[ {name:^9} ]" for name in rows[number]))
+        lines.append("")
+        for name, seen in self.programs.items():
+            lines.append(f"   -  [ {name:^9} ] sees {', '.join(seen)}")
+        lines += ["```", "", "| number | layer | what it holds |", "|---|---|---|"]
+        for name, number in self.numbers.items():
+            lines.append(f"| {number} | `{name}` | {self.subjects[name]} |")
+        for name in self.programs:
+            lines.append(f"| - | `{name}/` | {self.subjects[name]} |")
+        return "\n".join(lines)
+
+
+def without_comments(text):
+    """`text` with comments and string literals blanked; line numbers stay."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+
+    def blank(match):
+        if match[0].startswith('"'):
+            return '""'
+        return "\n" * match[0].count("\n")
+
+    # Includes keep their quoted names: they are read from the raw text.
+    return pattern.sub(blank, text)
+
+
+class Check:
+    def __init__(self, root):
+        self.root, self.layers, self.problems = root, Layers(root), []
+        self.acquired, self.released = {}, {}
+
+    def problem(self, path, line, text):
+        self.problems.append(f"{path}:{line}: {text}")
+
+    def sources(self):
+        folders = [f"src/{name}" for name in self.layers.numbers] + list(self.layers.programs)
+        for folder in folders:
+            for path in sorted((self.root / folder).rglob("*")):
+                if path.suffix in (".h", ".cpp", ".c", ".def"):
+                    yield folder.rpartition("/")[2], path.relative_to(self.root).as_posix(), path.read_text()
+
+    def includes(self, layer, path, text):
+        visible = self.layers.visible(layer)
+        for number, line in enumerate(text.splitlines(), 1):
+            directive = INCLUDE.match(line)
+            if not directive:
+                continue
+            target = TARGET.match(directive[1])
+            if not target:
+                self.problem(path, number, "an include must name its file plainly")
+                continue
+            name = target[1] or target[2]
+            if ".." in name.split("/") or name.startswith("/"):
+                self.problem(path, number, f'"{name}" goes round the include roots; write "layer/file.h"')
+                continue
+            first = name.split("/")[0]
+            if first in self.layers.numbers or first in self.layers.programs:
+                if first not in visible:
+                    self.problem(path, number, f"{layer} may not include {first}: it sees {', '.join(sorted(visible))}")
+            elif target[1]:
+                self.problem(path, number, f'"{name}" is no layer\'s file; write "layer/file.h"')
+            if KERNEL.match(name) and layer != "os":
+                self.problem(path, number, f"<{name}>: system calls are wrapped in os/")
+            if name.startswith("hwloc") and layer != "topo":
+                self.problem(path, number, "hwloc is used in topo/ only")
+
+    def words(self, path, text):
+        for number, line in enumerate(without_comments(text).splitlines(), 1):
+            if path != FACADE and BARE_ATOMIC.search(line):
+                self.problem(path, number, "atomics are reached through base/atomic.h only")
+            if MPI_FUNCTION.search(line):
+                self.problem(path, number, "nothing under src/ refers to MPI_* or PMPI_* functions")
+
+    def sync_labels(self, path, text):
+        if path == FACADE:
+            return
+        raw, code = text.splitlines(), without_comments(text).splitlines()
+        for number, line in enumerate(code):
+            acquires, releases = bool(ACQUIRES.search(line)), bool(RELEASES.search(line))
+            if BOTH.search(line):
+                acquires = releases = True
+            if not acquires and not releases:
+                continue
+            names = []
+            for back in range(number, max(-1, number - LABEL_REACH - 1), -1):
+                if back != number and code[back].strip() and not raw[back].lstrip().startswith("//"):
+                    # Code between: a statement may begin above, an earlier statement may not lend its label.
+                    if re.search(r"[;{}]\s*$", code[back].rstrip()):
+                        break
+                if found := LABEL.search(raw[back]):
+                    names = re.split(r", ?", found[1])
+                    break
+            if not names:
+                self.problem(path, number + 1, "an acquire or release needs a comment 'SYNC: name' at both its ends")
+            for name in names:
+                if acquires:
+                    self.acquired.setdefault(name, (path, number + 1))
+                if releases:
+                    self.released.setdefault(name, (path, number + 1))
+
+    def sync_pairs(self):
+        for name, (path, line) in self.acquired.items():
+            if name not in self.released:
+                self.problem(path, line, f"SYNC: {name} is acquired here and released nowhere")
+        for name, (path, line) in self.released.items():
+            if name not in self.acquired:
+                self.problem(path, line, f"SYNC: {name} is released here and acquired nowhere")
+
+    def diagram(self, write):
+        page = self.root / "doc/architecture.md"
+        if not page.exists():
+            return
+        text = page.read_text()
+        head, begin, rest = text.partition(BEGIN)
+        _, end, tail = rest.partition(END)
+        if not begin or not end:
+            self.problem("doc/architecture.md", 1, "the marks of the layers' diagram are gone")
+            return
+        wanted = f"{head}{BEGIN}\n{self.layers.diagram()}\n{END}{tail}"
+        if wanted != text and write:
+            page.write_text(wanted)
+        elif wanted != text:
+            self.problem("doc/architecture.md", 1, "differs from src/layers.txt: run dev/check_layers.py --write")
+
+    def all(self, write=False):
+        for layer, path, text in self.sources():
+            self.includes(layer, path, text)
+            self.words(path, text)
+            self.sync_labels(path, text)
+        self.sync_pairs()
+        self.diagram(write)
+        return self.problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--write", action="store_true", help="render the diagram into doc/architecture.md")
+    options = parser.parse_args()
+    problems = Check(options.root).all(options.write)
+    print("\n".join(problems) if problems else "layers: no violation")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

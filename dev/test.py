@@ -1,0 +1,48 @@
+"""`make test`: everything that CI tests, after `make build`.
+
+    dev/test.py            all steps
+    dev/test.py NAME ...   only the steps whose names contain one of the words
+"""
+
+import os
+import sys
+
+from steps import ROOT, run_steps
+
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
+SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all"
+JOBS = str(os.cpu_count())
+
+# Memory that a rank holds until it exits is not a leak to us; everything else that the sanitizers find ends the test.
+os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0:exitcode=99")
+os.environ.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+
+
+def build(preset, *targets, options=()):
+    """Two steps: configure and build a preset."""
+    yield f"configure {preset}", ["cmake", "--preset", preset, "--log-level=WARNING", *options]
+    yield f"build {preset}", ["cmake", "--build", f"build/{preset}", "-j", JOBS,
+                              *(["--target", *targets] if targets else [])]
+
+
+def ctest(preset, *selection):
+    return ["ctest", "--test-dir", f"build/{preset}", "--output-on-failure", "--no-tests=error", "-j", JOBS, *selection]
+
+
+def steps():
+    prefix = ROOT / "build/prefix-asan"
+    yield from build("asan", options=[f"-DCMAKE_INSTALL_PREFIX={prefix}"])
+    yield "install asan", ["cmake", "--install", "build/asan"]
+    yield "unit tests, address and undefined sanitizers", ctest("asan")
+    yield from build("tsan", "unit_queue")
+    yield "queue tests, thread sanitizer", ctest("tsan", "-R", "^unit[.]queue[.]")
+    yield from build("clang", options=["-DNEAR_TESTS=OFF"])
+    yield "clang-tidy", [sys.executable, "dev/tidy.py"]
+    yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house"]
+    yield "rows, sanitized", [*PYTEST, "test/test_rows.py", f"--prefix={prefix}", f"--cflags={SANITIZED}"]
+    yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    run_steps("test", [step for step in steps() if not words or any(word in step[0] for word in words)])

@@ -1,0 +1,80 @@
+"""Options and fixtures of the test drivers.
+
+pytest test                                   all drivers on the installation in build/prefix
+pytest test --prefix build/prefix-asan --cflags="-fsanitize=address,undefined"
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import harness  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--prefix", default=str(harness.ROOT / "build/prefix"), help="the installation to test")
+    parser.addoption("--cflags", default="", help="more options for the programs in test/mpi")
+
+
+@pytest.fixture(scope="session")
+def prefix(request):
+    """The installation under test."""
+    path = Path(request.config.getoption("--prefix")).resolve()
+    if not (path / "bin/mpiexec").exists():
+        pytest.fail(f"there is no installation in {path}: run `make build` first", pytrace=False)
+    return path
+
+
+@pytest.fixture
+def nothing_left():
+    """Runs a command (see harness.run) and afterwards requires that no process and no file of it is left."""
+    before = harness.shared_files()
+    finished = []
+
+    def run(command, **options):
+        result = harness.run(command, **options)
+        finished.append(result)
+        return result
+
+    yield run
+    for result in finished:
+        left = harness.survivors(result.mark)
+        assert not left, f"these processes survived:\n{left}\n{result.report()}"
+    # Other programs of the machine may use /dev/shm too; ours would carry our name.
+    files = {name for name in harness.shared_files() - before if "near" in name.lower()}
+    assert not files, f"left in /dev/shm: {files}"
+
+
+@pytest.fixture
+def mpiexec(prefix, nothing_left):
+    """mpiexec(ranks, command, **harness options): runs a command on so many ranks, more than cores if need be."""
+
+    def run(ranks, command, *, options=(), **rest):
+        rest.setdefault("timeout", 60)
+        return nothing_left([prefix / "bin/mpiexec", "--oversubscribe", "-n", ranks, *options, *command], **rest)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def compiled(prefix, request):
+    """compiled(name): the program test/mpi/<name>.c, built with the installation's mpicc."""
+    flags = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", *request.config.getoption("--cflags").split()]
+    folder = harness.ROOT / "build/test-mpi" / prefix.name
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def build(name):
+        source = harness.ROOT / "test/mpi" / f"{name}.c"
+        target = folder / name
+        newest = max(path.stat().st_mtime for path in (source, source.parent / "check.h", prefix / "include/mpi.h"))
+        if not target.exists() or target.stat().st_mtime < newest:
+            draft = target.with_suffix(f".{os.getpid()}")
+            result = harness.run([prefix / "bin/mpicc", *flags, "-o", draft, source, "-lm"], timeout=120)
+            assert result.status == 0, f"mpicc {source.name} failed\n{result.report()}"
+            draft.rename(target)
+        return target
+
+    return build

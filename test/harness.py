@@ -1,0 +1,109 @@
+"""What every driver needs: run a command under a watchdog, and see that nothing of it is left.
+
+A command runs in a process group of its own. When its time is over, the state of every process that carries its mark
+is written into the report, then all of them are ended: a test that hangs says where, and never holds up the machine.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MARK = "TEST_MARK"  # environment variable that every process started here inherits
+
+
+@dataclass
+class Finished:
+    """A command that has ended. `status` is as the shell has it: 128 + signal when a signal ended it."""
+
+    status: int
+    out: str
+    err: str
+    timed_out: bool
+    seconds: float
+    dump: str
+    mark: str
+
+    @property
+    def text(self):
+        return self.out + self.err
+
+    def report(self):
+        """Everything that a reader of a failed test wants, as text."""
+        parts = [f"status {self.status}{' (watchdog)' if self.timed_out else ''} after {self.seconds:.1f} s"]
+        parts += [f"--- {name}\n{text[-8000:]}" for name, text in (("stdout", self.out), ("stderr", self.err)) if text]
+        return "\n".join(parts + ([f"--- processes\n{self.dump}"] if self.dump else []))
+
+
+def marked(mark):
+    """Ids of the living processes that carry `mark`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if f"{MARK}={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                    if (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                        found.append(int(entry.name))
+    return found
+
+
+def _dump(mark):
+    lines = []
+    for pid in marked(mark):
+        with contextlib.suppress(OSError):
+            place = Path(f"/proc/{pid}")
+            words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            lines.append(f"{pid}: {words[:160]}")
+            for task in sorted((place / "task").iterdir()):
+                state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+                lines.append(f"    thread {task.name}: state {state}, in {(task / 'wchan').read_text() or '?'}, "
+                             f"system call {(task / 'syscall').read_text().strip()[:80]}")
+    return "\n".join(lines)
+
+
+def run(command, *, timeout=60, env=None, cwd=None, stdin=subprocess.DEVNULL, input=None):
+    """Runs `command` (a list) and waits at most `timeout` seconds. Never raises because the command failed."""
+    mark = uuid.uuid4().hex
+    environment = {**os.environ, **{k: str(v) for k, v in (env or {}).items()}, MARK: mark}
+    started = time.monotonic()
+    process = subprocess.Popen([str(word) for word in command], env=environment, cwd=cwd, start_new_session=True,
+                               stdin=subprocess.PIPE if input is not None else stdin, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, errors="replace")
+    timed_out, dump = False, ""
+    try:
+        out, err = process.communicate(input=input, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        timed_out, dump = True, _dump(mark)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        end_all(mark)
+        out, err = process.communicate()
+    status = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return Finished(status, out, err, timed_out, time.monotonic() - started, dump, mark)
+
+
+def end_all(mark):
+    """Kills every process that carries `mark`."""
+    for pid in marked(mark):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def survivors(mark, patience=2.0):
+    """Processes with `mark` that are still there after `patience` seconds, as text; they are then ended."""
+    deadline = time.monotonic() + patience
+    while marked(mark) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    left = _dump(mark)
+    end_all(mark)
+    return left
+
+
+def shared_files():
+    """What lies in /dev/shm now."""
+    return set(os.listdir("/dev/shm"))

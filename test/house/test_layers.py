@@ -1,0 +1,148 @@
+"""Plants each kind of layer violation in a copy of the tree and sees it refused: by compiler, linker or script."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from harness import ROOT, run
+
+sys.path.insert(0, str(ROOT / "dev"))
+from check_layers import Layers  # noqa: E402
+
+LAYERS = Layers(ROOT)
+
+
+def copy_tree(target):
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True, capture_output=True)
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file() and name.split("/")[0] in ("src", "cmake", "CMakeLists.txt", "VERSION", "doc"):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target / name)
+    return target
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return copy_tree(tmp_path / "tree")
+
+
+def script_says(tree):
+    result = run([sys.executable, ROOT / "dev/check_layers.py", "--root", tree])
+    return result.status, result.out
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A copy that holds only layers base and os, and a further one that they may not see; configured once."""
+    tree = copy_tree(tmp_path_factory.mktemp("small"))
+    for path in (tree / "src").iterdir():
+        if path.is_dir() and path.name not in ("base", "os"):
+            shutil.rmtree(path)
+    shutil.rmtree(tree / "src/base")
+    shutil.rmtree(tree / "src/os")
+    for layer, function in (("base", "low"), ("os", "high")):
+        text = f"namespace near::{layer} {{ int {function}(); }}\n"
+        folder = tree / "src" / layer
+        folder.mkdir()
+        (folder / "this.h").write_text("#pragma once\n" + text)
+        (folder / "this.cpp").write_text(f'#include "{layer}/this.h"\n' + text.replace("; }", " { return 1; } }"))
+    (tree / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(small CXX)\nset(CMAKE_CXX_STANDARD 20)\n"
+        "add_library(near_flags INTERFACE)\ninclude(cmake/Layers.cmake)\nnear_read_layers()\n"
+        "foreach(layer IN LISTS NEAR_LAYERS)\n  near_add_layer(${layer})\n  near_add_link_check(${layer})\n"
+        "endforeach()\n")
+    build = tree / "build"
+    result = run(["cmake", "-G", "Ninja", "-S", tree, "-B", build])
+    assert result.status == 0, result.report()
+    assert run(["cmake", "--build", build]).status == 0
+
+    def with_line(layer, line, target):
+        source = tree / "src" / layer / "this.cpp"
+        before = source.read_text()
+        source.write_text(before + line)
+        result = run(["cmake", "--build", build, "--target", target])
+        source.write_text(before)
+        return result
+
+    return with_line
+
+
+def test_the_tree_keeps_the_rules():
+    status, out = script_says(ROOT)
+    assert status == 0, out
+
+
+def test_a_lower_layer_may_be_included(small):
+    line = '\n#include "base/this.h"\nint twice() { return near::base::low() * 2; }\n'
+    assert small("os", line, "links_os").status == 0
+
+
+def test_an_upward_include_is_file_not_found(small):
+    result = small("base", '\n#include "os/this.h"\n', "near_base")
+    assert result.status != 0 and "os/this.h: No such file or directory" in result.text, result.report()
+
+
+def test_an_upward_call_by_a_hand_declared_prototype_does_not_link(small):
+    line = "\nnamespace near::os { int high(); }\nint up() { return near::os::high(); }\n"
+    result = small("base", line, "links_base")
+    assert result.status != 0 and "undefined reference to `near::os::high()'" in result.text, result.report()
+
+
+def test_the_copy_of_the_real_tree_is_clean(tree):
+    status, out = script_says(tree)
+    assert status == 0, out
+
+
+@pytest.mark.parametrize("line, complaint", [
+    ('#include "../os/this.h"', "goes round the include roots"),
+    ('#include "/usr/include/hwloc.h"', "goes round the include roots"),
+    ("#include <../src/os/this.h>", "goes round the include roots"),
+    ('#define WHERE "os/this.h"\n#include WHERE', "must name its file plainly"),
+    ('#include "this.h"', "is no layer's file"),
+    ("#include <transport/transport.h>", "base may not include transport"),
+    ('#include "segment/segment.h"', "base may not include segment"),
+    ("#include <sys/mman.h>", "system calls are wrapped in os/"),
+    ("#include <linux/futex.h>", "system calls are wrapped in os/"),
+    ("#include <hwloc.h>", "hwloc is used in topo/ only"),
+    ("#include <atomic>", "atomics are reached through base/atomic.h only"),
+    ("std::atomic<int> planted;", "atomics are reached through base/atomic.h only"),
+    ("int planted() { return MPI_Barrier(comm); }", "nothing under src/ refers to MPI_"),
+    ("void planted() { flag.store_release(1); }", "needs a comment 'SYNC: name'"),
+    ("void planted() { flag.store_release(1); /* SYNC: planted */ }", "SYNC: planted is released here and acquired"),
+    ("int planted() { return flag.load_acquire(); } // SYNC: planted", "SYNC: planted is acquired here and released"),
+])
+def test_the_script_refuses(tree, line, complaint):
+    (tree / "src/base/planted.h").write_text(f"#pragma once\n{line}\n")
+    status, out = script_says(tree)
+    assert status == 1 and complaint in out, out
+    assert all(row.startswith("src/base/planted.h:") for row in out.splitlines()), out
+
+
+def test_layers_of_equal_number_do_not_see_each_other(tree):
+    (tree / "src/queue").mkdir(exist_ok=True)
+    (tree / "src/queue/planted.h").write_text('#pragma once\n#include "segment/segment.h"\n')
+    status, out = script_says(tree)
+    assert status == 1 and "queue may not include segment" in out, out
+
+
+def test_a_labelled_pair_passes(tree):
+    (tree / "src/base/planted.h").write_text(
+        "#pragma once\n// SYNC: planted\nvoid give() { flag.store_release(1); }\n"
+        "void take() {\n  // Sees what give() wrote. SYNC: planted\n  while (flag.load_acquire() == 0) {}\n}\n")
+    status, out = script_says(tree)
+    assert status == 0, out
+
+
+def test_a_stale_diagram_is_refused_and_rendered_anew(tree):
+    page = tree / "doc/architecture.md"
+    page.write_text(page.read_text().replace("[   base    ]", "[   bass    ]"))
+    status, out = script_says(tree)
+    assert status == 1 and "doc/architecture.md" in out, out
+    assert run([sys.executable, ROOT / "dev/check_layers.py", "--root", tree, "--write"]).status == 0
+    assert script_says(tree)[0] == 0
+
+
+def test_every_folder_under_src_is_a_layer():
+    folders = {path.name for path in (ROOT / "src").iterdir() if path.is_dir()}
+    assert folders <= set(LAYERS.numbers)
