@@ -3,9 +3,9 @@
 //   offset 0                         the launcher's region: Header page, then the rank table
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
-//     +--------------+-------------+--------+---------+--------------+---------+---------------------------+
-//     | control page | queue       | credit | offers  | packet pool  | ring    | arena (MPI_Alloc_mem ...) |
-//     +--------------+-------------+--------+---------+--------------+---------+---------------------------+
+//     +--------------+-------------+---------+-------------+------------------------------------------------+
+//     | control page | queue       | credits | packet pool | arena: offers, MPI_Alloc_mem, windows ...      |
+//     +--------------+-------------+---------+-------------+------------------------------------------------+
 //       every part begins on a page and is written first by the process that owns the region
 //
 // So any shareable byte is (owner, offset), "is it shareable?" is one comparison, and the owner of an offset
@@ -63,6 +63,8 @@ struct Header {
   char job[64];             ///< name for people: "nearmpi-<pid>"
   alignas(64) Atomic<std::uint32_t> epoch; ///< raised by the launcher whenever a process died
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
+  Atomic<std::uint32_t> fences;            ///< 1: some process has no membarrier, so every sender fences
+  Atomic<std::uint32_t> notices;           ///< one bit per remark that is made once per job
 };
 
 inline constexpr std::size_t header_bytes = 4096;
@@ -103,8 +105,10 @@ struct ControlPage {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t pid;
-  Offset queue, credits, offers, packets, arena; ///< from the segment's start
-  std::uint64_t queue_slots, offer_count, packet_count, packet_bytes, arena_bytes;
+  Offset queue, credits, packets, arena; ///< from the segment's start
+  std::uint64_t queue_slots, packet_count, packet_bytes, arena_bytes;
+  std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
+  std::uint64_t probe_value;
   Doorbell doorbell;
   StateLine state[state_lines];
   alignas(128) Counters counters;

@@ -1,0 +1,200 @@
+// The receive queue: bounded, many producers, one consumer, 128-byte slots. See doc/queue/slot_queue.md.
+//
+//   tail (a hint, producers only)
+//     v
+//   +------+------+------+------+------+      a slot, two cache lines:
+//   | slot | slot | slot | slot | ...  |        +------+------------------------------------------+
+//   +------+------+------+------+------+        | word | body: header and inline payload, 120 B   |
+//     ^                                         +------+------------------------------------------+
+//   head (the consumer's own)                     word = lap << 18 | claimer << 2 | state
+//
+// Position p uses slot p % slots in lap p / slots. In lap L a slot's word goes through
+//   (L, free) -> (L, claimed by c) -> (L, ready) or (L, abandoned) -> (L + 1, free)
+// so equal words never recur: no ABA within 2^46 laps.
+//
+// Invariants
+//   every position below tail is claimed or past it (tail is stored only after a claim of tail - 1);
+//   one producer's positions increase, so its messages arrive in order;
+//   a slot claimed by a dead process is skipped by the consumer: nobody waits for it.
+//
+// Progress: a producer fails only when the queue is full; some producer succeeds in every round of failures
+// of others (lock-free). The consumer never writes `tail` and never waits for a live producer beyond its
+// claim.
+#pragma once
+
+#include "base/atomic.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace near::queue {
+
+inline constexpr std::size_t slot_bytes = 128;
+inline constexpr std::size_t slot_body_bytes = slot_bytes - sizeof(std::uint64_t);
+
+enum class SlotState : std::uint64_t { free = 0, claimed = 1, ready = 2, abandoned = 3 };
+
+/// The word of a slot, taken apart.
+struct SlotWord {
+  static constexpr unsigned claimer_shift = 2, lap_shift = 18;
+  static constexpr std::uint64_t make(std::uint64_t lap, std::uint32_t claimer, SlotState state) {
+    return lap << lap_shift | static_cast<std::uint64_t>(claimer & 0xffff) << claimer_shift |
+           static_cast<std::uint64_t>(state);
+  }
+  static constexpr SlotState state(std::uint64_t word) { return static_cast<SlotState>(word & 3); }
+  static constexpr std::uint32_t claimer(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word >> claimer_shift) & 0xffff;
+  }
+  static constexpr std::uint64_t lap(std::uint64_t word) { return word >> lap_shift; }
+};
+
+template <class Atomics = base::Hardware>
+struct alignas(slot_bytes) Slot {
+  typename Atomics::template Atomic<std::uint64_t> word{0};
+  std::byte body[slot_body_bytes];
+};
+
+/// The shared part. `tail` has a line of its own: producers write it, the consumer never reads it.
+template <class Atomics = base::Hardware>
+struct SlotQueue {
+  alignas(slot_bytes) typename Atomics::template Atomic<std::uint64_t> tail{0};
+  alignas(slot_bytes) Slot<Atomics> slots[1]; // as many as the owner laid out
+
+  static constexpr std::size_t bytes(std::uint64_t count) {
+    return slot_bytes + count * sizeof(Slot<Atomics>);
+  }
+};
+
+/// A claimed slot: fill body(), then commit(). Destroyed without commit, it tells the consumer to skip it.
+template <class Atomics = base::Hardware>
+class Claim {
+public:
+  Claim() = default;
+  Claim(Slot<Atomics>* slot, std::uint64_t claimed) : slot_(slot), claimed_(claimed) {}
+  Claim(Claim&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)), claimed_(other.claimed_) {}
+  Claim& operator=(Claim&& other) noexcept {
+    if (this != &other) {
+      finish(SlotState::abandoned);
+      slot_ = std::exchange(other.slot_, nullptr);
+      claimed_ = other.claimed_;
+    }
+    return *this;
+  }
+  ~Claim() { finish(SlotState::abandoned); }
+
+  explicit operator bool() const { return slot_ != nullptr; }
+  std::byte* body() const { return slot_->body; }
+  void commit() { finish(SlotState::ready); }
+
+private:
+  void finish(SlotState state) {
+    if (slot_ == nullptr) return;
+    // SYNC: slot-ready. The consumer that sees `ready` must see the body; release orders the body's stores
+    // before.
+    slot_->word.store_release((claimed_ & ~std::uint64_t{3}) | static_cast<std::uint64_t>(state));
+    slot_ = nullptr;
+  }
+
+  Slot<Atomics>* slot_ = nullptr;
+  std::uint64_t claimed_ = 0;
+};
+
+/// A producer's view of one receiver's queue. Private to the producer.
+template <class Atomics = base::Hardware>
+class Producer {
+public:
+  Producer() = default;
+  Producer(SlotQueue<Atomics>* queue, std::uint64_t slots, std::uint32_t self)
+      : queue_(queue), mask_(slots - 1), bits_(static_cast<unsigned>(__builtin_ctzll(slots))), self_(self) {}
+
+  /// The next slot; an empty Claim when the queue is full.
+  Claim<Atomics> claim() {
+    std::uint64_t position = queue_->tail.load_relaxed(); // a hint: too small only costs a search
+    if (position < next_) position = next_;
+    for (;;) {
+      Slot<Atomics>& slot = queue_->slots[position & mask_];
+      std::uint64_t lap = position >> bits_;
+      // SYNC: slot-free. The consumer freed this slot after reading its body; acquire keeps our new body's
+      // stores behind that. The successful exchange below repeats the acquire on the value that it really
+      // took.
+      std::uint64_t word = slot.word.load_acquire();
+      std::uint64_t seen = SlotWord::lap(word);
+      if (seen == lap && SlotWord::state(word) == SlotState::free) {
+        std::uint64_t mine = SlotWord::make(lap, self_, SlotState::claimed);
+        if (!slot.word.cas_acquire(word, mine))
+          continue; // another producer was faster: look at the word again
+        next_ = position + 1;
+        // Relaxed: whoever reads an older tail only searches longer. A slower producer may even set it back.
+        queue_->tail.store_relaxed(next_);
+        return Claim<Atomics>(&slot, mine);
+      }
+      if (seen < lap) return {}; // still holds a message of the lap before: full
+      ++position;                // taken in this lap, or already past
+    }
+  }
+
+private:
+  SlotQueue<Atomics>* queue_ = nullptr;
+  std::uint64_t mask_ = 0;
+  unsigned bits_ = 0;
+  std::uint32_t self_ = 0;
+  std::uint64_t next_ = 0; ///< behind the last position that this producer claimed
+};
+
+/// The owner's view. One thread at a time.
+template <class Atomics = base::Hardware>
+class Consumer {
+public:
+  struct Entry {
+    const std::byte* body = nullptr; ///< nullptr: nothing there
+    std::uint32_t claimer = 0;
+  };
+
+  Consumer() = default;
+  Consumer(SlotQueue<Atomics>* queue, std::uint64_t slots)
+      : queue_(queue), mask_(slots - 1), bits_(static_cast<unsigned>(__builtin_ctzll(slots))) {}
+
+  /// The oldest message, which stays until pop(). `is_dead(claimer)` is asked only for a slot that is claimed
+  /// and not ready; it must be true only when that process can no longer write.
+  template <class IsDead>
+  Entry front(IsDead&& is_dead) {
+    for (;;) {
+      Slot<Atomics>& slot = queue_->slots[head_ & mask_];
+      // SYNC: slot-ready. Pairs with the producer's commit: its body is visible from here.
+      std::uint64_t word = slot.word.load_acquire();
+      switch (SlotWord::state(word)) {
+      case SlotState::free: return {};
+      case SlotState::ready: return {slot.body, SlotWord::claimer(word)};
+      case SlotState::abandoned: pop(); continue;
+      case SlotState::claimed:
+        if (!is_dead(SlotWord::claimer(word))) return {};
+        // The claimer may have committed between our load and its death: then the message counts.
+        if (slot.word.load_acquire() == word) pop();
+        continue;
+      }
+    }
+  }
+
+  /// Frees the slot that front() returned.
+  void pop() {
+    std::uint64_t lap = (head_ >> bits_) + 1;
+    // SYNC: slot-free. Our reads of the body are done before a producer may write it again.
+    queue_->slots[head_ & mask_].word.store_release(SlotWord::make(lap, 0, SlotState::free));
+    ++head_;
+  }
+
+  /// True when a message is ready: the look before sleeping.
+  bool has_message() const {
+    SlotState state = SlotWord::state(queue_->slots[head_ & mask_].word.load_relaxed());
+    return state == SlotState::ready || state == SlotState::abandoned;
+  }
+
+private:
+  SlotQueue<Atomics>* queue_ = nullptr;
+  std::uint64_t mask_ = 0;
+  unsigned bits_ = 0;
+  std::uint64_t head_ = 0;
+};
+
+} // namespace near::queue

@@ -1,0 +1,79 @@
+#include "transport/arena.h"
+
+#include "base/checked.h"
+#include "os/memory.h"
+
+#include <algorithm>
+
+namespace near::transport {
+
+using base::Code;
+using base::fail;
+using base::Result;
+
+void Arena::build(std::byte* at, std::uint64_t bytes, int node) {
+  base_ = at;
+  bytes_ = bytes;
+  node_ = node;
+  free_.clear();
+  used_.clear();
+  free_.emplace(0, bytes);
+}
+
+Result Arena::allocate(std::size_t bytes, std::size_t alignment, void*& made) {
+  std::uint64_t unit = std::max<std::uint64_t>(alignment, os::page_size());
+  if (!base::is_power_of_two(unit))
+    return fail(Code::invalid, "an alignment of {} bytes is no power of two", alignment);
+  if (bytes > bytes_)
+    return fail(Code::limit, "{} bytes are more than this process's part of the segment, {} MiB", bytes,
+                bytes_ >> 20);
+  std::uint64_t need = base::round_up(std::max<std::size_t>(bytes, 1), os::page_size());
+  for (auto at = free_.begin(); at != free_.end(); ++at) {
+    auto [begin, length] = *at;
+    auto absolute = reinterpret_cast<std::uintptr_t>(base_) + begin;
+    std::uint64_t skip = base::round_up(absolute, unit) - absolute;
+    if (length < skip || length - skip < need) continue;
+    std::byte* address = base_ + begin + skip;
+    // A policy that is forbidden here is no failure: first touch by this bound process still decides.
+    (void)os::prefer_node(address, need, node_);
+    Result populated = os::populate(address, need);
+    if (!populated.ok()) {
+      (void)os::give_back(address, need);
+      return populated;
+    }
+    free_.erase(at);
+    if (skip != 0) free_.emplace(begin, skip);
+    if (length - skip > need) free_.emplace(begin + skip + need, length - skip - need);
+    used_.emplace(begin + skip, need);
+    made = address;
+    return {};
+  }
+  return fail(Code::limit,
+              "this process's part of the segment ({} MiB of addresses) has no {} free bytes in a row",
+              bytes_ >> 20, bytes);
+}
+
+bool Arena::release(void* address) {
+  auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(address) - base_);
+  auto found = used_.find(offset);
+  if (found == used_.end()) return false;
+  std::uint64_t length = found->second;
+  used_.erase(found);
+  (void)os::give_back(address, length);
+  auto after = free_.lower_bound(offset);
+  if (after != free_.end() && offset + length == after->first) {
+    length += after->second;
+    after = free_.erase(after);
+  }
+  if (after != free_.begin()) {
+    auto before = std::prev(after);
+    if (before->first + before->second == offset) {
+      before->second += length;
+      return true;
+    }
+  }
+  free_.emplace(offset, length);
+  return true;
+}
+
+} // namespace near::transport

@@ -1,0 +1,70 @@
+// Whole messages sent before the receiver asks: inline in a slot, or in a packet.
+#include "transport/engine.h"
+
+namespace near::transport {
+
+namespace {
+
+/// Credits bound what a receiver must keep for us. Its count of released messages is read only when ours seem
+/// used up, so the line stays with the receiver.
+bool has_credit(Peer& peer) {
+  std::uint32_t limit = engine().credit_limit;
+  if (peer.eager_sent - peer.eager_released_seen < limit) [[likely]]
+    return true;
+  // SYNC: credit. Acquire: the memory that those messages took is free again.
+  peer.eager_released_seen = peer.released_to_us->load_acquire();
+  return peer.eager_sent - peer.eager_released_seen < limit;
+}
+
+} // namespace
+
+std::size_t eager_limit() { return engine().pool.payload_bytes(); }
+
+bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
+  Engine& self = engine();
+  std::uint64_t bytes = envelope.bytes;
+  if (bytes > self.pool.payload_bytes() || !has_credit(peer)) return false;
+  std::uint32_t packet = PacketPool::none;
+  if (bytes > inline_bytes) {
+    packet = self.pool.take(PacketPool::ring_reserve);
+    if (packet == PacketPool::none) return false;
+  }
+  auto claim = claim_slot(peer);
+  if (!claim) {
+    if (packet != PacketPool::none) self.pool.put_back(packet);
+    return false;
+  }
+  MessageHeader& header = header_of(claim);
+  header.context = envelope.context;
+  header.bytes = bytes;
+  header.tag = envelope.tag;
+  header.source = envelope.source;
+  header.handler = static_cast<std::uint8_t>(Handler::p2p_eager);
+  std::byte* payload = header.payload;
+  if (packet == PacketPool::none) {
+    header.in_packet = 0;
+    header.payload_bytes = static_cast<std::uint16_t>(bytes);
+  } else {
+    header.in_packet = 1;
+    header.payload_bytes = sizeof(PacketReference);
+    *reinterpret_cast<PacketReference*>(header.payload) = {packet, static_cast<std::uint32_t>(bytes)};
+    payload = self.pool.payload(packet);
+  }
+  if (bytes != 0) {
+    if (view.type->dense)
+      std::memcpy(payload, view.dense_start(), bytes);
+    else
+      datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
+  }
+  ++peer.eager_sent;
+  send_claimed(peer, std::move(claim));
+  count_sent(packet == PacketPool::none ? segment::Path::inlined : segment::Path::packet, bytes);
+  return true;
+}
+
+void give_back_credit(Peer& peer) {
+  // One writer, this process. SYNC: credit. Release: we are done with the message's memory.
+  peer.released_by_us->store_release(peer.released_by_us->load_relaxed() + 1);
+}
+
+} // namespace near::transport

@@ -1,0 +1,479 @@
+#include "transport/engine.h"
+
+#include "base/checked.h"
+#include "base/knob.h"
+#include "base/log.h"
+#include "os/futex.h"
+#include "os/memory.h"
+#include "os/peer_memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <pthread.h>
+#include <unistd.h>
+
+namespace near::transport {
+
+using base::Code;
+using base::fail;
+using base::Level;
+
+namespace {
+
+HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
+
+/// Read through CMA by peers, to learn whether the kernel lets them: in private memory on purpose.
+std::uint64_t probe_word;
+
+/// Longest sleep without a look: a lost wake-up costs this once.
+constexpr std::uint64_t sleep_limit_ns = 10'000'000;
+/// With messages that wait for a peer's slot or packet there is nobody to ring us when it comes free.
+constexpr std::uint64_t retry_ns = 100'000;
+
+std::uint64_t align_to_page(std::uint64_t bytes) { return base::round_up(bytes, os::page_size()); }
+
+void in_forked_child() {
+  // The segment is not mapped here (MADV_DONTFORK): MPI is not usable, and nothing of it may be touched.
+  engine().running = false;
+}
+
+Result map_peer(std::uint32_t slot) {
+  Engine& self = engine();
+  Peer& peer = self.peers[slot];
+  peer.slot = slot;
+  auto& control = self.segment.control(slot);
+  if (control.magic != segment::magic || control.version != segment::layout_version)
+    return fail(Code::internal, "the region of process {} is not laid out by this version of NearMPI", slot);
+  peer.control = &control;
+  peer.producer =
+      queue::Producer<>(self.segment.at<queue::SlotQueue<>>(control.queue), control.queue_slots, self.slot);
+  peer.packets = self.segment.at<std::byte>(control.packets) + sizeof(PoolHeader);
+  peer.packet_stride = PacketPool::stride(control.packet_bytes);
+  peer.released_to_us = self.segment.at<base::Atomic<std::uint32_t>>(control.credits) + self.slot;
+  peer.released_by_us = self.segment.at<base::Atomic<std::uint32_t>>(self.control->credits) + slot;
+  peer.mapped = true;
+  return {};
+}
+
+/// Lays out, places and reserves this process's region. Nothing of it is visible to others before `ready`.
+Result build_region() {
+  Engine& self = engine();
+  const auto& knobs = base::knobs();
+  auto& head = self.segment.header();
+  std::uint64_t slots = std::bit_ceil(std::clamp<std::uint64_t>(knobs.queue_slots.number, 4, 1u << 20));
+  auto packets = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(knobs.packets.number, 2 * PacketPool::ring_reserve, 1u << 20));
+  std::uint64_t payload = base::round_up(std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes), 64);
+
+  segment::Offset begin = self.segment.region(self.slot);
+  segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
+  segment::Offset credits_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
+  segment::Offset packets_at = credits_at + align_to_page(head.slots * sizeof(std::uint32_t));
+  segment::Offset arena_at = packets_at + align_to_page(PacketPool::bytes_needed(packets, payload));
+  if (arena_at - begin > head.stride)
+    return fail(
+        Code::limit,
+        "this process's part of the segment is {} KiB of addresses, its queue and packets need {} KiB; raise "
+        "the address space limit (ulimit -v) or lower NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS",
+        head.stride >> 10, (arena_at - begin) >> 10);
+
+  std::byte* base = self.segment.base();
+  int node = os::current_node();
+  Result policy = os::prefer_node(base + begin, arena_at - begin, node);
+  if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
+  NEAR_TRY(os::populate(base + begin, arena_at - begin));
+
+  auto* queue = new (base + queue_at) queue::SlotQueue<>;
+  for (std::uint64_t i = 1; i < slots; ++i) new (&queue->slots[i]) queue::Slot<>;
+  auto* credits = self.segment.at<base::Atomic<std::uint32_t>>(credits_at);
+  for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) base::Atomic<std::uint32_t>(0);
+  self.pool.build(base + packets_at, packets, payload);
+  self.arena.build(base + arena_at, begin + head.stride - arena_at, node);
+
+  auto* control = new (base + begin) segment::ControlPage{};
+  control->version = segment::layout_version;
+  control->pid = static_cast<std::uint32_t>(getpid());
+  control->queue = queue_at;
+  control->credits = credits_at;
+  control->packets = packets_at;
+  control->arena = arena_at;
+  control->queue_slots = slots;
+  control->packet_count = packets;
+  control->packet_bytes = payload;
+  control->arena_bytes = begin + head.stride - arena_at;
+  probe_word = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u ^ os::monotonic_ns();
+  control->probe_address = reinterpret_cast<std::uint64_t>(&probe_word);
+  control->probe_value = probe_word;
+  control->magic = segment::magic;
+  self.control = control;
+  self.queue = queue::Consumer<>(queue, slots);
+  return {};
+}
+
+/// Publishes this process and waits for the others of the job.
+Result meet() {
+  Engine& self = engine();
+  auto& head = self.segment.header();
+  if (!os::register_for_barrier()) head.fences.store_relaxed(1);
+  // SYNC: rank-ready. Whoever sees `ready` sees the region's layout.
+  self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::ready));
+  head.ready.add_acq_rel(1);
+  os::futex_wake_all(head.ready.address());
+  for (;;) {
+    std::uint32_t ready = head.ready.load_acquire();
+    if (ready >= head.job_size) break;
+    os::futex_wait(head.ready.address(), ready, sleep_limit_ns);
+  }
+  self.fences = head.fences.load_relaxed() != 0;
+  for (std::uint32_t slot = 0; slot < head.job_size; ++slot) {
+    // SYNC: rank-ready. Acquire: the layout that map_peer reads was written before.
+    auto phase = self.segment.entry(slot).phase.load_acquire();
+    if (phase < static_cast<std::uint32_t>(segment::Phase::ready))
+      return fail(Code::internal, "process {} is counted as ready but is not", slot);
+    NEAR_TRY(map_peer(slot));
+  }
+  return {};
+}
+
+void dispatch(const queue::Consumer<>::Entry& entry) {
+  const auto& header = *reinterpret_cast<const MessageHeader*>(entry.body);
+  Peer& from = engine().peers[entry.claimer];
+  if (header.sequence != from.expected_sequence) [[unlikely]]
+    base::log(Level::error,
+              "message {} of process {} arrived where message {} was expected: this is a defect of NearMPI",
+              header.sequence, entry.claimer, from.expected_sequence);
+  from.expected_sequence = header.sequence + 1;
+  Arrival arrival{&from,
+                  {header.context, header.source, header.tag, header.bytes},
+                  header.payload,
+                  header.payload_bytes,
+                  0};
+  if (header.in_packet != 0) {
+    const auto& reference = *reinterpret_cast<const PacketReference*>(header.payload);
+    arrival.payload = from.packets + reference.index * from.packet_stride + sizeof(PacketHeader);
+    arrival.payload_bytes = reference.bytes;
+    arrival.packet = reference.index + 1ull;
+    handlers[header.handler](arrival);
+    if (arrival.packet != 0) give_back_packet(from, arrival.packet);
+    return;
+  }
+  handlers[header.handler](arrival);
+}
+
+bool flush_pending() {
+  Engine& self = engine();
+  bool moved = false;
+  for (std::size_t i = 0; i < self.pending_peers.size();) {
+    Peer& peer = *self.pending_peers[i];
+    while (!peer.pending.empty()) {
+      auto claim = peer.producer.claim();
+      if (!claim) break;
+      header_of(claim) = peer.pending.front().header;
+      peer.pending.pop_front();
+      send_claimed(peer, std::move(claim));
+      moved = true;
+    }
+    if (peer.pending.empty()) {
+      peer.on_pending_list = false;
+      self.pending_peers[i] = self.pending_peers.back();
+      self.pending_peers.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  return moved;
+}
+
+void push_packets_home(Peer& peer) {
+  auto* pool = reinterpret_cast<PoolHeader*>(peer.packets - sizeof(PoolHeader));
+  pool->returned.push_chain(peer.return_first, peer.return_last, [&](std::uint32_t index) -> auto& {
+    return reinterpret_cast<PacketHeader*>(peer.packets + index * peer.packet_stride)->next;
+  });
+  peer.return_count = 0;
+}
+
+void push_all_packets_home() {
+  Engine& self = engine();
+  for (Peer* peer : self.returning_peers)
+    if (peer->return_count != 0) push_packets_home(*peer);
+  self.returning_peers.clear();
+}
+
+bool has_work() {
+  Engine& self = engine();
+  return self.queue.has_message();
+}
+
+} // namespace
+
+void DoorbellSystem::wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns) {
+  os::futex_wait(word, expected, timeout_ns);
+}
+void DoorbellSystem::wake(std::uint32_t* word) { os::futex_wake_all(word); }
+void DoorbellSystem::barrier_all() { os::barrier_all_registered(); }
+
+Engine& engine() {
+  static Engine& only = *new Engine;
+  return only;
+}
+
+void set_handler(Handler handler, HandlerFunction function) {
+  handlers[static_cast<int>(handler)] = function;
+}
+
+Result start(const Job& job) {
+  Engine& self = engine();
+  if (self.running) return {};
+  handlers[static_cast<int>(InternalHandler::finished)] = handle_finished;
+  handlers[static_cast<int>(InternalHandler::ring_request)] = handle_ring_request;
+  handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
+  if (job.segment_descriptor < 0) {
+    NEAR_TRY(
+        self.segment.create(1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
+  } else {
+    NEAR_TRY(self.segment.attach(job.segment_descriptor, true));
+    if (job.slot >= self.segment.header().slots)
+      return fail(Code::invalid, "slot {} is outside the job's {} slots", job.slot,
+                  self.segment.header().slots);
+    os::admit_descendants_of(static_cast<std::int32_t>(self.segment.header().launcher));
+  }
+  self.slot = job.slot;
+  self.job_size = job.size;
+  const auto& head = self.segment.header();
+  self.oversubscribed = head.cores < head.job_size;
+  const auto& knobs = base::knobs();
+  self.spin_ns = knobs.spin.automatic ? (self.oversubscribed ? 2'000 : 100'000) : knobs.spin.number * 1000;
+  self.credit_limit =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(knobs.credits.number, 1, 1u << 30));
+  self.peers.resize(head.slots);
+  NEAR_TRY(build_region());
+  static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
+  (void)registered;
+  NEAR_TRY(meet());
+  self.running = true;
+  return {};
+}
+
+void stop() {
+  Engine& self = engine();
+  if (!self.running) return;
+  auto drained = [](void*) {
+    Engine& here = engine();
+    push_all_packets_home();
+    return here.pending_peers.empty() && here.ring_senders.empty();
+  };
+  wait_until(drained, nullptr);
+  self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));
+}
+
+bool running() { return engine().running; }
+const segment::Segment& job_segment() { return engine().segment; }
+const segment::Counters& own_counters() { return engine().control->counters; }
+
+segment::StateLine& own_state_line() {
+  static base::Atomic<std::uint32_t> threads{0};
+  thread_local std::uint32_t line = threads.add_relaxed(1);
+  return engine().control->state[std::min<std::uint32_t>(line, segment::state_lines - 1)];
+}
+
+Peer& peer_at(object::Address address) { return engine().peers[address.slot]; }
+
+void count_sent(segment::Path path, std::uint64_t bytes) {
+  auto& counters = engine().control->counters;
+  auto add = [](base::Atomic<std::uint64_t>& counter, std::uint64_t more) {
+    counter.store_relaxed(counter.load_relaxed() + more); // one writer: no locked instruction needed
+  };
+  add(counters.messages[static_cast<int>(path)], 1);
+  add(counters.bytes[static_cast<int>(path)], bytes);
+}
+
+queue::Claim<> claim_slot(Peer& peer) {
+  if (!peer.pending.empty()) [[unlikely]]
+    return {};
+  return peer.producer.claim();
+}
+
+void send_claimed(Peer& peer, queue::Claim<>&& claim) {
+  header_of(claim).sequence = peer.next_sequence++;
+  claim.commit();
+  auto& bell = peer.control->doorbell;
+  DoorbellCalls::ring_if_sleeping(bell.sleeping, bell.bell, engine().fences);
+}
+
+void post(Peer& peer, const MessageHeader& header) {
+  if (auto claim = claim_slot(peer)) {
+    header_of(claim) = header;
+    send_claimed(peer, std::move(claim));
+    return;
+  }
+  peer.pending.push_back({header});
+  if (!peer.on_pending_list) {
+    peer.on_pending_list = true;
+    engine().pending_peers.push_back(&peer);
+  }
+}
+
+void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, const void* payload,
+                  std::size_t bytes) {
+  MessageHeader header{};
+  header.context = envelope.context;
+  header.bytes = envelope.bytes;
+  header.tag = envelope.tag;
+  header.source = envelope.source;
+  header.handler = handler;
+  header.payload_bytes = static_cast<std::uint16_t>(bytes);
+  std::memcpy(header.payload, payload, bytes);
+  post(peer, header);
+}
+
+void keep_packet(Arrival& arrival) { arrival.packet = 0; }
+
+void give_back_packet(Peer& owner, std::uint64_t packet) {
+  constexpr std::uint32_t batch = 8;
+  auto index = static_cast<std::uint32_t>(packet - 1);
+  auto& next = reinterpret_cast<PacketHeader*>(owner.packets + index * owner.packet_stride)->next;
+  if (owner.return_count == 0) {
+    owner.return_last = index;
+    engine().returning_peers.push_back(&owner);
+  } else {
+    next.store_relaxed(owner.return_first + 1);
+  }
+  owner.return_first = index;
+  if (++owner.return_count >= batch) push_packets_home(owner);
+}
+
+bool progress() {
+  Engine& self = engine();
+  bool moved = false;
+  auto is_dead = [&self](std::uint32_t slot) {
+    return self.segment.entry(slot).phase.load_acquire() == static_cast<std::uint32_t>(segment::Phase::dead);
+  };
+  // A bounded number of messages, so that a flooding peer cannot keep us from our own sends.
+  for (int budget = 64; budget > 0; --budget) {
+    auto entry = self.queue.front(is_dead);
+    if (entry.body == nullptr) break;
+    dispatch(entry);
+    self.queue.pop();
+    moved = true;
+  }
+  if (!self.pending_peers.empty()) [[unlikely]]
+    moved |= flush_pending();
+  if (!self.ring_senders.empty()) [[unlikely]]
+    moved |= advance_ring_senders();
+  if (!moved && !self.returning_peers.empty()) push_all_packets_home();
+  return moved;
+}
+
+void* allocate_shareable(std::size_t bytes, std::size_t alignment) {
+  void* made = nullptr;
+  return engine().arena.allocate(bytes, alignment, made).ok() ? made : nullptr;
+}
+
+bool free_shareable(void* address) {
+  Engine& self = engine();
+  return self.segment.contains(address) && self.arena.release(address);
+}
+
+// ---- waiting ----
+
+namespace {
+
+/// What the engine lock needs to know of its holder; all under the lock but `owner`.
+struct LockState {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  base::Atomic<std::uintptr_t> owner{0};
+  int depth = 0;
+};
+LockState& lock_state() {
+  static LockState& state = *new LockState;
+  return state;
+}
+std::uintptr_t this_thread() {
+  thread_local char mark;
+  return reinterpret_cast<std::uintptr_t>(&mark);
+}
+
+/// Gives the lock up for a while, however often this thread holds it.
+class LockPause {
+public:
+  LockPause() {
+    LockState& state = lock_state();
+    if (state.owner.load_relaxed() != this_thread()) return;
+    depth_ = state.depth;
+    state.depth = 0;
+    state.owner.store_relaxed(0);
+    pthread_mutex_unlock(&state.mutex);
+  }
+  ~LockPause() {
+    if (depth_ == 0) return;
+    LockState& state = lock_state();
+    pthread_mutex_lock(&state.mutex);
+    state.owner.store_relaxed(this_thread());
+    state.depth = depth_;
+  }
+  LockPause(const LockPause&) = delete;
+  LockPause& operator=(const LockPause&) = delete;
+
+private:
+  int depth_ = 0;
+};
+
+int waiting_threads = 0; // under the engine lock
+
+} // namespace
+
+void EngineLock::enter() {
+  LockState& state = lock_state();
+  if (state.owner.load_relaxed() != this_thread()) {
+    pthread_mutex_lock(&state.mutex);
+    state.owner.store_relaxed(this_thread());
+  }
+  ++state.depth;
+  held_ = true;
+}
+
+void EngineLock::leave() {
+  LockState& state = lock_state();
+  if (--state.depth != 0) return;
+  state.owner.store_relaxed(0);
+  pthread_mutex_unlock(&state.mutex);
+}
+
+void wait_until(bool (*done)(void*), void* argument) {
+  Engine& self = engine();
+  if (done(argument)) return;
+  for (int quick = 0; quick < 32; ++quick) { // the reply is often here before a clock could be read
+    if (progress() && done(argument)) return;
+    base::cpu_relax();
+  }
+  auto& line = own_state_line();
+  std::uint64_t since = os::monotonic_ns();
+  line.since_ns.store_relaxed(since);
+  ++waiting_threads;
+  std::uint64_t spin_until = since + self.spin_ns;
+  while (!done(argument)) {
+    if (progress()) {
+      // Another thread may wait, asleep, for what this thread's progress just completed.
+      if (waiting_threads > 1)
+        DoorbellCalls::ring(self.control->doorbell.sleeping, self.control->doorbell.bell);
+      spin_until = os::monotonic_ns() + self.spin_ns;
+      continue;
+    }
+    bool retry_soon = !self.pending_peers.empty() || !self.ring_senders.empty();
+    LockPause unlocked;
+    if (os::monotonic_ns() < spin_until) {
+      for (int i = 0; i < 16; ++i) base::cpu_relax();
+      continue;
+    }
+    auto& bell = self.control->doorbell;
+    auto& sleeps = self.control->counters.sleeps;
+    sleeps.store_relaxed(sleeps.load_relaxed() + 1);
+    DoorbellCalls::sleep(bell.sleeping, bell.bell, self.fences, retry_soon ? retry_ns : sleep_limit_ns,
+                         has_work);
+  }
+  --waiting_threads;
+  line.since_ns.store_relaxed(0);
+}
+
+} // namespace near::transport

@@ -1,0 +1,97 @@
+// The engine of this process: everything that the transport's own files share. Not for the layers above.
+#pragma once
+
+#include "queue/doorbell.h"
+#include "transport/arena.h"
+#include "transport/packets.h"
+#include "transport/wire.h"
+
+#include <deque>
+#include <vector>
+
+namespace near::transport {
+
+/// A message that found no slot: kept, in order, until the receiver's queue has room.
+struct PendingMessage {
+  MessageHeader header;
+};
+
+/// Whether the kernel copies between us and a peer; found out at the first large message.
+enum class CmaState : std::uint8_t { unknown, works, refused };
+
+struct Peer {
+  std::uint32_t slot = 0;
+  bool mapped = false; ///< views below are set
+  queue::Producer<> producer;
+  segment::ControlPage* control = nullptr;
+  std::byte* packets = nullptr; ///< its pool, as mapped here
+  std::uint64_t packet_stride = 0;
+  std::uint32_t next_sequence = 0;     ///< of our next message to it
+  std::uint32_t expected_sequence = 0; ///< of its next message to us
+  // Credits: we may have `credit_limit` eager messages under way; the receiver counts what it released.
+  std::uint32_t eager_sent = 0, eager_released_seen = 0;
+  base::Atomic<std::uint32_t>* released_to_us = nullptr; ///< in its region: how many of ours it released
+  base::Atomic<std::uint32_t>* released_by_us = nullptr; ///< in our region: how many of its we released
+  std::deque<PendingMessage> pending;
+  bool on_pending_list = false;
+  // Packets of its that we are done with, linked and not yet pushed home.
+  std::uint32_t return_first = 0, return_last = 0, return_count = 0;
+  CmaState cma = CmaState::unknown;
+};
+
+struct Engine {
+  segment::Segment segment;
+  std::uint32_t slot = 0, job_size = 0;
+  segment::ControlPage* control = nullptr;
+  queue::Consumer<> queue;
+  std::vector<Peer> peers;
+  PacketPool pool;
+  Arena arena;
+  std::vector<Peer*> pending_peers;    ///< with messages that found no slot
+  std::vector<Peer*> returning_peers;  ///< with packets to push home
+  std::vector<Transfer*> ring_senders; ///< with packed bytes still to send
+  std::vector<OfferDescriptor*> free_offers;
+  std::uint32_t credit_limit = 0;
+  std::uint64_t spin_ns = 0;
+  bool fences = false;
+  bool oversubscribed = false;
+  bool running = false;
+  bool threads_waiting = false; ///< more than one thread may be in wait_until
+};
+
+/// The one engine; made at the first start, never destroyed (exit handlers and forked children may still
+/// look).
+Engine& engine();
+
+struct DoorbellSystem {
+  static void wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns);
+  static void wake(std::uint32_t* word);
+  static void barrier_all();
+};
+using DoorbellCalls = queue::DoorbellProtocol<base::Hardware, DoorbellSystem>;
+
+/// Puts a message into the peer's queue, or on its pending list when there is no slot; order is kept either
+/// way.
+void post(Peer& peer, const MessageHeader& header);
+/// A control message: `payload` of at most inline_bytes, no credit, no packet.
+void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, const void* payload,
+                  std::size_t bytes);
+/// Claims a slot unless earlier messages still wait for one. Fill its header, then send_claimed.
+queue::Claim<> claim_slot(Peer& peer);
+void send_claimed(Peer& peer, queue::Claim<>&& claim);
+inline MessageHeader& header_of(const queue::Claim<>& claim) {
+  return *reinterpret_cast<MessageHeader*>(claim.body());
+}
+
+/// The transport's own handlers (rendezvous.cpp, ring.cpp).
+void handle_finished(Arrival& arrival);
+void handle_ring_request(Arrival& arrival);
+void handle_ring_fragment(Arrival& arrival);
+/// Sends what packets and slots allow of the active ring transfers; true when something moved.
+bool advance_ring_senders();
+/// Gives the descriptor of a finished or cancelled offer back.
+void retire_offer(Transfer& transfer);
+
+void count_sent(segment::Path path, std::uint64_t bytes);
+
+} // namespace near::transport

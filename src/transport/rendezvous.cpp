@@ -1,0 +1,148 @@
+// Offers: the sender says where the data is, the receiver fetches it over the first provider that can.
+//
+//   sender                         descriptor word            receiver
+//   offer -> (g, offered)  ------- p2p_offer ------------->   matched against a receive
+//                          (g, offered) -> (g, matched)       accept: compare-and-swap
+//   cancel: (g, offered) -> (g, cancelled), local             accept fails, the receiver looks for another
+//   message
+//          <------ finished (pulled) or ring_request -------
+//   (g + 1, free)
+#include "transport/provider.h"
+
+#include "base/knob.h"
+#include "os/memory.h"
+
+#include <algorithm>
+
+namespace near::transport {
+
+namespace {
+
+constexpr int no_memory = MPI_ERR_NO_MEM;
+
+/// A page of descriptors at a time, from our arena; they are never given back, so an old ticket always reads
+/// one.
+Result grow_offers() {
+  Engine& self = engine();
+  void* made = nullptr;
+  Result grown = self.arena.allocate(os::page_size(), os::page_size(), made);
+  if (!grown.ok())
+    return base::fail(no_memory, "no memory for more than the present messages under way: {}",
+                      std::string(base::failure_text()));
+  std::size_t count = os::page_size() / sizeof(OfferDescriptor);
+  for (std::size_t i = count; i-- > 0;)
+    self.free_offers.push_back(new (static_cast<OfferDescriptor*>(made) + i) OfferDescriptor);
+  return {};
+}
+
+OfferDescriptor& descriptor_of(segment::Offset offset) {
+  return *engine().segment.at<OfferDescriptor>(offset);
+}
+
+std::uint32_t generation_of(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 2); }
+
+bool allowed(const Provider& provider) {
+  const auto& choice = base::knobs().copy;
+  // Self is a plain copy, and the ring is what works when nothing else does.
+  return choice.text == "auto" || choice.text == provider.name || provider.pull == pull_self ||
+         provider.pull == pull_ring;
+}
+
+} // namespace
+
+OfferTicket Arrival::ticket() const {
+  OfferTicket copy;
+  std::memcpy(&copy, payload, sizeof copy);
+  return copy;
+}
+
+Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
+  Engine& self = engine();
+  if (self.free_offers.empty()) NEAR_TRY(grow_offers());
+  OfferDescriptor& descriptor = *self.free_offers.back();
+  self.free_offers.pop_back();
+  std::uint32_t generation = generation_of(descriptor.word.load_relaxed());
+  // Relaxed is enough: the message that carries the ticket publishes it.
+  descriptor.word.store_relaxed(OfferDescriptor::make(generation, OfferState::offered));
+  transfer.peer = &peer;
+  transfer.view = view;
+  transfer.bytes = envelope.bytes;
+  transfer.position = 0;
+  transfer.descriptor = self.segment.offset_of(&descriptor);
+  transfer.busy = true;
+  OfferTicket ticket{};
+  ticket.descriptor = transfer.descriptor;
+  ticket.cookie = reinterpret_cast<std::uint64_t>(&transfer);
+  ticket.generation = generation;
+  if (view.is_dense() && envelope.bytes != 0) {
+    ticket.address = reinterpret_cast<std::uint64_t>(view.dense_start());
+    if (self.segment.contains(view.dense_start())) ticket.shared = self.segment.offset_of(view.dense_start());
+  }
+  static_assert(sizeof ticket <= inline_bytes);
+  post_control(peer, static_cast<std::uint8_t>(Handler::p2p_offer), envelope, &ticket, sizeof ticket);
+  return {};
+}
+
+void retire_offer(Transfer& transfer) {
+  OfferDescriptor& descriptor = descriptor_of(transfer.descriptor);
+  std::uint32_t generation = generation_of(descriptor.word.load_relaxed()) + 1;
+  descriptor.word.store_relaxed(OfferDescriptor::make(generation, OfferState::free));
+  engine().free_offers.push_back(&descriptor);
+}
+
+bool cancel_offer(Transfer& transfer) {
+  OfferDescriptor& descriptor = descriptor_of(transfer.descriptor);
+  std::uint64_t word = descriptor.word.load_relaxed();
+  std::uint64_t offered = OfferDescriptor::make(generation_of(word), OfferState::offered);
+  // SYNC: offer-state. One of cancel and accept wins; acq_rel so that the winner's next steps stay behind it.
+  if (!descriptor.word.cas_acq_rel(offered,
+                                   OfferDescriptor::make(generation_of(word), OfferState::cancelled)))
+    return false;
+  transfer.busy = false;
+  retire_offer(transfer);
+  return true;
+}
+
+bool offer_is_live(const OfferTicket& ticket) {
+  return descriptor_of(ticket.descriptor).word.load_relaxed() ==
+         OfferDescriptor::make(ticket.generation, OfferState::offered);
+}
+
+bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
+            Transfer& transfer) {
+  OfferDescriptor& descriptor = descriptor_of(ticket.descriptor);
+  std::uint64_t expected = OfferDescriptor::make(ticket.generation, OfferState::offered);
+  // SYNC: offer-state. See cancel_offer.
+  if (!descriptor.word.cas_acq_rel(expected, OfferDescriptor::make(ticket.generation, OfferState::matched)))
+    return false;
+  transfer.peer = &peer;
+  transfer.view = view;
+  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));
+  segment::Path path = segment::Path::direct;
+  if (transfer.bytes != 0) {
+    Pulled outcome = Pulled::refused;
+    for (const Provider& provider : ladder()) {
+      if (!allowed(provider)) continue;
+      outcome = provider.pull(peer, ticket, transfer);
+      path = provider.path;
+      if (outcome != Pulled::refused) break;
+    }
+    if (outcome == Pulled::started) return true;
+  }
+  Finished message{ticket.cookie, transfer.bytes, static_cast<std::uint32_t>(path)};
+  post_control(peer, static_cast<std::uint8_t>(InternalHandler::finished), {}, &message, sizeof message);
+  transfer.busy = false;
+  transfer.done(transfer, MPI_SUCCESS);
+  return true;
+}
+
+void handle_finished(Arrival& arrival) {
+  const auto& message = *reinterpret_cast<const Finished*>(arrival.payload);
+  auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
+  count_sent(static_cast<segment::Path>(message.path), message.bytes);
+  retire_offer(transfer);
+  transfer.busy = false;
+  transfer.done(transfer, MPI_SUCCESS);
+}
+
+} // namespace near::transport

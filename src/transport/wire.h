@@ -1,0 +1,71 @@
+// What travels in a slot of the receive queue, and the shared records of this transport.
+#pragma once
+
+#include "queue/return_stack.h"
+#include "queue/slot_queue.h"
+#include "transport/transport.h"
+
+namespace near::transport {
+
+inline constexpr std::size_t inline_bytes = 88;
+
+/// The body of a slot: 120 bytes behind its word. Who sent it stands in the word.
+struct MessageHeader {
+  std::uint64_t context;
+  std::uint64_t bytes; ///< packed bytes of the whole message
+  std::int32_t tag;
+  std::int32_t source;
+  std::uint32_t sequence; ///< counts this sender's messages to this receiver
+  std::uint8_t handler;
+  std::uint8_t in_packet; ///< 1: the payload is a PacketReference
+  std::uint16_t payload_bytes;
+  std::byte payload[inline_bytes];
+};
+static_assert(sizeof(MessageHeader) == queue::slot_body_bytes, "a slot is two cache lines");
+
+/// Where a payload lies when it is too long for the slot: in a packet of the sender's pool.
+struct PacketReference {
+  std::uint32_t index;
+  std::uint32_t bytes;
+};
+
+/// Handlers of the transport itself.
+enum class InternalHandler : std::uint8_t {
+  finished = static_cast<std::uint8_t>(Handler::count_upper), ///< receiver pulled an offer: Finished
+  ring_request,  ///< receiver cannot pull: send it through packets: RingRequest
+  ring_fragment, ///< a packet of that: context = receiver's cookie, bytes = position
+  count,
+};
+
+struct Finished {
+  std::uint64_t cookie;
+  std::uint64_t bytes;
+  std::uint32_t path; ///< segment::Path, for the sender's counters
+};
+
+struct RingRequest {
+  std::uint64_t sender_cookie, receiver_cookie;
+  std::uint64_t bytes; ///< how many the receiver has room for
+};
+
+/// In front of each packet's payload, in the owner's pool.
+struct alignas(64) PacketHeader {
+  base::Atomic<std::uint32_t> next; ///< ReturnStack link
+};
+
+/// First line of the packet pool.
+struct alignas(64) PoolHeader {
+  queue::ReturnStack<> returned;
+};
+
+/// An offer's word in the sender's region: generation << 2 | state. The generation makes an old ticket
+/// harmless.
+enum class OfferState : std::uint64_t { free = 0, offered = 1, matched = 2, cancelled = 3 };
+struct alignas(64) OfferDescriptor {
+  base::Atomic<std::uint64_t> word{0};
+  static constexpr std::uint64_t make(std::uint32_t generation, OfferState state) {
+    return static_cast<std::uint64_t>(generation) << 2 | static_cast<std::uint64_t>(state);
+  }
+};
+
+} // namespace near::transport
