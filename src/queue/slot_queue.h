@@ -152,15 +152,20 @@ public:
   };
 
   Consumer() = default;
-  Consumer(SlotQueue<Atomics>* queue, std::uint64_t slots)
-      : queue_(queue), mask_(slots - 1), bits_(static_cast<unsigned>(__builtin_ctzll(slots))) {}
+  /// Begins at the first position of a fresh queue of `slots` slots, a power of two.
+  void attach(SlotQueue<Atomics>* queue, std::uint64_t slots) {
+    queue_ = queue;
+    mask_ = slots - 1;
+    bits_ = static_cast<unsigned>(__builtin_ctzll(slots));
+    head_.store_relaxed(0);
+  }
 
   /// The oldest message, which stays until pop(). `is_dead(claimer)` is asked only for a slot that is claimed
   /// and not ready; it must be true only when that process can no longer write.
   template <class IsDead>
   Entry front(IsDead&& is_dead) {
     for (;;) {
-      Slot<Atomics>& slot = queue_->slots[head_ & mask_];
+      Slot<Atomics>& slot = queue_->slots[head_.load_relaxed() & mask_];
       // SYNC: slot-ready. Pairs with the producer's commit: its body is visible from here.
       std::uint64_t word = slot.word.load_acquire();
       switch (SlotWord::state(word)) {
@@ -178,15 +183,15 @@ public:
 
   /// Frees the slot that front() returned.
   void pop() {
-    std::uint64_t lap = (head_ >> bits_) + 1;
+    std::uint64_t lap = (head_.load_relaxed() >> bits_) + 1;
     // SYNC: slot-free. Our reads of the body are done before a producer may write it again.
-    queue_->slots[head_ & mask_].word.store_release(SlotWord::make(lap, 0, SlotState::free));
-    ++head_;
+    queue_->slots[head_.load_relaxed() & mask_].word.store_release(SlotWord::make(lap, 0, SlotState::free));
+    head_.store_relaxed(head_.load_relaxed() + 1);
   }
 
   /// True when a message is ready: the look before sleeping.
   bool has_message() const {
-    SlotState state = SlotWord::state(queue_->slots[head_ & mask_].word.load_relaxed());
+    SlotState state = SlotWord::state(queue_->slots[head_.load_relaxed() & mask_].word.load_relaxed());
     return state == SlotState::ready || state == SlotState::abandoned;
   }
 
@@ -194,7 +199,8 @@ private:
   SlotQueue<Atomics>* queue_ = nullptr;
   std::uint64_t mask_ = 0;
   unsigned bits_ = 0;
-  std::uint64_t head_ = 0;
+  /// Atomic because another thread of this process may look before it sleeps.
+  base::Atomic<std::uint64_t> head_{0};
 };
 
 } // namespace near::queue

@@ -107,7 +107,7 @@ Result build_region() {
   control->probe_value = probe_word;
   control->magic = segment::magic;
   self.control = control;
-  self.queue = queue::Consumer<>(queue, slots);
+  self.queue.attach(queue, slots);
   return {};
 }
 

@@ -56,7 +56,6 @@ struct Engine {
   bool fences = false;
   bool oversubscribed = false;
   bool running = false;
-  bool threads_waiting = false; ///< more than one thread may be in wait_until
 };
 
 /// The one engine; made at the first start, never destroyed (exit handlers and forked children may still
