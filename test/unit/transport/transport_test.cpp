@@ -1,0 +1,319 @@
+#include "ranks.h"
+
+#include <cstring>
+#include <deque>
+
+namespace {
+
+using namespace near;
+using namespace near::test;
+using transport::Arrival;
+using transport::Envelope;
+using transport::Handler;
+using transport::Transfer;
+
+struct Received {
+  Envelope envelope;
+  std::vector<std::byte> payload;
+  transport::Peer* from;
+  std::uint64_t packet;
+  const std::byte* kept;
+};
+std::deque<Received> inbox;
+bool keep_all_packets = false;
+
+void on_eager(Arrival& arrival) {
+  Received received{arrival.envelope,
+                    {arrival.payload, arrival.payload + arrival.payload_bytes},
+                    arrival.from,
+                    arrival.packet,
+                    arrival.payload};
+  if (keep_all_packets && arrival.packet != 0)
+    transport::keep_packet(arrival);
+  else
+    received.packet = 0;
+  inbox.push_back(std::move(received));
+  if (received.packet == 0) transport::give_back_credit(*arrival.from);
+}
+
+struct Offered {
+  Envelope envelope;
+  transport::OfferTicket ticket;
+  transport::Peer* from;
+};
+std::deque<Offered> offers;
+void on_offer(Arrival& arrival) { offers.push_back({arrival.envelope, arrival.ticket(), arrival.from}); }
+
+void register_handlers() {
+  transport::set_handler(Handler::p2p_eager, on_eager);
+  transport::set_handler(Handler::p2p_offer, on_offer);
+}
+
+std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
+  std::vector<unsigned char> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<unsigned char>(i * 31 + seed + (i >> 8));
+  return data;
+}
+
+void send_or_wait(std::uint32_t to, int tag, std::vector<unsigned char>& data) {
+  auto view = bytes_view(data.data(), data.size());
+  wait_for([&] { return transport::try_send_eager(peer(to), {7, 0, tag, data.size()}, view); });
+}
+
+TEST(Transport, eager_messages_of_every_size_arrive_in_order_and_whole) {
+  run_ranks(2, [](std::uint32_t rank) {
+    register_handlers();
+    const std::size_t sizes[] = {0, 1, 8, 87, 88, 89, 1000, 16384};
+    if (rank == 0) {
+      for (int round = 0; round < 200; ++round)
+        for (std::size_t bytes : sizes) {
+          auto data = pattern(bytes, static_cast<unsigned>(round));
+          send_or_wait(1, round, data);
+        }
+      return;
+    }
+    for (int round = 0; round < 200; ++round)
+      for (std::size_t bytes : sizes) {
+        wait_for([] { return !inbox.empty(); });
+        auto& got = inbox.front();
+        auto expected = pattern(bytes, static_cast<unsigned>(round));
+        require(got.envelope.tag == round && got.envelope.bytes == bytes, "envelope");
+        require(got.payload.size() == bytes && std::memcmp(got.payload.data(), expected.data(), bytes) == 0,
+                "payload");
+        inbox.pop_front();
+      }
+  });
+}
+
+TEST(Transport, a_sender_without_credit_is_refused_and_goes_on_when_memory_is_released) {
+  run_ranks(2,
+            [](std::uint32_t rank) {
+              transport::set_handler(Handler::p2p_eager, [](Arrival& arrival) {
+                inbox.push_back({arrival.envelope, {}, arrival.from, 0, nullptr}); // keeps the credit
+              });
+              auto data = pattern(8, 0);
+              auto view = bytes_view(data.data(), data.size());
+              auto try_once = [&](int tag) {
+                return transport::try_send_eager(peer(1), {7, 0, tag, 8}, view);
+              };
+              if (rank == 0) {
+                int sent = 0;
+                while (sent < 100 && try_once(sent)) ++sent;
+                require(sent == 4, "exactly as many as credits go out");
+                wait_for([&] { return try_once(sent); });
+                return;
+              }
+              wait_for([] { return inbox.size() == 4; });
+              transport::give_back_credit(*inbox.front().from);
+              wait_for([] { return inbox.size() == 5; });
+            },
+            {{"NEAR_CREDITS", "4"}});
+}
+
+TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_ring_transfer) {
+  run_ranks(
+      2,
+      [](std::uint32_t rank) {
+        register_handlers();
+        constexpr std::size_t large = 3'000'000;
+        if (rank == 0) {
+          auto small = pattern(1000, 1);
+          auto view = bytes_view(small.data(), small.size());
+          int sent = 0;
+          while (transport::try_send_eager(peer(1), {7, 0, sent, small.size()}, view)) ++sent;
+          require(sent == 16 - 8, "all packets but the reserve");
+          auto data = pattern(large, 2);
+          Transfer transfer;
+          static bool finished;
+          finished = false;
+          transfer.done = [](Transfer&, int) { finished = true; };
+          require(transport::offer(peer(1), {7, 0, 99, large}, bytes_view(data.data(), large), transfer).ok(),
+                  "offer");
+          wait_for([] { return finished; });
+          return;
+        }
+        keep_all_packets = true;
+        wait_for([] { return !offers.empty(); });
+        std::vector<unsigned char> data(large);
+        Transfer transfer;
+        static bool finished;
+        finished = false;
+        transfer.done = [](Transfer&, int) { finished = true; };
+        auto& offered = offers.front();
+        require(transport::accept(*offered.from, offered.ticket, offered.envelope.bytes,
+                                  bytes_view(data.data(), large), transfer),
+                "accept");
+        wait_for([] { return finished; });
+        require(data == pattern(large, 2), "data");
+        require(inbox.size() == 8, "the kept messages are all here");
+        for (auto& message : inbox) {
+          auto expected = pattern(1000, 1);
+          require(std::memcmp(message.kept, expected.data(), 1000) == 0, "a kept packet stays as it was");
+          transport::give_back_packet(*message.from, message.packet);
+        }
+      },
+      {{"NEAR_COPY", "ring"}, {"NEAR_PACKETS", "16"}});
+}
+
+void transfer_both_ways(std::uint32_t rank) {
+  register_handlers();
+  std::uint32_t other = 1 - rank;
+  for (std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{4097}, std::size_t{200000}, std::size_t{5000001}}) {
+    auto out = pattern(bytes, rank);
+    std::vector<unsigned char> in(bytes + 1, 0xee);
+    Transfer sending, receiving;
+    static int finished;
+    finished = 0;
+    sending.done = receiving.done = [](Transfer&, int error) {
+      require(error == MPI_SUCCESS, "transfer error");
+      ++finished;
+    };
+    require(transport::offer(peer(other), {7, 0, 1, bytes}, bytes_view(out.data(), bytes), sending).ok(),
+            "offer");
+    wait_for([] { return !offers.empty(); });
+    auto offered = offers.front();
+    offers.pop_front();
+    require(transport::offer_is_live(offered.ticket), "live");
+    require(transport::accept(*offered.from, offered.ticket, offered.envelope.bytes,
+                              bytes_view(in.data(), bytes), receiving),
+            "accept");
+    wait_for([] { return finished == 2; });
+    require(!transport::offer_is_live(offered.ticket), "an accepted offer is no longer live");
+    require(in.back() == 0xee, "nothing behind the buffer");
+    in.pop_back();
+    require(in == pattern(bytes, other), "data");
+  }
+}
+
+TEST(Transport, offers_travel_over_cross_memory_attach) {
+  run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "cma"}});
+}
+
+TEST(Transport, offers_travel_over_the_ring) { run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "ring"}}); }
+
+TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
+  run_ranks(2, [](std::uint32_t rank) {
+    register_handlers();
+    constexpr std::size_t bytes = 1 << 20;
+    static bool finished;
+    finished = false;
+    Transfer transfer;
+    transfer.done = [](Transfer&, int) { finished = true; };
+    if (rank == 0) {
+      void* shared = transport::allocate_shareable(bytes, 64);
+      require(shared != nullptr, "allocation");
+      auto data = pattern(bytes, 3);
+      std::memcpy(shared, data.data(), bytes);
+      require(transport::offer(peer(1), {7, 0, 1, bytes}, bytes_view(shared, bytes), transfer).ok(), "offer");
+      wait_for([] { return finished; });
+      auto& counters = transport::own_counters();
+      require(counters.bytes[static_cast<int>(segment::Path::direct)].load_relaxed() == bytes, "path");
+      require(transport::free_shareable(shared), "release");
+      require(!transport::free_shareable(data.data()), "foreign memory is not ours to free");
+      return;
+    }
+    wait_for([] { return !offers.empty(); });
+    std::vector<unsigned char> in(bytes);
+    auto& offered = offers.front();
+    require(transport::accept(*offered.from, offered.ticket, bytes, bytes_view(in.data(), bytes), transfer),
+            "accept");
+    require(finished, "a direct pull is finished at once");
+    require(in == pattern(bytes, 3), "data");
+  });
+}
+
+TEST(Transport, a_shorter_receive_takes_its_part_and_both_sides_finish) {
+  for (const char* way : {"cma", "ring"})
+    run_ranks(2,
+              [](std::uint32_t rank) {
+                register_handlers();
+                static bool finished;
+                finished = false;
+                Transfer transfer;
+                transfer.done = [](Transfer&, int) { finished = true; };
+                auto data = pattern(100000, 5);
+                if (rank == 0) {
+                  require(transport::offer(peer(1), {7, 0, 1, data.size()},
+                                           bytes_view(data.data(), data.size()), transfer)
+                              .ok(),
+                          "offer");
+                  wait_for([] { return finished; });
+                  return;
+                }
+                wait_for([] { return !offers.empty(); });
+                std::vector<unsigned char> in(40001, 0xee);
+                auto& offered = offers.front();
+                require(transport::accept(*offered.from, offered.ticket, data.size(),
+                                          bytes_view(in.data(), 40000), transfer),
+                        "accept");
+                wait_for([] { return finished; });
+                require(std::memcmp(in.data(), data.data(), 40000) == 0 && in[40000] == 0xee, "data");
+              },
+              {{"NEAR_COPY", way}});
+}
+
+TEST(Transport, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_cancelled) {
+  run_ranks(2, [](std::uint32_t rank) {
+    register_handlers();
+    auto data = pattern(100, 0);
+    static int finished;
+    finished = 0;
+    Transfer first, second;
+    first.done = second.done = [](Transfer&, int) { ++finished; };
+    if (rank == 0) {
+      require(transport::offer(peer(1), {7, 0, 1, 100}, bytes_view(data.data(), 100), first).ok(), "offer");
+      require(transport::cancel_offer(first), "an offer that nobody matched can be cancelled");
+      require(transport::offer(peer(1), {7, 0, 2, 100}, bytes_view(data.data(), 100), second).ok(), "offer");
+      wait_for([] { return finished == 1; });
+      require(!second.busy, "the second is done");
+      return;
+    }
+    wait_for([] { return offers.size() == 2; });
+    std::vector<unsigned char> in(100);
+    require(!transport::offer_is_live(offers[0].ticket), "cancelled");
+    require(!transport::accept(*offers[0].from, offers[0].ticket, 100, bytes_view(in.data(), 100), first),
+            "accept");
+    require(transport::accept(*offers[1].from, offers[1].ticket, 100, bytes_view(in.data(), 100), second),
+            "accept");
+    wait_for([] { return finished == 1; });
+    require(in == data, "data");
+  });
+}
+
+TEST(Transport, eight_ranks_that_flood_each_other_through_small_queues_do_not_deadlock) {
+  constexpr int each = 300;
+  run_ranks(8,
+            [](std::uint32_t rank) {
+              static int received;
+              received = 0;
+              transport::set_handler(Handler::p2p_eager, [](Arrival& arrival) {
+                ++received;
+                transport::give_back_credit(*arrival.from);
+              });
+              auto data = pattern(300, rank);
+              auto view = bytes_view(data.data(), data.size());
+              for (int i = 0; i < each; ++i)
+                for (std::uint32_t to = 0; to < 8; ++to)
+                  wait_for([&] { return transport::try_send_eager(peer(to), {7, 0, i, data.size()}, view); });
+              wait_for([] { return received == 8 * each; });
+            },
+            {{"NEAR_QUEUE_SLOTS", "4"}});
+}
+
+TEST(Transport, the_arena_says_which_limit_was_met) {
+  run_ranks(1, [](std::uint32_t) {
+    require(transport::allocate_shareable(1ull << 60, 64) == nullptr, "an absurd size");
+    require(base::failure_text().find("segment") != std::string_view::npos, "the text names the limit");
+    void* a = transport::allocate_shareable(10000, 4096);
+    void* b = transport::allocate_shareable(10000, 65536);
+    require(a != nullptr && b != nullptr && a != b, "two allocations");
+    require(reinterpret_cast<std::uintptr_t>(b) % 65536 == 0, "alignment");
+    std::memset(a, 1, 10000);
+    require(transport::free_shareable(a) && !transport::free_shareable(a), "freed once");
+    void* c = transport::allocate_shareable(10000, 4096);
+    require(c == a && *static_cast<char*>(c) == 0, "pages come back as zeros");
+  });
+}
+
+} // namespace
