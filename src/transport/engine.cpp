@@ -261,7 +261,14 @@ void stop() {
   auto drained = [](void*) {
     Engine& here = engine();
     push_all_packets_home();
-    return here.pending_peers.empty() && here.ring_senders.empty();
+    if (!here.pending_peers.empty() || !here.ring_senders.empty()) return false;
+    // A message that was freed before it was received must still arrive; one to a process that has finished
+    // cannot.
+    for (Transfer* out = here.offers_out; out != nullptr; out = out->next) {
+      auto phase = here.segment.entry(out->peer->slot).phase.load_acquire();
+      if (phase == static_cast<std::uint32_t>(segment::Phase::ready)) return false;
+    }
+    return true;
   };
   wait_until(drained, nullptr);
   self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));

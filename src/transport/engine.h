@@ -51,6 +51,7 @@ struct Engine {
   std::vector<Peer*> returning_peers;  ///< with packets to push home
   std::vector<Transfer*> ring_senders; ///< with packed bytes still to send
   std::vector<OfferDescriptor*> free_offers;
+  Transfer* offers_out = nullptr; ///< announced, not finished; linked by previous and next
   std::uint32_t credit_limit = 0;
   std::uint64_t spin_ns = 0;
   bool fences = false;

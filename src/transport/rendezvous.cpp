@@ -70,6 +70,10 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
   transfer.position = 0;
   transfer.descriptor = self.segment.offset_of(&descriptor);
   transfer.busy = true;
+  transfer.previous = nullptr;
+  transfer.next = self.offers_out;
+  if (self.offers_out != nullptr) self.offers_out->previous = &transfer;
+  self.offers_out = &transfer;
   OfferTicket ticket{};
   ticket.descriptor = transfer.descriptor;
   ticket.cookie = reinterpret_cast<std::uint64_t>(&transfer);
@@ -87,7 +91,10 @@ void retire_offer(Transfer& transfer) {
   OfferDescriptor& descriptor = descriptor_of(transfer.descriptor);
   std::uint32_t generation = generation_of(descriptor.word.load_relaxed()) + 1;
   descriptor.word.store_relaxed(OfferDescriptor::make(generation, OfferState::free));
-  engine().free_offers.push_back(&descriptor);
+  Engine& self = engine();
+  self.free_offers.push_back(&descriptor);
+  (transfer.previous != nullptr ? transfer.previous->next : self.offers_out) = transfer.next;
+  if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
 }
 
 bool cancel_offer(Transfer& transfer) {

@@ -93,7 +93,7 @@ struct Transfer {
   segment::Offset descriptor = 0;
   std::uint64_t remote_cookie = 0;
   bool busy = false;
-  Transfer* next = nullptr; ///< list of active ring senders
+  Transfer *previous = nullptr, *next = nullptr; ///< the sender's list of offers under way
 };
 
 /// Sender: announces the view under Handler::p2p_offer. `transfer.done` is called when the receiver has it

@@ -1,0 +1,71 @@
+/* Large messages in both directions at once, dense and with gaps, over whatever path is open.
+ *   large_exchange              as it is
+ *   large_exchange undumpable   each rank first forbids others to look into it (PR_SET_DUMPABLE 0)
+ *   large_exchange denied       each rank first loses process_vm_readv by a seccomp filter */
+#include "check.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+static void deny_process_vm_readv(void) {
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+  CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+static void exchange(int count, MPI_Datatype type, MPI_Aint extent, int rank, int size) {
+  size_t bytes = (size_t)count * (size_t)extent;
+  int to = (rank + 1) % size, from = (rank + size - 1) % size;
+  double *out = calloc(bytes, 1), *in = calloc(bytes, 1), *expected = calloc(bytes, 1);
+  for (size_t i = 0; i < bytes / sizeof *out; ++i) out[i] = rank * 1e7 + (double)i;
+  MPI_Request requests[2];
+  MPI_Irecv(in, count, type, from, 5, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(out, count, type, to, 5, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  int position = 0, packed_size;
+  MPI_Pack_size(count, type, MPI_COMM_WORLD, &packed_size);
+  char* packed = malloc((size_t)packed_size);
+  for (size_t i = 0; i < bytes / sizeof *out; ++i) out[i] = from * 1e7 + (double)i;
+  MPI_Pack(out, count, type, packed, packed_size, &position, MPI_COMM_WORLD);
+  position = 0;
+  MPI_Unpack(packed, packed_size, &position, expected, count, type, MPI_COMM_WORLD);
+  CHECK(memcmp(in, expected, bytes) == 0);
+  free(packed);
+  free(out);
+  free(in);
+  free(expected);
+}
+
+int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "undumpable") == 0) CHECK(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
+  if (argc > 1 && strcmp(argv[1], "denied") == 0) deny_process_vm_readv();
+  MPI_Init(&argc, &argv);
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  exchange(1000000, MPI_DOUBLE, sizeof(double), rank, size);
+  MPI_Datatype wide, narrow;
+  MPI_Type_vector(300, 100, 200, MPI_DOUBLE, &wide); /* pieces of 800 bytes */
+  MPI_Type_vector(20000, 1, 3, MPI_DOUBLE, &narrow); /* pieces of 8 bytes */
+  MPI_Type_commit(&wide);
+  MPI_Type_commit(&narrow);
+  exchange(5, wide, 60000 * sizeof(double), rank, size);
+  exchange(3, narrow, 60000 * sizeof(double), rank, size);
+  MPI_Type_free(&wide);
+  MPI_Type_free(&narrow);
+  MPI_Finalize();
+  return 0;
+}
