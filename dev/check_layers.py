@@ -23,8 +23,9 @@ MPI_FUNCTION = re.compile(r"\bP?MPI_[A-Z][a-z]\w*\s*\(")
 ACQUIRES = re.compile(r"\b(load_acquire|cas_acquire|exchange_acquire)\s*\(")
 RELEASES = re.compile(r"\b(store_release|cas_release|or_release)\s*\(")
 BOTH = re.compile(r"\b(cas_acq_rel|add_acq_rel|exchange_acq_rel)\s*\(")
-LABEL = re.compile(r"SYNC: ([a-z0-9_]+(?:, ?[a-z0-9_]+)*)")
-LABEL_REACH = 6  # a label stands on the operation's line or in the comment at most so many lines above it
+LABEL = re.compile(r"SYNC: ([a-z][a-z0-9_-]*(?:, ?[a-z][a-z0-9_-]*)*)")
+LABEL_REACH = 10  # a label stands on the operation's line or at most so many lines above it, in the same function
+FUNCTION_END = re.compile(r"(  )?};?\s*$")  # of a function at the file's level or in a class
 FACADE = "src/base/atomic.h"
 BEGIN, END = "<!-- layers: begin (dev/check_layers.py --write) -->", "<!-- layers: end -->"
 
@@ -140,12 +141,10 @@ class Check:
                 continue
             names = []
             for back in range(number, max(-1, number - LABEL_REACH - 1), -1):
-                if back != number and code[back].strip() and not raw[back].lstrip().startswith("//"):
-                    # Code between: a statement may begin above, an earlier statement may not lend its label.
-                    if re.search(r"[;{}]\s*$", code[back].rstrip()):
-                        break
                 if found := LABEL.search(raw[back]):
                     names = re.split(r", ?", found[1])
+                    break
+                if back != number and FUNCTION_END.match(code[back]):
                     break
             if not names:
                 self.problem(path, number + 1, "an acquire or release needs a comment 'SYNC: name' at both its ends")

@@ -44,7 +44,8 @@ public:
   [[gnu::noinline]] [[gnu::cold]] static void ring(Atomic<std::uint32_t>& sleeping,
                                                    Atomic<std::uint32_t>& bell) {
     sleeping.exchange_relaxed(0); // the next sender need not ring again
-    bell.add_acq_rel(1);          // a sleeper between its look and its wait finds the word changed
+    // SYNC: bell. A sleeper between its look and its wait finds the word changed.
+    bell.add_acq_rel(1);
     System::wake(bell.address());
   }
 
@@ -52,6 +53,8 @@ public:
   template <class SomethingThere>
   static void sleep(Atomic<std::uint32_t>& sleeping, Atomic<std::uint32_t>& bell, bool sender_fences,
                     std::uint64_t timeout_ns, SomethingThere&& something_there) {
+    // SYNC: bell. Acquire: the look below comes after this, so a ring in between is either seen or ends the
+    // wait.
     std::uint32_t before = bell.load_acquire();
     sleeping.store_relaxed(1);
     if (sender_fences)

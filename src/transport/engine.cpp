@@ -271,6 +271,7 @@ void stop() {
     return true;
   };
   wait_until(drained, nullptr);
+  // SYNC: rank-phase. Whoever sees `finalized` sees the last messages that this process committed.
   self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));
 }
 
@@ -353,6 +354,7 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
 bool progress() {
   Engine& self = engine();
   bool moved = false;
+  // SYNC: rank-phase. Acquire: a slot that the dead process committed is seen as committed from here on.
   auto is_dead = [&self](std::uint32_t slot) {
     return self.segment.entry(slot).phase.load_acquire() == static_cast<std::uint32_t>(segment::Phase::dead);
   };

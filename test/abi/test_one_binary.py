@@ -2,9 +2,8 @@
 
 import os
 
-import pytest
-
 import harness
+import pytest
 
 ROOT = harness.ROOT
 MPICH = ROOT / "build/venv-mpich"
