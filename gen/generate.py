@@ -1,14 +1,22 @@
 #!/usr/bin/env python3
 """The one generator. Reads api/*.json; Python's standard library only.
 
-    generate.py committed           writes the files that are committed: include/mpi.h, src/abi/types.h
+    generate.py committed           writes the files that are committed: include/mpi.h, src/abi/types.h,
+                                    src/mpi/exports.map
     generate.py committed --check   only says which of them differ from what would be written; exit status 1 then
+    generate.py build DIR           writes what the build needs under DIR: entry points, their declarations, the
+                                    function table; looks into src/mpi/*.cpp for what is implemented
+    generate.py build DIR --list    only prints the names of those files
 """
 
 import argparse
+import pathlib
 import sys
 
+import entries
 import header
+import scan
+import tables
 from model import ROOT, Surface
 
 
@@ -16,7 +24,21 @@ def committed_files(surface):
     return {
         "include/mpi.h": header.mpi_h(surface),
         "src/abi/types.h": header.types_h(surface),
+        "src/mpi/exports.map": tables.export_map(surface),
     }
+
+
+def build_files(surface, done):
+    """Every name is the same whatever is implemented, so that the build can list them beforehand."""
+    index_of = {f.form_name(large): i for i, (f, large) in enumerate(surface.forms(), start=1)}
+    files = {
+        "mpi_root/mpi/impl.h": entries.impl_h(surface),
+        "surface_root/surface/functions.h": tables.functions_h(surface),
+        "surface_root/surface/functions.cpp": tables.functions_cpp(surface, done),
+    }
+    for number, title in surface.chapters():
+        files[f"entries/chapter_{number:02}.cpp"] = entries.entries_cpp(surface, number, title, done, index_of)
+    return files
 
 
 def write_if_changed(path, text):
@@ -32,8 +54,24 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     committed = commands.add_parser("committed")
     committed.add_argument("--check", action="store_true")
+    build = commands.add_parser("build")
+    build.add_argument("folder", type=pathlib.Path)
+    build.add_argument("--list", action="store_true")
+    build.add_argument("--as-if-done", action="store_true", help="write every entry point in full, for tests")
+    build.add_argument("--sources", type=pathlib.Path, default=ROOT / "src" / "mpi")
     arguments = parser.parse_args()
     surface = Surface()
+    if arguments.command == "build":
+        done = scan.implemented(arguments.sources.glob("*.cpp"), surface)
+        if arguments.as_if_done:
+            done = {f.short for f in surface.functions if not f.short.startswith("T_")}
+        files = build_files(surface, done)
+        for name, text in files.items():
+            if arguments.list:
+                print(arguments.folder / name)
+            else:
+                write_if_changed(arguments.folder / name, text)
+        return
     drifted = []
     for name, text in committed_files(surface).items():
         path = ROOT / name

@@ -545,17 +545,16 @@ int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int de
 int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status);
 int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status);
 int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status);
+int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status);
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status);
 int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status);
 int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request);
 int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request);
 int MPI_Request_free(MPI_Request* request);
-MPI_Request MPI_Request_fromint(int request);
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status);
 int MPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]);
 int MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index, int* flag, MPI_Status* status);
 int MPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]);
-int MPI_Request_toint(MPI_Request request);
 int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request);
@@ -743,7 +742,6 @@ int MPI_Op_commutative(MPI_Op op, int* commute);
 int MPI_Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op);
 int MPI_Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op);
 int MPI_Op_free(MPI_Op* op);
-int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status);
 int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm);
 int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm);
 int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request);
@@ -803,14 +801,12 @@ int MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup
 int MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup);
 int MPI_Group_free(MPI_Group* group);
 int MPI_Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Group* newgroup);
-MPI_Group MPI_Group_fromint(int group);
 int MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup);
 int MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup);
 int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup);
 int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup);
 int MPI_Group_rank(MPI_Group group, int* rank);
 int MPI_Group_size(MPI_Group group, int* size);
-int MPI_Group_toint(MPI_Group group);
 int MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]);
 int MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup);
 int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm* newintercomm);
@@ -924,14 +920,12 @@ int MPI_Info_create_env(int argc, char* argv[], MPI_Info* info);
 int MPI_Info_delete(MPI_Info info, const char* key);
 int MPI_Info_dup(MPI_Info info, MPI_Info* newinfo);
 int MPI_Info_free(MPI_Info* info);
-MPI_Info MPI_Info_fromint(int info);
 int MPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag); /* deprecated since MPI 4.0 */
 int MPI_Info_get_nkeys(MPI_Info info, int* nkeys);
 int MPI_Info_get_nthkey(MPI_Info info, int n, char* key);
 int MPI_Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, int* flag);
 int MPI_Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag); /* deprecated since MPI 4.0 */
 int MPI_Info_set(MPI_Info info, const char* key, const char* value);
-int MPI_Info_toint(MPI_Info info);
 
 /* Process initialization, creation and management (chapter 11) */
 int MPI_Abort(MPI_Comm comm, int errorcode);
@@ -954,13 +948,11 @@ int MPI_Open_port(MPI_Info info, char* port_name);
 int MPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name);
 int MPI_Query_thread(int* provided);
 int MPI_Session_finalize(MPI_Session* session);
-MPI_Session MPI_Session_fromint(int session);
 int MPI_Session_get_info(MPI_Session session, MPI_Info* info_used);
 int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name);
 int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npset_names);
 int MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, MPI_Info* info);
 int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session);
-int MPI_Session_toint(MPI_Session session);
 int MPI_Unpublish_name(const char* service_name, MPI_Info info, const char* port_name);
 
 /* One-sided communications (chapter 12) */
@@ -998,7 +990,6 @@ int MPI_Win_flush_all(MPI_Win win);
 int MPI_Win_flush_local(int rank, MPI_Win win);
 int MPI_Win_flush_local_all(MPI_Win win);
 int MPI_Win_free(MPI_Win* win);
-MPI_Win MPI_Win_fromint(int win);
 int MPI_Win_get_group(MPI_Win win, MPI_Group* group);
 int MPI_Win_get_info(MPI_Win win, MPI_Info* info_used);
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win);
@@ -1010,7 +1001,6 @@ int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win);
 int MPI_Win_sync(MPI_Win win);
 int MPI_Win_test(MPI_Win win, int* flag);
-int MPI_Win_toint(MPI_Win win);
 int MPI_Win_unlock(int rank, MPI_Win win);
 int MPI_Win_unlock_all(MPI_Win win);
 int MPI_Win_wait(MPI_Win win);
@@ -1027,11 +1017,8 @@ int MPI_Status_set_source(MPI_Status* status, int source);
 int MPI_Status_set_tag(MPI_Status* status, int tag);
 
 /* I/O (chapter 14) */
-MPI_Fint MPI_File_c2f(MPI_File file);
 int MPI_File_close(MPI_File* fh);
 int MPI_File_delete(const char* filename, MPI_Info info);
-MPI_File MPI_File_f2c(MPI_Fint file);
-MPI_File MPI_File_fromint(int file);
 int MPI_File_get_amode(MPI_File fh, int* amode);
 int MPI_File_get_atomicity(MPI_File fh, int* flag);
 int MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp);
@@ -1093,7 +1080,6 @@ int MPI_File_set_info(MPI_File fh, MPI_Info info);
 int MPI_File_set_size(MPI_File fh, MPI_Offset size);
 int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info);
 int MPI_File_sync(MPI_File fh);
-int MPI_File_toint(MPI_File file);
 int MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status);
 int MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status);
 int MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype);
@@ -1193,12 +1179,26 @@ MPI_Comm MPI_Comm_fromint(int comm);
 int MPI_Comm_toint(MPI_Comm comm);
 MPI_Errhandler MPI_Errhandler_fromint(int errhandler);
 int MPI_Errhandler_toint(MPI_Errhandler errhandler);
+MPI_Fint MPI_File_c2f(MPI_File file);
+MPI_File MPI_File_f2c(MPI_Fint file);
+MPI_File MPI_File_fromint(int file);
+int MPI_File_toint(MPI_File file);
+MPI_Group MPI_Group_fromint(int group);
+int MPI_Group_toint(MPI_Group group);
+MPI_Info MPI_Info_fromint(int info);
+int MPI_Info_toint(MPI_Info info);
 MPI_Message MPI_Message_fromint(int message);
 int MPI_Message_toint(MPI_Message message);
 MPI_Op MPI_Op_fromint(int op);
 int MPI_Op_toint(MPI_Op op);
+MPI_Request MPI_Request_fromint(int request);
+int MPI_Request_toint(MPI_Request request);
+MPI_Session MPI_Session_fromint(int session);
+int MPI_Session_toint(MPI_Session session);
 MPI_Datatype MPI_Type_fromint(int datatype);
 int MPI_Type_toint(MPI_Datatype datatype);
+MPI_Win MPI_Win_fromint(int win);
+int MPI_Win_toint(MPI_Win win);
 
 /* Point-to-point communication (profiling names) */
 int PMPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
@@ -1241,17 +1241,16 @@ int PMPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int d
 int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status);
 int PMPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status);
 int PMPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status);
+int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status);
 int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status);
 int PMPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status);
 int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request);
 int PMPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request);
 int PMPI_Request_free(MPI_Request* request);
-MPI_Request PMPI_Request_fromint(int request);
 int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status);
 int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]);
 int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index, int* flag, MPI_Status* status);
 int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]);
-int PMPI_Request_toint(MPI_Request request);
 int PMPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 int PMPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
 int PMPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request);
@@ -1439,7 +1438,6 @@ int PMPI_Op_commutative(MPI_Op op, int* commute);
 int PMPI_Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op);
 int PMPI_Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op);
 int PMPI_Op_free(MPI_Op* op);
-int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status);
 int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm);
 int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm);
 int PMPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request);
@@ -1499,14 +1497,12 @@ int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgrou
 int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup);
 int PMPI_Group_free(MPI_Group* group);
 int PMPI_Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Group* newgroup);
-MPI_Group PMPI_Group_fromint(int group);
 int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup);
 int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup);
 int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup);
 int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup);
 int PMPI_Group_rank(MPI_Group group, int* rank);
 int PMPI_Group_size(MPI_Group group, int* size);
-int PMPI_Group_toint(MPI_Group group);
 int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]);
 int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup);
 int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm* newintercomm);
@@ -1620,14 +1616,12 @@ int PMPI_Info_create_env(int argc, char* argv[], MPI_Info* info);
 int PMPI_Info_delete(MPI_Info info, const char* key);
 int PMPI_Info_dup(MPI_Info info, MPI_Info* newinfo);
 int PMPI_Info_free(MPI_Info* info);
-MPI_Info PMPI_Info_fromint(int info);
 int PMPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag); /* deprecated since MPI 4.0 */
 int PMPI_Info_get_nkeys(MPI_Info info, int* nkeys);
 int PMPI_Info_get_nthkey(MPI_Info info, int n, char* key);
 int PMPI_Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, int* flag);
 int PMPI_Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag); /* deprecated since MPI 4.0 */
 int PMPI_Info_set(MPI_Info info, const char* key, const char* value);
-int PMPI_Info_toint(MPI_Info info);
 
 /* Process initialization, creation and management (profiling names) */
 int PMPI_Abort(MPI_Comm comm, int errorcode);
@@ -1650,13 +1644,11 @@ int PMPI_Open_port(MPI_Info info, char* port_name);
 int PMPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name);
 int PMPI_Query_thread(int* provided);
 int PMPI_Session_finalize(MPI_Session* session);
-MPI_Session PMPI_Session_fromint(int session);
 int PMPI_Session_get_info(MPI_Session session, MPI_Info* info_used);
 int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name);
 int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npset_names);
 int PMPI_Session_get_pset_info(MPI_Session session, const char* pset_name, MPI_Info* info);
 int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session);
-int PMPI_Session_toint(MPI_Session session);
 int PMPI_Unpublish_name(const char* service_name, MPI_Info info, const char* port_name);
 
 /* One-sided communications (profiling names) */
@@ -1694,7 +1686,6 @@ int PMPI_Win_flush_all(MPI_Win win);
 int PMPI_Win_flush_local(int rank, MPI_Win win);
 int PMPI_Win_flush_local_all(MPI_Win win);
 int PMPI_Win_free(MPI_Win* win);
-MPI_Win PMPI_Win_fromint(int win);
 int PMPI_Win_get_group(MPI_Win win, MPI_Group* group);
 int PMPI_Win_get_info(MPI_Win win, MPI_Info* info_used);
 int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win);
@@ -1706,7 +1697,6 @@ int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* dis
 int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win);
 int PMPI_Win_sync(MPI_Win win);
 int PMPI_Win_test(MPI_Win win, int* flag);
-int PMPI_Win_toint(MPI_Win win);
 int PMPI_Win_unlock(int rank, MPI_Win win);
 int PMPI_Win_unlock_all(MPI_Win win);
 int PMPI_Win_wait(MPI_Win win);
@@ -1723,11 +1713,8 @@ int PMPI_Status_set_source(MPI_Status* status, int source);
 int PMPI_Status_set_tag(MPI_Status* status, int tag);
 
 /* I/O (profiling names) */
-MPI_Fint PMPI_File_c2f(MPI_File file);
 int PMPI_File_close(MPI_File* fh);
 int PMPI_File_delete(const char* filename, MPI_Info info);
-MPI_File PMPI_File_f2c(MPI_Fint file);
-MPI_File PMPI_File_fromint(int file);
 int PMPI_File_get_amode(MPI_File fh, int* amode);
 int PMPI_File_get_atomicity(MPI_File fh, int* flag);
 int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp);
@@ -1789,7 +1776,6 @@ int PMPI_File_set_info(MPI_File fh, MPI_Info info);
 int PMPI_File_set_size(MPI_File fh, MPI_Offset size);
 int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info);
 int PMPI_File_sync(MPI_File fh);
-int PMPI_File_toint(MPI_File file);
 int PMPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status);
 int PMPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status);
 int PMPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype);
@@ -1889,12 +1875,26 @@ MPI_Comm PMPI_Comm_fromint(int comm);
 int PMPI_Comm_toint(MPI_Comm comm);
 MPI_Errhandler PMPI_Errhandler_fromint(int errhandler);
 int PMPI_Errhandler_toint(MPI_Errhandler errhandler);
+MPI_Fint PMPI_File_c2f(MPI_File file);
+MPI_File PMPI_File_f2c(MPI_Fint file);
+MPI_File PMPI_File_fromint(int file);
+int PMPI_File_toint(MPI_File file);
+MPI_Group PMPI_Group_fromint(int group);
+int PMPI_Group_toint(MPI_Group group);
+MPI_Info PMPI_Info_fromint(int info);
+int PMPI_Info_toint(MPI_Info info);
 MPI_Message PMPI_Message_fromint(int message);
 int PMPI_Message_toint(MPI_Message message);
 MPI_Op PMPI_Op_fromint(int op);
 int PMPI_Op_toint(MPI_Op op);
+MPI_Request PMPI_Request_fromint(int request);
+int PMPI_Request_toint(MPI_Request request);
+MPI_Session PMPI_Session_fromint(int session);
+int PMPI_Session_toint(MPI_Session session);
 MPI_Datatype PMPI_Type_fromint(int datatype);
 int PMPI_Type_toint(MPI_Datatype datatype);
+MPI_Win PMPI_Win_fromint(int win);
+int PMPI_Win_toint(MPI_Win win);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,35 @@
+"""What an entry point does with a parameter of each kind: how the implementation declares it, which validator of
+src/mpi/check.h is called, what is passed on, and what is written back after success."""
+
+# Handles that have an object behind them: C++ class, validator, null handle.
+OBJECTS = {
+    "COMMUNICATOR": ("Communicator", "communicator", "MPI_COMM_NULL"),
+    "GROUP": ("Group", "group", "MPI_GROUP_NULL"),
+    "DATATYPE": ("Datatype", "datatype", "MPI_DATATYPE_NULL"),
+    "OPERATION": ("Operation", "operation", "MPI_OP_NULL"),
+    "ERRHANDLER": ("ErrorHandler", "error_handler", "MPI_ERRHANDLER_NULL"),
+    "INFO": ("Info", "info", "MPI_INFO_NULL"),
+    "REQUEST": ("p2p::Request", "request", "MPI_REQUEST_NULL"),
+    "MESSAGE": ("p2p::Message", "message", "MPI_MESSAGE_NULL"),
+}
+# Handles of objects that no layer makes yet: passed as they are.
+BARE_HANDLES = {"WINDOW", "FILE", "SESSION"}
+
+# Counts of elements (MPI_ERR_COUNT) and sizes (MPI_ERR_ARG) that must not be negative.
+COUNT_KINDS = {"POLYXFER_NUM_ELEM_NNI", "POLYXFER_NUM_ELEM", "POLYDTYPE_NUM_ELEM_NNI", "POLYDTYPE_NUM_ELEM",
+               "XFER_NUM_ELEM_NNI", "XFER_NUM_ELEM"}
+SIZE_KINDS = {"ARRAY_LENGTH", "ARRAY_LENGTH_NNI", "POLYNUM_BYTES_NNI", "POLYNUM_PARAM_VALUES",
+              "POLYDTYPE_PACK_SIZE", "ALLOC_MEM_NUM_BYTES", "INFO_VALUE_LENGTH", "NUM_DIMS", "DEGREE", "PARTITION"}
+POSITIVE_KINDS = {"ARRAY_LENGTH_PI", "COMM_SIZE_PI"}
+# Signed element counts: a stride may be negative.
+SIGNED = {("Type_vector", "stride")}
+
+RECEIVING = {"source", "recvtag", "sendtag"}
+
+
+def base_name(short):
+    """The collective that a nonblocking or persistent form belongs to: Igather, Gather_init -> Gather."""
+    name = short.removesuffix("_init")
+    if name.startswith("I") and name[1:2].islower():
+        name = name[1].upper() + name[2:]
+    return name

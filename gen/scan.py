@@ -1,0 +1,30 @@
+"""Finds which functions are implemented: definitions in src/mpi/*.cpp, inside namespace near::mpi::impl, that begin
+at column 0 with `Result Name(` (or the C return type for those that return a value)."""
+
+import re
+
+DEFINITION = re.compile(r"^(?:\[\[[^\]]*\]\] )?([A-Za-z_][\w:]*[*&]?)\s+([A-Z]\w*)\(", re.MULTILINE)
+
+
+def defined_in(text):
+    """Names defined, not only declared, in one source file."""
+    names = set()
+    if "namespace near::mpi::impl" not in text and "namespace impl {" not in text:
+        return names
+    for match in DEFINITION.finditer(text):
+        end = re.compile(r"[{;]").search(text, match.end())
+        if end and end.group() == "{":
+            names.add(match.group(2))
+    return names
+
+
+def implemented(paths, surface):
+    """Short names of the standard's functions that some file defines. A function defined twice is an error."""
+    known = {f.short for f in surface.functions}
+    where = {}
+    for path in sorted(paths):
+        for name in defined_in(path.read_text()) & known:
+            if name in where:
+                raise SystemExit(f"{name} is defined in both {where[name]} and {path}")
+            where[name] = path
+    return set(where)

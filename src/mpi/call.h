@@ -1,0 +1,109 @@
+// One MPI call, from entry to return: takes the engine lock, writes the state line, and turns a failure into
+// a call of the right error handler. The generated entry points make one of these first.
+#pragma once
+
+#include "mpi/process.h"
+#include "object/communicator.h"
+#include "transport/transport.h"
+
+namespace near::mpi {
+
+using object::Result;
+
+class Call {
+public:
+  /// `function`: row of surface::functions.
+  explicit Call(unsigned function)
+      : line_(several_ ? transport::own_state_line() : *the_line_), function_(function),
+        outer_(line_.function.load_relaxed()) {
+    line_.function.store_relaxed(function);
+    line_.calls.store_relaxed(line_.calls.load_relaxed() + 1);
+  }
+  ~Call() { line_.function.store_relaxed(outer_); }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  /// Fails before initialization and after finalization.
+  Result enter() const {
+    if (process.life == Life::running) [[likely]]
+      return {};
+    return refuse();
+  }
+
+  /// Names the communicator whose error handler a failure of this call runs. Remembered by handle, so a
+  /// communicator that goes away during the call does no harm.
+  void on(const object::Communicator& communicator) { communicator_ = communicator.handle; }
+  /// The same, if the handle is good.
+  void on_valid(MPI_Comm handle) {
+    if (auto* found = object::find_communicator(handle)) on(*found);
+  }
+  /// A failure runs the error handler for files that are not open.
+  void on_files() { files_ = true; }
+
+  /// Writes what the call is about into the state line.
+  void about(const object::Communicator& communicator, int peer = MPI_UNDEFINED, int tag = MPI_UNDEFINED,
+             MPI_Count bytes = 0) const {
+    segment::StateLine& line = line_;
+    std::uint32_t sequence = line.sequence.load_relaxed();
+    // SYNC: state_line — a reader that sees a new field must see the odd number before it, and one that sees
+    // the even number after it must see every field.
+    line.sequence.store_relaxed(sequence + 1);
+    line.context.store_release(communicator.context);
+    line.peer.store_release(peer);
+    line.tag.store_release(tag);
+    line.bytes.store_release(static_cast<std::uint64_t>(bytes));
+    line.sequence.store_release(sequence + 2);
+  }
+
+  /// What the entry point returns for this outcome.
+  int finish(Result result) const {
+    if (result.ok()) [[likely]]
+      return MPI_SUCCESS;
+    return raise(result);
+  }
+  /// Runs the error handler; returns the error code if that lets the call return.
+  [[gnu::cold]] [[gnu::noinline]] int raise(Result failure) const;
+  /// What a function that does not exist yet does: names itself and raises MPI_ERR_UNSUPPORTED_OPERATION.
+  [[gnu::cold]] [[gnu::noinline]] int unsupported() const;
+
+  /// Where state is written from now on: this line, or each thread's own. nullptr: nowhere.
+  static void write_state_to(segment::StateLine* line, bool several_threads) {
+    the_line_ = line != nullptr ? line : &nowhere_;
+    several_ = several_threads;
+  }
+
+private:
+  [[gnu::cold]] [[gnu::noinline]] Result refuse() const;
+
+  static inline segment::StateLine nowhere_{};
+  static inline segment::StateLine* the_line_ = &nowhere_;
+  static inline bool several_ = false;
+
+  transport::EngineLock lock_; // first in, last out
+  segment::StateLine& line_;
+  unsigned function_, outer_;
+  object::HandleBits communicator_ = 0;
+  bool files_ = false;
+};
+
+/// The same for MPI_T functions, which never run an error handler.
+[[gnu::cold]] int unsupported_tool(unsigned function);
+/// And for functions that return a value: a note, and the value that means nothing.
+[[gnu::cold]] void note_unsupported(unsigned function);
+template <class T>
+T unsupported_value(unsigned function) {
+  note_unsupported(function);
+  return T{};
+}
+
+} // namespace near::mpi
+
+/// In an entry point: returns through the error handler when the expression failed.
+#define NEAR_CHECK(expression)                                                                               \
+  if (::near::object::Result near_bad = (expression); !near_bad.ok()) [[unlikely]]                           \
+  return call.raise(near_bad)
+
+/// The name of a function that a profiling library may replace, beside the PMPI_ name that it then calls.
+/// Weak, in the same unit as its strong twin, so link-time optimisation keeps both.
+#define NEAR_PROFILED(name, type, parameters)                                                                \
+  __attribute__((weak, alias("P" #name), visibility("default"))) type name parameters;

@@ -1,0 +1,166 @@
+// The cold half of check.h: sentences about wrong arguments, and the checks of whole arrays.
+#include "mpi/check.h"
+
+#include "object/communicator.h"
+
+namespace near::mpi::check {
+
+using base::fail;
+using object::describe;
+
+namespace {
+
+/// "count is -1, but", the beginning of most sentences.
+std::string value_of(MPI_Count value, const char* name) { return base::format("{} is {}", name, value); }
+
+} // namespace
+
+Result bad_handle(int error_class, const char* kind, const char* null_name, std::uintptr_t null_value,
+                  std::uintptr_t handle, const char* name) {
+  if (handle == null_value) return fail(error_class, "{} is {}, but must be a {}", name, null_name, kind);
+  if (handle == 0)
+    return fail(error_class, "{} is 0, which is no {} (a handle that was never set?)", name, kind);
+  return fail(error_class, "{} is {:#x}, which is no {} (freed already, or never made?)", name, handle, kind);
+}
+
+Result bad_number(int error_class, MPI_Count value, const char* name, const char* rule) {
+  return fail(error_class, "{}, but {}", value_of(value, name), rule);
+}
+
+Result bad_element(int error_class, MPI_Count index, MPI_Count value, const char* name, const char* rule) {
+  return fail(error_class, "{}[{}] is {}, but {}", name, index, value, rule);
+}
+
+Result bad_rank(int rank, const Communicator& communicator, const char* name) {
+  if (rank == MPI_ANY_SOURCE) return fail(MPI_ERR_RANK, "{} is MPI_ANY_SOURCE, but must be one rank", name);
+  if (rank == MPI_PROC_NULL) return fail(MPI_ERR_RANK, "{} is MPI_PROC_NULL, but must be a rank", name);
+  return fail(MPI_ERR_RANK, "rank {} is outside communicator {} of size {} (argument {})", rank,
+              describe(communicator), communicator.peers, name);
+}
+
+Result bad_root(int root, const Communicator& communicator) {
+  return fail(MPI_ERR_ROOT, "root {} is outside communicator {} of size {}", root, describe(communicator),
+              communicator.peers);
+}
+
+Result bad_group_rank(int rank, MPI_Count index, const Group& group, const char* name) {
+  return fail(MPI_ERR_RANK, "{}[{}] is {}, which is outside a group of size {}", name, index, rank,
+              group.size());
+}
+
+Result bad_tag(int tag, const char* name, bool receives) {
+  if (tag == MPI_ANY_TAG) return fail(MPI_ERR_TAG, "{} is MPI_ANY_TAG, but must be one tag", name);
+  return fail(MPI_ERR_TAG, "{} is {}, but must not be negative{}", name, tag,
+              receives ? ", unless it is MPI_ANY_TAG" : "");
+}
+
+Result bad_pointer(int error_class, const char* name, const char* rule) {
+  return fail(error_class, "{} {}", name, rule);
+}
+
+Result bad_buffer(const void* buffer, MPI_Count count, const Datatype& type, const char* name) {
+  if (buffer == MPI_IN_PLACE)
+    return fail(MPI_ERR_BUFFER, "{} is MPI_IN_PLACE, which has no meaning here", name);
+  if (buffer == MPI_BUFFER_AUTOMATIC)
+    return fail(MPI_ERR_BUFFER, "{} is MPI_BUFFER_AUTOMATIC, which has no meaning here", name);
+  return fail(MPI_ERR_BUFFER, "{} is a null pointer, but {} elements of {} have to be there", name, count,
+              near::datatype::describe(type));
+}
+
+Result not_committed(const Datatype& type, const char* name) {
+  return fail(MPI_ERR_TYPE, "{} is {}, which is not committed (MPI_Type_commit)", name,
+              near::datatype::describe(type));
+}
+
+Result is_predefined(const char* name, object::Kind kind, object::HandleBits handle) {
+  int error_class = MPI_ERR_ARG;
+  switch (kind) {
+  case object::Kind::communicator: error_class = MPI_ERR_COMM; break;
+  case object::Kind::datatype: error_class = MPI_ERR_TYPE; break;
+  case object::Kind::operation: error_class = MPI_ERR_OP; break;
+  case object::Kind::info: error_class = MPI_ERR_INFO; break;
+  default: break;
+  }
+  return fail(error_class, "{} is the predefined object {:#x}, which cannot be freed", name, handle);
+}
+
+Result no_topology(const Communicator& communicator) {
+  return fail(MPI_ERR_TOPOLOGY, "{} has no topology", describe(communicator));
+}
+
+Result does_not_fit(MPI_Count value, const char* name) {
+  return fail(MPI_ERR_VALUE_TOO_LARGE,
+              "{} would be {}, which does not fit an int; use the function's _c form", name, value);
+}
+
+Result datatypes(const MPI_Datatype* handles, MPI_Count n, const char* name, State state) {
+  NEAR_TRY(array(handles, n, name));
+  for (MPI_Count i = 0; i < n; ++i) {
+    Datatype* found = nullptr;
+    Result bad =
+        state == committed_only ? committed(handles[i], name, found) : datatype(handles[i], name, found);
+    if (!bad.ok())
+      return fail(bad.code(), "element {} of {}: {}", i, name, std::string(base::failure_text()));
+  }
+  return {};
+}
+
+Result requests(Call& call, const MPI_Request* handles, MPI_Count n, const char* name, Null null) {
+  NEAR_TRY(array(handles, n, name));
+  for (MPI_Count i = 0; i < n; ++i) {
+    Result bad = request(call, handles[i], name, null);
+    if (!bad.ok())
+      return fail(bad.code(), "element {} of {}: {}", i, name, std::string(base::failure_text()));
+  }
+  return {};
+}
+
+Result counts(Counts values, MPI_Count n, const char* name) {
+  if (values.empty()) return array(nullptr, n, name);
+  for (MPI_Count i = 0; i < n; ++i)
+    if (values[i] < 0) return bad_element(MPI_ERR_COUNT, i, values[i], name, "must not be negative");
+  return {};
+}
+
+Result positive_counts(Counts values, MPI_Count n, const char* name) {
+  if (values.empty()) return array(nullptr, n, name);
+  for (MPI_Count i = 0; i < n; ++i)
+    if (values[i] <= 0) return bad_element(MPI_ERR_ARG, i, values[i], name, "must be positive");
+  return {};
+}
+
+Result group_ranks(const int* ranks, MPI_Count n, const Group& group, const char* name, Null null) {
+  NEAR_TRY(array(ranks, n, name));
+  for (MPI_Count i = 0; i < n; ++i)
+    if (!within(ranks[i], group.size()) && !(null == allow_null && ranks[i] == MPI_PROC_NULL))
+      return bad_group_rank(ranks[i], i, group, name);
+  return {};
+}
+
+namespace {
+
+/// Grid neighbours: two a dimension. A graph's: the edges of this process. Source: MPI 5.0, section 8.6.
+MPI_Count symmetric_degree(const Communicator& communicator) {
+  const object::Topology& topology = *communicator.topology;
+  if (topology.kind == MPI_CART) return 2 * static_cast<MPI_Count>(topology.dims.size());
+  auto rank = static_cast<std::size_t>(communicator.rank);
+  return topology.index[rank] - (rank == 0 ? 0 : topology.index[rank - 1]);
+}
+
+} // namespace
+
+MPI_Count in_degree(const Communicator& communicator) {
+  if (communicator.topology == nullptr) return 0;
+  if (communicator.topology->kind == MPI_DIST_GRAPH)
+    return static_cast<MPI_Count>(communicator.topology->sources.size());
+  return symmetric_degree(communicator);
+}
+
+MPI_Count out_degree(const Communicator& communicator) {
+  if (communicator.topology == nullptr) return 0;
+  if (communicator.topology->kind == MPI_DIST_GRAPH)
+    return static_cast<MPI_Count>(communicator.topology->destinations.size());
+  return symmetric_degree(communicator);
+}
+
+} // namespace near::mpi::check

@@ -1,0 +1,272 @@
+// Validators for arguments by their kind: what the generated entry points call before the implementation. The
+// good case is inline; the bad one is a cold function that writes the sentence, without the function's name,
+// which Call::raise puts in front. Arguments: the value, then the parameter's name as the standard has it.
+#pragma once
+
+#include "datatype/counts.h"
+#include "datatype/operation.h"
+#include "mpi/call.h"
+#include "p2p/p2p.h"
+
+namespace near::mpi::check {
+
+using datatype::Counts;
+using datatype::Datatype;
+using datatype::Operation;
+using object::Communicator;
+using object::ErrorHandler;
+using object::Group;
+using object::Info;
+
+enum Null : bool { refuse_null = false, allow_null = true };
+enum State : bool { any_state = false, committed_only = true };
+
+// The sentences. `handle` as a number.
+[[gnu::cold]] Result bad_handle(int error_class, const char* kind, const char* null_name,
+                                std::uintptr_t null_value, std::uintptr_t handle, const char* name);
+[[gnu::cold]] Result bad_number(int error_class, MPI_Count value, const char* name, const char* rule);
+[[gnu::cold]] Result bad_element(int error_class, MPI_Count index, MPI_Count value, const char* name,
+                                 const char* rule);
+[[gnu::cold]] Result bad_rank(int rank, const Communicator& communicator, const char* name);
+[[gnu::cold]] Result bad_root(int root, const Communicator& communicator);
+[[gnu::cold]] Result bad_group_rank(int rank, MPI_Count index, const Group& group, const char* name);
+[[gnu::cold]] Result bad_tag(int tag, const char* name, bool receives);
+[[gnu::cold]] Result bad_pointer(int error_class, const char* name, const char* rule);
+[[gnu::cold]] Result bad_buffer(const void* buffer, MPI_Count count, const Datatype& type, const char* name);
+[[gnu::cold]] Result not_committed(const Datatype& type, const char* name);
+[[gnu::cold]] Result is_predefined(const char* name, object::Kind kind, object::HandleBits handle);
+[[gnu::cold]] Result no_topology(const Communicator& communicator);
+[[gnu::cold]] Result does_not_fit(MPI_Count value, const char* name);
+
+template <class H>
+std::uintptr_t bits(H handle) {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+
+// Handles to objects
+
+inline Result communicator(MPI_Comm handle, const char* name, Communicator*& found) {
+  found = object::find_communicator(handle);
+  if (found != nullptr) [[likely]]
+    return {};
+  return bad_handle(MPI_ERR_COMM, "communicator", "MPI_COMM_NULL", bits(MPI_COMM_NULL), bits(handle), name);
+}
+inline Communicator* communicator_or_null(MPI_Comm handle) { return object::find_communicator(handle); }
+
+inline Result group(MPI_Group handle, const char* name, Group*& found) {
+  found = object::find_group(handle);
+  if (found != nullptr) [[likely]]
+    return {};
+  return bad_handle(MPI_ERR_GROUP, "group", "MPI_GROUP_NULL", bits(MPI_GROUP_NULL), bits(handle), name);
+}
+
+inline Result datatype(MPI_Datatype handle, const char* name, Datatype*& found) {
+  found = near::datatype::find_datatype(handle);
+  if (found != nullptr) [[likely]]
+    return {};
+  return bad_handle(MPI_ERR_TYPE, "datatype", "MPI_DATATYPE_NULL", bits(MPI_DATATYPE_NULL), bits(handle),
+                    name);
+}
+inline Result committed(MPI_Datatype handle, const char* name, Datatype*& found) {
+  if (Result bad = datatype(handle, name, found); !bad.ok()) [[unlikely]]
+    return bad;
+  if (found->committed) [[likely]]
+    return {};
+  return not_committed(*found, name);
+}
+/// Every one of `n`; also when the array is missing.
+Result datatypes(const MPI_Datatype* handles, MPI_Count n, const char* name, State state);
+
+inline Result operation(MPI_Op handle, const char* name, Operation*& found) {
+  found = near::datatype::find_operation(handle);
+  if (found != nullptr) [[likely]]
+    return {};
+  return bad_handle(MPI_ERR_OP, "operation", "MPI_OP_NULL", bits(MPI_OP_NULL), bits(handle), name);
+}
+
+inline Result error_handler(MPI_Errhandler handle, const char* name, ErrorHandler*& found) {
+  found = object::find_error_handler(handle);
+  if (found != nullptr) [[likely]]
+    return {};
+  return bad_handle(MPI_ERR_ERRHANDLER, "error handler", "MPI_ERRHANDLER_NULL", bits(MPI_ERRHANDLER_NULL),
+                    bits(handle), name);
+}
+
+inline Result info(MPI_Info handle, const char* name, Info*& found) {
+  found = object::find_info(handle);
+  if (found != nullptr) [[likely]]
+    return {};
+  return bad_handle(MPI_ERR_INFO, "info object", "MPI_INFO_NULL", bits(MPI_INFO_NULL), bits(handle), name);
+}
+inline Result info_or_null(MPI_Info handle, const char* name, Info*& found) {
+  if (handle == MPI_INFO_NULL) return {};
+  return info(handle, name, found);
+}
+
+/// Also makes the request's communicator the one whose error handler runs.
+inline Result request(Call& call, MPI_Request handle, const char* name, Null null) {
+  if (p2p::Request* found = p2p::find_request(handle)) [[likely]] {
+    if (found->communicator != nullptr) call.on(*found->communicator);
+    return {};
+  }
+  if (handle == MPI_REQUEST_NULL && null == allow_null) return {};
+  return bad_handle(MPI_ERR_REQUEST, "request", "MPI_REQUEST_NULL", bits(MPI_REQUEST_NULL), bits(handle),
+                    name);
+}
+Result requests(Call& call, const MPI_Request* handles, MPI_Count n, const char* name, Null null);
+
+inline Result message(MPI_Message handle, const char* name) {
+  if (handle == MPI_MESSAGE_NO_PROC || p2p::find_message(handle) != nullptr) [[likely]]
+    return {};
+  return bad_handle(MPI_ERR_REQUEST, "message", "MPI_MESSAGE_NULL", bits(MPI_MESSAGE_NULL), bits(handle),
+                    name);
+}
+
+inline Result not_predefined(const object::Object& object, const char* name) {
+  if (!object.predefined) [[likely]]
+    return {};
+  return is_predefined(name, object.kind, object.handle);
+}
+
+/// The public handle of what a call made, or the null handle.
+template <class T, class H>
+H publish(const T* made, H null) {
+  return made != nullptr ? public_handle(*made) : null;
+}
+
+// Numbers
+
+inline Result count(MPI_Count value, const char* name) {
+  if (value >= 0) [[likely]]
+    return {};
+  return bad_number(MPI_ERR_COUNT, value, name, "must not be negative");
+}
+inline Result size(MPI_Count value, const char* name) {
+  if (value >= 0) [[likely]]
+    return {};
+  return bad_number(MPI_ERR_ARG, value, name, "must not be negative");
+}
+inline Result positive(MPI_Count value, const char* name) {
+  if (value > 0) [[likely]]
+    return {};
+  return bad_number(MPI_ERR_ARG, value, name, "must be positive");
+}
+inline Result color(int value, const char* name) {
+  if (value >= 0 || value == MPI_UNDEFINED) [[likely]]
+    return {};
+  return bad_number(MPI_ERR_ARG, value, name, "must not be negative, unless it is MPI_UNDEFINED");
+}
+/// Every one of `n` counts; also when the array is missing.
+Result counts(Counts values, MPI_Count n, const char* name);
+Result positive_counts(Counts values, MPI_Count n, const char* name);
+
+inline bool within(int rank, int size) { return static_cast<unsigned>(rank) < static_cast<unsigned>(size); }
+
+inline Result destination(int rank, const Communicator& communicator, const char* name) {
+  if (within(rank, communicator.peers) || rank == MPI_PROC_NULL) [[likely]]
+    return {};
+  return bad_rank(rank, communicator, name);
+}
+inline Result source(int rank, const Communicator& communicator, const char* name) {
+  if (within(rank, communicator.peers) || rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE) [[likely]]
+    return {};
+  return bad_rank(rank, communicator, name);
+}
+inline Result member(int rank, const Communicator& communicator, const char* name) {
+  if (within(rank, communicator.size)) [[likely]]
+    return {};
+  return bad_rank(rank, communicator, name);
+}
+/// A root; on an intercommunicator MPI_ROOT, MPI_PROC_NULL or a rank of the other group.
+inline Result root(int rank, const Communicator& communicator, const char*) {
+  if (within(rank, communicator.peers)) [[likely]]
+    return {};
+  if (communicator.is_inter() && (rank == MPI_ROOT || rank == MPI_PROC_NULL)) return {};
+  return bad_root(rank, communicator);
+}
+Result group_ranks(const int* ranks, MPI_Count n, const Group& group, const char* name, Null null);
+
+inline Result send_tag(int tag, const char* name) {
+  if (tag >= 0) [[likely]]
+    return {};
+  return bad_tag(tag, name, false);
+}
+inline Result receive_tag(int tag, const char* name) {
+  if (tag >= 0 || tag == MPI_ANY_TAG) [[likely]]
+    return {};
+  return bad_tag(tag, name, true);
+}
+
+// Which side of a collective is used by this process
+
+/// The many that send to (or receive from) one root: used unless the buffer is MPI_IN_PLACE at the root.
+inline bool leaf_side(int root, const Communicator& communicator, const void* buffer) {
+  if (communicator.is_inter()) return root >= 0;
+  return !(root == communicator.rank && buffer == MPI_IN_PLACE);
+}
+/// The one root.
+inline bool root_side(int root, const Communicator& communicator) {
+  return communicator.is_inter() ? root == MPI_ROOT : root == communicator.rank;
+}
+
+/// Neighbours of a process in its topology; 0 without one (the implementation then refuses).
+MPI_Count in_degree(const Communicator& communicator);
+MPI_Count out_degree(const Communicator& communicator);
+
+// Pointers
+
+inline Result output(const void* pointer, const char* name) {
+  if (pointer != nullptr) [[likely]]
+    return {};
+  return bad_pointer(MPI_ERR_ARG, name, "must not be a null pointer");
+}
+inline Result string(const char* pointer, const char* name) { return output(pointer, name); }
+template <class F>
+Result function(F* pointer, const char* name) {
+  if (pointer != nullptr) [[likely]]
+    return {};
+  return bad_pointer(MPI_ERR_ARG, name, "must not be a null pointer");
+}
+inline Result array(const void* pointer, MPI_Count n, const char* name) {
+  if (pointer != nullptr || n <= 0) [[likely]]
+    return {};
+  return bad_pointer(MPI_ERR_ARG, name, "must not be a null pointer when it has elements");
+}
+
+/// A message buffer. A null address is MPI_BOTTOM, which only a derived datatype with absolute addresses can
+/// mean.
+inline Result buffer(const void* address, MPI_Count n, const Datatype& type, const char* name) {
+  if (bits(address) > bits(MPI_BUFFER_AUTOMATIC)) [[likely]]
+    return {};
+  if (address == nullptr && (n == 0 || type.size == 0 || !type.predefined)) return {};
+  return bad_buffer(address, n, type, name);
+}
+inline Result buffer_or_in_place(const void* address, MPI_Count n, const Datatype& type, const char* name) {
+  return address == MPI_IN_PLACE ? Result() : buffer(address, n, type, name);
+}
+/// A buffer whose counts are an array: only MPI_IN_PLACE in the wrong place can be told.
+inline Result placed(const void* address, const char* name) {
+  if (address != MPI_IN_PLACE) [[likely]]
+    return {};
+  return bad_pointer(MPI_ERR_BUFFER, name, "must not be MPI_IN_PLACE here");
+}
+/// A buffer of `n` bytes.
+inline Result bytes(const void* address, MPI_Count n, const char* name) {
+  if (bits(address) > bits(MPI_BUFFER_AUTOMATIC) || (address == nullptr && n == 0)) [[likely]]
+    return {};
+  return bad_pointer(MPI_ERR_BUFFER, name, "is no address of a buffer");
+}
+
+// Results in the int form
+
+inline Result narrow(MPI_Count value, const char* name, int& result) {
+  result = static_cast<int>(value);
+  if (result == value) [[likely]]
+    return {};
+  return does_not_fit(value, name);
+}
+inline int narrow_or_undefined(MPI_Count value) {
+  return static_cast<int>(value) == value ? static_cast<int>(value) : MPI_UNDEFINED;
+}
+
+} // namespace near::mpi::check

@@ -1,0 +1,97 @@
+// From a failed Result to the program: the sentence, the error handler, the end of the job.
+// Source: MPI 5.0, section 9.3.
+#include "mpi/error.h"
+
+#include "base/log.h"
+#include "mpi/call.h"
+#include "surface/functions.h"
+
+namespace near::mpi {
+
+using object::ErrorAction;
+using object::ErrorHandler;
+
+namespace {
+
+/// What MPI_Error_string adds to a code: the newest failure of this thread.
+struct LastFailure {
+  int code = MPI_SUCCESS;
+  std::string text;
+};
+thread_local LastFailure last;
+
+template <class Function, class Handle>
+int call_user(const ErrorHandler& handler, Handle handle, int code) {
+  reinterpret_cast<Function*>(handler.function)(&handle, &code);
+  return code;
+}
+
+} // namespace
+
+void abort_job(int code) { boot::abort_job(process.start, transport::job_segment(), code); }
+
+std::string_view last_failure(int code) { return code == last.code ? std::string_view(last.text) : ""; }
+
+void end_with_message(int code, const std::string& text) {
+  base::write_line(base::Level::error, base::format("{} ({})", text, error_name(class_of(code))));
+  abort_job(code);
+}
+
+int run_error_handler(const ErrorHandler& handler, object::Kind kind, std::uintptr_t handle, int code,
+                      const std::string& text) {
+  switch (handler.action) {
+  case ErrorAction::give_back: return code;
+  case ErrorAction::call:
+    switch (kind) {
+    case object::Kind::file:
+      return call_user<MPI_File_errhandler_function>(handler, reinterpret_cast<MPI_File>(handle), code);
+    case object::Kind::window:
+      return call_user<MPI_Win_errhandler_function>(handler, reinterpret_cast<MPI_Win>(handle), code);
+    case object::Kind::session:
+      return call_user<MPI_Session_errhandler_function>(handler, reinterpret_cast<MPI_Session>(handle), code);
+    default:
+      return call_user<MPI_Comm_errhandler_function>(handler, reinterpret_cast<MPI_Comm>(handle), code);
+    }
+  case ErrorAction::fatal:
+  case ErrorAction::abort: break;
+  }
+  end_with_message(code, text);
+}
+
+Result Call::refuse() const {
+  return base::fail(MPI_ERR_OTHER, "called {}",
+                    process.life == Life::before ? "before MPI_Init" : "after MPI_Finalize");
+}
+
+int Call::raise(Result failure) const {
+  int code = object::error_class(failure);
+  std::string text = base::format("{}: {}", surface::function_name(function_), base::failure_text());
+  last = {code, text};
+  if (process.life != Life::running) end_with_message(code, text);
+  if (files_)
+    return run_error_handler(
+        *(process.file_errors != nullptr ? process.file_errors : object::errors_return()), object::Kind::file,
+        reinterpret_cast<std::uintptr_t>(MPI_FILE_NULL), code, text);
+  object::Communicator* communicator =
+      object::find_communicator(reinterpret_cast<MPI_Comm>(static_cast<std::uintptr_t>(communicator_)));
+  if (communicator == nullptr) communicator = object::self();
+  return run_error_handler(*communicator->error_handler, object::Kind::communicator, communicator->handle,
+                           code, text);
+}
+
+int Call::unsupported() const {
+  return raise(base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
+                          "not part of NearMPI " NEAR_VERSION " (`near coverage` lists what is)"));
+}
+
+void note_unsupported(unsigned function) {
+  base::log(base::Level::warning, "{}: not part of NearMPI " NEAR_VERSION, surface::function_name(function));
+}
+
+int unsupported_tool(unsigned function) {
+  last = {MPI_ERR_UNSUPPORTED_OPERATION,
+          base::format("{}: not part of NearMPI " NEAR_VERSION, surface::function_name(function))};
+  return MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
+} // namespace near::mpi
