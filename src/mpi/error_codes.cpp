@@ -7,6 +7,9 @@
 #include <map>
 
 namespace near::mpi {
+
+using object::Result;
+
 namespace {
 
 struct ErrorClass {
