@@ -19,6 +19,8 @@ namespace near::transport {
 namespace {
 
 constexpr int no_memory = MPI_ERR_NO_MEM;
+/// In OfferTicket::flags, on the receiver's side only: the descriptor is matched already.
+constexpr std::uint32_t ticket_claimed = 1;
 
 /// A page of descriptors at a time, from our arena; they are never given back, so an old ticket always reads
 /// one.
@@ -115,13 +117,20 @@ bool offer_is_live(const OfferTicket& ticket) {
          OfferDescriptor::make(ticket.generation, OfferState::offered);
 }
 
-bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
-            Transfer& transfer) {
+bool claim_offer(OfferTicket& ticket) {
   OfferDescriptor& descriptor = descriptor_of(ticket.descriptor);
   std::uint64_t expected = OfferDescriptor::make(ticket.generation, OfferState::offered);
   // SYNC: offer-state. See cancel_offer.
   if (!descriptor.word.cas_acq_rel(expected, OfferDescriptor::make(ticket.generation, OfferState::matched)))
     return false;
+  ticket.flags |= ticket_claimed;
+  return true;
+}
+
+bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
+            Transfer& transfer) {
+  OfferTicket own = ticket;
+  if ((ticket.flags & ticket_claimed) == 0 && !claim_offer(own)) return false;
   transfer.peer = &peer;
   transfer.view = view;
   transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));

@@ -102,6 +102,9 @@ struct Transfer {
 Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer);
 /// Sender: true when the receiver has not matched it: it is gone, done will not be called. Local.
 bool cancel_offer(Transfer& transfer);
+/// Receiver: matches the offer before its buffer is known (matched probe), so that the sender cannot cancel
+/// it any more; accept() follows with the same ticket. False when the sender cancelled it.
+bool claim_offer(OfferTicket& ticket);
 /// Receiver: takes the offer into `view`, at most view.bytes(). False when the sender cancelled it: look for
 /// another message. `transfer.done` is called when the data is there, perhaps before accept returns.
 bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
