@@ -6,6 +6,14 @@
 
 namespace near::p2p {
 
+/// Registers the handlers of arrivals. Call once, before the transport starts; idempotent.
+void attach();
+/// Waits until every send that was started has left, those of freed requests and buffered ones too. For
+/// finalize, before the transport stops.
+void drain();
+/// Drops what p2p keeps for a communicator that is being freed: waits for its buffered sends and detaches.
+void forget(Communicator& communicator);
+
 enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };
 
 /// Blocking send: returns when the buffer may be reused. `destination` may be MPI_PROC_NULL.
@@ -35,6 +43,15 @@ Result send_receive(const View& send_view, int destination, int send_tag, const 
                     int source, int receive_tag, Communicator& communicator, Completion& completion,
                     Channel channel = Channel::user);
 
+/// Nonblocking form: one request for both sides; its status is the receive's.
+Result start_send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
+                          int source, int receive_tag, Communicator& communicator, Request*& made);
+/// MPI_Sendrecv_replace: what arrives replaces what was sent, in the same buffer.
+Result send_receive_replace(const View& view, int destination, int send_tag, int source, int receive_tag,
+                            Communicator& communicator, Completion& completion);
+Result start_send_receive_replace(const View& view, int destination, int send_tag, int source,
+                                  int receive_tag, Communicator& communicator, Request*& made);
+
 /// A matched message (MPI_Mprobe), taken off the queue of unexpected ones.
 struct Message : object::Object {
   Communicator* communicator = nullptr;
@@ -46,7 +63,8 @@ inline MPI_Message public_handle(const Message& message) {
   return reinterpret_cast<MPI_Message>(static_cast<std::uintptr_t>(message.handle));
 }
 
-/// One look for a matching message that nobody received yet. PROC_NULL is found at once.
+/// One look for a matching message that nobody received yet. PROC_NULL is found at once. No progress is made:
+/// callers run progress() or wait_until() around it.
 bool probe(int source, int tag, Communicator& communicator, Completion& envelope);
 /// The same, and takes the message: `message` is set when found (nullptr with found: MPI_MESSAGE_NO_PROC).
 Result probe_matched(int source, int tag, Communicator& communicator, bool& found, Message*& message,
@@ -59,5 +77,7 @@ Result attach_buffer(Communicator* communicator, void* buffer, MPI_Count size);
 /// Waits until every message in it has left, then gives it back.
 Result detach_buffer(Communicator* communicator, void*& buffer, MPI_Count& size);
 Result flush_buffer(Communicator* communicator);
+/// Completes when every message that is in the buffer now has left.
+Result start_flush_buffer(Communicator* communicator, Request*& made);
 
 } // namespace near::p2p

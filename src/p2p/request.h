@@ -4,6 +4,10 @@
 #include "datatype/datatype.h"
 #include "object/communicator.h"
 
+#include <memory>
+#include <string_view>
+#include <type_traits>
+
 namespace near::p2p {
 
 using datatype::View;
@@ -33,8 +37,29 @@ struct Request : object::Object {
   Completion completion;
 };
 
+/// An operation that another layer drives through a request: a nonblocking collective, MPI_Isendrecv, a
+/// flush.
+struct Schedule {
+  virtual ~Schedule() = default;
+  /// Begins, or begins again when the request is persistent.
+  virtual Result begin() { return {}; }
+  /// Does what can be done now without waiting; true when the operation is finished and `completion` filled.
+  /// Called by the progress engine under the engine lock; it may start requests but must not wait.
+  virtual bool advance(Completion& completion) = 0;
+  /// Gives the operation up if that is possible now; advance() tells when it is finished.
+  virtual void cancel() {}
+  /// Why it failed, when completion.error says that it did.
+  virtual std::string_view sentence() const { return "the operation failed"; }
+};
+/// A request for `schedule`, active unless `persistent`. `communicator` (may be null) is where errors go.
+Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> schedule, bool persistent,
+                      Request*& made);
+
 /// The live request of this handle; nullptr for MPI_REQUEST_NULL and anything that is no request.
 Request* find_request(MPI_Request handle);
+
+/// How many requests live: what a leak report at finalize counts.
+std::size_t live_requests();
 
 inline MPI_Request public_handle(const Request& request) {
   return reinterpret_cast<MPI_Request>(static_cast<std::uintptr_t>(request.handle));
@@ -59,10 +84,20 @@ void set_status_cancelled(MPI_Status& status, bool cancelled);
 void wait_complete(Request& request);
 /// Finishes a complete request: status, error, destruction or deactivation.
 Result finish(MPI_Request& handle, Request& request, MPI_Status* status, bool with_error);
+/// The status that finish() would give, without finishing (MPI_Request_get_status).
+Result peek(Request& request, MPI_Status* status);
+/// Cancels a receive or send that is not matched; otherwise it completes as usual (MPI 5.0, 3.8.4).
 Result cancel(Request& request);
+/// Starts an inactive persistent request; any other is MPI_ERR_REQUEST.
 Result start(Request& request);
 /// MPI_Request_free: destroys now, or when the operation completes.
 void free_request(MPI_Request& handle, Request& request);
+
+/// Generalized requests (MPI 5.0, 13.2).
+Result make_generalized(MPI_Grequest_query_function* query, MPI_Grequest_free_function* free_function,
+                        MPI_Grequest_cancel_function* cancel_function, void* extra_state, Request*& made);
+/// MPI_Grequest_complete; MPI_ERR_REQUEST when the request is of another kind or complete already.
+Result complete_generalized(Request& request);
 
 /// Runs the progress engine once; true when something happened.
 bool progress();

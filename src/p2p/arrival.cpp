@@ -1,0 +1,175 @@
+// What happens when a message arrives, and the waiting messages' memory.
+//
+// A waiting eager message keeps the sender's packet, or a copy of an inline payload; either way it holds one
+// of its sender's credits, so the memory of waiting eager messages is bounded by the credits that this
+// process has given out. A waiting offer keeps its ticket and nothing of the data.
+#include "p2p/engine.h"
+
+#include "base/log.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace near::p2p {
+
+object::Immortal<Matching> matching_storage;
+
+namespace {
+
+Unexpected* free_records = nullptr;
+std::size_t record_count = 0;
+
+[[noreturn]] [[gnu::cold]] [[gnu::noinline]] void give_up_for_memory() {
+  base::log(base::Level::error, "no memory to note an arriving message ({} are waiting for their receives)",
+            matching().waiting());
+  std::abort();
+}
+
+/// Withdrawn offers lose their records before memory grows.
+[[gnu::cold]] [[gnu::noinline]] void more_records() {
+  matching().each_waiting([](Waiting& waiting) {
+    auto& message = static_cast<Unexpected&>(waiting);
+    if (message.is_offer && !transport::offer_is_live(message.ticket)) {
+      take(message);
+      discard(message);
+    }
+  });
+  if (free_records != nullptr) return;
+  std::size_t more = std::max<std::size_t>(64, record_count);
+  auto* records = new (std::nothrow) Unexpected[more];
+  if (records == nullptr) give_up_for_memory();
+  for (std::size_t i = more; i-- > 0;) {
+    records[i].next_free = free_records;
+    free_records = &records[i];
+  }
+  record_count += more;
+}
+
+Unexpected& new_record(const transport::Arrival& arrival) {
+  if (free_records == nullptr) [[unlikely]]
+    more_records();
+  Unexpected* record = free_records;
+  free_records = record->next_free;
+  record->from = arrival.from;
+  record->envelope = arrival.envelope;
+  record->payload = nullptr;
+  record->packet = 0;
+  record->is_offer = false;
+  return *record;
+}
+
+void set_completion(EngineRequest& receive, const Envelope& envelope) {
+  auto capacity = static_cast<std::uint64_t>(receive.view.bytes());
+  receive.envelope = envelope;
+  receive.completion.source = envelope.source;
+  receive.completion.tag = envelope.tag;
+  receive.completion.bytes = static_cast<MPI_Count>(std::min(envelope.bytes, capacity));
+  receive.completion.error = envelope.bytes > capacity ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+}
+
+void deliver(EngineRequest& receive, const Envelope& envelope, const std::byte* payload) {
+  set_completion(receive, envelope);
+  if (receive.completion.bytes != 0) datatype::unpack(receive.view, 0, payload, receive.completion.bytes);
+  complete(receive);
+}
+
+void receive_done(transport::Transfer& transfer, int error) {
+  EngineRequest& receive = *static_cast<OwnedTransfer&>(transfer).owner;
+  if (error != MPI_SUCCESS && receive.completion.error == MPI_SUCCESS) receive.completion.error = error;
+  complete(receive);
+}
+
+/// False: the sender withdrew the offer; the receive is as before.
+bool accept(EngineRequest& receive, Peer& peer, const transport::OfferTicket& ticket,
+            const Envelope& envelope) {
+  Stage before = receive.stage;
+  set_completion(receive, envelope);
+  receive.transfer.owner = &receive;
+  receive.transfer.done = receive_done;
+  receive.stage = Stage::moving;
+  if (transport::accept(peer, ticket, envelope.bytes, receive.view, receive.transfer)) return true;
+  receive.stage = before;
+  receive.completion = Completion{};
+  return false;
+}
+
+void on_eager(transport::Arrival& arrival) {
+  if (Posted* posted = matching().match(arrival.envelope); posted != nullptr) {
+    deliver(static_cast<EngineRequest&>(*posted), arrival.envelope, arrival.payload);
+    transport::give_back_credit(*arrival.from);
+    return;
+  }
+  Unexpected& record = new_record(arrival);
+  if (arrival.packet != 0) {
+    record.packet = arrival.packet; // keep_packet() takes it out of the arrival
+    transport::keep_packet(arrival);
+    record.payload = arrival.payload;
+  } else {
+    std::byte* copy = record.copy;
+    if (arrival.payload_bytes > Unexpected::inline_bytes) {
+      copy = new (std::nothrow) std::byte[arrival.payload_bytes];
+      if (copy == nullptr) give_up_for_memory();
+    }
+    if (arrival.payload_bytes != 0) std::memcpy(copy, arrival.payload, arrival.payload_bytes);
+    record.payload = copy;
+  }
+  if (!matching().add(record)) give_up_for_memory();
+}
+
+void on_offer(transport::Arrival& arrival) {
+  transport::OfferTicket ticket = arrival.ticket();
+  if (Posted* posted = matching().match(arrival.envelope); posted != nullptr) {
+    if (accept(static_cast<EngineRequest&>(*posted), *arrival.from, ticket, arrival.envelope)) return;
+    if (!matching().repost(*posted)) give_up_for_memory();
+    return;
+  }
+  Unexpected& record = new_record(arrival);
+  record.is_offer = true;
+  record.ticket = ticket;
+  if (!matching().add(record)) give_up_for_memory();
+}
+
+} // namespace
+
+void attach() {
+  transport::set_handler(transport::Handler::p2p_eager, on_eager);
+  transport::set_handler(transport::Handler::p2p_offer, on_offer);
+}
+
+bool consume(Unexpected& message, EngineRequest& receive) {
+  bool taken = true;
+  if (message.is_offer)
+    taken = accept(receive, *message.from, message.ticket, message.envelope);
+  else
+    deliver(receive, message.envelope, message.payload);
+  discard(message);
+  return taken;
+}
+
+void take(Unexpected& message) { matching().remove(message); }
+
+void discard(Unexpected& message) {
+  if (!message.is_offer) {
+    if (message.packet != 0)
+      transport::give_back_packet(*message.from, message.packet);
+    else if (message.payload != message.copy)
+      delete[] message.payload;
+    transport::give_back_credit(*message.from);
+  }
+  message.next_free = free_records;
+  free_records = &message;
+}
+
+Unexpected* find_waiting(std::uint64_t context, int source, int tag) {
+  while (Waiting* waiting = matching().find(context, source, tag)) {
+    auto* message = static_cast<Unexpected*>(waiting);
+    if (!message->is_offer || transport::offer_is_live(message->ticket)) return message;
+    take(*message);
+    discard(*message);
+  }
+  return nullptr;
+}
+
+} // namespace near::p2p

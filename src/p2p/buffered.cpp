@@ -1,0 +1,196 @@
+// Buffered sends: the attached buffers, and the copies in them.
+//
+// A buffered message that can leave at once never touches the buffer. Otherwise its packed form is copied
+// into a block of the buffer and sent from there by a request that nobody waits for. Where blocks lie is kept
+// outside of the user's memory, so MPI_BSEND_OVERHEAD per message only has to cover a block's alignment.
+// Source: MPI 5.0, section 3.6.
+#include "p2p/engine.h"
+
+#include "base/checked.h"
+
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+namespace near::p2p {
+
+/// One attached buffer. With MPI_BUFFER_AUTOMATIC blocks come from the heap.
+class SendBuffer {
+public:
+  SendBuffer(void* base, MPI_Count size) : user_base_(base), size_(static_cast<std::uint64_t>(size)) {}
+
+  bool automatic() const { return user_base_ == MPI_BUFFER_AUTOMATIC; }
+  void* user_base() const { return user_base_; }
+  std::uint64_t size() const { return automatic() ? 0 : size_; }
+  bool empty() const { return blocks_.empty(); }
+  std::uint64_t used() const { return used_; }
+  std::uint64_t last() const { return next_number_; }
+  /// Whether every block up to this number is released.
+  bool left(std::uint64_t number) const {
+    for (const auto& [at, block] : blocks_)
+      if (block.number < number) return false;
+    return true;
+  }
+
+  /// First fit. nullptr: no room.
+  std::byte* reserve(std::uint64_t bytes) {
+    std::uint64_t length = base::round_up(bytes + 1, alignment);
+    std::byte* start = automatic() ? static_cast<std::byte*>(std::malloc(length)) : find_room(length);
+    if (start == nullptr) return nullptr;
+    blocks_.emplace(key(start), Block{length, next_number_++});
+    used_ += length;
+    return start;
+  }
+  void give_back(std::uint64_t start) {
+    auto at = blocks_.find(start);
+    used_ -= at->second.length;
+    if (automatic()) std::free(reinterpret_cast<void*>(start));
+    blocks_.erase(at);
+  }
+
+private:
+  static constexpr std::uint64_t alignment = 64;
+  struct Block {
+    std::uint64_t length;
+    std::uint64_t number;
+  };
+
+  static std::uint64_t key(const std::byte* start) { return reinterpret_cast<std::uint64_t>(start); }
+  std::byte* find_room(std::uint64_t length) const {
+    std::uint64_t from = base::round_up(key(static_cast<std::byte*>(user_base_)), alignment);
+    std::uint64_t end = key(static_cast<std::byte*>(user_base_)) + size_;
+    for (const auto& [start, block] : blocks_) {
+      if (start - from >= length) break;
+      from = start + block.length;
+    }
+    return from <= end && end - from >= length ? reinterpret_cast<std::byte*>(from) : nullptr;
+  }
+
+  void* user_base_;
+  std::uint64_t size_;
+  std::uint64_t used_ = 0;
+  std::uint64_t next_number_ = 0;
+  std::map<std::uint64_t, Block> blocks_; ///< by address
+};
+
+namespace {
+
+static_assert(MPI_BSEND_OVERHEAD >= 2 * 64, "covers a block's rounding and the buffer's own alignment");
+
+/// By communicator context; the process's own buffer under a number that is no context.
+constexpr std::uint64_t of_process = ~0ull;
+auto& buffers = *new std::unordered_map<std::uint64_t, std::shared_ptr<SendBuffer>>; // never destroyed
+
+std::uint64_t key_of(const Communicator* communicator) {
+  return communicator != nullptr ? communicator->context : of_process;
+}
+
+std::shared_ptr<SendBuffer> attached(const Communicator* communicator) {
+  auto at = buffers.find(key_of(communicator));
+  return at != buffers.end() ? at->second : nullptr;
+}
+
+/// "the communicator's" or "the process's": for messages.
+const char* owner_name(const Communicator* communicator) {
+  return communicator != nullptr ? "the communicator" : "the process";
+}
+
+Result no_buffer(const Communicator* communicator) {
+  return base::fail(MPI_ERR_BUFFER, "no buffer is attached to {}", owner_name(communicator));
+}
+
+class Flush : public Schedule {
+public:
+  explicit Flush(std::shared_ptr<SendBuffer> buffer) : buffer_(std::move(buffer)), until_(buffer_->last()) {}
+  bool advance(Completion&) override { return buffer_->left(until_); }
+
+private:
+  std::shared_ptr<SendBuffer> buffer_;
+  std::uint64_t until_;
+};
+
+} // namespace
+
+bool buffers_empty() {
+  for (const auto& [key, buffer] : buffers)
+    if (!buffer->empty()) return false;
+  return true;
+}
+
+void release_block(SendBuffer& buffer, std::size_t block) { buffer.give_back(block); }
+
+Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Communicator& communicator) {
+  std::shared_ptr<SendBuffer> buffer = attached(&communicator);
+  if (buffer == nullptr) buffer = attached(nullptr);
+  if (buffer == nullptr)
+    return base::fail(MPI_ERR_BUFFER,
+                      "a buffered send of {} bytes needs an attached buffer, and there is none",
+                      envelope.bytes);
+  if (!buffer->automatic() && envelope.bytes > buffer->size())
+    return base::fail(MPI_ERR_BUFFER,
+                      "a buffered send of {} bytes does not fit the attached buffer of {} bytes",
+                      envelope.bytes, buffer->size());
+  if (envelope.bytes <= transport::eager_limit() && may_overtake_nothing(peer) &&
+      transport::try_send_eager(peer, envelope, view))
+    return {};
+  std::byte* start = buffer->reserve(envelope.bytes);
+  if (start == nullptr) {
+    (void)progress();
+    start = buffer->reserve(envelope.bytes);
+  }
+  if (start == nullptr)
+    return base::fail(
+        MPI_ERR_BUFFER,
+        "a buffered send of {} bytes finds no room in the attached buffer: {} of its {} bytes hold "
+        "messages that have not left",
+        envelope.bytes, buffer->used(), buffer->size());
+  if (envelope.bytes != 0) datatype::pack(view, 0, start, static_cast<MPI_Count>(envelope.bytes));
+  EngineRequest* send = nullptr;
+  View packed{start, static_cast<MPI_Count>(envelope.bytes), datatype::find_datatype(MPI_BYTE)};
+  if (Result made = make_request(RequestKind::send, &communicator, packed, send); !made.ok()) {
+    buffer->give_back(reinterpret_cast<std::uint64_t>(start));
+    return made;
+  }
+  send->buffer = buffer.get();
+  send->block = reinterpret_cast<std::uint64_t>(start);
+  return begin_detached_send(*send, peer, envelope);
+}
+
+Result attach_buffer(Communicator* communicator, void* buffer, MPI_Count size) {
+  if (attached(communicator) != nullptr)
+    return base::fail(MPI_ERR_BUFFER, "a buffer is already attached to {}", owner_name(communicator));
+  buffers[key_of(communicator)] = std::make_shared<SendBuffer>(buffer, size);
+  return {};
+}
+
+Result flush_buffer(Communicator* communicator) {
+  std::shared_ptr<SendBuffer> buffer = attached(communicator);
+  if (buffer == nullptr) return no_buffer(communicator);
+  wait_until([&] { return buffer->empty(); });
+  return {};
+}
+
+Result detach_buffer(Communicator* communicator, void*& base, MPI_Count& size) {
+  std::shared_ptr<SendBuffer> buffer = attached(communicator);
+  if (buffer == nullptr) return no_buffer(communicator);
+  wait_until([&] { return buffer->empty(); });
+  buffers.erase(key_of(communicator));
+  base = buffer->user_base();
+  size = static_cast<MPI_Count>(buffer->size());
+  return {};
+}
+
+Result start_flush_buffer(Communicator* communicator, Request*& made) {
+  std::shared_ptr<SendBuffer> buffer = attached(communicator);
+  if (buffer == nullptr) return no_buffer(communicator);
+  return make_scheduled(communicator, std::make_unique<Flush>(std::move(buffer)), false, made);
+}
+
+void forget(Communicator& communicator) {
+  void* base = nullptr;
+  MPI_Count size = 0;
+  if (attached(&communicator) != nullptr) (void)detach_buffer(&communicator, base, size);
+}
+
+} // namespace near::p2p

@@ -1,0 +1,89 @@
+// Completion calls on one request: finish, peek, cancel, start, free.
+// Source: MPI 5.0, sections 3.7.3, 3.7.6, 3.8.4 and 3.9.
+#include "p2p/engine.h"
+
+namespace near::p2p {
+
+void wait_complete(Request& request) {
+  if (!request.complete) wait_until([&] { return request.complete; });
+}
+
+Result peek(Request& base, MPI_Status* status) {
+  EngineRequest& request = engine(base);
+  if (request.generalized != nullptr) return query_generalized(*request.generalized, status);
+  write_status(status, request.completion, false);
+  return {};
+}
+
+Result finish(MPI_Request& handle, Request& base, MPI_Status* status, bool with_error) {
+  EngineRequest& request = engine(base);
+  Result result;
+  if (request.generalized != nullptr) [[unlikely]] {
+    result = query_generalized(*request.generalized, status);
+    Result freed = free_generalized(*request.generalized);
+    if (result.ok()) result = freed;
+    if (with_error && status != MPI_STATUS_IGNORE) status->MPI_ERROR = result.code();
+  } else {
+    result = outcome(request);
+    write_status(status, request.completion, with_error);
+  }
+  if (request.persistent) {
+    request.active = false;
+    request.complete = false;
+    request.stage = Stage::idle;
+    return result;
+  }
+  destroy(request);
+  handle = MPI_REQUEST_NULL;
+  return result;
+}
+
+Result cancel(Request& base) {
+  EngineRequest& request = engine(base);
+  if (request.generalized != nullptr) return cancel_generalized(*request.generalized, request.complete);
+  if (request.complete || !request.active) return {};
+  if (request.schedule != nullptr) {
+    request.schedule->cancel();
+    return {};
+  }
+  bool cancelled = false;
+  switch (request.stage) {
+  case Stage::posted: cancelled = withdraw(request); break;
+  case Stage::offered: cancelled = withdraw_offer(request); break;
+  case Stage::deferred:
+    withdraw_deferred(request);
+    cancelled = true;
+    break;
+  default: break;
+  }
+  if (cancelled) {
+    request.completion = Completion{};
+    request.completion.cancelled = true;
+    complete(request);
+  }
+  return {};
+}
+
+Result start(Request& base) {
+  EngineRequest& request = engine(base);
+  if (!request.persistent)
+    return base::fail(MPI_ERR_REQUEST, "the request is not persistent, so it cannot be started");
+  if (request.active)
+    return base::fail(MPI_ERR_REQUEST,
+                      "the persistent request is active: complete it before it is started again");
+  if (request.schedule != nullptr) return begin_schedule(request);
+  return request.what == RequestKind::send ? begin_send(request) : begin_receive(request);
+}
+
+void free_request(MPI_Request& handle, Request& base) {
+  EngineRequest& request = engine(base);
+  handle = MPI_REQUEST_NULL;
+  if (request.active && !request.complete) {
+    retire(request);
+    return;
+  }
+  if (request.generalized != nullptr) (void)free_generalized(*request.generalized);
+  destroy(request);
+}
+
+} // namespace near::p2p

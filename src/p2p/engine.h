@@ -1,0 +1,158 @@
+// The point-to-point engine's own view of requests and messages; for the files of p2p only.
+//
+//   send:     try eager -> else offer -> else (no descriptor left) deferred until one is free
+//   receive:  look among the waiting messages -> else posted
+//   arrival:  look among the posted receives -> else waiting
+//
+// Everything here runs under the engine lock when threads are allowed.
+#pragma once
+
+#include "p2p/matching.h"
+#include "p2p/p2p.h"
+
+#include <memory>
+
+namespace near::p2p {
+
+using transport::Envelope;
+using transport::Peer;
+
+struct EngineRequest;
+class SendBuffer;
+
+/// A transfer that knows its request.
+struct OwnedTransfer : transport::Transfer {
+  EngineRequest* owner = nullptr;
+};
+
+/// How far a message request has come.
+enum class Stage : std::uint8_t {
+  idle,
+  deferred, ///< a send without a descriptor yet
+  offered,  ///< a send whose receiver has not finished
+  posted,   ///< a receive without a message yet
+  moving,   ///< a receive whose data is on its way
+  done
+};
+
+struct Generalized {
+  MPI_Grequest_query_function* query;
+  MPI_Grequest_free_function* free_function;
+  MPI_Grequest_cancel_function* cancel_function;
+  void* extra_state;
+};
+
+/// Every request of p2p. Blocking calls keep theirs on the stack; the others live in the pool.
+struct EngineRequest : Request, Posted {
+  // What was asked for; persistent requests start again from it.
+  View view;
+  int rank = MPI_PROC_NULL; ///< destination or source
+  int tag = 0;
+  SendMode mode = SendMode::standard;
+  Channel channel = Channel::user;
+
+  Stage stage = Stage::idle;
+  bool pooled = false;    ///< lives in the pool, owns references to communicator and datatype
+  bool scheduled = false; ///< on the list of active schedules
+  Peer* peer = nullptr;
+  Envelope envelope; ///< of the send; of the message that a receive matched
+  OwnedTransfer transfer;
+  EngineRequest* next_deferred = nullptr;
+
+  SendBuffer* buffer = nullptr; ///< holds this buffered send's data at `block`
+  std::size_t block = 0;
+  std::unique_ptr<Schedule> schedule;
+  std::unique_ptr<Generalized> generalized;
+};
+
+/// A waiting message. An eager one owns a credit, and a packet of the sender's or a copy.
+struct Unexpected : Waiting {
+  static constexpr std::size_t inline_bytes = 112;
+  Peer* from = nullptr;
+  const std::byte* payload = nullptr; ///< of an eager message
+  std::uint64_t packet = 0;           ///< nonzero: payload lies in it
+  bool is_offer = false;
+  union {
+    transport::OfferTicket ticket;
+    std::byte copy[inline_bytes];
+    Unexpected* next_free;
+  };
+  Unexpected() : next_free(nullptr) {}
+};
+
+/// The engine's own objects live until the process is gone: MPI may be called from static destructors.
+extern object::Immortal<Matching> matching_storage;
+inline Matching& matching() { return matching_storage.value; }
+
+inline EngineRequest& engine(Request& request) { return static_cast<EngineRequest&>(request); }
+inline std::uint64_t context_of(const Communicator& communicator, Channel channel) {
+  return communicator.context | static_cast<std::uint64_t>(channel);
+}
+
+// Requests (request.cpp)
+
+/// A request of the pool with references to communicator and datatype (either may be null); MPI_ERR_NO_MEM.
+Result make_request(RequestKind what, Communicator* communicator, const View& view, EngineRequest*& made);
+/// Gives a request of the pool back, with everything that it holds.
+void destroy(EngineRequest& request);
+/// The handle is stale from now on; complete() destroys the request.
+void retire(EngineRequest& request);
+/// The operation is finished, its completion is final. The request may be gone afterwards.
+void complete(EngineRequest& request);
+/// The Result of a complete operation: its error class, with a sentence.
+Result outcome(const EngineRequest& request);
+
+// Arrivals (arrival.cpp)
+
+/// Receives the waiting message into the request; the message is used up. False: its sender withdrew it.
+bool consume(Unexpected& message, EngineRequest& receive);
+/// Takes the message off the lists of waiting ones.
+void take(Unexpected& message);
+/// Gives memory, packet and credit back.
+void discard(Unexpected& message);
+/// The oldest waiting message that matches and is not withdrawn; nullptr: none.
+Unexpected* find_waiting(std::uint64_t context, int source, int tag);
+
+// Sends (send.cpp)
+
+/// Puts the request's message on its way. Blocking sends on the stack may use it too.
+Result begin_send(EngineRequest& send);
+/// The same for a request of the pool that nobody waits for: it destroys itself when the message has left.
+Result begin_detached_send(EngineRequest& send, Peer& peer, const Envelope& envelope);
+/// Moves deferred sends; true when one has left.
+bool move_deferred();
+bool has_deferred();
+/// Takes a deferred send off; it never left.
+void withdraw_deferred(EngineRequest& send);
+/// Withdraws an offer; false when its receiver has matched it.
+bool withdraw_offer(EngineRequest& send);
+/// True when no earlier send to this peer waits.
+bool may_overtake_nothing(const Peer& peer);
+
+// Receives (receive.cpp)
+
+Result begin_receive(EngineRequest& receive);
+/// Takes a posted receive back; true when it had no message.
+bool withdraw(EngineRequest& receive);
+
+// Generalized requests (generalized.cpp)
+
+/// Asks for the status, as every completion call must, also with MPI_STATUS_IGNORE. MPI_ERROR stays.
+Result query_generalized(const Generalized& generalized, MPI_Status* status);
+Result free_generalized(const Generalized& generalized);
+Result cancel_generalized(const Generalized& generalized, bool is_complete);
+
+// Schedules (schedule.cpp)
+
+Result begin_schedule(EngineRequest& request);
+void discard_schedule(EngineRequest& request);
+
+// Buffered sends (buffered.cpp)
+
+/// Copies the message into the attached buffer if it cannot leave at once, and sends it from there.
+Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Communicator& communicator);
+/// The buffered send in `block` has left.
+void release_block(SendBuffer& buffer, std::size_t block);
+bool buffers_empty();
+
+} // namespace near::p2p

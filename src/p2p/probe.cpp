@@ -1,0 +1,102 @@
+// Probe and matched probe. Source: MPI 5.0, section 3.8.
+#include "p2p/engine.h"
+
+namespace near::p2p {
+
+namespace {
+
+object::Immortal<object::Pool<Message, object::Kind::message>> messages;
+
+Unexpected* look(int source, int tag, Communicator& communicator) {
+  return find_waiting(context_of(communicator, Channel::user), source, tag);
+}
+
+Completion envelope_of(const Unexpected& message) {
+  Completion envelope;
+  envelope.source = message.envelope.source;
+  envelope.tag = message.envelope.tag;
+  envelope.bytes = static_cast<MPI_Count>(message.envelope.bytes);
+  return envelope;
+}
+
+Completion no_process() {
+  Completion envelope;
+  envelope.source = MPI_PROC_NULL;
+  return envelope;
+}
+
+/// Takes the message out of its handle's object, which is destroyed.
+Unexpected& open(Message& message) {
+  auto& waiting = *static_cast<Unexpected*>(message.arrival);
+  object::release(message.communicator);
+  messages.value.destroy(&message);
+  return waiting;
+}
+
+} // namespace
+
+Message* find_message(MPI_Message handle) {
+  return messages.value.find(reinterpret_cast<std::uintptr_t>(handle));
+}
+
+bool probe(int source, int tag, Communicator& communicator, Completion& envelope) {
+  if (source == MPI_PROC_NULL) {
+    envelope = no_process();
+    return true;
+  }
+  Unexpected* message = look(source, tag, communicator);
+  if (message == nullptr) return false;
+  envelope = envelope_of(*message);
+  return true;
+}
+
+Result probe_matched(int source, int tag, Communicator& communicator, bool& found, Message*& made,
+                     Completion& envelope) {
+  made = nullptr;
+  found = true;
+  if (source == MPI_PROC_NULL) {
+    envelope = no_process();
+    return {};
+  }
+  Unexpected* waiting = look(source, tag, communicator);
+  found = waiting != nullptr;
+  if (!found) return {};
+  Message* message = messages.value.make();
+  if (message == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another matched message");
+  // An offer is claimed, so that its sender can no longer cancel it; a lost race is a cancelled message.
+  while (waiting != nullptr && waiting->is_offer && !transport::claim_offer(waiting->ticket))
+    waiting = look(source, tag, communicator);
+  found = waiting != nullptr;
+  if (!found) {
+    messages.value.destroy(message);
+    return {};
+  }
+  take(*waiting);
+  envelope = envelope_of(*waiting);
+  message->communicator = object::keep(&communicator);
+  message->arrival = waiting;
+  message->envelope = envelope;
+  made = message;
+  return {};
+}
+
+Result receive_matched(Message& message, const View& view, Completion& completion) {
+  EngineRequest request;
+  request.what = RequestKind::receive;
+  request.view = view;
+  (void)consume(open(message), request); // claimed: its sender cannot withdraw it
+  wait_complete(request);
+  completion = request.completion;
+  return outcome(request);
+}
+
+Result start_receive_matched(Message& message, const View& view, Request*& made) {
+  EngineRequest* request = nullptr;
+  NEAR_TRY(make_request(RequestKind::receive, message.communicator, view, request));
+  request->active = true;
+  (void)consume(open(message), *request);
+  made = request;
+  return {};
+}
+
+} // namespace near::p2p

@@ -1,0 +1,89 @@
+// Receives: look among the waiting messages, else post. Source: MPI 5.0, sections 3.2 and 3.7.
+#include "p2p/engine.h"
+
+namespace near::p2p {
+
+namespace {
+
+void describe_receive(EngineRequest& receive, int source, int tag, Channel channel) {
+  receive.rank = source;
+  receive.tag = tag;
+  receive.channel = channel;
+}
+
+Result make_receive_request(const View& view, int source, int tag, Communicator& communicator,
+                            Channel channel, EngineRequest*& made) {
+  NEAR_TRY(make_request(RequestKind::receive, &communicator, view, made));
+  describe_receive(*made, source, tag, channel);
+  return {};
+}
+
+} // namespace
+
+Result begin_receive(EngineRequest& receive) {
+  receive.active = true;
+  receive.complete = false;
+  receive.completion = Completion{};
+  if (receive.rank == MPI_PROC_NULL) {
+    receive.completion.source = MPI_PROC_NULL;
+    complete(receive);
+    return {};
+  }
+  std::uint64_t context = context_of(*receive.communicator, receive.channel);
+  receive.stage = Stage::idle;
+  while (Unexpected* message = find_waiting(context, receive.rank, receive.tag)) {
+    take(*message);
+    if (consume(*message, receive)) return {};
+  }
+  receive.context = context;
+  receive.source = receive.rank;
+  receive.wanted_tag = receive.tag;
+  if (!matching().post(receive)) {
+    receive.active = false;
+    return base::fail(MPI_ERR_NO_MEM, "no memory to post a receive");
+  }
+  receive.stage = Stage::posted;
+  return {};
+}
+
+bool withdraw(EngineRequest& receive) {
+  if (receive.stage != Stage::posted) return false;
+  matching().remove(receive);
+  receive.stage = Stage::idle;
+  return true;
+}
+
+Result receive(const View& view, int source, int tag, Communicator& communicator, Completion& completion,
+               Channel channel) {
+  EngineRequest request;
+  request.what = RequestKind::receive;
+  request.view = view;
+  request.communicator = &communicator;
+  describe_receive(request, source, tag, channel);
+  NEAR_TRY(begin_receive(request));
+  if (!request.complete) wait_until([&] { return request.complete; });
+  completion = request.completion;
+  return outcome(request);
+}
+
+Result start_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made,
+                     Channel channel) {
+  EngineRequest* receive = nullptr;
+  NEAR_TRY(make_receive_request(view, source, tag, communicator, channel, receive));
+  if (Result begun = begin_receive(*receive); !begun.ok()) {
+    destroy(*receive);
+    return begun;
+  }
+  made = receive;
+  return {};
+}
+
+Result make_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made) {
+  EngineRequest* receive = nullptr;
+  NEAR_TRY(make_receive_request(view, source, tag, communicator, Channel::user, receive));
+  receive->persistent = true;
+  made = receive;
+  return {};
+}
+
+} // namespace near::p2p

@@ -1,0 +1,84 @@
+// Life of requests: made, complete, given back. Source: MPI 5.0, section 3.7.
+#include "p2p/engine.h"
+
+#include "base/log.h"
+
+namespace near::p2p {
+
+namespace {
+
+using RequestPool = object::Pool<EngineRequest, object::Kind::request>;
+object::Immortal<RequestPool> requests;
+
+/// "send of 80 bytes to rank 3 with tag 7"
+std::string name_of(const EngineRequest& request) {
+  if (request.what == RequestKind::send)
+    return base::format("send of {} bytes to rank {} with tag {}", request.envelope.bytes, request.rank,
+                        request.tag);
+  return base::format("receive of {} bytes from rank {} with tag {}", request.envelope.bytes,
+                      request.completion.source, request.completion.tag);
+}
+
+} // namespace
+
+Request* find_request(MPI_Request handle) {
+  return requests.value.find(reinterpret_cast<std::uintptr_t>(handle));
+}
+
+std::size_t live_requests() { return requests.value.live(); }
+
+Result make_request(RequestKind what, Communicator* communicator, const View& view, EngineRequest*& made) {
+  made = requests.value.make();
+  if (made == nullptr) [[unlikely]]
+    return base::fail(MPI_ERR_NO_MEM, "no memory for another request ({} are in use)", requests.value.live());
+  made->what = what;
+  made->pooled = true;
+  made->view = view;
+  if (communicator != nullptr) made->communicator = object::keep(communicator);
+  if (view.type != nullptr && !view.type->predefined) object::keep(view.type);
+  return {};
+}
+
+void destroy(EngineRequest& request) {
+  if (request.scheduled) discard_schedule(request);
+  if (request.buffer != nullptr) release_block(*request.buffer, request.block);
+  if (request.view.type != nullptr && !request.view.type->predefined) datatype::release(request.view.type);
+  if (request.communicator != nullptr) object::release(request.communicator);
+  requests.value.destroy(&request);
+}
+
+void retire(EngineRequest& request) {
+  request.freed = true;
+  RequestPool::retire(&request);
+}
+
+void complete(EngineRequest& request) {
+  request.stage = Stage::done;
+  request.complete = true;
+  if (request.freed) destroy(request);
+}
+
+Result outcome(const EngineRequest& request) {
+  const Completion& at = request.completion;
+  if (at.error == MPI_SUCCESS) [[likely]]
+    return {};
+  if (request.schedule != nullptr) return base::fail(at.error, "{}", request.schedule->sentence());
+  if (at.error == MPI_ERR_TRUNCATE && request.what == RequestKind::receive)
+    return base::fail(
+        MPI_ERR_TRUNCATE,
+        "message of {} bytes from rank {} with tag {} does not fit the receive buffer of {} bytes",
+        request.envelope.bytes, at.source, at.tag, request.view.bytes());
+  return base::fail(at.error, "the transport could not finish the {}", name_of(request));
+}
+
+Result make_completed(Communicator& communicator, const Completion& completion, Request*& made) {
+  EngineRequest* request = nullptr;
+  NEAR_TRY(make_request(RequestKind::receive, &communicator, View{}, request));
+  request->completion = completion;
+  request->active = true;
+  complete(*request);
+  made = request;
+  return {};
+}
+
+} // namespace near::p2p

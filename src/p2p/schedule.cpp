@@ -1,0 +1,107 @@
+// Schedules, and the p2p part of the progress engine: transport first, then deferred sends, then the
+// schedules that are under way.
+#include "p2p/engine.h"
+
+#include <vector>
+
+namespace near::p2p {
+
+namespace {
+
+auto& active = *new std::vector<EngineRequest*>; // never destroyed
+bool in_background = false;
+
+/// True when it finished; the request may be gone then.
+bool advance(EngineRequest& request) {
+  if (!request.schedule->advance(request.completion)) return false;
+  discard_schedule(request);
+  complete(request);
+  return true;
+}
+
+/// What p2p itself has to do between two looks at the transport. A schedule starts requests, whose eager
+/// sends may end up here again: the inner call leaves the work to the outer one.
+[[gnu::cold]] [[gnu::noinline]] bool run_background() {
+  if (in_background) return false;
+  in_background = true;
+  bool moved = has_deferred() && move_deferred();
+  // By index, and the last one takes a finished one's place: advance() may add schedules.
+  for (std::size_t i = 0; i < active.size();) {
+    if (advance(*active[i]))
+      moved = true;
+    else
+      ++i;
+  }
+  in_background = false;
+  return moved;
+}
+
+bool has_background() { return has_deferred() || !active.empty(); }
+
+} // namespace
+
+Result begin_schedule(EngineRequest& request) {
+  request.active = true;
+  request.complete = false;
+  request.completion = Completion{};
+  if (Result begun = request.schedule->begin(); !begun.ok()) {
+    request.active = false;
+    return begun;
+  }
+  if (request.schedule->advance(request.completion)) {
+    complete(request);
+    return {};
+  }
+  request.scheduled = true;
+  active.push_back(&request);
+  return {};
+}
+
+void discard_schedule(EngineRequest& request) {
+  request.scheduled = false;
+  for (EngineRequest*& each : active)
+    if (each == &request) {
+      each = active.back();
+      active.pop_back();
+      return;
+    }
+}
+
+Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> schedule, bool persistent,
+                      Request*& made) {
+  EngineRequest* request = nullptr;
+  NEAR_TRY(make_request(RequestKind::schedule, communicator, View{}, request));
+  request->schedule = std::move(schedule);
+  request->persistent = persistent;
+  if (!persistent) {
+    if (Result begun = begin_schedule(*request); !begun.ok()) {
+      destroy(*request);
+      return begun;
+    }
+  }
+  made = request;
+  return {};
+}
+
+bool progress() {
+  bool moved = transport::progress();
+  if (has_background()) [[unlikely]]
+    moved |= run_background();
+  return moved;
+}
+
+void wait_until(bool (*done)(void*), void* argument) {
+  struct Wait {
+    bool (*done)(void*);
+    void* argument;
+  } wait{done, argument};
+  transport::wait_until(
+      [](void* at) -> bool {
+        auto& each = *static_cast<Wait*>(at);
+        if (each.done(each.argument)) return true;
+        return has_background() && run_background() && each.done(each.argument);
+      },
+      &wait);
+}
+
+} // namespace near::p2p

@@ -1,0 +1,224 @@
+// Sends: eager if the transport takes the message at once, else an offer, else deferred.
+//
+// A send is deferred when descriptors for offers are used up, so a program may start any number of sends.
+// Order: while a send to a peer is deferred, every later one to that peer queues up behind it.
+// Source: MPI 5.0, sections 3.4 and 3.7.
+#include "p2p/engine.h"
+
+#include <unordered_map>
+
+namespace near::p2p {
+
+namespace {
+
+/// First come, first served, per peer. Empty except when a program has very many unmatched sends.
+struct Fifo {
+  EngineRequest* first = nullptr;
+  EngineRequest* last = nullptr;
+};
+auto& deferred = *new std::unordered_map<const Peer*, Fifo>; // never destroyed
+/// Offers of ours that are not finished: what drain() waits for.
+std::size_t offers_in_flight = 0;
+
+void send_done(transport::Transfer& transfer, int error) {
+  EngineRequest& send = *static_cast<OwnedTransfer&>(transfer).owner;
+  --offers_in_flight;
+  send.completion.error = error;
+  complete(send);
+}
+
+void finish_eager(EngineRequest& send) {
+  send.completion.bytes = 0;
+  complete(send);
+}
+
+/// Eager or offer; false with `result` ok: no descriptor is left now.
+bool put_on_wire(EngineRequest& send, Result& result) {
+  result = {};
+  if (send.mode != SendMode::synchronous && send.envelope.bytes <= transport::eager_limit() &&
+      transport::try_send_eager(*send.peer, send.envelope, send.view)) {
+    finish_eager(send);
+    return true;
+  }
+  send.transfer.owner = &send;
+  send.transfer.done = send_done;
+  Stage before = send.stage;
+  send.stage = Stage::offered;
+  ++offers_in_flight;
+  Result offered = transport::offer(*send.peer, send.envelope, send.view, send.transfer);
+  if (offered.ok()) return true;
+  --offers_in_flight;
+  send.stage = before;
+  if (offered.code() != MPI_ERR_NO_MEM && !offered.is(base::Code::no_memory)) result = offered;
+  return false;
+}
+
+[[gnu::cold]] void defer(EngineRequest& send) {
+  send.stage = Stage::deferred;
+  send.next_deferred = nullptr;
+  Fifo& fifo = deferred[send.peer];
+  (fifo.last != nullptr ? fifo.last->next_deferred : fifo.first) = &send;
+  fifo.last = &send;
+}
+
+Result launch(EngineRequest& send) {
+  Result result;
+  if (may_overtake_nothing(*send.peer) && put_on_wire(send, result)) return {};
+  if (!result.ok()) {
+    send.active = false;
+    return result;
+  }
+  defer(send);
+  return {};
+}
+
+/// The fast path of blocking sends: the whole message leaves at once.
+bool try_eager(Peer& peer, const Envelope& envelope, const View& view) {
+  return envelope.bytes <= transport::eager_limit() && may_overtake_nothing(peer) &&
+         transport::try_send_eager(peer, envelope, view);
+}
+
+[[gnu::noinline]] Result send_and_wait(EngineRequest& send) {
+  NEAR_TRY(begin_send(send));
+  wait_until([&] { return send.complete; });
+  return outcome(send);
+}
+
+void describe_send(EngineRequest& send, int destination, int tag, SendMode mode, Channel channel) {
+  send.rank = destination;
+  send.tag = tag;
+  send.mode = mode;
+  send.channel = channel;
+}
+
+Result make_send_request(const View& view, int destination, int tag, Communicator& communicator,
+                         SendMode mode, Channel channel, EngineRequest*& made) {
+  NEAR_TRY(make_request(RequestKind::send, &communicator, view, made));
+  describe_send(*made, destination, tag, mode, channel);
+  return {};
+}
+
+} // namespace
+
+bool may_overtake_nothing(const Peer& peer) { return deferred.empty() || !deferred.contains(&peer); }
+
+bool has_deferred() { return !deferred.empty(); }
+
+bool move_deferred() {
+  bool moved = false;
+  for (auto at = deferred.begin(); at != deferred.end();) {
+    Fifo& fifo = at->second;
+    while (fifo.first != nullptr) {
+      EngineRequest& send = *fifo.first;
+      EngineRequest* next = send.next_deferred; // the request may be gone once it has left
+      Result result;
+      if (!put_on_wire(send, result)) {
+        if (result.ok()) break;
+        send.completion.error = object::error_class(result);
+        complete(send);
+      }
+      moved = true;
+      fifo.first = next;
+    }
+    if (fifo.first != nullptr)
+      ++at;
+    else
+      at = deferred.erase(at);
+  }
+  return moved;
+}
+
+bool withdraw_offer(EngineRequest& send) {
+  if (!transport::cancel_offer(send.transfer)) return false;
+  --offers_in_flight;
+  return true;
+}
+
+void withdraw_deferred(EngineRequest& send) {
+  auto at = deferred.find(send.peer);
+  Fifo& fifo = at->second;
+  EngineRequest* before = nullptr;
+  for (EngineRequest* each = fifo.first; each != &send; each = each->next_deferred) before = each;
+  (before != nullptr ? before->next_deferred : fifo.first) = send.next_deferred;
+  if (fifo.last == &send) fifo.last = before;
+  if (fifo.first == nullptr) deferred.erase(at);
+}
+
+Result begin_send(EngineRequest& send) {
+  send.active = true;
+  send.complete = false;
+  send.completion = Completion{};
+  if (send.rank == MPI_PROC_NULL) {
+    complete(send);
+    return {};
+  }
+  Communicator& communicator = *send.communicator;
+  send.peer = &transport::peer_at(communicator.addresses[send.rank]);
+  send.envelope = Envelope{context_of(communicator, send.channel), communicator.rank, send.tag,
+                           static_cast<std::uint64_t>(send.view.bytes())};
+  if (send.mode == SendMode::buffered) {
+    if (Result buffered = send_buffered(send.view, *send.peer, send.envelope, communicator); !buffered.ok()) {
+      send.active = false;
+      return buffered;
+    }
+    complete(send);
+    return {};
+  }
+  return launch(send);
+}
+
+Result begin_detached_send(EngineRequest& send, Peer& peer, const Envelope& envelope) {
+  send.peer = &peer;
+  send.envelope = envelope;
+  send.active = true;
+  send.freed = true;
+  Result launched = launch(send);
+  if (!launched.ok()) destroy(send);
+  return launched;
+}
+
+Result send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+            Channel channel) {
+  if (destination == MPI_PROC_NULL) [[unlikely]]
+    return {};
+  if (mode == SendMode::standard || mode == SendMode::ready) [[likely]] {
+    Peer& peer = transport::peer_at(communicator.addresses[destination]);
+    Envelope envelope{context_of(communicator, channel), communicator.rank, tag,
+                      static_cast<std::uint64_t>(view.bytes())};
+    if (try_eager(peer, envelope, view)) [[likely]]
+      return {};
+  }
+  EngineRequest request;
+  request.what = RequestKind::send;
+  request.view = view;
+  request.communicator = &communicator;
+  describe_send(request, destination, tag, mode, channel);
+  return send_and_wait(request);
+}
+
+Result start_send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+                  Request*& made, Channel channel) {
+  EngineRequest* send = nullptr;
+  NEAR_TRY(make_send_request(view, destination, tag, communicator, mode, channel, send));
+  if (Result begun = begin_send(*send); !begun.ok()) {
+    destroy(*send);
+    return begun;
+  }
+  made = send;
+  return {};
+}
+
+Result make_send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+                 Request*& made) {
+  EngineRequest* send = nullptr;
+  NEAR_TRY(make_send_request(view, destination, tag, communicator, mode, Channel::user, send));
+  send->persistent = true;
+  made = send;
+  return {};
+}
+
+void drain() {
+  wait_until([] { return deferred.empty() && offers_in_flight == 0 && buffers_empty(); });
+}
+
+} // namespace near::p2p

@@ -1,0 +1,155 @@
+// Send and receive in one call, in its four forms. Source: MPI 5.0, section 3.10.
+#include "p2p/engine.h"
+
+#include <new>
+#include <string>
+
+namespace near::p2p {
+
+namespace {
+
+struct PairArguments {
+  View send_view;
+  int destination, send_tag;
+  View receive_view;
+  int source, receive_tag;
+  Communicator* communicator;
+  Channel channel;
+};
+
+/// Both halves of a send-receive. Its requests are members, not of the pool. It must not be destroyed between
+/// begin() and completion.
+class Pair {
+public:
+  Result begin(const PairArguments& of) {
+    receive_.what = RequestKind::receive;
+    set(receive_, of.receive_view, of.source, of.receive_tag, of);
+    set(send_, of.send_view, of.destination, of.send_tag, of);
+    NEAR_TRY(begin_receive(receive_));
+    Result sent = begin_send(send_);
+    if (!sent.ok()) {
+      // The send never left. A receive that has its message already cannot be taken back: wait for it.
+      if (!withdraw(receive_)) wait_complete(receive_);
+    }
+    return sent;
+  }
+  bool complete() const { return receive_.complete && send_.complete; }
+  const Completion& received() const { return receive_.completion; }
+  Result outcome() const {
+    NEAR_TRY(p2p::outcome(receive_));
+    return p2p::outcome(send_);
+  }
+
+private:
+  static void set(EngineRequest& request, const View& view, int rank, int tag, const PairArguments& of) {
+    request.view = view;
+    request.rank = rank;
+    request.tag = tag;
+    request.channel = of.channel;
+    request.communicator = of.communicator;
+  }
+
+  EngineRequest receive_, send_;
+};
+
+/// The packed form of a view, in memory of its own.
+class PackedCopy {
+public:
+  Result take(const View& view) {
+    MPI_Count bytes = view.bytes();
+    data_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes) + 1]);
+    if (data_ == nullptr)
+      return base::fail(MPI_ERR_NO_MEM, "no memory for a copy of {} bytes of the send buffer", bytes);
+    if (bytes != 0) datatype::pack(view, 0, data_.get(), bytes);
+    view_ = View{data_.get(), bytes, datatype::find_datatype(MPI_BYTE)};
+    return {};
+  }
+  const View& view() const { return view_; }
+
+private:
+  std::unique_ptr<std::byte[]> data_;
+  View view_;
+};
+
+/// A send-receive behind a request. It owns references: communicator and datatypes may be freed meanwhile.
+class PairSchedule : public Schedule {
+public:
+  PairSchedule(const PairArguments& arguments, PackedCopy copy)
+      : arguments_(arguments), copy_(std::move(copy)) {
+    object::keep(arguments_.communicator);
+    object::keep(arguments_.send_view.type);
+    object::keep(arguments_.receive_view.type);
+  }
+  PairSchedule(const PairSchedule&) = delete;
+  PairSchedule& operator=(const PairSchedule&) = delete;
+  ~PairSchedule() override {
+    datatype::release(arguments_.receive_view.type);
+    datatype::release(arguments_.send_view.type);
+    object::release(arguments_.communicator);
+  }
+  Result begin() override { return pair_.begin(arguments_); }
+  bool advance(Completion& completion) override {
+    if (!pair_.complete()) return false;
+    completion = pair_.received();
+    if (Result result = pair_.outcome(); !result.ok()) {
+      completion.error = object::error_class(result);
+      sentence_ = base::failure_text();
+    }
+    return true;
+  }
+  std::string_view sentence() const override { return sentence_; }
+
+private:
+  PairArguments arguments_;
+  PackedCopy copy_; ///< of the send buffer, in the replace form
+  Pair pair_;
+  std::string sentence_;
+};
+
+Result run(const PairArguments& arguments, Completion& completion) {
+  Pair pair;
+  NEAR_TRY(pair.begin(arguments));
+  if (!pair.complete()) wait_until([&] { return pair.complete(); });
+  completion = pair.received();
+  return pair.outcome();
+}
+
+Result start_pair(const PairArguments& arguments, PackedCopy copy, Request*& made) {
+  return make_scheduled(arguments.communicator, std::make_unique<PairSchedule>(arguments, std::move(copy)),
+                        false, made);
+}
+
+} // namespace
+
+Result send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
+                    int source, int receive_tag, Communicator& communicator, Completion& completion,
+                    Channel channel) {
+  return run({send_view, destination, send_tag, receive_view, source, receive_tag, &communicator, channel},
+             completion);
+}
+
+Result start_send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
+                          int source, int receive_tag, Communicator& communicator, Request*& made) {
+  return start_pair(
+      {send_view, destination, send_tag, receive_view, source, receive_tag, &communicator, Channel::user}, {},
+      made);
+}
+
+Result send_receive_replace(const View& view, int destination, int send_tag, int source, int receive_tag,
+                            Communicator& communicator, Completion& completion) {
+  PackedCopy copy;
+  NEAR_TRY(copy.take(view));
+  return run({copy.view(), destination, send_tag, view, source, receive_tag, &communicator, Channel::user},
+             completion);
+}
+
+Result start_send_receive_replace(const View& view, int destination, int send_tag, int source,
+                                  int receive_tag, Communicator& communicator, Request*& made) {
+  PackedCopy copy;
+  NEAR_TRY(copy.take(view));
+  PairArguments arguments{copy.view(), destination, send_tag,      view,
+                          source,      receive_tag, &communicator, Channel::user};
+  return start_pair(arguments, std::move(copy), made);
+}
+
+} // namespace near::p2p
