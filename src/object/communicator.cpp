@@ -11,9 +11,9 @@ constinit Communicator* self_communicator = nullptr;
 constinit std::uint64_t contexts_made = 0;
 
 // MPI_COMM_SELF has the same context in every process: nobody else can send on it.
-constexpr std::uint64_t world_context = 1u << 2, self_context = 2u << 2;
+constexpr std::uint64_t world_context = 1u << 4, self_context = 2u << 4;
 
-constexpr unsigned counter_bits = 40;
+constexpr unsigned counter_bits = 38;
 
 std::uint64_t bits_of(MPI_Comm handle) { return reinterpret_cast<std::uintptr_t>(handle); }
 
@@ -40,6 +40,7 @@ Communicator* make_predefined(MPI_Comm handle, const char* name, Group* group, s
 }
 
 void let_go(Communicator& communicator) {
+  if (communicator.local != nullptr) release(communicator.local);
   release(communicator.group);
   if (communicator.remote != nullptr) release(communicator.remote);
   if (communicator.error_handler != nullptr) release(communicator.error_handler);
@@ -65,7 +66,7 @@ std::uint64_t new_context() {
   Address own = own_address();
   // 6 bits of segment and 16 of slot make the process number; 0 is left for the predefined contexts.
   std::uint64_t process = (std::uint64_t{own.segment} << 16 | own.slot) + 1;
-  return (process << counter_bits | ++contexts_made) << 2;
+  return (process << counter_bits | ++contexts_made) << 4;
 }
 
 Pool<Communicator, Kind::communicator>& communicators() { return pool.value; }

@@ -1,7 +1,8 @@
 // Communicator data. Nothing here communicates: creation that needs messages lives in comm/.
 //
-// Context ids have 64 bits and are never reused: creator's process number (22 bits), then a counter (40
-// bits), then two low bits that name the channel, so user messages, collectives and internal messages of one
+// Context ids have 64 bits and are never reused: creator's process number (22 bits), then a counter (38
+// bits), then two bits that are 0 but for the communicators that an intercommunicator keeps of its two
+// groups, then two low bits that name the channel, so user messages, collectives and internal messages of one
 // communicator never match each other.
 #pragma once
 
@@ -19,10 +20,11 @@ enum class Channel : std::uint64_t {
   user = 0,       ///< point-to-point calls of the program
   collective = 1, ///< blocking and nonblocking collectives
   internal = 2,   ///< communicator creation and other bookkeeping
+  tagged = 3,     ///< communicator creation under a tag that the program gave
 };
 
-/// A fresh context: (process number << 40 | counter) << 2. A trillion of them last a process longer than a
-/// century at one a millisecond.
+/// A fresh context: (process number << 38 | counter) << 4. The counter lasts for eight years of one in a
+/// millisecond.
 std::uint64_t new_context();
 
 /// A process topology attached to a communicator. Source: MPI 5.0, chapter 8.
@@ -43,13 +45,14 @@ struct CommunicatorExtension {
 };
 
 struct Communicator : Object {
-  std::uint64_t context = 0; ///< agreed by every member; low two bits zero
+  std::uint64_t context = 0; ///< agreed by every member; low four bits zero
   Group* group = nullptr;    ///< local group; owned
   Group* remote = nullptr;   ///< intercommunicators: the other group; owned. Null on an intracommunicator
   int rank = 0;              ///< this process in `group`
   int size = 0;              ///< of `group`
   int peers = 0; ///< processes that ranks in p2p calls name: `remote`'s size if there is one, else `size`
-  const Address* addresses = nullptr;    ///< of those processes, by rank
+  const Address* addresses = nullptr; ///< of those processes, by rank
+  Communicator* local = nullptr;      ///< intercommunicators: one on `group`, made when first needed; owned
   ErrorHandler* error_handler = nullptr; ///< owned reference
   AttributeSet attributes;
   std::string name;

@@ -121,7 +121,7 @@ TEST(Communicators, inherit_the_error_handler_and_outlive_their_handle) {
   Communicator* made = make_communicator(*world(), make_group({own_address()}), new_context());
   EXPECT_EQ(made->error_handler, handler);
   EXPECT_EQ(handler->references.load_relaxed(), 2);
-  EXPECT_EQ(made->context & 3, 0u);
+  EXPECT_EQ(made->context & 15, 0u);
   EXPECT_NE(made->context, new_context());
   std::string name = describe(*made);
   EXPECT_TRUE(name.starts_with("communicator 0x4")) << name;
