@@ -1,0 +1,95 @@
+// Cartesian topologies. Source: MPI 5.0, section 8.5. Ranks are row-major; `reorder` is accepted and not
+// used: ranks that mpiexec bound in order lie near each other already.
+#include "comm/exchange.h"
+
+namespace near::comm {
+
+using object::Channel;
+using object::Topology;
+
+namespace {
+
+std::unique_ptr<Topology> make_grid(std::span<const int> dims, std::span<const int> periods, int rank) {
+  auto grid = std::make_unique<Topology>();
+  grid->kind = MPI_CART;
+  grid->dims.assign(dims.begin(), dims.end());
+  for (int period : periods) grid->periods.push_back(period != 0 ? 1 : 0);
+  grid->coords.resize(dims.size());
+  coords_of(*grid, rank, grid->coords);
+  return grid;
+}
+
+} // namespace
+
+int rank_at(const Topology& grid, std::span<const int> coords) {
+  int rank = 0;
+  for (std::size_t i = 0; i < grid.dims.size(); ++i) {
+    int extent = grid.dims[i], at = coords[i];
+    if (at < 0 || at >= extent) {
+      if (grid.periods[i] == 0) return MPI_PROC_NULL;
+      at %= extent;
+      if (at < 0) at += extent;
+    }
+    rank = rank * extent + at;
+  }
+  return rank;
+}
+
+void coords_of(const Topology& grid, int rank, std::span<int> coords) {
+  for (std::size_t i = grid.dims.size(); i-- > 0;) {
+    coords[i] = rank % grid.dims[i];
+    rank /= grid.dims[i];
+  }
+}
+
+Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods, bool,
+                        Communicator*& made) {
+  std::int64_t cells = 1;
+  for (int extent : dims) {
+    if (extent <= 0)
+      return base::fail(MPI_ERR_DIMS, "a grid cannot have {} processes in a dimension", extent);
+    cells *= extent;
+    if (cells > parent.size)
+      return base::fail(MPI_ERR_DIMS, "the grid needs more processes than the {} of {}", parent.size,
+                        object::describe(parent));
+  }
+  Communicator* fresh = nullptr;
+  NEAR_TRY(build_on_first(parent, static_cast<int>(cells), fresh));
+  if (fresh != nullptr) fresh->topology = make_grid(dims, periods, fresh->rank);
+  made = fresh;
+  return {};
+}
+
+Result cartesian_sub(Communicator& parent, std::span<const int> remain, Communicator*& made) {
+  const Topology& grid = *parent.topology;
+  // Everybody knows who shares its slice, so only the context has to be told.
+  std::vector<int> dims, periods;
+  int count = 1;
+  for (std::size_t i = 0; i < grid.dims.size(); ++i)
+    if (remain[i] != 0) {
+      dims.push_back(grid.dims[i]);
+      periods.push_back(grid.periods[i]);
+      count *= grid.dims[i];
+    }
+  Topology slice;
+  slice.dims = dims;
+  std::vector<int> ranks(static_cast<std::size_t>(count)), inside(dims.size()), coords = grid.coords;
+  int position = 0;
+  for (int at = 0; at < count; ++at) {
+    coords_of(slice, at, inside);
+    for (std::size_t i = 0, next = 0; i < grid.dims.size(); ++i)
+      if (remain[i] != 0) coords[i] = inside[next++];
+    int rank = rank_at(grid, coords);
+    ranks[static_cast<std::size_t>(at)] = rank;
+    if (rank == parent.rank) position = at;
+  }
+  std::uint64_t context = position == 0 ? object::new_context() : 0;
+  NEAR_TRY(tell({parent, ranks, position, count, next_tag(parent), Channel::internal}, context));
+  Communicator* fresh = nullptr;
+  NEAR_TRY(build(parent, object::group_include(*parent.group, ranks), context, fresh));
+  fresh->topology = make_grid(dims, periods, fresh->rank);
+  made = fresh;
+  return {};
+}
+
+} // namespace near::comm

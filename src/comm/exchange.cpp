@@ -1,0 +1,131 @@
+// Agreement on contexts and the steps that several kinds of creation share.
+#include "comm/exchange.h"
+
+namespace near::comm {
+
+using object::Channel;
+
+datatype::View bytes_view(void* address, std::size_t bytes) {
+  static datatype::Datatype* const byte = datatype::find_datatype(MPI_BYTE);
+  return {address, static_cast<MPI_Count>(bytes), byte};
+}
+
+int next_tag(Communicator& communicator) {
+  return static_cast<int>(communicator.collective_sequence++ & 0x7fffffffu);
+}
+
+Result tell(const Tree& tree, std::uint64_t& value) {
+  auto rank = [&](int position) {
+    return tree.ranks.empty() ? position : tree.ranks[static_cast<std::size_t>(position)];
+  };
+  int bit = 1;
+  for (; bit < tree.count; bit <<= 1)
+    if ((tree.position & bit) != 0) {
+      p2p::Completion completion;
+      NEAR_TRY(p2p::receive(bytes_view(&value, sizeof value), rank(tree.position - bit), tree.tag, tree.over,
+                            completion, tree.channel));
+      break;
+    }
+  for (bit >>= 1; bit > 0; bit >>= 1)
+    if (tree.position + bit < tree.count)
+      NEAR_TRY(p2p::send(bytes_view(&value, sizeof value), rank(tree.position + bit), tree.tag, tree.over,
+                         p2p::SendMode::standard, tree.channel));
+  return {};
+}
+
+bool decides(const Communicator& inter) {
+  auto number = [](object::Address address) {
+    return static_cast<std::uint64_t>(address.segment) << 48 |
+           static_cast<std::uint64_t>(address.endpoint) << 32 | address.slot;
+  };
+  return number(inter.group->members[0]) < number(inter.remote->members[0]);
+}
+
+Communicator* local_communicator(Communicator& inter) {
+  if (inter.local == nullptr) {
+    // Both sides' contexts follow from the intercommunicator's, so nothing need be said.
+    std::uint64_t context = inter.context + (decides(inter) ? 4 : 8);
+    inter.local = object::make_communicator(inter, keep(inter.group), context);
+  }
+  return inter.local;
+}
+
+Result agree_on_context(Communicator& parent, std::uint64_t& context) {
+  int tag = next_tag(parent);
+  if (!parent.is_inter()) {
+    if (parent.rank == 0) context = object::new_context();
+    return tell({parent, {}, parent.rank, parent.size, tag, Channel::internal}, context);
+  }
+  Communicator* local = local_communicator(parent);
+  if (local == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another communicator");
+  if (parent.rank == 0) {
+    if (decides(parent)) {
+      context = object::new_context();
+      NEAR_TRY(p2p::send(bytes_view(&context, sizeof context), 0, tag, parent, p2p::SendMode::standard,
+                         Channel::internal));
+    } else {
+      p2p::Completion completion;
+      NEAR_TRY(
+          p2p::receive(bytes_view(&context, sizeof context), 0, tag, parent, completion, Channel::internal));
+    }
+  }
+  return tell({*local, {}, local->rank, local->size, tag, Channel::internal}, context);
+}
+
+Result build(Communicator& parent, Group* group, std::uint64_t context, Communicator*& made) {
+  if (group != nullptr) made = object::make_communicator(parent, group, context);
+  if (group == nullptr || made == nullptr)
+    return base::fail(MPI_ERR_NO_MEM, "no memory or no handle for another communicator");
+  return {};
+}
+
+Result build_inter(Communicator& parent, Group* local, Group* remote, std::uint64_t context,
+                   Communicator*& made) {
+  if (local != nullptr && remote != nullptr)
+    made = object::make_intercommunicator(parent, local, remote, context);
+  else if (local != nullptr || remote != nullptr)
+    object::release(local != nullptr ? local : remote);
+  if (made == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory or no handle for another communicator");
+  return {};
+}
+
+Result build_on_first(Communicator& parent, int count, Communicator*& made) {
+  int tag = next_tag(parent);
+  if (parent.rank >= count) return {};
+  std::uint64_t context = parent.rank == 0 ? object::new_context() : 0;
+  NEAR_TRY(tell({parent, {}, parent.rank, count, tag, Channel::internal}, context));
+  auto& members = parent.group->members;
+  Group* group = count == parent.size ? keep(parent.group)
+                                      : object::make_group({members.begin(), members.begin() + count});
+  return build(parent, group, context, made);
+}
+
+void discard(Communicator* communicator) {
+  // The failure that is being reported came first; a failing delete callback adds nothing.
+  (void)communicator->attributes.remove_all(*communicator);
+  object::communicators().retire(communicator);
+  object::release(communicator);
+}
+
+Result free_communicator(Communicator& communicator) {
+  if (communicator.context == 0)
+    return base::fail(MPI_ERR_COMM, "{} is still being made by MPI_Comm_idup",
+                      object::describe(communicator));
+  NEAR_TRY(communicator.attributes.remove_all(communicator));
+  object::communicators().retire(&communicator);
+  object::release(&communicator);
+  return {};
+}
+
+int compare(const Communicator& a, const Communicator& b) {
+  if (&a == &b) return MPI_IDENT;
+  if (a.is_inter() != b.is_inter()) return MPI_UNEQUAL;
+  int result = object::group_compare(*a.group, *b.group);
+  if (a.is_inter() && result != MPI_UNEQUAL) {
+    int remote = object::group_compare(*a.remote, *b.remote);
+    if (remote != MPI_IDENT) result = remote;
+  }
+  return result == MPI_IDENT ? MPI_CONGRUENT : result;
+}
+
+} // namespace near::comm

@@ -1,0 +1,42 @@
+// Hints of communicators. Source: MPI 5.0, section 7.4.4. They are kept and given back; nothing is faster for
+// them yet.
+#include "comm/comm.h"
+
+namespace near::comm {
+
+namespace {
+
+constexpr std::string_view assertions[] = {
+    "mpi_assert_no_any_tag",
+    "mpi_assert_no_any_source",
+    "mpi_assert_exact_length",
+    "mpi_assert_allow_overtaking",
+    "mpi_assert_strict_persistent_collective_ordering",
+};
+
+} // namespace
+
+Result apply_hints(Communicator& communicator, const Info& info) {
+  for (std::string_view name : assertions) {
+    const std::string* value = info.find(name);
+    if (value == nullptr || (*value != "true" && *value != "false")) continue;
+    if (communicator.info == nullptr) communicator.info = object::make_info();
+    if (communicator.info == nullptr)
+      return base::fail(MPI_ERR_NO_MEM, "no memory for a communicator's hints");
+    communicator.info->set(name, *value);
+  }
+  return {};
+}
+
+Info* hints_in_force(const Communicator& communicator) {
+  Info* made = object::make_info();
+  if (made == nullptr) return nullptr;
+  for (std::string_view name : assertions) {
+    const std::string* value = communicator.info != nullptr ? communicator.info->find(name) : nullptr;
+    made->set(name, value != nullptr ? std::string_view(*value) : "false");
+  }
+  made->set("mpi_memory_alloc_kinds", "mpi,system");
+  return made;
+}
+
+} // namespace near::comm

@@ -1,0 +1,92 @@
+// Intercommunicators: creation and merging. Source: MPI 5.0, section 7.6.
+#include "comm/exchange.h"
+
+namespace near::comm {
+
+using object::Address;
+using object::Channel;
+
+namespace {
+
+/// What the leaders tell each other, and then their groups.
+struct Side {
+  std::int64_t count; ///< processes of that group; -1: its leader failed
+  std::uint64_t context;
+  std::int64_t high; ///< for merging
+};
+
+Result swap(datatype::View out, datatype::View in, int with, int tag, Communicator& over, Channel channel) {
+  p2p::Completion completion;
+  return p2p::send_receive(out, with, tag, in, with, tag, over, completion, channel);
+}
+
+/// Both leaders proposed a context; contexts are never equal, so the smaller one is the same for both.
+std::uint64_t chosen(const Side& a, const Side& b) { return a.context < b.context ? a.context : b.context; }
+
+/// The leader's part: swaps sizes, then members, over the peer communicator.
+Result meet(Communicator& local, Communicator& peer, int remote_leader, int tag, Side& ours, Side& theirs,
+            std::vector<Address>& members) {
+  NEAR_TRY(swap(bytes_view(&ours, sizeof ours), bytes_view(&theirs, sizeof theirs), remote_leader, tag, peer,
+                Channel::tagged));
+  members.resize(static_cast<std::size_t>(theirs.count));
+  return swap(bytes_view(local.group->members.data(), local.group->members.size() * sizeof(Address)),
+              bytes_view(members.data(), members.size() * sizeof(Address)), remote_leader, tag, peer,
+              Channel::tagged);
+}
+
+} // namespace
+
+Result create_intercommunicator(Communicator& local, int local_leader, Communicator* peer, int remote_leader,
+                                int tag, Communicator*& made) {
+  Side ours{local.size, 0, 0}, theirs{-1, 0, 0};
+  std::vector<Address> members;
+  Result met;
+  if (local.rank == local_leader) {
+    ours.context = object::new_context();
+    met = meet(local, *peer, remote_leader, tag, ours, theirs, members);
+    if (!met.ok()) theirs.count = -1;
+    theirs.context = chosen(ours, theirs);
+  }
+  NEAR_TRY(coll::broadcast(bytes_view(&theirs, sizeof theirs), local_leader, local));
+  if (!met.ok()) return met;
+  if (theirs.count < 0)
+    return base::fail(MPI_ERR_COMM, "rank {}, the local leader, could not reach the remote one",
+                      local_leader);
+  members.resize(static_cast<std::size_t>(theirs.count));
+  NEAR_TRY(
+      coll::broadcast(bytes_view(members.data(), members.size() * sizeof(Address)), local_leader, local));
+  Group* remote = object::make_group(std::move(members));
+  // All members of both groups see the same two groups, so all of them refuse.
+  if (remote != nullptr)
+    for (Address address : local.group->members)
+      if (object::rank_of(*remote, address) != MPI_UNDEFINED) {
+        object::release(remote);
+        return base::fail(MPI_ERR_COMM,
+                          "the two groups of an intercommunicator must have no process in common");
+      }
+  return build_inter(local, keep(local.group), remote, theirs.context, made);
+}
+
+Result merge(Communicator& inter, bool high, Communicator*& made) {
+  Communicator* local = local_communicator(inter);
+  if (local == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another communicator");
+  int tag = next_tag(inter);
+  Side theirs{};
+  if (inter.rank == 0) {
+    Side ours{inter.size, object::new_context(), high ? 1 : 0};
+    NEAR_TRY(swap(bytes_view(&ours, sizeof ours), bytes_view(&theirs, sizeof theirs), 0, tag, inter,
+                  Channel::internal));
+    theirs.context = chosen(ours, theirs);
+    // The members of a group say the same; where they do not, their rank 0 decides.
+    bool first = ours.high != theirs.high ? ours.high == 0 : decides(inter);
+    theirs.high = first ? 1 : 0;
+  }
+  NEAR_TRY(coll::broadcast(bytes_view(&theirs, sizeof theirs), 0, *local));
+  bool first = theirs.high == 1;
+  const Group &low = first ? *inter.group : *inter.remote, &upper = first ? *inter.remote : *inter.group;
+  std::vector<Address> members = low.members;
+  members.insert(members.end(), upper.members.begin(), upper.members.end());
+  return build(inter, object::make_group(std::move(members)), theirs.context, made);
+}
+
+} // namespace near::comm
