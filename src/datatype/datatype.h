@@ -9,6 +9,7 @@
 //   data
 #pragma once
 
+#include "datatype/layout.h"
 #include "object/attribute.h"
 #include "object/object.h"
 
@@ -22,8 +23,6 @@ namespace near::datatype {
 
 using object::Result;
 
-struct NormalForm; ///< defined by normal_form.h; what pack, unpack and iterate run on
-
 /// How a type was made: the arguments of its constructor, for MPI_Type_get_envelope and _get_contents.
 /// With `large` false all of counts came as int arguments.
 struct Envelope {
@@ -35,51 +34,32 @@ struct Envelope {
   std::vector<struct Datatype*> types; ///< owned references
 };
 
-/// What reductions and heterogeneous checks need to know of a basic type.
-enum class Basic : std::uint8_t {
+/// Which row of the standard's table of reductions (MPI 5.0, section 6.9.2) a named type belongs to.
+enum class Family : std::uint8_t {
   none,
-  int8,
-  int16,
-  int32,
-  int64,
-  uint8,
-  uint16,
-  uint32,
-  uint64,
-  float16,
-  float32,
-  float64,
-  float80,
-  float128,
-  complex32,
-  complex64,
-  complex80,
-  complex128,
-  complex16,
-  logical1,
-  logical2,
-  logical4,
-  logical8,
-  logical16,
-  boolean,
+  c_integer,
+  fortran_integer,
+  floating,
+  logical,
+  complex,
   byte,
-  character,
-  wide_character,
+  multi_language, ///< MPI_AINT, MPI_OFFSET, MPI_COUNT
   pair,
-  packed,
 };
 
-struct Datatype : object::Object {
-  MPI_Count size = 0;
-  MPI_Count lb = 0, extent = 0;
-  MPI_Count true_lb = 0, true_extent = 0;
+/// A pair type's second half.
+struct PairIndex {
+  Basic value = Basic::none, index = Basic::none;
+  MPI_Count at = 0; ///< bytes from the value to the index
+};
+
+struct Datatype : object::Object, Layout {
+  int user_handles = 1; ///< of the references, those that MPI_Type_free may drop
   bool committed = false;
-  bool dense =
-      false; ///< n elements are one block of n * size bytes at address + true_lb (extent == size, no gap)
-  Basic basic = Basic::none;   ///< for named types
-  Datatype* element = nullptr; ///< the one basic type all of this consists of, or nullptr (mixed)
-  MPI_Count element_count = 0; ///< basic types in one element of this type (MPI_Get_elements)
-  std::shared_ptr<const NormalForm> form;
+  bool dense = false;           ///< n elements are one block of n * size bytes at address + true_lb
+  Basic basic = Basic::none;    ///< of named types and their duplicates
+  Family family = Family::none; ///< the same
+  PairIndex pair;               ///< of pair types
   Envelope envelope;
   object::AttributeSet attributes;
   std::string name;
@@ -93,7 +73,10 @@ struct View {
   MPI_Count bytes() const { return count * type->size; }
   bool is_dense() const { return type->dense || bytes() == 0; }
   /// First byte of the data of a dense view.
-  std::byte* dense_start() const { return static_cast<std::byte*>(address) + type->true_lb; }
+  std::byte* dense_start() const {
+    // As integers, since MPI_BOTTOM is null and its displacements are addresses.
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address) + type->true_lb);
+  }
 };
 
 /// Builds the predefined types; idempotent.
@@ -101,7 +84,15 @@ Result make_predefined_types();
 object::Pool<Datatype, object::Kind::datatype>& datatypes();
 /// Predefined or dynamic; nullptr for MPI_DATATYPE_NULL and anything that is no datatype.
 Datatype* find_datatype(MPI_Datatype handle);
+/// Drops one reference; the last one destroys the type and drops its references to the types it was made of.
 void release(Datatype* type);
+/// What MPI_Type_free does: with the last of the program's handles the attributes' delete callbacks, then
+/// release. When a callback fails the type stays. The caller refuses predefined types.
+Result free_type(Datatype& type);
+/// One more handle for the program, as MPI_Type_get_contents gives; revives the handle of a type that only
+/// other types still refer to. Predefined types stay as they are.
+Datatype* give_handle(Datatype& type);
+/// The type's name, or "datatype 0x4c000001" when it has none: for messages.
 std::string describe(const Datatype& type);
 
 /// Copies packed bytes [offset, offset + bytes) of the view into `out`. Any offset, also inside a basic type.
@@ -142,12 +133,28 @@ Result make_darray(int size, int rank, std::span<const MPI_Count> global_sizes,
                    std::span<const int> process_sizes, int order, Datatype& old, Datatype*& made);
 Result make_resized(Datatype& old, MPI_Count lb, MPI_Count extent, Datatype*& made);
 Result make_duplicate(Datatype& old, Datatype*& made);
-/// Compiles the normal form for speed; idempotent.
+/// Allows the type in communication; idempotent. The normal form is already there.
 Result commit(Datatype& type);
+/// Records how `type` was made and takes a reference to each of `types`.
+void record_envelope(Datatype& type, int combiner, bool large, std::vector<int> integers,
+                     std::vector<MPI_Aint> addresses, std::vector<MPI_Count> counts,
+                     std::span<Datatype* const> types);
+
+// Predefined types without a name: the same arguments give the same type, which cannot be freed.
+/// The pair for MPI_MINLOC and MPI_MAXLOC (MPI_Type_get_value_index); nullptr when there is none.
+Result value_index_type(Datatype& value, Datatype& index, Datatype*& pair);
+/// MPI_Type_create_f90_real, _complex and _integer; `combiner` says which. MPI_UNDEFINED for "not given".
+/// MPI_ERR_ARG when no representation is wide enough.
+Result fortran_type(int combiner, int precision, int range, Datatype*& made);
+/// MPI_Type_match_size.
+Result match_size(int type_class, int size, Datatype*& found);
 
 /// Whole basic types in the first `bytes` packed bytes of elements of `type`; MPI_UNDEFINED when they end
 /// inside one.
 MPI_Count elements_in(const Datatype& type, MPI_Count bytes);
+/// The inverse, for MPI_Status_set_elements: packed bytes of the first `elements` basic types; -1 when the
+/// type holds none or the bytes do not fit.
+MPI_Count bytes_of_elements(const Datatype& type, MPI_Count elements);
 
 inline MPI_Datatype public_handle(const Datatype& type) {
   return reinterpret_cast<MPI_Datatype>(static_cast<std::uintptr_t>(type.handle));

@@ -1,0 +1,19 @@
+// The "external32" representation: big-endian, fixed widths, no gaps. Source: MPI 5.0, sections 5.3
+// and 14.5.2.
+#pragma once
+
+#include "datatype/datatype.h"
+
+namespace near::datatype {
+
+/// Bytes of one element in external32.
+inline MPI_Count external_size(const Datatype& type) {
+  return type.signature ? type.signature->total.external : 0;
+}
+/// Writes the whole view to `out`, external_size * count bytes. MPI_ERR_CONVERSION when a value does not fit
+/// its external width (a long beyond 32 bits, a wide character beyond 16).
+Result pack_external(const View& view, std::byte* out);
+/// The inverse.
+Result unpack_external(const View& view, const std::byte* in);
+
+} // namespace near::datatype

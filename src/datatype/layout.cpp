@@ -1,0 +1,145 @@
+// Arithmetic on layouts: bounds first, with overflow checks, then the forms, which may rely on them.
+#include "datatype/layout.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace near::datatype {
+namespace {
+
+bool fits(Int128 value) {
+  return value >= std::numeric_limits<MPI_Count>::min() && value <= std::numeric_limits<MPI_Count>::max();
+}
+
+MPI_Count narrow(Int128 value) { return static_cast<MPI_Count>(value); }
+
+Int128 multiply(Int128 a, Int128 b, bool& overflow) {
+  Int128 product = 0;
+  overflow |= __builtin_mul_overflow(a, b, &product);
+  return product;
+}
+
+/// Takes over what does not change when a type is repeated.
+void inherit(const Layout& old, Layout& made) {
+  made.alignment = old.alignment;
+  made.marked = old.marked;
+  made.element = made.size == 0 ? nullptr : old.element;
+  made.element_count = made.signature ? made.signature->total.elements : 0;
+}
+
+} // namespace
+
+void BoundsSum::add(const Layout& layout, Int128 at, Int128 count, Int128 stride) {
+  if (count == 0 || layout.empty()) return;
+  Int128 span = count == 1 ? 0 : multiply(count - 1, stride, overflow_);
+  if (!fits(at) || !fits(span)) overflow_ = true;
+  if (overflow_) return; // the sums below add a few 64-bit figures
+  Int128 first = at + std::min<Int128>(span, 0), last = at + std::max<Int128>(span, 0);
+  auto cover = [](bool& any, Int128& low, Int128& high, Int128 from, Int128 to) {
+    low = any ? std::min(low, from) : from;
+    high = any ? std::max(high, to) : to;
+    any = true;
+  };
+  if (layout.marked || !only_marked_)
+    cover(any_, low_, high_, first + layout.lb, last + layout.lb + layout.extent);
+  if (layout.size == 0) return;
+  cover(any_data_, true_low_, true_high_, first + layout.true_lb, last + layout.true_lb + layout.true_extent);
+  size_ += multiply(count, layout.size, overflow_);
+  overflow_ |= !fits(size_);
+}
+
+Result BoundsSum::finish(Layout& made, MPI_Count unit) const {
+  if (overflow_)
+    return base::fail(MPI_ERR_ARG, "the new datatype's size or displacements exceed 2^63 - 1 bytes");
+  Int128 extent = high_ - low_;
+  if (unit > 1 && extent % unit != 0) extent += unit - extent % unit;
+  Int128 true_extent = true_high_ - true_low_;
+  if (!fits(low_) || !fits(high_) || !fits(low_ + extent) || !fits(extent) || !fits(true_low_) ||
+      !fits(true_high_) || !fits(true_extent))
+    return base::fail(MPI_ERR_ARG,
+                      "the new datatype's size ({} bytes) is possible, but its bounds do not fit 63 bits",
+                      narrow(size_));
+  made.size = narrow(size_);
+  made.lb = narrow(low_);
+  made.extent = narrow(extent);
+  made.true_lb = narrow(true_low_);
+  made.true_extent = narrow(true_extent);
+  return {};
+}
+
+Result copies(const Layout& old, MPI_Count count, Int128 stride, Layout& made) {
+  made = {};
+  if (count == 0 || old.empty()) return {};
+  BoundsSum sum;
+  sum.add(old, 0, count, stride);
+  NEAR_TRY(sum.finish(made));
+  made.form = repeat_form(old.form, count, count == 1 ? 0 : narrow(stride));
+  made.signature = repeat_signature(old.signature, count);
+  inherit(old, made);
+  return {};
+}
+
+Result runs(const Layout& old, std::span<const Run> all, Layout& made) {
+  made = {};
+  if (old.empty()) return {};
+  BoundsSum sum;
+  MPI_Count count = 0;
+  for (const Run& run : all) {
+    sum.add(old, run.at, run.count, old.extent);
+    if (__builtin_add_overflow(count, run.count, &count))
+      return base::fail(MPI_ERR_ARG, "the block lengths sum up to more than 2^63 - 1");
+  }
+  if (count == 0) return {};
+  NEAR_TRY(sum.finish(made));
+  if (made.size != 0) {
+    RunsBuilder builder(old.form, old.extent, all.size());
+    for (const Run& run : all) builder.add(run.at, run.count);
+    made.form = builder.finish();
+    made.signature = repeat_signature(old.signature, count);
+  }
+  inherit(old, made);
+  return {};
+}
+
+Result join(std::span<const Member> members, bool padded, Layout& made) {
+  made = {};
+  for (const Member& member : members)
+    if (member.count != 0) made.marked |= member.layout->marked;
+  BoundsSum sum(made.marked);
+  bool mixed = false;
+  for (const Member& member : members) {
+    const Layout& layout = *member.layout;
+    if (member.count == 0 || layout.empty()) continue;
+    sum.add(layout, member.at, member.count, layout.extent);
+    made.alignment = std::max(made.alignment, layout.alignment);
+    if (layout.size == 0) continue;
+    mixed |= layout.element == nullptr || (made.element != nullptr && layout.element != made.element);
+    made.element = layout.element;
+  }
+  if (mixed) made.element = nullptr;
+  NEAR_TRY(sum.finish(made, padded && !made.marked ? made.alignment : 1));
+  if (made.size == 0) return {};
+  ListBuilder list(members.size());
+  SignatureBuilder signature;
+  for (const Member& member : members) {
+    if (member.count == 0 || member.layout->size == 0) continue;
+    list.add(move_form(repeat_form(member.layout->form, member.count, member.layout->extent), member.at));
+    signature.add(repeat_signature(member.layout->signature, member.count));
+  }
+  made.form = list.finish();
+  made.signature = signature.finish();
+  made.element_count = made.signature->total.elements;
+  return {};
+}
+
+Result mark(Layout& layout, MPI_Count lb, MPI_Count extent) {
+  MPI_Count ub;
+  if (__builtin_add_overflow(lb, extent, &ub))
+    return base::fail(MPI_ERR_ARG, "the upper bound, {} + {}, does not fit 63 bits", lb, extent);
+  layout.lb = lb;
+  layout.extent = extent;
+  layout.marked = true;
+  return {};
+}
+
+} // namespace near::datatype

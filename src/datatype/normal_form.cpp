@@ -1,0 +1,229 @@
+// Building the normal form: each step merges what it can, so that a type and its equivalents get one shape.
+#include "datatype/normal_form.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace near::datatype {
+namespace {
+
+using Kind = NormalForm::Kind;
+
+/// Lists this short dissolve into the list that holds them: a struct of small structs becomes one list.
+constexpr std::size_t dissolve_limit = 8;
+
+bool is_block(const FormPointer& form) { return form->kind == Kind::block; }
+
+/// Same bytes at the same places. May say no to equals that were built apart; then a merge is missed, no
+/// more.
+bool same_shape(const FormPointer& a, const FormPointer& b) {
+  const NormalForm* x = a.get();
+  const NormalForm* y = b.get();
+  while (x != y) {
+    if (x->kind != y->kind || x->size != y->size) return false;
+    if (x->kind == Kind::block) return true;
+    if (x->kind != Kind::loop || x->count != y->count || x->stride != y->stride) return false;
+    x = x->child.get();
+    y = y->child.get();
+  }
+  return true;
+}
+
+FormPointer make_block(MPI_Count bytes) {
+  auto form = std::make_shared<NormalForm>();
+  form->size = bytes;
+  return form;
+}
+
+/// count * unit == value, without overflow.
+bool spans(MPI_Count count, MPI_Count unit, MPI_Count value) {
+  MPI_Count product;
+  return !__builtin_mul_overflow(count, unit, &product) && product == value;
+}
+
+/// All entries lie `distance` apart.
+bool evenly_spaced(const std::vector<FormEntry>& entries, std::size_t n, MPI_Count distance) {
+  for (std::size_t i = 1; i < n; ++i)
+    if (entries[i].at - entries[i - 1].at != distance) return false;
+  return true;
+}
+
+} // namespace
+
+PlacedForm block_form(MPI_Count at, MPI_Count bytes) {
+  if (bytes == 0) return {};
+  return {make_block(bytes), at};
+}
+
+PlacedForm repeat_form(const PlacedForm& child, MPI_Count count, MPI_Count stride) {
+  if (count == 0 || !child.form) return {};
+  if (count == 1) return child;
+  const NormalForm& inner = *child.form;
+  if (inner.kind == Kind::block && stride == inner.size) return {make_block(count * inner.size), child.at};
+  auto form = std::make_shared<NormalForm>();
+  form->kind = Kind::loop;
+  form->size = count * inner.size;
+  if (inner.kind == Kind::loop && spans(inner.count, inner.stride, stride)) {
+    form->count = inner.count * count;
+    form->stride = inner.stride;
+    form->child = inner.child;
+  } else {
+    form->count = count;
+    form->stride = stride;
+    form->child = child.form;
+  }
+  form->depth = static_cast<std::uint16_t>(form->child->depth + 1);
+  return {std::move(form), child.at};
+}
+
+RunsBuilder::RunsBuilder(PlacedForm child, MPI_Count stride, std::size_t expected)
+    : child_(std::move(child)), stride_(stride), unit_(child_.size()) {
+  // Copies of a loop that continue its own pace are copies of what it repeats.
+  if (child_.form && child_.form->kind == Kind::loop &&
+      spans(child_.form->count, child_.form->stride, stride)) {
+    stride_ = child_.form->stride;
+    child_.form = child_.form->child;
+  }
+  entries_.reserve(expected + 1);
+}
+
+void RunsBuilder::add(MPI_Count at, MPI_Count count) {
+  if (count == 0 || unit_ == 0) return;
+  if (!end_known_ || at != end_) entries_.push_back({at, size_});
+  MPI_Count bytes = count * unit_, length;
+  MPI_Count copies = bytes / child_.form->size;
+  size_ += bytes;
+  end_known_ =
+      !__builtin_mul_overflow(copies, stride_, &length) && !__builtin_add_overflow(at, length, &end_);
+}
+
+PlacedForm RunsBuilder::finish() {
+  if (entries_.empty()) return {};
+  std::size_t n = entries_.size();
+  entries_.push_back({0, size_});
+  MPI_Count first = entries_[0].at;
+  PlacedForm origin{child_.form, child_.at + first};
+  MPI_Count copies = entries_[1].start / child_.form->size;
+  if (n == 1) return repeat_form(origin, copies, stride_);
+  bool equal = true;
+  for (std::size_t i = 1; equal && i < n; ++i)
+    equal = entries_[i + 1].start - entries_[i].start == entries_[1].start;
+  if (equal) {
+    MPI_Count distance = entries_[1].at - first;
+    if (evenly_spaced(entries_, n, distance))
+      return repeat_form(repeat_form(origin, copies, stride_), static_cast<MPI_Count>(n), distance);
+  }
+  for (std::size_t i = 0; i < n; ++i) entries_[i].at -= first;
+  auto form = std::make_shared<NormalForm>();
+  bool contiguous = is_block(child_.form) && stride_ == child_.form->size;
+  bool single_blocks = is_block(child_.form) && equal && copies == 1;
+  form->size = size_;
+  if (contiguous || single_blocks) {
+    form->kind = Kind::blocks;
+    form->depth = 1;
+  } else {
+    form->kind = Kind::runs;
+    form->stride = stride_;
+    form->child = child_.form;
+    form->depth = static_cast<std::uint16_t>(child_.form->depth + 1);
+  }
+  entries_.shrink_to_fit();
+  form->entries = std::move(entries_);
+  return {std::move(form), origin.at};
+}
+
+ListBuilder::ListBuilder(std::size_t expected) {
+  forms_.reserve(expected);
+  at_.reserve(expected);
+}
+
+void ListBuilder::add(const PlacedForm& placed) {
+  if (!placed.form) return;
+  const NormalForm& form = *placed.form;
+  bool short_list =
+      (form.kind == Kind::blocks || form.kind == Kind::list) && form.entries.size() <= dissolve_limit + 1;
+  if (short_list)
+    add_entries(form, placed.at);
+  else
+    add_node(placed.form, placed.at);
+}
+
+void ListBuilder::add_entries(const NormalForm& form, MPI_Count at) {
+  for (std::size_t i = 0; i + 1 < form.entries.size(); ++i) {
+    const FormEntry& entry = form.entries[i];
+    if (form.kind == Kind::list)
+      add_node(form.children[i], at + entry.at);
+    else
+      add_node(make_block(form.entries[i + 1].start - entry.start), at + entry.at);
+  }
+}
+
+void ListBuilder::add_node(FormPointer form, MPI_Count at) {
+  if (!forms_.empty() && is_block(form) && is_block(forms_.back()) &&
+      at_.back() + forms_.back()->size == at) {
+    forms_.back() = make_block(forms_.back()->size + form->size);
+    return;
+  }
+  forms_.push_back(std::move(form));
+  at_.push_back(at);
+}
+
+bool ListBuilder::all_blocks() const { return std::all_of(forms_.begin(), forms_.end(), is_block); }
+
+bool ListBuilder::all_equal() const {
+  for (std::size_t i = 1; i < forms_.size(); ++i) {
+    if (!same_shape(forms_[i], forms_[0])) return false;
+    if (at_[i] - at_[i - 1] != at_[1] - at_[0]) return false;
+  }
+  return true;
+}
+
+/// Replaces lists among the members by their own members, all the way down.
+void ListBuilder::flatten() {
+  std::vector<std::pair<FormPointer, MPI_Count>> work;
+  for (std::size_t i = forms_.size(); i-- > 0;) work.emplace_back(std::move(forms_[i]), at_[i]);
+  forms_.clear();
+  at_.clear();
+  while (!work.empty()) {
+    auto [form, at] = std::move(work.back());
+    work.pop_back();
+    if (form->kind != Kind::list) {
+      add_node(std::move(form), at);
+      continue;
+    }
+    for (std::size_t i = form->children.size(); i-- > 0;)
+      work.emplace_back(form->children[i], at + form->entries[i].at);
+  }
+}
+
+PlacedForm ListBuilder::finish() {
+  if (forms_.empty()) return {};
+  auto depth_of = [](const FormPointer& form) { return form->depth; };
+  std::uint16_t depth = 0;
+  for (const FormPointer& form : forms_) depth = std::max(depth, depth_of(form));
+  if (depth >= deepest_list_chain) {
+    flatten();
+    depth = 0;
+    for (const FormPointer& form : forms_) depth = std::max(depth, depth_of(form));
+  }
+  if (forms_.size() == 1) return {forms_[0], at_[0]};
+  if (all_equal())
+    return repeat_form({forms_[0], at_[0]}, static_cast<MPI_Count>(forms_.size()), at_[1] - at_[0]);
+  auto form = std::make_shared<NormalForm>();
+  form->entries.reserve(forms_.size() + 1);
+  for (std::size_t i = 0; i < forms_.size(); ++i) {
+    form->entries.push_back({at_[i] - at_[0], form->size});
+    form->size += forms_[i]->size;
+  }
+  form->entries.push_back({0, form->size});
+  if (all_blocks()) {
+    form->kind = Kind::blocks;
+  } else {
+    form->kind = Kind::list;
+    form->depth = static_cast<std::uint16_t>(depth + 1);
+    form->children = std::move(forms_);
+  }
+  return {std::move(form), at_[0]};
+}
+
+} // namespace near::datatype

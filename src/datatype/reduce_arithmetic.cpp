@@ -1,0 +1,121 @@
+// Sum, product, minimum and maximum. Integers wrap around, as unsigned ones do, instead of being undefined.
+#include "datatype/reduce.h"
+
+#include <type_traits>
+
+namespace near::datatype {
+namespace {
+
+/// The type an integer is calculated in: unsigned, and not narrower than an unsigned int, because narrower
+/// ones would be promoted to int, which can overflow.
+template <class T>
+using Wrapping = std::conditional_t<sizeof(T) <= 4, std::uint32_t,
+                                    std::conditional_t<sizeof(T) == 8, std::uint64_t, UnsignedInt128>>;
+
+template <class T>
+constexpr bool is_integer = std::is_integral_v<T> || std::is_same_v<T, Int128>;
+
+template <class T>
+T add(T a, T b) {
+  if constexpr (is_integer<T>)
+    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+  else if constexpr (std::is_same_v<T, Half>)
+    return Half::from(float{a} + float{b});
+  else
+    return a + b;
+}
+
+template <class T>
+T subtract(T a, T b) {
+  if constexpr (std::is_same_v<T, Half>)
+    return Half::from(float{a} - float{b});
+  else
+    return a - b;
+}
+
+template <class T>
+T multiply(T a, T b) {
+  if constexpr (is_integer<T>)
+    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+  else if constexpr (std::is_same_v<T, Half>)
+    return Half::from(float{a} * float{b});
+  else
+    return a * b;
+}
+
+template <class T>
+Complex<T> add(Complex<T> a, Complex<T> b) {
+  return {add(a.re, b.re), add(a.im, b.im)};
+}
+
+template <class T>
+Complex<T> multiply(Complex<T> a, Complex<T> b) {
+  return {subtract(multiply(a.re, b.re), multiply(a.im, b.im)),
+          add(multiply(a.re, b.im), multiply(a.im, b.re))};
+}
+
+template <class T>
+void sum(const void* in, void* inout, MPI_Count n) {
+  each_element<T>(in, inout, n, [](T a, T b) { return add(a, b); });
+}
+template <class T>
+void product(const void* in, void* inout, MPI_Count n) {
+  each_element<T>(in, inout, n, [](T a, T b) { return multiply(a, b); });
+}
+template <class T>
+void minimum(const void* in, void* inout, MPI_Count n) {
+  each_element<T>(in, inout, n, [](T a, T b) { return a < b ? a : b; });
+}
+template <class T>
+void maximum(const void* in, void* inout, MPI_Count n) {
+  each_element<T>(in, inout, n, [](T a, T b) { return b < a ? a : b; });
+}
+
+template <class T>
+Kernel ordered(Builtin builtin) {
+  switch (builtin) {
+  case Builtin::sum: return sum<T>;
+  case Builtin::product: return product<T>;
+  case Builtin::minimum: return minimum<T>;
+  case Builtin::maximum: return maximum<T>;
+  default: return nullptr;
+  }
+}
+
+template <class T>
+Kernel unordered(Builtin builtin) {
+  switch (builtin) {
+  case Builtin::sum: return sum<Complex<T>>;
+  case Builtin::product: return product<Complex<T>>;
+  default: return nullptr;
+  }
+}
+
+} // namespace
+
+Kernel arithmetic_kernel(Builtin builtin, Basic basic) {
+  switch (basic) {
+  case Basic::int8: return ordered<std::int8_t>(builtin);
+  case Basic::int16: return ordered<std::int16_t>(builtin);
+  case Basic::int32: return ordered<std::int32_t>(builtin);
+  case Basic::int64: return ordered<std::int64_t>(builtin);
+  case Basic::int128: return ordered<Int128>(builtin);
+  case Basic::uint8: return ordered<std::uint8_t>(builtin);
+  case Basic::uint16: return ordered<std::uint16_t>(builtin);
+  case Basic::uint32: return ordered<std::uint32_t>(builtin);
+  case Basic::uint64: return ordered<std::uint64_t>(builtin);
+  case Basic::float16: return ordered<Half>(builtin);
+  case Basic::float32: return ordered<float>(builtin);
+  case Basic::float64: return ordered<double>(builtin);
+  case Basic::float80: return ordered<long double>(builtin);
+  case Basic::float128: return ordered<Float128>(builtin);
+  case Basic::complex16: return unordered<Half>(builtin);
+  case Basic::complex32: return unordered<float>(builtin);
+  case Basic::complex64: return unordered<double>(builtin);
+  case Basic::complex80: return unordered<long double>(builtin);
+  case Basic::complex128: return unordered<Float128>(builtin);
+  default: return nullptr;
+  }
+}
+
+} // namespace near::datatype
