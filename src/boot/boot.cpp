@@ -1,6 +1,7 @@
 // The library's and the launcher's ends of the start-up contract (boot.h).
 #include "boot/boot.h"
 
+#include "os/memory.h"
 #include "os/process.h"
 
 #include <charconv>
@@ -59,7 +60,7 @@ Result reach_segment(Start& start) {
   os::FileIdentity found;
   if (os::identify(start.segment_descriptor, found).ok() && found == start.segment) return {};
   int wanted = start.segment_descriptor, opened = -1;
-  Result result = os::open_descriptor_of(start.launcher, wanted, opened);
+  Result result = os::open_descriptor_of(start.launcher, wanted, true, opened);
   if (result.ok()) {
     if (os::identify(opened, found).ok() && found == start.segment) {
       start.segment_descriptor = opened;

@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace near::os {
 
@@ -14,18 +16,60 @@ Result identify(int descriptor, FileIdentity& identity) {
   return {};
 }
 
-Result open_descriptor_of(std::int32_t pid, int descriptor, int& opened) {
-  auto path = base::format("/proc/{}/fd/{}", pid, descriptor);
-  int made = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (made < 0) return base::fail_system("open", errno, path);
-  opened = made;
+Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size_t& bytes) {
+  ssize_t got;
+  do got = read(descriptor, buffer, capacity);
+  while (got < 0 && errno == EINTR);
+  if (got > 0) {
+    bytes = static_cast<std::size_t>(got);
+    return Transfer::some;
+  }
+  if (got == 0) return Transfer::ended;
+  return errno == EAGAIN || errno == EWOULDBLOCK ? Transfer::nothing_now : Transfer::failed;
+}
+
+bool write_all(int descriptor, const char* data, std::size_t bytes) {
+  while (bytes > 0) {
+    ssize_t wrote = write(descriptor, data, bytes);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      // Somebody shares the file description and made it non-blocking: wait as if it were not.
+      pollfd ready{descriptor, POLLOUT, 0};
+      poll(&ready, 1, -1);
+      continue;
+    }
+    if (wrote <= 0) return false;
+    data += wrote;
+    bytes -= static_cast<std::size_t>(wrote);
+  }
+  return true;
+}
+
+Result make_pipe(int& read_end, int& write_end) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return base::fail_system("pipe2", errno);
+  // O_NONBLOCK belongs to the file description, and each end has its own: the writer does not notice.
+  if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+    int error = errno;
+    close(ends[0]);
+    close(ends[1]);
+    return base::fail_system("fcntl", error, "O_NONBLOCK");
+  }
+  read_end = ends[0];
+  write_end = ends[1];
   return {};
 }
 
-Result set_close_on_exec(int descriptor, bool close) {
-  if (fcntl(descriptor, F_SETFD, close ? FD_CLOEXEC : 0) != 0)
-    return base::fail_system("fcntl", errno, base::format("F_SETFD of descriptor {}", descriptor));
+Result open_null(int& descriptor) {
+  int made = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (made < 0) return base::fail_system("open", errno, "/dev/null");
+  descriptor = made;
   return {};
+}
+
+bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
+bool is_foreground_terminal(int descriptor) {
+  return isatty(descriptor) == 1 && tcgetpgrp(descriptor) == getpgrp();
 }
 
 } // namespace near::os

@@ -1,8 +1,9 @@
-// File descriptors: which file one refers to, and getting at one that another process holds.
+// File descriptors: which file one refers to, pipes, and reading and writing without surprises.
 #pragma once
 
 #include "base/result.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace near::os {
@@ -19,11 +20,20 @@ struct FileIdentity {
 /// Which file `descriptor` refers to. Fails (Code::system) when it is not open.
 Result identify(int descriptor, FileIdentity& identity);
 
-/// Opens anew, for reading and writing and close-on-exec, what process `pid` holds as `descriptor`, through
-/// /proc/<pid>/fd. Fails when that process is gone or this one may not look into it.
-Result open_descriptor_of(std::int32_t pid, int descriptor, int& opened);
+/// What read(2) and write(2) gave, without their special numbers.
+enum class Transfer { some, nothing_now, ended, failed };
 
-/// Whether `descriptor` is closed when this process executes another program.
-Result set_close_on_exec(int descriptor, bool close);
+/// Reads once, at most `capacity` bytes. `ended` is the end of the file.
+Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size_t& bytes);
+/// Writes all of it, waiting as long as that takes; false when the other end is gone or the write failed.
+bool write_all(int descriptor, const char* data, std::size_t bytes);
+
+/// A pipe, both ends close-on-exec; reading does not wait, writing does.
+Result make_pipe(int& read_end, int& write_end);
+/// /dev/null for reading, close-on-exec.
+Result open_null(int& descriptor);
+bool is_terminal(int descriptor);
+/// Terminal with this process's group in its foreground.
+bool is_foreground_terminal(int descriptor);
 
 } // namespace near::os

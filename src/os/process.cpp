@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
@@ -183,6 +182,13 @@ Result start_process(const Launch& launch, Pid& pid) {
   return explain(launch, failure);
 }
 
+Result fork_process(Pid& child) {
+  Pid made = fork();
+  if (made < 0) return base::fail_system("fork", errno, "too many processes?");
+  child = made;
+  return {};
+}
+
 Result become_subreaper() {
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
     return base::fail_system("prctl", errno, "PR_SET_CHILD_SUBREAPER");
@@ -273,15 +279,5 @@ std::string machine_name() {
   utsname names{};
   return uname(&names) == 0 ? names.nodename : "localhost";
 }
-
-namespace {
-std::uint64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
-} // namespace
-std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
-std::uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
 
 } // namespace near::os

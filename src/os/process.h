@@ -43,12 +43,15 @@ struct Launch {
 /// the program that was not found, the directory, the processor set.
 Result start_process(const Launch& launch, Pid& pid);
 
+/// fork(2): `child` is 0 in the child.
+Result fork_process(Pid& child);
+
 /// Orphaned descendants become children of this process from now on.
 Result become_subreaper();
 /// This process gets `signal` when its parent's thread that forked it ends; fails with Code::gone when the
 /// parent is not `parent` any more.
 Result end_with_parent(int signal, Pid parent);
-/// Forbids this process to gain control of the terminal's attention: it leaves the caller's process group.
+/// Leaves the caller's process group, so that what the terminal sends to that group does not reach it.
 Result lead_own_group();
 
 /// A descriptor that is readable once process `pid` ended. Close-on-exec.
@@ -75,9 +78,5 @@ std::string name_of(Pid pid);
 
 /// The uname(2) node name; no lookup.
 std::string machine_name();
-
-/// CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds.
-std::uint64_t monotonic_ns();
-std::uint64_t realtime_ns();
 
 } // namespace near::os

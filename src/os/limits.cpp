@@ -1,0 +1,173 @@
+#include "os/limits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace near::os {
+namespace {
+
+// Version 1 writes "no limit" as the largest multiple of a page; anything near it is none either.
+constexpr std::uint64_t unlimited = 1ull << 60;
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+bool read_number(const std::string& path, std::int64_t& number) {
+  auto text = read_text(path);
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc{};
+}
+
+// The folders of one controller's hierarchy that enclose this process, nearest first.
+struct Hierarchy {
+  bool unified = false; ///< version 2
+  std::vector<std::string> controllers;
+  std::vector<std::string> folders;
+  bool has(std::string_view controller) const {
+    return unified || std::find(controllers.begin(), controllers.end(), controller) != controllers.end();
+  }
+};
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+// The folder of group `path` under a mount whose own root is the group `mounted`. A container sees a part of
+// the tree mounted, but may be told its path from the machine's root: then the mount's root is its group.
+std::vector<std::string> enclosing(const std::string& mount_point, const std::string& mounted,
+                                   const std::string& path) {
+  std::string below = path;
+  if (mounted != "/")
+    below = path.starts_with(mounted) && (path.size() == mounted.size() || path[mounted.size()] == '/')
+                ? path.substr(mounted.size())
+                : std::string();
+  while (!below.empty() && below.back() == '/') below.pop_back();
+  std::vector<std::string> folders;
+  for (;;) {
+    folders.push_back(mount_point + below);
+    if (below.empty()) return folders;
+    below.resize(below.rfind('/'));
+  }
+}
+
+std::vector<Hierarchy> hierarchies(const std::string& root) {
+  // /proc/self/cgroup: "4:memory:/a/b" in version 1, "0::/a/b" in version 2.
+  struct Group {
+    std::vector<std::string> controllers;
+    std::string path;
+  };
+  std::vector<Group> groups;
+  for (const auto& line : split(read_text(root + "/proc/self/cgroup"), '\n')) {
+    auto first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    groups.push_back({split(line.substr(first + 1, second - first - 1), ','), line.substr(second + 1)});
+  }
+  std::vector<Hierarchy> found;
+  // mountinfo: "36 35 0:30 <root> <mount point> <options> [fields] - <type> <source> <super options>"
+  for (const auto& line : split(read_text(root + "/proc/self/mountinfo"), '\n')) {
+    auto words = split(line, ' ');
+    auto dash = std::find(words.begin(), words.end(), "-");
+    if (words.size() < 6 || words.end() - dash < 4) continue;
+    const auto& type = dash[1];
+    if (type != "cgroup" && type != "cgroup2") continue;
+    auto options = split(dash[3], ',');
+    for (const auto& group : groups) {
+      bool unified = group.controllers.empty();
+      if (unified != (type == "cgroup2")) continue;
+      if (!unified && !std::all_of(group.controllers.begin(), group.controllers.end(), [&](const auto& name) {
+            return std::find(options.begin(), options.end(), name) != options.end();
+          }))
+        continue;
+      found.push_back({unified, group.controllers, enclosing(root + words[4], words[3], group.path)});
+    }
+  }
+  return found;
+}
+
+void read_cpu(const Hierarchy& hierarchy, const std::string& folder, Limits& limits) {
+  double quota = 0, period = 0;
+  if (hierarchy.unified) {
+    std::istringstream text(read_text(folder + "/cpu.max")); // "<quota> <period>" or "max <period>"
+    if (!(text >> quota >> period)) return;
+  } else {
+    std::int64_t microseconds = 0, length = 0;
+    if (!read_number(folder + "/cpu.cfs_quota_us", microseconds) ||
+        !read_number(folder + "/cpu.cfs_period_us", length))
+      return;
+    quota = static_cast<double>(microseconds); // -1: none
+    period = static_cast<double>(length);
+  }
+  if (quota > 0 && period > 0) limits.cpu.push_back({quota / period, folder});
+}
+
+void read_memory(const Hierarchy& hierarchy, const std::string& folder, Limits& limits) {
+  std::int64_t most = 0, used = 0;
+  const char* limit_name = hierarchy.unified ? "/memory.max" : "/memory.limit_in_bytes";
+  const char* used_name = hierarchy.unified ? "/memory.current" : "/memory.usage_in_bytes";
+  if (!read_number(folder + limit_name, most) || most < 0 || static_cast<std::uint64_t>(most) >= unlimited)
+    return;
+  read_number(folder + used_name, used);
+  limits.memory.push_back({static_cast<std::uint64_t>(most), static_cast<std::uint64_t>(used), folder});
+}
+
+template <class T, class Key>
+const T* least(const std::vector<T>& list, Key key) {
+  auto found =
+      std::min_element(list.begin(), list.end(), [&](const T& a, const T& b) { return key(a) < key(b); });
+  return found == list.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+const CpuLimit* Limits::least_cpu() const {
+  return least(cpu, [](const CpuLimit& limit) { return limit.cpus; });
+}
+const MemoryLimit* Limits::least_memory() const {
+  return least(memory, [](const MemoryLimit& limit) { return limit.bytes; });
+}
+
+Limits read_limits(const std::string& root) {
+  Limits limits;
+  for (const auto& hierarchy : hierarchies(root)) {
+    for (const auto& folder : hierarchy.folders) {
+      if (hierarchy.has("cpu")) read_cpu(hierarchy, folder, limits);
+      if (hierarchy.has("memory")) read_memory(hierarchy, folder, limits);
+    }
+    if (hierarchy.has("cpuset")) {
+      // The effective set of the nearest group already is within all that enclose it.
+      const auto& nearest = hierarchy.folders.front();
+      auto text =
+          read_text(nearest + (hierarchy.unified ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus"));
+      CpuSet cpus;
+      if (!text.empty() && parse_cpus(text, cpus).ok() && !cpus.empty()) limits.cpuset = cpus;
+    }
+  }
+  return limits;
+}
+
+MemoryKills read_memory_kills(const std::string& root) {
+  auto count = [](const std::string& path) {
+    std::istringstream text(read_text(path));
+    std::string word;
+    std::uint64_t number = 0;
+    while (text >> word >> number)
+      if (word == "oom_kill") return number;
+    return std::uint64_t{0};
+  };
+  MemoryKills kills;
+  kills.machine = count(root + "/proc/vmstat");
+  for (const auto& hierarchy : hierarchies(root))
+    if (hierarchy.has("memory"))
+      for (const auto& folder : hierarchy.folders)
+        kills.group += count(folder + (hierarchy.unified ? "/memory.events" : "/memory.oom_control"));
+  return kills;
+}
+
+} // namespace near::os
