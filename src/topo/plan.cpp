@@ -1,0 +1,288 @@
+#include "topo/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace near::topo {
+namespace {
+
+// A core, or one hardware thread of it, as far as it may be used.
+struct Unit {
+  CpuSet cpus;
+  const Core* core = nullptr;
+};
+using Units = std::vector<Unit>;
+// The units of one rank.
+using Chunk = Units;
+
+unsigned domain_of(const Core& core, Level level) {
+  switch (level) {
+  case Level::hwthread:
+  case Level::core: return core.index;
+  case Level::l3: return core.l3;
+  case Level::numa: return core.numa;
+  case Level::package: return core.package;
+  case Level::machine: break;
+  }
+  return 0;
+}
+
+Units usable_units(const Machine& machine, const CpuSet& allowed, bool hwthreads) {
+  Units units;
+  for (const auto& core : machine.cores) {
+    CpuSet cpus = core.cpus & allowed;
+    if (cpus.empty()) continue;
+    if (!hwthreads) {
+      units.push_back({cpus, &core});
+      continue;
+    }
+    for (unsigned cpu : cpus.members()) {
+      CpuSet one;
+      one.add(cpu);
+      units.push_back({one, &core});
+    }
+  }
+  return units;
+}
+
+// The units by domain, in order of first appearance.
+std::vector<Units> grouped(const Units& units, Level level) {
+  std::map<unsigned, std::size_t> position;
+  std::vector<Units> groups;
+  for (const auto& unit : units) {
+    auto [at, fresh] = position.try_emplace(domain_of(*unit.core, level), groups.size());
+    if (fresh) groups.emplace_back();
+    groups[at->second].push_back(unit);
+  }
+  return groups;
+}
+
+std::vector<Chunk> chunks_in_order(const Units& units, unsigned threads, unsigned most) {
+  std::vector<Chunk> chunks;
+  for (std::size_t at = 0; at + threads <= units.size() && chunks.size() < most; at += threads)
+    chunks.emplace_back(units.begin() + static_cast<long>(at),
+                        units.begin() + static_cast<long>(at + threads));
+  return chunks;
+}
+
+// Shares `ranks` among groups in proportion to how many chunks each can hold; never more than it can hold.
+std::vector<unsigned> shares(const std::vector<unsigned>& capacity, unsigned ranks) {
+  unsigned total = 0;
+  for (auto room : capacity) total += room;
+  std::vector<unsigned> share(capacity.size(), 0);
+  unsigned given = 0, room_before = 0;
+  for (std::size_t i = 0; i < capacity.size() && total > 0; ++i) {
+    // The ranks of the groups up to this one, rounded: each share is within one of the exact proportion.
+    room_before += capacity[i];
+    auto until = static_cast<unsigned>((std::uint64_t{ranks} * room_before + total / 2) / total);
+    share[i] = std::min(std::max(until, given) - given, capacity[i]);
+    given += share[i];
+  }
+  for (std::size_t i = 0; given < ranks && i < share.size(); ++i)
+    while (given < ranks && share[i] < capacity[i]) ++share[i], ++given;
+  return share;
+}
+
+std::vector<Chunk> spread(const Units& units, unsigned threads, unsigned ranks, Level level) {
+  auto capacity_of = [&](const Units& group) { return static_cast<unsigned>(group.size()) / threads; };
+  if (level <= Level::core || ranks == 0) return chunks_in_order(units, threads, ranks);
+  auto below = static_cast<Level>(static_cast<int>(level) - 1);
+  auto groups = grouped(units, level);
+  std::vector<unsigned> capacity;
+  unsigned total = 0;
+  for (const auto& group : groups) {
+    capacity.push_back(capacity_of(group));
+    total += capacity.back();
+  }
+  // Ranks wider than a domain, or leftovers of domains that only together make room: take them as they come.
+  if (total < ranks) return chunks_in_order(units, threads, ranks);
+  std::vector<Chunk> chunks;
+  auto share = shares(capacity, ranks);
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (auto& chunk : spread(groups[i], threads, share[i], below)) chunks.push_back(std::move(chunk));
+  return chunks;
+}
+
+std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, Level level) {
+  std::vector<std::vector<Chunk>> rows;
+  for (const auto& group : grouped(units, level)) rows.push_back(chunks_in_order(group, threads, ranks));
+  std::vector<Chunk> chunks;
+  for (std::size_t turn = 0; chunks.size() < ranks; ++turn) {
+    std::size_t before = chunks.size();
+    for (const auto& row : rows)
+      if (turn < row.size() && chunks.size() < ranks) chunks.push_back(row[turn]);
+    if (chunks.size() == before) break;
+  }
+  return chunks;
+}
+
+std::vector<Chunk> filled(const Units& units, unsigned threads, unsigned ranks, Level level,
+                          unsigned per_domain) {
+  std::vector<Chunk> chunks;
+  for (const auto& group : grouped(units, level)) {
+    auto row = chunks_in_order(group, threads, per_domain);
+    if (row.empty()) row.push_back(group);
+    for (unsigned i = 0; i < per_domain && chunks.size() < ranks; ++i)
+      chunks.push_back(row[i * row.size() / per_domain]);
+  }
+  return chunks;
+}
+
+CpuSet cpus_of(const Units& units) {
+  CpuSet all;
+  for (const auto& unit : units) all = all | unit.cpus;
+  return all;
+}
+
+std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "cpu " : "cpus ") + cpus.text(); }
+
+std::string place_text(const Machine& machine, const Chunk& chunk, const Units& all, const Request& request,
+                       Place& place) {
+  const Core& first = *chunk.front().core;
+  place.node = first.numa;
+  auto node_number = first.numa < machine.node_numbers.size() ? machine.node_numbers[first.numa] : first.numa;
+  auto node = base::format("node {}", node_number);
+  if (!request.bind) return base::format("not bound ({})", cpus_text(cpus_of(all)));
+  switch (request.bind_to) {
+  case Level::hwthread:
+  case Level::core: {
+    place.cpus = cpus_of(chunk);
+    CpuSet cores;
+    for (const auto& unit : chunk) cores.add(unit.core->index);
+    const char* word = cores.count() == 1 ? "core" : "cores";
+    return base::format("{} {} ({}), {}", word, cores.text(), cpus_text(place.cpus), node);
+  }
+  default: break;
+  }
+  Units domain;
+  for (const auto& unit : all)
+    if (domain_of(*unit.core, request.bind_to) == domain_of(first, request.bind_to)) domain.push_back(unit);
+  place.cpus = cpus_of(domain);
+  if (request.bind_to == Level::l3)
+    return base::format("L3 {} ({}), {}", first.l3, cpus_text(place.cpus), node);
+  if (request.bind_to == Level::package)
+    return base::format("package {} ({}), first core on {}", first.package, cpus_text(place.cpus), node);
+  return base::format("{} ({})", node, cpus_text(place.cpus));
+}
+
+const char* order_reason(Order order) {
+  return order == Order::packed ? "neighbouring cores"
+                                : "blocks of neighbours over packages, nodes and caches";
+}
+
+} // namespace
+
+Slots count_slots(const CpuSet& affinity, const os::Limits& limits) {
+  Slots slots;
+  slots.allowed = affinity;
+  slots.reason = base::format("affinity mask {}", affinity.count());
+  if (!limits.cpuset.empty()) {
+    slots.reason += base::format(", cpuset {}", limits.cpuset.count());
+    CpuSet both = affinity & limits.cpuset;
+    if (!both.empty()) slots.allowed = both;
+  }
+  slots.count = slots.allowed.count();
+  if (const auto* cpu = limits.least_cpu()) {
+    slots.reason += base::format(", cpu.max {:.4g}", cpu->cpus);
+    slots.count = std::min(slots.count, static_cast<unsigned>(std::ceil(cpu->cpus)));
+  }
+  slots.count = std::max(slots.count, 1u);
+  return slots;
+}
+
+Result make_plan(const Machine& machine, const Slots& slots, const Request& asked, Plan& plan) {
+  Request request = asked;
+  Plan made;
+  made.oversubscribed = std::uint64_t{request.ranks} * request.threads > slots.count;
+  request.threads = std::max(request.threads, 1u);
+
+  Units units = usable_units(machine, slots.allowed, request.by_hwthread);
+  if (units.empty())
+    return base::fail(base::Code::limit, "none of the machine's processors ({}) is in the allowed set ({})",
+                      machine.cpus().text(), slots.allowed.text());
+  auto wanted = std::uint64_t{request.ranks} * request.threads;
+  if (wanted > units.size() && !request.by_hwthread) {
+    Units threads = usable_units(machine, slots.allowed, true);
+    bool bound_to_cores = asked.bind_chosen && asked.bind && asked.bind_to == Level::core;
+    if (wanted <= threads.size() && !bound_to_cores) {
+      units = std::move(threads);
+      made.notes.push_back(base::format("{} cores are too few for {}: ranks take single hardware threads",
+                                        machine.cores.size(), wanted));
+      if (!request.bind_chosen) request.bind_to = Level::hwthread;
+    }
+  }
+  bool crowded = wanted > units.size();
+  request.threads = std::min(request.threads, static_cast<unsigned>(units.size()));
+  auto room = static_cast<unsigned>(units.size()) / request.threads;
+  unsigned positions = std::min(request.ranks, room);
+
+  if (request.order == Order::automatic) request.order = request.ranks <= 2 ? Order::packed : Order::spread;
+  std::vector<Chunk> chunks;
+  switch (request.order) {
+  case Order::automatic:
+  case Order::packed: chunks = chunks_in_order(units, request.threads, positions); break;
+  case Order::spread: chunks = spread(units, request.threads, positions, Level::package); break;
+  case Order::dealt: chunks = dealt(units, request.threads, positions, request.domain); break;
+  case Order::filled: {
+    auto domains = grouped(units, request.domain).size();
+    if (domains * request.per_domain < request.ranks)
+      return base::fail(base::Code::limit,
+                        "--map-by ppr:{}:{} has room for {} ranks ({} domains), not for {}",
+                        request.per_domain, level_name(request.domain), domains * request.per_domain, domains,
+                        request.ranks);
+    chunks = filled(units, request.threads, request.ranks, request.domain, request.per_domain);
+    break;
+  }
+  }
+  // Domains smaller than a rank's threads give no chunk: then neighbours, across domains.
+  if (chunks.size() < positions) chunks = chunks_in_order(units, request.threads, positions);
+
+  if (crowded && !request.bind_chosen) {
+    bool several = grouped(units, Level::numa).size() > 1;
+    request.bind = several;
+    request.bind_to = Level::numa;
+    made.notes.push_back(base::format(
+        "{} ranks of {} on {} processors: {}, because a rank that waits would keep the one that shares its "
+        "core "
+        "from running",
+        request.ranks, request.threads == 1 ? "one thread" : base::format("{} threads", request.threads),
+        cpus_of(units).count(), several ? "each is bound to a NUMA node only" : "none is bound"));
+  } else if (crowded && request.bind && request.bind_to <= Level::core) {
+    made.notes.push_back(
+        "several ranks share a core as asked for: one that waits keeps the other from running");
+  }
+  if (request.order == Order::dealt)
+    made.notes.push_back(base::format("order: one rank to each {} in turn", level_name(request.domain)));
+  else if (request.order == Order::filled)
+    made.notes.push_back(
+        base::format("order: {} ranks to each {}", request.per_domain, level_name(request.domain)));
+  else
+    made.notes.push_back(base::format("order: {}", order_reason(request.order)));
+  made.notes.push_back(request.bind ? base::format("bound to: {}", level_name(request.bind_to))
+                                    : std::string("bound to: nothing"));
+
+  for (unsigned rank = 0; rank < request.ranks; ++rank) {
+    // More ranks than places: neighbours share one, except where ranks are dealt out.
+    std::size_t at = rank;
+    if (chunks.size() < request.ranks)
+      at = request.order == Order::dealt ? rank % chunks.size()
+                                         : std::size_t{rank} * chunks.size() / request.ranks;
+    Place place;
+    place.text = place_text(machine, chunks[at], units, request, place);
+    made.places.push_back(std::move(place));
+  }
+  plan = std::move(made);
+  return {};
+}
+
+std::string text(const Machine& machine, const Slots& slots, const Plan& plan) {
+  std::string all = "machine: " + machine.text() + "\n";
+  all += base::format("slots: {} ({})\n", slots.count, slots.reason);
+  for (const auto& note : plan.notes) all += note + "\n";
+  for (std::size_t rank = 0; rank < plan.places.size(); ++rank)
+    all += base::format("rank {}: {}\n", rank, plan.places[rank].text);
+  return all;
+}
+
+} // namespace near::topo

@@ -1,0 +1,125 @@
+// The words of --map-by and --bind-to, MPICH's and Open MPI's spellings alike.
+#include "base/knob.h"
+#include "topo/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace near::topo {
+namespace {
+
+struct Word {
+  std::string_view word;
+  Level level;
+};
+constexpr Word domains[] = {
+    {"hwthread", Level::hwthread}, {"core", Level::core}, {"l3", Level::l3},
+    {"l3cache", Level::l3},        {"numa", Level::numa}, {"package", Level::package},
+    {"socket", Level::package},
+};
+
+std::string lowered(std::string_view text) {
+  std::string small(text);
+  std::transform(small.begin(), small.end(), small.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return small;
+}
+
+bool find_domain(std::string_view text, Level& level) {
+  for (const auto& row : domains)
+    if (row.word == text) {
+      level = row.level;
+      return true;
+    }
+  return false;
+}
+
+bool parse_count(std::string_view text, unsigned& count) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc{} && end == text.data() + text.size() && count > 0;
+}
+
+Result unknown(const char* option, std::string_view text, std::string_view word,
+               std::initializer_list<std::string_view> more) {
+  std::vector<std::string_view> known(more);
+  for (const auto& row : domains) known.push_back(row.word);
+  auto nearest = base::nearest_word(word, known);
+  std::string list;
+  for (auto each : known) list += (list.empty() ? "" : ", ") + std::string(each);
+  if (nearest.empty())
+    return base::fail(base::Code::invalid, "{} {}: expected one of {}", option, text, list);
+  return base::fail(base::Code::invalid, "{} {}: did you mean {}? Known: {}", option, text, nearest, list);
+}
+
+} // namespace
+
+Result parse_map_by(std::string_view text, Request& request) {
+  std::string small = lowered(text);
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= small.size();) {
+    auto colon = std::min(small.find(':', at), small.size());
+    parts.push_back(small.substr(at, colon - at));
+    at = colon + 1;
+  }
+  std::size_t next = 1;
+  Request made = request;
+  if (parts[0] == "ppr") {
+    if (parts.size() < 3 || !parse_count(parts[1], made.per_domain) || !find_domain(parts[2], made.domain))
+      return base::fail(base::Code::invalid, "--map-by {}: expected ppr:<ranks>:<domain>, such as ppr:4:numa",
+                        text);
+    made.order = Order::filled;
+    next = 3;
+  } else if (parts[0] == "core" || parts[0] == "slot") {
+    made.order = Order::packed;
+  } else if (parts[0] == "hwthread") {
+    made.order = Order::packed;
+    made.by_hwthread = true;
+    if (!made.bind_chosen) made.bind_to = Level::hwthread;
+  } else if (parts[0] == "spread") {
+    made.order = Order::spread;
+  } else if (parts[0] == "node" || parts[0].empty()) {
+    // One machine: "by node" says nothing about the places on it.
+  } else if (find_domain(parts[0], made.domain)) {
+    made.order = Order::dealt;
+  } else {
+    return unknown("--map-by", text, parts[0], {"slot", "spread", "node", "ppr:N:<domain>"});
+  }
+  for (; next < parts.size(); ++next) {
+    for (std::size_t at = 0; at <= parts[next].size();) {
+      auto comma = std::min(parts[next].find(',', at), parts[next].size());
+      std::string_view modifier = std::string_view(parts[next]).substr(at, comma - at);
+      at = comma + 1;
+      if (modifier.starts_with("pe=")) {
+        if (!parse_count(modifier.substr(3), made.threads))
+          return base::fail(base::Code::invalid, "--map-by {}: PE= takes a number of cores", text);
+      } else if (modifier == "hwtcpus") {
+        made.by_hwthread = true;
+      } else if (modifier != "oversubscribe" && modifier != "nooversubscribe" && modifier != "span") {
+        return base::fail(base::Code::invalid,
+                          "--map-by {}: unknown modifier '{}'; known: PE=n, HWTCPUS, OVERSUBSCRIBE", text,
+                          modifier);
+      }
+    }
+  }
+  request = made;
+  return {};
+}
+
+Result parse_bind_to(std::string_view text, Request& request) {
+  std::string small = lowered(text.substr(0, text.find(':')));
+  if (small == "none") {
+    request.bind_chosen = true;
+    request.bind = false;
+    return {};
+  }
+  Level level{};
+  if (!find_domain(small, level)) return unknown("--bind-to", text, small, {"none"});
+  request.bind_chosen = true;
+  request.bind = true;
+  request.bind_to = level;
+  if (level == Level::hwthread) request.by_hwthread = true;
+  return {};
+}
+
+} // namespace near::topo
