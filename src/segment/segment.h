@@ -42,7 +42,8 @@ struct alignas(128) RankEntry {
   Atomic<std::uint32_t> exit_status; ///< as waitpid gives it, once dead
   std::uint32_t application;         ///< index of the program in a `:` list (MPI_APPNUM)
   std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1: not bound
-  char unused_1[48];
+  Atomic<std::uint32_t> died_in;     ///< Phase in which the launcher found it dead
+  char unused_1[44];
   Atomic<std::uint32_t> phase;     ///< Phase
   Atomic<std::uint32_t> aborting;  ///< 1 once this process called MPI_Abort; stored after abort_code
   Atomic<std::int32_t> abort_code; ///< its error code

@@ -1,0 +1,111 @@
+#include "segment/activity.h"
+
+namespace near::segment {
+namespace {
+
+// A process that died while it wrote its line leaves it odd for ever, so reading gives up.
+constexpr int attempts = 100;
+
+Activity read_line(const StateLine& line) {
+  Activity copy;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    // SYNC: state-line — fields read between two equal even sequence numbers belong together.
+    std::uint32_t before = line.sequence.load_acquire();
+    copy.function = line.function.load_relaxed();
+    copy.context = line.context.load_relaxed();
+    copy.peer = line.peer.load_relaxed();
+    copy.tag = line.tag.load_relaxed();
+    copy.bytes = line.bytes.load_relaxed();
+    copy.since_ns = line.since_ns.load_relaxed();
+    copy.calls = line.calls.load_relaxed();
+    // The loads above may not sink below the second look at the number.
+    base::Hardware::fence_store_load();
+    copy.consistent = before % 2 == 0 && line.sequence.load_relaxed() == before;
+    if (copy.consistent) break;
+    base::cpu_relax();
+  }
+  return copy;
+}
+
+std::string amount(std::uint64_t bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? base::format("{} B", bytes) : base::format("{:.1f} {}", value, units[unit]);
+}
+
+} // namespace
+
+bool has_region(const Segment& segment, std::uint32_t slot) {
+  auto& entry = segment.entry(slot);
+  auto phase = static_cast<Phase>(entry.phase.load_acquire());
+  if (phase == Phase::ready || phase == Phase::finalized) return true;
+  auto before = static_cast<Phase>(entry.died_in.load_relaxed());
+  return phase == Phase::dead && (before == Phase::ready || before == Phase::finalized);
+}
+
+Activity activity_of(const Segment& segment, std::uint32_t slot) {
+  auto& control = segment.control(slot);
+  Activity best = read_line(control.state[0]);
+  for (int line = 1; line < state_lines && best.function == 0; ++line) {
+    auto other = read_line(control.state[line]);
+    if (other.function != 0) {
+      other.calls = best.calls;
+      best = other;
+    }
+  }
+  return best;
+}
+
+std::string activity_text(const Activity& activity, FunctionName name, std::uint64_t now_ns) {
+  if (activity.function == 0) return "its own code";
+  const char* known = name != nullptr ? name(activity.function) : nullptr;
+  std::string text = known != nullptr ? known : base::format("MPI function {}", activity.function);
+  if (activity.peer >= 0) text += base::format(", rank {}", activity.peer);
+  if (activity.peer >= 0 && activity.tag >= 0) text += base::format(", tag {}", activity.tag);
+  if (activity.bytes > 0) text += ", " + amount(activity.bytes);
+  if (activity.since_ns != 0 && now_ns > activity.since_ns)
+    text += base::format(", for {:.1f} s", static_cast<double>(now_ns - activity.since_ns) * 1e-9);
+  return text;
+}
+
+const char* phase_name(Phase phase) {
+  switch (phase) {
+  case Phase::empty: return "not started";
+  case Phase::launched: return "before MPI_Init";
+  case Phase::ready: return "running";
+  case Phase::finalized: return "finalized";
+  case Phase::dead: break;
+  }
+  return "ended";
+}
+
+std::string job_table(const Segment& segment, FunctionName name, std::uint64_t now_ns) {
+  std::string table = base::format("{:>5} {:>8} {:<15} {:>10} {:>10} {:>11}  {}\n", "rank", "pid", "phase",
+                                   "calls", "messages", "sent", "doing");
+  for (std::uint32_t slot = 0; slot < segment.header().job_size; ++slot) {
+    auto& entry = segment.entry(slot);
+    auto phase = static_cast<Phase>(entry.phase.load_acquire());
+    table += base::format("{:>5} {:>8} {:<15}", slot, entry.pid.load_relaxed(), phase_name(phase));
+    if (has_region(segment, slot)) {
+      auto activity = activity_of(segment, slot);
+      auto& counters = segment.control(slot).counters;
+      std::uint64_t messages = 0, bytes = 0;
+      for (int path = 0; path < static_cast<int>(Path::count); ++path) {
+        messages += counters.messages[path].load_relaxed();
+        bytes += counters.bytes[path].load_relaxed();
+      }
+      table += base::format(" {:>10} {:>10} {:>11}  {}", activity.calls, messages, amount(bytes),
+                            phase == Phase::ready ? activity_text(activity, name, now_ns) : "");
+    }
+    while (!table.empty() && table.back() == ' ') table.pop_back();
+    table += '\n';
+  }
+  return table;
+}
+
+} // namespace near::segment
