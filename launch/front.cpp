@@ -1,0 +1,88 @@
+// The process that the user sees as mpiexec, and the other half of the guard: it makes the segment, starts
+// the supervisor, hands signals on, and returns the supervisor's status. Each half cleans up when the other
+// is killed: doc/launcher.md.
+#include "launch/job.h"
+
+#include "launch/supervisor.h"
+#include "os/descriptor.h"
+#include "os/memory.h"
+
+#include <csignal>
+#include <cstdio>
+#include <unistd.h>
+
+namespace near::launch {
+namespace {
+
+int complain() {
+  std::fprintf(stderr, "mpiexec: %s\n", std::string(base::failure_text()).c_str());
+  return 1;
+}
+
+// Waits for the supervisor's end while it hands signals on. Returns how it ended.
+os::Ending attend(os::SignalInbox& inbox, os::Poller& poller, os::Pid supervisor) {
+  std::vector<std::uint64_t> keys;
+  for (;;) {
+    poller.wait(-1, keys);
+    os::Pid sender = 0;
+    while (int signal = inbox.take(sender)) {
+      if (signal == SIGCHLD) {
+        os::Ending ending;
+        bool none_left = false;
+        while (os::reap(ending, none_left))
+          if (ending.pid == supervisor) return ending;
+        continue;
+      }
+      os::send_signal(supervisor, signal);
+      // The shell takes the terminal back only when this process stops; SIGCONT is the shell's "go on".
+      if (signal == SIGTSTP) os::send_signal(getpid(), SIGSTOP);
+    }
+  }
+}
+
+// The supervisor was killed: the ranks have got SIGKILL by parent death, and what they had started is ours
+// now.
+void end_orphans() {
+  std::vector<std::uint64_t> none;
+  os::Poller pause;
+  if (!pause.open().ok()) return;
+  bool none_left = false;
+  while (!none_left) {
+    os::signal_descendants(SIGKILL);
+    os::Ending ending;
+    while (os::reap(ending, none_left)) {}
+    if (!none_left) pause.wait(5, none);
+  }
+}
+
+} // namespace
+
+int run_job(const Job& job, char** environment) {
+  static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                    SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
+  segment::Segment segment;
+  if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, job.slots.allowed.count())
+           .ok())
+    return complain();
+  if (!os::become_subreaper().ok()) return complain();
+  os::SignalInbox inbox;
+  os::Poller poller;
+  if (!inbox.open(signals).ok() || !poller.open().ok() || !poller.add(inbox.descriptor(), 1).ok())
+    return complain();
+
+  std::fflush(nullptr);
+  Mission mission{job, environment, segment.descriptor(), getpid(), getpgrp(), os::is_foreground_terminal(0)};
+  os::Pid supervisor = 0;
+  if (!os::fork_process(supervisor).ok()) return complain();
+  if (supervisor == 0) _exit(Supervisor(mission).run());
+
+  os::Ending ending = attend(inbox, poller, supervisor);
+  if (ending.by_signal()) {
+    end_orphans();
+    std::fprintf(stderr, "mpiexec: the supervising process was killed by signal %d; the job is ended\n",
+                 ending.signal());
+  }
+  return ending.status();
+}
+
+} // namespace near::launch

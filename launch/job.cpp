@@ -1,0 +1,49 @@
+#include "launch/job.h"
+
+namespace near::launch {
+
+Result plan_job(Command command, Job& job) {
+  Job made;
+  made.command = std::move(command);
+  NEAR_TRY(topo::read_machine(made.machine));
+  os::CpuSet affinity;
+  NEAR_TRY(os::affinity_of(0, affinity));
+  made.slots = topo::count_slots(affinity, os::read_limits());
+  NEAR_TRY(topo::make_plan(made.machine, made.slots, made.command.placement, made.plan));
+  if (made.plan.oversubscribed && made.command.never_oversubscribe)
+    return base::fail(
+        base::Code::limit, "{} ranks of {} on {} slots ({}), and --nooversubscribe forbids that",
+        made.command.placement.ranks,
+        made.command.placement.threads == 1 ? "one thread"
+                                            : base::format("{} threads", made.command.placement.threads),
+        made.slots.count, made.slots.reason);
+  const auto& applications = made.command.applications;
+  for (unsigned index = 0; index < applications.size(); ++index)
+    made.application_of.insert(made.application_of.end(), applications[index].ranks, index);
+  job = std::move(made);
+  return {};
+}
+
+std::string explain(const Job& job, char** environment) {
+  std::string text;
+  unsigned first = 0;
+  for (const auto& application : job.command.applications) {
+    std::string line;
+    for (const auto& argument : application.arguments) line += (line.empty() ? "" : " ") + argument;
+    unsigned last = first + application.ranks - 1;
+    text += base::format("program: {} ({} {})\n", line, first == last ? "rank" : "ranks",
+                         first == last ? std::to_string(first) : base::format("{}-{}", first, last));
+    if (!application.directory.empty()) text += base::format("  directory: {}\n", application.directory);
+    for (const auto& [name, value] : job.command.settings) text += base::format("  {}={}\n", name, value);
+    for (const auto& [name, value] : application.settings) text += base::format("  {}={}\n", name, value);
+    if (!job.command.inherit)
+      text += base::format("  environment: {} variables\n",
+                           environment_for(job.command, application, environment).size());
+    first = last + 1;
+  }
+  if (job.command.timeout_s > 0) text += base::format("timeout: {:.9g} s\n", job.command.timeout_s);
+  text += "standard input: rank 0\n";
+  return text + topo::text(job.machine, job.slots, job.plan);
+}
+
+} // namespace near::launch

@@ -1,0 +1,30 @@
+// A job that is ready to be started: who runs where with what.
+#pragma once
+
+#include "launch/command.h"
+#include "topo/plan.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace near::launch {
+
+struct Job {
+  Command command;
+  topo::Machine machine;
+  topo::Slots slots;
+  topo::Plan plan;
+  std::vector<unsigned> application_of; ///< by rank
+};
+
+/// Plans the job on this machine. Fails when the request cannot be met.
+Result plan_job(Command command, Job& job);
+
+/// What --explain prints.
+std::string explain(const Job& job, char** environment);
+
+/// Starts the job, waits for its end, ends whatever is left of it. Returns the exit status of mpiexec.
+int run_job(const Job& job, char** environment);
+
+} // namespace near::launch

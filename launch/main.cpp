@@ -1,0 +1,56 @@
+// mpiexec: reads the command line, plans, starts (or explains) the job.
+#include "base/log.h"
+#include "launch/job.h"
+
+#include <cstdio>
+#include <unistd.h>
+
+namespace {
+
+// What shells use for a command line that makes no sense.
+constexpr int usage_status = 2;
+
+int complain(int status) {
+  std::fprintf(stderr, "mpiexec: %s\n", std::string(near::base::failure_text()).c_str());
+  return status;
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+  using namespace near;
+  launch::Command command;
+  if (!launch::parse_command({arguments + 1, arguments + count}, command).ok()) return complain(usage_status);
+  if (command.help) {
+    std::fputs(launch::help_text().c_str(), stdout);
+    return 0;
+  }
+  if (command.version) {
+    std::puts("mpiexec (NearMPI) " NEAR_VERSION);
+    return 0;
+  }
+  for (const auto& application : command.applications)
+    if (!launch::check_knobs(launch::environment_for(command, application, environ)).ok())
+      return complain(usage_status);
+
+  launch::Job job;
+  if (!launch::plan_job(std::move(command), job).ok()) return complain(1);
+  if (job.command.explain) {
+    std::fputs(launch::explain(job, environ).c_str(), stdout);
+    return 0;
+  }
+  if (!job.command.quiet) {
+    for (const auto& remark : job.command.remarks)
+      std::fprintf(stderr, "mpiexec: warning: %s\n", remark.c_str());
+    if (job.plan.oversubscribed && !job.command.oversubscribe)
+      std::fprintf(
+          stderr,
+          "mpiexec: warning: %u ranks%s share %u slots (%s); --oversubscribe says that this is meant\n",
+          job.command.placement.ranks,
+          job.command.placement.threads == 1
+              ? ""
+              : base::format(" of {} threads", job.command.placement.threads).c_str(),
+          job.slots.count, job.slots.reason.c_str());
+  }
+  return launch::run_job(job, environ);
+}

@@ -1,0 +1,92 @@
+// The output of all ranks on its way to mpiexec's own standard output and standard error.
+//
+//   rank's stdout --pipe--> Stream: whole lines --> Sink --thread--> mpiexec's stdout
+//
+// - A line is written as a whole; two ranks' lines never mix. Bytes are passed on as they are.
+// - A line too long to hold goes out in pieces: its rank then owns the sink until the line ends, or until the
+//   rank wrote nothing for `patience`, since it may be waiting for a rank that waits to write.
+// - A sink without room stops the reading, so the pipe fills and the rank waits: memory stays bounded.
+// - On a terminal the beginning of a line is shown after `patience`: prompts and progress bars.
+#pragma once
+
+#include "launch/sink.h"
+#include "os/poller.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace near::launch {
+
+using base::Result;
+
+class Output {
+public:
+  /// Which of its parents' two streams.
+  enum Which { standard_output = 0, standard_error = 1 };
+
+  /// Opens the sinks on descriptors 1 and 2. `poller` will report the streams as `key_base` + index.
+  Result open(os::Poller& poller, std::uint64_t key_base, bool tags, bool merge);
+
+  /// A new stream of `rank`; `write_end` is for the rank, the caller closes it once the rank has it.
+  Result add(unsigned rank, Which which, int& write_end);
+
+  /// The poller reported a stream, or the bell rang.
+  void readable(std::uint64_t index);
+  int bell_descriptor() const { return bell_.descriptor(); }
+  void bell_rang();
+  /// Looks at what waits for time to pass; returns in how many ms to call again, -1: not needed.
+  int tick(std::uint64_t now_ns);
+
+  /// Nobody writes any more: what has arrived is all there will be. Reads the rest, as far as there is room;
+  /// true when every stream is at its end.
+  bool drain();
+  /// Everything has been written out.
+  bool idle() const;
+  /// A line of the launcher's own, on standard error. Never waits.
+  void say(std::string_view line);
+
+  /// Standard output's reader is gone.
+  bool broken() const { return sinks_[0].sink.broken(); }
+
+private:
+  static constexpr std::size_t longest_held = 1u << 20;
+  static constexpr std::uint64_t patience_ns = 100'000'000;
+  static constexpr std::size_t nobody = SIZE_MAX;
+
+  struct Stream {
+    unsigned rank = 0;
+    std::size_t sink = 0;
+    int descriptor = -1;
+    bool waiting = false;       ///< not polled: no room, or another owns the sink
+    bool inside_line = false;   ///< the beginning of the present line has gone out
+    std::string held;           ///< the present line so far
+    std::uint64_t heard_ns = 0; ///< when it last wrote
+  };
+  struct Target {
+    Sink sink;
+    bool terminal = false;
+    std::size_t owner = nobody;     ///< the stream whose long line is under way
+    std::size_t open_line = nobody; ///< the stream whose unfinished line was written last
+  };
+
+  void take(std::size_t index, std::string_view data);
+  void write_lines(std::size_t index, std::string_view lines);
+  void flush_partial(std::size_t index);
+  void end(std::size_t index);
+  void wait_for_room(std::size_t index);
+  void resume(std::size_t sink);
+  bool may_read(const Stream& stream, std::size_t index) const;
+
+  os::Poller* poller_ = nullptr;
+  std::uint64_t key_base_ = 0;
+  os::Bell bell_;
+  Target sinks_[2];
+  std::size_t sink_of_[2] = {0, 1};
+  bool tags_ = false;
+  std::vector<Stream> streams_;
+  std::vector<char> buffer_;
+};
+
+} // namespace near::launch

@@ -1,0 +1,228 @@
+// The supervisor's dealings with single ranks: start, watch, mark dead, judge.
+#include "launch/supervisor.h"
+
+#include "boot/boot.h"
+#include "launch/keys.h"
+#include "os/futex.h"
+#include "os/memory.h"
+
+#include <algorithm>
+
+namespace near::launch {
+namespace {
+
+// What a process that called MPI_Abort has for flushing its output before SIGTERM.
+constexpr std::uint64_t abort_grace_ns = 200'000'000;
+
+segment::Phase phase_of(const segment::Segment& segment, unsigned rank) {
+  return static_cast<segment::Phase>(segment.entry(rank).phase.load_acquire());
+}
+
+void store_phase(const segment::Segment& segment, unsigned rank, segment::Phase phase) {
+  segment.entry(rank).phase.store_release(static_cast<std::uint32_t>(phase));
+}
+
+std::string short_name(const std::string& program) {
+  auto slash = program.rfind('/');
+  return slash == std::string::npos ? program : program.substr(slash + 1);
+}
+
+} // namespace
+
+base::Result Supervisor::start_ranks() {
+  const auto& application_of = mission_.job.application_of;
+  ranks_.resize(application_of.size());
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+    const auto& place = mission_.job.plan.places[rank];
+    auto& entry = segment_.entry(rank);
+    entry.application = application_of[rank];
+    entry.first_cpu = place.cpus.first();
+    // Before any rank runs: one that is early must not overtake what is written here.
+    store_phase(segment_, rank, segment::Phase::launched);
+  }
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) NEAR_TRY(start_rank(rank));
+  return {};
+}
+
+base::Result Supervisor::start_rank(unsigned rank) {
+  const auto& job = mission_.job;
+  const auto& application = job.command.applications[job.application_of[rank]];
+  const auto& place = job.plan.places[rank];
+
+  boot::Start start;
+  start.singleton = false;
+  start.segment_descriptor = mission_.segment_descriptor;
+  NEAR_TRY(os::identify(mission_.segment_descriptor, start.segment));
+  start.launcher = mission_.front;
+  start.slot = rank;
+  start.size = static_cast<std::uint32_t>(ranks_.size());
+  start.application = job.application_of[rank];
+  start.binding = place.text;
+
+  os::Launch launch;
+  launch.program = application.arguments[0];
+  launch.arguments = application.arguments;
+  launch.environment = environment_for(job.command, application, mission_.environment);
+  for (auto& row : boot::write_environment(start)) launch.environment.push_back(std::move(row));
+  launch.directory = application.directory;
+  launch.keep = mission_.segment_descriptor;
+  launch.cpus = place.cpus;
+  launch.local_memory = true;
+  launch.input = rank == 0 ? 0 : null_input_;
+  // Only the terminal's foreground group may read from it.
+  launch.own_group = !(rank == 0 && mission_.terminal_input);
+  launch.join_group = launch.own_group ? 0 : mission_.front_group;
+
+  // A single rank has nobody to mix with: it gets the real descriptors, terminal and all.
+  bool direct = ranks_.size() == 1 && !job.command.tag_output && !job.command.merge_output;
+  if (!direct) {
+    NEAR_TRY(output_.add(rank, Output::standard_output, launch.output));
+    NEAR_TRY(output_.add(rank, Output::standard_error, launch.error));
+  }
+  if (job.command.report_bindings) output_.say(base::format("mpiexec: rank {}: {}\n", rank, place.text));
+  base::Result started = os::start_process(launch, ranks_[rank].pid);
+  if (!direct) {
+    os::close_descriptor(launch.output);
+    os::close_descriptor(launch.error);
+  }
+  NEAR_TRY(started);
+  segment_.entry(rank).pid.store_relaxed(static_cast<std::uint32_t>(ranks_[rank].pid));
+  ++living_;
+  if (job.command.verbose)
+    output_.say(base::format("mpiexec: rank {}: pid {}: {}\n", rank, ranks_[rank].pid, launch.program));
+  return {};
+}
+
+void Supervisor::reap() {
+  os::Ending ending;
+  while (os::reap(ending, no_children_)) {
+    for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+      auto& at = ranks_[rank];
+      if (!at.ended && (at.pid == ending.pid || (at.wrapper_ended && at.inner == ending.pid)))
+        rank_ended(rank, ending);
+    }
+  }
+  if (living_ == 0 && stage_ == Stage::running) {
+    // All is well; what the ranks left running is not part of the job any more.
+    stage_ = Stage::ending;
+    if (!no_children_) ask_ns_ = os::monotonic_ns();
+  }
+  if (no_children_ && stage_ == Stage::ending) {
+    stage_ = Stage::draining;
+    ask_ns_ = kill_ns_ = timeout_ns_ = 0;
+  }
+}
+
+void Supervisor::rank_ended(unsigned rank, const os::Ending& ending) {
+  auto& at = ranks_[rank];
+  look_at(rank);
+  auto phase = phase_of(segment_, rank);
+  if (ending.raw == 0 && phase == segment::Phase::ready && ending.pid == at.pid && at.inner_watch >= 0) {
+    at.wrapper_ended = true; // it left its MPI process behind, whose end counts
+    return;
+  }
+  at.ended = true;
+  --living_;
+  Verdict verdict = verdict_on(rank, ending);
+  if (phase == segment::Phase::ready || verdict.reason != Reason::none) mark_dead(rank, ending.raw);
+  if (verdict.reason != Reason::none) decide(std::move(verdict));
+}
+
+Verdict Supervisor::verdict_on(unsigned rank, const os::Ending& ending) {
+  const auto& job = mission_.job;
+  Verdict verdict;
+  verdict.rank = rank;
+  verdict.ending = ending;
+  verdict.program = short_name(job.command.applications[job.application_of[rank]].arguments[0]);
+  verdict.status = ending.status();
+  verdict.was_in_mpi = segment::has_region(segment_, rank);
+  if (verdict.was_in_mpi) verdict.activity = segment::activity_of(segment_, rank);
+  auto phase = phase_of(segment_, rank);
+  auto& entry = segment_.entry(rank);
+  // SYNC: abort — the code was written before.
+  if (entry.aborting.load_acquire() != 0) {
+    verdict.reason = Reason::aborted;
+    verdict.abort_code = entry.abort_code.load_relaxed();
+    verdict.status = boot::exit_status_of_abort(verdict.abort_code);
+  } else if (ending.by_signal()) {
+    verdict.reason = Reason::signalled;
+    auto now = os::read_memory_kills();
+    verdict.kills = {now.group - kills_before_.group, now.machine - kills_before_.machine};
+  } else if (ending.status() != 0) {
+    verdict.reason = Reason::failed;
+  } else if (phase == segment::Phase::ready) {
+    verdict.reason = Reason::unfinalized;
+    verdict.status = 1;
+  }
+  return verdict;
+}
+
+void Supervisor::mark_dead(unsigned rank, int raw_status) {
+  auto& entry = segment_.entry(rank);
+  entry.exit_status.store_relaxed(static_cast<std::uint32_t>(raw_status));
+  entry.died_in.store_relaxed(entry.phase.load_acquire());
+  // SYNC: rank-dead — whoever sees `dead` may read how.
+  store_phase(segment_, rank, segment::Phase::dead);
+  auto& header = segment_.header();
+  header.epoch.add_acq_rel(1);
+  os::futex_wake_all(header.epoch.address());
+  os::futex_wake_all(header.ready.address());
+  for (unsigned other = 0; other < ranks_.size(); ++other) {
+    if (other == rank || phase_of(segment_, other) != segment::Phase::ready) continue;
+    auto& bell = segment_.control(other).doorbell.bell;
+    bell.add_acq_rel(1);
+    os::futex_wake_all(bell.address());
+  }
+}
+
+void Supervisor::look() {
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank)
+    if (!ranks_[rank].ended) look_at(rank);
+  look_for_missing_init();
+}
+
+void Supervisor::look_at(unsigned rank) {
+  auto& at = ranks_[rank];
+  if (at.pid == 0 || !segment::has_region(segment_, rank)) return;
+  auto inner = static_cast<os::Pid>(segment_.control(rank).pid);
+  // A number from another process namespace means nothing here, so it must prove to be a descendant.
+  if (at.inner == 0 && inner != at.pid && os::descends_from(inner, at.pid) &&
+      os::watch_process(inner, at.inner_watch).ok()) {
+    at.inner = inner;
+    (void)poller_.add(at.inner_watch, key_inner + rank);
+  }
+  if (!at.aborting && !at.ended && segment_.entry(rank).aborting.load_acquire() != 0) {
+    at.aborting = true;
+    decide(verdict_on(rank, {at.pid, 0}), abort_grace_ns);
+  }
+}
+
+void Supervisor::look_for_missing_init() {
+  if (decided_) return;
+  unsigned without = 0;
+  bool waiting = false, gone = false;
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+    auto phase = phase_of(segment_, rank);
+    waiting = waiting || (phase == segment::Phase::ready && !ranks_[rank].ended);
+    if (!gone && ranks_[rank].ended && phase == segment::Phase::launched) {
+      gone = true;
+      without = rank;
+    }
+  }
+  if (!waiting || !gone) return;
+  Verdict verdict = verdict_on(without, {ranks_[without].pid, 0});
+  verdict.reason = Reason::no_init;
+  verdict.status = 1;
+  decide(std::move(verdict));
+}
+
+void Supervisor::inner_ended(unsigned rank) {
+  auto& at = ranks_[rank];
+  poller_.remove(at.inner_watch);
+  os::close_descriptor(at.inner_watch);
+  at.inner_watch = -1;
+  if (at.ended || phase_of(segment_, rank) != segment::Phase::ready) return;
+  if (!at.wrapper_ended) at.inner_gone_ns = os::monotonic_ns();
+}
+
+} // namespace near::launch

@@ -1,0 +1,47 @@
+// One outgoing stream of mpiexec. A thread of its own writes, because a pipe, a terminal or a file system
+// that is full stops the writer, and the launcher must go on watching its ranks meanwhile.
+#pragma once
+
+#include "os/poller.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace near::launch {
+
+class Sink {
+public:
+  Sink() = default;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+  /// Starts the thread. `bell` rings when room appeared, everything was written, or writing failed.
+  void start(int descriptor, os::Bell& bell);
+
+  /// Queues text; it is the caller's part to look at has_room() first.
+  void put(std::string_view text);
+  bool has_room() const;
+  /// Everything that was put has been written, or never can be.
+  bool idle() const;
+  /// The reader has gone: nothing more can be written.
+  bool broken() const;
+
+private:
+  void run();
+
+  // What may wait to be written: enough to keep a pipe busy, little enough that a rank which writes faster
+  // than the reader reads is stopped soon.
+  static constexpr std::size_t capacity = 1u << 20;
+
+  int descriptor_ = -1;
+  os::Bell* bell_ = nullptr;
+  mutable std::mutex mutex_;
+  std::condition_variable filled_;
+  std::string waiting_;
+  bool writing_ = false;
+  bool broken_ = false;
+};
+
+} // namespace near::launch

@@ -1,0 +1,101 @@
+// The working half of mpiexec: starts the ranks, carries their output, notices how each ends, and ends the
+// job. It is the parent of every rank and the subreaper of all that they start. doc/launcher.md has the whole
+// argument of who ends whom.
+#pragma once
+
+#include "launch/job.h"
+#include "launch/output.h"
+#include "launch/verdict.h"
+#include "os/poller.h"
+#include "os/process.h"
+#include "os/signals.h"
+#include "segment/segment.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace near::launch {
+
+/// What the front process hands over.
+struct Mission {
+  const Job& job;
+  char** environment;
+  int segment_descriptor;
+  os::Pid front;       ///< the process that the user sees as mpiexec
+  os::Pid front_group; ///< its process group
+  bool terminal_input; ///< standard input is the terminal, and this job is in its foreground
+};
+
+class Supervisor {
+public:
+  explicit Supervisor(const Mission& mission) : mission_(mission) {}
+  /// Runs the job to its end; returns the status for the user.
+  int run();
+
+private:
+  struct Rank {
+    os::Pid pid = 0;
+    bool ended = false;
+    os::Pid inner = 0;    ///< the MPI process, when a wrapper started it
+    int inner_watch = -1; ///< its pidfd
+    std::uint64_t inner_gone_ns = 0;
+    bool wrapper_ended = false; ///< the started process ended well, the MPI process lives on
+    bool aborting = false;      ///< its MPI_Abort was seen
+  };
+  enum class Stage { running, ending, draining };
+
+  base::Result prepare();
+  base::Result start_ranks();
+  base::Result start_rank(unsigned rank);
+  void loop();
+  void dispatch(std::uint64_t key);
+  int next_timeout(std::uint64_t now_ns);
+  void on_time(std::uint64_t now_ns);
+
+  void take_signals();
+  void reap();
+  void rank_ended(unsigned rank, const os::Ending& ending);
+  void look();
+  void look_at(unsigned rank);
+  void look_for_missing_init();
+  void inner_ended(unsigned rank);
+  void mark_dead(unsigned rank, int raw_status);
+
+  Verdict verdict_on(unsigned rank, const os::Ending& ending);
+  /// The job is to end: SIGTERM after `grace_ns`, SIGKILL after that.
+  void decide(Verdict verdict, std::uint64_t grace_ns = 0);
+  void interrupt(int signal);
+  void front_ended();
+  void forward(int signal);
+  bool finished();
+  void say_verdict();
+  void kill_all(int signal);
+  void time_out();
+
+  Mission mission_;
+  segment::Segment segment_;
+  os::Poller poller_;
+  os::SignalInbox inbox_;
+  Output output_;
+  std::vector<Rank> ranks_;
+  int null_input_ = -1;
+  int front_watch_ = -1;
+  os::MemoryKills kills_before_;
+
+  Stage stage_ = Stage::running;
+  Verdict verdict_;
+  bool decided_ = false;
+  bool asked_ = false; ///< SIGTERM has gone out: how a rank ends from now on says nothing
+  bool said_ = false;
+  bool no_children_ = false;
+  unsigned living_ = 0;
+  unsigned living_at_verdict_ = 0;
+  std::uint64_t timeout_ns_ = 0; ///< when --timeout ends the job; 0: never
+  std::uint64_t ask_ns_ = 0;     ///< when SIGTERM goes out; 0: not planned
+  std::uint64_t kill_ns_ = 0;    ///< when SIGKILL goes out (again); 0: not planned
+  std::uint64_t give_up_ns_ = 0; ///< when output that nobody reads is dropped; 0: never
+  std::vector<std::uint64_t> keys_;
+};
+
+} // namespace near::launch

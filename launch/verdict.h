@@ -1,0 +1,48 @@
+// Why a job ended, in words: which rank, how, in which MPI call, and the likely cause.
+#pragma once
+
+#include "os/limits.h"
+#include "os/process.h"
+#include "segment/activity.h"
+
+#include <cstdint>
+#include <string>
+
+namespace near::launch {
+
+enum class Reason {
+  none,        ///< every rank ended well
+  signalled,   ///< a rank was killed
+  failed,      ///< a rank's exit status was not 0
+  aborted,     ///< a rank called MPI_Abort
+  unfinalized, ///< a rank exited with status 0 between MPI_Init and MPI_Finalize
+  no_init,     ///< a rank exited with status 0 without MPI_Init while others wait in it
+  vanished,    ///< the MPI process behind a wrapper ended, the wrapper goes on
+  interrupted, ///< mpiexec itself was asked to end
+  timed_out,
+  not_started, ///< a program could not be started
+};
+
+/// What is known when the first rank fails.
+struct Verdict {
+  Reason reason = Reason::none;
+  unsigned rank = 0;
+  std::string program;
+  os::Ending ending;
+  int abort_code = 0;
+  int signal = 0;          ///< of `interrupted`
+  bool was_in_mpi = false; ///< it had a region, so `activity` is known
+  segment::Activity activity;
+  os::MemoryKills kills; ///< since the job began
+  std::string text;      ///< of `not_started`, or a table to show
+  int status = 0;        ///< what mpiexec exits with
+};
+
+/// How much a verdict explains: of several ranks that failed at once, the highest is told.
+int weight(const Verdict& verdict);
+
+/// The message, one line unless it carries a table; "" for Reason::none. `others` is the number of ranks that
+/// were ended because of it.
+std::string verdict_text(const Verdict& verdict, unsigned others, std::uint64_t now_ns);
+
+} // namespace near::launch
