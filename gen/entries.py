@@ -12,7 +12,7 @@ An entry point, in this order:
 
 import fnmatch
 
-from kinds import (BARE_HANDLES, COUNT_KINDS, OBJECTS, POSITIVE_KINDS, SIGNED, SIZE_KINDS, base_name)
+from kinds import BARE_HANDLES, COUNT_KINDS, OBJECTS, POSITIVE_KINDS, SIGNED, SIZE_KINDS, base_name
 
 COMM, ROOT, HANDLE, VALUE, MATCH, BUFFER, OUTPUT = range(7)
 

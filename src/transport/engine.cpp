@@ -264,6 +264,7 @@ void stop() {
     if (!here.pending_peers.empty() || !here.ring_senders.empty()) return false;
     // A message that was freed before it was received must still arrive; one to a process that has finished
     // cannot.
+    // SYNC: rank-phase. Acquire: what the finished process gave back to us is seen before we leave.
     for (Transfer* out = here.offers_out; out != nullptr; out = out->next) {
       auto phase = here.segment.entry(out->peer->slot).phase.load_acquire();
       if (phase == static_cast<std::uint32_t>(segment::Phase::ready)) return false;

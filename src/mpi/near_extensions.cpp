@@ -1,0 +1,29 @@
+// The functions of include/near.h: NearMPI's own, outside the MPI standard.
+#include <near.h>
+
+#include "abi/types.h"
+#include "segment/segment.h"
+#include "transport/transport.h"
+
+using near::segment::Path;
+
+namespace {
+constexpr int path_count = static_cast<int>(Path::count);
+}
+
+#define NEAR_EXPORT extern "C" __attribute__((visibility("default")))
+
+NEAR_EXPORT int near_traffic_paths() { return path_count; }
+
+NEAR_EXPORT const char* near_traffic_name(int path) {
+  return path >= 0 && path < path_count ? near::segment::path_name(static_cast<Path>(path)) : nullptr;
+}
+
+NEAR_EXPORT int near_traffic(int path, std::uint64_t* messages, std::uint64_t* bytes) {
+  if (path < 0 || path >= path_count) return MPI_ERR_ARG;
+  if (!near::transport::running()) return MPI_ERR_OTHER;
+  const near::segment::Counters& counters = near::transport::own_counters();
+  if (messages) *messages = counters.messages[path].load_relaxed();
+  if (bytes) *bytes = counters.bytes[path].load_relaxed();
+  return MPI_SUCCESS;
+}
