@@ -6,6 +6,7 @@
 #include "os/futex.h"
 #include "os/memory.h"
 #include "os/peer_memory.h"
+#include "os/process.h"
 
 #include <algorithm>
 #include <bit>
