@@ -114,6 +114,15 @@ void read_memory(const Hierarchy& hierarchy, const std::string& folder, Limits& 
   if (!read_number(folder + limit_name, most) || most < 0 || static_cast<std::uint64_t>(most) >= unlimited)
     return;
   read_number(folder + used_name, used);
+  // Cached file pages count as used, but the kernel drops them before it kills anybody.
+  std::int64_t cached = 0;
+  std::istringstream statistics(read_text(folder + "/memory.stat"));
+  for (std::string name; statistics >> name;) {
+    std::int64_t value = 0;
+    statistics >> value;
+    if (name == "inactive_file" || name == "total_inactive_file") cached = std::max(cached, value);
+  }
+  used -= std::min(used, cached);
   limits.memory.push_back({static_cast<std::uint64_t>(most), static_cast<std::uint64_t>(used), folder});
 }
 
@@ -168,6 +177,26 @@ MemoryKills read_memory_kills(const std::string& root) {
       for (const auto& folder : hierarchy.folders)
         kills.group += count(folder + (hierarchy.unified ? "/memory.events" : "/memory.oom_control"));
   return kills;
+}
+
+Result check_memory(std::uint64_t bytes, const std::string& root) {
+  for (const MemoryLimit& limit : read_limits(root).memory)
+    if (bytes > limit.bytes || limit.used > limit.bytes - bytes)
+      return base::fail(
+          base::Code::no_memory,
+          "{} MiB more do not fit the memory limit of control group {}: {} of {} MiB are in use",
+          (bytes + (1u << 20) - 1) >> 20, limit.group, limit.used >> 20, limit.bytes >> 20);
+  std::istringstream machine(read_text(root + "/proc/meminfo"));
+  for (std::string line; std::getline(machine, line);) {
+    std::uint64_t kilobytes = 0;
+    if (!line.starts_with("MemAvailable:")) continue;
+    std::istringstream(line.substr(line.find(':') + 1)) >> kilobytes;
+    if (bytes >> 10 > kilobytes)
+      return base::fail(base::Code::no_memory,
+                        "{} MiB more than the machine's free memory, {} MiB, were asked for", bytes >> 20,
+                        kilobytes >> 10);
+  }
+  return {};
 }
 
 } // namespace near::os

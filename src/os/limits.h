@@ -16,7 +16,7 @@ using base::Result;
 /// A memory limit of one control group that encloses this process.
 struct MemoryLimit {
   std::uint64_t bytes = 0; ///< the limit
-  std::uint64_t used = 0;  ///< of it, now
+  std::uint64_t used = 0;  ///< of it, now; without file pages that the kernel can drop
   std::string group;       ///< folder of the control group
 };
 
@@ -39,6 +39,11 @@ struct Limits {
 /// Reads them. `root` stands before every path: "" on the real machine, a folder with proc/self/cgroup,
 /// proc/self/mountinfo and the groups' files in tests. What cannot be read is no limit.
 Limits read_limits(const std::string& root = {});
+
+/// Whether so many more bytes fit every enclosing control group's limit and the machine's free memory.
+/// Code::no_memory names the limit. Asked before pages are taken, because beyond a group's limit the kernel
+/// kills instead of refusing.
+Result check_memory(std::uint64_t bytes, const std::string& root = {});
 
 /// How often the kernel killed a process because memory ran out. A count that grew tells what a SIGKILL was.
 struct MemoryKills {

@@ -1,6 +1,7 @@
 #include "transport/arena.h"
 
 #include "base/checked.h"
+#include "os/limits.h"
 #include "os/memory.h"
 
 #include <algorithm>
@@ -28,6 +29,8 @@ Result Arena::allocate(std::size_t bytes, std::size_t alignment, void*& made) {
     return fail(Code::limit, "{} bytes are more than this process's part of the segment, {} MiB", bytes,
                 bytes_ >> 20);
   std::uint64_t need = base::round_up(std::max<std::size_t>(bytes, 1), os::page_size());
+  constexpr std::uint64_t worth_a_look = 1u << 20; // reading the limits costs more than a small allocation
+  if (need >= worth_a_look) NEAR_TRY(os::check_memory(need));
   for (auto at = free_.begin(); at != free_.end(); ++at) {
     auto [begin, length] = *at;
     auto absolute = reinterpret_cast<std::uintptr_t>(base_) + begin;

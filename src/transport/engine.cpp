@@ -4,6 +4,7 @@
 #include "base/knob.h"
 #include "base/log.h"
 #include "os/futex.h"
+#include "os/limits.h"
 #include "os/memory.h"
 #include "os/peer_memory.h"
 #include "os/process.h"
@@ -83,6 +84,7 @@ Result build_region() {
   int node = os::current_node();
   Result policy = os::prefer_node(base + begin, arena_at - begin, node);
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
+  NEAR_TRY(os::check_memory(arena_at - begin));
   NEAR_TRY(os::populate(base + begin, arena_at - begin));
 
   auto* queue = new (base + queue_at) queue::SlotQueue<>;

@@ -305,6 +305,8 @@ TEST(Transport, the_arena_says_which_limit_was_met) {
   run_ranks(1, [](std::uint32_t) {
     require(transport::allocate_shareable(1ull << 60, 64) == nullptr, "an absurd size");
     require(base::failure_text().find("segment") != std::string_view::npos, "the text names the limit");
+    require(transport::allocate_shareable(1ull << 42, 64) == nullptr, "more than the machine has");
+    require(base::failure_text().find("memory") != std::string_view::npos, "the text names the memory");
     void* a = transport::allocate_shareable(10000, 4096);
     void* b = transport::allocate_shareable(10000, 65536);
     require(a != nullptr && b != nullptr && a != b, "two allocations");
