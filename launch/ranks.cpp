@@ -14,10 +14,12 @@ namespace {
 // What a process that called MPI_Abort has for flushing its output before SIGTERM.
 constexpr std::uint64_t abort_grace_ns = 200'000'000;
 
+// SYNC: rank-phase. Acquire: what the process wrote before its phase (its region, its last messages) is seen.
 segment::Phase phase_of(const segment::Segment& segment, unsigned rank) {
   return static_cast<segment::Phase>(segment.entry(rank).phase.load_acquire());
 }
 
+// SYNC: rank-phase. Release: whoever sees `dead` may read how.
 void store_phase(const segment::Segment& segment, unsigned rank, segment::Phase phase) {
   segment.entry(rank).phase.store_release(static_cast<std::uint32_t>(phase));
 }
@@ -160,8 +162,8 @@ Verdict Supervisor::verdict_on(unsigned rank, const os::Ending& ending) {
 void Supervisor::mark_dead(unsigned rank, int raw_status) {
   auto& entry = segment_.entry(rank);
   entry.exit_status.store_relaxed(static_cast<std::uint32_t>(raw_status));
+  // SYNC: rank-phase. As in phase_of.
   entry.died_in.store_relaxed(entry.phase.load_acquire());
-  // SYNC: rank-dead — whoever sees `dead` may read how.
   store_phase(segment_, rank, segment::Phase::dead);
   auto& header = segment_.header();
   header.epoch.add_acq_rel(1);
@@ -191,6 +193,7 @@ void Supervisor::look_at(unsigned rank) {
     at.inner = inner;
     (void)poller_.add(at.inner_watch, key_inner + rank);
   }
+  // SYNC: abort. Acquire: the code was written before.
   if (!at.aborting && !at.ended && segment_.entry(rank).aborting.load_acquire() != 0) {
     at.aborting = true;
     decide(verdict_on(rank, {at.pid, 0}), abort_grace_ns);

@@ -129,6 +129,7 @@ Operation* make_operation(MPI_User_function* function, MPI_User_function_c* func
 }
 
 void release(Operation* operation) {
+  // SYNC: operation-references. Whoever drops the last reference sees what the other threads did with it.
   if (!operation->predefined && operation->references.add_acq_rel(-1) == 1) operations().destroy(operation);
 }
 

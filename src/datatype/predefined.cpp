@@ -234,6 +234,7 @@ namespace {
   while (!work.empty()) {
     Datatype* next = work.back();
     work.pop_back();
+    // SYNC: datatype-references. Whoever drops the last reference sees what the other threads did with it.
     if (next->predefined || next->references.add_acq_rel(-1) != 1) continue;
     work.insert(work.end(), next->envelope.types.begin(), next->envelope.types.end());
     datatypes().destroy(next);
@@ -243,6 +244,7 @@ namespace {
 } // namespace
 
 void release(Datatype* type) {
+  // SYNC: datatype-references. As in destroy.
   if (!type->predefined && type->references.add_acq_rel(-1) == 1) destroy(type);
 }
 

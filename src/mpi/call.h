@@ -45,7 +45,7 @@ public:
              MPI_Count bytes = 0) const {
     segment::StateLine& line = line_;
     std::uint32_t sequence = line.sequence.load_relaxed();
-    // SYNC: state_line — a reader that sees a new field must see the odd number before it, and one that sees
+    // SYNC: state-line — a reader that sees a new field must see the odd number before it, and one that sees
     // the even number after it must see every field.
     line.sequence.store_relaxed(sequence + 1);
     line.context.store_release(communicator.context);

@@ -42,6 +42,7 @@ std::string amount(std::uint64_t bytes) {
 
 bool has_region(const Segment& segment, std::uint32_t slot) {
   auto& entry = segment.entry(slot);
+  // SYNC: rank-phase. Acquire: the region was laid out before it was called ready.
   auto phase = static_cast<Phase>(entry.phase.load_acquire());
   if (phase == Phase::ready || phase == Phase::finalized) return true;
   auto before = static_cast<Phase>(entry.died_in.load_relaxed());
@@ -89,6 +90,7 @@ std::string job_table(const Segment& segment, FunctionName name, std::uint64_t n
                                    "calls", "messages", "sent", "doing");
   for (std::uint32_t slot = 0; slot < segment.header().job_size; ++slot) {
     auto& entry = segment.entry(slot);
+    // SYNC: rank-phase. Acquire: how it died was written before `dead`.
     auto phase = static_cast<Phase>(entry.phase.load_acquire());
     table += base::format("{:>5} {:>8} {:<15}", slot, entry.pid.load_relaxed(), phase_name(phase));
     if (has_region(segment, slot)) {
