@@ -17,6 +17,8 @@ bool register_for_barrier();
 /// Every running thread of every registered process passes a full memory barrier before this returns.
 void barrier_all_registered();
 
+/// CLOCK_MONOTONIC in nanoseconds.
+std::uint64_t monotonic_ns();
 /// Lets another runnable thread have this processor.
 void yield();
 

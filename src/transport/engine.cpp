@@ -7,7 +7,6 @@
 #include "os/limits.h"
 #include "os/memory.h"
 #include "os/peer_memory.h"
-#include "os/process.h"
 
 #include <algorithm>
 #include <bit>
