@@ -165,8 +165,8 @@ Both RandomTypes::darray(const Both& old) {
 
 Both RandomTypes::make(int depth) {
   if (depth == 0) return basic();
-  MPI_Count kind = pick(0, 8);
-  if (kind == 0) return structure(depth);
+  MPI_Count kind = pick(-2, 8);
+  if (kind <= 0) return structure(depth);
   Both old = make(depth - 1), made;
   if (old.map.entries.size() * 40 > most_entries) kind = pick(6, 8);
   std::vector<Copy> copies;
