@@ -1,5 +1,6 @@
 #include "launch/output.h"
 
+#include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/futex.h"
 #include "os/memory.h"

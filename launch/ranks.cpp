@@ -3,6 +3,7 @@
 
 #include "boot/boot.h"
 #include "launch/keys.h"
+#include "os/clock.h"
 #include "os/futex.h"
 #include "os/memory.h"
 

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/knob.h"
 #include "base/log.h"
+#include "os/clock.h"
 #include "os/futex.h"
 #include "os/limits.h"
 #include "os/memory.h"
