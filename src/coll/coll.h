@@ -1,43 +1,71 @@
-// The blocking collectives, as the glue and communicator creation call them. Arguments are valid already;
-// MPI_IN_PLACE arrives as it is (address MPI_IN_PLACE). Source: MPI 5.0, chapter 6.
+// The collectives, as the glue and communicator creation call them. Arguments are valid already.
+// Source: MPI 5.0, chapter 6.
+//
+// A `..._call` function turns the standard's arguments into a Call (MPI_IN_PLACE arrives as it is, as the
+// address of the view that may be it); run, start and prepare do it.
 #pragma once
 
 #include "coll/team.h"
 
 namespace near::coll {
 
-Result barrier(Communicator& communicator);
-Result broadcast(const View& buffer, int root, Communicator& communicator);
-/// `send.address` or `receive` may be MPI_IN_PLACE as the standard allows; count and type are `send`'s.
-Result reduce(const void* send, void* receive, MPI_Count count, Datatype& type, const Operation& operation,
-              int root, Communicator& communicator);
-Result all_reduce(const void* send, void* receive, MPI_Count count, Datatype& type,
-                  const Operation& operation, Communicator& communicator);
-Result reduce_scatter_block(const void* send, void* receive, MPI_Count count, Datatype& type,
-                            const Operation& operation, Communicator& communicator);
-Result reduce_scatter(const void* send, void* receive, Counts counts, Datatype& type,
-                      const Operation& operation, Communicator& communicator);
-Result scan(const void* send, void* receive, MPI_Count count, Datatype& type, const Operation& operation,
-            Communicator& communicator);
-Result exclusive_scan(const void* send, void* receive, MPI_Count count, Datatype& type,
-                      const Operation& operation, Communicator& communicator);
-Result gather(const View& send, const View& receive, int root, Communicator& communicator);
-Result gather_varying(const View& send, void* receive, Counts counts, Counts displacements, Datatype* type,
-                      int root, Communicator& communicator);
-Result scatter(const View& send, const View& receive, int root, Communicator& communicator);
-Result scatter_varying(const void* send, Counts counts, Counts displacements, Datatype* type,
-                       const View& receive, int root, Communicator& communicator);
-Result all_gather(const View& send, const View& receive, Communicator& communicator);
-Result all_gather_varying(const View& send, void* receive, Counts counts, Counts displacements,
-                          Datatype& type, Communicator& communicator);
-Result all_to_all(const View& send, const View& receive, Communicator& communicator);
-/// One side of an all-to-all with counts, displacements (elements; bytes for the w form) and a type or types.
-struct VectorSide {
-  const void* address = nullptr;
-  Counts counts, displacements;
-  Datatype* type = nullptr;         ///< the v form
-  Datatype* const* types = nullptr; ///< the w form
-};
-Result all_to_all_varying(const VectorSide& send, const VectorSide& receive, Communicator& communicator);
+/// Blocking.
+Result run(const Call& call, Communicator& communicator);
+/// Nonblocking: `made` is active and completes by progress. Buffers, and the count, displacement and type
+/// arrays that the Call names, are as the standard says; the arrays are read before the function returns.
+Result start(const Call& call, Communicator& communicator, p2p::Request*& made);
+/// Persistent: `made` is inactive.
+Result prepare(const Call& call, Communicator& communicator, p2p::Request*& made);
+
+Call barrier_call();
+Call broadcast_call(const View& buffer, int root);
+/// `send` or `receive` may be MPI_IN_PLACE as the standard allows; count and type are common.
+Call reduce_call(const void* send, void* receive, MPI_Count count, Datatype& type, const Operation& operation,
+                 int root, const Communicator& communicator);
+Call allreduce_call(const void* send, void* receive, MPI_Count count, Datatype& type,
+                    const Operation& operation);
+Call scan_call(const void* send, void* receive, MPI_Count count, Datatype& type, const Operation& operation);
+Call exscan_call(const void* send, void* receive, MPI_Count count, Datatype& type,
+                 const Operation& operation);
+Call reduce_scatter_block_call(const void* send, void* receive, MPI_Count count, Datatype& type,
+                               const Operation& operation);
+Call reduce_scatter_call(const void* send, void* receive, Counts counts, Datatype& type,
+                         const Operation& operation);
+/// What is significant at the root only may be anything elsewhere, types null.
+Call gather_call(const View& send, const View& receive, int root, const Communicator& communicator);
+Call gatherv_call(const View& send, const Blocks& receive, int root, const Communicator& communicator);
+Call scatter_call(const View& send, const View& receive, int root, const Communicator& communicator);
+Call scatterv_call(const Blocks& send, const View& receive, int root, const Communicator& communicator);
+Call allgather_call(const View& send, const View& receive, const Communicator& communicator);
+Call allgatherv_call(const View& send, const Blocks& receive, const Communicator& communicator);
+Call alltoall_call(const View& send, const View& receive);
+/// The v form, and with `types` the w form.
+Call alltoallv_call(const Blocks& send, const Blocks& receive);
+
+// The blocking forms that communicator creation uses, by name.
+inline Result barrier(Communicator& communicator) { return run(barrier_call(), communicator); }
+inline Result broadcast(const View& buffer, int root, Communicator& communicator) {
+  return run(broadcast_call(buffer, root), communicator);
+}
+inline Result all_reduce(const void* send, void* receive, MPI_Count count, Datatype& type,
+                         const Operation& operation, Communicator& communicator) {
+  return run(allreduce_call(send, receive, count, type, operation), communicator);
+}
+inline Result gather(const View& send, const View& receive, int root, Communicator& communicator) {
+  return run(gather_call(send, receive, root, communicator), communicator);
+}
+inline Result scatter(const View& send, const View& receive, int root, Communicator& communicator) {
+  return run(scatter_call(send, receive, root, communicator), communicator);
+}
+inline Result all_gather(const View& send, const View& receive, Communicator& communicator) {
+  return run(allgather_call(send, receive, communicator), communicator);
+}
+inline Result all_to_all(const View& send, const View& receive, Communicator& communicator) {
+  return run(alltoall_call(send, receive), communicator);
+}
+using VectorSide = Blocks;
+inline Result all_to_all_varying(const Blocks& send, const Blocks& receive, Communicator& communicator) {
+  return run(alltoallv_call(send, receive), communicator);
+}
 
 } // namespace near::coll

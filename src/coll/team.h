@@ -1,61 +1,92 @@
 // A team: the ranks of one communicator and the verbs that collective algorithms are written in.
+//
+// An algorithm is a straight-line program of verbs: which it calls depends on its arguments, never on data
+// that arrived. So the same text runs in two ways. A blocking collective executes each verb at once. A
+// nonblocking or persistent one records them in a Schedule, which the progress engine runs (schedule.h).
+//
 // Messages of a collective travel on the communicator's collective channel under one tag per call, so
-// successive collectives never match each other.
+// successive collectives never match each other; inside one call, messages between two ranks match in program
+// order.
 #pragma once
 
-#include "datatype/counts.h"
-#include "datatype/operation.h"
+#include "coll/call.h"
 #include "p2p/p2p.h"
 
 #include <memory>
+#include <vector>
 
 namespace near::coll {
 
-using datatype::Counts;
-using datatype::Datatype;
-using datatype::Operation;
-using datatype::View;
 using object::Communicator;
-using object::Result;
+
+class Schedule;
 
 class Team {
 public:
-  /// Takes the communicator's next collective tag. Every member makes its Team in the same order.
+  /// Executes. Takes the communicator's next collective tag: every member makes its Team in the same order.
   explicit Team(Communicator& communicator);
+  /// Records; `tag` was taken by next_tag.
+  Team(Communicator& communicator, Schedule& schedule);
+  /// Abandons what is still under way (after an error only).
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
 
   int rank() const { return communicator_.rank; }
   int size() const { return communicator_.size; }
   Communicator& communicator() const { return communicator_; }
 
-  Result send(const View& view, int to) const;
-  Result receive(const View& view, int from) const;
-  Result send_receive(const View& out, int to, const View& in, int from) const;
-  /// Started, not waited for; finish with wait_all.
-  Result start_send(const View& view, int to, p2p::Request*& made) const;
-  Result start_receive(const View& view, int from, p2p::Request*& made) const;
-  /// Waits for all (null entries are skipped) and returns the first error.
-  Result wait_all(std::span<p2p::Request*> requests) const;
+  Result send(const View& view, int to);
+  Result receive(const View& view, int from);
+  Result send_receive(const View& out, int to, const View& in, int from);
+
+  /// Started, not waited for.
+  Result start_send(const View& view, int to);
+  Result start_receive(const View& view, int from);
+  /// Waits, oldest first, until at most `remaining` of the started ones are under way; the first error is
+  /// returned after all waits.
+  Result finish_until(std::size_t remaining);
+  Result finish_all() { return finish_until(0); }
+
+  /// Local copy of from.bytes() between two layouts; nothing when both are the same memory.
+  Result copy(const View& from, const View& to);
+  /// inout = in op inout, element by element.
+  Result reduce(const Operation& operation, const View& in, const View& inout);
+
+  /// Memory for `count` elements, addressed like a user's buffer (lower bounds honoured), until the
+  /// collective ends. Fails with MPI_ERR_NO_MEM.
+  Result scratch(MPI_Count count, Datatype& type, View& made);
+  /// Memory for packed bytes.
+  Result scratch_bytes(MPI_Count bytes, View& made);
 
 private:
+  Result allocate(std::size_t bytes, std::byte*& at);
+
+  static constexpr std::size_t inline_scratch = 1024; // small reductions allocate nothing
+  static constexpr std::size_t inline_pending = 8;
+
   Communicator& communicator_;
-  int tag_;
+  Schedule* schedule_ = nullptr;
+  int tag_ = 0;
+  // Started and not finished, oldest first: pending_ is used until it is full, then overflow_.
+  std::size_t pending_count_ = 0;
+  p2p::Request* pending_[inline_pending];
+  std::vector<p2p::Request*> overflow_;
+  std::size_t scratch_used_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> owned_;
+  alignas(64) std::byte scratch_[inline_scratch]; // not initialised
 };
 
-/// Scratch space for `count` elements of a type, addressed like a user's buffer (lb honoured); freed with it.
-class Scratch {
-public:
-  Result allocate(MPI_Count count, Datatype& type);
-  void* address() const { return address_; }
-  View view(MPI_Count count, Datatype& type) const { return View{address_, count, &type}; }
+/// The tag of the communicator's next collective.
+int next_tag(Communicator& communicator);
 
-private:
-  std::unique_ptr<std::byte[]> storage_;
-  void* address_ = nullptr;
-};
+/// MPI_BYTE: what packed data travels as. Transports compare no type signatures.
+Datatype& byte_type();
+/// `bytes` packed bytes from `at + offset` on.
+View byte_view(const View& packed, MPI_Count offset, MPI_Count bytes);
 
-/// address + count * extent.
-inline void* advance(const void* address, MPI_Count count, const Datatype& type) {
-  return const_cast<std::byte*>(static_cast<const std::byte*>(address)) + count * type.extent;
-}
+/// The least room that holds `count` elements, and where the first element's address lies in it, such that
+/// addresses have the alignment that malloc gives. False when the size overflows.
+bool scratch_layout(MPI_Count count, const Datatype& type, std::size_t& bytes, std::ptrdiff_t& origin);
 
 } // namespace near::coll

@@ -1,0 +1,41 @@
+// All-to-all in place: in each round the ranks form disjoint pairs (a rank may rest), and each pair swaps its
+// blocks through room for one. The pairing rank + partner = round (mod p) is the classic tournament plan.
+// Cost: p alpha + n (p-1) beta, n being one block, and one more copy of each block.
+#include "coll/algorithms.h"
+
+#include <algorithm>
+
+namespace near::coll {
+namespace {
+
+template <class BlockOf>
+Result swap_all(Team& team, BlockOf block_of) {
+  const int rank = team.rank(), size = team.size();
+  MPI_Count largest = 0;
+  for (int other = 0; other < size; ++other)
+    if (other != rank) largest = std::max(largest, block_of(other).bytes());
+  View room;
+  NEAR_TRY(team.scratch_bytes(largest, room));
+  for (int round = 0; round < size; ++round) {
+    const int partner = (round - rank + size) % size;
+    if (partner == rank) continue;
+    const View here = block_of(partner);
+    if (here.bytes() == 0) continue; // in place, both of a pair have the same signature
+    const View leaving = byte_view(room, 0, here.bytes());
+    NEAR_TRY(team.copy(here, leaving));
+    NEAR_TRY(team.send_receive(leaving, partner, here, partner));
+  }
+  return {};
+}
+
+} // namespace
+
+Result alltoall_swap(Team& team, const Call& call) {
+  return swap_all(team, [&](int rank) { return block(call.receive, rank); });
+}
+
+Result alltoallv_swap(Team& team, const Call& call) {
+  return swap_all(team, [&](int rank) { return call.receive_blocks.at(rank); });
+}
+
+} // namespace near::coll

@@ -1,0 +1,92 @@
+// What a collective was asked to do, in one form for every collective, so that algorithms, schedules, the
+// registry and the tests treat all of them alike. Source: MPI 5.0, chapter 6.
+#pragma once
+
+#include "datatype/counts.h"
+#include "datatype/operation.h"
+
+namespace near::coll {
+
+using datatype::Counts;
+using datatype::Datatype;
+using datatype::Operation;
+using datatype::View;
+using object::Result;
+
+enum class Collective : std::uint8_t {
+  barrier,
+  broadcast,
+  reduce,
+  allreduce,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  allgather,
+  allgatherv,
+  alltoall,
+  alltoallv,
+  alltoallw,
+  reduce_scatter_block,
+  reduce_scatter,
+  scan,
+  exscan,
+  count,
+};
+inline constexpr int collective_count = static_cast<int>(Collective::count);
+
+/// address + count * extent.
+inline void* advance(const void* address, MPI_Count count, const Datatype& type) {
+  return const_cast<std::byte*>(static_cast<const std::byte*>(address)) + count * type.extent;
+}
+
+/// `count` elements of the view from element `first` on.
+inline View slice(const View& view, MPI_Count first, MPI_Count count) {
+  return View{advance(view.address, first, *view.type), count, view.type};
+}
+
+/// One side of a v or w form: a block per rank.
+struct Blocks {
+  void* address = nullptr;
+  Counts counts;
+  Counts displacements;             ///< in elements (v) or bytes (w)
+  Datatype* type = nullptr;         ///< v
+  Datatype* const* types = nullptr; ///< w
+  View at(int rank) const {
+    if (types != nullptr)
+      return View{static_cast<std::byte*>(address) + displacements[rank], counts[rank], types[rank]};
+    return View{advance(address, displacements[rank], *type), counts[rank], type};
+  }
+};
+
+/// The arguments, with MPI_IN_PLACE resolved: the own contribution is then a view of the receive buffer, at
+/// the place where the result belongs, and copying it there copies nothing.
+///
+///   broadcast                 receive: the buffer, at every rank
+///   reduce, allreduce, scan   send: own vector; receive: result (reduce: address is null except at the root)
+///   gather                    send: own block; receive (root): count and type of ONE rank's block
+///   scatter                   send (root): count and type of one rank's block; receive: own block
+///   allgather, alltoall       both: one rank's block
+///   gatherv, allgatherv       send: own block; receive_blocks
+///   scatterv                  send_blocks; receive: own block
+///   alltoallv, alltoallw      send_blocks, receive_blocks
+///   reduce_scatter_block      send: count is of ONE block, the buffer holds one for each rank; receive: own
+///   block reduce_scatter            the same, and receive_blocks.counts says how many elements each rank
+///   gets
+struct Call {
+  Collective collective = Collective::barrier;
+  View send;
+  View receive;
+  Blocks send_blocks;
+  Blocks receive_blocks;
+  const Operation* operation = nullptr;
+  int root = 0;
+  bool in_place = false; ///< alltoall family: what is sent lies in the receive buffer
+};
+
+/// Rank `rank`'s block of a buffer whose view describes one block; `blocks` neighbouring blocks as one view.
+inline View block(const View& one, int rank, int blocks = 1) {
+  return View{advance(one.address, one.count * rank, *one.type), one.count * blocks, one.type};
+}
+
+} // namespace near::coll

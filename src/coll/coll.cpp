@@ -1,0 +1,165 @@
+// From the standard's arguments to a Call, and from a Call to its algorithm.
+#include "coll/coll.h"
+
+#include "coll/registry.h"
+#include "coll/schedule.h"
+
+namespace near::coll {
+namespace {
+
+bool is_in_place(const void* address) { return address == MPI_IN_PLACE; }
+
+Call reduction_call(Collective collective, const void* send, void* receive, MPI_Count count, Datatype& type,
+                    const Operation& operation) {
+  Call call;
+  call.collective = collective;
+  call.in_place = is_in_place(send);
+  call.send = View{call.in_place ? receive : const_cast<void*>(send), count, &type};
+  call.receive = View{receive, count, &type};
+  call.operation = &operation;
+  return call;
+}
+
+} // namespace
+
+Call barrier_call() { return {}; }
+
+Call broadcast_call(const View& buffer, int root) {
+  Call call;
+  call.collective = Collective::broadcast;
+  call.receive = buffer;
+  call.root = root;
+  return call;
+}
+
+Call reduce_call(const void* send, void* receive, MPI_Count count, Datatype& type, const Operation& operation,
+                 int root, const Communicator& communicator) {
+  if (communicator.rank != root && !communicator.is_inter()) receive = nullptr;
+  Call call = reduction_call(Collective::reduce, send, receive, count, type, operation);
+  call.root = root;
+  return call;
+}
+
+Call allreduce_call(const void* send, void* receive, MPI_Count count, Datatype& type,
+                    const Operation& operation) {
+  return reduction_call(Collective::allreduce, send, receive, count, type, operation);
+}
+
+Call scan_call(const void* send, void* receive, MPI_Count count, Datatype& type, const Operation& operation) {
+  return reduction_call(Collective::scan, send, receive, count, type, operation);
+}
+
+Call exscan_call(const void* send, void* receive, MPI_Count count, Datatype& type,
+                 const Operation& operation) {
+  return reduction_call(Collective::exscan, send, receive, count, type, operation);
+}
+
+Call reduce_scatter_block_call(const void* send, void* receive, MPI_Count count, Datatype& type,
+                               const Operation& operation) {
+  return reduction_call(Collective::reduce_scatter_block, send, receive, count, type, operation);
+}
+
+Call reduce_scatter_call(const void* send, void* receive, Counts counts, Datatype& type,
+                         const Operation& operation) {
+  Call call = reduction_call(Collective::reduce_scatter, send, receive, 0, type, operation);
+  call.receive_blocks.counts = counts;
+  return call;
+}
+
+Call gather_call(const View& send, const View& receive, int root, const Communicator& communicator) {
+  Call call;
+  call.collective = Collective::gather;
+  call.root = root;
+  call.receive = receive;
+  call.in_place = is_in_place(send.address);
+  call.send = call.in_place ? block(receive, communicator.rank) : send;
+  return call;
+}
+
+Call gatherv_call(const View& send, const Blocks& receive, int root, const Communicator& communicator) {
+  Call call;
+  call.collective = Collective::gatherv;
+  call.root = root;
+  call.receive_blocks = receive;
+  call.in_place = is_in_place(send.address);
+  call.send = call.in_place ? receive.at(communicator.rank) : send;
+  return call;
+}
+
+Call scatter_call(const View& send, const View& receive, int root, const Communicator& communicator) {
+  Call call;
+  call.collective = Collective::scatter;
+  call.root = root;
+  call.send = send;
+  call.in_place = is_in_place(receive.address);
+  call.receive = call.in_place ? block(send, communicator.rank) : receive;
+  return call;
+}
+
+Call scatterv_call(const Blocks& send, const View& receive, int root, const Communicator& communicator) {
+  Call call;
+  call.collective = Collective::scatterv;
+  call.root = root;
+  call.send_blocks = send;
+  call.in_place = is_in_place(receive.address);
+  call.receive = call.in_place ? send.at(communicator.rank) : receive;
+  return call;
+}
+
+Call allgather_call(const View& send, const View& receive, const Communicator& communicator) {
+  Call call = gather_call(send, receive, 0, communicator);
+  call.collective = Collective::allgather;
+  return call;
+}
+
+Call allgatherv_call(const View& send, const Blocks& receive, const Communicator& communicator) {
+  Call call = gatherv_call(send, receive, 0, communicator);
+  call.collective = Collective::allgatherv;
+  return call;
+}
+
+Call alltoall_call(const View& send, const View& receive) {
+  Call call;
+  call.collective = Collective::alltoall;
+  call.receive = receive;
+  call.in_place = is_in_place(send.address);
+  call.send = call.in_place ? receive : send;
+  return call;
+}
+
+Call alltoallv_call(const Blocks& send, const Blocks& receive) {
+  Call call;
+  call.collective = receive.types != nullptr ? Collective::alltoallw : Collective::alltoallv;
+  call.receive_blocks = receive;
+  call.in_place = is_in_place(send.address);
+  call.send_blocks = call.in_place ? receive : send;
+  return call;
+}
+
+Result run(const Call& call, Communicator& communicator) {
+  Team team(communicator);
+  return choose(facts_of(call, team.size())).run(team, call);
+}
+
+namespace {
+
+Result record(const Call& call, Communicator& communicator, bool persistent, p2p::Request*& made) {
+  auto schedule = std::make_unique<Schedule>(communicator, next_tag(communicator));
+  {
+    Team team(communicator, *schedule);
+    NEAR_TRY(choose(facts_of(call, team.size())).run(team, call));
+  }
+  return p2p::make_scheduled(&communicator, std::move(schedule), persistent, made);
+}
+
+} // namespace
+
+Result start(const Call& call, Communicator& communicator, p2p::Request*& made) {
+  return record(call, communicator, false, made);
+}
+
+Result prepare(const Call& call, Communicator& communicator, p2p::Request*& made) {
+  return record(call, communicator, true, made);
+}
+
+} // namespace near::coll

@@ -1,0 +1,24 @@
+// Exclusive scan: every vector moves one rank up, then the ranks from 1 on scan inclusively
+// (scan/recursive_doubling). Cost: (1 + ceil(log2 (p-1))) (alpha + n beta) + ceil(log2 (p-1)) n gamma.
+#include "coll/algorithms.h"
+
+namespace near::coll {
+
+Result exscan_recursive_doubling(Team& team, const Call& call) {
+  const int rank = team.rank(), size = team.size();
+  const int above = rank + 1;
+  if (rank == 0) return above < size ? team.send(call.send, above) : Result{}; // rank 0 has no result
+
+  Partial partial(team, *call.operation, call.send, call.receive.address);
+  View incoming;
+  NEAR_TRY(partial.room(incoming));
+  if (above < size)
+    NEAR_TRY(team.send_receive(call.send, above, incoming, rank - 1));
+  else
+    NEAR_TRY(team.receive(incoming, rank - 1));
+  partial.take_incoming();
+  NEAR_TRY(scan_among(team, partial, 1));
+  return partial.settle();
+}
+
+} // namespace near::coll

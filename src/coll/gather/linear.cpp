@@ -1,0 +1,37 @@
+// Gather, and gather of varying blocks: everybody sends to the root.
+// Cost at the root: (p-1) alpha + n (p-1) beta, n being one block; no block travels twice.
+#include "coll/algorithms.h"
+
+namespace near::coll {
+namespace {
+
+/// Receives under way at the root: enough that it never waits for one slow rank, few enough that memory for
+/// them does not grow with the team.
+constexpr std::size_t window = 8;
+
+template <class BlockOf>
+Result collect(Team& team, const Call& call, BlockOf block_of) {
+  const int rank = team.rank(), size = team.size();
+  if (rank != call.root) return call.send.bytes() != 0 ? team.send(call.send, call.root) : Result{};
+  NEAR_TRY(team.copy(call.send, block_of(rank)));
+  for (int step = 1; step < size; ++step) {
+    const int from = (rank + step) % size;
+    const View into = block_of(from);
+    if (into.bytes() == 0) continue; // the sender knows that too: the signatures are equal
+    NEAR_TRY(team.start_receive(into, from));
+    NEAR_TRY(team.finish_until(window - 1));
+  }
+  return team.finish_all();
+}
+
+} // namespace
+
+Result gather_linear(Team& team, const Call& call) {
+  return collect(team, call, [&](int rank) { return block(call.receive, rank); });
+}
+
+Result gatherv_linear(Team& team, const Call& call) {
+  return collect(team, call, [&](int rank) { return call.receive_blocks.at(rank); });
+}
+
+} // namespace near::coll

@@ -1,0 +1,42 @@
+// A partial result of a reduction: a value that grows by absorbing neighbours' values in rank order, in as
+// few buffers and copies as possible.
+//
+// Order is kept for every operation, not only for those that are not commutative: ranks that compute the same
+// partial result evaluate the same expression and so get the same bits, also where a op b and b op a differ
+// in them (signed zeros under MAX, NaN payloads, users' operations).
+#pragma once
+
+#include "coll/team.h"
+
+namespace near::coll {
+
+class Partial {
+public:
+  /// `own` is this rank's vector and only read, unless its address is `home`. The result is wanted at `home`,
+  /// which may be null.
+  Partial(Team& team, const Operation& operation, const View& own, void* home)
+      : team_(team), operation_(operation), value_(own), home_(home), writable_(own.address == home) {}
+
+  /// The value so far. Valid until the next absorb.
+  const View& value() const { return value_; }
+  /// Room for a value to absorb, distinct from value().
+  Result room(View& incoming);
+  /// value = incoming op value: what lies in room() came from lower ranks.
+  Result absorb_lower();
+  /// value = value op incoming: what lies in room() came from higher ranks.
+  Result absorb_higher();
+  /// The value is what lies in room() alone.
+  void take_incoming();
+  /// Brings the value home.
+  Result settle();
+
+private:
+  Team& team_;
+  const Operation& operation_;
+  View value_;
+  void* home_;
+  bool writable_;        ///< value_ lies in memory of ours
+  void* room_ = nullptr; ///< memory of ours that value_ does not occupy
+};
+
+} // namespace near::coll

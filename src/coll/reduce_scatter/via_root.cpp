@@ -1,0 +1,35 @@
+// Reduce-scatter as a reduction to rank 0 that hands out the parts: for operations that are not commutative,
+// and for short vectors. Cost: 2 ceil(log2 p) alpha and more, n ceil(log2 p) (beta + gamma), n being the
+// whole vector.
+#include "coll/algorithms.h"
+#include "coll/reduce_scatter/partition.h"
+
+namespace near::coll {
+
+Result reduce_scatter_via_root(Team& team, const Call& call) {
+  const int rank = team.rank(), size = team.size();
+  const Partition partition(call, size);
+  const View own = partition.part(rank);
+
+  View whole;
+  if (rank == 0) NEAR_TRY(team.scratch(partition.whole().count, *own.type, whole));
+  Call reduction;
+  reduction.collective = Collective::reduce;
+  reduction.send = partition.whole();
+  reduction.receive = whole;
+  reduction.operation = call.operation;
+  NEAR_TRY(reduce_binomial(team, reduction));
+
+  const View result{call.receive.address, own.count, own.type};
+  if (rank != 0) return own.bytes() != 0 ? team.receive(result, 0) : Result{};
+  for (int to = 1; to < size; ++to) {
+    const View part = partition.part(whole, to);
+    if (part.bytes() == 0) continue;
+    NEAR_TRY(team.start_send(part, to));
+    NEAR_TRY(team.finish_until(3)); // few at a time read one process
+  }
+  NEAR_TRY(team.copy(partition.part(whole, 0), result));
+  return team.finish_all();
+}
+
+} // namespace near::coll

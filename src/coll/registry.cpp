@@ -1,0 +1,200 @@
+// See registry.h. To add an algorithm: a file in its collective's folder, a line in algorithms.h, a row here.
+#include "coll/registry.h"
+
+#include "base/checked.h"
+#include "base/knob.h"
+#include "coll/algorithms.h"
+
+#include <algorithm>
+#include <array>
+
+namespace near::coll {
+namespace {
+
+// The crossing points are where the formulas at the heads of the algorithms' files cross for the costs of
+// messages inside one machine (alpha about a microsecond, beta about a tenth of a nanosecond per byte). All
+// bytes.
+constexpr MPI_Count long_broadcast = 256 << 10;
+constexpr MPI_Count long_reduction = 64 << 10;
+constexpr MPI_Count short_block = 2 << 10;
+constexpr MPI_Count short_allgather = 32 << 10; // the whole result
+constexpr MPI_Count tiny_block = 256;
+constexpr MPI_Count short_reduce_scatter = 4 << 10;
+
+bool always(const Facts&) { return true; }
+bool commutative(const Facts& facts) { return facts.commutative; }
+bool out_of_place(const Facts& facts) { return !facts.in_place; }
+bool in_place(const Facts& facts) { return facts.in_place; }
+bool power_of_two(const Facts& facts) {
+  return base::is_power_of_two(static_cast<std::uint64_t>(facts.size));
+}
+bool short_of(const Facts& facts, MPI_Count limit) { return facts.bytes <= limit; }
+bool short_result(const Facts& facts) { return facts.bytes <= short_allgather / facts.size; }
+
+using enum Collective;
+
+constexpr auto rows = std::to_array<Algorithm>({
+    {barrier, "dissemination", barrier_dissemination, always, always, ""},
+
+    {broadcast, "scatter_allgather", broadcast_scatter_allgather, always,
+     [](const Facts& f) { return f.bytes >= long_broadcast && f.size >= 4; }, ""},
+    {broadcast, "binomial", broadcast_binomial, always, always, ""},
+
+    {reduce, "ring_gather", reduce_ring_gather, commutative,
+     [](const Facts& f) { return f.bytes >= long_reduction && f.size >= 4; }, "commutative operations"},
+    {reduce, "binomial", reduce_binomial, always, always, ""},
+
+    {allreduce, "ring", allreduce_ring, commutative, [](const Facts& f) { return f.bytes >= long_reduction; },
+     "commutative operations"},
+    {allreduce, "recursive_doubling", allreduce_recursive_doubling, always, always, ""},
+
+    {gather, "binomial", gather_binomial, always,
+     [](const Facts& f) { return short_of(f, short_block) && f.size >= 4; }, ""},
+    {gather, "linear", gather_linear, always, always, ""},
+    {gatherv, "linear", gatherv_linear, always, always, ""},
+
+    {scatter, "binomial", scatter_binomial, always,
+     [](const Facts& f) { return short_of(f, short_block) && f.size >= 4; }, ""},
+    {scatter, "linear", scatter_linear, always, always, ""},
+    {scatterv, "linear", scatterv_linear, always, always, ""},
+
+    {allgather, "recursive_doubling", allgather_recursive_doubling, power_of_two, short_result,
+     "a power of two of ranks"},
+    {allgather, "bruck", allgather_bruck, always, short_result, ""},
+    {allgather, "ring", allgather_ring, always, always, ""},
+    {allgatherv, "ring", allgatherv_ring, always, always, ""},
+
+    {alltoall, "bruck", alltoall_bruck, always,
+     [](const Facts& f) { return short_of(f, tiny_block) && f.size >= 8; }, ""},
+    {alltoall, "swap", alltoall_swap, in_place, always, "MPI_IN_PLACE"},
+    {alltoall, "pairwise", alltoall_pairwise, out_of_place, always, "not MPI_IN_PLACE"},
+    {alltoallv, "swap", alltoallv_swap, in_place, always, "MPI_IN_PLACE"},
+    {alltoallv, "pairwise", alltoallv_pairwise, out_of_place, always, "not MPI_IN_PLACE"},
+    {alltoallw, "swap", alltoallv_swap, in_place, always, "MPI_IN_PLACE"},
+    {alltoallw, "pairwise", alltoallv_pairwise, out_of_place, always, "not MPI_IN_PLACE"},
+
+    {reduce_scatter_block, "pairwise", reduce_scatter_pairwise, commutative,
+     [](const Facts& f) { return !short_of(f, short_reduce_scatter) || f.size < 8; },
+     "commutative operations"},
+    {reduce_scatter_block, "via_root", reduce_scatter_via_root, always, always, ""},
+    {reduce_scatter, "pairwise", reduce_scatter_pairwise, commutative,
+     [](const Facts& f) { return !short_of(f, short_reduce_scatter) || f.size < 8; },
+     "commutative operations"},
+    {reduce_scatter, "via_root", reduce_scatter_via_root, always, always, ""},
+
+    {scan, "recursive_doubling", scan_recursive_doubling, always, always, ""},
+    {exscan, "recursive_doubling", exscan_recursive_doubling, always, always, ""},
+});
+
+constexpr std::array<std::string_view, collective_count> names = {"barrier",        "broadcast",
+                                                                  "reduce",         "allreduce",
+                                                                  "gather",         "gatherv",
+                                                                  "scatter",        "scatterv",
+                                                                  "allgather",      "allgatherv",
+                                                                  "alltoall",       "alltoallv",
+                                                                  "alltoallw",      "reduce_scatter_block",
+                                                                  "reduce_scatter", "scan",
+                                                                  "exscan"};
+
+/// Index of each collective's first row.
+constexpr auto first_rows = [] {
+  std::array<std::size_t, collective_count> first{};
+  for (std::size_t i = rows.size(); i-- > 0;) first[static_cast<std::size_t>(rows[i].collective)] = i;
+  return first;
+}();
+
+/// What NEAR_COLL names, by collective; null: automatic.
+std::array<const Algorithm*, collective_count> named{};
+
+Result unknown(std::string_view what, std::string_view word, std::span<const std::string_view> known) {
+  auto nearest = base::nearest_word(word, known);
+  if (nearest.empty())
+    return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}; `near info --collectives` lists them", word,
+                      what);
+  return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}; did you mean {}?", word, what, nearest);
+}
+
+Result parse_pair(std::string_view pair, std::array<const Algorithm*, collective_count>& into) {
+  auto equals = pair.find('=');
+  if (equals == std::string_view::npos)
+    return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is not of the form collective=algorithm", pair);
+  auto collective = pair.substr(0, equals), algorithm = pair.substr(equals + 1);
+  if (collective == "bcast") collective = "broadcast"; // as the function is called
+  auto at = std::find(names.begin(), names.end(), collective);
+  if (at == names.end()) return unknown("collective", collective, names);
+  auto index = static_cast<std::size_t>(at - names.begin());
+  if (algorithm == "auto") {
+    into[index] = nullptr;
+    return {};
+  }
+  std::vector<std::string_view> known{"auto"};
+  for (const Algorithm& row : rows) {
+    if (static_cast<std::size_t>(row.collective) != index) continue;
+    known.emplace_back(row.name);
+    if (row.name == algorithm) {
+      into[index] = &row;
+      return {};
+    }
+  }
+  return unknown("algorithm of this collective", algorithm, known);
+}
+
+} // namespace
+
+std::span<const Algorithm> algorithms() { return rows; }
+
+std::string_view name_of(Collective collective) { return names[static_cast<std::size_t>(collective)]; }
+
+Facts facts_of(const Call& call, int size) {
+  Facts facts{.collective = call.collective, .size = size};
+  if (call.operation != nullptr) facts.commutative = call.operation->commutative;
+  switch (call.collective) {
+  case alltoall: facts.in_place = call.in_place; [[fallthrough]];
+  case broadcast:
+  case scatter:
+  case allgather:
+    // At the root of a scatter the receive view is the root's own block, so it is right there too.
+    facts.bytes = call.receive.bytes();
+    break;
+  case gather:
+  case reduce:
+  case allreduce:
+  case scan:
+  case exscan: facts.bytes = call.send.bytes(); break;
+  case reduce_scatter_block: facts.bytes = call.send.bytes() * size; break;
+  case reduce_scatter:
+    for (int i = 0; i < size; ++i) facts.bytes += call.receive_blocks.counts[i];
+    facts.bytes *= call.send.type->size;
+    break;
+  case allgatherv:
+    for (int i = 0; i < size; ++i) facts.bytes += call.receive_blocks.counts[i];
+    facts.bytes *= call.receive_blocks.type->size;
+    break;
+  case alltoallv:
+  case alltoallw: facts.in_place = call.in_place; break;
+  default: break;
+  }
+  return facts;
+}
+
+const Algorithm& choose(const Facts& facts) {
+  auto index = static_cast<std::size_t>(facts.collective);
+  if (named[index] != nullptr && named[index]->admits(facts)) return *named[index];
+  const Algorithm* row = &rows[first_rows[index]];
+  while (!(row->admits(facts) && row->wins(facts))) ++row;
+  return *row;
+}
+
+Result configure(std::string_view text) {
+  std::array<const Algorithm*, collective_count> wanted{};
+  if (text != "auto")
+    while (!text.empty()) {
+      auto comma = std::min(text.find(','), text.size());
+      NEAR_TRY(parse_pair(text.substr(0, comma), wanted));
+      text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+  named = wanted;
+  return {};
+}
+
+} // namespace near::coll

@@ -1,0 +1,54 @@
+// The registry: one row per algorithm, and the rule that chooses among them.
+//
+// The choice is a pure function of facts that every rank of the call knows alike: collective, bytes of the
+// type signature, the operation's commutativity, in place or not (where all ranks must agree on it), team
+// size. Never of alignment, contiguity, where a buffer lies or what one rank measured: two ranks that choose
+// differently hang.
+#pragma once
+
+#include "coll/team.h"
+
+#include <span>
+#include <string_view>
+
+namespace near::coll {
+
+/// What a choice may depend on.
+struct Facts {
+  Collective collective = Collective::barrier;
+  /// Packed bytes: the vector (broadcast, reductions, scans; of the whole team's parts in reduce_scatter),
+  /// one rank's block (gather, scatter, allgather, alltoall), all blocks (allgatherv). 0 for gatherv,
+  /// scatterv, alltoallv and alltoallw, where no rank knows what the others pass.
+  MPI_Count bytes = 0;
+  int size = 1;
+  bool commutative = true;
+  bool in_place = false; ///< alltoall family
+};
+
+struct Algorithm {
+  Collective collective;
+  const char* name; ///< as in NEAR_COLL, unique within its collective
+  Result (*run)(Team& team, const Call& call);
+  /// Whether it gives the right result there.
+  bool (*admits)(const Facts& facts);
+  /// Whether it is thought the fastest there, the rows above it having declined.
+  bool (*wins)(const Facts& facts);
+  const char* limits; ///< admits, for people
+};
+
+/// All rows; those of a collective lie together, and its last one (or last two, by in_place) wins wherever it
+/// is admitted.
+std::span<const Algorithm> algorithms();
+/// MPI's own word: "allreduce".
+std::string_view name_of(Collective collective);
+
+Facts facts_of(const Call& call, int size);
+/// The first row of the collective that is admitted and wins; the row that NEAR_COLL names where it is
+/// admitted.
+const Algorithm& choose(const Facts& facts);
+
+/// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
+/// job has the same. Fails with MPI_ERR_ARG that names the unknown word and the nearest known one.
+Result configure(std::string_view text);
+
+} // namespace near::coll

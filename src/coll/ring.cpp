@@ -1,0 +1,33 @@
+// P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of
+// Parallel and Distributed Computing 69 (2009). Each half costs (p-1) alpha + n (p-1)/p beta.
+#include "coll/ring.h"
+
+namespace near::coll {
+
+Result ring_reduce_scatter(Team& team, const Operation& operation, const View& vector) {
+  const int rank = team.rank(), size = team.size();
+  if (size == 1) return {};
+  const int left = (rank - 1 + size) % size, right = (rank + 1) % size;
+  View incoming;
+  NEAR_TRY(team.scratch((vector.count + size - 1) / size, *vector.type, incoming));
+  // Slice s starts at rank s + 1 and collects a contribution at each stop until it reaches rank s.
+  for (int round = 0; round < size - 1; ++round) {
+    const View leaving = ring_slice(vector, (rank - 1 - round + size) % size, size);
+    const View growing = ring_slice(vector, (rank - 2 - round + 2 * size) % size, size);
+    incoming.count = growing.count;
+    NEAR_TRY(team.send_receive(leaving, right, incoming, left));
+    NEAR_TRY(team.reduce(operation, incoming, growing));
+  }
+  return {};
+}
+
+Result ring_allgather(Team& team, const View& vector) {
+  const int rank = team.rank(), size = team.size();
+  const int left = (rank - 1 + size) % size, right = (rank + 1) % size;
+  for (int round = 0; round < size - 1; ++round)
+    NEAR_TRY(team.send_receive(ring_slice(vector, (rank - round + size) % size, size), right,
+                               ring_slice(vector, (rank - round - 1 + size) % size, size), left));
+  return {};
+}
+
+} // namespace near::coll

@@ -1,0 +1,22 @@
+// The two halves of ring algorithms on one vector that is cut into a slice per rank.
+#pragma once
+
+#include "coll/team.h"
+
+namespace near::coll {
+
+/// Rank `index`'s slice of the vector: sizes differ by at most one element.
+inline View ring_slice(const View& vector, int index, int size) {
+  MPI_Count begin = vector.count / size * index + vector.count % size * index / size;
+  MPI_Count end = vector.count / size * (index + 1) + vector.count % size * (index + 1) / size;
+  return slice(vector, begin, end - begin);
+}
+
+/// Every rank's `vector` holds its contribution; afterwards slice r of rank r's vector is the reduction of
+/// all slices r, and the others hold partial results. For commutative operations. p - 1 rounds.
+Result ring_reduce_scatter(Team& team, const Operation& operation, const View& vector);
+
+/// Slice r of rank r's vector is spread to everybody. p - 1 rounds.
+Result ring_allgather(Team& team, const View& vector);
+
+} // namespace near::coll

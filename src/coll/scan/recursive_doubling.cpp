@@ -1,0 +1,33 @@
+// Inclusive scan by recursive doubling. P. Kogge, H. Stone, "A parallel algorithm for the efficient solution
+// of a general class of recurrence equations", IEEE Transactions on Computers C-22 (1973); W. Hillis, G.
+// Steele, "Data parallel algorithms", CACM 29 (1986). Cost: ceil(log2 p) (alpha + n beta + n gamma), for any
+// p and any associative operation.
+#include "coll/algorithms.h"
+
+namespace near::coll {
+
+Result scan_recursive_doubling(Team& team, const Call& call) {
+  Partial partial(team, *call.operation, call.send, call.receive.address);
+  NEAR_TRY(scan_among(team, partial, 0));
+  return partial.settle();
+}
+
+Result scan_among(Team& team, Partial& partial, int first) {
+  const int rank = team.rank(), size = team.size();
+  // Before the round of distance d the value covers the d ranks that end with this one (fewer near `first`).
+  for (int distance = 1; first + distance < size; distance *= 2) {
+    const bool gives = rank + distance < size, takes = rank - distance >= first;
+    View incoming;
+    if (takes) NEAR_TRY(partial.room(incoming));
+    if (gives && takes)
+      NEAR_TRY(team.send_receive(partial.value(), rank + distance, incoming, rank - distance));
+    else if (gives)
+      NEAR_TRY(team.send(partial.value(), rank + distance));
+    else if (takes)
+      NEAR_TRY(team.receive(incoming, rank - distance));
+    if (takes) NEAR_TRY(partial.absorb_lower());
+  }
+  return {};
+}
+
+} // namespace near::coll

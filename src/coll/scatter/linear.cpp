@@ -1,0 +1,37 @@
+// Scatter, and scatter of varying blocks: the root sends to everybody.
+// Cost at the root: (p-1) alpha + n (p-1) beta, n being one block; no block travels twice.
+#include "coll/algorithms.h"
+
+namespace near::coll {
+namespace {
+
+/// Sends under way at the root. Through the kernel all of their receivers read the root's memory at the same
+/// time, and they contend for its page tables: a few are faster than many.
+constexpr std::size_t window = 4;
+
+template <class BlockOf>
+Result hand_out(Team& team, const Call& call, BlockOf block_of) {
+  const int rank = team.rank(), size = team.size();
+  if (rank != call.root) return call.receive.bytes() != 0 ? team.receive(call.receive, call.root) : Result{};
+  for (int step = 1; step < size; ++step) {
+    const int to = (rank + step) % size;
+    const View from = block_of(to);
+    if (from.bytes() == 0) continue; // the receiver knows that too: the signatures are equal
+    NEAR_TRY(team.start_send(from, to));
+    NEAR_TRY(team.finish_until(window - 1));
+  }
+  NEAR_TRY(team.copy(block_of(rank), call.receive));
+  return team.finish_all();
+}
+
+} // namespace
+
+Result scatter_linear(Team& team, const Call& call) {
+  return hand_out(team, call, [&](int rank) { return block(call.send, rank); });
+}
+
+Result scatterv_linear(Team& team, const Call& call) {
+  return hand_out(team, call, [&](int rank) { return call.send_blocks.at(rank); });
+}
+
+} // namespace near::coll

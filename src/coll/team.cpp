@@ -1,0 +1,180 @@
+// The verbs. See team.h.
+#include "coll/team.h"
+
+#include "base/checked.h"
+#include "coll/schedule.h"
+
+#include <algorithm>
+#include <new>
+
+namespace near::coll {
+namespace {
+
+constexpr MPI_Count alignment = 16; // what every basic type is content with
+
+} // namespace
+
+int next_tag(Communicator& communicator) {
+  return static_cast<int>(communicator.collective_sequence++ & 0x7fffffffu);
+}
+
+Datatype& byte_type() {
+  static Datatype* type = datatype::find_datatype(MPI_BYTE);
+  return *type;
+}
+
+View byte_view(const View& packed, MPI_Count offset, MPI_Count bytes) {
+  return View{static_cast<std::byte*>(packed.address) + offset, bytes, &byte_type()};
+}
+
+bool scratch_layout(MPI_Count count, const Datatype& type, std::size_t& bytes, std::ptrdiff_t& origin) {
+  bytes = 0;
+  origin = 0;
+  if (count == 0) return true;
+  MPI_Count span, total;
+  if (!base::checked_multiply(count - 1, type.extent, span)) return false;
+  // With a negative extent the last element lies lowest.
+  MPI_Count lowest = type.true_lb + std::min<MPI_Count>(span, 0);
+  MPI_Count padding = ((lowest % alignment) + alignment) % alignment;
+  if (!base::checked_add(std::abs(span), type.true_extent, total) ||
+      !base::checked_add(total, padding, total))
+    return false;
+  bytes = static_cast<std::size_t>(total);
+  origin = padding - lowest;
+  return true;
+}
+
+Team::Team(Communicator& communicator) : communicator_(communicator), tag_(next_tag(communicator)) {}
+
+Team::Team(Communicator& communicator, Schedule& schedule)
+    : communicator_(communicator), schedule_(&schedule) {}
+
+Team::~Team() {
+  if (pending_count_ != 0) [[unlikely]] {
+    // An error ended the algorithm early. Nothing may write into buffers that are about to go.
+    auto abandon = [](p2p::Request* request) {
+      (void)p2p::cancel(*request);
+      p2p::wait_complete(*request);
+      MPI_Request handle = p2p::public_handle(*request);
+      (void)p2p::finish(handle, *request, MPI_STATUS_IGNORE, false);
+    };
+    std::size_t here = std::min(pending_count_, inline_pending);
+    for (std::size_t i = 0; i < here; ++i) abandon(pending_[i]);
+    for (p2p::Request* request : overflow_) abandon(request);
+  }
+}
+
+Result Team::send(const View& view, int to) {
+  if (schedule_ != nullptr) return schedule_->wait(schedule_->send(view, to));
+  return p2p::send(view, to, tag_, communicator_, p2p::SendMode::standard, object::Channel::collective);
+}
+
+Result Team::receive(const View& view, int from) {
+  if (schedule_ != nullptr) return schedule_->wait(schedule_->receive(view, from));
+  p2p::Completion completion;
+  return p2p::receive(view, from, tag_, communicator_, completion, object::Channel::collective);
+}
+
+Result Team::send_receive(const View& out, int to, const View& in, int from) {
+  if (schedule_ != nullptr) {
+    auto arriving = schedule_->receive(in, from);
+    NEAR_TRY(schedule_->wait(schedule_->send(out, to)));
+    return schedule_->wait(arriving);
+  }
+  p2p::Completion completion;
+  return p2p::send_receive(out, to, tag_, in, from, tag_, communicator_, completion,
+                           object::Channel::collective);
+}
+
+Result Team::start_send(const View& view, int to) {
+  if (schedule_ != nullptr) return schedule_->pend(schedule_->send(view, to));
+  p2p::Request* made = nullptr;
+  NEAR_TRY(p2p::start_send(view, to, tag_, communicator_, p2p::SendMode::standard, made,
+                           object::Channel::collective));
+  if (pending_count_ < inline_pending)
+    pending_[pending_count_] = made;
+  else
+    overflow_.push_back(made);
+  ++pending_count_;
+  return {};
+}
+
+Result Team::start_receive(const View& view, int from) {
+  if (schedule_ != nullptr) return schedule_->pend(schedule_->receive(view, from));
+  p2p::Request* made = nullptr;
+  NEAR_TRY(p2p::start_receive(view, from, tag_, communicator_, made, object::Channel::collective));
+  if (pending_count_ < inline_pending)
+    pending_[pending_count_] = made;
+  else
+    overflow_.push_back(made);
+  ++pending_count_;
+  return {};
+}
+
+Result Team::finish_until(std::size_t remaining) {
+  if (schedule_ != nullptr) return schedule_->finish_until(remaining);
+  Result first;
+  while (pending_count_ > remaining) {
+    p2p::Request* oldest = pending_[0];
+    // Few are pending (windows), so moving them up is cheaper than a ring.
+    std::size_t here = std::min(pending_count_, inline_pending);
+    std::copy(pending_ + 1, pending_ + here, pending_);
+    if (!overflow_.empty()) {
+      pending_[inline_pending - 1] = overflow_.front();
+      overflow_.erase(overflow_.begin());
+    }
+    --pending_count_;
+    p2p::wait_complete(*oldest);
+    MPI_Request handle = p2p::public_handle(*oldest);
+    Result result = p2p::finish(handle, *oldest, MPI_STATUS_IGNORE, false);
+    if (first.ok()) first = result;
+  }
+  return first;
+}
+
+Result Team::copy(const View& from, const View& to) {
+  if (from.bytes() == 0) return {};
+  if (from.address == to.address && from.type == to.type) return {};
+  if (schedule_ != nullptr) return schedule_->copy(from, to);
+  datatype::copy(from, to, std::min(from.bytes(), to.bytes()));
+  return {};
+}
+
+Result Team::reduce(const Operation& operation, const View& in, const View& inout) {
+  if (in.count == 0) return {};
+  if (schedule_ != nullptr) return schedule_->reduce(operation, in, inout);
+  datatype::reduce(operation, in.address, inout.address, in.count, *in.type);
+  return {};
+}
+
+Result Team::allocate(std::size_t bytes, std::byte*& at) {
+  if (schedule_ != nullptr) return schedule_->allocate(bytes, at);
+  std::size_t rounded = base::round_up(bytes, alignment);
+  if (rounded >= bytes && rounded <= inline_scratch - scratch_used_) {
+    at = scratch_ + scratch_used_;
+    scratch_used_ += rounded;
+    return {};
+  }
+  std::unique_ptr<std::byte[]> storage(new (std::nothrow) std::byte[bytes]);
+  if (storage == nullptr)
+    return base::fail(MPI_ERR_NO_MEM, "no memory for {} bytes of temporary space of a collective", bytes);
+  at = storage.get();
+  owned_.push_back(std::move(storage));
+  return {};
+}
+
+Result Team::scratch(MPI_Count count, Datatype& type, View& made) {
+  std::size_t bytes;
+  std::ptrdiff_t origin;
+  if (!scratch_layout(count, type, bytes, origin))
+    return base::fail(MPI_ERR_NO_MEM, "temporary space for {} elements of {} does not fit an address", count,
+                      datatype::describe(type));
+  std::byte* at = nullptr;
+  NEAR_TRY(allocate(bytes, at));
+  made = View{at + origin, count, &type};
+  return {};
+}
+
+Result Team::scratch_bytes(MPI_Count bytes, View& made) { return scratch(bytes, byte_type(), made); }
+
+} // namespace near::coll
