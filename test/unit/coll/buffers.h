@@ -1,0 +1,87 @@
+// Buffers of test values in several layouts that have one type signature: a "cell" is two ints.
+//   plain    2 ints, contiguous
+//   gaps     ints at -4 and 8 of each cell, 24 bytes apart: a negative lower bound and holes
+//   split    two MPI_INT elements a cell: another count for the same signature
+#pragma once
+
+#include "datatype/operation.h"
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace near::coll::test {
+
+using datatype::Datatype;
+using datatype::View;
+
+enum class Layout { plain, gaps, split };
+inline constexpr Layout layouts[] = {Layout::plain, Layout::gaps, Layout::split};
+
+struct Cell {
+  std::int32_t a = 0, b = 0;
+  bool operator==(const Cell&) const = default;
+};
+
+/// A value that names who made it: call, rank, and index.
+inline Cell cell(int call, int rank, MPI_Count index) {
+  return {static_cast<std::int32_t>(call * 131 + rank * 7919 + 1),
+          static_cast<std::int32_t>(index * 31 + rank)};
+}
+
+/// The committed type of one cell; null until make_types().
+Datatype& type_of(Layout layout);
+void make_types();
+/// Cells -> elements.
+inline MPI_Count elements(Layout layout, MPI_Count cells) {
+  return layout == Layout::split ? 2 * cells : cells;
+}
+
+/// Room for cells, surrounded by and interspersed with bytes that must keep their value.
+class Buffer {
+public:
+  Buffer(Layout layout, MPI_Count cells)
+      : layout_(layout), cells_(cells), bytes_(static_cast<std::size_t>(cells) * stride() + 2 * guard, 0xa5) {
+  }
+  void* address() { return bytes_.data() + guard; }
+  Layout layout() const { return layout_; }
+  Datatype& type() const { return type_of(layout_); }
+  /// `cells` cells from cell `first` on.
+  View view(MPI_Count first, MPI_Count cells) {
+    return View{bytes_.data() + guard + static_cast<std::size_t>(first) * stride(), elements(layout_, cells),
+                &type_of(layout_)};
+  }
+  View view() { return view(0, cells_); }
+  void set(MPI_Count at, Cell value) {
+    std::memcpy(place(at, true), &value.a, 4);
+    std::memcpy(place(at, false), &value.b, 4);
+  }
+  Cell get(MPI_Count at) {
+    Cell value;
+    std::memcpy(&value.a, place(at, true), 4);
+    std::memcpy(&value.b, place(at, false), 4);
+    return value;
+  }
+  /// Every byte that is no cell's is as it was.
+  bool holes_untouched() {
+    std::vector<std::uint8_t> copy = bytes_;
+    for (MPI_Count i = 0; i < cells_; ++i) set(i, Cell{-1515870811, -1515870811}); // 0xa5a5a5a5
+    bool untouched = true;
+    for (auto byte : bytes_) untouched = untouched && byte == 0xa5;
+    bytes_ = copy;
+    return untouched;
+  }
+
+private:
+  static constexpr std::size_t guard = 64;
+  std::size_t stride() const { return layout_ == Layout::gaps ? 24 : 8; }
+  std::uint8_t* place(MPI_Count at, bool first) {
+    std::ptrdiff_t offset = layout_ == Layout::gaps ? (first ? -4 : 8) : (first ? 0 : 4);
+    return bytes_.data() + guard + static_cast<std::size_t>(at) * stride() + offset;
+  }
+  Layout layout_;
+  MPI_Count cells_;
+  std::vector<std::uint8_t> bytes_;
+};
+
+} // namespace near::coll::test

@@ -1,0 +1,333 @@
+#include "fake_p2p.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace near::coll::test {
+namespace {
+
+struct Parcel {
+  std::uint64_t context;
+  int source, tag;
+  MPI_Count bytes;
+  std::vector<std::byte> packed;  ///< eager
+  p2p::View view;                 ///< synchronous: the sender's own memory
+  p2p::Request* sender = nullptr; ///< synchronous: completed when taken
+  int sender_mailbox = 0;
+};
+
+struct Receive : p2p::Request {
+  p2p::View view;
+  std::uint64_t context = 0;
+  int source = 0, tag = 0;
+  std::unique_ptr<p2p::Schedule> schedule;
+  bool running = false;
+};
+
+struct Mailbox {
+  std::deque<Parcel> messages;
+  std::condition_variable changed;
+  std::uint64_t changes = 0;
+  void change() {
+    ++changes;
+    changed.notify_all();
+  }
+};
+
+struct World {
+  explicit World(int size) : boxes(static_cast<std::size_t>(size)) {}
+  std::mutex lock; // of all mailboxes: tests are small
+  std::vector<Mailbox> boxes;
+  Conditions conditions;
+};
+
+World* world = nullptr;
+thread_local int me = 0;
+thread_local std::vector<Receive*> posted;    // in posting order
+thread_local std::vector<Receive*> schedules; // under way
+
+[[noreturn]] void stuck(const Receive* waiting) {
+  if (waiting != nullptr)
+    std::fprintf(stderr, "rank thread %d waits for a message from rank %d with tag %d\n", me, waiting->source,
+                 waiting->tag);
+  else
+    std::fprintf(stderr, "rank thread %d waits for its sends to be received\n", me);
+  std::fflush(stderr);
+  std::abort();
+}
+
+std::uint64_t context_of(const object::Communicator& communicator, object::Channel channel) {
+  return communicator.context | static_cast<std::uint64_t>(channel);
+}
+
+/// Under the lock: gives waiting messages to posted receives. True when one was given.
+bool match() {
+  bool moved = false;
+  auto& box = world->boxes[static_cast<std::size_t>(me)];
+  for (std::size_t i = 0; i < posted.size();) {
+    Receive& receive = *posted[i];
+    auto at = std::find_if(box.messages.begin(), box.messages.end(), [&](const Parcel& message) {
+      return message.context == receive.context && message.source == receive.source &&
+             message.tag == receive.tag;
+    });
+    if (at == box.messages.end()) {
+      ++i;
+      continue;
+    }
+    if (at->bytes != receive.view.bytes()) {
+      receive.completion.error = MPI_ERR_TRUNCATE;
+      ADD_FAILURE() << "a message of " << at->bytes << " bytes meets a receive of " << receive.view.bytes();
+    }
+    MPI_Count bytes = std::min(at->bytes, receive.view.bytes());
+    if (bytes != 0) {
+      if (at->sender != nullptr)
+        datatype::copy(at->view, receive.view, bytes);
+      else
+        datatype::unpack(receive.view, 0, at->packed.data(), bytes);
+    }
+    if (at->sender != nullptr) {
+      at->sender->complete = true;
+      world->boxes[static_cast<std::size_t>(at->sender_mailbox)].change();
+    }
+    receive.complete = true;
+    box.messages.erase(at);
+    posted.erase(posted.begin() + static_cast<std::ptrdiff_t>(i));
+    moved = true;
+  }
+  return moved;
+}
+
+void advance_schedules() {
+  static thread_local bool inside = false;
+  if (inside) return;
+  inside = true;
+  for (std::size_t i = 0; i < schedules.size();) {
+    Receive* request = schedules[i];
+    if (request->schedule->advance(request->completion)) {
+      request->complete = true;
+      request->running = false;
+      schedules.erase(schedules.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  inside = false;
+}
+
+} // namespace
+
+object::Result wait(p2p::Request* request) {
+  p2p::wait_complete(*request);
+  MPI_Request handle = MPI_REQUEST_NULL;
+  return p2p::finish(handle, *request, MPI_STATUS_IGNORE, false);
+}
+
+namespace {
+
+void run_threads(int total, const Conditions& conditions, const std::function<void(int)>& body) {
+  World fresh(total);
+  fresh.conditions = conditions;
+  world = &fresh;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < total; ++rank)
+    threads.emplace_back([&, rank] {
+      me = rank;
+      body(rank);
+      EXPECT_TRUE(posted.empty());
+      EXPECT_TRUE(schedules.empty());
+    });
+  for (auto& thread : threads) thread.join();
+  for (auto& box : fresh.boxes) EXPECT_EQ(box.messages.size(), 0u) << "messages were never received";
+  world = nullptr;
+}
+
+std::vector<object::Address> addresses(int first, int count) {
+  std::vector<object::Address> made(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i)
+    made[static_cast<std::size_t>(i)].slot = static_cast<std::uint32_t>(first + i);
+  return made;
+}
+
+} // namespace
+
+void run_ranks(int size, const Conditions& conditions,
+               const std::function<void(object::Communicator&)>& body) {
+  run_threads(size, conditions, [&](int rank) {
+    object::Group group;
+    group.members = addresses(0, size);
+    group.rank = rank;
+    object::Communicator communicator;
+    communicator.context = 4;
+    communicator.group = &group;
+    communicator.rank = rank;
+    communicator.size = communicator.peers = size;
+    communicator.addresses = group.members.data();
+    body(communicator);
+  });
+}
+
+void run_two_groups(int left, int right, const Conditions& conditions,
+                    const std::function<void(object::Communicator&, bool)>& body) {
+  run_threads(left + right, conditions, [&](int thread) {
+    const bool in_left = thread < left;
+    object::Group own, other;
+    own.members = in_left ? addresses(0, left) : addresses(left, right);
+    other.members = in_left ? addresses(left, right) : addresses(0, left);
+    own.rank = in_left ? thread : thread - left;
+    object::Communicator communicator;
+    communicator.context = 4;
+    communicator.group = &own;
+    communicator.remote = &other;
+    communicator.rank = own.rank;
+    communicator.size = own.size();
+    communicator.peers = other.size();
+    communicator.addresses = other.members.data();
+    body(communicator, in_left);
+  });
+}
+
+} // namespace near::coll::test
+
+namespace near::p2p {
+
+using coll::test::advance_schedules;
+using coll::test::context_of;
+using coll::test::match;
+using coll::test::me;
+using coll::test::Parcel;
+using coll::test::posted;
+using coll::test::Receive;
+using coll::test::schedules;
+using coll::test::stuck;
+using coll::test::world;
+
+Result start_send(const View& view, int destination, int tag, Communicator& communicator, SendMode,
+                  Request*& made, Channel channel) {
+  auto* request = new Receive;
+  request->what = RequestKind::send;
+  request->active = true;
+  Parcel message{};
+  message.context = context_of(communicator, channel);
+  message.source = communicator.rank;
+  message.tag = tag;
+  message.bytes = view.bytes();
+  message.sender_mailbox = me;
+  const bool eager = static_cast<std::size_t>(view.bytes()) <= world->conditions.eager_bytes;
+  if (eager) {
+    message.packed.resize(static_cast<std::size_t>(view.bytes()));
+    if (view.bytes() != 0) datatype::pack(view, 0, message.packed.data(), view.bytes());
+    request->complete = true;
+  } else {
+    message.view = view;
+    message.sender = request;
+  }
+  auto& box = world->boxes[communicator.addresses[destination].slot];
+  std::lock_guard guard(world->lock);
+  box.messages.push_back(std::move(message));
+  box.change();
+  made = request;
+  return {};
+}
+
+Result start_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made,
+                     Channel channel) {
+  auto* request = new Receive;
+  request->what = RequestKind::receive;
+  request->active = true;
+  request->view = view;
+  request->context = context_of(communicator, channel);
+  request->source = source;
+  request->tag = tag;
+  posted.push_back(request);
+  made = request;
+  return {};
+}
+
+void wait_complete(Request& request) {
+  auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  auto& box = world->boxes[static_cast<std::size_t>(me)];
+  while (true) {
+    std::uint64_t seen;
+    {
+      std::lock_guard guard(world->lock);
+      seen = box.changes;
+      match();
+      if (request.complete) return;
+    }
+    advance_schedules();
+    std::unique_lock guard(world->lock);
+    if (match() || request.complete) continue;
+    if (!box.changed.wait_until(guard, limit, [&] { return box.changes != seen; }))
+      stuck(posted.empty() ? nullptr : posted.front());
+  }
+}
+
+Result finish(MPI_Request& handle, Request& base, MPI_Status*, bool) {
+  auto& request = static_cast<Receive&>(base);
+  Result result(request.completion.error);
+  if (request.persistent) {
+    request.active = request.complete = false;
+    return result;
+  }
+  delete &request;
+  handle = MPI_REQUEST_NULL;
+  return result;
+}
+
+Result cancel(Request&) { return {}; }
+
+Result make_scheduled(Communicator*, std::unique_ptr<Schedule> schedule, bool persistent, Request*& made) {
+  auto* request = new Receive;
+  request->what = RequestKind::schedule;
+  request->schedule = std::move(schedule);
+  request->persistent = persistent;
+  made = request;
+  return persistent ? Result{} : start(*request);
+}
+
+Result start(Request& base) {
+  auto& request = static_cast<Receive&>(base);
+  request.active = true;
+  request.complete = false;
+  NEAR_TRY(request.schedule->begin());
+  request.running = true;
+  schedules.push_back(&request);
+  return {};
+}
+
+void free_request(MPI_Request& handle, Request& request) {
+  delete &static_cast<Receive&>(request);
+  handle = MPI_REQUEST_NULL;
+}
+
+Result send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+            Channel channel) {
+  Request* request = nullptr;
+  NEAR_TRY(start_send(view, destination, tag, communicator, mode, request, channel));
+  return coll::test::wait(request);
+}
+
+Result receive(const View& view, int source, int tag, Communicator& communicator, Completion&,
+               Channel channel) {
+  Request* request = nullptr;
+  NEAR_TRY(start_receive(view, source, tag, communicator, request, channel));
+  return coll::test::wait(request);
+}
+
+Result send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
+                    int source, int receive_tag, Communicator& communicator, Completion&, Channel channel) {
+  Request *sending = nullptr, *receiving = nullptr;
+  NEAR_TRY(start_receive(receive_view, source, receive_tag, communicator, receiving, channel));
+  NEAR_TRY(start_send(send_view, destination, send_tag, communicator, SendMode::standard, sending, channel));
+  Result sent = coll::test::wait(sending), received = coll::test::wait(receiving);
+  return sent.ok() ? received : sent;
+}
+
+} // namespace near::p2p

@@ -1,0 +1,67 @@
+// Every way that a collective can be done: each algorithm of the registry that admits the call, executed and
+// recorded, with eager and with synchronous messages, at team sizes that are and are not powers of two.
+#pragma once
+
+#include "buffers.h"
+#include "coll/coll.h"
+#include "coll/registry.h"
+#include "fake_p2p.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+namespace near::coll::test {
+
+inline constexpr int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16};
+inline constexpr std::size_t everything = ~std::size_t{0};
+
+/// Does a call, blocking or not, and expects success.
+using Perform = std::function<void(const Call&, object::Communicator&)>;
+
+inline void blocking(const Call& call, object::Communicator& communicator) {
+  ASSERT_TRUE(run(call, communicator).ok()) << base::failure_text();
+}
+inline void nonblocking(const Call& call, object::Communicator& communicator) {
+  p2p::Request* request = nullptr;
+  ASSERT_TRUE(start(call, communicator, request).ok()) << base::failure_text();
+  ASSERT_TRUE(wait(request).ok());
+}
+
+/// Runs `body` once per rank, algorithm, size and mode.
+inline void every_way(Collective collective,
+                      const std::function<void(object::Communicator&, const Perform&)>& body) {
+  make_types();
+  for (const Algorithm& row : algorithms()) {
+    if (row.collective != collective) continue;
+    std::string knob = std::string(name_of(collective)) + "=" + row.name;
+    ASSERT_TRUE(configure(knob).ok());
+    for (int size : sizes)
+      for (std::size_t eager : {std::size_t{0}, std::size_t{64}, everything}) {
+        SCOPED_TRACE(knob + " on " + std::to_string(size) + " ranks, eager up to " + std::to_string(eager));
+        run_ranks(size, Conditions{eager}, [&](object::Communicator& c) { body(c, blocking); });
+        if (eager != everything)
+          run_ranks(size, Conditions{eager}, [&](object::Communicator& c) { body(c, nonblocking); });
+        if (testing::Test::HasFailure()) {
+          ADD_FAILURE() << knob << " on " << size << " ranks, eager up to " << eager;
+          (void)configure("auto");
+          return;
+        }
+      }
+  }
+  ASSERT_TRUE(configure("auto").ok());
+}
+
+/// Every root worth a try.
+inline std::vector<int> roots(int size) {
+  std::vector<int> some{0};
+  if (size > 1) some.push_back(size - 1);
+  if (size > 2) some.push_back(size / 2);
+  return some;
+}
+
+/// Ranks describe the same signature differently.
+inline Layout layout_at(int base, int rank) { return layouts[(base + rank) % 3]; }
+
+} // namespace near::coll::test
