@@ -34,7 +34,7 @@ test: build
 	@build/venv/bin/python dev/test.py
 
 check:
-	@dev/setup python tools
+	@dev/setup build python tools
 	@build/venv/bin/python dev/check.py
 
 bench: build
