@@ -1,6 +1,8 @@
 // Sleeping on a word of shared memory, and the barrier that lets a waker skip its fence.
 #pragma once
 
+#include "os/clock.h"
+
 #include <cstdint>
 
 namespace near::os {
@@ -17,8 +19,6 @@ bool register_for_barrier();
 /// Every running thread of every registered process passes a full memory barrier before this returns.
 void barrier_all_registered();
 
-/// CLOCK_MONOTONIC in nanoseconds.
-std::uint64_t monotonic_ns();
 /// Lets another runnable thread have this processor.
 void yield();
 
