@@ -1,11 +1,11 @@
 #include "launch/supervisor.h"
 
 #include "boot/boot.h"
-#include "launch/function_name.h"
 #include "launch/keys.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/memory.h"
+#include "surface/functions.h"
 
 #include <algorithm>
 #include <csignal>
@@ -226,7 +226,7 @@ void Supervisor::time_out() {
   verdict.status = 124;
   verdict.text = base::format("the job was ended after {:.9g} s (--timeout); what its ranks were doing:\n{}",
                               mission_.job.command.timeout_s,
-                              segment::job_table(segment_, function_name, os::monotonic_ns()));
+                              segment::job_table(segment_, surface::function_name, os::monotonic_ns()));
   decide(std::move(verdict));
 }
 

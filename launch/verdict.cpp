@@ -1,8 +1,8 @@
 #include "launch/verdict.h"
 
 #include "boot/boot.h"
-#include "launch/function_name.h"
 #include "os/signals.h"
+#include "surface/functions.h"
 
 #include <csignal>
 
@@ -44,7 +44,7 @@ std::string likely_cause(const Verdict& verdict) {
 
 std::string where(const Verdict& verdict, std::uint64_t now_ns) {
   if (!verdict.was_in_mpi || verdict.activity.function == 0) return "";
-  return " in " + segment::activity_text(verdict.activity, function_name, now_ns);
+  return " in " + segment::activity_text(verdict.activity, surface::function_name, now_ns);
 }
 
 std::string who(const Verdict& verdict) {

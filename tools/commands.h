@@ -1,0 +1,21 @@
+// The subcommands of `near`. Each returns the exit status.
+#pragma once
+
+#include <cstdint>
+
+namespace near::tools {
+
+/// What the ranks of a running job do: the job whose mpiexec is process `launcher`; again every `interval_s`
+/// seconds until it ends, or `once`.
+int top(std::int32_t launcher, bool once, double interval_s);
+
+/// How much of the standard is there, by chapter; with `all`, every function.
+int coverage(bool all);
+
+/// Version, machine and slots; the knobs with their present values.
+int info(bool knobs);
+
+/// "near: <failure text>" on standard error; returns 1.
+int complain();
+
+} // namespace near::tools

@@ -1,0 +1,32 @@
+// `near info`: what this installation and this machine are.
+#include "base/knob.h"
+#include "os/limits.h"
+#include "tools/commands.h"
+#include "topo/plan.h"
+
+#include <cstdio>
+
+namespace near::tools {
+
+int info(bool knobs) {
+  if (knobs) {
+    for (const auto* knob : base::all_knobs())
+      std::printf("%-20s %-10s %s%s\n", knob->name, knob->text.c_str(), knob->help,
+                  knob->set ? base::format(" (set; default {})", knob->default_text).c_str() : "");
+    return 0;
+  }
+  topo::Machine machine;
+  os::CpuSet affinity;
+  if (!topo::read_machine(machine).ok() || !os::affinity_of(0, affinity).ok()) return complain();
+  auto limits = os::read_limits();
+  auto slots = topo::count_slots(affinity, limits);
+  std::printf("NearMPI %s\nmachine: %s\nslots: %u (%s)\n", NEAR_VERSION, machine.text().c_str(), slots.count,
+              slots.reason.c_str());
+  for (const auto& limit : limits.memory)
+    std::printf("memory limit: %llu MiB, %llu MiB used (%s)\n",
+                static_cast<unsigned long long>(limit.bytes >> 20),
+                static_cast<unsigned long long>(limit.used >> 20), limit.group.c_str());
+  return 0;
+}
+
+} // namespace near::tools

@@ -1,0 +1,85 @@
+// `near`: the command line.
+#include "base/knob.h"
+#include "tools/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <unistd.h>
+
+namespace near::tools {
+
+int complain() {
+  std::fprintf(stderr, "near: %s\n", std::string(base::failure_text()).c_str());
+  return 1;
+}
+
+namespace {
+
+constexpr int usage_status = 2;
+
+int unknown(std::string_view word, const std::vector<std::string_view>& known) {
+  auto nearest = base::nearest_word(word, known);
+  if (nearest.empty())
+    std::fprintf(stderr, "near: unknown word '%s'; `near --help` lists what there is\n",
+                 std::string(word).c_str());
+  else
+    std::fprintf(stderr, "near: unknown word '%s'; did you mean %s?\n", std::string(word).c_str(),
+                 std::string(nearest).c_str());
+  return usage_status;
+}
+
+std::vector<std::string_view> words_of(const CLI::App& app, std::vector<std::string>& kept) {
+  for (const auto* command : app.get_subcommands({})) kept.push_back(command->get_name());
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) kept.push_back("--" + name);
+  return {kept.begin(), kept.end()};
+}
+
+int run(int count, char** arguments) {
+  CLI::App app("Looks at NearMPI jobs and at this machine.", "near");
+  app.set_version_flag("-V,--version", "near (NearMPI) " NEAR_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+
+  std::int32_t job = 0;
+  bool once = false, all = false, knobs = false;
+  double interval = 1;
+  auto* top_command = app.add_subcommand("top", "what the ranks of a running job are doing");
+  top_command->add_option("--job", job, "process number of the job's mpiexec")->check(CLI::PositiveNumber);
+  top_command->add_flag("--once", once, "print once, do not go on");
+  top_command->add_option("--interval", interval, "seconds between two looks")->check(CLI::PositiveNumber);
+  auto* coverage_command = app.add_subcommand("coverage", "how much of MPI 5.0 is there, by chapter");
+  coverage_command->add_flag("--all", all, "every function");
+  auto* info_command = app.add_subcommand("info", "version, machine, slots");
+  info_command->add_flag("--knobs", knobs, "the knobs (environment variables) with their present values");
+
+  // A word that is no subcommand is told with the nearest one, before CLI11 complains that one is missing.
+  std::vector<std::string> kept;
+  if (count > 1 && arguments[1][0] != '-')
+    if (auto known = words_of(app, kept); std::find(known.begin(), known.end(), arguments[1]) == known.end())
+      return unknown(arguments[1], known);
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::Success& success) { return app.exit(success); } catch (const CLI::ExtrasError&) {
+    auto* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+    auto extra = app.remaining(true);
+    kept.clear();
+    return unknown(extra.empty() ? "" : extra.front(), words_of(*command, kept));
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "near: %s\n", error.what());
+    return usage_status;
+  }
+  if (!base::read_knobs(environ).ok()) return complain();
+  if (top_command->parsed() && job == 0) {
+    std::fputs("near: top needs --job PID, the process number of the job's mpiexec\n", stderr);
+    return usage_status;
+  }
+  if (top_command->parsed()) return top(job, once, interval);
+  if (coverage_command->parsed()) return coverage(all);
+  return info(knobs);
+}
+
+} // namespace
+} // namespace near::tools
+
+int main(int count, char** arguments) { return near::tools::run(count, arguments); }

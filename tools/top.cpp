@@ -1,0 +1,47 @@
+// `near top`: what each rank of a job is doing, read from the job's segment.
+#include "os/descriptor.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "os/poller.h"
+#include "os/process.h"
+#include "segment/activity.h"
+#include "surface/functions.h"
+#include "tools/commands.h"
+
+#include <cstdio>
+#include <vector>
+
+namespace near::tools {
+
+int top(std::int32_t launcher, bool once, double interval_s) {
+  int descriptor = -1;
+  if (!segment::open_job(launcher, descriptor).ok()) return complain();
+  segment::Segment segment;
+  auto attached = segment.attach(descriptor, false);
+  os::close_descriptor(descriptor);
+  if (!attached.ok()) return complain();
+
+  // The end of the launcher ends the waiting.
+  os::Poller poller;
+  int watch = -1;
+  if (!poller.open().ok() || !os::watch_process(launcher, watch).ok() || !poller.add(watch, 1).ok())
+    return complain();
+  bool terminal = os::is_terminal(1);
+  std::vector<std::uint64_t> keys;
+  for (;;) {
+    if (terminal && !once) std::fputs("\033[H\033[J", stdout);
+    std::printf("%s: %u ranks, %u ready, %u processors\n%s", segment.header().job, segment.header().job_size,
+                segment.header().ready.load_acquire(), segment.header().cores,
+                segment::job_table(segment, surface::function_name, os::monotonic_ns()).c_str());
+    if (!terminal && !once) std::puts("");
+    std::fflush(stdout);
+    if (once) return 0;
+    poller.wait(static_cast<int>(interval_s * 1000), keys);
+    if (!keys.empty()) {
+      std::puts("the job has ended");
+      return 0;
+    }
+  }
+}
+
+} // namespace near::tools
