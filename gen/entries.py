@@ -303,7 +303,7 @@ class Entry:
             check(HANDLE, f"request(call, {value}, {quoted}, check::{allowed})")
             return value
         if p.kind == "MESSAGE":
-            check(HANDLE, f"message({value}, {quoted})")
+            check(HANDLE, f"message(call, {value}, {quoted})")
             return value
         if p.name in self.leader_only:
             declared.append(f"{cls}* {name}_object = check::{validator}_or_null({name});")

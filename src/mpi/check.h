@@ -115,9 +115,13 @@ inline Result request(Call& call, MPI_Request handle, const char* name, Null nul
 }
 Result requests(Call& call, const MPI_Request* handles, MPI_Count n, const char* name, Null null);
 
-inline Result message(MPI_Message handle, const char* name) {
-  if (handle == MPI_MESSAGE_NO_PROC || p2p::find_message(handle) != nullptr) [[likely]]
+/// Also makes the message's communicator the one whose error handler runs.
+inline Result message(Call& call, MPI_Message handle, const char* name) {
+  if (p2p::Message* found = p2p::find_message(handle)) [[likely]] {
+    call.on(*found->communicator);
     return {};
+  }
+  if (handle == MPI_MESSAGE_NO_PROC) return {};
   return bad_handle(MPI_ERR_REQUEST, "message", "MPI_MESSAGE_NULL", bits(MPI_MESSAGE_NULL), bits(handle),
                     name);
 }
