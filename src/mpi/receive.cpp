@@ -1,0 +1,107 @@
+// Receives and probes. Source: MPI 5.0, sections 3.2, 3.7 and 3.8.
+#include "mpi/impl.h"
+#include "mpi/view.h"
+
+namespace near::mpi::impl {
+
+using p2p::Completion;
+using p2p::Message;
+using p2p::Request;
+
+namespace {
+
+/// One look, and one more after some progress.
+Result probe_matched_now(int source, int tag, Communicator& comm, bool& found, Message*& message,
+                         Completion& envelope) {
+  NEAR_TRY(p2p::probe_matched(source, tag, comm, found, message, envelope));
+  if (found) return {};
+  p2p::progress();
+  return p2p::probe_matched(source, tag, comm, found, message, envelope);
+}
+
+Completion no_process() {
+  Completion completion;
+  completion.source = MPI_PROC_NULL;
+  return completion;
+}
+
+} // namespace
+
+Result Recv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Communicator& comm,
+            MPI_Status* status) {
+  Completion completion;
+  Result result = p2p::receive(view_of(buf, count, datatype), source, tag, comm, completion);
+  p2p::write_status(status, completion, false);
+  return result;
+}
+
+Result Irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Communicator& comm,
+             Request*& request) {
+  return p2p::start_receive(view_of(buf, count, datatype), source, tag, comm, request);
+}
+
+Result Probe(int source, int tag, Communicator& comm, MPI_Status* status) {
+  Completion envelope;
+  p2p::wait_until([&] { return p2p::probe(source, tag, comm, envelope); });
+  p2p::write_status(status, envelope, false);
+  return {};
+}
+
+Result Iprobe(int source, int tag, Communicator& comm, int* flag, MPI_Status* status) {
+  Completion envelope;
+  bool found = p2p::probe(source, tag, comm, envelope);
+  if (!found) {
+    p2p::progress();
+    found = p2p::probe(source, tag, comm, envelope);
+  }
+  *flag = found ? 1 : 0;
+  if (found) p2p::write_status(status, envelope, false);
+  return {};
+}
+
+Result Mprobe(int source, int tag, Communicator& comm, Message*& message, MPI_Status* status) {
+  Completion envelope;
+  Result result;
+  p2p::wait_until([&] {
+    bool found = false;
+    result = p2p::probe_matched(source, tag, comm, found, message, envelope);
+    return found || !result.ok();
+  });
+  if (result.ok()) p2p::write_status(status, envelope, false);
+  return result;
+}
+
+Result Improbe(int source, int tag, Communicator& comm, int* flag, Message*& message, MPI_Status* status) {
+  Completion envelope;
+  bool found = false;
+  NEAR_TRY(probe_matched_now(source, tag, comm, found, message, envelope));
+  *flag = found ? 1 : 0;
+  if (found) p2p::write_status(status, envelope, false);
+  return {};
+}
+
+Result Mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message& message, MPI_Status* status) {
+  Completion completion = no_process();
+  Result result;
+  if (Message* found = p2p::find_message(message); found != nullptr) {
+    completion = Completion{};
+    result = p2p::receive_matched(*found, view_of(buf, count, datatype), completion);
+  }
+  message = MPI_MESSAGE_NULL;
+  p2p::write_status(status, completion, false);
+  return result;
+}
+
+Result Imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message& message, Request*& request) {
+  Message* found = p2p::find_message(message);
+  if (found == nullptr) {
+    // MPI_MESSAGE_NO_PROC belongs to no communicator that is known here.
+    NEAR_TRY(p2p::make_completed(*object::self(), no_process(), request));
+  } else {
+    NEAR_TRY(p2p::start_receive_matched(*found, view_of(buf, count, datatype), request));
+  }
+  message = MPI_MESSAGE_NULL;
+  return {};
+}
+
+} // namespace near::mpi::impl
