@@ -1,0 +1,249 @@
+// See fake_transport.h.
+#include "fake_transport.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+
+namespace near::transport {
+
+namespace {
+
+enum class State { offered, matched, gone };
+
+struct Offer {
+  State state = State::offered;
+  std::vector<std::byte> data; ///< offered by a fake process
+  Transfer* sender = nullptr;  ///< offered by this process
+};
+
+struct Moving {
+  std::uint64_t offer;
+  Transfer* transfer;
+};
+
+struct Inner {
+  HandlerFunction handlers[static_cast<int>(Handler::count_upper)] = {};
+  std::deque<fake::Sent> to_self;
+  std::map<std::uint64_t, Offer> offers;
+  std::uint64_t next_offer = 1;
+  std::map<std::uint64_t, std::vector<std::byte>> packets;
+  std::uint64_t next_packet = 1;
+  std::vector<Moving> moving;
+  bool at_once = true;
+};
+
+fake::World the_world;
+Inner inner;
+
+void call(Handler handler, Arrival& arrival) { inner.handlers[static_cast<int>(handler)](arrival); }
+
+void deliver_eager(Peer& from, const Envelope& envelope, const std::vector<std::byte>& data) {
+  ++from.credits_out;
+  Arrival arrival{&from, envelope, data.data(), data.size(), 0};
+  if (data.size() <= 64) {
+    std::vector<std::byte> passing = data; // the payload is gone when the handler returns
+    arrival.payload = passing.data();
+    call(Handler::p2p_eager, arrival);
+    return;
+  }
+  std::uint64_t packet = inner.next_packet++;
+  auto& memory = inner.packets[packet] = data;
+  arrival.payload = memory.data();
+  arrival.packet = packet;
+  ++from.packets_out;
+  call(Handler::p2p_eager, arrival);
+  if (arrival.packet != 0) give_back_packet(from, packet);
+}
+
+void deliver_offer(Peer& from, const Envelope& envelope, std::uint64_t number) {
+  OfferTicket ticket{};
+  ticket.cookie = number;
+  Arrival arrival{&from, envelope, reinterpret_cast<const std::byte*>(&ticket), sizeof ticket, 0};
+  call(Handler::p2p_offer, arrival);
+}
+
+void move(const Moving& what, int error) {
+  Offer& offer = inner.offers[what.offer];
+  Transfer& transfer = *what.transfer;
+  offer.state = State::gone;
+  if (error == MPI_SUCCESS && transfer.bytes != 0) {
+    auto bytes = static_cast<MPI_Count>(transfer.bytes);
+    if (offer.sender != nullptr)
+      datatype::copy(offer.sender->view, transfer.view, bytes);
+    else
+      datatype::unpack(transfer.view, 0, offer.data.data(), bytes);
+  }
+  Transfer* sender = offer.sender;
+  transfer.done(transfer, error);
+  if (sender != nullptr) sender->done(*sender, MPI_SUCCESS);
+}
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  std::vector<std::byte> bytes(text.size());
+  if (!text.empty()) std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
+} // namespace
+
+namespace fake {
+
+World& world() { return the_world; }
+
+void reset() {
+  HandlerFunction eager = inner.handlers[0], offer = inner.handlers[1];
+  the_world = World{};
+  inner = Inner{};
+  inner.handlers[0] = eager;
+  inner.handlers[1] = offer;
+  for (std::size_t i = 0; i < the_world.peers.size(); ++i) the_world.peers[i].number = static_cast<int>(i);
+}
+
+bool nothing_held() {
+  for (const Peer& peer : the_world.peers)
+    if (peer.credits_out != 0 || peer.packets_out != 0) return false;
+  return inner.to_self.empty();
+}
+
+void arrive(int from, const Envelope& envelope, const std::string& text) {
+  deliver_eager(the_world.peers[static_cast<std::size_t>(from)], envelope, bytes_of(text));
+}
+
+std::uint64_t arrive_offer(int from, const Envelope& envelope, const std::string& text) {
+  std::uint64_t number = inner.next_offer++;
+  inner.offers[number].data = bytes_of(text);
+  deliver_offer(the_world.peers[static_cast<std::size_t>(from)], envelope, number);
+  return number;
+}
+
+void withdraw(std::uint64_t offer) { inner.offers[offer].state = State::gone; }
+
+void move_at_once(bool at_once) { inner.at_once = at_once; }
+
+void finish_moving(int error) {
+  std::vector<Moving> now;
+  now.swap(inner.moving);
+  for (const Moving& each : now) move(each, error);
+}
+
+void finish_sent(std::size_t index, int error) {
+  Sent& sent = the_world.sent[index];
+  inner.offers[sent.offer_number].state = State::gone;
+  ++the_world.offers_left;
+  sent.offered->done(*sent.offered, error);
+}
+
+void match_sent(std::size_t index) {
+  inner.offers[the_world.sent[index].offer_number].state = State::matched;
+}
+
+bool cancelled(std::size_t index) {
+  return inner.offers[the_world.sent[index].offer_number].state == State::gone;
+}
+
+} // namespace fake
+
+OfferTicket Arrival::ticket() const {
+  OfferTicket copy;
+  std::memcpy(&copy, payload, sizeof copy);
+  return copy;
+}
+
+void set_handler(Handler handler, HandlerFunction function) {
+  inner.handlers[static_cast<int>(handler)] = function;
+}
+
+void keep_packet(Arrival& arrival) { arrival.packet = 0; }
+void give_back_packet(Peer& owner, std::uint64_t packet) {
+  if (inner.packets.erase(packet) != 1) std::abort();
+  --owner.packets_out;
+}
+void give_back_credit(Peer& peer) { --peer.credits_out; }
+
+Peer& peer_at(object::Address address) { return the_world.peers[address.slot]; }
+std::size_t eager_limit() { return the_world.eager_limit; }
+
+bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
+  if (envelope.bytes > the_world.eager_limit || the_world.eager_left == 0) return false;
+  --the_world.eager_left;
+  fake::Sent sent;
+  sent.to = &peer;
+  sent.envelope = envelope;
+  sent.data.resize(envelope.bytes);
+  if (envelope.bytes != 0) datatype::pack(view, 0, sent.data.data(), static_cast<MPI_Count>(envelope.bytes));
+  (peer.number == 0 ? inner.to_self.emplace_back() : the_world.sent.emplace_back()) = std::move(sent);
+  return true;
+}
+
+Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
+  if (the_world.offers_left == 0) return base::fail(MPI_ERR_NO_MEM, "no descriptor is free");
+  --the_world.offers_left;
+  transfer.view = view;
+  transfer.bytes = envelope.bytes;
+  fake::Sent sent;
+  sent.to = &peer;
+  sent.envelope = envelope;
+  sent.offered = &transfer;
+  sent.offer_number = transfer.cookie = inner.next_offer++;
+  inner.offers[sent.offer_number].sender = &transfer;
+  (peer.number == 0 ? inner.to_self.emplace_back() : the_world.sent.emplace_back()) = std::move(sent);
+  return {};
+}
+
+bool cancel_offer(Transfer& transfer) {
+  Offer& offer = inner.offers[transfer.cookie];
+  if (offer.state != State::offered) return false;
+  offer.state = State::gone;
+  ++the_world.offers_left;
+  return true;
+}
+
+bool claim_offer(OfferTicket& ticket) {
+  if (!offer_is_live(ticket)) return false;
+  inner.offers[ticket.cookie].state = State::matched;
+  ticket.flags |= 1;
+  return true;
+}
+
+bool accept(Peer&, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
+            Transfer& transfer) {
+  if ((ticket.flags & 1) == 0 && !offer_is_live(ticket)) return false;
+  Offer& offer = inner.offers[ticket.cookie];
+  offer.state = State::matched;
+  if (offer.sender != nullptr) ++the_world.offers_left;
+  transfer.view = view;
+  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));
+  Moving moving{ticket.cookie, &transfer};
+  if (inner.at_once)
+    move(moving, MPI_SUCCESS);
+  else
+    inner.moving.push_back(moving);
+  return true;
+}
+
+bool offer_is_live(const OfferTicket& ticket) { return inner.offers[ticket.cookie].state == State::offered; }
+
+bool progress() {
+  if (inner.to_self.empty()) return false;
+  fake::Sent sent = std::move(inner.to_self.front());
+  inner.to_self.pop_front();
+  if (sent.offered != nullptr)
+    deliver_offer(*sent.to, sent.envelope, sent.offer_number);
+  else
+    deliver_eager(*sent.to, sent.envelope, sent.data);
+  return true;
+}
+
+void wait_until(bool (*done)(void*), void* argument) {
+  for (int idle = 0; !done(argument);) {
+    if (progress()) continue;
+    if (++idle > 1000) {
+      std::fprintf(stderr, "fake transport: a wait that nothing can end\n");
+      std::abort();
+    }
+  }
+}
+
+} // namespace near::transport

@@ -1,0 +1,60 @@
+// A transport in one process, under the test's control. What is sent to process 0, this one, arrives at the
+// next progress(); what is sent to others is recorded, and the test plays them.
+#pragma once
+
+#include "transport/transport.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace near::transport {
+
+struct Peer {
+  int number = 0;
+  int credits_out = 0; ///< eager messages of this peer that p2p has not released
+  int packets_out = 0; ///< packets of this peer that p2p keeps
+};
+
+namespace fake {
+
+/// One message on its way or recorded.
+struct Sent {
+  Peer* to = nullptr;
+  Envelope envelope;
+  std::vector<std::byte> data; ///< of an eager message
+  Transfer* offered = nullptr; ///< of an offer
+  std::uint64_t offer_number = 0;
+};
+
+struct World {
+  std::vector<Peer> peers{8};
+  std::vector<Sent> sent; ///< to other processes
+  int eager_left = 1 << 30;
+  int offers_left = 1 << 30;
+  std::size_t eager_limit = 1024;
+};
+World& world();
+
+/// Back to the beginning; what p2p still holds is the test's failure.
+void reset();
+/// Whether p2p gave back every credit and packet.
+bool nothing_held();
+
+/// An eager message of `text` arrives from a process. Above 64 bytes it lies in a packet.
+void arrive(int from, const Envelope& envelope, const std::string& text);
+/// An offer of `text` arrives; it can be withdrawn until it is accepted. Returns its number.
+std::uint64_t arrive_offer(int from, const Envelope& envelope, const std::string& text);
+void withdraw(std::uint64_t offer);
+/// False: data of accepted offers comes when finish_moving() is called.
+void move_at_once(bool at_once);
+void finish_moving(int error = MPI_SUCCESS);
+/// The receiver of a recorded offer has all of it.
+void finish_sent(std::size_t index, int error = MPI_SUCCESS);
+/// The receiver of a recorded offer has matched it, so it cannot be cancelled any more.
+void match_sent(std::size_t index);
+/// Whether a recorded offer was cancelled.
+bool cancelled(std::size_t index);
+
+} // namespace fake
+} // namespace near::transport
