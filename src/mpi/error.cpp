@@ -59,6 +59,10 @@ int run_error_handler(const ErrorHandler& handler, object::Kind kind, std::uintp
 }
 
 Result Call::refuse() const {
+  if (process.forked)
+    return base::fail(
+        MPI_ERR_OTHER,
+        "called in a child that was made by fork(): only the process that called MPI_Init may use MPI");
   return base::fail(MPI_ERR_OTHER, "called {}",
                     process.life == Life::before ? "before MPI_Init" : "after MPI_Finalize");
 }

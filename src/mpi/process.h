@@ -5,6 +5,8 @@
 #include "boot/boot.h"
 #include "object/error_handler.h"
 
+#include <thread>
+
 namespace near::mpi {
 
 enum class Life : unsigned char { before, running, after };
@@ -12,7 +14,8 @@ enum class Life : unsigned char { before, running, after };
 struct Process {
   Life life = Life::before;
   int thread_level = MPI_THREAD_SINGLE;
-  std::uint64_t main_thread = 0; ///< os-independent identity of the thread that called MPI_Init
+  std::thread::id main_thread; ///< the thread that called MPI_Init
+  bool forked = false;         ///< made by fork() in a process that had called MPI_Init
   boot::Start start;
   /// Of errors that belong to no file: MPI_File_set_errhandler(MPI_FILE_NULL) changes it (MPI 5.0, 14.7).
   object::ErrorHandler* file_errors = nullptr;

@@ -1,0 +1,144 @@
+// From MPI_Init to MPI_Finalize. The engine stays until the process ends; finalize drops references.
+// Source: MPI 5.0, section 11.2 (the world model), 11.6 (threads), 9.1.
+#include "base/knob.h"
+#include "base/log.h"
+#include "datatype/operation.h"
+#include "mpi/call.h"
+#include "mpi/error.h"
+#include "mpi/impl.h"
+#include "os/memory.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+namespace near::mpi {
+
+using object::Result;
+
+namespace {
+
+/// The segment is not mapped in a child made by fork(); nothing of the library may be touched there.
+void in_forked_child() {
+  process.life = Life::before;
+  process.forked = true;
+  transport::EngineLock::allow_threads(false);
+  Call::write_state_to(nullptr, false);
+}
+
+/// MPI_COMM_WORLD and MPI_COMM_SELF, and the predefined types and operations that their users expect.
+Result make_world() {
+  object::set_own_address({.slot = process.start.slot});
+  NEAR_TRY(datatype::make_predefined_types());
+  NEAR_TRY(datatype::make_predefined_operations());
+  std::vector<object::Address> members(process.start.size);
+  for (std::uint32_t slot = 0; slot < process.start.size; ++slot) members[slot].slot = slot;
+  object::Group* everyone = object::make_group(std::move(members));
+  if (everyone == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for the group of MPI_COMM_WORLD");
+  return object::make_predefined_communicators(everyone);
+}
+
+Result start_engine() {
+  NEAR_TRY(base::read_knobs(environ));
+  NEAR_TRY(boot::read_start(environ, process.start));
+  boot::forget_start();
+  const boot::Start& start = process.start;
+  base::set_speaker(base::format("rank {}", start.slot));
+  transport::Job job;
+  job.segment_descriptor = start.segment_descriptor;
+  job.slot = start.slot;
+  job.size = start.size;
+  job.application = start.application;
+  p2p::attach();
+  NEAR_TRY(transport::start(job));
+  static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
+  (void)registered;
+  if (start.segment_descriptor >= 0) os::close_descriptor(start.segment_descriptor);
+  boot::tell_launcher(start);
+  return {};
+}
+
+/// The least level of the standard that is at least `required`; the highest if there is none.
+int level_for(int required) {
+  for (int level : {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED})
+    if (required <= level) return level;
+  return MPI_THREAD_MULTIPLE;
+}
+
+Result initialize(int required) {
+  if (process.forked)
+    return base::fail(MPI_ERR_OTHER,
+                      "called in a child that was made by fork() after MPI_Init: start a program "
+                      "of its own instead (exec)");
+  if (process.life != Life::before)
+    return base::fail(MPI_ERR_OTHER, "called {}",
+                      process.life == Life::running ? "a second time" : "after MPI_Finalize");
+  NEAR_TRY(start_engine());
+  NEAR_TRY(make_world());
+  process.thread_level = level_for(required);
+  process.main_thread = std::this_thread::get_id();
+  bool several = process.thread_level == MPI_THREAD_MULTIPLE;
+  transport::EngineLock::allow_threads(several);
+  Call::write_state_to(&transport::own_state_line(), several);
+  process.life = Life::running;
+  return {};
+}
+
+} // namespace
+
+namespace impl {
+
+Result Init(int*, char***) { return initialize(MPI_THREAD_SINGLE); }
+
+Result Init_thread(int*, char***, int required, int* provided) {
+  NEAR_TRY(initialize(required));
+  *provided = process.thread_level;
+  return {};
+}
+
+Result Initialized(int* flag) {
+  *flag = process.life != Life::before;
+  return {};
+}
+
+Result Finalized(int* flag) {
+  *flag = process.life == Life::after;
+  return {};
+}
+
+Result Finalize() {
+  // Attributes of MPI_COMM_SELF first, while MPI still works: programs hang clean-up on them (11.2.4).
+  for (Communicator* communicator : {object::self(), object::world()})
+    NEAR_TRY(communicator->attributes.remove_all(*communicator));
+  p2p::drain();
+  transport::stop();
+  process.life = Life::after;
+  object::drop_predefined_communicators();
+  boot::tell_launcher(process.start);
+  return {};
+}
+
+Result Query_thread(int* provided) {
+  *provided = process.thread_level;
+  return {};
+}
+
+Result Is_thread_main(int* flag) {
+  *flag = std::this_thread::get_id() == process.main_thread;
+  return {};
+}
+
+Result Abort(Communicator& comm, int errorcode) {
+  // Under mpiexec the launcher says it, once for the job.
+  if (process.start.singleton)
+    base::write_line(base::Level::error, base::format("MPI_Abort: called on {} with error code {}",
+                                                      object::describe(comm), errorcode));
+  abort_job(errorcode);
+}
+
+Result Comm_get_parent(Communicator*& parent) {
+  parent = nullptr; // nothing is spawned yet
+  return {};
+}
+
+} // namespace impl
+} // namespace near::mpi
