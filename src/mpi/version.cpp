@@ -1,5 +1,6 @@
 // What this library and this machine are. Source: MPI 5.0, sections 9.1 and 9.6.
 #include "mpi/impl.h"
+#include "os/clock.h"
 #include "os/process.h"
 
 #include <cstring>
