@@ -1,13 +1,10 @@
 // MPI_Comm_dup and its kin. Source: MPI 5.0, section 7.4.2.
 //
-// The nonblocking form is one message of eight bytes to each member: the new communicator exists from the
-// start, and its context is the receive buffer of the request that the program gets, so nothing has to run
-// when it completes. Two of them cannot wait for each other, since nobody waits: the process that makes the
-// context only sends, and its own request is complete at once. Its sends are kept on a list until they have
-// left; the list is looked at whenever the next one begins, and finalizing waits for all messages anyway.
+// The nonblocking form is a schedule: the new communicator exists from the start, and its context comes down
+// the same tree as in the blocking form. A process waits for one message at most, from a process whose own
+// call has begun, so several of them, on one communicator or on many, cannot wait for each other; the tag
+// keeps them apart.
 #include "comm/exchange.h"
-
-#include <list>
 
 namespace near::comm {
 
@@ -26,55 +23,79 @@ Result build_like(Communicator& parent, std::uint64_t context, Communicator*& ma
   return build(parent, keep(parent.group), context, made);
 }
 
-/// Contexts on their way to the other members.
-struct Told {
-  std::uint64_t context;
-  std::vector<p2p::Request*> sends;
-};
+class Telling : public p2p::Schedule {
+public:
+  Telling(Communicator& parent, Communicator& local, Communicator& made)
+      : parent_(parent), local_(local), made_(*keep(&made)), tag_(next_tag(parent)) {}
+  ~Telling() override { object::release(&made_); }
 
-std::list<Told>& on_their_way() {
-  static auto& all = *new std::list<Told>;
-  return all;
-}
+  Result begin() override {
+    bool first = local_.rank == 0;
+    if (first && (!parent_.is_inter() || decides(parent_))) {
+      context_ = object::new_context();
+      return {};
+    }
+    int above = local_.rank & (local_.rank - 1);
+    return p2p::start_receive(bytes_view(&context_, sizeof context_), above, tag_, first ? parent_ : local_,
+                              receive_, Channel::internal);
+  }
 
-void forget_those_that_left() {
-  std::erase_if(on_their_way(), [](Told& told) {
-    std::erase_if(told.sends, [](p2p::Request* send) {
+  bool advance(p2p::Completion& completion) override {
+    if (!told_) {
+      if (receive_ != nullptr && !receive_->complete) return false;
+      told_ = true;
+      Result result = receive_ != nullptr ? finish(*receive_) : Result();
+      made_.context = context_;
+      if (result.ok()) result = start_sends();
+      if (!result.ok()) fail(result, completion);
+    }
+    std::erase_if(sends_, [&](p2p::Request* send) {
       if (!send->complete) return false;
-      MPI_Request handle = p2p::public_handle(*send);
-      (void)p2p::finish(handle, *send, MPI_STATUS_IGNORE, false);
+      if (Result result = finish(*send); !result.ok()) fail(result, completion);
       return true;
     });
-    return told.sends.empty();
-  });
-}
-
-Result start_telling(Told& told, int tag, Communicator& over, int first) {
-  for (int rank = first; rank < over.peers; ++rank) {
-    p2p::Request* send = nullptr;
-    NEAR_TRY(p2p::start_send(bytes_view(&told.context, sizeof told.context), rank, tag, over,
-                             p2p::SendMode::standard, send, Channel::internal));
-    told.sends.push_back(send);
+    return sends_.empty();
   }
-  return {};
-}
 
-/// Starts the exchange that gives `made` its context.
-Result start_agreement(Communicator& parent, Communicator& made, p2p::Request*& request) {
-  forget_those_that_left();
-  int tag = next_tag(parent);
-  Communicator* own_side = parent.is_inter() ? local_communicator(parent) : &parent;
-  if (own_side == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another communicator");
-  bool own_side_decides = !parent.is_inter() || decides(parent);
-  if (!own_side_decides || parent.rank != 0)
-    return p2p::start_receive(bytes_view(&made.context, sizeof made.context), 0, tag,
-                              own_side_decides ? *own_side : parent, request, Channel::internal);
-  made.context = object::new_context();
-  Told& told = on_their_way().emplace_back(Told{made.context, {}});
-  NEAR_TRY(start_telling(told, tag, *own_side, 1));
-  if (parent.is_inter()) NEAR_TRY(start_telling(told, tag, parent, 0));
-  return p2p::make_completed(parent, {}, request);
-}
+  std::string_view sentence() const override { return sentence_; }
+
+private:
+  static Result finish(p2p::Request& request) {
+    MPI_Request handle = p2p::public_handle(request);
+    return p2p::finish(handle, request, MPI_STATUS_IGNORE, false);
+  }
+
+  Result start_send(int rank, Communicator& over) {
+    p2p::Request* send = nullptr;
+    NEAR_TRY(p2p::start_send(bytes_view(&context_, sizeof context_), rank, tag_, over,
+                             p2p::SendMode::standard, send, Channel::internal));
+    sends_.push_back(send);
+    return {};
+  }
+
+  Result start_sends() {
+    if (parent_.is_inter() && local_.rank == 0 && decides(parent_)) NEAR_TRY(start_send(0, parent_));
+    int lowest = local_.rank != 0 ? local_.rank & -local_.rank : local_.size;
+    for (int bit = 1; bit < lowest && local_.rank + bit < local_.size; bit <<= 1)
+      NEAR_TRY(start_send(local_.rank + bit, local_));
+    return {};
+  }
+
+  void fail(Result result, p2p::Completion& completion) {
+    completion.error = object::error_class(result);
+    sentence_ = base::failure_text();
+  }
+
+  Communicator& parent_; ///< kept by the request
+  Communicator& local_;  ///< the parent, or its own group's
+  Communicator& made_;
+  int tag_;
+  std::uint64_t context_ = 0;
+  p2p::Request* receive_ = nullptr;
+  bool told_ = false;
+  std::vector<p2p::Request*> sends_;
+  std::string sentence_;
+};
 
 } // namespace
 
@@ -94,10 +115,12 @@ Result duplicate(Communicator& parent, const Info* hints, Communicator*& made) {
 Result start_duplicate(Communicator& parent, const Info* hints, Communicator*& made, p2p::Request*& request) {
   Communicator* fresh = nullptr;
   NEAR_TRY(build_like(parent, 0, fresh));
-  // The callbacks come first: when one fails, nothing has been started that would write into the
-  // communicator.
+  // The callbacks come first: when one fails, nothing has been started yet.
   Result result = copy_what_is_local(parent, hints, *fresh);
-  if (result.ok()) result = start_agreement(parent, *fresh, request);
+  Communicator* local = parent.is_inter() ? local_communicator(parent) : &parent;
+  if (local == nullptr) result = base::fail(MPI_ERR_NO_MEM, "no memory for another communicator");
+  if (result.ok())
+    result = p2p::make_scheduled(&parent, std::make_unique<Telling>(parent, *local, *fresh), false, request);
   if (!result.ok()) {
     discard(fresh);
     return result;
