@@ -101,8 +101,10 @@ Result build_on_first(Communicator& parent, int count, Communicator*& made) {
 }
 
 void discard(Communicator* communicator) {
-  // The failure that is being reported came first; a failing delete callback adds nothing.
+  // The failure that is being reported came first; a failing delete callback adds nothing to it.
+  std::string why(base::failure_text());
   (void)communicator->attributes.remove_all(*communicator);
+  base::set_failure_text(std::move(why));
   object::communicators().retire(communicator);
   object::release(communicator);
 }
