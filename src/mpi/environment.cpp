@@ -1,0 +1,61 @@
+// The contents of MPI_INFO_ENV. Keys of which nothing is known are not set, as the standard asks.
+#include "mpi/environment.h"
+
+#include "os/process.h"
+#include "transport/transport.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace near::mpi {
+
+namespace {
+
+std::vector<std::string> own_command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+#if defined(__x86_64__)
+constexpr const char* architecture = "x86_64";
+#elif defined(__aarch64__)
+constexpr const char* architecture = "aarch64";
+#else
+constexpr const char* architecture = nullptr;
+#endif
+
+/// A value as long as an info may hold; the rest of a longer one is lost.
+void set_cut(object::Info& info, std::string_view key, std::string_view value) {
+  info.set(key, value.substr(0, MPI_MAX_INFO_VAL - 1));
+}
+
+} // namespace
+
+void describe_environment(int argc, char** argv, object::Info& info) {
+  std::vector<std::string> words;
+  if (argv != nullptr)
+    words.assign(argv, argv + argc);
+  else
+    words = own_command_line();
+  if (!words.empty()) {
+    std::string rest;
+    for (auto word = std::next(words.begin()); word != words.end(); ++word)
+      rest += (rest.empty() ? "" : " ") + *word;
+    set_cut(info, "command", words.front());
+    set_cut(info, "argv", rest);
+  }
+  if (transport::running()) {
+    std::string processes = std::to_string(transport::job_segment().header().job_size);
+    info.set("maxprocs", processes);
+    info.set("soft", processes);
+  }
+  set_cut(info, "host", os::machine_name());
+  if (architecture != nullptr) info.set("arch", architecture);
+  std::error_code unknown;
+  if (auto folder = std::filesystem::current_path(unknown); !unknown) set_cut(info, "wdir", folder.string());
+}
+
+} // namespace near::mpi
