@@ -64,6 +64,8 @@ function(near_add_layer_test layer)
     target_link_libraries(unit_${layer} PRIVATE near_${layer})
   endif()
   target_link_libraries(unit_${layer} PRIVATE GTest::gtest GTest::gtest_main)
+  # EXPECT_* is an if-else: a condition before it would need braces that say nothing.
+  target_compile_options(unit_${layer} PRIVATE -Wno-dangling-else)
   gtest_discover_tests(unit_${layer} TEST_PREFIX unit.${layer}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()
 
