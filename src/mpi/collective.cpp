@@ -1,0 +1,25 @@
+#include "mpi/collective.h"
+
+namespace near::mpi::impl {
+
+Result same_buffer(const char* send_name, const char* receive_name) {
+  return base::fail(MPI_ERR_BUFFER,
+                    "{} and {} are the same memory; pass MPI_IN_PLACE to use one buffer for both", send_name,
+                    receive_name);
+}
+
+Result check_intra(const Communicator& communicator) {
+  if (!communicator.is_inter()) [[likely]]
+    return {};
+  return base::fail(MPI_ERR_COMM,
+                    "{} is an intercommunicator, and this collective is defined on one group only",
+                    describe(communicator));
+}
+
+std::vector<Datatype*> resolve(const MPI_Datatype* handles, int count) {
+  std::vector<Datatype*> types(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) types[static_cast<std::size_t>(i)] = datatype::find_datatype(handles[i]);
+  return types;
+}
+
+} // namespace near::mpi::impl

@@ -1,0 +1,34 @@
+// What the collectives' glue shares. Each collective has one function that checks what is left to check and
+// makes the coll::Call; the blocking, nonblocking and persistent entry differ in what they do with it.
+#pragma once
+
+#include "coll/coll.h"
+#include "mpi/impl.h"
+
+namespace near::mpi::impl {
+
+using coll::Blocks;
+using datatype::View;
+
+inline View view_of(const void* address, MPI_Count count, Datatype* type) {
+  return View{const_cast<void*>(address), count, type};
+}
+
+/// MPI_ERR_BUFFER when the data of both begins at the same byte: what MPI_IN_PLACE is for (MPI 5.0, 6.2).
+[[gnu::cold]] Result same_buffer(const char* send_name, const char* receive_name);
+inline Result check_aliasing(const View& send, const View& receive, const char* send_name = "sendbuf",
+                             const char* receive_name = "recvbuf") {
+  if (send.address == MPI_IN_PLACE || receive.address == MPI_IN_PLACE) return {};
+  if (send.bytes() == 0 || receive.bytes() == 0) return {};
+  if (send.dense_start() != receive.dense_start()) [[likely]]
+    return {};
+  return same_buffer(send_name, receive_name);
+}
+
+/// The collective has no meaning between two groups.
+Result check_intra(const Communicator& communicator);
+
+/// Datatype handles of the w forms, as objects. Valid for the length of the call.
+std::vector<Datatype*> resolve(const MPI_Datatype* handles, int count);
+
+} // namespace near::mpi::impl
