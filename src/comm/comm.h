@@ -65,8 +65,7 @@ Result create_intercommunicator(Communicator& local, int local_leader, Communica
                                 int tag, Communicator*& made);
 /// An intracommunicator of both groups; the group that says `high` comes second.
 Result merge(Communicator& inter, bool high, Communicator*& made);
-/// An intracommunicator on the own group of an intercommunicator; local, kept by it. nullptr: no memory.
-Communicator* local_communicator(Communicator& inter);
+using object::local_communicator;
 
 /// Keeps those hints of `info` that NearMPI knows and that have a valid value; ignores the others.
 Result apply_hints(Communicator& communicator, const Info& info);

@@ -33,23 +33,6 @@ Result tell(const Tree& tree, std::uint64_t& value) {
   return {};
 }
 
-bool decides(const Communicator& inter) {
-  auto number = [](object::Address address) {
-    return static_cast<std::uint64_t>(address.segment) << 48 |
-           static_cast<std::uint64_t>(address.endpoint) << 32 | address.slot;
-  };
-  return number(inter.group->members[0]) < number(inter.remote->members[0]);
-}
-
-Communicator* local_communicator(Communicator& inter) {
-  if (inter.local == nullptr) {
-    // Both sides' contexts follow from the intercommunicator's, so nothing need be said.
-    std::uint64_t context = inter.context + (decides(inter) ? 4 : 8);
-    inter.local = object::make_communicator(inter, keep(inter.group), context);
-  }
-  return inter.local;
-}
-
 Result agree_on_context(Communicator& parent, std::uint64_t& context) {
   int tag = next_tag(parent);
   if (!parent.is_inter()) {

@@ -27,8 +27,7 @@ Result tell(const Tree& tree, std::uint64_t& value);
 /// A fresh context for a duplicate of `parent`, made by one member. Collective; also on intercommunicators.
 Result agree_on_context(Communicator& parent, std::uint64_t& context);
 
-/// Of the two groups of an intercommunicator, the one that decides. Both sides see the same one.
-bool decides(const Communicator& inter);
+using object::decides;
 
 /// A communicator on `group` (reference taken) or MPI_ERR_NO_MEM.
 Result build(Communicator& parent, Group* group, std::uint64_t context, Communicator*& made);

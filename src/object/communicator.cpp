@@ -118,4 +118,21 @@ std::string describe(const Communicator& communicator) {
   return base::format("communicator {:#x}", communicator.handle & ~retired_bit);
 }
 
+bool decides(const Communicator& inter) {
+  auto number = [](Address address) {
+    return static_cast<std::uint64_t>(address.segment) << 48 |
+           static_cast<std::uint64_t>(address.endpoint) << 32 | address.slot;
+  };
+  return number(inter.group->members[0]) < number(inter.remote->members[0]);
+}
+
+Communicator* local_communicator(Communicator& inter) {
+  if (inter.local == nullptr) {
+    // Both sides' contexts follow from the intercommunicator's, so nothing need be said.
+    std::uint64_t context = inter.context + (decides(inter) ? 4 : 8);
+    inter.local = make_communicator(inter, keep(inter.group), context);
+  }
+  return inter.local;
+}
+
 } // namespace near::object

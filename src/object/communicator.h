@@ -81,6 +81,10 @@ Communicator* make_communicator(Communicator& parent, Group* group, std::uint64_
 /// The same for an intercommunicator.
 Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* remote,
                                      std::uint64_t context);
+/// Of the two groups of an intercommunicator, the one that decides. Both sides see the same one.
+bool decides(const Communicator& inter);
+/// An intracommunicator on the own group of an intercommunicator; local, kept by it. nullptr: no memory.
+Communicator* local_communicator(Communicator& inter);
 /// Drops one reference; the last one destroys. Attributes must have been deleted by the caller.
 void release(Communicator* communicator);
 
