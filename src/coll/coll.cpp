@@ -7,6 +7,12 @@
 namespace near::coll {
 namespace {
 
+Result between_groups(const Communicator& communicator) {
+  return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
+                    "collectives on intercommunicators, such as {}, are not there yet",
+                    describe(communicator));
+}
+
 bool is_in_place(const void* address) { return address == MPI_IN_PLACE; }
 
 Call reduction_call(Collective collective, const void* send, void* receive, MPI_Count count, Datatype& type,
@@ -137,6 +143,8 @@ Call alltoallv_call(const Blocks& send, const Blocks& receive) {
 }
 
 Result run(const Call& call, Communicator& communicator) {
+  if (communicator.is_inter()) [[unlikely]]
+    return between_groups(communicator);
   Team team(communicator);
   return choose(facts_of(call, team.size())).run(team, call);
 }
@@ -144,6 +152,7 @@ Result run(const Call& call, Communicator& communicator) {
 namespace {
 
 Result record(const Call& call, Communicator& communicator, bool persistent, p2p::Request*& made) {
+  if (communicator.is_inter()) return between_groups(communicator);
   auto schedule = std::make_unique<Schedule>(communicator, next_tag(communicator));
   {
     Team team(communicator, *schedule);
