@@ -2,6 +2,7 @@
 // Source: MPI 5.0, section 11.2 (the world model), 11.6 (threads), 9.1.
 #include "base/knob.h"
 #include "base/log.h"
+#include "coll/registry.h"
 #include "datatype/operation.h"
 #include "mpi/call.h"
 #include "mpi/error.h"
@@ -39,6 +40,7 @@ Result make_world() {
 
 Result start_engine() {
   NEAR_TRY(base::read_knobs(environ));
+  NEAR_TRY(coll::configure(base::knobs().coll.text));
   NEAR_TRY(boot::read_start(environ, process.start));
   boot::forget_start();
   const boot::Start& start = process.start;
