@@ -31,7 +31,7 @@ int top(std::int32_t launcher, bool once, double interval_s) {
   for (;;) {
     if (terminal && !once) std::fputs("\033[H\033[J", stdout);
     std::printf("%s: %u ranks, %u ready, %u processors\n%s", segment.header().job, segment.header().job_size,
-                segment.header().ready.load_acquire(), segment.header().cores,
+                segment.header().ready.load_relaxed(), segment.header().cores,
                 segment::job_table(segment, surface::function_name, os::monotonic_ns()).c_str());
     if (!terminal && !once) std::puts("");
     std::fflush(stdout);

@@ -1,0 +1,180 @@
+// Starting, watching and ending processes.
+#include "os/process.h"
+
+#include "os/descriptor.h"
+#include "os/memory.h"
+#include "os/poller.h"
+#include "os/signals.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace near;
+
+namespace {
+
+os::Launch shell(const std::string& script) {
+  os::Launch launch;
+  launch.program = "/bin/sh";
+  launch.arguments = {"sh", "-c", script};
+  launch.environment = {"PATH=/usr/bin:/bin", "MARK=7"};
+  return launch;
+}
+
+// What the script writes to its standard output, and how it ends.
+std::string output_of(os::Launch launch, int& status) {
+  int read_end = -1, write_end = -1;
+  EXPECT_TRUE(os::make_pipe(read_end, write_end).ok());
+  launch.output = write_end;
+  os::Pid pid = 0;
+  EXPECT_TRUE(os::start_process(launch, pid).ok()) << base::failure_text();
+  close(write_end);
+  int raw = 0;
+  waitpid(pid, &raw, 0);
+  status = os::Ending{pid, raw}.status();
+  std::string text;
+  char buffer[256];
+  std::size_t bytes = 0;
+  while (os::read_some(read_end, buffer, sizeof buffer, bytes) == os::Transfer::some)
+    text.append(buffer, bytes);
+  close(read_end);
+  return text;
+}
+
+TEST(process, gets_its_environment_directory_and_status) {
+  auto launch = shell("echo $MARK; pwd; exit 5");
+  launch.directory = "/usr";
+  int status = -1;
+  EXPECT_EQ(output_of(launch, status), "7\n/usr\n");
+  EXPECT_EQ(status, 5);
+}
+
+TEST(process, is_bound_before_it_runs) {
+  os::CpuSet allowed;
+  ASSERT_TRUE(os::affinity_of(0, allowed).ok());
+  auto launch = shell("grep Cpus_allowed_list /proc/self/status | tr -d '\\t' | cut -d: -f2");
+  launch.cpus.add(static_cast<unsigned>(allowed.first()));
+  int status = -1;
+  EXPECT_EQ(output_of(launch, status), launch.cpus.text() + "\n");
+}
+
+TEST(process, a_missing_program_or_directory_is_named) {
+  auto launch = shell("true");
+  launch.program = "no-such-program";
+  os::Pid pid = 0;
+  EXPECT_TRUE(os::start_process(launch, pid).is(base::Code::invalid));
+  EXPECT_NE(base::failure_text().find("no-such-program"), std::string::npos);
+  launch.program = "/no/such/program";
+  EXPECT_TRUE(os::start_process(launch, pid).is(base::Code::invalid));
+  EXPECT_NE(base::failure_text().find("No such file"), std::string::npos);
+  launch.program = "/bin/sh";
+  launch.directory = "/no/such/folder";
+  EXPECT_TRUE(os::start_process(launch, pid).is(base::Code::invalid));
+  EXPECT_NE(base::failure_text().find("/no/such/folder"), std::string::npos);
+}
+
+TEST(process, only_the_kept_descriptor_survives_exec) {
+  int kept = dup(2), lost = dup(2);
+  ASSERT_TRUE(os::keep_over_exec(kept, false).ok());
+  ASSERT_TRUE(os::keep_over_exec(lost, false).ok());
+  auto launch = shell("test -e /proc/self/fd/" + std::to_string(kept) +
+                      " && echo kept; test -e /proc/self/fd/" + std::to_string(lost) + " && echo lost; true");
+  launch.keep = kept;
+  int status = -1;
+  EXPECT_EQ(output_of(launch, status), "kept\n");
+  close(kept);
+  close(lost);
+}
+
+TEST(process, a_watch_becomes_ready_when_the_process_ends) {
+  os::Pid pid = 0;
+  ASSERT_TRUE(os::start_process(shell("exec sleep 60"), pid).ok());
+  int watch = -1;
+  ASSERT_TRUE(os::watch_process(pid, watch).ok());
+  os::Poller poller;
+  ASSERT_TRUE(poller.open().ok());
+  ASSERT_TRUE(poller.add(watch, 42).ok());
+  std::vector<std::uint64_t> keys;
+  poller.wait(0, keys);
+  EXPECT_TRUE(keys.empty());
+  os::send_signal(pid, SIGTERM);
+  poller.wait(20'000, keys);
+  EXPECT_EQ(keys, std::vector<std::uint64_t>{42});
+  int raw = 0;
+  waitpid(pid, &raw, 0);
+  os::Ending ending{pid, raw};
+  EXPECT_TRUE(ending.by_signal());
+  EXPECT_EQ(ending.signal(), SIGTERM);
+  EXPECT_EQ(ending.status(), 143);
+  close(watch);
+}
+
+TEST(process, descendants_are_found_through_generations) {
+  os::Pid pid = 0;
+  ASSERT_TRUE(os::start_process(shell("sh -c 'sleep 60; true' & sleep 60; true"), pid).ok());
+  std::size_t found = 0;
+  for (int attempt = 0; attempt < 1000 && found < 3; ++attempt) {
+    found = os::descendants_of(pid).size();
+    usleep(10'000);
+  }
+  EXPECT_EQ(found, 3u);
+  auto all = os::descendants_of(pid);
+  for (auto each : all) {
+    EXPECT_TRUE(os::descends_from(each, pid));
+    EXPECT_FALSE(os::descends_from(pid, each));
+  }
+  for (auto each : all) kill(each, SIGKILL);
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+}
+
+TEST(process, dies_with_its_parent) {
+  int read_end = -1, write_end = -1;
+  ASSERT_TRUE(os::make_pipe(read_end, write_end).ok());
+  os::Pid middle = fork();
+  if (middle == 0) {
+    auto launch = shell("exec sleep 60");
+    launch.output = write_end;
+    os::Pid pid = 0;
+    if (!os::start_process(launch, pid).ok()) _exit(1);
+    raise(SIGKILL);
+  }
+  close(write_end);
+  waitpid(middle, nullptr, 0);
+  // The end of the pipe comes when the last process that holds it, the sleeper, has gone.
+  char byte = 0;
+  std::size_t bytes = 0;
+  auto got = os::Transfer::nothing_now;
+  for (int attempt = 0; attempt < 1000 && got == os::Transfer::nothing_now; ++attempt) {
+    usleep(10'000);
+    got = os::read_some(read_end, &byte, 1, bytes);
+  }
+  EXPECT_EQ(got, os::Transfer::ended);
+  close(read_end);
+}
+
+TEST(signals, blocked_ones_arrive_in_the_inbox) {
+  os::Pid child = fork();
+  if (child == 0) {
+    os::SignalInbox inbox;
+    const int wanted[] = {SIGUSR1, SIGTERM};
+    if (!inbox.open(wanted).ok()) _exit(1);
+    kill(getpid(), SIGTERM);
+    os::Pid sender = 0;
+    bool right = inbox.take(sender) == SIGTERM && sender == getpid() && inbox.take(sender) == 0;
+    _exit(right ? 0 : 2);
+  }
+  int raw = -1;
+  waitpid(child, &raw, 0);
+  EXPECT_EQ(raw, 0);
+}
+
+TEST(signals, have_names) {
+  EXPECT_EQ(os::signal_name(SIGKILL), "SIGKILL");
+  EXPECT_EQ(os::signal_name(60), "signal 60");
+}
+
+} // namespace

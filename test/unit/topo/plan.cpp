@@ -1,0 +1,240 @@
+// Placement on recorded machines.
+#include "topo/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+using namespace near;
+using topo::Level;
+
+namespace {
+
+topo::Machine machine_of(const std::string& description) {
+  topo::Machine machine;
+  EXPECT_TRUE(topo::recorded_machine(description, machine).ok()) << base::failure_text();
+  return machine;
+}
+
+// Two packages with two nodes each, two caches a node, four cores a cache, two threads a core: 32 cores.
+const char* large = "package:2 numa:2 l3:2 core:4 pu:2";
+const char* small = "package:1 numa:1 l3:1 core:2 pu:1";
+
+topo::Slots all_of(const topo::Machine& machine) { return topo::count_slots(machine.cpus(), {}); }
+
+topo::Plan plan_of(const topo::Machine& machine, const topo::Request& request) {
+  topo::Plan plan;
+  EXPECT_TRUE(topo::make_plan(machine, all_of(machine), request, plan).ok()) << base::failure_text();
+  EXPECT_EQ(plan.places.size(), request.ranks);
+  return plan;
+}
+
+topo::Request ranks(unsigned count) {
+  topo::Request request;
+  request.ranks = count;
+  return request;
+}
+
+using Texts = std::vector<std::string>;
+using Numbers = std::vector<unsigned>;
+
+Texts cpus_of(const topo::Plan& plan) {
+  Texts all;
+  for (const auto& place : plan.places) all.push_back(place.cpus.text());
+  return all;
+}
+
+Numbers nodes_of(const topo::Plan& plan) {
+  Numbers all;
+  for (const auto& place : plan.places) all.push_back(place.node);
+  return all;
+}
+
+TEST(plan, a_machine_is_counted) {
+  auto machine = machine_of(large);
+  EXPECT_EQ(machine.text(), "2 packages, 4 NUMA nodes, 8 L3 caches, 32 cores, 64 processors");
+  EXPECT_EQ(machine.cores[5].l3, 1u);
+  EXPECT_EQ(machine.cores[31].package, 1u);
+  EXPECT_EQ(machine.cores[31].numa, 3u);
+}
+
+TEST(plan, a_machine_without_l3_groups_cores_by_node) {
+  auto machine = machine_of("numa:2 core:2 pu:1");
+  EXPECT_FALSE(machine.has_l3);
+  EXPECT_EQ(machine.l3s, 2u);
+  EXPECT_EQ(machine.text(), "1 package, 2 NUMA nodes, 4 cores, 4 processors");
+}
+
+TEST(plan, this_machine_can_be_read) {
+  topo::Machine machine;
+  ASSERT_TRUE(topo::read_machine(machine).ok()) << base::failure_text();
+  EXPECT_GE(machine.cores.size(), 1u);
+}
+
+TEST(plan, a_description_that_is_none_is_refused) {
+  topo::Machine machine;
+  EXPECT_TRUE(topo::recorded_machine("nonsense", machine).is(base::Code::invalid));
+}
+
+TEST(plan, two_ranks_are_neighbours) {
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), ranks(2))), (Texts{"0-1", "2-3"}));
+}
+
+TEST(plan, more_ranks_are_spread_in_blocks) {
+  EXPECT_EQ(nodes_of(plan_of(machine_of(large), ranks(4))), (Numbers{0, 1, 2, 3}));
+  EXPECT_EQ(nodes_of(plan_of(machine_of(large), ranks(8))), (Numbers{0, 0, 1, 1, 2, 2, 3, 3}));
+  auto three = nodes_of(plan_of(machine_of(large), ranks(3)));
+  EXPECT_TRUE(std::is_sorted(three.begin(), three.end()));
+}
+
+TEST(plan, no_two_ranks_share_a_core_while_there_are_enough) {
+  auto machine = machine_of(large);
+  for (unsigned count = 1; count <= 32; ++count) {
+    os::CpuSet taken;
+    for (const auto& place : plan_of(machine, ranks(count)).places) {
+      EXPECT_TRUE((taken & place.cpus).empty()) << count;
+      EXPECT_EQ(place.cpus.count(), 2u);
+      taken = taken | place.cpus;
+    }
+  }
+}
+
+TEST(plan, ranks_that_exceed_the_cores_take_hardware_threads) {
+  auto plan = plan_of(machine_of(large), ranks(64));
+  std::set<std::string> different;
+  for (const auto& text : cpus_of(plan)) different.insert(text);
+  EXPECT_EQ(different.size(), 64u);
+  EXPECT_FALSE(plan.oversubscribed);
+}
+
+TEST(plan, ranks_that_exceed_the_processors_are_bound_to_nodes_only) {
+  auto plan = plan_of(machine_of(large), ranks(128));
+  EXPECT_TRUE(plan.oversubscribed);
+  EXPECT_EQ(plan.places[0].cpus.text(), "0-15");
+  EXPECT_EQ(plan.places[127].cpus.text(), "48-63");
+}
+
+TEST(plan, ranks_that_exceed_a_machine_of_one_node_are_not_bound) {
+  auto plan = plan_of(machine_of(small), ranks(8));
+  for (const auto& place : plan.places) EXPECT_TRUE(place.cpus.empty());
+  EXPECT_EQ(plan.places[7].text, "not bound (cpus 0-1)");
+}
+
+TEST(plan, sharing_a_core_on_request_is_obeyed_and_remarked) {
+  auto request = ranks(4);
+  request.bind_chosen = true;
+  auto plan = plan_of(machine_of(small), request);
+  EXPECT_EQ(cpus_of(plan), (Texts{"0", "0", "1", "1"}));
+  EXPECT_NE(plan.notes.front().find("share a core as asked for"), std::string::npos);
+}
+
+TEST(plan, threads_get_neighbouring_cores) {
+  auto request = ranks(3);
+  request.threads = 4;
+  auto plan = plan_of(machine_of(large), request);
+  for (const auto& place : plan.places) EXPECT_EQ(place.cpus.count(), 8u);
+  EXPECT_EQ(plan.places[0].cpus.text(), "0-7");
+}
+
+TEST(plan, threads_wider_than_a_cache_still_get_cores) {
+  auto request = ranks(4);
+  request.threads = 7;
+  auto plan = plan_of(machine_of(large), request);
+  for (const auto& place : plan.places) EXPECT_EQ(place.cpus.count(), 14u);
+}
+
+TEST(plan, more_threads_than_the_machine_has_take_all_of_it) {
+  auto request = ranks(1);
+  request.threads = 100;
+  EXPECT_TRUE(plan_of(machine_of(small), request).oversubscribed);
+}
+
+TEST(plan, ranks_are_dealt_to_domains_in_turn) {
+  auto request = ranks(5);
+  ASSERT_TRUE(topo::parse_map_by("numa", request).ok());
+  EXPECT_EQ(nodes_of(plan_of(machine_of(large), request)), (Numbers{0, 1, 2, 3, 0}));
+}
+
+TEST(plan, ppr_fills_domains) {
+  auto request = ranks(6);
+  ASSERT_TRUE(topo::parse_map_by("ppr:2:l3", request).ok());
+  EXPECT_EQ(nodes_of(plan_of(machine_of(large), request)), (Numbers{0, 0, 0, 0, 1, 1}));
+  request.ranks = 17;
+  topo::Plan plan;
+  auto machine = machine_of(large);
+  EXPECT_TRUE(topo::make_plan(machine, all_of(machine), request, plan).is(base::Code::limit));
+}
+
+TEST(plan, binding_is_widened_on_request) {
+  auto request = ranks(2);
+  ASSERT_TRUE(topo::parse_bind_to("l3", request).ok());
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-7", "0-7"}));
+  ASSERT_TRUE(topo::parse_bind_to("socket", request).ok());
+  EXPECT_EQ(plan_of(machine_of(large), request).places[0].cpus.text(), "0-31");
+  ASSERT_TRUE(topo::parse_bind_to("none", request).ok());
+  EXPECT_TRUE(plan_of(machine_of(large), request).places[0].cpus.empty());
+  ASSERT_TRUE(topo::parse_bind_to("hwthread", request).ok());
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0", "1"}));
+}
+
+TEST(plan, only_allowed_processors_are_used) {
+  auto machine = machine_of(large);
+  os::CpuSet allowed;
+  allowed.add_range(17, 22);
+  topo::Plan plan;
+  ASSERT_TRUE(topo::make_plan(machine, topo::count_slots(allowed, {}), ranks(3), plan).ok());
+  for (const auto& place : plan.places) EXPECT_EQ((place.cpus & allowed).count(), place.cpus.count());
+  os::CpuSet elsewhere;
+  elsewhere.add(1000);
+  EXPECT_TRUE(
+      topo::make_plan(machine, topo::count_slots(elsewhere, {}), ranks(1), plan).is(base::Code::limit));
+}
+
+TEST(plan, slots_are_the_least_of_mask_cpuset_and_processor_time) {
+  os::CpuSet mask;
+  mask.add_range(0, 7);
+  os::Limits limits;
+  EXPECT_EQ(topo::count_slots(mask, limits).count, 8u);
+  limits.cpuset.add_range(4, 15);
+  EXPECT_EQ(topo::count_slots(mask, limits).count, 4u);
+  limits.cpu.push_back({1.5, "/group"});
+  auto slots = topo::count_slots(mask, limits);
+  EXPECT_EQ(slots.count, 2u);
+  EXPECT_EQ(slots.reason, "affinity mask 8, cpuset 12, cpu.max 1.5");
+  limits.cpu.push_back({0.2, "/group/inner"});
+  EXPECT_EQ(topo::count_slots(mask, limits).count, 1u);
+}
+
+TEST(plan, the_text_says_everything) {
+  auto machine = machine_of(small);
+  auto plan = plan_of(machine, ranks(2));
+  EXPECT_EQ(topo::text(machine, all_of(machine), plan),
+            "machine: 1 package, 1 NUMA node, 1 L3 cache, 2 cores, 2 processors\n"
+            "slots: 2 (affinity mask 2)\n"
+            "order: neighbouring cores\n"
+            "bound to: core\n"
+            "rank 0: core 0 (cpu 0), node 0\n"
+            "rank 1: core 1 (cpu 1), node 0\n");
+}
+
+TEST(plan, a_wrong_word_is_answered_with_the_nearest) {
+  topo::Request request;
+  EXPECT_TRUE(topo::parse_bind_to("croe", request).is(base::Code::invalid));
+  EXPECT_NE(base::failure_text().find("did you mean core?"), std::string::npos);
+  EXPECT_TRUE(topo::parse_map_by("numma", request).is(base::Code::invalid));
+  EXPECT_NE(base::failure_text().find("did you mean numa?"), std::string::npos);
+  EXPECT_FALSE(topo::parse_map_by("ppr:0:numa", request).ok());
+  EXPECT_FALSE(topo::parse_map_by("core:PE=x", request).ok());
+  EXPECT_FALSE(topo::parse_map_by("core:wide", request).ok());
+}
+
+TEST(plan, open_mpis_modifiers_are_understood) {
+  topo::Request request;
+  ASSERT_TRUE(topo::parse_map_by("socket:PE=2,OVERSUBSCRIBE", request).ok()) << base::failure_text();
+  EXPECT_EQ(request.threads, 2u);
+  EXPECT_EQ(request.domain, Level::package);
+  ASSERT_TRUE(topo::parse_map_by(":OVERSUBSCRIBE", request).ok()) << base::failure_text();
+}
+
+} // namespace
