@@ -143,8 +143,9 @@ Verdict Supervisor::verdict_on(unsigned rank, const os::Ending& ending) {
   auto phase = phase_of(segment_, rank);
   auto& entry = segment_.entry(rank);
   // SYNC: abort — the code was written before.
-  if (entry.aborting.load_acquire() != 0) {
+  if (auto how = static_cast<segment::Abort>(entry.aborting.load_acquire()); how != segment::Abort::none) {
     verdict.reason = Reason::aborted;
+    verdict.told = how == segment::Abort::failed;
     verdict.abort_code = entry.abort_code.load_relaxed();
     verdict.status = boot::exit_status_of_abort(verdict.abort_code);
   } else if (ending.by_signal()) {

@@ -107,7 +107,7 @@ int weight(const Verdict& verdict) {
 }
 
 std::string verdict_text(const Verdict& verdict, unsigned others, std::uint64_t now_ns) {
-  if (verdict.reason == Reason::none) return "";
+  if (verdict.reason == Reason::none || verdict.told) return "";
   std::string text = "mpiexec: " + sentence(verdict, now_ns);
   if (others > 0 && verdict.reason != Reason::timed_out)
     text += base::format("; {} ended with it",

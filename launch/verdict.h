@@ -14,7 +14,7 @@ enum class Reason {
   none,        ///< every rank ended well
   signalled,   ///< a rank was killed
   failed,      ///< a rank's exit status was not 0
-  aborted,     ///< a rank called MPI_Abort
+  aborted,     ///< a rank called MPI_Abort, or an error of its was fatal
   unfinalized, ///< a rank exited with status 0 between MPI_Init and MPI_Finalize
   no_init,     ///< a rank exited with status 0 without MPI_Init while others wait in it
   vanished,    ///< the MPI process behind a wrapper ended, the wrapper goes on
@@ -30,6 +30,7 @@ struct Verdict {
   std::string program;
   os::Ending ending;
   int abort_code = 0;
+  bool told = false;       ///< of `aborted`: a rank has written the reason already
   int signal = 0;          ///< of `interrupted`
   bool was_in_mpi = false; ///< it had a region, so `activity` is known
   segment::Activity activity;
@@ -41,8 +42,8 @@ struct Verdict {
 /// How much a verdict explains: of several ranks that failed at once, the highest is told.
 int weight(const Verdict& verdict);
 
-/// The message, one line unless it carries a table; "" for Reason::none. `others` is the number of ranks that
-/// were ended because of it.
+/// The message, one line unless it carries a table; "" for Reason::none and when the reason is told. `others`
+/// is the number of ranks that were ended because of it.
 std::string verdict_text(const Verdict& verdict, unsigned others, std::uint64_t now_ns);
 
 } // namespace near::launch

@@ -23,6 +23,7 @@ public:
   void store_release(T value) { value_.store(value, std::memory_order_release); }
   T add_relaxed(T value) { return value_.fetch_add(value, std::memory_order_relaxed); }
   T add_acq_rel(T value) { return value_.fetch_add(value, std::memory_order_acq_rel); }
+  T or_relaxed(T value) { return value_.fetch_or(value, std::memory_order_relaxed); }
   T or_release(T value) { return value_.fetch_or(value, std::memory_order_release); }
   T exchange_acquire(T value) { return value_.exchange(value, std::memory_order_acquire); }
   T exchange_relaxed(T value) { return value_.exchange(value, std::memory_order_relaxed); }

@@ -148,12 +148,12 @@ int exit_status_of_abort(int code) {
   return status == 0 && code != 0 ? 255 : status;
 }
 
-void abort_job(const Start& start, const segment::Segment& segment, int code) {
+void abort_job(const Start& start, const segment::Segment& segment, int code, segment::Abort how) {
   if (!start.singleton && segment.mapped()) {
     auto& entry = segment.entry(start.slot);
     entry.abort_code.store_relaxed(code);
     // SYNC: abort — the launcher that sees `aborting` must see the code.
-    entry.aborting.store_release(1);
+    entry.aborting.store_release(static_cast<std::uint32_t>(how));
     tell_launcher(start);
   }
   std::fflush(nullptr);

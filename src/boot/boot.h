@@ -61,7 +61,9 @@ void tell_launcher(const Start& start);
 /// output and ends this process at once without running its exit handlers. The launcher then ends the job;
 /// its status is exit_status_of_abort(code). `segment` may be unmapped (a singleton, or before the map is
 /// made).
-[[noreturn]] void abort_job(const Start& start, const segment::Segment& segment, int code);
+/// `how` is Abort::failed when the reason is written already, so that the launcher does not add to it.
+[[noreturn]] void abort_job(const Start& start, const segment::Segment& segment, int code,
+                            segment::Abort how = segment::Abort::called);
 
 /// The process status for an abort code: its low eight bits, but never 0 for a code that is not 0.
 int exit_status_of_abort(int code);

@@ -28,13 +28,18 @@ int call_user(const ErrorHandler& handler, Handle handle, int code) {
 
 } // namespace
 
-void abort_job(int code) { boot::abort_job(process.start, transport::job_segment(), code); }
+void abort_job(int code, segment::Abort how) {
+  boot::abort_job(process.start, transport::job_segment(), code, how);
+}
 
 std::string_view last_failure(int code) { return code == last.code ? std::string_view(last.text) : ""; }
 
 void end_with_message(int code, const std::string& text) {
-  base::write_line(base::Level::error, base::format("{} ({})", text, error_name(class_of(code))));
-  abort_job(code);
+  // When several ranks meet the same error, the first one's line is enough.
+  const segment::Segment& segment = transport::job_segment();
+  if (!segment.mapped() || segment::first_to_say(segment.header(), segment::Notice::fatal_error))
+    base::write_line(base::Level::error, base::format("{} ({})", text, error_name(class_of(code))));
+  abort_job(code, segment::Abort::failed);
 }
 
 int run_error_handler(const ErrorHandler& handler, object::Kind kind, std::uintptr_t handle, int code,

@@ -134,7 +134,7 @@ Result Abort(Communicator& comm, int errorcode) {
   if (process.start.singleton)
     base::write_line(base::Level::error, base::format("MPI_Abort: called on {} with error code {}",
                                                       object::describe(comm), errorcode));
-  abort_job(errorcode);
+  abort_job(errorcode, segment::Abort::called);
 }
 
 Result Comm_get_parent(Communicator*& parent) {

@@ -24,6 +24,6 @@ struct Process {
 inline Process process;
 
 /// Ends the job: every process of it, with this code (MPI 5.0, MPI_Abort). Nothing is printed.
-[[noreturn]] void abort_job(int code);
+[[noreturn]] void abort_job(int code, segment::Abort how);
 
 } // namespace near::mpi

@@ -43,4 +43,17 @@ Result Status_set_error(MPI_Status* status, int err) {
   return {};
 }
 
+Result Status_set_elements(MPI_Status* status, Datatype& datatype, MPI_Count count) {
+  MPI_Count bytes = datatype::bytes_of_elements(datatype, count);
+  if (bytes < 0)
+    return base::fail(MPI_ERR_ARG, "count is {}, but {} holds no such number of basic elements", count,
+                      datatype::describe(datatype));
+  p2p::set_status_bytes(*status, bytes);
+  return {};
+}
+
+Result Status_set_elements_x(MPI_Status* status, Datatype& datatype, MPI_Count count) {
+  return Status_set_elements(status, datatype, count);
+}
+
 } // namespace near::mpi::impl

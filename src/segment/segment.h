@@ -35,6 +35,13 @@ inline constexpr std::uint32_t layout_version = 1;
 /// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
 
+/// How a process ends its job, in RankEntry::aborting.
+enum class Abort : std::uint32_t {
+  none = 0,
+  called = 1, ///< by MPI_Abort: the launcher says so
+  failed = 2, ///< by a fatal error, about which a rank has already written a line
+};
+
 /// One row of the rank table, in the launcher's region. 128 bytes: the first line is the launcher's, the
 /// second the process's.
 struct alignas(128) RankEntry {
@@ -45,7 +52,7 @@ struct alignas(128) RankEntry {
   Atomic<std::uint32_t> died_in;     ///< Phase in which the launcher found it dead
   char unused_1[44];
   Atomic<std::uint32_t> phase;     ///< Phase
-  Atomic<std::uint32_t> aborting;  ///< 1 once this process called MPI_Abort; stored after abort_code
+  Atomic<std::uint32_t> aborting;  ///< Abort; stored after abort_code
   Atomic<std::int32_t> abort_code; ///< its error code
   char unused_2[52];
 };
@@ -65,10 +72,18 @@ struct Header {
   alignas(64) Atomic<std::uint32_t> epoch; ///< raised by the launcher whenever a process died
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
   Atomic<std::uint32_t> fences;            ///< 1: some process has no membarrier, so every sender fences
-  Atomic<std::uint32_t> notices;           ///< one bit per remark that is made once per job
+  Atomic<std::uint32_t> notices;           ///< bits of Notice
 };
 
 inline constexpr std::size_t header_bytes = 4096;
+
+/// Remarks that one rank makes for all of its job: bits of Header::notices.
+enum class Notice : std::uint32_t { slow_copies = 1, fatal_error = 2 };
+/// True for the first rank that asks.
+inline bool first_to_say(Header& header, Notice notice) {
+  return (header.notices.or_relaxed(static_cast<std::uint32_t>(notice)) &
+          static_cast<std::uint32_t>(notice)) == 0;
+}
 
 /// What a process is doing: written by its generated entry points, read from outside (near top). A seqlock
 /// with one writer: odd while it is written.

@@ -10,13 +10,9 @@ namespace near::transport {
 
 namespace {
 
-constexpr std::uint32_t cma_notice = 1;
-
 /// Says once per job why large messages take the slower way.
 void explain_refusal(const Peer& peer, std::string_view why) {
-  auto& notices = engine().segment.header().notices;
-  std::uint32_t seen = notices.load_relaxed();
-  if ((seen & cma_notice) != 0 || !notices.cas_relaxed(seen, seen | cma_notice)) return;
+  if (!segment::first_to_say(engine().segment.header(), segment::Notice::slow_copies)) return;
   base::log(base::Level::warning,
             "the kernel does not let ranks copy from each other ({}; first seen with rank {}): large "
             "messages take two "
