@@ -1,0 +1,42 @@
+// Several MPI_Comm_idup at once, on one communicator and on several, completed in any order and by any call.
+#include "check.h"
+
+enum { count = 6 };
+
+int main(int argc, char** argv) {
+  OK(MPI_Init(&argc, &argv));
+  int rank, size;
+  OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  MPI_Comm other, made[count], between;
+  OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+  MPI_Request requests[count];
+  // The processes begin those of the two communicators in different orders: nobody may wait.
+  for (int i = 0; i < count; ++i) {
+    int at = rank % 2 ? count - 1 - i : i;
+    OK(MPI_Comm_idup(at < count / 2 ? MPI_COMM_WORLD : other, &made[at], &requests[at]));
+  }
+  // A blocking one that comes after them on the same communicator.
+  OK(MPI_Comm_dup(MPI_COMM_WORLD, &between));
+  int flag = 0;
+  while (!flag) OK(MPI_Test(&requests[count - 1], &flag, MPI_STATUS_IGNORE));
+  OK(MPI_Waitall(count - 1, requests, MPI_STATUSES_IGNORE));
+  // Odd ranks began each communicator's duplicates in the opposite order, so compare by what they are of.
+  for (int i = 0; i < count; ++i) {
+    int result;
+    OK(MPI_Comm_compare(MPI_COMM_WORLD, made[i], &result));
+    CHECK(result == MPI_CONGRUENT);
+  }
+  for (int i = 0; i < count; ++i) {
+    MPI_Comm comm = made[rank % 2 ? (i < count / 2 ? count / 2 - 1 - i : count + count / 2 - 1 - i) : i];
+    int sum = 0;
+    OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm));
+    CHECK(sum == size * (size - 1) / 2);
+    OK(MPI_Comm_free(&comm));
+  }
+  OK(MPI_Barrier(between));
+  OK(MPI_Comm_free(&between));
+  OK(MPI_Comm_free(&other));
+  OK(MPI_Finalize());
+  return 0;
+}
