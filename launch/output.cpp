@@ -213,6 +213,7 @@ bool Output::drain() {
 bool Output::idle() const { return sinks_[0].sink.idle() && sinks_[1].sink.idle(); }
 
 void Output::say(std::string_view line) {
+  if (line.empty()) return;
   Target& target = sinks_[sink_of_[standard_error]];
   if (target.open_line != nobody) target.sink.put("\n");
   target.open_line = nobody;

@@ -1,0 +1,93 @@
+"""What the tests of the launcher share."""
+
+import os
+import signal
+import subprocess
+import time
+import uuid
+
+import harness
+import pytest
+
+
+@pytest.fixture
+def launch(prefix, nothing_left):
+    """launch(option, ..., **harness options): runs mpiexec with exactly these arguments."""
+
+    def run(*arguments, timeout=60, **rest):
+        result = nothing_left([prefix / "bin/mpiexec", *arguments], timeout=timeout, **rest)
+        assert not result.timed_out, result.report()
+        return result
+
+    return run
+
+
+class Running:
+    """An mpiexec that goes on while the test does something to it."""
+
+    def __init__(self, command, **options):
+        self.mark = uuid.uuid4().hex
+        environment = {**os.environ, harness.MARK: self.mark}
+        self.process = subprocess.Popen([str(word) for word in command], env=environment, start_new_session=True,
+                                        stdin=options.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, **options)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def processes(self):
+        """Every living process of the job, mpiexec's own included."""
+        return harness.marked(self.mark)
+
+    def named(self, name):
+        """Those whose kernel name is `name`."""
+        found = []
+        for pid in self.processes():
+            try:
+                with open(f"/proc/{pid}/comm") as file:
+                    if file.read().strip() == name:
+                        found.append(pid)
+            except OSError:
+                pass
+        return sorted(found)
+
+    def wait_for(self, name, count):
+        """Until `count` processes of that name are there."""
+        deadline = time.monotonic() + 30
+        while len(found := self.named(name)) < count:
+            assert time.monotonic() < deadline, f"only {len(found)} of {count} processes '{name}' appeared"
+            assert self.process.poll() is None, f"mpiexec ended early: {self.process.communicate()}"
+            time.sleep(0.01)
+        return found
+
+    def finish(self, timeout=30):
+        """(status as a shell has it, standard output, standard error)"""
+        out, err = self.process.communicate(timeout=timeout)
+        status = self.process.returncode
+        return (status if status >= 0 else 128 - status), out, err
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+
+@pytest.fixture
+def start(prefix):
+    """start(option, ...): a Running mpiexec; afterwards nothing of it may be left."""
+    made = []
+    before = harness.shared_files()
+
+    def begin(*arguments, **options):
+        made.append(Running([prefix / "bin/mpiexec", *arguments], **options))
+        return made[-1]
+
+    yield begin
+    left = []
+    for job in made:
+        if job.process.poll() is None:
+            job.signal(signal.SIGKILL)
+        job.process.wait(timeout=30)
+        left.append(harness.survivors(job.mark))
+    assert not any(left), f"these processes survived:\n{''.join(left)}"
+    files = {name for name in harness.shared_files() - before if "near" in name.lower()}
+    assert not files, f"left in /dev/shm: {files}"

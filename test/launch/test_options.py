@@ -1,0 +1,143 @@
+"""The command line: spellings, environment, programs, messages about mistakes."""
+
+import re
+
+import pytest
+
+
+def lines(result):
+    return sorted(result.out.split("\n")[:-1])
+
+
+@pytest.mark.parametrize("option", ["-n", "-np", "--np", "--n", "-c", "-N", "-ppn"])
+def test_the_number_of_processes_has_many_spellings(launch, option):
+    result = launch("--oversubscribe", option, "3", "echo", "here")
+    assert (result.status, lines(result)) == (0, ["here"] * 3), result.report()
+
+
+def test_without_a_number_there_is_one_process(launch):
+    assert launch("echo", "here").out == "here\n"
+
+
+def test_a_value_may_follow_an_equals_sign(launch):
+    assert launch("--np=2", "echo", "here").out == "here\n" * 2
+
+
+def test_options_after_the_program_belong_to_the_program(launch):
+    assert launch("-n", "1", "echo", "-n", "x").out == "x"
+    assert launch("-n", "1", "--", "echo", "a").out == "a\n"
+
+
+def test_every_process_learns_rank_and_size(launch):
+    result = launch("-n", "3", "--oversubscribe", "sh", "-c", "echo $NEAR_BOOT_RANK of $NEAR_BOOT_SIZE")
+    assert lines(result) == ["0 of 3", "1 of 3", "2 of 3"]
+
+
+def test_a_list_of_programs_is_one_job(launch):
+    show = "echo $0 $NEAR_BOOT_RANK $NEAR_BOOT_SIZE $NEAR_BOOT_APPLICATION"
+    result = launch("--oversubscribe", "-n", "2", "sh", "-c", show, "a", ":", "-n", "1", "sh", "-c", show, "b")
+    assert lines(result) == ["a 0 3 0", "a 1 3 0", "b 2 3 1"]
+
+
+@pytest.mark.parametrize("options, value", [
+    (["-x", "COLOR=blue"], "blue"),
+    (["-x", "COLOR"], "green"),
+    (["-env", "COLOR", "blue"], "blue"),
+    (["-genv", "COLOR", "blue"], "blue"),
+    (["-genv", "COLOR=blue"], "blue"),
+    (["-genvall"], "green"),
+    (["-genvlist", "COLOR,PATH"], "green"),
+    (["-genvnone", "-x", "COLOR=red"], "red"),
+    (["-genvnone"], ""),
+    (["-genv", "COLOR", "blue", "-env", "COLOR", "red"], "red"),
+])
+def test_variables_are_passed_on(launch, options, value):
+    result = launch("-n", "1", *options, "/bin/sh", "-c", "echo $COLOR", env={"COLOR": "green"})
+    assert (result.status, result.out) == (0, value + "\n"), result.report()
+
+
+def test_env_belongs_to_one_program_and_genv_to_all(launch):
+    show = ["sh", "-c", "echo $A $B"]
+    result = launch("-n", "1", "-genv", "A", "1", "-env", "B", "2", *show, ":", "-n", "1", *show)
+    assert lines(result) == ["1", "1 2"]
+
+
+@pytest.mark.parametrize("option", ["-wdir", "--wdir", "-wd"])
+def test_the_working_directory_can_be_chosen(launch, option, tmp_path):
+    assert launch("-n", "1", option, tmp_path, "pwd").out == f"{tmp_path}\n"
+
+
+def test_a_program_in_the_working_directory_needs_no_path(launch, tmp_path):
+    program = tmp_path / "only-here"
+    program.write_text("echo found\n")  # no "#!": a shell script all the same
+    program.chmod(0o755)
+    assert launch("only-here", cwd=tmp_path).out == "found\n"
+    assert launch("-wdir", tmp_path, "only-here").out == "found\n"
+
+
+def test_options_without_a_meaning_are_accepted(launch):
+    result = launch("--allow-run-as-root", "-host", "localhost", "-print-all-exitcodes", "-n", "1", "echo", "a")
+    assert (result.status, result.out, result.err) == (0, "a\n", "")
+    result = launch("--mca", "btl", "self", "-n", "1", "echo", "a")
+    assert result.out == "a\n" and "--mca has no meaning here" in result.err
+
+
+def test_other_machines_are_refused(launch):
+    result = launch("-host", "far-away,localhost", "-n", "2", "true")
+    assert result.status == 2 and "far-away" in result.err and "this machine" in result.err
+
+
+@pytest.mark.parametrize("mistake, advice", [
+    (["--bind-too", "core"], "did you mean --bind-to?"),
+    (["--reprot-bindings"], "did you mean --report-bindings?"),
+    (["-gennv", "A", "1"], "did you mean -genv?"),
+    (["--bind-to", "coer"], "did you mean core?"),
+    (["--map-by", "packge"], "did you mean package?"),
+    (["-n", "zero"], "expected a number"),
+    (["-n", "0"], "expected a number"),
+    (["--timeout", "soon"], "number of seconds"),
+    (["-n"], "missing"),
+])
+def test_a_mistake_is_named_with_advice(launch, mistake, advice):
+    result = launch(*mistake, *([] if mistake == ["-n"] else ["true"]))
+    assert result.status == 2 and advice in result.err, result.report()
+    assert result.err.count("\n") == 1
+
+
+def test_an_unknown_knob_is_named_with_the_nearest(launch):
+    for options, env in ([], {"NEAR_SPINN": "1"}), (["-x", "NEAR_SPINN=1"], {}):
+        result = launch(*options, "true", env=env)
+        assert result.status == 2 and "NEAR_SPINN; did you mean NEAR_SPIN?" in result.err, result.report()
+
+
+def test_no_program_is_an_error(launch):
+    for arguments in [], ["-n", "2"], ["true", ":"]:
+        result = launch(*arguments)
+        assert result.status == 2 and "no program" in result.err
+
+
+def test_a_program_that_is_not_there_is_named(launch):
+    for program in "no-such-program", "./no-such-program":
+        result = launch("-n", "2", program)
+        assert result.status == 127 and program in result.err and result.err.count("\n") == 1, result.report()
+
+
+def test_a_program_of_a_list_that_is_not_there_ends_the_others(launch):
+    result = launch("-n", "1", "sleep", "100", ":", "-n", "1", "no-such-program")
+    assert result.status == 127 and result.seconds < 30
+
+
+def test_help_and_version(launch):
+    assert "--bind-to" in launch("--help").out
+    assert re.search(r"NearMPI\) \d+\.\d+", launch("--version").out)
+
+
+def test_mpirun_is_the_same_program(prefix, nothing_left):
+    assert nothing_left([prefix / "bin/mpirun", "-n", "2", "echo", "a"]).out == "a\na\n"
+
+
+def test_it_works_without_any_network(prefix, nothing_left):
+    result = nothing_left(["unshare", "-rn", prefix / "bin/mpiexec", "-n", "2", "echo", "a"])
+    if "unshare" in result.err:
+        pytest.skip("this machine lets nobody make a network namespace")
+    assert (result.status, result.out) == (0, "a\na\n"), result.report()

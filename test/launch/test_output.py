@@ -1,0 +1,183 @@
+"""Standard input, output and error: nothing lost, nothing mixed, nothing held back for ever."""
+
+import hashlib
+import os
+import pty
+import subprocess
+import sys
+import time
+
+import pytest
+
+GIB = 1 << 30
+# Writes $1 bytes of a pattern without newlines that only this rank has, in uneven pieces.
+BINARY = """
+import os, sys
+rank, total = int(os.environ["NEAR_BOOT_RANK"]), int(sys.argv[1])
+block = bytes((i * 7 + rank) % 256 for i in range(65521)).replace(b"\\n", b"\\r")
+done = 0
+while done < total:
+    piece = block[: total - done]
+    os.write(int(sys.argv[2]), piece) == len(piece) or sys.exit(9)
+    done += len(piece)
+"""
+# Writes $1 numbered lines.
+LINES = """
+import os, sys
+rank, count, out = os.environ["NEAR_BOOT_RANK"], int(sys.argv[1]), open(int(sys.argv[2]), "w")
+for number in range(count):
+    out.write(f"{rank} {number} {'x' * (number * 37 % 211)}\\n")
+"""
+
+
+def run_raw(prefix, *arguments, **options):
+    """mpiexec with its output as a pipe of bytes."""
+    return subprocess.Popen([prefix / "bin/mpiexec", "--oversubscribe", *map(str, arguments)], stdin=subprocess.DEVNULL,
+                            **options)
+
+
+def test_standard_input_goes_to_rank_0_alone(launch):
+    result = launch("-n", "3", "--oversubscribe", "sh", "-c", "echo $NEAR_BOOT_RANK $(cat)", input="hello\n")
+    assert sorted(result.out.splitlines()) == ["0 hello", "1", "2"]
+
+
+def test_rank_0_has_the_real_descriptor(launch, tmp_path):
+    file = tmp_path / "input"
+    file.write_text("a\nb\nc\n")
+    with open(file) as stdin:
+        # A program that reads one byte at a time leaves the rest to the next one, and seeking works.
+        result = launch("-n", "2", "sh", "-c", "[ $NEAR_BOOT_RANK = 0 ] || exit 0; read one; echo $one; readlink /proc/$$/fd/0",
+                        stdin=stdin)
+        assert result.out == f"a\n{file}\n"
+        assert stdin.read() == "b\nc\n"
+
+
+def test_a_gibibyte_through_standard_input(prefix):
+    program = "import sys, hashlib; h = hashlib.md5(); [h.update(b) for b in iter(lambda: sys.stdin.buffer.read(1 << 20), b'')]; print(h.hexdigest())"
+    script = f"head -c {GIB} /dev/zero | {prefix}/bin/mpiexec -n 2 {sys.executable} -c \"$0\""
+    out = subprocess.run(["sh", "-c", script, program], capture_output=True, text=True, timeout=300).stdout.split()
+    expected = hashlib.md5()
+    for _ in range(1024):
+        expected.update(bytes(1 << 20))
+    assert sorted(out) == sorted([expected.hexdigest(), hashlib.md5().hexdigest()])
+
+
+@pytest.mark.parametrize("ranks, which", [(1, 1), (2, 1), (2, 2)])
+def test_a_gibibyte_without_newlines_arrives_unchanged(prefix, ranks, which):
+    # Two ranks' long lines may alternate, so what is counted is every kind of byte.
+    streams = {"stdout": subprocess.PIPE} if which == 1 else {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    job = run_raw(prefix, "-n", ranks, sys.executable, "-c", BINARY, GIB // ranks, which, **streams)
+    total, counts = 0, [0] * 256
+    with job.stdout or job.stderr as pipe:
+        while piece := pipe.read(1 << 20):
+            total += len(piece)
+            for value in (0, 10, 13, 255):
+                counts[value] += piece.count(value)
+    assert (job.wait(60), total, counts[10]) == (0, GIB, 0)
+    one = [bytes((i * 7 + rank) % 256 for i in range(65521)).replace(b"\n", b"\r") for rank in range(ranks)]
+    whole, rest = divmod(GIB // ranks, 65521)
+    for value in (0, 13, 255):
+        assert counts[value] == sum(block.count(value) * whole + block[:rest].count(value) for block in one)
+
+
+def test_a_gibibyte_of_one_rank_is_the_same_bytes(prefix):
+    job = run_raw(prefix, "-l", "-n", "1", "sh", "-c", f"head -c {GIB} /dev/zero", stdout=subprocess.PIPE)
+    digest, expected = hashlib.md5(), hashlib.md5(b"[0] ")
+    with job.stdout as pipe:
+        while piece := pipe.read(1 << 20):
+            digest.update(piece)
+    for _ in range(1024):
+        expected.update(bytes(1 << 20))
+    expected.update(b"\n")
+    assert job.wait(60) == 0 and digest.hexdigest() == expected.hexdigest()
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_lines_of_ranks_never_mix(prefix, which):
+    ranks, count = 4, 400_000
+    streams = {"stdout": subprocess.PIPE} if which == 1 else {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    job = run_raw(prefix, "-n", ranks, sys.executable, "-c", LINES, count, which, **streams)
+    following = [0] * ranks
+    for line in job.stdout or job.stderr:
+        rank, number, rest = line.rstrip(b"\n").split(b" ")
+        number = int(number)
+        assert number == following[int(rank)] and rest == b"x" * (number * 37 % 211)
+        following[int(rank)] += 1
+    assert job.wait(60) == 0 and following == [count] * ranks
+
+
+def test_both_streams_on_one_file_keep_lines_whole(prefix, tmp_path):
+    script = "i=0; while [ $i -lt 3000 ]; do echo out-$NEAR_BOOT_RANK-$i-end; echo err-$NEAR_BOOT_RANK-$i-end >&2; i=$((i+1)); done"
+    with open(tmp_path / "all", "wb") as file:
+        assert run_raw(prefix, "-n", 2, "sh", "-c", script, stdout=file, stderr=file).wait(120) == 0
+    expected = {f"{kind}-{rank}-{i}-end" for kind in ("out", "err") for rank in (0, 1) for i in range(3000)}
+    found = (tmp_path / "all").read_text().splitlines()
+    assert len(found) == len(expected) and set(found) == expected
+
+
+def test_an_unfinished_last_line_is_written(launch):
+    result = launch("-n", "2", "printf", "end")
+    assert result.out == "endend"
+    assert launch("-n", "1", "printf", "a\\0b").out == "a\0b"
+
+
+def test_lines_begin_with_their_rank_on_request(launch):
+    for option in "-l", "--tag-output", "-prepend-rank":
+        result = launch("-n", "2", option, "sh", "-c", "printf 'a\\nb'; echo e >&2")
+        assert sorted(result.out.splitlines()) == ["[0] a", "[0] b", "[1] a", "[1] b"], result.report()
+        assert sorted(result.err.splitlines()) == ["[0] e", "[1] e"]
+
+
+def test_a_reader_that_is_slow_stops_the_writer_and_loses_nothing(prefix):
+    job = run_raw(prefix, "-n", 2, "sh", "-c", "yes 0123456789 | head -c 22000000; echo done >&2", stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE)
+    time.sleep(1)
+    # 44 MB do not fit into pipes and buffers, so nobody may have come to an end.
+    assert job.poll() is None
+    os.set_blocking(job.stderr.fileno(), False)
+    assert job.stderr.read() in (None, b"")
+    out = job.stdout.read()
+    assert job.wait(60) == 0 and out == b"0123456789\n" * 4_000_000
+
+
+def test_a_rank_that_waits_in_the_middle_of_a_long_line_holds_up_nobody(prefix, tmp_path):
+    # Rank 0 writes 3 MB without a newline and waits for a file that rank 1 makes after it has written 3 MB of lines.
+    script = f"""
+if [ $NEAR_BOOT_RANK = 0 ]; then head -c 3000000 /dev/zero; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done
+else sleep 0.5; yes | head -c 3000000; touch {tmp_path}/go; fi"""
+    job = run_raw(prefix, "-n", 2, "sh", "-c", script, stdout=subprocess.PIPE)
+    out, _ = job.communicate(timeout=60)
+    assert job.returncode == 0 and out.count(b"\0") == 3_000_000 and out.count(b"y\n") == 1_500_000
+
+
+def test_a_reader_that_has_gone_ends_the_job(prefix):
+    # As in `mpiexec ... | head`: the ranks must not run on for ever, and no message is due.
+    job = run_raw(prefix, "-n", 2, "yes", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    job.stdout.read(100)
+    job.stdout.close()
+    assert job.wait(60) == 128 + 13
+    assert job.stderr.read() == b""
+
+
+def test_a_single_rank_keeps_the_terminal(prefix):
+    master, slave = pty.openpty()
+    job = subprocess.Popen([prefix / "bin/mpiexec", "-n", "1", "sh", "-c", "test -t 1 && test -t 2 && echo yes"], stdin=slave,
+                           stdout=slave, stderr=slave, start_new_session=True)
+    os.close(slave)
+    assert job.wait(30) == 0 and os.read(master, 100) == b"yes\r\n"
+    os.close(master)
+
+
+def test_a_prompt_appears_on_a_terminal(prefix):
+    master, slave = pty.openpty()
+    script = "[ $NEAR_BOOT_RANK = 1 ] || { printf 'name? '; read name; echo hello $name; }"
+    job = subprocess.Popen([prefix / "bin/mpiexec", "-q", "-n", "2", "sh", "-c", script], stdin=slave, stdout=slave, stderr=slave,
+                           start_new_session=True, preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0))
+    os.close(slave)
+    assert os.read(master, 100) == b"name? "
+    os.write(master, b"you\n")
+    text = b""
+    while b"hello you" not in text:
+        text += os.read(master, 100)
+    assert job.wait(30) == 0
+    os.close(master)

@@ -1,0 +1,80 @@
+"""Binding, the plan as text, more ranks than processors."""
+
+import os
+
+import pytest
+
+SHOW = ["sh", "-c", "echo $NEAR_BOOT_RANK $(taskset -cp $$ | sed 's/.*: //')"]
+CPUS = sorted(os.sched_getaffinity(0))
+several = pytest.mark.skipif(len(CPUS) < 2, reason="needs two processors")
+
+
+@several
+def test_ranks_are_bound_before_they_run(launch):
+    result = launch("-n", "2", "--bind-to", "hwthread", *SHOW)
+    places = dict(line.split(" ", 1) for line in result.out.splitlines())
+    assert {int(place) for place in places.values()} <= set(CPUS) and len(set(places.values())) == 2, result.report()
+
+
+def test_memory_policy_is_local(launch):
+    # numa_maps tells the policy of each range; the default policy would read "default".
+    result = launch("-n", "1", "sh", "-c", "head -1 /proc/self/numa_maps 2>/dev/null")
+    if not result.out:
+        pytest.skip("this kernel has no numa_maps")
+    assert " local " in result.out
+
+
+def test_binding_to_nothing(launch):
+    result = launch("-n", "1", "--bind-to", "none", "python3", "-c", "import os; print(sorted(os.sched_getaffinity(0)))")
+    assert result.out == f"{CPUS}\n"
+
+
+@several
+def test_slots_follow_the_affinity_mask(prefix, nothing_left):
+    result = nothing_left(["taskset", "-c", CPUS[1], prefix / "bin/mpiexec", "-n", "1", "--explain", "true"])
+    assert "slots: 1 (affinity mask 1" in result.out and f"(cpu {CPUS[1]})" in result.out, result.report()
+
+
+def test_too_many_ranks_are_one_line_of_warning(launch):
+    count = str(len(CPUS) + 1)
+    result = launch("-n", count, "true")
+    assert result.status == 0 and result.err.count("\n") == 1 and "--oversubscribe" in result.err, result.report()
+    assert launch("--oversubscribe", "-n", count, "true").err == ""
+    assert launch("-q", "-n", count, "true").err == ""
+    result = launch("--nooversubscribe", "-n", count, "true")
+    assert result.status == 1 and "--nooversubscribe" in result.err
+
+
+def test_crowded_ranks_are_not_pinned_to_one_core(launch):
+    count = 2 * len(CPUS)
+    result = launch("--oversubscribe", "-n", count, *SHOW)
+    assert all(len(line.split()) == 2 for line in result.out.splitlines())
+    explained = launch("--oversubscribe", "-n", count, "--explain", "true").out
+    assert "because a rank that waits would keep the one that shares its core from running" in explained
+    if len(CPUS) > 1:
+        assert {line.split()[1] for line in result.out.splitlines()} != {str(CPUS[0])}
+
+
+def test_explain_starts_nothing(launch, tmp_path):
+    result = launch("-n", "2", "--explain", "-wdir", tmp_path, "-x", "A=1", "touch", "file")
+    assert result.status == 0 and not (tmp_path / "file").exists()
+    for part in "program: touch file (ranks 0-1)", "machine: ", "slots: ", "rank 1: ", f"directory: {tmp_path}", "A=1":
+        assert part in result.out, result.report()
+
+
+def test_bindings_are_reported(launch):
+    result = launch("-n", "2", "--oversubscribe", "--report-bindings", "true")
+    assert "mpiexec: rank 0: " in result.err and "mpiexec: rank 1: " in result.err
+
+
+def test_threads_set_openmp_unless_the_user_did(launch):
+    show = ["sh", "-c", "echo $OMP_NUM_THREADS"]
+    assert launch("-t", "2", "-q", "-n", "1", *show, env={}).out == "2\n"
+    assert launch("-t", "2", "-q", "-n", "1", "-x", "OMP_NUM_THREADS=5", *show).out == "5\n"
+
+
+@pytest.mark.parametrize("how", ["core", "slot", "l3", "numa", "package", "socket", "hwthread", "spread", "node",
+                                 "ppr:2:package", "core:PE=1", "socket:OVERSUBSCRIBE"])
+def test_every_mapping_starts_the_ranks(launch, how):
+    result = launch("-q", "-n", "2", "--map-by", how, "echo", "a")
+    assert (result.status, result.out) == (0, "a\na\n"), result.report()
