@@ -129,6 +129,8 @@ void Supervisor::rank_ended(unsigned rank, const os::Ending& ending) {
   Verdict verdict = verdict_on(rank, ending);
   if (phase == segment::Phase::ready || verdict.reason != Reason::none) mark_dead(rank, ending.raw);
   if (verdict.reason != Reason::none) decide(std::move(verdict));
+  // The rank that called MPI_Abort has flushed its output: no reason to wait longer.
+  if (at.aborting && ask_ns_ != 0) ask_ns_ = os::monotonic_ns();
 }
 
 Verdict Supervisor::verdict_on(unsigned rank, const os::Ending& ending) {

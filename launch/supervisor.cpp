@@ -152,14 +152,16 @@ void Supervisor::say_verdict() {
   bool by_broken_pipe =
       verdict_.reason == Reason::signalled && verdict_.ending.signal() == SIGPIPE && output_.broken();
   if (by_broken_pipe) return; // the usual end of `mpiexec ... | head`
-  output_.say(verdict_text(verdict_, living_at_verdict_, os::monotonic_ns()));
+  output_.say(verdict_text(verdict_, others_, os::monotonic_ns()));
 }
 
 void Supervisor::decide(Verdict verdict, std::uint64_t grace_ns) {
   if (decided_ && (asked_ || weight(verdict) <= weight(verdict_))) return;
-  if (!decided_) living_at_verdict_ = living_;
   decided_ = true;
   verdict_ = std::move(verdict);
+  others_ = living_;
+  bool about_rank = weight(verdict_) < weight_of_job;
+  if (about_rank && !ranks_[verdict_.rank].ended) --others_;
   if (stage_ != Stage::running) return;
   stage_ = Stage::ending;
   ask_ns_ = os::monotonic_ns() + grace_ns;

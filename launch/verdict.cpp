@@ -101,7 +101,7 @@ int weight(const Verdict& verdict) {
   case Reason::signalled: return 5;
   case Reason::not_started:
   case Reason::timed_out:
-  case Reason::interrupted: return 6;
+  case Reason::interrupted: return weight_of_job;
   }
   return 0;
 }

@@ -41,6 +41,8 @@ struct Verdict {
 
 /// How much a verdict explains: of several ranks that failed at once, the highest is told.
 int weight(const Verdict& verdict);
+/// From here on a verdict speaks of the job, not of a rank.
+inline constexpr int weight_of_job = 6;
 
 /// The message, one line unless it carries a table; "" for Reason::none and when the reason is told. `others`
 /// is the number of ranks that were ended because of it.

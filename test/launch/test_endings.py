@@ -1,0 +1,192 @@
+"""How a job ends: status, message, nobody left, in every way a rank or mpiexec itself can end."""
+
+import os
+import re
+import signal
+import time
+
+import harness
+import pytest
+
+SLEEP = "sleep 1000"
+
+
+def one_line(text):
+    return text.count("\n") == 1
+
+
+def test_the_status_of_the_first_failing_rank_is_the_jobs(launch):
+    result = launch("-n", "3", "--oversubscribe", "sh", "-c", "[ $NEAR_BOOT_RANK = 1 ] && exit 42; sleep 1000")
+    assert result.status == 42 and one_line(result.err), result.report()
+    assert re.search(r"rank 1 \(sh, pid \d+\) exited with status 42; 2 other ranks were ended with it", result.err)
+
+
+@pytest.mark.parametrize("name", ["KILL", "SEGV", "BUS", "ABRT", "TERM"])
+def test_a_signal_is_128_more_and_has_a_likely_cause(launch, name):
+    result = launch("-n", "2", "sh", "-c", f"[ $NEAR_BOOT_RANK = 1 ] && kill -{name} $$; sleep 1000")
+    number = signal.Signals[f"SIG{name}"]
+    assert result.status == 128 + number and one_line(result.err), result.report()
+    assert f"signal {int(number)} (SIG{name}); likely cause: " in result.err
+
+
+def test_success_is_silent(launch):
+    result = launch("-n", "2", "true")
+    assert (result.status, result.out, result.err) == (0, "", "")
+
+
+def test_the_others_are_ended_even_when_they_ignore_sigterm(launch):
+    result = launch("-n", "2", "sh", "-c", "[ $NEAR_BOOT_RANK = 1 ] && { sleep 0.3; exit 1; }; trap '' TERM; sleep 1000 & wait; sleep 1000")
+    assert result.status == 1 and result.seconds < 20
+
+
+def test_a_rank_may_tidy_up_on_sigterm(launch):
+    script = "[ $NEAR_BOOT_RANK = 1 ] && { sleep 0.5; exit 1; }; trap 'echo tidy; exit' TERM; sleep 1000 & wait"
+    assert "tidy" in launch("-n", "2", "sh", "-c", script).out
+
+
+def test_what_a_rank_leaves_running_is_ended(launch):
+    # The fixture sees that nothing survives.
+    assert launch("-n", "2", "sh", "-c", "sleep 1000 & setsid sleep 1000 & exit 0").status == 0
+
+
+def test_a_timeout_is_status_124_with_a_table(launch):
+    result = launch("-n", "2", "--timeout", "0.5", "sleep", "1000")
+    assert result.status == 124 and "before MPI_Init" in result.err and "--timeout" in result.err, result.report()
+    assert launch("-n", "1", "sleep", "1000", env={"MPIEXEC_TIMEOUT": "1"}).status == 124
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_to_mpiexec_ends_everything(start, number):
+    job = start("-n", "2", "sh", "-c", SLEEP + "; true")
+    job.wait_for("sleep", 2)
+    job.signal(number)
+    status, _, err = job.finish()
+    assert status == 128 + number and f"ended by {number.name}" in err
+
+
+def test_ctrl_c_reaches_mpiexec_through_its_group(start):
+    job = start("-n", "2", "sh", "-c", SLEEP + "; true")
+    job.wait_for("sleep", 2)
+    os.killpg(job.pid, signal.SIGINT)
+    assert job.finish()[0] == 130
+
+
+def test_a_second_ctrl_c_does_not_wait(start):
+    job = start("-n", "2", "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+    job.wait_for("sleep", 2)
+    job.signal(signal.SIGINT)
+    job.signal(signal.SIGINT)
+    assert job.finish()[0] == 130
+
+
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_killing_mpiexec_ends_ranks_and_their_children(start, whole_group):
+    job = start("-n", "2", "--oversubscribe", "sh", "-c", "sh -c 'setsid sleep 1000; true' & sleep 1000; true")
+    job.wait_for("sleep", 4)
+    (os.killpg if whole_group else os.kill)(job.pid, signal.SIGKILL)
+    job.process.wait(30)
+    assert not harness.survivors(job.mark)
+
+
+def test_killing_the_supervisor_ends_ranks_and_their_children(start):
+    job = start("-n", "2", "--oversubscribe", "sh", "-c", "sh -c 'setsid sleep 1000; true' & sleep 1000; true")
+    job.wait_for("sleep", 4)
+    supervisor = next(pid for pid in job.named("mpiexec") if pid != job.pid)
+    os.kill(supervisor, signal.SIGKILL)
+    status, _, err = job.finish()
+    assert status == 137 and "supervising process" in err
+
+
+def test_user_signals_are_handed_on(start):
+    job = start("-n", "2", "sh", "-c", "trap 'echo got' USR1; sleep 1000 & while :; do wait $!; done")
+    job.wait_for("sleep", 2)
+    job.signal(signal.SIGUSR1)
+    got = [job.process.stdout.readline(), job.process.stdout.readline()]
+    assert got == ["got\n"] * 2
+
+
+def test_stopping_mpiexec_stops_the_ranks(start):
+    job = start("-n", "2", "sleep", "1000")
+    ranks = job.wait_for("sleep", 2)
+
+    def states(wanted):
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            found = {open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] for pid in (*ranks, job.pid)}
+            if found == set(wanted):
+                return True
+            time.sleep(0.02)
+        return False
+
+    job.signal(signal.SIGTSTP)
+    assert states("T")
+    job.signal(signal.SIGCONT)
+    assert states("S")
+
+
+def test_an_mpiexec_inside_a_rank_is_a_job_of_its_own(launch, prefix):
+    result = launch("-n", "2", prefix / "bin/mpiexec", "-n", "1", "sh", "-c", "echo $NEAR_BOOT_RANK/$NEAR_BOOT_SIZE")
+    assert result.out == "0/1\n0/1\n", result.report()
+
+
+@pytest.mark.parametrize("way, status, message", [
+    ("abort", 7, r"rank 1 \(end_badly\) called MPI_Abort with code 7; 2 other"),
+    ("kill", 137, r"rank 1 \(end_badly, pid \d+\) was ended by signal 9 \(SIGKILL\); likely cause: .*2 other"),
+    ("fault", 139, r"rank 1 .* signal 11 \(SIGSEGV\)"),
+    ("exit", 3, r"rank 1 .* exited with status 3"),
+    ("no-finalize", 1, r"rank 1 .* exited with status 0 after MPI_Init, but without MPI_Finalize"),
+    ("without-init", 1, r"rank 1 .* exited with status 0 without calling MPI_Init, which other ranks wait in"),
+    ("in-recv", 142, r"rank 1 .* signal 14 \(SIGALRM\) in MPI_Recv, rank 2, tag 7"),
+    ("after-finalize", 5, r"rank 1 .* exited with status 5"),
+])
+def test_one_message_says_what_happened_to_an_mpi_rank(launch, compiled, way, status, message):
+    result = launch("-n", "3", "--oversubscribe", compiled("end_badly"), way)
+    assert result.status == status, result.report()
+    said = [line for line in result.err.splitlines() if line.startswith("mpiexec: ")]
+    assert len(said) == 1 and re.search(message, said[0]), result.report()
+    assert result.out == ("last words" if way == "abort" else "")
+
+
+def test_the_mpi_process_behind_a_wrapper_is_watched(launch, compiled):
+    # The wrapper would sleep on for ever.
+    result = launch("-n", "2", "sh", "-c", f"{compiled('end_badly')} kill; sleep 1000")
+    assert result.status != 0 and "rank 1" in result.err and result.seconds < 30, result.report()
+
+
+def test_a_wrapper_that_closes_every_descriptor_does_no_harm(launch, compiled):
+    script = f"for n in 3 4 5 6 7 8 9; do eval \"exec $n>&-\"; done; exec {compiled('end_badly')} well"
+    result = launch("-n", "2", "bash", "-c", script)
+    assert result.status == 0, result.report()
+
+
+def test_a_timeout_shows_what_each_mpi_rank_waits_for(launch, compiled):
+    result = launch("-n", "2", "--timeout", "1", compiled("end_badly"), "hang")
+    assert result.status == 124 and len(re.findall(r"running .* MPI_Recv, rank [01], tag 7", result.err)) == 2, result.report()
+
+
+def test_near_top_shows_a_running_job(start, prefix, compiled):
+    job = start("-n", "2", compiled("end_badly"), "hang")
+    job.wait_for("in-mpi", 2)
+    deadline = time.monotonic() + 20
+    while True:
+        seen = harness.run([prefix / "bin/near", "top", "--once", "--job", job.pid])
+        if seen.out.count("MPI_Recv") == 2:
+            break
+        assert seen.status == 0 and time.monotonic() < deadline, seen.report()
+    job.signal(signal.SIGINT)
+    assert job.finish()[0] == 130
+
+
+def test_near_top_says_which_process_is_no_job(prefix):
+    seen = harness.run([prefix / "bin/near", "top", "--once", "--job", os.getpid()])
+    assert seen.status == 1 and "no running NearMPI job" in seen.err
+
+
+def test_near_offers_the_nearest_word(prefix):
+    seen = harness.run([prefix / "bin/near", "covrage"])
+    assert seen.status == 2 and "did you mean coverage?" in seen.err
+
+
+def test_a_foreign_launcher_is_named(compiled):
+    seen = harness.run([compiled("end_badly"), "well"], env={"PMI_RANK": 1, "PMI_SIZE": 4})
+    assert seen.status != 0 and "Hydra (PMI_RANK=1, PMI_SIZE=4)" in seen.err, seen.report()
