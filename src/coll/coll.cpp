@@ -1,17 +1,12 @@
 // From the standard's arguments to a Call, and from a Call to its algorithm.
 #include "coll/coll.h"
 
+#include "coll/inter/inter.h"
 #include "coll/registry.h"
 #include "coll/schedule.h"
 
 namespace near::coll {
 namespace {
-
-Result between_groups(const Communicator& communicator) {
-  return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
-                    "collectives on intercommunicators, such as {}, are not there yet",
-                    describe(communicator));
-}
 
 bool is_in_place(const void* address) { return address == MPI_IN_PLACE; }
 
@@ -142,26 +137,25 @@ Call alltoallv_call(const Blocks& send, const Blocks& receive) {
   return call;
 }
 
-Result run(const Call& call, Communicator& communicator) {
+namespace {
+
+/// Executes the call, or records it into `schedule`.
+Result perform(const Call& call, Communicator& communicator, Schedule* schedule) {
   if (communicator.is_inter()) [[unlikely]]
-    return between_groups(communicator);
-  Team team(communicator);
+    return perform_between_groups(call, communicator, schedule);
+  Team team(communicator, schedule);
   return choose(facts_of(call, team.size())).run(team, call);
 }
 
-namespace {
-
 Result record(const Call& call, Communicator& communicator, bool persistent, p2p::Request*& made) {
-  if (communicator.is_inter()) return between_groups(communicator);
-  auto schedule = std::make_unique<Schedule>(communicator, next_tag(communicator));
-  {
-    Team team(communicator, *schedule);
-    NEAR_TRY(choose(facts_of(call, team.size())).run(team, call));
-  }
+  auto schedule = std::make_unique<Schedule>();
+  NEAR_TRY(perform(call, communicator, schedule.get()));
   return p2p::make_scheduled(&communicator, std::move(schedule), persistent, made);
 }
 
 } // namespace
+
+Result run(const Call& call, Communicator& communicator) { return perform(call, communicator, nullptr); }
 
 Result start(const Call& call, Communicator& communicator, p2p::Request*& made) {
   return record(call, communicator, false, made);

@@ -21,14 +21,14 @@ void Schedule::keep_type(Datatype* type) {
   if (std::find(types_.begin(), types_.end(), type) == types_.end()) types_.push_back(object::keep(type));
 }
 
-Schedule::Step Schedule::send(const View& view, int to) {
+Schedule::Step Schedule::send(const View& view, int to, int tag, Communicator& communicator) {
   keep_type(view.type);
-  return add({.kind = Kind::send, .peer = to, .a = view});
+  return add({.kind = Kind::send, .peer = to, .tag = tag, .a = view, .communicator = &communicator});
 }
 
-Schedule::Step Schedule::receive(const View& view, int from) {
+Schedule::Step Schedule::receive(const View& view, int from, int tag, Communicator& communicator) {
   keep_type(view.type);
-  return add({.kind = Kind::receive, .peer = from, .a = view});
+  return add({.kind = Kind::receive, .peer = from, .tag = tag, .a = view, .communicator = &communicator});
 }
 
 Result Schedule::wait(Step message) {
@@ -90,10 +90,10 @@ void Schedule::note(Result result) {
 Result Schedule::run(Entry& entry) {
   switch (entry.kind) {
   case Kind::send:
-    return p2p::start_send(entry.a, entry.peer, tag_, communicator_, p2p::SendMode::standard, entry.request,
-                           object::Channel::collective);
+    return p2p::start_send(entry.a, entry.peer, entry.tag, *entry.communicator, p2p::SendMode::standard,
+                           entry.request, object::Channel::collective);
   case Kind::receive:
-    return p2p::start_receive(entry.a, entry.peer, tag_, communicator_, entry.request,
+    return p2p::start_receive(entry.a, entry.peer, entry.tag, *entry.communicator, entry.request,
                               object::Channel::collective);
   case Kind::copy: datatype::copy(entry.a, entry.b, std::min(entry.a.bytes(), entry.b.bytes())); return {};
   case Kind::reduce:

@@ -19,8 +19,7 @@ using object::Communicator;
 
 class Schedule final : public p2p::Schedule {
 public:
-  /// `tag` is the collective's own (next_tag).
-  Schedule(Communicator& communicator, int tag) : communicator_(communicator), tag_(tag) {}
+  Schedule() = default;
   ~Schedule() override;
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
@@ -28,8 +27,8 @@ public:
   using Step = std::size_t;
 
   // Recording. Datatypes and operations are kept alive until the schedule goes.
-  Step send(const View& view, int to);
-  Step receive(const View& view, int from);
+  Step send(const View& view, int to, int tag, Communicator& communicator);
+  Step receive(const View& view, int from, int tag, Communicator& communicator);
   Result wait(Step message);
   Result pend(Step message);
   Result finish_until(std::size_t remaining);
@@ -48,9 +47,10 @@ private:
   enum class Kind : std::uint8_t { send, receive, wait, copy, reduce };
   struct Entry {
     Kind kind;
-    int peer = 0;
+    int peer = 0, tag = 0;
     Step message = 0; ///< wait: which
     View a{}, b{};    ///< send, receive: a; copy: from a to b; reduce: b = a op b
+    Communicator* communicator = nullptr;
     const Operation* operation = nullptr;
     p2p::Request* request = nullptr; ///< send, receive: while under way
   };
@@ -60,8 +60,6 @@ private:
   bool finished(Entry& entry);
   void note(Result result);
 
-  Communicator& communicator_;
-  int tag_;
   std::vector<Entry> steps_;
   std::vector<Step> pending_; ///< while recording: started, not yet waited for
   std::size_t next_ = 0;

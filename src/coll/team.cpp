@@ -14,10 +14,6 @@ constexpr MPI_Count alignment = 16; // what every basic type is content with
 
 } // namespace
 
-int next_tag(Communicator& communicator) {
-  return static_cast<int>(communicator.collective_sequence++ & 0x7fffffffu);
-}
-
 Datatype& byte_type() {
   static Datatype* type = datatype::find_datatype(MPI_BYTE);
   return *type;
@@ -44,10 +40,9 @@ bool scratch_layout(MPI_Count count, const Datatype& type, std::size_t& bytes, s
   return true;
 }
 
-Team::Team(Communicator& communicator) : communicator_(communicator), tag_(next_tag(communicator)) {}
-
-Team::Team(Communicator& communicator, Schedule& schedule)
-    : communicator_(communicator), schedule_(&schedule) {}
+Team::Team(Communicator& communicator, Schedule* schedule)
+    : communicator_(communicator), schedule_(schedule),
+      tag_(static_cast<int>(communicator.collective_sequence++ & 0x7fffffffu)) {}
 
 Team::~Team() {
   if (pending_count_ != 0) [[unlikely]] {
@@ -65,20 +60,20 @@ Team::~Team() {
 }
 
 Result Team::send(const View& view, int to) {
-  if (schedule_ != nullptr) return schedule_->wait(schedule_->send(view, to));
+  if (schedule_ != nullptr) return schedule_->wait(schedule_->send(view, to, tag_, communicator_));
   return p2p::send(view, to, tag_, communicator_, p2p::SendMode::standard, object::Channel::collective);
 }
 
 Result Team::receive(const View& view, int from) {
-  if (schedule_ != nullptr) return schedule_->wait(schedule_->receive(view, from));
+  if (schedule_ != nullptr) return schedule_->wait(schedule_->receive(view, from, tag_, communicator_));
   p2p::Completion completion;
   return p2p::receive(view, from, tag_, communicator_, completion, object::Channel::collective);
 }
 
 Result Team::send_receive(const View& out, int to, const View& in, int from) {
   if (schedule_ != nullptr) {
-    auto arriving = schedule_->receive(in, from);
-    NEAR_TRY(schedule_->wait(schedule_->send(out, to)));
+    auto arriving = schedule_->receive(in, from, tag_, communicator_);
+    NEAR_TRY(schedule_->wait(schedule_->send(out, to, tag_, communicator_)));
     return schedule_->wait(arriving);
   }
   p2p::Completion completion;
@@ -87,7 +82,7 @@ Result Team::send_receive(const View& out, int to, const View& in, int from) {
 }
 
 Result Team::start_send(const View& view, int to) {
-  if (schedule_ != nullptr) return schedule_->pend(schedule_->send(view, to));
+  if (schedule_ != nullptr) return schedule_->pend(schedule_->send(view, to, tag_, communicator_));
   p2p::Request* made = nullptr;
   NEAR_TRY(p2p::start_send(view, to, tag_, communicator_, p2p::SendMode::standard, made,
                            object::Channel::collective));
@@ -100,7 +95,7 @@ Result Team::start_send(const View& view, int to) {
 }
 
 Result Team::start_receive(const View& view, int from) {
-  if (schedule_ != nullptr) return schedule_->pend(schedule_->receive(view, from));
+  if (schedule_ != nullptr) return schedule_->pend(schedule_->receive(view, from, tag_, communicator_));
   p2p::Request* made = nullptr;
   NEAR_TRY(p2p::start_receive(view, from, tag_, communicator_, made, object::Channel::collective));
   if (pending_count_ < inline_pending)

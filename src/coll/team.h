@@ -23,10 +23,9 @@ class Schedule;
 
 class Team {
 public:
-  /// Executes. Takes the communicator's next collective tag: every member makes its Team in the same order.
-  explicit Team(Communicator& communicator);
-  /// Records; `tag` was taken by next_tag.
-  Team(Communicator& communicator, Schedule& schedule);
+  /// Takes the communicator's next collective tag: every member makes its Team in the same order. Executes,
+  /// or records into `schedule`.
+  explicit Team(Communicator& communicator, Schedule* schedule = nullptr);
   /// Abandons what is still under way (after an error only).
   ~Team();
   Team(const Team&) = delete;
@@ -34,7 +33,8 @@ public:
 
   int rank() const { return communicator_.rank; }
   int size() const { return communicator_.size; }
-  Communicator& communicator() const { return communicator_; }
+  /// How many ranks a message's peer is one of: the other group's on an intercommunicator, else size().
+  int peers() const { return communicator_.peers; }
 
   Result send(const View& view, int to);
   Result receive(const View& view, int from);
@@ -66,8 +66,8 @@ private:
   static constexpr std::size_t inline_pending = 8;
 
   Communicator& communicator_;
-  Schedule* schedule_ = nullptr;
-  int tag_ = 0;
+  Schedule* schedule_;
+  int tag_;
   // Started and not finished, oldest first: pending_ is used until it is full, then overflow_.
   std::size_t pending_count_ = 0;
   p2p::Request* pending_[inline_pending];
@@ -76,9 +76,6 @@ private:
   std::vector<std::unique_ptr<std::byte[]>> owned_;
   alignas(64) std::byte scratch_[inline_scratch]; // not initialised
 };
-
-/// The tag of the communicator's next collective.
-int next_tag(Communicator& communicator);
 
 /// MPI_BYTE: what packed data travels as. Transports compare no type signatures.
 Datatype& byte_type();

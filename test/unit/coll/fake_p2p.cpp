@@ -189,6 +189,13 @@ void run_two_groups(int left, int right, const Conditions& conditions,
     communicator.size = own.size();
     communicator.peers = other.size();
     communicator.addresses = other.members.data();
+    object::Communicator inside;
+    inside.context = in_left ? 8 : 12;
+    inside.group = &own;
+    inside.rank = own.rank;
+    inside.size = inside.peers = own.size();
+    inside.addresses = own.members.data();
+    communicator.local = &inside;
     body(communicator, in_left);
   });
 }
