@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
       CHECK(value[0] == status.MPI_SOURCE && value[1] == next[status.MPI_SOURCE]++);
       CHECK(status.MPI_TAG == value[1] % 5);
     }
+    for (int i = 1; i < size; ++i) OK(MPI_Send(NULL, 0, MPI_INT, i, 0, MPI_COMM_WORLD));
     // By tag from anybody: the other tags wait.
     for (int tag = 2; tag >= 0; --tag)
       for (int i = 1; i < size; ++i) {
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
       int value[2] = {rank, i};
       OK(MPI_Send(value, 2, MPI_INT, 0, i % 5, MPI_COMM_WORLD));
     }
+    OK(MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     for (int tag = 0; tag < 3; ++tag) {
       int value = rank * 10 + tag;
       OK(MPI_Send(&value, 1, MPI_INT, 0, tag, MPI_COMM_WORLD));
