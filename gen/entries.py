@@ -38,6 +38,7 @@ class Entry:
         self.null_function_refused = listed("null_function_refused")
         self.leader_only = {name.partition(".")[2] for name in extra["leader_only"]["names"]
                             if name.partition(".")[0] == function.short}
+        self.null_named = listed("null_named")
         base = base_name(function.short)
         self.sides = extra["sides"].get(base, {})
         self.may_be_in_place = base in extra["in_place"]["names"]
@@ -106,7 +107,7 @@ class Entry:
                 return f"{cls}*& {name}"
             if p.direction == "inout":
                 return f"{cls}& {name}"
-            pointer = kind == "INFO" or self.is_optional(p) or name in self.leader_only
+            pointer = kind == "INFO" or self.is_optional(p) or name in self.leader_only or self.null_named
             return f"{cls}{'*' if pointer else '&'} {name}"
         if kind == "POLYFUNCTION":
             return f"void* {name}"
@@ -309,6 +310,12 @@ class Entry:
             declared.append(f"{cls}* {name}_object = check::{validator}_or_null({name});")
             return f"{name}_object"
         declared.append(f"{cls}* {name}_object = nullptr;")
+        if self.null_named:
+            guard = f"{name} != {null}"
+            steps.append((HANDLE, guard, f"NEAR_CHECK(check::{validator}({value}, {quoted}, {name}_object));"))
+            if p is self.comm:
+                steps.append((HANDLE, guard, f"call.on(*{name}_object);"))
+            return f"{name}_object"
         if p.kind == "DATATYPE" and not self.uncommitted:
             validator = "committed"
         if p.kind == "INFO":

@@ -111,8 +111,8 @@ Result Comm_disconnect(Communicator& comm) {
   return comm::free_communicator(comm);
 }
 
-Result Comm_get_name(Communicator& comm, char* comm_name, int* resultlen) {
-  give_name(comm.name, comm_name, resultlen);
+Result Comm_get_name(Communicator* comm, char* comm_name, int* resultlen) {
+  give_name(comm != nullptr ? comm->name : "MPI_COMM_NULL", comm_name, resultlen);
   return {};
 }
 

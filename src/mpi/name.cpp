@@ -5,8 +5,8 @@
 
 namespace near::mpi::impl {
 
-Result Type_get_name(Datatype& datatype, char* type_name, int* resultlen) {
-  give_name(datatype.name, type_name, resultlen);
+Result Type_get_name(Datatype* datatype, char* type_name, int* resultlen) {
+  give_name(datatype != nullptr ? datatype->name : "MPI_DATATYPE_NULL", type_name, resultlen);
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 
 namespace near::mpi {
 
@@ -14,7 +15,7 @@ inline void keep_name(std::string& kept, const char* given) {
 }
 
 /// `given` has room for MPI_MAX_OBJECT_NAME characters.
-inline void give_name(const std::string& kept, char* given, int* length) {
+inline void give_name(std::string_view kept, char* given, int* length) {
   std::size_t bytes = kept.size() < MPI_MAX_OBJECT_NAME ? kept.size() : MPI_MAX_OBJECT_NAME - 1;
   std::memcpy(given, kept.data(), bytes);
   given[bytes] = '\0';

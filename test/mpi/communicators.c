@@ -135,6 +135,8 @@ static void names(void) {
   CHECK(strcmp(name, "MPI_COMM_WORLD") == 0 && length == 14);
   OK(MPI_Comm_get_name(MPI_COMM_SELF, name, &length));
   CHECK(strcmp(name, "MPI_COMM_SELF") == 0);
+  OK(MPI_Comm_get_name(MPI_COMM_NULL, name, &length));
+  CHECK(strcmp(name, "MPI_COMM_NULL") == 0);
   MPI_Comm comm;
   OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
   OK(MPI_Comm_get_name(comm, name, &length));
