@@ -117,7 +117,7 @@ Result split_by_type(Communicator& parent, int type, int key, const Info* info, 
     // Machines are the only hardware level looked at; where all share one, there is no proper part.
     Communicator* part = nullptr;
     NEAR_TRY(split(parent, segment, key, part));
-    if (part->size == parent.size) {
+    if (part != nullptr && part->size == parent.size && part->peers == parent.peers) {
       discard(part);
       return {};
     }
