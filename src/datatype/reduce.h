@@ -25,7 +25,7 @@ void each_element(const void* in, void* inout, MPI_Count n, F combine) {
   char* __restrict to = static_cast<char*>(inout);
   for (MPI_Count i = 0; i < n; ++i) {
     MPI_Count at = i * static_cast<MPI_Count>(sizeof(T));
-    store<T>(to + at, combine(load<T>(from + at), load<T>(to + at)));
+    store(to + at, combine(load<T>(from + at), load<T>(to + at)));
   }
 }
 

@@ -63,6 +63,7 @@ void check_pack(const Both& both, RandomTypes& random) {
     Range range = random_range(random, expected.size());
     std::vector<std::byte> out(static_cast<std::size_t>(range.bytes) + 1, std::byte{0x55});
     pack(arena.view, range.offset, out.data(), range.bytes);
+    if (range.bytes == 0) continue;
     ASSERT_EQ(std::memcmp(out.data(), expected.data() + range.offset, static_cast<std::size_t>(range.bytes)),
               0)
         << "offset " << range.offset << " bytes " << range.bytes;
