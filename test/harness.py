@@ -66,25 +66,36 @@ def _dump(mark):
     return "\n".join(lines)
 
 
+class Running:
+    """A command that runs in a process group of its own. Attributes: process (Popen), mark."""
+
+    def __init__(self, command, *, env=None, cwd=None, stdin=subprocess.DEVNULL):
+        self.mark = uuid.uuid4().hex
+        self.started = time.monotonic()
+        environment = {**os.environ, **{k: str(v) for k, v in (env or {}).items()}, MARK: self.mark}
+        self.process = subprocess.Popen([str(word) for word in command], env=environment, cwd=cwd, stdin=stdin,
+                                        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, errors="replace")
+
+    def finish(self, timeout, input=None):
+        """Waits at most `timeout` seconds, then dumps and ends what is left."""
+        timed_out, dump = False, ""
+        try:
+            out, err = self.process.communicate(input=input, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            timed_out, dump = True, _dump(self.mark)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            end_all(self.mark)
+            out, err = self.process.communicate()
+        status = self.process.returncode if self.process.returncode >= 0 else 128 - self.process.returncode
+        return Finished(status, out, err, timed_out, time.monotonic() - self.started, dump, self.mark)
+
+
 def run(command, *, timeout=60, env=None, cwd=None, stdin=subprocess.DEVNULL, input=None):
     """Runs `command` (a list) and waits at most `timeout` seconds. Never raises because the command failed."""
-    mark = uuid.uuid4().hex
-    environment = {**os.environ, **{k: str(v) for k, v in (env or {}).items()}, MARK: mark}
-    started = time.monotonic()
-    process = subprocess.Popen([str(word) for word in command], env=environment, cwd=cwd, start_new_session=True,
-                               stdin=subprocess.PIPE if input is not None else stdin, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, errors="replace")
-    timed_out, dump = False, ""
-    try:
-        out, err = process.communicate(input=input, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        timed_out, dump = True, _dump(mark)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        end_all(mark)
-        out, err = process.communicate()
-    status = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    return Finished(status, out, err, timed_out, time.monotonic() - started, dump, mark)
+    running = Running(command, env=env, cwd=cwd, stdin=subprocess.PIPE if input is not None else stdin)
+    return running.finish(timeout, input)
 
 
 def end_all(mark):

@@ -1,0 +1,91 @@
+"""Whatever is killed, at whatever instant: the job ends, one message says why, and nothing is left."""
+
+import os
+import random
+import signal
+import time
+
+import harness
+import pytest
+
+WATCHDOG = 20  # seconds; the job is gone long before
+
+
+@pytest.fixture
+def job(prefix, compiled):
+    """job(ranks): mpiexec with a program that never ends; what is left of it at the end fails the test."""
+    before = harness.shared_files()
+    running = []
+
+    def start(ranks=4):
+        command = [prefix / "bin/mpiexec", "--oversubscribe", "-n", ranks, compiled("endless")]
+        running.append(harness.Running(command))
+        return running[-1]
+
+    yield start
+    for one in running:
+        left = harness.survivors(one.mark)
+        assert not left, f"these processes survived:\n{left}"
+    assert not {name for name in harness.shared_files() - before if "near" in name.lower()}
+
+
+def wait_until_running(job):
+    """Until rank 0 has printed its line."""
+    assert job.process.stdout.readline() == "running\n"
+
+
+def ranks_of(job):
+    """The ranks' process ids, in no order."""
+    found = []
+    for pid in harness.marked(job.mark):
+        try:
+            if os.readlink(f"/proc/{pid}/exe").endswith("/endless"):
+                found.append(pid)
+        except OSError:
+            pass
+    return sorted(found)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_killed_rank_ends_the_job_with_one_message(ending, seed, job):
+    chance = random.Random(seed)
+    one = job()
+    wait_until_running(one)
+    time.sleep(chance.uniform(0, 0.2))
+    os.kill(chance.choice(ranks_of(one)), ending)
+    result = one.finish(WATCHDOG)
+    assert not result.timed_out and result.status == 128 + ending, result.report()
+    lines = [line for line in result.err.splitlines() if line.startswith("mpiexec: ")]
+    assert len(lines) == 1, result.report()
+    assert "rank" in lines[0] and ending.name in lines[0], result.report()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_no_rank_survives_the_end_of_mpiexec(ending, job):
+    one = job()
+    wait_until_running(one)
+    os.kill(one.process.pid, ending)
+    result = one.finish(WATCHDOG)
+    assert not result.timed_out and result.status != 0, result.report()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_left_when_mpiexec_is_killed_while_it_starts(seed, job):
+    one = job(3)
+    time.sleep(random.Random(seed).uniform(0, 0.06))
+    os.kill(one.process.pid, signal.SIGKILL)
+    assert not one.finish(WATCHDOG).timed_out
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_rank_killed_while_it_starts_ends_the_job(seed, job):
+    chance = random.Random(seed)
+    one = job(3)
+    deadline = time.monotonic() + 10
+    while not (pids := ranks_of(one)) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    time.sleep(chance.uniform(0, 0.03))
+    os.kill(chance.choice(pids), signal.SIGKILL)
+    result = one.finish(WATCHDOG)
+    assert not result.timed_out and result.status == 128 + signal.SIGKILL, result.report()
