@@ -62,7 +62,7 @@ def mpiexec(prefix, nothing_left):
 @pytest.fixture(scope="session")
 def compiled(prefix, request):
     """compiled(name): the program test/mpi/<name>.c, built with the installation's mpicc."""
-    flags = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", *request.config.getoption("--cflags").split()]
+    flags = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", *request.config.getoption("--cflags").split()]
     folder = harness.ROOT / "build/test-mpi" / prefix.name
     folder.mkdir(parents=True, exist_ok=True)
 
