@@ -16,7 +16,7 @@ extern "C" {
 /* Number of paths by which this version sends a message's bytes to another rank. */
 int near_traffic_paths(void);
 
-/* Name of path 0 .. near_traffic_paths() - 1, as in `near top` and the documentation: "inlined" (in the
+/* Name of path 0 .. near_traffic_paths() - 1, as in `near top` and the documentation: "inline" (in the
  * queue's slot), "packet" (in a pooled packet), "direct" (load and store), "cma" (the kernel copies), "ring"
  * (pipelined two copies). NULL for any other number. The string is never freed. */
 const char* near_traffic_name(int path);
