@@ -40,8 +40,7 @@ void BoundsSum::add(const Layout& layout, Int128 at, Int128 count, Int128 stride
     high = any ? std::max(high, to) : to;
     any = true;
   };
-  if (layout.marked || !only_marked_)
-    cover(any_, low_, high_, first + layout.lb, last + layout.lb + layout.extent);
+  cover(any_, low_, high_, first + layout.lb, last + layout.lb + layout.extent);
   if (layout.size == 0) return;
   cover(any_data_, true_low_, true_high_, first + layout.true_lb, last + layout.true_lb + layout.true_extent);
   size_ += multiply(count, layout.size, overflow_);
@@ -52,7 +51,7 @@ Result BoundsSum::finish(Layout& made, MPI_Count unit) const {
   if (overflow_)
     return base::fail(MPI_ERR_ARG, "the new datatype's size or displacements exceed 2^63 - 1 bytes");
   Int128 extent = high_ - low_;
-  if (unit > 1 && extent % unit != 0) extent += unit - extent % unit;
+  extent += ((-extent) % unit + unit) % unit; // also up when it is negative
   Int128 true_extent = true_high_ - true_low_;
   if (!fits(low_) || !fits(high_) || !fits(low_ + extent) || !fits(extent) || !fits(true_low_) ||
       !fits(true_high_) || !fits(true_extent))
@@ -103,21 +102,20 @@ Result runs(const Layout& old, std::span<const Run> all, Layout& made) {
 
 Result join(std::span<const Member> members, bool padded, Layout& made) {
   made = {};
-  for (const Member& member : members)
-    if (member.count != 0) made.marked |= member.layout->marked;
-  BoundsSum sum(made.marked);
+  BoundsSum sum;
   bool mixed = false;
   for (const Member& member : members) {
     const Layout& layout = *member.layout;
     if (member.count == 0 || layout.empty()) continue;
     sum.add(layout, member.at, member.count, layout.extent);
     made.alignment = std::max(made.alignment, layout.alignment);
+    made.marked |= layout.marked;
     if (layout.size == 0) continue;
     mixed |= layout.element == nullptr || (made.element != nullptr && layout.element != made.element);
     made.element = layout.element;
   }
   if (mixed) made.element = nullptr;
-  NEAR_TRY(sum.finish(made, padded && !made.marked ? made.alignment : 1));
+  NEAR_TRY(sum.finish(made, padded ? made.alignment : 1));
   if (made.size == 0) return {};
   ListBuilder list(members.size());
   SignatureBuilder signature;

@@ -3,8 +3,8 @@
 //
 //   ub          = lb + extent
 //   typemap     is empty when size == 0 and no marks are set: such a layout has no bounds
-//   marked      lb and ub were set by resizing, here or inside: then only marks count, as the standard's
-//               lb_marker and ub_marker do
+//   marked      lb and ub were set by resizing, here or inside. Bounds of a struct are those of its members,
+//               marked or not (doc/adr/0004)
 //   true bounds from the first to behind the last byte of data; marks do not count
 #pragma once
 
@@ -36,8 +36,6 @@ struct Layout {
 /// Adds up what the bounds and the size of a new type come to, in 128 bits, and says whether they fit.
 class BoundsSum {
 public:
-  /// With `only_marked`, layouts that are not marked do not count for lb and ub.
-  explicit BoundsSum(bool only_marked = false) : only_marked_(only_marked) {}
   /// `count` copies, `stride` bytes apart, from `at` on.
   void add(const Layout& layout, Int128 at, Int128 count, Int128 stride);
   /// Writes size, bounds and true bounds, rounding the extent up to `unit`.
@@ -45,7 +43,7 @@ public:
 
 private:
   Int128 size_ = 0, low_ = 0, high_ = 0, true_low_ = 0, true_high_ = 0;
-  bool any_ = false, any_data_ = false, only_marked_ = false, overflow_ = false;
+  bool any_ = false, any_data_ = false, overflow_ = false;
 };
 
 /// `count` copies, `stride` bytes apart (any stride when count < 2).

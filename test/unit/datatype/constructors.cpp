@@ -108,13 +108,15 @@ TEST_F(Constructors, a_struct_of_different_types_is_padded_like_a_c_struct) {
                 15);
 }
 
-TEST_F(Constructors, marks_set_by_resizing_count_alone_in_structs) {
+TEST_F(Constructors, a_resized_member_takes_part_with_the_bounds_it_was_given) {
   Datatype &integer = named(MPI_INT), &character = named(MPI_CHAR);
-  Datatype& marked = resized(integer, -2, 3);
-  expect_bounds(marked, 4, -2, 3, 0, 4);
-  expect_bounds(structure({1, 1}, {0, 10}, {&marked, &character}), 5, -2, 3, 0, 11);
-  expect_bounds(contiguous(3, marked), 12, -2, 9, 0, 10);
-  expect_bounds(resized(structure({1, 1}, {0, 10}, {&marked, &character}), 0, 16), 5, 0, 16, 0, 11);
+  Datatype& member = resized(integer, -2, 3);
+  expect_bounds(member, 4, -2, 3, 0, 4);
+  expect_bounds(structure({1, 1}, {0, 10}, {&member, &character}), 5, -2, 16, 0, 11);
+  expect_bounds(structure({3, 1}, {0, 10}, {&member, &character}), 13, -2, 16, 0, 11);
+  expect_bounds(structure({1, 2}, {10, -20}, {&character, &member}), 9, -22, 36, -20, 31);
+  expect_bounds(contiguous(3, member), 12, -2, 9, 0, 10);
+  expect_bounds(resized(structure({1, 1}, {0, 10}, {&member, &character}), 0, 16), 5, 0, 16, 0, 11);
 }
 
 TEST_F(Constructors, a_type_without_data_may_still_have_an_extent) {

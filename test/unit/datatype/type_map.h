@@ -60,12 +60,11 @@ inline TypeMap assemble(const std::vector<Copy>& copies, bool padded = false) {
     if (copy.map->empty()) continue;
     for (MapEntry entry : copy.map->entries) made.entries.push_back({entry.basic, entry.at + copy.at});
     made.alignment = std::max(made.alignment, copy.map->alignment);
-    if (made.marked && !copy.map->marked) continue;
     made.lb = first ? copy.at + copy.map->lb : std::min(made.lb, copy.at + copy.map->lb);
     made.ub = first ? copy.at + copy.map->ub : std::max(made.ub, copy.at + copy.map->ub);
     first = false;
   }
-  if (padded && !made.marked)
+  if (padded && !made.empty())
     while (made.extent() % made.alignment != 0) ++made.ub;
   return made;
 }
