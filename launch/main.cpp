@@ -1,6 +1,7 @@
 // mpiexec: reads the command line, plans, starts (or explains) the job.
 #include "base/log.h"
 #include "launch/job.h"
+#include "os/descriptor.h"
 
 #include <cstdio>
 #include <unistd.h>
@@ -19,6 +20,7 @@ int complain(int status) {
 
 int main(int count, char** arguments) {
   using namespace near;
+  os::fill_standard_descriptors();
   launch::Command command;
   if (!launch::parse_command({arguments + 1, arguments + count}, command).ok()) return complain(usage_status);
   if (command.help) {

@@ -105,6 +105,7 @@ void Supervisor::reap() {
         rank_ended(rank, ending);
     }
   }
+  if (living_ > 0 && living_ < ranks_.size()) look_for_missing_init();
   if (living_ == 0 && stage_ == Stage::running) {
     // All is well; what the ranks left running is not part of the job any more.
     stage_ = Stage::ending;
@@ -182,6 +183,7 @@ void Supervisor::mark_dead(unsigned rank, int raw_status) {
 }
 
 void Supervisor::look() {
+  looked_ns_ = os::monotonic_ns();
   for (unsigned rank = 0; rank < ranks_.size(); ++rank)
     if (!ranks_[rank].ended) look_at(rank);
   look_for_missing_init();

@@ -31,6 +31,8 @@ base::Result Supervisor::prepare() {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
   NEAR_TRY(inbox_.open(signals));
+  // Two pipes and a watch a rank, and some of our own.
+  NEAR_TRY(os::allow_descriptors(mission_.job.command.placement.ranks * 5 + 64));
   os::ignore_signal(SIGPIPE);
   os::ignore_signal(SIGTTOU);
   NEAR_TRY(os::lead_own_group());
@@ -107,7 +109,8 @@ int Supervisor::next_timeout(std::uint64_t now_ns) {
 
 void Supervisor::on_time(std::uint64_t now_ns) {
   if (stage_ == Stage::draining) return;
-  look();
+  // Output may wake this loop a hundred thousand times a second; the table is not that interesting.
+  if (now_ns >= looked_ns_ + look_ms * millisecond / 2) look();
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
     auto& at = ranks_[rank];
     if (at.inner_gone_ns == 0 || at.ended || now_ns < at.inner_gone_ns + wrapper_grace_ns || decided_)
@@ -211,7 +214,7 @@ void Supervisor::take_signals() {
   while (int signal = inbox_.take(sender)) {
     switch (signal) {
     case SIGCHLD: ended = true; break;
-    case SIGURG: look(); break;
+    case SIGURG: look(); break; // a process asks for it
     case SIGUSR1:
     case SIGUSR2: forward(signal); break;
     case SIGTSTP: kill_all(SIGSTOP); break;

@@ -90,7 +90,8 @@ private:
   bool said_ = false;
   bool no_children_ = false;
   unsigned living_ = 0;
-  unsigned others_ = 0; ///< ranks that the verdict ended beside the one that it speaks of
+  unsigned others_ = 0;          ///< ranks that the verdict ended beside the one that it speaks of
+  std::uint64_t looked_ns_ = 0;  ///< when the rank table was looked at last
   std::uint64_t timeout_ns_ = 0; ///< when --timeout ends the job; 0: never
   std::uint64_t ask_ns_ = 0;     ///< when SIGTERM goes out; 0: not planned
   std::uint64_t kill_ns_ = 0;    ///< when SIGKILL goes out (again); 0: not planned

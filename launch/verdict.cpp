@@ -109,9 +109,10 @@ int weight(const Verdict& verdict) {
 std::string verdict_text(const Verdict& verdict, unsigned others, std::uint64_t now_ns) {
   if (verdict.reason == Reason::none || verdict.told) return "";
   std::string text = "mpiexec: " + sentence(verdict, now_ns);
+  bool of_job = weight(verdict) == weight_of_job;
   if (others > 0 && verdict.reason != Reason::timed_out)
-    text += base::format("; {} ended with it",
-                         others == 1 ? "1 other rank was" : base::format("{} other ranks were", others));
+    text += base::format("; {}{} {} ended with it", others, of_job ? "" : " other",
+                         others == 1 ? "rank was" : "ranks were");
   if (text.back() != '\n') text += "\n";
   return text;
 }

@@ -60,6 +60,11 @@ Result make_pipe(int& read_end, int& write_end) {
   return {};
 }
 
+void fill_standard_descriptors() {
+  for (int descriptor : {0, 1, 2})
+    if (fcntl(descriptor, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+}
+
 Result open_null(int& descriptor) {
   int made = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (made < 0) return base::fail_system("open", errno, "/dev/null");

@@ -30,6 +30,8 @@ bool write_all(int descriptor, const char* data, std::size_t bytes);
 
 /// A pipe, both ends close-on-exec; reading does not wait, writing does.
 Result make_pipe(int& read_end, int& write_end);
+/// Opens /dev/null where descriptor 0, 1 or 2 is closed, so that no other file can get such a number.
+void fill_standard_descriptors();
 /// /dev/null for reading, close-on-exec.
 Result open_null(int& descriptor);
 bool is_terminal(int descriptor);

@@ -13,6 +13,7 @@
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -29,6 +30,10 @@ struct Failure {
   Step step = Step::none;
   int error = 0;
 };
+
+// What the processes that we start shall have: programs that use select(2) break above 1024.
+rlimit descriptor_limit{};
+bool descriptor_limit_raised = false;
 
 bool is_program(const std::string& path) {
   struct stat status{};
@@ -96,6 +101,7 @@ void restore_signals() {
   if (launch.local_memory) syscall(SYS_set_mempolicy, MPOL_LOCAL, nullptr, 0);
   if (!launch.directory.empty() && chdir(launch.directory.c_str()) != 0) give_up(report, Step::directory);
 
+  if (descriptor_limit_raised) setrlimit(RLIMIT_NOFILE, &descriptor_limit);
   restore_signals();
   execve(program, arguments, environment);
   if (errno == ENOEXEC) execve("/bin/sh", shell_arguments, environment); // a script without "#!"
@@ -180,6 +186,20 @@ Result start_process(const Launch& launch, Pid& pid) {
   }
   waitpid(child, nullptr, 0);
   return explain(launch, failure);
+}
+
+Result allow_descriptors(unsigned count) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return base::fail_system("getrlimit", errno, "RLIMIT_NOFILE");
+  if (limit.rlim_cur >= count) return {};
+  if (limit.rlim_max < count)
+    return base::fail(base::Code::limit, "{} open files are needed and {} allowed (ulimit -Hn)", count,
+                      limit.rlim_max);
+  if (!descriptor_limit_raised) descriptor_limit = limit;
+  limit.rlim_cur = count;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return base::fail_system("setrlimit", errno, "RLIMIT_NOFILE");
+  descriptor_limit_raised = true;
+  return {};
 }
 
 Result fork_process(Pid& child) {

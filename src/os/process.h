@@ -43,6 +43,10 @@ struct Launch {
 /// the program that was not found, the directory, the processor set.
 Result start_process(const Launch& launch, Pid& pid);
 
+/// Raises this process's limit of open descriptors to `count` where its hard limit permits; the processes
+/// that start_process makes get the old one back. Fails with Code::limit when it is too low.
+Result allow_descriptors(unsigned count);
+
 /// fork(2): `child` is 0 in the child.
 Result fork_process(Pid& child);
 

@@ -163,6 +163,7 @@ std::string place_text(const Machine& machine, const Chunk& chunk, const Units& 
     return base::format("L3 {} ({}), {}", first.l3, cpus_text(place.cpus), node);
   if (request.bind_to == Level::package)
     return base::format("package {} ({}), first core on {}", first.package, cpus_text(place.cpus), node);
+  if (request.bind_to == Level::machine) return base::format("the machine ({})", cpus_text(place.cpus));
   return base::format("{} ({})", node, cpus_text(place.cpus));
 }
 

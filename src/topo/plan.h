@@ -44,7 +44,7 @@ struct Request {
 /// Reads the words of --map-by: core, slot, hwthread, l3, numa, package, socket, node, spread,
 /// ppr:N:<domain>, each with an optional :PE=n or :OVERSUBSCRIBE. Fails with the nearest word.
 Result parse_map_by(std::string_view text, Request& request);
-/// Reads the words of --bind-to: none, hwthread, core, l3, numa, package, socket.
+/// Reads the words of --bind-to: none, hwthread, core, l3, numa, package, socket, node; core:4 is four cores.
 Result parse_bind_to(std::string_view text, Request& request);
 
 /// One rank's place.

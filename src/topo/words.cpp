@@ -14,9 +14,9 @@ struct Word {
   Level level;
 };
 constexpr Word domains[] = {
-    {"hwthread", Level::hwthread}, {"core", Level::core}, {"l3", Level::l3},
-    {"l3cache", Level::l3},        {"numa", Level::numa}, {"package", Level::package},
-    {"socket", Level::package},
+    {"hwthread", Level::hwthread}, {"core", Level::core},    {"l3", Level::l3},
+    {"l3cache", Level::l3},        {"numa", Level::numa},    {"package", Level::package},
+    {"socket", Level::package},    {"node", Level::machine},
 };
 
 std::string lowered(std::string_view text) {
@@ -118,6 +118,9 @@ Result parse_bind_to(std::string_view text, Request& request) {
   request.bind_chosen = true;
   request.bind = true;
   request.bind_to = level;
+  // "core:4" is MPICH's way to say that each rank gets four; Open MPI's "core:overload-allowed" is no number.
+  if (auto colon = text.find(':'); colon != std::string_view::npos && level <= Level::core)
+    (void)parse_count(text.substr(colon + 1), request.threads);
   if (level == Level::hwthread) request.by_hwthread = true;
   return {};
 }

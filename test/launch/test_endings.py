@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import sys
 import time
 
 import harness
@@ -127,6 +128,24 @@ def test_stopping_mpiexec_stops_the_ranks(start):
 def test_an_mpiexec_inside_a_rank_is_a_job_of_its_own(launch, prefix):
     result = launch("-n", "2", prefix / "bin/mpiexec", "-n", "1", "sh", "-c", "echo $NEAR_BOOT_RANK/$NEAR_BOOT_SIZE")
     assert result.out == "0/1\n0/1\n", result.report()
+
+
+def test_many_ranks_need_many_descriptors_and_get_them(prefix, nothing_left):
+    limited = ["sh", "-c", "ulimit -Sn 256; exec \"$@\"", "sh"]
+    result = nothing_left([*limited, prefix / "bin/mpiexec", "--oversubscribe", "-n", 200, "sh", "-c", "ulimit -Sn"])
+    assert result.status == 0 and result.out == "256\n" * 200, result.report()
+
+
+def test_closed_standard_descriptors_do_no_harm(prefix, nothing_left):
+    result = nothing_left(["sh", "-c", f"exec <&- >&-; {prefix}/bin/mpiexec -n 2 sh -c 'echo $NEAR_BOOT_RANK >&2'"])
+    assert result.status == 0 and sorted(result.err.split()) == ["0", "1"], result.report()
+
+
+def test_running_out_of_memory_is_named(prefix, nothing_left, small_memory_group):
+    hog = "import os, time\nif os.environ['NEAR_BOOT_RANK'] == '1': x = bytearray(1 << 30)\ntime.sleep(100)"
+    enter = ["sh", "-c", f"echo $$ >{small_memory_group}/cgroup.procs && exec \"$@\"", "sh"]
+    result = nothing_left([*enter, prefix / "bin/mpiexec", "-n", 2, sys.executable, "-c", hog])
+    assert result.status == 137 and "out of memory" in result.err and "200 MiB" in result.err, result.report()
 
 
 @pytest.mark.parametrize("way, status, message", [

@@ -229,6 +229,21 @@ TEST(plan, a_wrong_word_is_answered_with_the_nearest) {
   EXPECT_FALSE(topo::parse_map_by("core:wide", request).ok());
 }
 
+TEST(plan, mpichs_width_is_understood) {
+  auto request = ranks(2);
+  ASSERT_TRUE(topo::parse_bind_to("core:3", request).ok());
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-5", "6-11"}));
+}
+
+TEST(plan, the_whole_machine_is_a_domain_too) {
+  auto request = ranks(3);
+  ASSERT_TRUE(topo::parse_map_by("ppr:3:node", request).ok());
+  ASSERT_TRUE(topo::parse_bind_to("node", request).ok());
+  auto plan = plan_of(machine_of(large), request);
+  EXPECT_EQ(plan.places[2].cpus.text(), "0-63");
+  EXPECT_EQ(plan.places[2].text, "the machine (cpus 0-63)");
+}
+
 TEST(plan, open_mpis_modifiers_are_understood) {
   topo::Request request;
   ASSERT_TRUE(topo::parse_map_by("socket:PE=2,OVERSUBSCRIBE", request).ok()) << base::failure_text();
