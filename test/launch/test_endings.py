@@ -36,7 +36,8 @@ def test_success_is_silent(launch):
 
 
 def test_the_others_are_ended_even_when_they_ignore_sigterm(launch):
-    result = launch("-n", "2", "sh", "-c", "[ $NEAR_BOOT_RANK = 1 ] && { sleep 0.3; exit 1; }; trap '' TERM; sleep 1000 & wait; sleep 1000")
+    script = "[ $NEAR_BOOT_RANK = 1 ] && { sleep 0.3; exit 1; }; trap '' TERM; sleep 1000 & wait; sleep 1000"
+    result = launch("-n", "2", "sh", "-c", script)
     assert result.status == 1 and result.seconds < 20
 
 
@@ -180,7 +181,8 @@ def test_a_wrapper_that_closes_every_descriptor_does_no_harm(launch, compiled):
 
 def test_a_timeout_shows_what_each_mpi_rank_waits_for(launch, compiled):
     result = launch("-n", "2", "--timeout", "1", compiled("end_badly"), "hang")
-    assert result.status == 124 and len(re.findall(r"running .* MPI_Recv, rank [01], tag 7", result.err)) == 2, result.report()
+    assert result.status == 124, result.report()
+    assert len(re.findall(r"running .* MPI_Recv, rank [01], tag 7", result.err)) == 2, result.report()
 
 
 def test_near_top_shows_a_running_job(start, prefix, compiled):

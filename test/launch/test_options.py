@@ -2,6 +2,7 @@
 
 import re
 
+import harness
 import pytest
 
 
@@ -130,6 +131,13 @@ def test_a_program_of_a_list_that_is_not_there_ends_the_others(launch):
 def test_help_and_version(launch):
     assert "--bind-to" in launch("--help").out
     assert re.search(r"NearMPI\) \d+\.\d+", launch("--version").out)
+
+
+def test_the_manual_knows_every_option_of_the_help(launch):
+    manual = (harness.ROOT / "doc/man/mpiexec.1").read_text()
+    options = re.findall(r"(?<= )-{1,2}([a-zA-Z][a-z-]*)", launch("--help").out.partition("One dash")[0])
+    missing = {option for option in options if not re.search(rf"-{option}\b", manual)}
+    assert not missing
 
 
 def test_mpirun_is_the_same_program(prefix, nothing_left):

@@ -1,10 +1,12 @@
 """Standard input, output and error: nothing lost, nothing mixed, nothing held back for ever."""
 
+import fcntl
 import hashlib
 import os
 import pty
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -46,14 +48,15 @@ def test_rank_0_has_the_real_descriptor(launch, tmp_path):
     file.write_text("a\nb\nc\n")
     with open(file) as stdin:
         # A program that reads one byte at a time leaves the rest to the next one, and seeking works.
-        result = launch("-n", "2", "sh", "-c", "[ $NEAR_BOOT_RANK = 0 ] || exit 0; read one; echo $one; readlink /proc/$$/fd/0",
-                        stdin=stdin)
+        script = "[ $NEAR_BOOT_RANK = 0 ] || exit 0; read one; echo $one; readlink /proc/$$/fd/0"
+        result = launch("-n", "2", "sh", "-c", script, stdin=stdin)
         assert result.out == f"a\n{file}\n"
         assert stdin.read() == "b\nc\n"
 
 
 def test_a_gibibyte_through_standard_input(prefix):
-    program = "import sys, hashlib; h = hashlib.md5(); [h.update(b) for b in iter(lambda: sys.stdin.buffer.read(1 << 20), b'')]; print(h.hexdigest())"
+    program = ("import sys, hashlib; h = hashlib.md5(); read = lambda: sys.stdin.buffer.read(1 << 20)\n"
+               "for piece in iter(read, b''): h.update(piece)\nprint(h.hexdigest())")
     script = f"head -c {GIB} /dev/zero | {prefix}/bin/mpiexec -n 2 {sys.executable} -c \"$0\""
     out = subprocess.run(["sh", "-c", script, program], capture_output=True, text=True, timeout=300).stdout.split()
     expected = hashlib.md5()
@@ -107,7 +110,8 @@ def test_lines_of_ranks_never_mix(prefix, which):
 
 
 def test_both_streams_on_one_file_keep_lines_whole(prefix, tmp_path):
-    script = "i=0; while [ $i -lt 3000 ]; do echo out-$NEAR_BOOT_RANK-$i-end; echo err-$NEAR_BOOT_RANK-$i-end >&2; i=$((i+1)); done"
+    script = ("i=0; while [ $i -lt 3000 ]; do echo out-$NEAR_BOOT_RANK-$i-end; echo err-$NEAR_BOOT_RANK-$i-end >&2; "
+              "i=$((i+1)); done")
     with open(tmp_path / "all", "wb") as file:
         assert run_raw(prefix, "-n", 2, "sh", "-c", script, stdout=file, stderr=file).wait(120) == 0
     expected = {f"{kind}-{rank}-{i}-end" for kind in ("out", "err") for rank in (0, 1) for i in range(3000)}
@@ -129,8 +133,8 @@ def test_lines_begin_with_their_rank_on_request(launch):
 
 
 def test_a_reader_that_is_slow_stops_the_writer_and_loses_nothing(prefix):
-    job = run_raw(prefix, "-n", 2, "sh", "-c", "yes 0123456789 | head -c 22000000; echo done >&2", stdout=subprocess.PIPE,
-                  stderr=subprocess.PIPE)
+    script = "yes 0123456789 | head -c 22000000; echo done >&2"
+    job = run_raw(prefix, "-n", 2, "sh", "-c", script, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(1)
     # 44 MB do not fit into pipes and buffers, so nobody may have come to an end.
     assert job.poll() is None
@@ -161,8 +165,8 @@ def test_a_reader_that_has_gone_ends_the_job(prefix):
 
 def test_a_single_rank_keeps_the_terminal(prefix):
     master, slave = pty.openpty()
-    job = subprocess.Popen([prefix / "bin/mpiexec", "-n", "1", "sh", "-c", "test -t 1 && test -t 2 && echo yes"], stdin=slave,
-                           stdout=slave, stderr=slave, start_new_session=True)
+    job = subprocess.Popen([prefix / "bin/mpiexec", "-n", "1", "sh", "-c", "test -t 1 && test -t 2 && echo yes"],
+                           stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
     os.close(slave)
     assert job.wait(30) == 0 and os.read(master, 100) == b"yes\r\n"
     os.close(master)
@@ -171,8 +175,9 @@ def test_a_single_rank_keeps_the_terminal(prefix):
 def test_a_prompt_appears_on_a_terminal(prefix):
     master, slave = pty.openpty()
     script = "[ $NEAR_BOOT_RANK = 1 ] || { printf 'name? '; read name; echo hello $name; }"
-    job = subprocess.Popen([prefix / "bin/mpiexec", "-q", "-n", "2", "sh", "-c", script], stdin=slave, stdout=slave, stderr=slave,
-                           start_new_session=True, preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0))
+    job = subprocess.Popen([prefix / "bin/mpiexec", "-q", "-n", "2", "sh", "-c", script], stdin=slave, stdout=slave,
+                           stderr=slave, start_new_session=True,
+                           preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
     os.close(slave)
     assert os.read(master, 100) == b"name? "
     os.write(master, b"you\n")

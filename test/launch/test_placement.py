@@ -25,7 +25,8 @@ def test_memory_policy_is_local(launch):
 
 
 def test_binding_to_nothing(launch):
-    result = launch("-n", "1", "--bind-to", "none", "python3", "-c", "import os; print(sorted(os.sched_getaffinity(0)))")
+    show = "import os; print(sorted(os.sched_getaffinity(0)))"
+    result = launch("-n", "1", "--bind-to", "none", "python3", "-c", show)
     assert result.out == f"{CPUS}\n"
 
 
