@@ -29,7 +29,8 @@ int call_user(const ErrorHandler& handler, Handle handle, int code) {
 } // namespace
 
 void abort_job(int code, segment::Abort how) {
-  boot::abort_job(process.start, transport::job_segment(), code, how);
+  // A child made by fork() has no segment and speaks for nobody but itself.
+  boot::abort_job(process.forked ? boot::Start() : process.start, transport::job_segment(), code, how);
 }
 
 std::string_view last_failure(int code) { return code == last.code ? std::string_view(last.text) : ""; }
@@ -37,7 +38,8 @@ std::string_view last_failure(int code) { return code == last.code ? std::string
 void end_with_message(int code, const std::string& text) {
   // When several ranks meet the same error, the first one's line is enough.
   const segment::Segment& segment = transport::job_segment();
-  if (!segment.mapped() || segment::first_to_say(segment.header(), segment::Notice::fatal_error))
+  if (process.forked || !segment.mapped() ||
+      segment::first_to_say(segment.header(), segment::Notice::fatal_error))
     base::write_line(base::Level::error, base::format("{} ({})", text, error_name(class_of(code))));
   abort_job(code, segment::Abort::failed);
 }
