@@ -442,8 +442,10 @@ class Entry:
     def number(self, p, check):
         name, quoted = p.name, f'"{p.name}"'
         comm = f"*{self.comm.name}_object" if self.comm else None
-        if p.name in self.leader_only or self.function.short.startswith("Status_set"):
+        if p.name in self.leader_only:
             return
+        if p.kind in ("RANK", "TAG") and self.function.short.startswith("Status_set"):
+            return  # a program may note down any number
         if p.kind == "RANK" and comm:
             which = {"dest": "destination", "source": "source", "root": "root"}.get(name, "member")
             check(ROOT, f"{which}({name}, {comm}, {quoted})")

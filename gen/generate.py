@@ -6,6 +6,7 @@
     generate.py committed --check   only says which of them differ from what would be written; exit status 1 then
     generate.py build DIR           writes what the build needs under DIR: entry points, their declarations, the
                                     function table; looks into src/mpi/*.cpp for what is implemented
+    generate.py invalid FILE        writes the invalid-argument test, a C program
     generate.py build DIR --list    only prints the names of those files
 """
 
@@ -15,6 +16,7 @@ import sys
 
 import entries
 import header
+import invalid
 import scan
 import tables
 from model import ROOT, Surface
@@ -59,6 +61,8 @@ def main():
     build.add_argument("--list", action="store_true")
     build.add_argument("--as-if-done", action="store_true", help="write every entry point in full, for tests")
     build.add_argument("--sources", type=pathlib.Path, default=ROOT / "src" / "mpi")
+    test = commands.add_parser("invalid")
+    test.add_argument("file", type=pathlib.Path)
     arguments = parser.parse_args()
     surface = Surface()
     if arguments.command == "build":
@@ -71,6 +75,10 @@ def main():
                 print(arguments.folder / name)
             else:
                 write_if_changed(arguments.folder / name, text)
+        return
+    if arguments.command == "invalid":
+        done = scan.implemented((ROOT / "src" / "mpi").glob("*.cpp"), surface)
+        write_if_changed(arguments.file, invalid.invalid_c(surface, done))
         return
     drifted = []
     for name, text in committed_files(surface).items():

@@ -75,7 +75,8 @@ def import_function(procedure):
     return function
 
 
-def main():
+def imported():
+    """The text of api/functions.json, and how many functions it holds without and with their _c forms."""
     try:
         import pympistandard
     except ImportError:
@@ -87,9 +88,14 @@ def main():
     functions = sorted((f for f in functions if is_exported(f["name"])), key=lambda f: f["name"])
     lines = [json.dumps(f) for f in functions]
     head = f'{{"source": "pympistandard {WANTED_VERSION}: the function table of MPI 5.0",\n"functions": [\n'
-    (ROOT / "api" / "functions.json").write_text(head + ",\n".join(lines) + "\n]}\n")
     total = len(functions) + sum("large" in f for f in functions)
-    print(f"api/functions.json: {len(functions)} functions, {total} with their _c forms")
+    return head + ",\n".join(lines) + "\n]}\n", len(functions), total
+
+
+def main():
+    text, functions, total = imported()
+    (ROOT / "api" / "functions.json").write_text(text)
+    print(f"api/functions.json: {functions} functions, {total} with their _c forms")
 
 
 if __name__ == "__main__":

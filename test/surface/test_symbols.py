@@ -1,0 +1,90 @@
+"""What libmpi_abi.so exports and needs, and that the name MPI_X can be taken over by a profiling library."""
+
+import re
+
+import harness
+
+
+def exported(library):
+    """Address by name."""
+    result = harness.run(["nm", "-D", "--defined-only", library])
+    assert result.status == 0, result.report()
+    return {line.split()[-1]: line.split()[0] for line in result.out.splitlines()}
+
+
+def test_exactly_the_standards_names_are_exported(surface, library):
+    names = {f.form_name(large) for f, large in surface.forms()}
+    assert len(names) == 664
+    symbols = exported(library)
+    ours = {name for name in symbols if not name.startswith("near_")}
+    assert ours == names | {"P" + name for name in names}
+
+
+def test_both_names_of_a_function_are_one(library):
+    symbols = exported(library)
+    names = [name for name in symbols if name.startswith("MPI_")]
+    assert [name for name in names if symbols[name] != symbols["P" + name]] == []
+
+
+def test_programs_record_no_version_of_a_symbol(library, compile_c):
+    program = compile_c("#include <mpi.h>\nint main(int c, char** v) { return MPI_Init(&c, &v) + MPI_Finalize(); }\n")
+    result = harness.run(["readelf", "--dyn-syms", "--wide", program])
+    names = re.findall(r"MPI_\w+@?\S*", result.out)
+    assert names and all("@" not in name for name in names), names
+
+
+def test_the_library_needs_nothing_but_the_c_library(library, request):
+    if request.config.getoption("--cflags"):
+        return  # a sanitizer brings its own runtime
+    result = harness.run(["readelf", "-d", library])
+    needed = set(re.findall(r"NEEDED.*\[(.*?)\]", result.out))
+    assert {name.partition(".")[0] for name in needed} <= {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64",
+                                                           "libdl", "libpthread", "librt"}, needed
+    assert "[libmpi_abi.so.1]" in result.out
+
+
+def test_no_object_of_ours_calls_an_mpi_function():
+    """The entry points are the only way in; nothing inside goes through them."""
+    folders = [f for f in (harness.ROOT / "build").glob("*") if (f / "CMakeCache.txt").exists()
+               and "NEAR_LTO:BOOL=ON" not in (f / "CMakeCache.txt").read_text() and list(f.glob("libnear_*.a"))]
+    assert folders, "no build without link-time optimisation to look into (make test builds one)"
+    for archive in folders[0].glob("libnear_*.a"):
+        result = harness.run(["nm", "-u", archive])
+        called = set(re.findall(r" U (P?MPI_\w+)$", result.out, re.MULTILINE))
+        assert not called, f"{archive.name} refers to {called}"
+
+
+PROFILER = """\
+#include <mpi.h>
+#include <stdio.h>
+int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  fprintf(stderr, "profiler: %d to %d\\n", count, dest);
+  return PMPI_Send(buf, count, datatype, dest, tag, comm);
+}
+"""
+PROGRAM = """\
+#include <mpi.h>
+int main(int argc, char** argv) {
+  int rank, value = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+  if (rank == 1) MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def test_a_preloaded_library_sees_the_programs_calls_and_only_them(compile_c, mpiexec):
+    profiler = compile_c(PROFILER, "-shared", "-fPIC")
+    result = mpiexec(2, [compile_c(PROGRAM)], env={"LD_PRELOAD": profiler})
+    assert result.status == 0, result.report()
+    # Once for the program's send; the barrier's own messages do not pass by.
+    assert result.err.count("profiler: 1 to 1") == 1 and result.err.count("profiler") == 1, result.report()
+
+
+def test_a_tool_linked_into_the_program_is_called_too(compile_c, mpiexec):
+    result = mpiexec(2, [compile_c(PROFILER + PROGRAM.replace("#include <mpi.h>", ""))])
+    assert result.status == 0 and result.err.count("profiler: 1 to 1") == 1, result.report()

@@ -1,0 +1,46 @@
+"""A wrong program gets one readable line: rank, function, argument, value and class; and the job ends."""
+
+import re
+
+import harness
+import pytest
+
+# Name of the mistake in wrong.c: (error class, number of the class, what the line must say).
+MISTAKES = {
+    "bad_rank": ("MPI_ERR_RANK", 6, r"MPI_Send: rank 7 is outside communicator MPI_COMM_WORLD of size 4"),
+    "bad_count": ("MPI_ERR_COUNT", 2, r"MPI_Send: count is -1"),
+    "bad_tag": ("MPI_ERR_TAG", 4, r"MPI_Send: tag is -7"),
+    "bad_root": ("MPI_ERR_ROOT", 8, r"MPI_Bcast: root 4 is outside communicator MPI_COMM_WORLD of size 4"),
+    "null_buffer": ("MPI_ERR_BUFFER", 1, r"MPI_Send: buf is a null pointer.*MPI_INT"),
+    "truncation": ("MPI_ERR_TRUNCATE", 15, r"MPI_Recv: .*16 bytes.*4 bytes"),
+    "mismatched_communicator": ("MPI_ERR_COMM", 5, r"MPI_Barrier: comm is 0x209, which is no communicator"),
+    "null_communicator": ("MPI_ERR_COMM", 5, r"MPI_Barrier: comm is MPI_COMM_NULL"),
+    "double_free_of_communicator": ("MPI_ERR_COMM", 5, r"MPI_Comm_free: comm is 0x[0-9a-f]+.*freed already"),
+    "double_free_of_datatype": ("MPI_ERR_TYPE", 3, r"MPI_Type_free: datatype is 0x[0-9a-f]+.*freed already"),
+    "double_wait": ("MPI_ERR_REQUEST", 7, r"MPI_Wait: request is 0x[0-9a-f]+.*freed already"),
+    "uncommitted_type": ("MPI_ERR_TYPE", 3, r"MPI_Send: datatype is datatype 0x[0-9a-f]+, which is not committed"),
+    "freed_predefined": ("MPI_ERR_TYPE", 3, r"MPI_Type_free: datatype is the predefined"),
+    "operation_without_meaning": ("MPI_ERR_OP", 10, r"MPI_Allreduce: .*MPI_BAND.*MPI_FLOAT"),
+    "second_init": ("MPI_ERR_OTHER", 16, r"MPI_Init: called a second time"),
+    "not_there_yet": ("MPI_ERR_UNSUPPORTED_OPERATION", 55, r"MPI_Win_create: not part of NearMPI"),
+    "before_init": ("MPI_ERR_OTHER", 16, r"MPI_Comm_rank: called before MPI_Init"),
+    "after_finalize": ("MPI_ERR_OTHER", 16, r"MPI_Barrier: called after MPI_Finalize"),
+}
+SOURCE = harness.ROOT / "test/surface/wrong.c"
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_wrong_program_gets_one_readable_line(mistake, compile_c, mpiexec):
+    name, number, says = MISTAKES[mistake]
+    result = mpiexec(4, [compile_c(SOURCE), mistake], timeout=30)
+    lines = result.err.splitlines()
+    if mistake != "before_init":  # there is no segment yet in which ranks could agree who speaks
+        assert len(lines) == 1, result.report()
+    assert re.match(r"near: (rank \d+: )?error: .*" + says + rf".* \({name}\)$", lines[0]), result.report()
+    assert result.status == number, result.report()
+
+
+def test_a_single_process_gets_the_same_line(compile_c, nothing_left):
+    result = nothing_left([compile_c(SOURCE), "bad_rank"])
+    assert result.status == 6, result.report()
+    assert "MPI_Send: rank 4 is outside communicator MPI_COMM_WORLD of size 1" in result.err, result.report()
