@@ -48,7 +48,8 @@ def main():
     mpi4py.build(PREFIX)
     started, failed = time.monotonic(), []
     for title, ranks, arguments, stdin in steps():
-        command = [PREFIX / "bin/mpiexec", "-n", ranks, "--oversubscribe", "--report-bindings", mpi4py.PYTHON, *arguments]
+        command = [PREFIX / "bin/mpiexec", "-n", ranks, "--oversubscribe", "--report-bindings",
+                   mpi4py.PYTHON, *arguments]
         print(f"\n==== {title}\n$ {' '.join(shown(word) for word in command)}", flush=True)
         try:
             process = subprocess.run([str(word) for word in command], text=True, timeout=WATCHDOG, cwd=ROOT,
