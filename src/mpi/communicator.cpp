@@ -100,7 +100,6 @@ Result Comm_split(Communicator& comm, int color, int key, Communicator*& newcomm
 }
 
 Result Comm_split_type(Communicator& comm, int split_type, int key, Info* info, Communicator*& newcomm) {
-  NEAR_TRY(check_intra(comm));
   return comm::split_by_type(comm, split_type, key, info, newcomm);
 }
 

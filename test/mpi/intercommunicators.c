@@ -88,6 +88,11 @@ int main(int argc, char** argv) {
   } else {
     CHECK(copy == MPI_COMM_NULL);
   }
+  OK(MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &copy));
+  greet(copy, others);
+  OK(MPI_Comm_free(&copy));
+  OK(MPI_Comm_split_type(inter, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &copy));
+  CHECK(copy == MPI_COMM_NULL);
   MPI_Group group, last;
   int last_rank = ours - 1;
   OK(MPI_Comm_group(inter, &group));
