@@ -60,6 +60,14 @@ Result create_distributed_graph(Communicator& parent, std::span<const int> sourc
                                 std::span<const int> degrees, std::span<const int> destinations,
                                 const int* weights, bool weighted, const Info* hints, Communicator*& made);
 
+/// Collective over `group` alone, which this process is in; matches by `tag` (MPI_Comm_create_from_group).
+Result create_by_string(const Group& group, std::string_view tag, const Info* hints,
+                        object::ErrorHandler& handler, Communicator*& made);
+/// The same for an intercommunicator; `remote` and `remote_leader` count at the local leader only.
+Result create_intercommunicator_by_string(const Group& local, int local_leader, const Group* remote,
+                                          int remote_leader, std::string_view tag, const Info* hints,
+                                          object::ErrorHandler& handler, Communicator*& made);
+
 /// `peer` and `remote_leader` count at the local leader only (MPI_Intercomm_create).
 Result create_intercommunicator(Communicator& local, int local_leader, Communicator* peer, int remote_leader,
                                 int tag, Communicator*& made);

@@ -60,6 +60,8 @@ inline Result group(MPI_Group handle, const char* name, Group*& found) {
   return bad_handle(MPI_ERR_GROUP, "group", "MPI_GROUP_NULL", bits(MPI_GROUP_NULL), bits(handle), name);
 }
 
+inline Group* group_or_null(MPI_Group handle) { return object::find_group(handle); }
+
 inline Result datatype(MPI_Datatype handle, const char* name, Datatype*& found) {
   found = near::datatype::find_datatype(handle);
   if (found != nullptr) [[likely]]

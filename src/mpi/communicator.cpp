@@ -33,6 +33,21 @@ Result check_part_of(const Group& group, const Communicator& comm) {
   return {};
 }
 
+Result check_own_group(const Group& group, const char* name) {
+  if (group.rank != MPI_UNDEFINED) return {};
+  return base::fail(MPI_ERR_GROUP, "this process is not in {}", name);
+}
+
+Result check_leader(int leader, const Group& group, const char* name) {
+  if (leader >= 0 && leader < group.size()) return {};
+  return base::fail(MPI_ERR_RANK, "{} {} is outside the group of size {}", name, leader, group.size());
+}
+
+Result check_string_tag(const char* tag) {
+  if (strnlen(tag, MPI_MAX_STRINGTAG_LEN) < MPI_MAX_STRINGTAG_LEN) return {};
+  return base::fail(MPI_ERR_ARG, "stringtag has more than {} characters", MPI_MAX_STRINGTAG_LEN - 1);
+}
+
 } // namespace
 
 Result Comm_size(Communicator& comm, int* size) {
@@ -95,6 +110,14 @@ Result Comm_create_group(Communicator& comm, Group& group, int tag, Communicator
   return comm::create_from_group(comm, group, tag, newcomm);
 }
 
+Result Comm_create_from_group(Group& group, const char* stringtag, Info* info, ErrorHandler& errhandler,
+                              Communicator*& newcomm) {
+  if (group.size() == 0) return {};
+  NEAR_TRY(check_own_group(group, "group"));
+  NEAR_TRY(check_string_tag(stringtag));
+  return comm::create_by_string(group, stringtag, info, errhandler, newcomm);
+}
+
 Result Comm_split(Communicator& comm, int color, int key, Communicator*& newcomm) {
   return comm::split(comm, color, key, newcomm);
 }
@@ -143,6 +166,23 @@ Result Intercomm_create(Communicator& local_comm, int local_leader, Communicator
   }
   return comm::create_intercommunicator(local_comm, local_leader, peer_comm, remote_leader, tag,
                                         newintercomm);
+}
+
+Result Intercomm_create_from_groups(Group& local_group, int local_leader, Group* remote_group,
+                                    int remote_leader, const char* stringtag, Info* info,
+                                    ErrorHandler& errhandler, Communicator*& newintercomm) {
+  NEAR_TRY(check_own_group(local_group, "local_group"));
+  NEAR_TRY(check_string_tag(stringtag));
+  NEAR_TRY(check_leader(local_leader, local_group, "local_leader"));
+  if (local_group.rank == local_leader) {
+    if (remote_group == nullptr)
+      return base::fail(MPI_ERR_GROUP, "remote_group is no group at rank {}, the local leader", local_leader);
+    NEAR_TRY(check_leader(remote_leader, *remote_group, "remote_leader"));
+    if (remote_group->rank != MPI_UNDEFINED)
+      return base::fail(MPI_ERR_GROUP, "this process is in remote_group too");
+  }
+  return comm::create_intercommunicator_by_string(local_group, local_leader, remote_group, remote_leader,
+                                                  stringtag, info, errhandler, newintercomm);
 }
 
 Result Intercomm_merge(Communicator& intercomm, int high, Communicator*& newintracomm) {

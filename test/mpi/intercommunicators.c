@@ -106,6 +106,28 @@ int main(int argc, char** argv) {
   }
   OK(MPI_Group_free(&last));
   OK(MPI_Group_free(&group));
+
+  // From groups alone, twice with one tag; the remote group counts at the leaders only.
+  MPI_Group own_group, remote_group;
+  OK(MPI_Comm_group(inter, &own_group));
+  OK(MPI_Comm_remote_group(inter, &remote_group));
+  int in_group;
+  OK(MPI_Group_rank(own_group, &in_group));
+  for (int round = 0; round < 2; ++round) {
+    OK(MPI_Intercomm_create_from_groups(own_group, 0, in_group == 0 ? remote_group : MPI_GROUP_NULL, 0,
+                                        "meeting", MPI_INFO_NULL, MPI_ERRORS_RETURN, &copy));
+    greet(copy, others);
+    OK(MPI_Comm_create_from_group(own_group, "meeting", MPI_INFO_NULL, MPI_ERRORS_RETURN, &merged));
+    OK(MPI_Comm_compare(merged, local, &result));
+    CHECK(result == MPI_CONGRUENT);
+    OK(MPI_Barrier(merged));
+    OK(MPI_Comm_free(&merged));
+    OK(MPI_Comm_free(&copy));
+  }
+  FAILS(MPI_ERR_GROUP,
+        MPI_Comm_create_from_group(remote_group, "x", MPI_INFO_NULL, MPI_ERRORS_RETURN, &copy));
+  OK(MPI_Group_free(&remote_group));
+  OK(MPI_Group_free(&own_group));
   OK(MPI_Comm_free(&inter));
   OK(MPI_Comm_free(&local));
   OK(MPI_Finalize());
