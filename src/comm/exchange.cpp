@@ -97,6 +97,7 @@ Result free_communicator(Communicator& communicator) {
     return base::fail(MPI_ERR_COMM, "{} is still being made by MPI_Comm_idup",
                       object::describe(communicator));
   NEAR_TRY(communicator.attributes.remove_all(communicator));
+  p2p::forget(communicator);
   object::communicators().retire(&communicator);
   object::release(&communicator);
   return {};
