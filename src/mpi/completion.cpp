@@ -33,7 +33,7 @@ public:
     note(p2p::finish(handle, request, status, false), index);
   }
   void finish_empty(int index) {
-    p2p::write_empty_status(element(statuses_, done_), false);
+    p2p::write_empty_status(element(statuses_, done_));
     note({}, index);
   }
   Result result() const {
@@ -132,7 +132,7 @@ Result finish_one(MPI_Request& handle, Request& request, MPI_Status* status) {
 Result Wait(MPI_Request& request, MPI_Status* status) {
   Request* found = active(request);
   if (found == nullptr) {
-    p2p::write_empty_status(status, false);
+    p2p::write_empty_status(status);
     return {};
   }
   p2p::wait_complete(*found);
@@ -143,7 +143,7 @@ Result Test(MPI_Request& request, int* flag, MPI_Status* status) {
   Request* found = active(request);
   if (found == nullptr) {
     *flag = 1;
-    p2p::write_empty_status(status, false);
+    p2p::write_empty_status(status);
     return {};
   }
   if (!found->complete) p2p::progress();
@@ -155,7 +155,7 @@ Result Waitany(int count, MPI_Request* array_of_requests, int* index, MPI_Status
   Look found = look(count, array_of_requests);
   if (!found.any_active) {
     *index = MPI_UNDEFINED;
-    p2p::write_empty_status(status, false);
+    p2p::write_empty_status(status);
     return {};
   }
   if (found.complete == MPI_UNDEFINED)
@@ -172,7 +172,7 @@ Result Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
   Look found = look_twice(count, array_of_requests);
   *index = found.complete;
   *flag = !found.any_active || found.complete != MPI_UNDEFINED ? 1 : 0;
-  if (!found.any_active) p2p::write_empty_status(status, false);
+  if (!found.any_active) p2p::write_empty_status(status);
   if (found.complete == MPI_UNDEFINED) return {};
   MPI_Request& handle = array_of_requests[found.complete];
   return finish_one(handle, *p2p::find_request(handle), status);
@@ -215,7 +215,7 @@ Result Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   Request* found = active(request);
   if (found == nullptr) {
     *flag = 1;
-    p2p::write_empty_status(status, false);
+    p2p::write_empty_status(status);
     return {};
   }
   if (!found->complete) p2p::progress();
@@ -228,7 +228,7 @@ Result Request_get_status_any(int count, const MPI_Request* array_of_requests, i
   Look found = look_twice(count, array_of_requests);
   *index = found.complete;
   *flag = !found.any_active || found.complete != MPI_UNDEFINED ? 1 : 0;
-  if (!found.any_active) p2p::write_empty_status(status, false);
+  if (!found.any_active) p2p::write_empty_status(status);
   if (found.complete == MPI_UNDEFINED) return {};
   return p2p::peek(*p2p::find_request(array_of_requests[found.complete]), status);
 }
@@ -243,7 +243,7 @@ Result Request_get_status_all(int count, const MPI_Request* array_of_requests, i
     if (Request* request = active(array_of_requests[i]); request != nullptr)
       NEAR_TRY(p2p::peek(*request, status));
     else
-      p2p::write_empty_status(status, false);
+      p2p::write_empty_status(status);
   }
   return {};
 }

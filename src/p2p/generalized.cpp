@@ -9,7 +9,7 @@ Result query_generalized(const Generalized& generalized, MPI_Status* status) {
   MPI_Status ignored;
   MPI_Status* out = status != MPI_STATUS_IGNORE ? status : &ignored;
   int keep_error = out->MPI_ERROR;
-  write_empty_status(out, false);
+  write_empty_status(out);
   int error = generalized.query(generalized.extra_state, out);
   out->MPI_ERROR = keep_error;
   if (error == MPI_SUCCESS) return {};

@@ -67,8 +67,8 @@ inline MPI_Request public_handle(const Request& request) {
 
 /// Fills the caller's status (which may be MPI_STATUS_IGNORE). MPI_ERROR is written only if `with_error`.
 void write_status(MPI_Status* status, const Completion& completion, bool with_error);
-/// The empty status of MPI 5.0, 3.7.3: source ANY_SOURCE, tag ANY_TAG, count 0.
-void write_empty_status(MPI_Status* status, bool with_error);
+/// The empty status of MPI 5.0, 3.7.3: source ANY_SOURCE, tag ANY_TAG, error SUCCESS, count 0.
+void write_empty_status(MPI_Status* status);
 /// Bytes and cancelled flag inside a status; the layout of MPI_internal is ours.
 MPI_Count status_bytes(const MPI_Status& status);
 void set_status_bytes(MPI_Status& status, MPI_Count bytes);

@@ -36,8 +36,6 @@ void write_status(MPI_Status* status, const Completion& completion, bool with_er
   set_status_cancelled(*status, completion.cancelled);
 }
 
-void write_empty_status(MPI_Status* status, bool with_error) {
-  write_status(status, Completion{}, with_error);
-}
+void write_empty_status(MPI_Status* status) { write_status(status, Completion{}, true); }
 
 } // namespace near::p2p
