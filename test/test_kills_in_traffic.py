@@ -1,4 +1,7 @@
-"""Whatever is killed, at whatever instant: the job ends, one message says why, and nothing is left."""
+"""A rank or mpiexec is killed in the midst of traffic: the job ends, one message says why, nothing is left.
+
+Kills at every other point of a job's life: test/launch/test_kills.py.
+"""
 
 import os
 import random
@@ -68,24 +71,3 @@ def test_no_rank_survives_the_end_of_mpiexec(ending, job):
     os.kill(one.process.pid, ending)
     result = one.finish(WATCHDOG)
     assert not result.timed_out and result.status != 0, result.report()
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_nothing_is_left_when_mpiexec_is_killed_while_it_starts(seed, job):
-    one = job(3)
-    time.sleep(random.Random(seed).uniform(0, 0.06))
-    os.kill(one.process.pid, signal.SIGKILL)
-    assert not one.finish(WATCHDOG).timed_out
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_rank_killed_while_it_starts_ends_the_job(seed, job):
-    chance = random.Random(seed)
-    one = job(3)
-    deadline = time.monotonic() + 10
-    while not (pids := ranks_of(one)) and time.monotonic() < deadline:
-        time.sleep(0.001)
-    time.sleep(chance.uniform(0, 0.03))
-    os.kill(chance.choice(pids), signal.SIGKILL)
-    result = one.finish(WATCHDOG)
-    assert not result.timed_out and result.status == 128 + signal.SIGKILL, result.report()
