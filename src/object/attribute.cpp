@@ -41,7 +41,7 @@ Handle handle_of(const Object& owner) {
   return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(owner.handle & ~retired_bit));
 }
 
-int call_copy(const AttributeKey& key, const Object& owner, void* in, void** out, int* flag) {
+int call_copy(const AttributeKey& key, const Object& owner, void* in, void* out, int* flag) {
   switch (key.kind) {
   case Kind::datatype:
     return reinterpret_cast<MPI_Type_copy_attr_function*>(key.copy)(handle_of<MPI_Datatype>(owner), key.value,
@@ -172,7 +172,8 @@ Result AttributeSet::copy_all(Object& from_owner, const AttributeSet& from, Obje
     int wanted = 1;
     if (about->copy != dup_function) {
       wanted = 0;
-      if (int returned = call_copy(*about, from_owner, value, &copied, &wanted); returned != MPI_SUCCESS)
+      if (int returned = call_copy(*about, from_owner, value, static_cast<void*>(&copied), &wanted);
+          returned != MPI_SUCCESS)
         return callback_failed("copy", original.key, returned);
     }
     if (wanted != 0) NEAR_TRY(set(to_owner, original.key, copied));
