@@ -464,7 +464,9 @@ class Entry:
     def matching_operation(self, steps):
         operations = [p for p in self.function.parameters if p.kind == "OPERATION" and p.direction == "in"]
         if operations and "datatype" in self.by_name and "win" not in self.by_name:
-            steps.append((MATCH, None, f"NEAR_CHECK(datatype::check_operation(*{operations[0].name}_object, "
+            # Where neither side is used (MPI_PROC_NULL as the root between two groups), the pair is ignored too.
+            used = "send_used || recv_used" if self.sides else None
+            steps.append((MATCH, used, f"NEAR_CHECK(datatype::check_operation(*{operations[0].name}_object, "
                                        "*datatype_object));"))
 
     def about(self):
