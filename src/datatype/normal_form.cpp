@@ -97,6 +97,12 @@ void RunsBuilder::add(MPI_Count at, MPI_Count count) {
       !__builtin_mul_overflow(copies, stride_, &length) && !__builtin_add_overflow(at, length, &end_);
 }
 
+bool RunsBuilder::single_copies() const {
+  for (std::size_t i = 1; i < entries_.size(); ++i)
+    if (entries_[i].start - entries_[i - 1].start != child_.form->size) return false;
+  return true;
+}
+
 PlacedForm RunsBuilder::finish() {
   if (entries_.empty()) return {};
   std::size_t n = entries_.size();
@@ -105,6 +111,13 @@ PlacedForm RunsBuilder::finish() {
   PlacedForm origin{child_.form, child_.at + first};
   MPI_Count copies = entries_[1].start / child_.form->size;
   if (n == 1) return repeat_form(origin, copies, stride_);
+  bool contiguous = is_block(child_.form) && stride_ == child_.form->size;
+  if (is_block(child_.form) && !contiguous && single_copies()) {
+    // Blocks apart from their own stride may adjoin all the same.
+    RunsBuilder bytes(block_form(child_.at, 1), 1, n);
+    for (std::size_t i = 0; i < n; ++i) bytes.add(entries_[i].at, child_.form->size);
+    return bytes.finish();
+  }
   bool equal = true;
   for (std::size_t i = 1; equal && i < n; ++i)
     equal = entries_[i + 1].start - entries_[i].start == entries_[1].start;
@@ -115,10 +128,8 @@ PlacedForm RunsBuilder::finish() {
   }
   for (std::size_t i = 0; i < n; ++i) entries_[i].at -= first;
   auto form = std::make_shared<NormalForm>();
-  bool contiguous = is_block(child_.form) && stride_ == child_.form->size;
-  bool single_blocks = is_block(child_.form) && equal && copies == 1;
   form->size = size_;
-  if (contiguous || single_blocks) {
+  if (contiguous) {
     form->kind = Kind::blocks;
     form->depth = 1;
   } else {

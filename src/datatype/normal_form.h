@@ -73,6 +73,7 @@ public:
   PlacedForm finish();
 
 private:
+  bool single_copies() const;
   PlacedForm child_;
   MPI_Count stride_;
   MPI_Count unit_;         ///< packed bytes of one copy

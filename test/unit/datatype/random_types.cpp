@@ -1,4 +1,5 @@
 // The normal form against the type map, on thousands of random types.
+#include "form_check.h"
 #include "type_map.h"
 
 #include <gtest/gtest.h>
@@ -53,6 +54,7 @@ void check_bounds(const Both& both) {
   EXPECT_EQ(type.true_lb, map.true_lb());
   EXPECT_EQ(type.true_extent, map.true_ub() - map.true_lb());
   EXPECT_EQ(type.element_count, static_cast<MPI_Count>(map.entries.size()));
+  if (type.size != 0) { EXPECT_STREQ(FormCheck().broken(*type.form.form), nullptr); }
 }
 
 void check_pack(const Both& both, RandomTypes& random) {
