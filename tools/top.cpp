@@ -1,6 +1,6 @@
 // `near top`: what each rank of a job is doing, read from the job's segment.
-#include "os/descriptor.h"
 #include "os/clock.h"
+#include "os/descriptor.h"
 #include "os/memory.h"
 #include "os/poller.h"
 #include "os/process.h"
