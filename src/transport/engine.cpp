@@ -114,6 +114,28 @@ Result build_region() {
   return {};
 }
 
+/// NEAR_COPY must name a way of large messages.
+Result check_choice_of_copy() {
+  static constexpr std::string_view ways[] = {"auto", "direct", "cma", "ring"};
+  const std::string& choice = base::knobs().copy.text;
+  if (std::find(std::begin(ways), std::end(ways), choice) != std::end(ways)) return {};
+  auto nearest = base::nearest_word(choice, ways);
+  return fail(Code::invalid, "NEAR_COPY={}: expected auto, direct, cma or ring{}{}{}", choice,
+              nearest.empty() ? "" : "; did you mean ", nearest, nearest.empty() ? "" : "?");
+}
+
+/// NEAR_STATS: one line of what this process sent.
+void report_traffic() {
+  const auto& counters = own_counters();
+  std::string text = "sent";
+  for (int path = 0; path < static_cast<int>(segment::Path::count); ++path)
+    text += base::format("{} {}: {} messages, {} bytes", path == 0 ? "" : ";",
+                         segment::path_name(static_cast<segment::Path>(path)),
+                         counters.messages[path].load_relaxed(), counters.bytes[path].load_relaxed());
+  text += base::format("; slept {} times", counters.sleeps.load_relaxed());
+  base::write_line(Level::note, text);
+}
+
 /// Publishes this process and waits for the others of the job.
 Result meet() {
   Engine& self = engine();
@@ -228,6 +250,7 @@ void set_handler(Handler handler, HandlerFunction function) {
 Result start(const Job& job) {
   Engine& self = engine();
   if (self.running) return {};
+  NEAR_TRY(check_choice_of_copy());
   handlers[static_cast<int>(InternalHandler::finished)] = handle_finished;
   handlers[static_cast<int>(InternalHandler::ring_request)] = handle_ring_request;
   handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
@@ -275,6 +298,7 @@ void stop() {
     return true;
   };
   wait_until(drained, nullptr);
+  if (base::knobs().stats.number != 0) report_traffic();
   // SYNC: rank-phase. Whoever sees `finalized` sees the last messages that this process committed.
   self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));
 }

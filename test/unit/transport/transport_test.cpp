@@ -318,4 +318,18 @@ TEST(Transport, the_arena_says_which_limit_was_met) {
   });
 }
 
+TEST(Transport, an_unknown_way_of_copying_is_an_error_with_the_nearest_name) {
+  pid_t child = fork();
+  if (child == 0) {
+    setenv("NEAR_COPY", "rnig", 1);
+    require(base::read_knobs(environ).ok(), "knobs");
+    require(!transport::start({}).ok(), "start");
+    require(base::failure_text().find("did you mean ring?") != std::string_view::npos, "suggestion");
+    _exit(0);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 } // namespace

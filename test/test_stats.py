@@ -1,0 +1,17 @@
+"""NEAR_STATS=1: each rank says at the end what it sent, by which path."""
+
+import re
+
+
+def test_each_rank_prints_one_line_of_its_traffic(compiled, mpiexec):
+    result = mpiexec(2, [compiled("large_exchange")], env={"NEAR_STATS": "1", "NEAR_COPY": "ring"})
+    assert result.status == 0, result.report()
+    lines = [line for line in result.err.splitlines() if " sent " in line]
+    assert len(lines) == 2, result.report()
+    for line in lines:
+        found = re.search(r"ring: (\d+) messages, (\d+) bytes", line)
+        assert found and int(found[1]) >= 3 and int(found[2]) > 8_000_000, result.report()
+
+
+def test_nothing_is_printed_without_it(compiled, mpiexec):
+    assert " sent " not in mpiexec(2, [compiled("large_exchange")]).err
