@@ -61,8 +61,7 @@ int run_job(const Job& job, char** environment) {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
   segment::Segment segment;
-  if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, job.slots.allowed.count())
-           .ok())
+  if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, job.slots.count).ok())
     return complain();
   if (!os::become_subreaper().ok()) return complain();
   os::SignalInbox inbox;

@@ -8,6 +8,7 @@
 #include "os/memory.h"
 
 #include <algorithm>
+#include <unistd.h>
 
 namespace near::launch {
 namespace {
@@ -192,17 +193,31 @@ void Supervisor::look() {
 void Supervisor::look_at(unsigned rank) {
   auto& at = ranks_[rank];
   if (at.pid == 0 || !segment::has_region(segment_, rank)) return;
-  auto inner = static_cast<os::Pid>(segment_.control(rank).pid);
-  // A number from another process namespace means nothing here, so it must prove to be a descendant.
-  if (at.inner == 0 && inner != at.pid && os::descends_from(inner, at.pid) &&
-      os::watch_process(inner, at.inner_watch).ok()) {
-    at.inner = inner;
-    (void)poller_.add(at.inner_watch, key_inner + rank);
-  }
-  // SYNC: abort. Acquire: the code was written before.
+  if (!at.ended && at.inner == 0 && at.inner_gone_ns == 0) look_for_inner(rank);
   if (!at.aborting && !at.ended && segment_.entry(rank).aborting.load_acquire() != 0) {
     at.aborting = true;
     decide(verdict_on(rank, {at.pid, 0}), abort_grace_ns);
+  }
+}
+
+// The process that called MPI_Init may be a child of the one that was started: then its end is what counts.
+void Supervisor::look_for_inner(unsigned rank) {
+  auto& at = ranks_[rank];
+  auto number = static_cast<os::Pid>(segment_.control(rank).pid);
+  if (number == at.pid || phase_of(segment_, rank) != segment::Phase::ready) return;
+  // By its descent, since the number alone may be one of another process namespace; below the supervisor if
+  // its wrapper has gone already.
+  os::Pid found = os::find_descendant(at.pid, number);
+  if (found == 0) {
+    found = os::find_descendant(getpid(), number);
+    for (const auto& other : ranks_)
+      if (!other.ended && os::descends_from(found, other.pid)) found = 0;
+  }
+  if (found != 0 && os::watch_process(found, at.inner_watch).ok()) {
+    at.inner = found;
+    (void)poller_.add(at.inner_watch, key_inner + rank);
+  } else if (phase_of(segment_, rank) == segment::Phase::ready) {
+    at.inner_gone_ns = os::monotonic_ns(); // it ended before it was ever seen
   }
 }
 

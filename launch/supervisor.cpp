@@ -115,7 +115,7 @@ void Supervisor::on_time(std::uint64_t now_ns) {
     auto& at = ranks_[rank];
     if (at.inner_gone_ns == 0 || at.ended || now_ns < at.inner_gone_ns + wrapper_grace_ns || decided_)
       continue;
-    Verdict verdict = verdict_on(rank, {at.inner, 0});
+    Verdict verdict = verdict_on(rank, {static_cast<os::Pid>(segment_.control(rank).pid), 0});
     verdict.reason = Reason::vanished;
     verdict.status = 1;
     decide(std::move(verdict));

@@ -58,6 +58,7 @@ private:
   void rank_ended(unsigned rank, const os::Ending& ending);
   void look();
   void look_at(unsigned rank);
+  void look_for_inner(unsigned rank);
   void look_for_missing_init();
   void inner_ended(unsigned rank);
   void mark_dead(unsigned rank, int raw_status);

@@ -268,6 +268,24 @@ std::vector<Pid> descendants_of(Pid root) {
   return found;
 }
 
+Pid find_descendant(Pid root, Pid number) {
+  for (Pid pid : descendants_of(root)) {
+    auto status = read_small_file("/proc/" + std::to_string(pid) + "/status");
+    auto line = status.find("\nNSpid:");
+    if (line == std::string::npos) {
+      if (pid == number) return pid;
+      continue;
+    }
+    // "NSpid:\t4026\t17\t1": from here inwards.
+    auto end = status.find('\n', line + 1);
+    auto last = status.rfind('\t', end);
+    Pid innermost = 0;
+    std::from_chars(status.data() + last + 1, status.data() + status.size(), innermost);
+    if (innermost == number) return pid;
+  }
+  return 0;
+}
+
 bool descends_from(Pid pid, Pid root) {
   for (int depth = 0; pid > 1 && depth < 1024; ++depth) {
     if (pid == root) return true;

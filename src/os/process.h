@@ -67,6 +67,9 @@ bool reap(Ending& ending, bool& none_left);
 
 /// All living descendants of `root` (not itself), parents before children.
 std::vector<Pid> descendants_of(Pid root);
+/// The living descendant of `root` that knows itself as process `number`, which differs from its number here
+/// when it lives in a process namespace of its own; 0 when there is none.
+Pid find_descendant(Pid root, Pid number);
 /// Whether `pid` is `root` or descends from it.
 bool descends_from(Pid pid, Pid root);
 /// Sends `signal` to every descendant of this process; returns how many there were.

@@ -54,7 +54,8 @@ struct alignas(128) RankEntry {
   Atomic<std::uint32_t> phase;     ///< Phase
   Atomic<std::uint32_t> aborting;  ///< Abort; stored after abort_code
   Atomic<std::int32_t> abort_code; ///< its error code
-  char unused_2[52];
+  Atomic<std::uint32_t> claimed;   ///< pid of the process that took this slot; 0: nobody yet
+  char unused_2[48];
 };
 static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the process's");
 

@@ -262,6 +262,15 @@ Result start(const Job& job) {
     if (job.slot >= self.segment.header().slots)
       return fail(Code::invalid, "slot {} is outside the job's {} slots", job.slot,
                   self.segment.header().slots);
+    // A program that this rank starts may have got a copy of the rank's variables: it must not lay the region
+    // out a second time under the peers' hands.
+    std::uint32_t owner = 0;
+    if (!self.segment.entry(job.slot).claimed.cas_relaxed(owner, static_cast<std::uint32_t>(getpid())))
+      return fail(
+          Code::refused,
+          "rank {} of this job is process {}, and a rank can be one MPI program only; one that it starts "
+          "is a job of its own if the NEAR_BOOT_ variables are unset",
+          job.slot, owner);
     os::admit_descendants_of(static_cast<std::int32_t>(self.segment.header().launcher));
   }
   self.slot = job.slot;

@@ -173,6 +173,26 @@ def test_the_mpi_process_behind_a_wrapper_is_watched(launch, compiled):
     assert result.status != 0 and "rank 1" in result.err and result.seconds < 30, result.report()
 
 
+def test_the_mpi_process_in_a_process_namespace_is_watched(launch, compiled):
+    script = f"{compiled('end_badly')} kill; sleep 1000"
+    result = launch("-n", "2", "unshare", "-rpf", "--mount-proc", "sh", "-c", script)
+    if "unshare" in result.err and "rank" not in result.err:
+        pytest.skip("this machine lets nobody make a process namespace")
+    assert result.status != 0 and "rank 1" in result.err, result.report()
+
+
+def test_a_rank_is_one_mpi_program_only(launch, compiled):
+    result = launch("-n", "2", "sh", "-c", "\"$0\" well && \"$0\" well", compiled("end_badly"))
+    assert result.status != 0 and "a rank can be one MPI program only" in result.err, result.report()
+
+
+def test_a_program_that_a_rank_starts_is_a_singleton_once_the_variables_are_gone(launch, compiled):
+    clean = "env -u NEAR_BOOT_VERSION -u NEAR_BOOT_SEGMENT -u NEAR_BOOT_LAUNCHER -u NEAR_BOOT_RANK -u NEAR_BOOT_SIZE " \
+            "-u NEAR_BOOT_APPLICATION -u NEAR_BOOT_BINDING"
+    result = launch("-n", "2", "sh", "-c", f"\"$0\" well && {clean} \"$0\" well", compiled("end_badly"))
+    assert result.status == 0, result.report()
+
+
 def test_a_wrapper_that_closes_every_descriptor_does_no_harm(launch, compiled):
     script = f"for n in 3 4 5 6 7 8 9; do eval \"exec $n>&-\"; done; exec {compiled('end_badly')} well"
     result = launch("-n", "2", "bash", "-c", script)

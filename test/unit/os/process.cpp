@@ -126,6 +126,8 @@ TEST(process, descendants_are_found_through_generations) {
     EXPECT_TRUE(os::descends_from(each, pid));
     EXPECT_FALSE(os::descends_from(pid, each));
   }
+  EXPECT_EQ(os::find_descendant(pid, all.back()), all.back());
+  EXPECT_EQ(os::find_descendant(pid, getpid()), 0);
   for (auto each : all) kill(each, SIGKILL);
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
