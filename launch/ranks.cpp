@@ -194,6 +194,7 @@ void Supervisor::look_at(unsigned rank) {
   auto& at = ranks_[rank];
   if (at.pid == 0 || !segment::has_region(segment_, rank)) return;
   if (!at.ended && at.inner == 0 && at.inner_gone_ns == 0) look_for_inner(rank);
+  // SYNC: abort — the code was written before.
   if (!at.aborting && !at.ended && segment_.entry(rank).aborting.load_acquire() != 0) {
     at.aborting = true;
     decide(verdict_on(rank, {at.pid, 0}), abort_grace_ns);
