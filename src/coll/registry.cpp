@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace near::coll {
 namespace {
@@ -108,9 +109,11 @@ std::array<const Algorithm*, collective_count> named{};
 
 Result unknown(std::string_view what, std::string_view word, std::span<const std::string_view> known) {
   auto nearest = base::nearest_word(word, known);
-  if (nearest.empty())
-    return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}; `near info --collectives` lists them", word,
-                      what);
+  if (nearest.empty()) {
+    std::string list;
+    for (auto each : known) list += (list.empty() ? "" : ", ") + std::string(each);
+    return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}; known: {}", word, what, list);
+  }
   return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}; did you mean {}?", word, what, nearest);
 }
 
