@@ -8,6 +8,8 @@ An entry point, in this order:
     NEAR_CHECK(check::...);                           handles to objects, then every argument by its kind
     call.about(...);                                  state line: communicator, peer, tag, bytes
     return call.finish(impl::Function(...));          the hand-written part; failure runs the error handler
+
+and no exception leaves it.
 """
 
 import fnmatch
@@ -142,8 +144,10 @@ class Entry:
             arguments = ", ".join(p.name for p in f.parameters)
             lines.append(f"  return impl::{f.short}({arguments});")
         else:
+            lines[0] = f.prototype(large, "P") + " try {"
             lines += self.body(large, index)
-        lines.append("}")
+        lines.append("}" if " try {" not in lines[0] else
+                     f"}} catch (const std::exception& thrown) {{\n  return mpi::caught({index}, thrown);\n}}")
         lines.append(f"NEAR_PROFILED({name}, {f.prototype(large).partition(' ')[0]}, "
                      f"({', '.join(p.declare(large) for p in f.form_parameters(large)) or 'void'}))")
         return "\n".join(lines)

@@ -111,7 +111,7 @@ class Cases:
             return
         values = [(v, f"({c_type}){v}") for v in GARBAGE]
         null_allowed = p.kind == "INFO" and not (entry.null_info_refused or p.direction == "inout") or \
-            p.kind == "REQUEST" and not entry.null_request_refused
+            p.kind == "REQUEST" and not entry.null_request_refused or entry.null_named
         if not null_allowed:
             values.append((null, null))
         if freed:

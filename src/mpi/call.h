@@ -6,6 +6,8 @@
 #include "object/communicator.h"
 #include "transport/transport.h"
 
+#include <exception>
+
 namespace near::mpi {
 
 using object::Result;
@@ -13,13 +15,19 @@ using object::Result;
 class Call {
 public:
   /// `function`: row of surface::functions.
-  explicit Call(unsigned function)
+  [[gnu::always_inline]] explicit Call(unsigned function)
       : line_(several_ ? transport::own_state_line() : *the_line_), function_(function),
         outer_(line_.function.load_relaxed()) {
     line_.function.store_relaxed(function);
     line_.calls.store_relaxed(line_.calls.load_relaxed() + 1);
   }
-  ~Call() { line_.function.store_relaxed(outer_); }
+  [[gnu::always_inline]] ~Call() {
+    // A branch, not a copy: the next call's load need not wait for this call's.
+    if (outer_ != 0) [[unlikely]]
+      back_to(line_, outer_);
+    else
+      line_.function.store_relaxed(0);
+  }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -62,9 +70,9 @@ public:
     return raise(result);
   }
   /// Runs the error handler; returns the error code if that lets the call return.
-  [[gnu::cold]] [[gnu::noinline]] int raise(Result failure) const;
+  int raise(Result failure) const { return raise(failure, function_, communicator_, files_); }
   /// What a function that does not exist yet does: names itself and raises MPI_ERR_UNSUPPORTED_OPERATION.
-  [[gnu::cold]] [[gnu::noinline]] int unsupported() const;
+  int unsupported() const { return raise(not_here(), function_, communicator_, files_); }
 
   /// Where state is written from now on: this line, or each thread's own. nullptr: nowhere.
   static void write_state_to(segment::StateLine* line, bool several_threads) {
@@ -73,7 +81,12 @@ public:
   }
 
 private:
-  [[gnu::cold]] [[gnu::noinline]] Result refuse() const;
+  // The cold half; static, so that a Call can live in registers.
+  [[gnu::cold]] [[gnu::noinline]] static int raise(Result failure, unsigned function,
+                                                   object::HandleBits communicator, bool files);
+  [[gnu::cold]] [[gnu::noinline]] static Result refuse();
+  [[gnu::cold]] [[gnu::noinline]] static Result not_here();
+  [[gnu::cold]] [[gnu::noinline]] static void back_to(segment::StateLine& line, unsigned function);
 
   static inline segment::StateLine nowhere_{};
   static inline segment::StateLine* the_line_ = &nowhere_;
@@ -95,6 +108,9 @@ T unsupported_value(unsigned function) {
   note_unsupported(function);
   return T{};
 }
+
+/// What an entry point does when the implementation threw: memory is used up, or a defect of ours.
+[[gnu::cold]] int caught(unsigned function, const std::exception& thrown);
 
 } // namespace near::mpi
 

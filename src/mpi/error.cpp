@@ -6,6 +6,8 @@
 #include "mpi/call.h"
 #include "surface/functions.h"
 
+#include <new>
+
 namespace near::mpi {
 
 using object::ErrorAction;
@@ -65,7 +67,7 @@ int run_error_handler(const ErrorHandler& handler, object::Kind kind, std::uintp
   end_with_message(code, text);
 }
 
-Result Call::refuse() const {
+Result Call::refuse() {
   if (process.forked)
     return base::fail(
         MPI_ERR_OTHER,
@@ -74,25 +76,34 @@ Result Call::refuse() const {
                     process.life == Life::before ? "before MPI_Init" : "after MPI_Finalize");
 }
 
-int Call::raise(Result failure) const {
+void Call::back_to(segment::StateLine& line, unsigned function) { line.function.store_relaxed(function); }
+
+int Call::raise(Result failure, unsigned function, object::HandleBits on, bool files) {
   int code = object::error_class(failure);
-  std::string text = base::format("{}: {}", surface::function_name(function_), base::failure_text());
+  std::string text = base::format("{}: {}", surface::function_name(function), base::failure_text());
   last = {code, text};
   if (process.life != Life::running) end_with_message(code, text);
-  if (files_)
+  if (files)
     return run_error_handler(
         *(process.file_errors != nullptr ? process.file_errors : object::errors_return()), object::Kind::file,
         reinterpret_cast<std::uintptr_t>(MPI_FILE_NULL), code, text);
   object::Communicator* communicator =
-      object::find_communicator(reinterpret_cast<MPI_Comm>(static_cast<std::uintptr_t>(communicator_)));
+      object::find_communicator(reinterpret_cast<MPI_Comm>(static_cast<std::uintptr_t>(on)));
   if (communicator == nullptr) communicator = object::self();
   return run_error_handler(*communicator->error_handler, object::Kind::communicator, communicator->handle,
                            code, text);
 }
 
-int Call::unsupported() const {
-  return raise(base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
-                          "not part of NearMPI " NEAR_VERSION " (`near coverage` lists what is)"));
+Result Call::not_here() {
+  return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
+                    "not part of NearMPI " NEAR_VERSION " (`near coverage` lists what is)");
+}
+
+int caught(unsigned function, const std::exception& thrown) {
+  Call call(function);
+  if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
+    return call.raise(base::fail(MPI_ERR_NO_MEM, "memory is used up"));
+  return call.raise(base::fail(MPI_ERR_INTERN, "a defect of NearMPI: {}", thrown.what()));
 }
 
 void note_unsupported(unsigned function) {

@@ -476,7 +476,6 @@ void EngineLock::enter() {
     state.owner.store_relaxed(this_thread());
   }
   ++state.depth;
-  held_ = true;
 }
 
 void EngineLock::leave() {

@@ -122,8 +122,8 @@ void wait_until(bool (*done)(void*), void* argument);
 /// MPI.
 class EngineLock {
 public:
-  EngineLock() {
-    if (threads_) [[unlikely]]
+  EngineLock() : held_(threads_) {
+    if (held_) [[unlikely]]
       enter();
   }
   ~EngineLock() {
@@ -135,9 +135,10 @@ public:
   static void allow_threads(bool allowed) { threads_ = allowed; }
 
 private:
-  void enter();
-  void leave();
-  bool held_ = false;
+  // Static, so that a lock which lives in a register need not be in memory.
+  static void enter();
+  static void leave();
+  bool held_;
   static inline bool threads_ = false;
 };
 
