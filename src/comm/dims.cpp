@@ -48,6 +48,7 @@ bool factor(std::int64_t product, std::int64_t bound, std::span<const std::int64
 } // namespace
 
 Result choose_dims(int processes, std::span<int> dims) {
+  if (processes < 1) return base::fail(MPI_ERR_ARG, "nnodes is {}, which must be positive", processes);
   std::int64_t left = processes;
   std::size_t open = 0;
   for (int extent : dims) {

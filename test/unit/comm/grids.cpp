@@ -45,6 +45,7 @@ TEST(ChooseDims, agrees_with_exhaustive_search_in_three_dimensions) {
 }
 
 TEST(ChooseDims, refuses_what_cannot_be) {
+  EXPECT_EQ(refused(0, {0, 0}), MPI_ERR_ARG);
   EXPECT_EQ(refused(6, {-1, 0}), MPI_ERR_DIMS);
   EXPECT_EQ(refused(6, {4, 0}), MPI_ERR_DIMS);
   EXPECT_EQ(refused(6, {3, 1}), MPI_ERR_DIMS);
