@@ -112,48 +112,42 @@ def run(prefix, ranks, modules, seconds):
     return passed, max(counts, default=0), report
 
 
-def test(prefix, modules, all_ranks, verbose):
-    """Runs everything and prints what is not as it should be. Returns the exit status."""
+def test(prefix, modules, all_ranks):
+    """Runs everything, says at once what is not as it should be, and returns the exit status."""
     listed = not_yet()
-    good, bad = 0, []
-    unknown = {module for module, _ in listed} - set(all_modules())
-    bad += [f"{NOT_YET.name} lists {module}, which mpi4py {VERSION} does not have" for module in sorted(unknown)]
+    good, bad = 0, 0
 
-    def expected_at(ranks):
-        names = [module for module in modules if (module, ranks) not in listed]
-        if not names:
-            return 0, []
-        passed, _, report = run(prefix, ranks, names, BATCH_SECONDS)
-        if passed:
-            return len(names), []
-        failures = []
-        for module in names:
-            passed, _, alone = run(prefix, ranks, [module], MODULE_SECONDS)
-            if not passed:
-                failures.append(f"{module} at {ranks} ranks failed\n{alone[-3000:]}")
-        if not failures:
-            failures.append(f"all modules pass alone at {ranks} ranks, but not in one job\n{report[-3000:]}")
-        return len(names) - len(failures), failures
+    def complain(text):
+        nonlocal bad
+        bad += 1
+        print(f"\nmpi4py: {text}", flush=True)
 
-    def listed_passes(case):
-        module, ranks = case
-        passed, ran, _ = run(prefix, ranks, [module], MODULE_SECONDS // 2)
-        return [f"{module} at {ranks} ranks passes now: take it out of {NOT_YET.name}"] if passed and ran else []
-
-    for ranks in all_ranks:
-        started = time.monotonic()
-        passes, failures = expected_at(ranks)
-        good, bad = good + passes, bad + failures
-        print(f"mpi4py at {ranks} ranks: {passes} modules pass, {len(failures)} fail "
-              f"({time.monotonic() - started:.0f} s)", flush=True)
-    cases = [case for case in listed if case[0] in modules and case[1] in all_ranks]
+    for module in sorted({module for module, _ in listed} - set(all_modules())):
+        complain(f"{NOT_YET.name} lists {module}, which mpi4py {VERSION} does not have")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for surprise in pool.map(listed_passes, cases):
-            bad += surprise
-    for text in bad:
-        print(f"\n{text if verbose else text[-3000:]}")
+        for ranks in all_ranks:
+            started, before = time.monotonic(), bad
+            names = [module for module in modules if (module, ranks) not in listed]
+            passed, _, together = run(prefix, ranks, names, BATCH_SECONDS) if names else (True, 0, "")
+            if passed:
+                good += len(names)
+            else:
+                alone = pool.map(lambda module, ranks=ranks: (module, *run(prefix, ranks, [module], MODULE_SECONDS)), names)
+                for module, passed_alone, _, report in alone:
+                    good += passed_alone
+                    if not passed_alone:
+                        complain(f"{module} at {ranks} ranks failed\n{report[-3000:]}")
+                if bad == before:
+                    complain(f"all modules pass alone at {ranks} ranks, but not in one job\n{together[-3000:]}")
+            print(f"mpi4py at {ranks} ranks: {bad - before} of {len(names)} modules failed "
+                  f"({time.monotonic() - started:.0f} s)", flush=True)
+        cases = [case for case in listed if case[0] in modules and case[1] in all_ranks]
+        results = pool.map(lambda case: run(prefix, case[1], [case[0]], MODULE_SECONDS // 2), cases)
+        for (module, ranks), (passed, ran, _) in zip(cases, results, strict=True):
+            if passed and ran:
+                complain(f"{module} at {ranks} ranks passes now: take it out of {NOT_YET.name}")
     print(f"mpi4py: not yet expected to pass: {len(cases)} of {len(modules) * len(all_ranks)}")
-    print(f"{good} passed, {len(bad)} failed", flush=True)
+    print(f"{good} passed, {bad} failed", flush=True)
     return 1 if bad else 0
 
 
@@ -172,7 +166,7 @@ def main():
     build(prefix)
     if options.build:
         return 0
-    return test(prefix, options.modules or all_modules(), options.ranks or RANKS, bool(options.modules))
+    return test(prefix, options.modules or all_modules(), options.ranks or RANKS)
 
 
 if __name__ == "__main__":
