@@ -4,9 +4,9 @@
     test/mpi4py/run.py --build             only the build (make demo)
     test/mpi4py/run.py --ranks 2 test_op   some modules, with their output
 
-not_yet.txt lists the modules that are not yet expected to pass. It may only shrink: a listed module that passes fails
-the run, so its line has to go. One job runs all expected modules of a number of ranks; when it fails, they are run one
-by one to see which.
+not_yet.txt lists the modules, and single tests, that are not yet expected to pass. It may only shrink: a listed one that
+passes fails the run, so its line has to go. One job runs all that is expected of a number of ranks; when it fails, the
+modules are run one by one to see which.
 """
 
 import argparse
@@ -32,7 +32,7 @@ CACHE = ROOT / "build/cache"
 SOURCE = CACHE / f"mpi4py-{VERSION}"
 NOT_YET = Path(__file__).with_name("not_yet.txt")
 RANKS = (1, 2, 4)
-MODULE_SECONDS, BATCH_SECONDS = 60, 420
+MODULE_SECONDS, LISTED_SECONDS, BATCH_SECONDS = 150, 30, 600
 
 
 def source_package():
@@ -89,20 +89,22 @@ def build(prefix):
 
 
 def not_yet():
-    """{(module, ranks): reason} from not_yet.txt."""
+    """{(module or pattern of tests, ranks): reason} from not_yet.txt. A pattern has a dot: module.Class.test."""
     listed = {}
     for line in NOT_YET.read_text().splitlines():
         words, _, reason = line.partition("#")
-        module, *ranks = words.split() or [""]
-        if module:
-            listed.update({(module, int(count)): reason.strip() for count in ranks or RANKS})
+        name, *ranks = words.split() or [""]
+        if name:
+            listed.update({(name, int(count)): reason.strip() for count in ranks or RANKS})
     return listed
 
 
-def run(prefix, ranks, modules, seconds):
+def run(prefix, ranks, modules, seconds, without=(), only=()):
     """Runs modules in one job. Returns (passed, tests that ran and were not skipped, the whole report)."""
-    command = [prefix / "bin/mpiexec", "-n", ranks, PYTHON, "-m", "mpi4py", "main.py", "-q", "-f",
-               *modules]
+    selection = [word for pattern in without for word in ("-x", pattern)]
+    selection += [word for pattern in only for word in ("-k", pattern)]
+    command = [prefix / "bin/mpiexec", "--oversubscribe", "-n", ranks, PYTHON, "-m", "mpi4py", "main.py", "-q", "-f",
+               *selection, *modules]
     result = harness.run(command, timeout=seconds, cwd=SOURCE / "test", env={"PYTHONDONTWRITEBYTECODE": "1"})
     left = harness.survivors(result.mark)
     counts = [int(ran) - int(skipped or 0) for ran, skipped in
@@ -122,18 +124,21 @@ def test(prefix, modules, all_ranks):
         bad += 1
         print(f"\nmpi4py: {text}", flush=True)
 
-    for module in sorted({module for module, _ in listed} - set(all_modules())):
-        complain(f"{NOT_YET.name} lists {module}, which mpi4py {VERSION} does not have")
+    for name in sorted({name for name, _ in listed if name.split(".")[0] not in all_modules()}):
+        complain(f"{NOT_YET.name} lists {name}, which mpi4py {VERSION} does not have")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for ranks in all_ranks:
             started, before = time.monotonic(), bad
             names = [module for module in modules if (module, ranks) not in listed]
-            passed, _, together = run(prefix, ranks, names, BATCH_SECONDS) if names else (True, 0, "")
+            without = [name for name, count in listed if count == ranks and "." in name]
+            passed, _, together = run(prefix, ranks, names, BATCH_SECONDS, without) if names else (True, 0, "")
             if passed:
                 good += len(names)
             else:
-                alone = pool.map(lambda module, ranks=ranks: (module, *run(prefix, ranks, [module], MODULE_SECONDS)), names)
-                for module, passed_alone, _, report in alone:
+                def alone(module, ranks=ranks, without=without):
+                    return module, *run(prefix, ranks, [module], MODULE_SECONDS, without)
+
+                for module, passed_alone, _, report in pool.map(alone, names):
                     good += passed_alone
                     if not passed_alone:
                         complain(f"{module} at {ranks} ranks failed\n{report[-3000:]}")
@@ -141,12 +146,17 @@ def test(prefix, modules, all_ranks):
                     complain(f"all modules pass alone at {ranks} ranks, but not in one job\n{together[-3000:]}")
             print(f"mpi4py at {ranks} ranks: {bad - before} of {len(names)} modules failed "
                   f"({time.monotonic() - started:.0f} s)", flush=True)
-        cases = [case for case in listed if case[0] in modules and case[1] in all_ranks]
-        results = pool.map(lambda case: run(prefix, case[1], [case[0]], MODULE_SECONDS // 2), cases)
-        for (module, ranks), (passed, ran, _) in zip(cases, results, strict=True):
+
+        def surprise(case):
+            name, ranks = case
+            only = [name] if "." in name else []
+            return run(prefix, ranks, [name.split(".")[0]], LISTED_SECONDS, only=only)
+
+        cases = [(name, ranks) for name, ranks in listed if name.split(".")[0] in modules and ranks in all_ranks]
+        for (name, ranks), (passed, ran, _) in zip(cases, pool.map(surprise, cases), strict=True):
             if passed and ran:
-                complain(f"{module} at {ranks} ranks passes now: take it out of {NOT_YET.name}")
-    print(f"mpi4py: not yet expected to pass: {len(cases)} of {len(modules) * len(all_ranks)}")
+                complain(f"{name} at {ranks} ranks passes now: take it out of {NOT_YET.name}")
+    print(f"mpi4py: {len(cases)} lines and ranks are not yet expected to pass")
     print(f"{good} passed, {bad} failed", flush=True)
     return 1 if bad else 0
 
