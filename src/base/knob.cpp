@@ -15,12 +15,10 @@ namespace {
 constexpr std::string_view private_prefix = "NEAR_BOOT_";
 
 Knob make_row(const char* member, KnobKind kind, const char* fallback, const char* help) {
-
-  auto* name = new std::string("NEAR_");
+  std::string name = "NEAR_";
   for (const char* at = member; *at != 0; ++at)
-    name->push_back(*at == '_' ? '_' : static_cast<char>(*at - 'a' + 'A'));
-
-  return Knob{name->c_str(), kind, fallback, help, fallback, false, 0, false};
+    name.push_back(*at == '_' ? '_' : static_cast<char>(*at - 'a' + 'A'));
+  return Knob{std::move(name), kind, fallback, help, fallback, false, 0, false};
 }
 
 bool parse_number(std::string_view text, std::uint64_t& number) {

@@ -15,7 +15,7 @@ enum class KnobKind { Flag, Count, Bytes, Microseconds, Text };
 
 /// A row of the table, with where its present value came from.
 struct Knob {
-  const char* name; ///< "NEAR_SPIN"
+  std::string name; ///< "NEAR_SPIN"
   KnobKind kind;
   const char* default_text;
   const char* help;
