@@ -134,7 +134,11 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
 
 Result read_knobs(char** environment) {
   std::vector<std::string_view> names;
-  for (auto* knob : rows()) names.push_back(knob->name);
+  for (auto* knob : rows()) {
+    names.push_back(knob->name);
+    knob->set = false;
+    NEAR_TRY(parse(*knob, knob->default_text)); // what an earlier reading set does not stay
+  }
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     std::string_view text(*entry);
     if (!text.starts_with("NEAR_") || text.starts_with(private_prefix)) continue;

@@ -35,8 +35,9 @@ struct Knobs {
 /// The present values. Defaults until read_knobs() has run.
 const Knobs& knobs();
 
-/// Reads the environment. A value that does not parse is an error that names variable, value and expected
-/// form. An unknown NEAR_ name logs a warning with the nearest known one.
+/// Reads the environment; knobs that it does not name have their defaults. A value that does not parse is an
+/// error that names variable, value and expected form. An unknown NEAR_ name logs a warning with the nearest
+/// known one.
 Result read_knobs(char** environment);
 
 /// All rows in table order.

@@ -1,0 +1,131 @@
+#include "base/checked.h"
+#include "base/knob.h"
+#include "base/log.h"
+#include "base/result.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+namespace {
+
+using namespace near::base;
+
+TEST(Result, a_failure_carries_its_code_and_its_sentence) {
+  Result result = fail(Code::limit, "{} of {}", 3, 4);
+  EXPECT_FALSE(result.ok());
+  EXPECT_TRUE(result.is(Code::limit));
+  EXPECT_EQ(failure_text(), "3 of 4");
+  EXPECT_TRUE(Result().ok());
+}
+
+TEST(Result, a_failed_system_call_is_named_with_its_reason) {
+  Result result = fail_system("open", ENOENT, "/nowhere");
+  EXPECT_TRUE(result.is(Code::system));
+  EXPECT_EQ(failure_text(), "open: No such file or directory (/nowhere)");
+}
+
+TEST(Result, threads_do_not_see_each_others_sentences) {
+  (void)fail(Code::invalid, "mine");
+  std::thread([] {
+    EXPECT_EQ(failure_text(), "");
+    (void)fail(Code::invalid, "other");
+  }).join();
+  EXPECT_EQ(failure_text(), "mine");
+}
+
+TEST(Result, try_returns_the_first_failure) {
+  auto steps = [](bool first_fails) -> Result {
+    NEAR_TRY(first_fails ? Result(Code::gone) : Result());
+    return Result(Code::refused);
+  };
+  EXPECT_TRUE(steps(true).is(Code::gone));
+  EXPECT_TRUE(steps(false).is(Code::refused));
+}
+
+TEST(Bytes, suffixes_multiply_and_nonsense_is_refused) {
+  std::uint64_t bytes = 0;
+  EXPECT_TRUE(parse_bytes("4096", bytes).ok() && bytes == 4096);
+  EXPECT_TRUE(parse_bytes("16k", bytes).ok() && bytes == 16384);
+  EXPECT_TRUE(parse_bytes("2M", bytes).ok() && bytes == 2u << 20);
+  EXPECT_TRUE(parse_bytes("3g", bytes).ok() && bytes == 3ull << 30);
+  for (const char* wrong : {"", "k", "-1", "1.5k", "1kb", "99999999999999999999", "18446744073709551615g"})
+    EXPECT_FALSE(parse_bytes(wrong, bytes).ok()) << wrong;
+}
+
+TEST(NearestWord, a_misspelling_finds_its_word_and_nonsense_finds_none) {
+  constexpr std::array<std::string_view, 3> words = {"bind-to", "map-by", "report-bindings"};
+  EXPECT_EQ(nearest_word("bindto", words), "bind-to");
+  EXPECT_EQ(nearest_word("map_by", words), "map-by");
+  EXPECT_EQ(nearest_word("report-binding", words), "report-bindings");
+  EXPECT_EQ(nearest_word("xyzzy", words), "");
+}
+
+class KnobReading : public testing::Test {
+protected:
+  static Result read(std::vector<std::string> entries) {
+    std::vector<char*> environment;
+    for (auto& entry : entries) environment.push_back(entry.data());
+    environment.push_back(nullptr);
+    return read_knobs(environment.data());
+  }
+};
+
+TEST_F(KnobReading, every_row_has_a_name_a_help_and_a_default_that_parses) {
+  for (const Knob* knob : all_knobs()) {
+    EXPECT_TRUE(knob->name.starts_with("NEAR_"));
+    EXPECT_GT(std::string_view(knob->help).size(), 10u) << knob->name;
+    std::string entry = knob->name + "=" + knob->default_text;
+    EXPECT_TRUE(read({entry}).ok()) << entry << ": " << failure_text();
+  }
+}
+
+TEST_F(KnobReading, a_value_reaches_its_member_and_auto_is_told_apart) {
+  ASSERT_TRUE(read({"NEAR_EAGER_LIMIT=8k", "NEAR_SPIN=20", "HOME=/", "NEAR_STATS=1"}).ok());
+  EXPECT_EQ(knobs().eager_limit.number, 8192u);
+  EXPECT_EQ(knobs().spin.number, 20u);
+  EXPECT_FALSE(knobs().spin.automatic);
+  EXPECT_EQ(knobs().stats.number, 1u);
+  ASSERT_TRUE(read({"NEAR_SPIN=auto", "NEAR_STATS=0"}).ok());
+  EXPECT_TRUE(knobs().spin.automatic);
+}
+
+TEST_F(KnobReading, a_wrong_value_is_an_error_that_names_variable_value_and_form) {
+  EXPECT_FALSE(read({"NEAR_PACKETS=many"}).ok());
+  EXPECT_EQ(failure_text(), "NEAR_PACKETS=many: expected a number");
+  EXPECT_FALSE(read({"NEAR_STATS=yes"}).ok());
+  EXPECT_FALSE(read({"NEAR_EAGER_LIMIT=8x"}).ok());
+  EXPECT_FALSE(read({"NEAR_LOG=loud"}).ok());
+}
+
+TEST_F(KnobReading, an_unknown_name_warns_with_the_nearest_and_the_start_up_contract_is_left_alone) {
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(read({"NEAR_EAGER_LIMITS=8k", "NEAR_BOOT_SLOT=3"}).ok());
+  auto said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("did you mean NEAR_EAGER_LIMIT?"), std::string::npos) << said;
+  EXPECT_EQ(said.find("NEAR_BOOT"), std::string::npos) << said;
+}
+
+TEST(Log, a_line_says_who_speaks_and_levels_below_the_threshold_are_silent) {
+  set_speaker("rank 3");
+  set_level(Level::warning);
+  testing::internal::CaptureStderr();
+  log(Level::warning, "{} pages", 7);
+  log(Level::note, "not shown");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "near: rank 3: warning: 7 pages\n");
+  set_speaker("");
+}
+
+TEST(Checked, overflow_is_reported_and_rounding_is_exact) {
+  std::int64_t result = 0;
+  EXPECT_TRUE(checked_add<std::int64_t>(1, 2, result) && result == 3);
+  EXPECT_FALSE(checked_add<std::int64_t>(INT64_MAX, 1, result));
+  EXPECT_FALSE(checked_multiply<std::int64_t>(INT64_MAX / 2, 3, result));
+  EXPECT_EQ(round_up(0, 64), 0u);
+  EXPECT_EQ(round_up(1, 64), 64u);
+  EXPECT_EQ(round_up(64, 64), 64u);
+  EXPECT_TRUE(is_power_of_two(4096) && !is_power_of_two(0) && !is_power_of_two(12));
+}
+
+} // namespace
