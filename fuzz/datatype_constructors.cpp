@@ -206,18 +206,16 @@ void Machine::structure() {
   std::vector<MPI_Count> lengths, displacements;
   std::vector<Datatype*> types;
   Runs runs;
-  bool padded = false;
   for (std::size_t i = 0; i < n; ++i) {
     Register& old = pick();
     lengths.push_back(input_.length());
     displacements.push_back(input_.number());
     types.push_back(old.type);
-    padded |= old.type != types[0];
     if (lengths[i] != 0) runs.add(old, displacements[i], lengths[i]);
   }
   Datatype* type = nullptr;
   Result result = make_struct(lengths, displacements, types, type);
-  keep(result, type, runs.map(padded));
+  keep(result, type, runs.map(true));
 }
 
 void Machine::resized() {

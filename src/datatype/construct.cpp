@@ -95,15 +95,11 @@ Result make_struct(std::span<const MPI_Count> block_lengths, std::span<const MPI
   return construct(made, [&](Layout& layout) -> Result {
     std::vector<Member> members;
     members.reserve(block_lengths.size());
-    // Like MPICH, round the extent up to the alignment unless all members have one type, which is an hindexed
-    // type in other words; the standard leaves epsilon to the implementation there.
-    bool padded = false;
     for (std::size_t i = 0; i < block_lengths.size(); ++i) {
       NEAR_TRY(check_block_length(static_cast<MPI_Count>(i), block_lengths[i]));
       members.push_back({types[i], displacements[i], block_lengths[i]});
-      padded |= types[i] != types[0];
     }
-    return join(members, padded, layout);
+    return join(members, true, layout);
   });
 }
 

@@ -72,12 +72,8 @@ Both RandomTypes::structure(int depth) {
   }
   must(make_struct(lengths, displacements, types, made.type));
   std::vector<Copy> copies;
-  bool padded = false;
-  for (std::size_t i = 0; i < n; ++i) {
-    add_run(copies, members[i].map, displacements[i], lengths[i]);
-    padded |= types[i] != types[0];
-  }
-  made.map = assemble(copies, padded);
+  for (std::size_t i = 0; i < n; ++i) { add_run(copies, members[i].map, displacements[i], lengths[i]); }
+  made.map = assemble(copies, true);
   for (Both& member : members) release(member.type);
   return made;
 }
