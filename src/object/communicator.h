@@ -20,7 +20,8 @@ enum class Channel : std::uint64_t {
   user = 0,       ///< point-to-point calls of the program
   collective = 1, ///< blocking and nonblocking collectives
   internal = 2,   ///< communicator creation and other bookkeeping
-  tagged = 3,     ///< communicator creation under a tag that the program gave
+  partitioned = 3,
+  tagged = 3, ///< communicator creation under a tag that the program gave
 };
 
 /// A fresh context: (process number << 38 | counter) << 4. The counter lasts for eight years of one in a
