@@ -72,6 +72,17 @@ Result probe_matched(int source, int tag, Communicator& communicator, bool& foun
 Result receive_matched(Message& message, const View& view, Completion& completion);
 Result start_receive_matched(Message& message, const View& view, Request*& made);
 
+/// Partitioned requests (MPI 5.0, chapter 4), made inactive; `partition` is the view of the first of
+/// `partitions` equal parts that follow each other. No wildcards.
+Result make_partitioned_send(const View& partition, int partitions, int destination, int tag,
+                             Communicator& communicator, Request*& made);
+Result make_partitioned_receive(const View& partition, int partitions, int source, int tag,
+                                Communicator& communicator, Request*& made);
+/// MPI_Pready; MPI_ERR_ARG for a partition that does not exist or was marked already.
+Result mark_ready(Request& request, int partition);
+/// MPI_Parrived; makes progress when it has not.
+Result has_arrived(Request& request, int partition, bool& arrived);
+
 /// The buffer of buffered sends, per process and per communicator (MPI 5.0, 3.6). `size` as the user gave it.
 Result attach_buffer(Communicator* communicator, void* buffer, MPI_Count size);
 /// Waits until every message in it has left, then gives it back.

@@ -41,6 +41,7 @@ Result make_request(RequestKind what, Communicator* communicator, const View& vi
 
 void destroy(EngineRequest& request) {
   if (request.scheduled) discard_schedule(request);
+  request.schedule.reset(); // may still use communicator and datatype
   if (request.buffer != nullptr) release_block(*request.buffer, request.block);
   if (request.view.type != nullptr && !request.view.type->predefined) datatype::release(request.view.type);
   if (request.communicator != nullptr) object::release(request.communicator);
