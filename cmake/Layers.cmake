@@ -63,7 +63,9 @@ function(near_add_layer_test layer)
   else()
     target_link_libraries(unit_${layer} PRIVATE near_${layer})
   endif()
-  target_link_libraries(unit_${layer} PRIVATE GTest::gtest GTest::gtest_main)
+  # stdc++ stands here so that GoogleTest's calls into std::string are not answered by a weak copy in some lower
+  # layer's member, which would come along and collide with a test's fake of that layer.
+  target_link_libraries(unit_${layer} PRIVATE GTest::gtest GTest::gtest_main stdc++)
   # EXPECT_* is an if-else: a condition before it would need braces that say nothing.
   target_compile_options(unit_${layer} PRIVATE -Wno-dangling-else)
   gtest_discover_tests(unit_${layer} TEST_PREFIX unit.${layer}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
