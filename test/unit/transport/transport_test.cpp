@@ -1,5 +1,6 @@
 #include "ranks.h"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 
@@ -78,7 +79,8 @@ TEST(Transport, eager_messages_of_every_size_arrive_in_order_and_whole) {
         auto& got = inbox.front();
         auto expected = pattern(bytes, static_cast<unsigned>(round));
         require(got.envelope.tag == round && got.envelope.bytes == bytes, "envelope");
-        require(got.payload.size() == bytes && std::memcmp(got.payload.data(), expected.data(), bytes) == 0,
+        require(std::equal(got.payload.begin(), got.payload.end(), expected.begin(), expected.end(),
+                           [](std::byte a, unsigned char b) { return a == std::byte{b}; }),
                 "payload");
         inbox.pop_front();
       }
