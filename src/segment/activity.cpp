@@ -9,17 +9,16 @@ constexpr int attempts = 100;
 Activity read_line(const StateLine& line) {
   Activity copy;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    // SYNC: state-line — fields read between two equal even sequence numbers belong together.
+    // SYNC: state-line — fields read between two equal even sequence numbers belong together. Acquire at
+    // each: the second look at the number may not move up before it.
     std::uint32_t before = line.sequence.load_acquire();
-    copy.function = line.function.load_relaxed();
-    copy.context = line.context.load_relaxed();
-    copy.peer = line.peer.load_relaxed();
-    copy.tag = line.tag.load_relaxed();
-    copy.bytes = line.bytes.load_relaxed();
-    copy.since_ns = line.since_ns.load_relaxed();
-    copy.calls = line.calls.load_relaxed();
-    // The loads above may not sink below the second look at the number.
-    base::Hardware::fence_store_load();
+    copy.function = line.function.load_acquire();
+    copy.context = line.context.load_acquire();
+    copy.peer = line.peer.load_acquire();
+    copy.tag = line.tag.load_acquire();
+    copy.bytes = line.bytes.load_acquire();
+    copy.since_ns = line.since_ns.load_acquire();
+    copy.calls = line.calls.load_acquire();
     copy.consistent = before % 2 == 0 && line.sequence.load_relaxed() == before;
     if (copy.consistent) break;
     base::cpu_relax();
