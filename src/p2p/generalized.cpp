@@ -51,6 +51,7 @@ Result complete_generalized(Request& base) {
     return result;
   }
   complete(request);
+  transport::wake_waiting_threads();
   return {};
 }
 

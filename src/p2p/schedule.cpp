@@ -87,6 +87,7 @@ bool progress() {
   bool moved = transport::progress();
   if (has_background()) [[unlikely]]
     moved |= run_background();
+  if (moved) transport::wake_waiting_threads();
   return moved;
 }
 

@@ -469,6 +469,13 @@ int waiting_threads = 0; // under the engine lock
 
 } // namespace
 
+void wake_waiting_threads() {
+  if (waiting_threads == 0) [[likely]]
+    return;
+  auto& doorbell = engine().control->doorbell;
+  DoorbellCalls::ring(doorbell.sleeping, doorbell.bell);
+}
+
 void EngineLock::enter() {
   LockState& state = lock_state();
   if (state.owner.load_relaxed() != this_thread()) {

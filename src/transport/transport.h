@@ -117,6 +117,8 @@ bool progress();
 /// Waits until done(argument): polls, then sleeps on this rank's doorbell. Releases the engine lock while it
 /// waits.
 void wait_until(bool (*done)(void*), void* argument);
+/// Something that another thread may wait for was done outside of wait_until(): ends the waiters' sleep.
+void wake_waiting_threads();
 
 /// One lock for the whole engine, taken only under MPI_THREAD_MULTIPLE. Recursive, so that callbacks may call
 /// MPI.

@@ -236,6 +236,8 @@ bool progress() {
   return true;
 }
 
+void wake_waiting_threads() {}
+
 void wait_until(bool (*done)(void*), void* argument) {
   for (int idle = 0; !done(argument);) {
     if (progress()) continue;
