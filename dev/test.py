@@ -39,8 +39,8 @@ def steps():
     yield from build("clang", options=["-DNEAR_TESTS=OFF"])
     yield "clang-tidy", [sys.executable, "dev/tidy.py"]
     yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house"]
-    yield "rows and wrong arguments, sanitized", [*PYTEST, "test/test_rows.py",
-                                                  "test/surface/test_invalid_arguments.py", f"--prefix={prefix}", f"--cflags={SANITIZED}"]
+    sanitized = ["test/test_rows.py", "test/surface/test_invalid_arguments.py"]
+    yield "rows and wrong arguments, sanitized", [*PYTEST, *sanitized, f"--prefix={prefix}", f"--cflags={SANITIZED}"]
     yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
 
 
