@@ -1,8 +1,10 @@
 """What libmpi_abi.so exports and needs, and that the name MPI_X can be taken over by a profiling library."""
 
 import re
+import shutil
 
 import harness
+import pytest
 
 
 def exported(library):
@@ -88,3 +90,47 @@ def test_a_preloaded_library_sees_the_programs_calls_and_only_them(compile_c, mp
 def test_a_tool_linked_into_the_program_is_called_too(compile_c, mpiexec):
     result = mpiexec(2, [compile_c(PROFILER + PROGRAM.replace("#include <mpi.h>", ""))])
     assert result.status == 0 and result.err.count("profiler: 1 to 1") == 1, result.report()
+
+
+# The shape of an entry point, with the alias as the library's own header writes it.
+ENTRY = """\
+#pragma GCC visibility push(default)
+#include <mpi.h>
+#pragma GCC visibility pop
+%s
+namespace inner {
+int send(int count);
+}
+extern "C" {
+int PMPI_Send(const void*, int count, MPI_Datatype, int, int, MPI_Comm) { return inner::send(count); }
+NEAR_PROFILED(MPI_Send, int,
+              (const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm))
+}
+"""
+INNER = "namespace inner {\nint send(int count) { return count + 1; }\n}\n"
+CALLER = "#include <mpi.h>\nint main(void) { return MPI_Send(0, 6, MPI_INT, 1, 0, MPI_COMM_WORLD); }\n"
+
+
+@pytest.mark.parametrize("compiler, options", [("g++", ["-flto=auto"]), ("clang++-19", ["-flto=thin"])])
+def test_the_alias_survives_link_time_optimisation(compiler, options, prefix, tmp_path):
+    assert shutil.which(compiler), f"{compiler} is not installed: dev/setup test"
+    header = (harness.ROOT / "src/mpi/call.h").read_text()
+    macro = header[header.index("#define NEAR_PROFILED"):]
+    (tmp_path / "entry.cpp").write_text(ENTRY % macro)
+    (tmp_path / "inner.cpp").write_text(INNER)
+    (tmp_path / "caller.c").write_text(CALLER)
+    (tmp_path / "tool.c").write_text(PROFILER)
+    (tmp_path / "exports.map").write_text("{ global: MPI_Send; PMPI_Send; local: *; };\n")
+    include = f"-I{prefix / 'include'}"
+    commands = [
+        [compiler, *options, "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", include, "-shared",
+         "-Wl,--version-script=exports.map", "-o", "libentry.so", "entry.cpp", "inner.cpp"],
+        ["cc", include, "-o", "caller", "caller.c", "./libentry.so"],
+        ["cc", include, "-shared", "-fPIC", "-o", "tool.so", "tool.c"],
+    ]
+    for command in commands:
+        result = harness.run(command, cwd=tmp_path)
+        assert result.status == 0, result.report()
+    assert harness.run(["./caller"], cwd=tmp_path).status == 7
+    result = harness.run(["./caller"], cwd=tmp_path, env={"LD_PRELOAD": tmp_path / "tool.so"})
+    assert result.status == 7 and result.err == "profiler: 6 to 1\n", result.report()
