@@ -9,7 +9,6 @@
 namespace near::comm {
 
 using object::Address;
-using object::Channel;
 
 namespace {
 

@@ -15,6 +15,7 @@ Result check_order(int order) {
 /// Indices of the dimensions, fastest first.
 std::vector<std::size_t> fastest_first(std::size_t dimensions, int order) {
   std::vector<std::size_t> sequence;
+  sequence.reserve(dimensions);
   for (std::size_t i = 0; i < dimensions; ++i)
     sequence.push_back(order == MPI_ORDER_FORTRAN ? i : dimensions - 1 - i);
   return sequence;
