@@ -6,7 +6,7 @@ namespace near::p2p {
 /// Asks a generalized request for its status, which every completion call must do, also with
 /// MPI_STATUS_IGNORE.
 Result query_generalized(const Generalized& generalized, MPI_Status* status) {
-  MPI_Status ignored;
+  MPI_Status ignored{};
   MPI_Status* out = status != MPI_STATUS_IGNORE ? status : &ignored;
   int keep_error = out->MPI_ERROR;
   write_empty_status(out);
