@@ -4,7 +4,7 @@
 //   ub          = lb + extent
 //   typemap     is empty when size == 0 and no marks are set: such a layout has no bounds
 //   marked      lb and ub were set by resizing, here or inside. Bounds of a struct are those of its members,
-//               marked or not (doc/adr/0004)
+//               marked or not (doc/adr/0003)
 //   true bounds from the first to behind the last byte of data; marks do not count
 #pragma once
 

@@ -3,7 +3,7 @@
 //
 //   random_types SEED NUMBER
 //
-// Left out is what MPICH does in its own way (doc/adr/0004): types without data inside others, and structs
+// Left out is what MPICH does in its own way (doc/adr/0003): types without data inside others, and structs
 // whose members are all of one machine type, which it does not pad.
 #include <mpi.h>
 #include <stdint.h>
