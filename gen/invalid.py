@@ -46,6 +46,8 @@ class Cases:
             c_type, value, *_ = HANDLES[p.kind]
             if p.array:
                 return f"{c_type}_array"
+            if p.kind == "REQUEST" and "*" not in type_ and self.entry.null_request_refused:
+                return "partitioned_receive" if self.function.short == "Parrived" else "partitioned_send"
             return f"&{c_type}_variable" if "*" in type_ else value
         if p.kind in ("FUNCTION", "POLYFUNCTION"):
             return f"({type_})any_function"
@@ -201,7 +203,7 @@ static MPI_Datatype uncommitted, freed_type;
 static MPI_Op freed_op;
 static MPI_Errhandler freed_errhandler;
 static MPI_Info info, freed_info;
-static MPI_Request freed_request;
+static MPI_Request freed_request, partitioned_send, partitioned_receive;
 static int keyval;
 static char space[1 << 16], text[1 << 14];
 static MPI_Status statuses[8];
@@ -259,6 +261,8 @@ static void prepare(void) {
   MPI_Request r = freed_request;
   MPI_Wait(&r, MPI_STATUS_IGNORE);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, 0);
+  MPI_Psend_init(ints, 1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &partitioned_send);
+  MPI_Precv_init(ints, 1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &partitioned_receive);
 }
 
 /* What a call before may have put into the variables is taken out again. */

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace near::launch {
 namespace {
@@ -96,6 +97,20 @@ Result parse_command(const std::vector<std::string>& arguments, Command& command
   return {};
 }
 
+namespace {
+
+/// The folder of the library that belongs to this mpiexec: lib beside bin; empty when it is not there.
+std::string own_library_folder() {
+  std::error_code none;
+  auto program = std::filesystem::read_symlink("/proc/self/exe", none);
+  auto prefix = program.parent_path().parent_path();
+  for (const char* name : {"lib", "lib64"})
+    if (std::filesystem::exists(prefix / name / "libmpi_abi.so.1", none)) return (prefix / name).string();
+  return {};
+}
+
+} // namespace
+
 std::vector<std::string> environment_for(const Command& command, const Application& application,
                                          char** inherited) {
   std::vector<std::string> rows;
@@ -112,6 +127,14 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
     auto name = row.substr(0, row.find('='));
     if (command.inherit || std::find(command.only.begin(), command.only.end(), name) != command.only.end())
       rows.push_back(std::move(row));
+  }
+  // A program that another library's compiler linked has that library's folder as its run path. It runs on
+  // the library that its launcher belongs to: the search path of the environment comes before the run path.
+  if (auto folder = own_library_folder(); !folder.empty()) {
+    std::string path = folder;
+    for (const auto& row : rows)
+      if (row.starts_with("LD_LIBRARY_PATH=") && row.size() > 16) path += ":" + row.substr(16);
+    set("LD_LIBRARY_PATH", path);
   }
   if (command.placement.threads > 1) {
     bool chosen = std::any_of(rows.begin(), rows.end(),

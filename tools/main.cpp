@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <unistd.h>
 
 namespace near::tools {
@@ -82,4 +83,11 @@ int run(int count, char** arguments) {
 } // namespace
 } // namespace near::tools
 
-int main(int count, char** arguments) { return near::tools::run(count, arguments); }
+int main(int count, char** arguments) {
+  try {
+    return near::tools::run(count, arguments);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "near: %s\n", failure.what());
+    return 1;
+  }
+}

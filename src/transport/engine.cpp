@@ -71,7 +71,7 @@ Result build_region() {
   segment::Offset begin = self.segment.region(self.slot);
   segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
   segment::Offset credits_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
-  segment::Offset packets_at = credits_at + align_to_page(head.slots * sizeof(std::uint32_t));
+  segment::Offset packets_at = credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(std::uint32_t));
   segment::Offset arena_at = packets_at + align_to_page(PacketPool::bytes_needed(packets, payload));
   if (arena_at - begin > head.stride)
     return fail(
