@@ -65,7 +65,7 @@ Result build_region() {
   auto& head = self.segment.header();
   std::uint64_t slots = std::bit_ceil(std::clamp<std::uint64_t>(knobs.queue_slots.number, 4, 1u << 20));
   auto packets = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(knobs.packets.number, 2 * PacketPool::ring_reserve, 1u << 20));
+      std::clamp<std::uint64_t>(knobs.packets.number, 2ull * PacketPool::ring_reserve, 1u << 20));
   std::uint64_t payload = base::round_up(std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes), 64);
 
   segment::Offset begin = self.segment.region(self.slot);
