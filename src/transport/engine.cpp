@@ -278,7 +278,7 @@ Result start(const Job& job) {
   const auto& head = self.segment.header();
   self.oversubscribed = head.cores < head.job_size;
   const auto& knobs = base::knobs();
-  self.spin_ns = knobs.spin.automatic ? (self.oversubscribed ? 2'000 : 100'000) : knobs.spin.number * 1000;
+  self.spin_ns = knobs.spin.automatic ? 100'000 : knobs.spin.number * 1000;
   self.credit_limit =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(knobs.credits.number, 1, 1u << 30));
   self.peers.resize(head.slots);
@@ -495,7 +495,8 @@ void EngineLock::leave() {
 void wait_until(bool (*done)(void*), void* argument) {
   Engine& self = engine();
   if (done(argument)) return;
-  for (int quick = 0; quick < 32; ++quick) { // the reply is often here before a clock could be read
+  // The reply is often here before a clock could be read; not when its sender waits for this processor.
+  for (int quick = self.oversubscribed ? 2 : 32; quick > 0; --quick) {
     if (progress() && done(argument)) return;
     base::cpu_relax();
   }
@@ -515,7 +516,12 @@ void wait_until(bool (*done)(void*), void* argument) {
     bool retry_soon = !self.pending_peers.empty() || !self.ring_senders.empty();
     LockPause unlocked;
     if (os::monotonic_ns() < spin_until) {
-      for (int i = 0; i < 16; ++i) base::cpu_relax();
+      // With more ranks than processors, whoever we wait for may be runnable right here: a yield costs less
+      // than a sleep with its barrier and wake-up, and ends like one when nobody else wants the processor.
+      if (self.oversubscribed)
+        os::yield();
+      else
+        for (int i = 0; i < 16; ++i) base::cpu_relax();
       continue;
     }
     auto& bell = self.control->doorbell;
