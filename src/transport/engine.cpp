@@ -220,8 +220,10 @@ void push_packets_home(Peer& peer) {
 
 void push_all_packets_home() {
   Engine& self = engine();
-  for (Peer* peer : self.returning_peers)
+  for (Peer* peer : self.returning_peers) {
     if (peer->return_count != 0) push_packets_home(*peer);
+    peer->on_returning_list = false;
+  }
   self.returning_peers.clear();
 }
 
@@ -380,7 +382,8 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
   auto& next = reinterpret_cast<PacketHeader*>(owner.packets + index * owner.packet_stride)->next;
   if (owner.return_count == 0) {
     owner.return_last = index;
-    engine().returning_peers.push_back(&owner);
+    if (!owner.on_returning_list) engine().returning_peers.push_back(&owner);
+    owner.on_returning_list = true;
   } else {
     next.store_relaxed(owner.return_first + 1);
   }

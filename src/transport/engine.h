@@ -36,6 +36,7 @@ struct Peer {
   bool on_pending_list = false;
   // Packets of its that we are done with, linked and not yet pushed home.
   std::uint32_t return_first = 0, return_last = 0, return_count = 0;
+  bool on_returning_list = false;
   CmaState cma = CmaState::unknown;
 };
 
