@@ -112,12 +112,6 @@ private:
 
 } // namespace
 
-bool buffers_empty() {
-  for (const auto& [key, buffer] : buffers)
-    if (!buffer->empty()) return false;
-  return true;
-}
-
 void release_block(SendBuffer& buffer, std::size_t block) { buffer.give_back(block); }
 
 Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Communicator& communicator) {

@@ -127,7 +127,7 @@ void withdraw_deferred(EngineRequest& send);
 /// Withdraws an offer; false when its receiver has matched it.
 bool withdraw_offer(EngineRequest& send);
 /// True when no earlier send to this peer waits.
-bool may_overtake_nothing(const Peer& peer);
+bool may_overtake_nothing(Peer& peer);
 
 // Receives (receive.cpp)
 
@@ -153,6 +153,5 @@ void discard_schedule(EngineRequest& request);
 Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Communicator& communicator);
 /// The buffered send in `block` has left.
 void release_block(SendBuffer& buffer, std::size_t block);
-bool buffers_empty();
 
 } // namespace near::p2p

@@ -16,13 +16,10 @@ struct Fifo {
   EngineRequest* first = nullptr;
   EngineRequest* last = nullptr;
 };
-auto& deferred = *new std::unordered_map<const Peer*, Fifo>; // never destroyed
-/// Offers of ours that are not finished: what drain() waits for.
-std::size_t offers_in_flight = 0;
+auto& deferred = *new std::unordered_map<Peer*, Fifo>; // never destroyed
 
 void send_done(transport::Transfer& transfer, int error) {
   EngineRequest& send = *static_cast<OwnedTransfer&>(transfer).owner;
-  --offers_in_flight;
   send.completion.error = error;
   complete(send);
 }
@@ -44,10 +41,8 @@ bool put_on_wire(EngineRequest& send, Result& result) {
   send.transfer.done = send_done;
   Stage before = send.stage;
   send.stage = Stage::offered;
-  ++offers_in_flight;
   Result offered = transport::offer(*send.peer, send.envelope, send.view, send.transfer);
   if (offered.ok()) return true;
-  --offers_in_flight;
   send.stage = before;
   if (offered.code() != MPI_ERR_NO_MEM && !offered.is(base::Code::no_memory)) result = offered;
   return false;
@@ -100,7 +95,7 @@ Result make_send_request(const View& view, int destination, int tag, Communicato
 
 } // namespace
 
-bool may_overtake_nothing(const Peer& peer) { return deferred.empty() || !deferred.contains(&peer); }
+bool may_overtake_nothing(Peer& peer) { return deferred.empty() || !deferred.contains(&peer); }
 
 bool has_deferred() { return !deferred.empty(); }
 
@@ -128,11 +123,7 @@ bool move_deferred() {
   return moved;
 }
 
-bool withdraw_offer(EngineRequest& send) {
-  if (!transport::cancel_offer(send.transfer)) return false;
-  --offers_in_flight;
-  return true;
-}
+bool withdraw_offer(EngineRequest& send) { return transport::cancel_offer(send.transfer); }
 
 void withdraw_deferred(EngineRequest& send) {
   auto at = deferred.find(send.peer);
@@ -218,7 +209,12 @@ Result make_send(const View& view, int destination, int tag, Communicator& commu
 }
 
 void drain() {
-  wait_until([] { return deferred.empty() && offers_in_flight == 0 && buffers_empty(); });
+  transport::receive_no_more();
+  wait_until([] {
+    // What nobody will ever receive needs no descriptor.
+    std::erase_if(deferred, [](const auto& waiting) { return transport::has_ended(*waiting.first); });
+    return deferred.empty() && transport::offers_settled();
+  });
 }
 
 } // namespace near::p2p

@@ -245,6 +245,12 @@ Engine& engine() {
   return only;
 }
 
+bool has_left(const Peer& peer) {
+  // SYNC: rank-phase. Acquire: what the finished process gave back to us is seen before we act on it.
+  auto phase = engine().segment.entry(peer.slot).phase.load_acquire();
+  return phase != static_cast<std::uint32_t>(segment::Phase::ready);
+}
+
 void set_handler(Handler handler, HandlerFunction function) {
   handlers[static_cast<int>(handler)] = function;
 }
@@ -256,6 +262,8 @@ Result start(const Job& job) {
   handlers[static_cast<int>(InternalHandler::finished)] = handle_finished;
   handlers[static_cast<int>(InternalHandler::ring_request)] = handle_ring_request;
   handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
+  handlers[static_cast<int>(InternalHandler::last_call)] = handle_last_call;
+  handlers[static_cast<int>(InternalHandler::closed)] = handle_closed;
   if (job.segment_descriptor < 0) {
     NEAR_TRY(
         self.segment.create(1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
@@ -295,18 +303,14 @@ Result start(const Job& job) {
 void stop() {
   Engine& self = engine();
   if (!self.running) return;
+  receive_no_more();
   auto drained = [](void*) {
     Engine& here = engine();
     push_all_packets_home();
-    if (!here.pending_peers.empty() || !here.ring_senders.empty()) return false;
-    // A message that was freed before it was received must still arrive; one to a process that has finished
-    // cannot.
-    // SYNC: rank-phase. Acquire: what the finished process gave back to us is seen before we leave.
-    for (Transfer* out = here.offers_out; out != nullptr; out = out->next) {
-      auto phase = here.segment.entry(out->peer->slot).phase.load_acquire();
-      if (phase == static_cast<std::uint32_t>(segment::Phase::ready)) return false;
-    }
-    return true;
+    // What waits for a slot of a process that has finished waits for ever.
+    std::erase_if(here.pending_peers, [](Peer* peer) { return has_left(*peer); });
+    std::erase_if(here.ring_senders, [](Transfer* transfer) { return has_left(*transfer->peer); });
+    return here.pending_peers.empty() && here.ring_senders.empty() && offers_settled();
   };
   wait_until(drained, nullptr);
   if (base::knobs().stats.number != 0) report_traffic();

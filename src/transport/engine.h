@@ -38,6 +38,8 @@ struct Peer {
   std::uint32_t return_first = 0, return_last = 0, return_count = 0;
   bool on_returning_list = false;
   CmaState cma = CmaState::unknown;
+  // The end: we asked whether it receives any more; it asked us; it said no.
+  bool asked = false, asks = false, closed = false;
 };
 
 struct Engine {
@@ -58,6 +60,7 @@ struct Engine {
   bool fences = false;
   bool oversubscribed = false;
   bool running = false;
+  bool receives_no_more = false;
 };
 
 /// The one engine; made at the first start, never destroyed (exit handlers and forked children may still
@@ -88,10 +91,15 @@ inline MessageHeader& header_of(const queue::Claim<>& claim) {
 void handle_finished(Arrival& arrival);
 void handle_ring_request(Arrival& arrival);
 void handle_ring_fragment(Arrival& arrival);
+void handle_last_call(Arrival& arrival);
+void handle_closed(Arrival& arrival);
 /// Sends what packets and slots allow of the active ring transfers; true when something moved.
 bool advance_ring_senders();
 /// Gives the descriptor of a finished or cancelled offer back.
 void retire_offer(Transfer& transfer);
+
+/// Finished or dead: it looks at no message any more.
+bool has_left(const Peer& peer);
 
 void count_sent(segment::Path path, std::uint64_t bytes);
 

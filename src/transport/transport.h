@@ -109,6 +109,13 @@ bool claim_offer(OfferTicket& ticket);
 /// another message. `transfer.done` is called when the data is there, perhaps before accept returns.
 bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
             Transfer& transfer);
+/// This process posts no receive any more: peers that wait for a last one are told.
+void receive_no_more();
+/// Whether this peer receives no more: it has finished, or it has called receive_no_more() and seen all that we
+/// sent before. Ask again after progress; the first call sends it the question.
+bool has_ended(Peer& peer);
+/// Whether every offer of ours is finished; those to a peer that has ended are withdrawn, or forgotten.
+bool offers_settled();
 /// Receiver: whether an unmatched offer is still there (probe must not report a cancelled one).
 bool offer_is_live(const OfferTicket& ticket);
 

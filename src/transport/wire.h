@@ -34,6 +34,8 @@ enum class InternalHandler : std::uint8_t {
   finished = static_cast<std::uint8_t>(Handler::count_upper), ///< receiver pulled an offer: Finished
   ring_request,  ///< receiver cannot pull: send it through packets: RingRequest
   ring_fragment, ///< a packet of that: context = receiver's cookie, bytes = position
+  last_call,     ///< will you receive anything more? Answered once that is sure
+  closed,        ///< the answer: no; it has seen everything that was sent before the question
   count,
 };
 

@@ -1,6 +1,7 @@
 // See fake_transport.h.
 #include "fake_transport.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -198,6 +199,14 @@ bool cancel_offer(Transfer& transfer) {
   offer.state = State::gone;
   ++the_world.offers_left;
   return true;
+}
+
+void receive_no_more() {}
+bool has_ended(Peer&) { return false; }
+bool offers_settled() {
+  return std::none_of(inner.offers.begin(), inner.offers.end(), [](const auto& each) {
+    return each.second.sender != nullptr && each.second.state != State::gone;
+  });
 }
 
 bool claim_offer(OfferTicket& ticket) {

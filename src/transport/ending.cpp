@@ -1,0 +1,59 @@
+// The end of a process's messages: nobody leaves while a message of its own may still be received, and nobody
+// waits for a receive that will never be posted.
+//
+// A process in MPI_Finalize that still has offers out asks their receivers whether they will receive more
+// (last_call). The question follows the offers in the same queue, so whoever answers has matched all of them
+// that it ever will; it answers when it is in MPI_Finalize itself. Offers that are unmatched then are
+// withdrawn. A receiver that has left altogether is known by its phase.
+#include "transport/engine.h"
+
+namespace near::transport {
+
+namespace {
+
+void tell(Peer& peer, InternalHandler what) {
+  post_control(peer, static_cast<std::uint8_t>(what), {}, "", 0);
+}
+
+} // namespace
+
+void receive_no_more() {
+  Engine& self = engine();
+  if (self.receives_no_more) return;
+  self.receives_no_more = true;
+  for (Peer& peer : self.peers)
+    if (peer.asks) tell(peer, InternalHandler::closed);
+}
+
+void handle_last_call(Arrival& arrival) {
+  if (engine().receives_no_more)
+    tell(*arrival.from, InternalHandler::closed);
+  else
+    arrival.from->asks = true;
+}
+
+void handle_closed(Arrival& arrival) { arrival.from->closed = true; }
+
+bool has_ended(Peer& peer) {
+  if (peer.closed || has_left(peer)) return true;
+  if (!peer.asked) {
+    peer.asked = true;
+    tell(peer, InternalHandler::last_call);
+  }
+  return false;
+}
+
+bool offers_settled() {
+  bool settled = true;
+  for (Transfer *out = engine().offers_out, *next; out != nullptr; out = next) {
+    next = out->next;
+    if (!has_ended(*out->peer)) {
+      settled = false;
+    } else if (!cancel_offer(*out) && !has_left(*out->peer)) {
+      settled = false; // it is being moved now
+    }
+  }
+  return settled;
+}
+
+} // namespace near::transport
