@@ -111,7 +111,7 @@ Result unknown(std::string_view what, std::string_view word, std::span<const std
   auto nearest = base::nearest_word(word, known);
   if (nearest.empty()) {
     std::string list;
-    for (auto each : known) list += (list.empty() ? "" : ", ") + std::string(each);
+    for (auto each : known) list.append(list.empty() ? "" : ", ").append(each);
     return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}; known: {}", word, what, list);
   }
   return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}; did you mean {}?", word, what, nearest);

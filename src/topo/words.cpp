@@ -46,7 +46,7 @@ Result unknown(const char* option, std::string_view text, std::string_view word,
   for (const auto& row : domains) known.push_back(row.word);
   auto nearest = base::nearest_word(word, known);
   std::string list;
-  for (auto each : known) list += (list.empty() ? "" : ", ") + std::string(each);
+  for (auto each : known) list.append(list.empty() ? "" : ", ").append(each);
   if (nearest.empty())
     return base::fail(base::Code::invalid, "{} {}: expected one of {}", option, text, list);
   return base::fail(base::Code::invalid, "{} {}: did you mean {}? Known: {}", option, text, nearest, list);

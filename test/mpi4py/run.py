@@ -48,7 +48,9 @@ def source_package():
     draft = CACHE / "unpacking"
     shutil.rmtree(draft, ignore_errors=True)
     with tarfile.open(archive) as tar:
-        tar.extractall(draft, filter="data")
+        # Python 3.11.2 of Debian 12 does not know the filters yet.
+        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        tar.extractall(draft, **safely)
     (draft / SOURCE.name).rename(SOURCE)
     draft.rmdir()
 
