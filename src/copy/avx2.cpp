@@ -1,0 +1,32 @@
+// Processors with AVX2: 32 bytes at a time.
+#if defined(__x86_64__)
+#include "copy/kernel.h"
+
+#include <immintrin.h>
+
+namespace near::copy {
+namespace {
+
+struct Avx2 {
+  using Vector = __m256i;
+  static Vector load(const std::byte* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
+  }
+  static void store(std::byte* to, Vector value) { _mm256_store_si256(reinterpret_cast<Vector*>(to), value); }
+  static void stream(std::byte* to, Vector value) {
+    _mm256_stream_si256(reinterpret_cast<Vector*>(to), value);
+  }
+  static void order_streams() { _mm_sfence(); }
+};
+
+} // namespace
+
+void cached_avx2(void* to, const void* from, std::size_t bytes) noexcept {
+  copy_by<Avx2, false>(to, from, bytes);
+}
+void streaming_avx2(void* to, const void* from, std::size_t bytes) noexcept {
+  copy_by<Avx2, true>(to, from, bytes);
+}
+
+} // namespace near::copy
+#endif

@@ -1,0 +1,66 @@
+// The list of kernels and the choice among them.
+#include "copy/copy.h"
+
+#include "copy/kernel.h"
+
+#include <iterator>
+
+namespace near::copy {
+namespace {
+
+#if defined(__x86_64__)
+// These builtins also look at XCR0: wide registers that the system does not save do not count.
+constexpr Kernel list[] = {
+    {"avx512", cached_avx512, streaming_avx512, "AVX-512",
+     [] { return __builtin_cpu_supports("avx512f") != 0; }},
+    {"avx2", cached_avx2, streaming_avx2, "AVX2", [] { return __builtin_cpu_supports("avx2") != 0; }},
+    {"sse2", cached_sse2, streaming_sse2, "", [] { return true; }},
+};
+#elif defined(__aarch64__)
+constexpr Kernel list[] = {
+    {"neon", cached_neon, streaming_neon, "", [] { return true; }},
+};
+#else
+#error "no copy kernel for this architecture: see HACKING.md, Add a copy kernel"
+#endif
+
+const Kernel* most_capable() {
+  for (const Kernel& kernel : list)
+    if (kernel.runs()) return &kernel;
+  return &list[std::size(list) - 1];
+}
+
+// Until this file's initializers have run, the last row is in use, which runs everywhere.
+constinit const Kernel* in_use = &list[std::size(list) - 1];
+[[maybe_unused]] const bool chosen_at_start = (in_use = most_capable(), true);
+
+} // namespace
+
+void copy(void* to, const void* from, std::size_t bytes, Store how) {
+  (how == Store::streaming ? in_use->streaming : in_use->cached)(to, from, bytes);
+}
+
+std::span<const Kernel> kernels() { return list; }
+
+const Kernel& chosen() { return *in_use; }
+
+std::string kernel_name() {
+  std::string text(in_use->name);
+  for (const Kernel* better = list; better != in_use; ++better) {
+    text += better->runs() ? ", asked for instead of " : ", since there is no ";
+    text += better->runs() ? better->name : better->needs;
+  }
+  return text;
+}
+
+bool choose(std::string_view name) {
+  for (const Kernel& kernel : list) {
+    if (kernel.name == name && kernel.runs()) {
+      in_use = &kernel;
+      return true;
+    }
+  }
+  return false;
+}
+
+} // namespace near::copy
