@@ -4,7 +4,7 @@
 #   make demo                  mpi4py built with our mpicc, its own demos, and a picture denoised on 4 ranks
 #   make test                  everything that CI tests
 #   make check                 format, lint, layers, generated files: under a minute
-#   make bench                 figures of this machine
+#   make bench                 NearMPI beside its peers and the limits of this machine: bench/README.md
 #   make fuzz                  a minute of each fuzzer (SECONDS_EACH=60)
 #   make install PREFIX=DIR    copies the installation
 #   make clean                 removes build/
@@ -38,7 +38,7 @@ check:
 	@build/venv/bin/python dev/check.py
 
 bench: build
-	@python3 bench/run.py
+	@bench/compare --variants all
 
 fuzz:
 	@dev/setup build test

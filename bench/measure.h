@@ -1,0 +1,187 @@
+// How every program here measures, with and without MPI: pinning, the clock, touching buffers, and the driver
+// that turns "do this so many times" into one figure. limits.c and the MPI programs use the same code, so
+// what is inside the measured time is the same for every contestant and for the limits.
+//
+// A program prints lines that bench/referee/runner.py reads:
+//   value <name> <variant> <bytes> <figure>
+//   info <key> <text>
+#pragma once
+
+#ifndef _GNU_SOURCE
+#error "the build must define _GNU_SOURCE"
+#endif
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { cache_line = 64, most_batches = 15, fewest_batches = 3 };
+
+static inline double now(void) { // seconds
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+// ---- cores ----
+
+/// The core of BENCH_CORES ("0,1") that belongs to process `rank`: they are dealt out in turns. -1 if it is
+/// not set.
+static inline int core_of(int rank) {
+  const char* text = getenv("BENCH_CORES");
+  if (!text || !*text) return -1;
+  int cores[1024], count = 0;
+  for (char* end; count < 1024; text = end + 1) {
+    cores[count++] = (int)strtol(text, &end, 10);
+    if (*end != ',') break;
+  }
+  return cores[rank % count];
+}
+
+static inline void pin_to(int core) {
+  if (core < 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  if (sched_setaffinity(0, sizeof set, &set) != 0) perror("bench: sched_setaffinity");
+}
+
+/// The core that this process is bound to by now; -1 if it may run on several.
+static inline int bound_core(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1) return -1;
+  int core = 0;
+  while (!CPU_ISSET(core, &set)) ++core;
+  return core;
+}
+
+// ---- buffers ----
+
+/// `bytes` of private memory at the beginning of a page, all of it touched.
+static inline unsigned char* new_buffer(size_t bytes) {
+  void* memory = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    perror("bench: mmap");
+    exit(3);
+  }
+  return memset(memory, 0, bytes + 4096);
+}
+
+/// What a program does that makes new data: every line is written. Out of line, so that it is the same code
+/// everywhere.
+__attribute__((noinline)) static void rewrite_lines(unsigned char* buffer, size_t bytes,
+                                                    unsigned char value) {
+  for (size_t at = 0; at < bytes; at += cache_line) ((volatile unsigned char*)buffer)[at] = value;
+}
+
+/// What a program does that uses the data: every line is read. Returns whether each one had `value`.
+__attribute__((noinline)) static bool read_lines(const unsigned char* buffer, size_t bytes,
+                                                 unsigned char value) {
+  unsigned char different = 0;
+  for (size_t at = 0; at < bytes; at += cache_line)
+    different |= (unsigned char)(((const volatile unsigned char*)buffer)[at] ^ value);
+  return different == 0;
+}
+
+/// Ends the program when a message did not bring what was sent: a fast way to deliver wrong data is not a
+/// result.
+static inline void require_data(bool right, const char* name, size_t bytes) {
+  if (right) return;
+  fprintf(stderr, "bench: %s: a message of %zu bytes brought wrong data\n", name, bytes);
+  exit(4);
+}
+
+// ---- the driver ----
+
+/// Does the thing that is measured `count` times. Every process of the measurement calls it with the same
+/// count.
+typedef void repeat(void* context, long count);
+
+/// Gives every process the numbers that process 0 has. `MPI_Bcast`, or its like without MPI.
+typedef void agree(long* numbers, int count);
+
+static inline int ascending(const void* left, const void* right) {
+  double difference = *(const double*)left - *(const double*)right;
+  return (difference > 0) - (difference < 0);
+}
+
+/// Seconds that one repetition takes, on process 0: the median of up to 15 batches which together fill about
+/// `slot` seconds. How many repetitions a batch has is found by doubling, so a contestant that is a thousand
+/// times slower than another takes hardly longer to measure; what cannot be done often enough is done three
+/// times.
+static inline double seconds_each(repeat* work, void* context, double slot, agree* tell, bool first) {
+  long plan[3] = {1, 1, 0}; // repetitions of a batch, batches, is it the last time?
+  double times[most_batches], each = 0;
+  work(context, 1); // connections are made, pages are touched
+  do {
+    tell(plan, 3);
+    for (int batch = 0; batch < plan[1]; ++batch) {
+      double start = now();
+      work(context, plan[0]);
+      times[batch] = (now() - start) / (double)plan[0];
+    }
+    if (plan[2]) break;
+    if (!first) continue;
+    each = times[0];
+    if (each * (double)plan[0] < slot / 20) {
+      plan[0] *= 2;
+    } else {
+      double all = slot / each;
+      plan[1] = all < fewest_batches ? fewest_batches : all > most_batches ? most_batches : (long)all;
+      plan[0] = all / (double)plan[1] < 1 ? 1 : (long)(all / (double)plan[1]);
+      plan[2] = 1;
+    }
+  } while (true);
+  qsort(times, (size_t)plan[1], sizeof times[0], ascending);
+  return times[plan[1] / 2];
+}
+
+// ---- words of the command line and of the output ----
+
+/// The arguments that most programs have: SLOT (milliseconds a figure), VARIANTS ("reused,rewritten"), SIZES
+/// ("8,64").
+struct arguments {
+  double slot;
+  const char* variants;
+  size_t sizes[64];
+  int count;
+};
+
+static inline struct arguments read_arguments(int argc, char** argv) {
+  struct arguments read = {.slot = 0.025, .variants = "reused,rewritten"};
+  if (argc > 1) read.slot = atof(argv[1]) / 1000;
+  if (argc > 2) read.variants = argv[2];
+  for (const char* text = argc > 3 ? argv[3] : "8"; read.count < 64; ++text) {
+    char* end;
+    read.sizes[read.count++] = strtoull(text, &end, 10);
+    text = end;
+    if (*text != ',') break;
+  }
+  return read;
+}
+
+/// Is `variant` one of those on the command line?
+static inline bool wants(const struct arguments* arguments, const char* variant) {
+  size_t length = strlen(variant);
+  for (const char* text = arguments->variants; text; text = strchr(text, ',')) {
+    if (*text == ',') ++text;
+    if (strncmp(text, variant, length) == 0 && (text[length] == ',' || text[length] == 0)) return true;
+  }
+  return false;
+}
+
+static inline size_t largest_size(const struct arguments* arguments) {
+  size_t largest = 0;
+  for (int i = 0; i < arguments->count; ++i)
+    if (arguments->sizes[i] > largest) largest = arguments->sizes[i];
+  return largest;
+}
+
+static inline void print_value(const char* name, const char* variant, size_t bytes, double value) {
+  printf("value %s %s %zu %.9g\n", name, variant, bytes, value);
+  fflush(stdout); // what is measured stays known when the program is ended later
+}

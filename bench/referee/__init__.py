@@ -1,0 +1,1 @@
+"""The referee: see bench/README.md."""

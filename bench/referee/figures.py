@@ -1,0 +1,108 @@
+"""The measured numbers, and what is said about them: pure functions and data, tested by test/bench."""
+
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """What a number is about."""
+
+    case: str
+    ranks: int
+    name: str
+    variant: str
+    size: int
+
+
+@dataclass
+class Failure:
+    """A contestant's runs of one case that gave no result: in these rounds, with the newest reason."""
+
+    rounds: list
+    reason: str
+
+
+@dataclass
+class Figures:
+    """values[key][contestant][round] = number; failures[case, ranks][contestant]; notes[contestant] = its own words."""
+
+    values: dict = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
+    failures: dict = field(default_factory=lambda: defaultdict(dict))
+    notes: dict = field(default_factory=lambda: defaultdict(dict))
+
+    def add(self, key, contestant, number, value):
+        self.values[key][contestant][number] = value
+
+    def fail(self, case, ranks, contestant, number, reason):
+        failure = self.failures[case, ranks].setdefault(contestant, Failure([], ""))
+        failure.rounds.append(number)
+        failure.reason = reason
+
+    def series(self, key, contestant):
+        """{round: value}; empty when there is none."""
+        return self.values.get(key, {}).get(contestant, {})
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Over the rounds."""
+
+    rounds: int
+    least: float
+    median: float
+    mean: float
+    deviation: float
+    most: float
+
+
+def summarise(series):
+    """Summary of {round: value}, or None when it is empty. One round has no deviation: 0."""
+    values = list(series.values())
+    if not values:
+        return None
+    return Summary(len(values), min(values), statistics.median(values), statistics.fmean(values),
+                   statistics.stdev(values) if len(values) > 1 else 0.0, max(values))
+
+
+def ratio(ours, theirs):
+    """Median over the rounds that both have of ours / theirs, or None.
+
+    Round by round, because the machine may change between rounds and both then change alike.
+    """
+    both = [ours[number] / theirs[number] for number in ours if theirs.get(number)]
+    return statistics.median(both) if both else None
+
+
+def best(candidates, lower_is_better=True):
+    """The name in {name: series} with the best median, or None."""
+    medians = {name: statistics.median(series.values()) for name, series in candidates.items() if series}
+    if not medians:
+        return None
+    return (min if lower_is_better else max)(medians, key=medians.get)
+
+
+# The ways of limits.c that need buffers which both processes see; others work for any buffer.
+DIRECT = ("pull", "halves", "push_stream")
+CACHE_LINE = 64
+
+
+def limit(figures, key):
+    """(name, series) of the fastest way that limits.c has for a ping-pong of this key, or (None, {}).
+
+    What fits in a line has the raw line as its limit. Only buffers of MPI_Alloc_mem can have the direct ways as theirs.
+    """
+    variant = key.variant.removeprefix("alloc-")
+    candidates = {}
+    for other, contestants in figures.values.items():
+        if "limits" not in contestants or (other.case, other.ranks) != (key.case, key.ranks):
+            continue
+        way = other.name.split("/")[0]
+        if way == "touch" or (way in DIRECT and not key.variant.startswith("alloc-")):
+            continue
+        fits = way == "line" if key.size < CACHE_LINE else (other.variant, other.size) == (variant, key.size)
+        if fits:
+            candidates[other.name] = contestants["limits"]
+    name = best(candidates)
+    return name, candidates.get(name, {})

@@ -1,0 +1,85 @@
+"""Runs the contestants in turns, round by round, and collects what their programs print."""
+
+import sys
+
+from .cases import CASES
+from .contestants import LIMITS, ROOT
+from .figures import Figures, Key
+from .progress import Progress
+
+sys.path.insert(0, str(ROOT / "test"))
+import harness  # noqa: E402  the watchdog of the tests: also ends what leaves its process group
+
+GIVE_UP = 2  # rounds without any result, after which a contestant is spared a case
+
+
+def read(text):
+    """([(name, variant, size, value)], {key: text}) from a program's output; other lines are the libraries' own."""
+    values, notes = [], {}
+    for line in text.splitlines():
+        words = line.split(maxsplit=4)
+        if len(words) == 5 and words[0] == "value":
+            values.append((words[1], words[2], int(words[3]), float(words[4])))
+        elif len(words) >= 3 and words[0] == "info":
+            notes[words[1]] = line.split(maxsplit=2)[2]
+    return values, notes
+
+
+def wrong(contestant, ranks, cores, result, notes):
+    """Why this run does not count, or None."""
+    said = result.err.strip().splitlines()[-1:] or ["it said nothing"]
+    if result.timed_out:
+        return f"ended after {result.seconds:.0f} s without a result"
+    if result.status != 0:
+        return f"status {result.status}: {said[0][:160]}"
+    if contestant.proof not in notes.get("library", ""):
+        return f"it ran on another library: {notes.get('library')}"
+    expected = " ".join(str(cores[rank % len(cores)]) for rank in range(ranks))
+    if notes.get("cores", expected) != expected:
+        return f"ranks were bound to cores {notes['cores']} instead of {expected}"
+    return None
+
+
+def once(contestant, case, ranks, options):
+    """(values, notes, reason) of one run; the values that came before a failure are kept."""
+    command = contestant.command(ranks, case.program if contestant is not LIMITS else "limits",
+                                 case.arguments(options, contestant))
+    environment = {**contestant.variables, "BENCH_CORES": ",".join(map(str, options.cores))}
+    result = harness.run(command, env=environment, timeout=case.time_limit)
+    harness.end_all(result.mark)  # a launcher that has failed may leave ranks, and they would disturb the next one
+    values, notes = read(result.out)
+    return values, notes, wrong(contestant, ranks, options.cores, result, notes)
+
+
+def plan(options, contestants):
+    """What one round runs, in order: [(case, ranks, contestant)]."""
+    runs = []
+    for name in options.what:
+        case = CASES[name]
+        for ranks in options.ranks_of(case):
+            runs += [(case, ranks, who) for who in ([*contestants, LIMITS] if case.limited else contestants)]
+    return runs
+
+
+def run(options, contestants):
+    """Figures of all rounds."""
+    figures, runs = Figures(), plan(options, contestants)
+    progress = Progress(options.rounds, len(runs))
+    for number in range(options.rounds):
+        for case, ranks, contestant in runs:
+            name = contestant.name
+            before = figures.failures[case.name, ranks].get(name)
+            if before and len(before.rounds) >= GIVE_UP and len(before.rounds) == number:
+                figures.fail(case.name, ranks, name, number, before.reason)
+                progress.after()
+                continue
+            progress.before(number, f"{case.name}, {ranks} ranks, {contestant.title}")
+            values, notes, reason = once(contestant, case, ranks, options)
+            figures.notes[name].update(notes)
+            for what, variant, size, value in values:
+                figures.add(Key(case.name, ranks, what, variant, size), name, number, value)
+            if reason:
+                figures.fail(case.name, ranks, name, number, reason)
+            progress.after()
+    progress.end()
+    return figures

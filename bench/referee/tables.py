@@ -1,0 +1,105 @@
+"""Tables for the terminal and for Markdown, and the CSV of everything."""
+
+import csv
+
+from .figures import best, limit, ratio, summarise
+
+
+def number(value):
+    """Three digits that mean something: 0.112, 4.56, 117, 23.4k, 5.6M."""
+    if value is None:
+        return "-"
+    if value >= 1e6:
+        return number(value / 1e6) + "M"
+    if value >= 1e4:
+        return number(value / 1e3) + "k"
+    return f"{value:.0f}" if value >= 99.95 else f"{value:#.3g}"
+
+
+def size_name(size):
+    """8, 4 Ki, 16 Mi."""
+    for shift, unit in ((20, " Mi"), (10, " Ki")):
+        if size >= 1 << shift and size % (1 << shift) == 0:
+            return f"{size >> shift}{unit}"
+    return str(size)
+
+
+def cell(summary):
+    return "-" if summary is None else f"{number(summary.median)} ±{number(summary.deviation)}"
+
+
+def rows_of(case, ranks, figures):
+    """The keys of a case's results, in the order of variant and size."""
+    keys = [key for key in figures.values if key.case == case.name and key.ranks == ranks and key.name in case.shows]
+    order = list(case.variants)
+    names = list(case.shows)
+    return sorted(keys, key=lambda key: (names.index(key.name), order.index(key.variant), key.size))
+
+
+def peer_ratio(case, key, figures, ours, peers):
+    """(ratio to the best peer, its name); (None, None) without a peer."""
+    series = {name: figures.series(key, name) for name in peers}
+    name = best(series, case.lower_is_better)
+    return (ratio(figures.series(key, ours), series[name]), name) if name else (None, None)
+
+
+def table(case, ranks, figures, contestants):
+    """(header, rows) as text: medians and deviations, the ratios of the first contestant to best peer and to the limit."""
+    ours, peers = contestants[0], contestants[1:]
+    variants = {key.variant for key in rows_of(case, ranks, figures)}
+    header = ["bytes"] + (["buffers"] if len(variants) > 1 or case.limited else [])
+    header = (["what"] if any(case.shows.values()) else []) + header
+    header += [who.title for who in contestants]
+    if peers:
+        header.append("/ best peer")
+    if case.limited:
+        header += ["limit", "by", "/ limit"]
+    rows = []
+    for key in rows_of(case, ranks, figures):
+        row = [case.shows[key.name]] if any(case.shows.values()) else []
+        row.append(size_name(key.size))
+        row += [key.variant] if "buffers" in header else []
+        row += [cell(summarise(figures.series(key, who.name))) for who in contestants]
+        if peers:
+            value, name = peer_ratio(case, key, figures, ours.name, [who.name for who in peers])
+            row.append(f"{number(value)} {name or ''}")
+        if case.limited:
+            way, series = limit(figures, key)
+            row += [number(summarise(series).median) if way else "-", way or "-",
+                    number(ratio(figures.series(key, ours.name), series))]
+        rows.append(row)
+    return header, rows
+
+
+def failures(case, ranks, figures, contestants, rounds):
+    """A sentence for every contestant that failed."""
+    titles = {who.name: who.title for who in contestants}
+    return [f"{titles.get(name, name)} failed in {len(failure.rounds)} of {rounds} rounds: {failure.reason}"
+            for name, failure in figures.failures.get((case.name, ranks), {}).items()]
+
+
+def plain(header, rows):
+    """For the terminal."""
+    widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
+    return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True))
+                     for line in [header, *rows])
+
+
+def markdown(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def write_csv(path, figures, cases):
+    """One line for each number's summary: also every way of the limits."""
+    units = {case.name: case.unit for case in cases}
+    with open(path, "w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["case", "ranks", "name", "variant", "bytes", "contestant", "unit", "rounds",
+                      "min", "median", "mean", "deviation", "max"])
+        for key in sorted(figures.values):
+            for contestant, series in figures.values[key].items():
+                got = summarise(series)
+                out.writerow([key.case, key.ranks, key.name, key.variant, key.size, contestant, units[key.case],
+                              got.rounds, *(f"{value:.6g}" for value in
+                                            (got.least, got.median, got.mean, got.deviation, got.most))])
