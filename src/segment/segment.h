@@ -3,9 +3,9 @@
 //   offset 0                         the launcher's region: Header page, then the rank table
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
-//     +--------------+-------------+---------+-------------+------------------------------------------------+
-//     | control page | queue       | credits | packet pool | arena: offers, MPI_Alloc_mem, windows ...      |
-//     +--------------+-------------+---------+-------------+------------------------------------------------+
+//     +--------------+-------+-------+---------+-------------+----------------------------------------------+
+//     | control page | queue | lanes | credits | packet pool | arena: offers, MPI_Alloc_mem, windows ...    |
+//     +--------------+-------+-------+---------+-------------+----------------------------------------------+
 //       every part begins on a page and is written first by the process that owns the region
 //
 // So any shareable byte is (owner, offset), "is it shareable?" is one comparison, and the owner of an offset
@@ -30,7 +30,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 
 /// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
@@ -122,8 +122,8 @@ struct ControlPage {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t pid;
-  Offset queue, credits, packets, arena; ///< from the segment's start
-  std::uint64_t queue_slots, packet_count, packet_bytes, arena_bytes;
+  Offset queue, lanes, credits, packets, arena; ///< from the segment's start
+  std::uint64_t queue_slots, lane_count, packet_count, packet_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
   std::uint64_t probe_value;
   Doorbell doorbell;

@@ -50,6 +50,7 @@ Result map_peer(std::uint32_t slot) {
   peer.control = &control;
   peer.producer =
       queue::Producer<>(self.segment.at<queue::SlotQueue<>>(control.queue), control.queue_slots, self.slot);
+  peer.lanes = self.segment.at<queue::LaneRing<>>(control.lanes);
   peer.packets = self.segment.at<std::byte>(control.packets) + sizeof(PoolHeader);
   peer.packet_stride = PacketPool::stride(control.packet_bytes);
   peer.released_to_us = self.segment.at<base::Atomic<std::uint32_t>>(control.credits) + self.slot;
@@ -70,7 +71,9 @@ Result build_region() {
 
   segment::Offset begin = self.segment.region(self.slot);
   segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
-  segment::Offset credits_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
+  auto lanes = static_cast<std::uint32_t>(std::min<std::uint64_t>(knobs.lanes.number, most_lanes));
+  segment::Offset lanes_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
+  segment::Offset credits_at = lanes_at + align_to_page(lanes * queue::LaneRing<>::bytes(lane_slots));
   segment::Offset packets_at = credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(std::uint32_t));
   segment::Offset arena_at = packets_at + align_to_page(PacketPool::bytes_needed(packets, payload));
   if (arena_at - begin > head.stride)
@@ -89,6 +92,13 @@ Result build_region() {
 
   auto* queue = new (base + queue_at) queue::SlotQueue<>;
   for (std::uint64_t i = 1; i < slots; ++i) new (&queue->slots[i]) queue::Slot<>;
+  self.lane_count = lanes;
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    auto* ring = new (base + lanes_at + i * queue::LaneRing<>::bytes(lane_slots)) queue::LaneRing<>;
+    for (std::uint64_t slot = 1; slot < lane_slots; ++slot) new (&ring->slots[slot]) queue::Slot<>;
+    self.lanes[i].index = i;
+    self.lanes[i].reader.attach(ring, lane_slots);
+  }
   auto* credits = self.segment.at<base::Atomic<std::uint32_t>>(credits_at);
   for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) base::Atomic<std::uint32_t>(0);
   self.pool.build(base + packets_at, packets, payload);
@@ -98,10 +108,12 @@ Result build_region() {
   control->version = segment::layout_version;
   control->pid = static_cast<std::uint32_t>(getpid());
   control->queue = queue_at;
+  control->lanes = lanes_at;
   control->credits = credits_at;
   control->packets = packets_at;
   control->arena = arena_at;
   control->queue_slots = slots;
+  control->lane_count = lanes;
   control->packet_count = packets;
   control->packet_bytes = payload;
   control->arena_bytes = begin + head.stride - arena_at;
@@ -161,13 +173,11 @@ Result meet() {
   return {};
 }
 
-void dispatch(const queue::Consumer<>::Entry& entry) {
-  const auto& header = *reinterpret_cast<const MessageHeader*>(entry.body);
-  Peer& from = engine().peers[entry.claimer];
+void dispatch(Peer& from, const MessageHeader& header) {
   if (header.sequence != from.expected_sequence) [[unlikely]]
     base::log(Level::error,
               "message {} of process {} arrived where message {} was expected: this is a defect of NearMPI",
-              header.sequence, entry.claimer, from.expected_sequence);
+              header.sequence, from.slot, from.expected_sequence);
   from.expected_sequence = header.sequence + 1;
   Arrival arrival{&from,
                   {header.context, header.source, header.tag, header.bytes},
@@ -186,17 +196,54 @@ void dispatch(const queue::Consumer<>::Entry& entry) {
   handlers[header.handler](arrival);
 }
 
+bool take_from_lane(LaneIn& lane) {
+  const std::byte* body = lane.reader.front();
+  if (body == nullptr) return false;
+  dispatch(*lane.from, *reinterpret_cast<const MessageHeader*>(body));
+  lane.reader.pop();
+  if (lane.from == nullptr) [[unlikely]]
+    lane_is_free(lane);
+  return true;
+}
+
+bool take_from_queue() {
+  Engine& self = engine();
+  // SYNC: rank-phase. Acquire: a slot that the dead process committed is seen as committed from here on.
+  auto is_dead = [&self](std::uint32_t slot) {
+    return self.segment.entry(slot).phase.load_acquire() == static_cast<std::uint32_t>(segment::Phase::dead);
+  };
+  auto entry = self.queue.front(is_dead);
+  if (entry.body == nullptr) return false;
+  Peer& from = self.peers[entry.claimer];
+  const auto& header = *reinterpret_cast<const MessageHeader*>(entry.body);
+  // It came back from its lane, and what it left there comes first.
+  if (from.lane_in != nullptr && header.sequence != from.expected_sequence) [[unlikely]]
+    while (from.lane_in != nullptr && take_from_lane(*from.lane_in)) {}
+  dispatch(from, header);
+  self.queue.pop();
+  return true;
+}
+
+queue::Claim<> claim_channel(Peer& peer) {
+  return peer.lane_open ? peer.lane.claim() : peer.producer.claim();
+}
+
+void send_header(Peer& peer, queue::Claim<>&& claim, const MessageHeader& header) {
+  header_of(claim) = header;
+  send_claimed(peer, std::move(claim));
+  if (header.handler >= static_cast<std::uint8_t>(InternalHandler::lane_switch)) marker_sent(peer, header);
+}
+
 bool flush_pending() {
   Engine& self = engine();
   bool moved = false;
   for (std::size_t i = 0; i < self.pending_peers.size();) {
     Peer& peer = *self.pending_peers[i];
     while (!peer.pending.empty()) {
-      auto claim = peer.producer.claim();
+      auto claim = claim_channel(peer);
       if (!claim) break;
-      header_of(claim) = peer.pending.front().header;
+      send_header(peer, std::move(claim), peer.pending.front().header);
       peer.pending.pop_front();
-      send_claimed(peer, std::move(claim));
       moved = true;
     }
     if (peer.pending.empty()) {
@@ -227,8 +274,11 @@ void push_all_packets_home() {
   self.returning_peers.clear();
 }
 
+/// The look before sleeping, without the engine lock.
 bool has_work() {
   Engine& self = engine();
+  for (std::uint32_t i = 0; i < self.lane_count; ++i)
+    if (self.lanes[i].open.load_relaxed() != 0 && self.lanes[i].reader.has_message()) return true;
   return self.queue.has_message();
 }
 
@@ -240,10 +290,7 @@ void DoorbellSystem::wait(std::uint32_t* word, std::uint32_t expected, std::uint
 void DoorbellSystem::wake(std::uint32_t* word) { os::futex_wake_all(word); }
 void DoorbellSystem::barrier_all() { os::barrier_all_registered(); }
 
-Engine& engine() {
-  static Engine& only = *new Engine;
-  return only;
-}
+object::Immortal<Engine> engine_storage;
 
 bool has_left(const Peer& peer) {
   // SYNC: rank-phase. Acquire: what the finished process gave back to us is seen before we act on it.
@@ -264,6 +311,11 @@ Result start(const Job& job) {
   handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
   handlers[static_cast<int>(InternalHandler::last_call)] = handle_last_call;
   handlers[static_cast<int>(InternalHandler::closed)] = handle_closed;
+  handlers[static_cast<int>(InternalHandler::lane_request)] = handle_lane_request;
+  handlers[static_cast<int>(InternalHandler::lane_granted)] = handle_lane_granted;
+  handlers[static_cast<int>(InternalHandler::lane_switch)] = handle_lane_switch;
+  handlers[static_cast<int>(InternalHandler::lane_recall)] = handle_lane_recall;
+  handlers[static_cast<int>(InternalHandler::lane_return)] = handle_lane_return;
   if (job.segment_descriptor < 0) {
     NEAR_TRY(
         self.segment.create(1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
@@ -342,7 +394,7 @@ void count_sent(segment::Path path, std::uint64_t bytes) {
 queue::Claim<> claim_slot(Peer& peer) {
   if (!peer.pending.empty()) [[unlikely]]
     return {};
-  return peer.producer.claim();
+  return claim_channel(peer);
 }
 
 void send_claimed(Peer& peer, queue::Claim<>&& claim) {
@@ -350,12 +402,12 @@ void send_claimed(Peer& peer, queue::Claim<>&& claim) {
   claim.commit();
   auto& bell = peer.control->doorbell;
   DoorbellCalls::ring_if_sleeping(bell.sleeping, bell.bell, engine().fences);
+  if (!peer.lane_open) count_queued(peer);
 }
 
 void post(Peer& peer, const MessageHeader& header) {
   if (auto claim = claim_slot(peer)) {
-    header_of(claim) = header;
-    send_claimed(peer, std::move(claim));
+    send_header(peer, std::move(claim), header);
     return;
   }
   peer.pending.push_back({header});
@@ -398,18 +450,14 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
 bool progress() {
   Engine& self = engine();
   bool moved = false;
-  // SYNC: rank-phase. Acquire: a slot that the dead process committed is seen as committed from here on.
-  auto is_dead = [&self](std::uint32_t slot) {
-    return self.segment.entry(slot).phase.load_acquire() == static_cast<std::uint32_t>(segment::Phase::dead);
-  };
-  // A bounded number of messages, so that a flooding peer cannot keep us from our own sends.
-  for (int budget = 64; budget > 0; --budget) {
-    auto entry = self.queue.front(is_dead);
-    if (entry.body == nullptr) break;
-    dispatch(entry);
-    self.queue.pop();
-    moved = true;
+  // A bounded number of messages of each channel, so that a flooding peer can keep us neither from the others
+  // nor from our own sends.
+  for (std::uint32_t open = self.open_lanes; open != 0; open &= open - 1) {
+    LaneIn& lane = self.lanes[std::countr_zero(open)];
+    for (int budget = 16; budget > 0 && lane.open.load_relaxed() != 0 && take_from_lane(lane); --budget)
+      moved = true;
   }
+  for (int budget = 64; budget > 0 && take_from_queue(); --budget) moved = true;
   if (!self.pending_peers.empty()) [[unlikely]]
     moved |= flush_pending();
   if (!self.ring_senders.empty()) [[unlikely]]

@@ -1,11 +1,13 @@
 // The engine of this process: everything that the transport's own files share. Not for the layers above.
 #pragma once
 
+#include "object/object.h"
 #include "queue/doorbell.h"
 #include "transport/arena.h"
 #include "transport/packets.h"
 #include "transport/wire.h"
 
+#include <array>
 #include <deque>
 #include <vector>
 
@@ -23,6 +25,14 @@ struct Peer {
   std::uint32_t slot = 0;
   bool mapped = false; ///< views below are set
   queue::Producer<> producer;
+  // Our lane to it: see lanes.cpp.
+  bool lane_open = false;
+  bool lane_asked = false;
+  std::uint32_t queued = 0;     ///< messages through the queue since we last asked
+  std::uint32_t ask_after = 16; ///< of them before we ask
+  queue::LaneWriter<> lane;
+  queue::LaneRing<>* lanes = nullptr; ///< its lanes, as mapped here
+  struct LaneIn* lane_in = nullptr;   ///< open: our lane from it
   segment::ControlPage* control = nullptr;
   std::byte* packets = nullptr; ///< its pool, as mapped here
   std::uint64_t packet_stride = 0;
@@ -42,11 +52,27 @@ struct Peer {
   bool asked = false, asks = false, closed = false;
 };
 
+/// A lane in our region.
+struct LaneIn {
+  queue::LaneReader<> reader;
+  std::uint32_t index = 0;
+  Peer* from = nullptr;             ///< it was granted to
+  Peer* next = nullptr;             ///< it is promised to, once it comes back
+  base::Atomic<std::uint32_t> open; ///< the SWITCH was read; also looked at before sleeping
+  std::uint64_t cold_at = 0;        ///< position when lanes were last compared
+};
+
+inline constexpr std::uint64_t lane_slots = 64;
+inline constexpr std::uint32_t most_lanes = 32;
+
 struct Engine {
   segment::Segment segment;
   std::uint32_t slot = 0, job_size = 0;
   segment::ControlPage* control = nullptr;
   queue::Consumer<> queue;
+  std::uint32_t lane_count = 0; ///< in our region
+  std::uint32_t open_lanes = 0; ///< bits of `lanes`: granted and switched to
+  std::array<LaneIn, most_lanes> lanes;
   std::vector<Peer> peers;
   PacketPool pool;
   Arena arena;
@@ -63,9 +89,9 @@ struct Engine {
   bool receives_no_more = false;
 };
 
-/// The one engine; made at the first start, never destroyed (exit handlers and forked children may still
-/// look).
-Engine& engine();
+/// The one engine, never destroyed: exit handlers and forked children may still look.
+extern object::Immortal<Engine> engine_storage;
+inline Engine& engine() { return engine_storage.value; }
 
 struct DoorbellSystem {
   static void wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns);
@@ -93,8 +119,20 @@ void handle_ring_request(Arrival& arrival);
 void handle_ring_fragment(Arrival& arrival);
 void handle_last_call(Arrival& arrival);
 void handle_closed(Arrival& arrival);
+void handle_lane_request(Arrival& arrival);
+void handle_lane_granted(Arrival& arrival);
+void handle_lane_switch(Arrival& arrival);
+void handle_lane_recall(Arrival& arrival);
+void handle_lane_return(Arrival& arrival);
 /// Sends what packets and slots allow of the active ring transfers; true when something moved.
 bool advance_ring_senders();
+/// A message left through the queue: asks for a lane when there were many.
+void count_queued(Peer& peer);
+/// A lane that came back is drained: the next pair may have it.
+void lane_is_free(LaneIn& lane);
+/// A marker has just been committed: later messages take the other channel.
+void marker_sent(Peer& peer, const MessageHeader& header);
+
 /// Gives the descriptor of a finished or cancelled offer back.
 void retire_offer(Transfer& transfer);
 

@@ -111,8 +111,8 @@ bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, 
             Transfer& transfer);
 /// This process posts no receive any more: peers that wait for a last one are told.
 void receive_no_more();
-/// Whether this peer receives no more: it has finished, or it has called receive_no_more() and seen all that we
-/// sent before. Ask again after progress; the first call sends it the question.
+/// Whether this peer receives no more: it has finished, or it has called receive_no_more() and seen all that
+/// we sent before. Ask again after progress; the first call sends it the question.
 bool has_ended(Peer& peer);
 /// Whether every offer of ours is finished; those to a peer that has ended are withdrawn, or forgotten.
 bool offers_settled();

@@ -1,6 +1,7 @@
 // What travels in a slot of the receive queue, and the shared records of this transport.
 #pragma once
 
+#include "queue/lane.h"
 #include "queue/return_stack.h"
 #include "queue/slot_queue.h"
 #include "transport/transport.h"
@@ -36,6 +37,11 @@ enum class InternalHandler : std::uint8_t {
   ring_fragment, ///< a packet of that: context = receiver's cookie, bytes = position
   last_call,     ///< will you receive anything more? Answered once that is sure
   closed,        ///< the answer: no; it has seen everything that was sent before the question
+  lane_request,  ///< sender talks a lot
+  lane_granted,  ///< receiver has a lane for it: LaneGrant
+  lane_switch,   ///< the sender's last queue entry: LaneGrant; the next message is in the lane
+  lane_recall,   ///< receiver needs the lane for another pair
+  lane_return,   ///< the lane's last entry; the next message is in the queue
   count,
 };
 
@@ -48,6 +54,11 @@ struct Finished {
 struct RingRequest {
   std::uint64_t sender_cookie, receiver_cookie;
   std::uint64_t bytes; ///< how many the receiver has room for
+};
+
+struct LaneGrant {
+  std::uint32_t lane;
+  std::uint64_t position; ///< where the reader stands
 };
 
 /// In front of each packet's payload, in the owner's pool.

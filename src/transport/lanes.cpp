@@ -1,0 +1,129 @@
+// Lanes: which pairs have one, and how a pair moves from the queue to its lane and back.
+//
+//   sender                                   receiver, who owns the lanes
+//   many messages through the queue
+//   lane_request ------------- queue ----->  a lane is free, or the coldest comes back: lane_granted
+//   lane_switch, the last one  - queue --->  reads the lane from here on
+//   messages ----------------- lane ------>
+//                                            another pair needs the lane: lane_recall
+//   lane_return, the last one  - lane ---->  the lane is drained: free, or granted to the next
+//   messages ----------------- queue ----->
+//
+// Order: a marker is the last message of its channel, and the receiver turns to the other channel only after
+// it, or, when a message of the queue overtakes the end of the lane, drains the lane first (see
+// take_from_queue). Every header carries the pair's sequence number, which shows at once if this were wrong.
+#include "transport/engine.h"
+
+#include "base/log.h"
+
+namespace near::transport {
+
+namespace {
+
+/// Messages through the queue before a sender asks for a lane again.
+constexpr std::uint32_t ask_again = 4096;
+/// A lane that carried less than this since lanes were last compared is taken from its pair.
+constexpr std::uint64_t worth_keeping = 64;
+
+void send_marker(Peer& peer, InternalHandler what, const LaneGrant& grant) {
+  post_control(peer, static_cast<std::uint8_t>(what), {}, &grant, sizeof grant);
+}
+
+void grant(LaneIn& lane, Peer& to) {
+  lane.from = &to;
+  lane.next = nullptr;
+  lane.reader.expect(to.slot);
+  base::log(base::Level::debug, "lane {} goes to rank {}", lane.index, to.slot);
+  send_marker(to, InternalHandler::lane_granted, {lane.index, lane.reader.position()});
+}
+
+void close_lane(LaneIn& lane) {
+  lane.from->lane_in = nullptr;
+  lane.from = nullptr;
+  lane.open.store_relaxed(0);
+  engine().open_lanes &= ~(1u << lane.index);
+}
+
+} // namespace
+
+void count_queued(Peer& peer) {
+  Engine& self = engine();
+  if (++peer.queued <= peer.ask_after || peer.lane_asked) [[likely]]
+    return;
+  peer.queued = 0;
+  peer.ask_after = ask_again;
+  if (peer.slot == self.slot || peer.control->lane_count == 0) return;
+  peer.lane_asked = true; // until the answer
+  send_marker(peer, InternalHandler::lane_request, {});
+}
+
+void handle_lane_request(Arrival& arrival) {
+  Engine& self = engine();
+  Peer& from = *arrival.from;
+  LaneIn* coldest = nullptr;
+  std::uint64_t least = worth_keeping;
+  for (std::uint32_t i = 0; i < self.lane_count; ++i) {
+    LaneIn& lane = self.lanes[i];
+    if (lane.from != nullptr && has_left(*lane.from) && !lane.reader.has_message()) close_lane(lane);
+    if (lane.from == nullptr) {
+      grant(lane, from);
+      return;
+    }
+    std::uint64_t carried = lane.reader.position() - lane.cold_at;
+    lane.cold_at = lane.reader.position();
+    if (lane.open.load_relaxed() != 0 && lane.next == nullptr && carried < least) {
+      least = carried;
+      coldest = &lane;
+    }
+  }
+  if (coldest != nullptr) {
+    coldest->next = &from;
+    send_marker(*coldest->from, InternalHandler::lane_recall, {coldest->index, 0});
+    return;
+  }
+  send_marker(from, InternalHandler::lane_granted, {most_lanes, 0}); // none now
+}
+
+void handle_lane_granted(Arrival& arrival) {
+  const auto& granted = *reinterpret_cast<const LaneGrant*>(arrival.payload);
+  Peer& peer = *arrival.from;
+  peer.lane_asked = false;
+  peer.queued = 0;
+  if (granted.lane < most_lanes) send_marker(peer, InternalHandler::lane_switch, granted);
+}
+
+void handle_lane_switch(Arrival& arrival) {
+  const auto& granted = *reinterpret_cast<const LaneGrant*>(arrival.payload);
+  Engine& self = engine();
+  LaneIn& lane = self.lanes[granted.lane];
+  lane.cold_at = lane.reader.position();
+  lane.open.store_relaxed(1);
+  arrival.from->lane_in = &lane;
+  self.open_lanes |= 1u << lane.index;
+}
+
+void handle_lane_recall(Arrival& arrival) {
+  const auto& recalled = *reinterpret_cast<const LaneGrant*>(arrival.payload);
+  send_marker(*arrival.from, InternalHandler::lane_return, recalled);
+}
+
+void handle_lane_return(Arrival& arrival) { close_lane(*arrival.from->lane_in); }
+
+void lane_is_free(LaneIn& lane) {
+  if (lane.next != nullptr) grant(lane, *lane.next);
+}
+
+void marker_sent(Peer& peer, const MessageHeader& header) {
+  if (header.handler == static_cast<std::uint8_t>(InternalHandler::lane_switch)) {
+    const auto& granted = *reinterpret_cast<const LaneGrant*>(header.payload);
+    auto* ring =
+        reinterpret_cast<std::byte*>(peer.lanes) + granted.lane * queue::LaneRing<>::bytes(lane_slots);
+    peer.lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots, engine().slot,
+                                    granted.position);
+    peer.lane_open = true;
+  } else if (header.handler == static_cast<std::uint8_t>(InternalHandler::lane_return)) {
+    peer.lane_open = false;
+  }
+}
+
+} // namespace near::transport
