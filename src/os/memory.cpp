@@ -98,10 +98,11 @@ Result map_shared(int descriptor, std::uint64_t bytes, bool writable, std::byte*
       return fail(Code::limit, "mapping {} MiB of shared memory exceeds the address space limit (ulimit -v)",
                   bytes >> 20);
     if (errno == EINVAL)
-      return fail(Code::limit,
-                  "mapping {} MiB of shared memory was refused; under a tool that has few addresses to give, such "
-                  "as valgrind, run `ulimit -v 16000000` before mpiexec, which then makes a smaller segment",
-                  bytes >> 20);
+      return fail(
+          Code::limit,
+          "mapping {} MiB of shared memory was refused; under a tool that has few addresses to give, such "
+          "as valgrind, run `ulimit -v 16000000` before mpiexec, which then makes a smaller segment",
+          bytes >> 20);
     return fail_system("mmap", errno, base::format("shared memory of {} bytes", bytes));
   }
   base = static_cast<std::byte*>(at);

@@ -60,9 +60,6 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   slots = std::bit_ceil(std::max(slots, 1u));
   // One region more than slots (the launcher's), and the launcher's must hold the table.
   std::uint64_t stride = std::bit_floor(largest_segment / (slots + 1ull));
-  // No region can fill more than the machine's memory, and tools such as valgrind offer few addresses.
-  if (std::uint64_t memory = os::physical_memory(); memory != 0)
-    stride = std::min(stride, std::bit_ceil(std::max(memory, std::uint64_t{1} << 30)));
   std::uint64_t limit = os::address_space_limit();
   // The program needs address space too: take a quarter of a limit.
   while (limit != UINT64_MAX && stride * (slots + 1ull) > limit / 4 && stride > smallest_stride) stride /= 2;
