@@ -4,7 +4,8 @@
 #   make demo                  mpi4py built with our mpicc, its own demos, and a picture denoised on 4 ranks
 #   make test                  everything that CI tests
 #   make check                 format, lint, layers, generated files: under a minute
-#   make bench                 NearMPI beside its peers and the limits of this machine: bench/README.md
+#   make bench                 NearMPI beside its peers and the limits of this machine:
+#                              bench/README.md (COMPARE=--short)
 #   make fuzz                  a minute of each fuzzer (SECONDS_EACH=60)
 #   make install PREFIX=DIR    copies the installation
 #   make clean                 removes build/
@@ -12,6 +13,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 SECONDS_EACH ?= 60
+COMPARE ?=
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
@@ -30,7 +32,7 @@ demo: build
 	@python3 dev/demo.py
 
 test: build
-	@dev/setup build python test tools oracles mpi4py
+	@dev/setup build python test tools oracles mpi4py bench valgrind
 	@build/venv/bin/python dev/test.py
 
 check:
@@ -38,7 +40,7 @@ check:
 	@build/venv/bin/python dev/check.py
 
 bench: build
-	@bench/compare --variants all
+	@bench/compare --variants all --out bench/results $(COMPARE)
 
 fuzz:
 	@dev/setup build test

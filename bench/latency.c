@@ -41,12 +41,12 @@ static void round_trips(void* context, long count) {
   }
 }
 
-static void measure(struct exchange* state, const char* variant, double slot) {
+static void measure(struct exchange* state, const char* variant, const struct driver* driver) {
   state->number = 0;
   state->right = true;
   rewrite_lines(state->out, state->bytes, 0);
   rewrite_lines(state->in, state->bytes, 0xff);
-  double each = seconds_each(round_trips, state, slot, agree_by_broadcast, state->world.rank == 0);
+  double each = seconds_each(round_trips, state, driver);
   require_data(state->right && read_lines(state->in, state->bytes, state->number), variant, state->bytes);
   double sum = 0;
   MPI_Reduce(&each, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -56,13 +56,14 @@ static void measure(struct exchange* state, const char* variant, double slot) {
 
 /// One kind of buffers, every size: "reused" and "rewritten", with `prefix` before the names.
 static void measure_sizes(struct exchange* state, const struct arguments* arguments, const char* prefix) {
+  struct driver driver = driver_of(state->world, arguments->slot);
   for (int i = 0; i < arguments->count; ++i) {
     state->bytes = arguments->sizes[i];
     for (int touch = 0; touch < 2; ++touch) {
       char variant[32];
       snprintf(variant, sizeof variant, "%s%s", prefix, touch ? "rewritten" : "reused");
       state->touch = touch;
-      if (wants(arguments, variant) && (state->bytes > 0 || !touch)) measure(state, variant, arguments->slot);
+      if (wants(arguments, variant) && (state->bytes > 0 || !touch)) measure(state, variant, &driver);
     }
   }
 }

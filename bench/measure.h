@@ -29,17 +29,27 @@ static inline double now(void) { // seconds
 
 // ---- cores ----
 
-/// The core of BENCH_CORES ("0,1") that belongs to process `rank`: they are dealt out in turns. -1 if it is
-/// not set.
-static inline int core_of(int rank) {
+/// Reads BENCH_CORES ("0,1") into `cores` and returns how many there are: 0 if it is not set.
+static inline int read_cores(int* cores, int most) {
   const char* text = getenv("BENCH_CORES");
-  if (!text || !*text) return -1;
-  int cores[1024], count = 0;
-  for (char* end; count < 1024; text = end + 1) {
+  int count = 0;
+  if (!text || !*text) return 0;
+  for (char* end; count < most; text = end + 1) {
     cores[count++] = (int)strtol(text, &end, 10);
     if (*end != ',') break;
   }
-  return cores[rank % count];
+  return count;
+}
+
+/// The core of process `rank`: they are dealt out in turns. -1 if none are given.
+static inline int core_of(int rank) {
+  int cores[1024], count = read_cores(cores, 1024);
+  return count > 0 ? cores[rank % count] : -1;
+}
+
+static inline bool more_than_cores(int processes) {
+  int cores[1024], count = read_cores(cores, 1024);
+  return count > 0 && processes > count;
 }
 
 static inline void pin_to(int core) {
@@ -73,14 +83,14 @@ static inline unsigned char* new_buffer(size_t bytes) {
 
 /// What a program does that makes new data: every line is written. Out of line, so that it is the same code
 /// everywhere.
-__attribute__((noinline)) static void rewrite_lines(unsigned char* buffer, size_t bytes,
-                                                    unsigned char value) {
+__attribute__((noinline, unused)) static void rewrite_lines(unsigned char* buffer, size_t bytes,
+                                                            unsigned char value) {
   for (size_t at = 0; at < bytes; at += cache_line) ((volatile unsigned char*)buffer)[at] = value;
 }
 
 /// What a program does that uses the data: every line is read. Returns whether each one had `value`.
-__attribute__((noinline)) static bool read_lines(const unsigned char* buffer, size_t bytes,
-                                                 unsigned char value) {
+__attribute__((noinline, unused)) static bool read_lines(const unsigned char* buffer, size_t bytes,
+                                                         unsigned char value) {
   unsigned char different = 0;
   for (size_t at = 0; at < bytes; at += cache_line)
     different |= (unsigned char)(((const volatile unsigned char*)buffer)[at] ^ value);
@@ -109,33 +119,47 @@ static inline int ascending(const void* left, const void* right) {
   return (difference > 0) - (difference < 0);
 }
 
-/// Seconds that one repetition takes, on process 0: the median of up to 15 batches which together fill about
-/// `slot` seconds. How many repetitions a batch has is found by doubling, so a contestant that is a thousand
-/// times slower than another takes hardly longer to measure; what cannot be done often enough is done three
-/// times.
-static inline double seconds_each(repeat* work, void* context, double slot, agree* tell, bool first) {
+struct driver {
+  double slot; // seconds that one figure may take, about
+  agree* tell;
+  bool first;   // is this process 0?
+  bool crowded; // are there more processes than cores?
+};
+
+/// Seconds that one repetition takes, as this process sees it: the median of up to 15 batches which together
+/// fill about a slot. How many repetitions a batch has is found by doubling, so a contestant that is a
+/// thousand times slower than another takes hardly longer to measure; what cannot be done often enough is
+/// done three times.
+///
+/// The median leaves out batches in which somebody else had the core. When the processes crowd each other
+/// out, waiting for the core is what is measured, and the mean is taken.
+static inline double seconds_each(repeat* work, void* context, const struct driver* driver) {
   long plan[3] = {1, 1, 0}; // repetitions of a batch, batches, is it the last time?
-  double times[most_batches], each = 0;
+  double times[most_batches];
   work(context, 1); // connections are made, pages are touched
   do {
-    tell(plan, 3);
+    driver->tell(plan, 3);
     for (int batch = 0; batch < plan[1]; ++batch) {
       double start = now();
       work(context, plan[0]);
       times[batch] = (now() - start) / (double)plan[0];
     }
     if (plan[2]) break;
-    if (!first) continue;
-    each = times[0];
-    if (each * (double)plan[0] < slot / 20) {
+    if (!driver->first) continue;
+    if (times[0] * (double)plan[0] < driver->slot / 20) {
       plan[0] *= 2;
     } else {
-      double all = slot / each;
+      double all = driver->slot / times[0];
       plan[1] = all < fewest_batches ? fewest_batches : all > most_batches ? most_batches : (long)all;
       plan[0] = all / (double)plan[1] < 1 ? 1 : (long)(all / (double)plan[1]);
       plan[2] = 1;
     }
   } while (true);
+  if (driver->crowded) {
+    double sum = 0;
+    for (int batch = 0; batch < plan[1]; ++batch) sum += times[batch];
+    return sum / (double)plan[1];
+  }
   qsort(times, (size_t)plan[1], sizeof times[0], ascending);
   return times[plan[1] / 2];
 }

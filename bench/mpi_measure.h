@@ -12,10 +12,9 @@ struct world {
   int rank, size;
 };
 
-/// Pins this process, initializes MPI, and prints the library's name and the cores that the ranks ended up
-/// on. It is pinned before MPI_Init, so that the library's own memory lies where its rank runs; the launcher
-/// has told the rank.
-static inline struct world start_mpi(int* argc, char*** argv) {
+/// Pins this process and initializes MPI. It is pinned before MPI_Init, so that the library's own memory lies
+/// where its rank runs; the launcher has told the rank.
+static inline struct world init_mpi(int* argc, char*** argv) {
   const char* names[] = {"NEAR_BOOT_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
   for (int i = 0; i < 3; ++i) {
     const char* text = getenv(names[i]);
@@ -27,20 +26,36 @@ static inline struct world start_mpi(int* argc, char*** argv) {
   struct world world;
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  return world;
+}
+
+static inline void print_library(struct world world) {
+  if (world.rank != 0) return;
+  char name[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length;
+  MPI_Get_library_version(name, &length);
+  name[strcspn(name, "\r\n")] = 0;
+  printf("info library %s\n", name);
+  fflush(stdout);
+}
+
+/// Prints the library's name and the cores that the ranks are bound to.
+static inline void introduce(struct world world) {
   pin_to(core_of(world.rank)); // again, in case that MPI_Init has bound the process elsewhere
   int mine = bound_core(), cores[1024];
   if (world.size > 1024) MPI_Abort(MPI_COMM_WORLD, 2);
   MPI_Gather(&mine, 1, MPI_INT, cores, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  if (world.rank == 0) {
-    char name[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    MPI_Get_library_version(name, &length);
-    name[strcspn(name, "\r\n")] = 0;
-    printf("info library %s\ninfo cores", name);
-    for (int rank = 0; rank < world.size; ++rank) printf(" %d", cores[rank]);
-    printf("\n");
-    fflush(stdout);
-  }
+  print_library(world);
+  if (world.rank != 0) return;
+  printf("info cores");
+  for (int rank = 0; rank < world.size; ++rank) printf(" %d", cores[rank]);
+  printf("\n");
+  fflush(stdout);
+}
+
+static inline struct world start_mpi(int* argc, char*** argv) {
+  struct world world = init_mpi(argc, argv);
+  introduce(world);
   return world;
 }
 
@@ -49,4 +64,8 @@ static inline void require_ranks(struct world world, int wanted) {
   if (wanted ? world.size == wanted : world.size % 2 == 0) return;
   if (world.rank == 0) fprintf(stderr, "bench: this program cannot run on %d ranks\n", world.size);
   MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+static inline struct driver driver_of(struct world world, double slot) {
+  return (struct driver){slot, agree_by_broadcast, world.rank == 0, more_than_cores(world.size)};
 }

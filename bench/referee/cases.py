@@ -4,47 +4,66 @@ from dataclasses import dataclass
 
 from .contestants import LIMITS
 
-REUSED = ("reused", "rewritten")
-VARIANTS = (*REUSED, "alloc-reused", "alloc-rewritten")
+BUFFERS = ("reused", "rewritten")
+VARIANTS = (*BUFFERS, "alloc-reused", "alloc-rewritten")
 SHORT_SIZES = [0, 8, *(4**n for n in range(3, 13))]
 SIZES = [0, 1, 8, *(2**n for n in range(6, 25))]
+NONE = ("-",)  # the variant of values that know none
 
 
 @dataclass(frozen=True)
 class Case:
-    """One program, run by every contestant in every round.
-
-    `shows`: the names of the program's values that are results, with their titles.
-    `limited`: the limits are measured beside it.
-    """
+    """One program, run by every contestant in every round."""
 
     name: str
     title: str
     program: str
     unit: str
-    shows: dict
-    ranks: tuple = (2,)
-    variants: tuple = REUSED
-    sizes: tuple | None = None  # None: the sizes of the command line
+    shows: dict  # the program's values that are results, with their titles
+    ranks: tuple = ()  # empty: as the command line has it
+    one_pair_too: bool = False  # with many ranks, also with two
+    variants: tuple = NONE
+    sizes: tuple = ()  # empty: as the command line has it
+    size_title: str = "bytes"
     slot: float = 25  # milliseconds a figure
+    more: tuple = ()  # arguments
     lower_is_better: bool = True
-    limited: bool = False
-    time_limit: float = 120  # seconds for one run of the program
+    limited: bool = False  # the limits are measured beside it
+    whole_run: bool = False  # the result is how long the launcher took, in seconds
+    time_limit: float = 60  # seconds for one run of the program
+
+    def ranks_for(self, np):
+        if self.ranks:
+            return self.ranks
+        return (2, np) if self.one_pair_too and np != 2 else (np,)
 
     def arguments(self, options, contestant):
-        variants = [name for name in options.variants if name in self.variants]
+        variants = [name for name in self.variants if name in options.variants or name in NONE]
         slot = self.slot * options.slot / 25
         if contestant is LIMITS:
             variants = sorted({name.removeprefix("alloc-") for name in variants})
             slot /= 4  # it has many ways to try
-        sizes = self.sizes if self.sizes is not None else options.sizes
-        return [f"{slot:g}", ",".join(variants), ",".join(map(str, sizes))]
+        return [f"{slot:g}", ",".join(variants), ",".join(map(str, self.sizes or options.sizes)), *self.more]
 
 
 CASES = {
     case.name: case
     for case in [
         Case("latency", "Ping-pong: half a round trip", "latency", "us", {"latency": ""}, variants=VARIANTS,
-             limited=True, time_limit=300),
+             limited=True, time_limit=180),
+        Case("bandwidth", "Streams of messages", "stream", "MB/s", {"stream": "one way", "both": "both ways"},
+             variants=BUFFERS, more=("stream,both",), lower_is_better=False, time_limit=180),
+        Case("rate", "Message rate", "stream", "messages/s", {"rate": ""}, one_pair_too=True, variants=BUFFERS,
+             sizes=(1, 8, 64, 256, 1024), more=("rate",), lower_is_better=False),
+        Case("crowd", "More ranks than cores: half a round trip in pairs", "latency", "us", {"latency": ""}, ranks=(8,),
+             variants=("reused",), sizes=(8, 4096), slot=100),
+        Case("collectives", "Barrier and allreduce", "collectives", "us", {"barrier": "barrier", "allreduce": "allreduce"},
+             ranks=(2, 8), sizes=(4,), slot=50),
+        Case("idle", "Processor time of a rank that waits in MPI_Recv", "idle", "% of a core", {"idle": ""}, ranks=(2,),
+             sizes=(10, 100, 1000), size_title="waits ms"),
+        Case("launch", "Launch, MPI_Init, barrier, MPI_Finalize", "launch", "s", {"launch": ""}, ranks=(2, 8, 32),
+             sizes=(0,), whole_run=True),
+        Case("memory", "Memory of a rank after MPI_Init", "memory", "KiB", {"pss": "PSS", "reserved": "reserved"},
+             ranks=(2, 8, 32, 64), sizes=(0,)),
     ]
 }

@@ -10,6 +10,11 @@ BUILD = ROOT / "build/bench"
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra"]
 
 
+# Names, as on the command line and in results.csv, with titles. The order is that of the tables.
+TITLES = {"nearmpi": "NearMPI", "base": "base", "mpich": "MPICH", "impi": "Intel MPI", "openmpi": "Open MPI",
+          "limits": "limit"}
+
+
 class Unavailable(Exception):
     """A contestant or program cannot be had; the text says why."""
 
@@ -19,38 +24,41 @@ class Contestant:
     """`binary`: contestants with the same one run the same file, that `compiler` has made."""
 
     name: str
-    title: str
     binary: str
     compiler: tuple
     launcher: tuple  # the words before the number of ranks; empty when nothing is launched
     variables: dict = field(default_factory=dict)
     proof: str = ""  # a part of the text that its MPI_Get_library_version gives
 
+    @property
+    def title(self):
+        return TITLES[self.name]
+
     def command(self, ranks, program, arguments):
         words = [BUILD / self.binary / program, *arguments]
         return [*self.launcher, str(ranks), *words] if self.launcher else words
 
 
-def _abi(name, title, folder, launcher, prefix, proof, variables=()):
+def _abi(name, folder, launcher, prefix, proof, variables=()):
     """A library of the standard ABI runs the program that NearMPI's mpicc has made: the search path chooses."""
     path = os.pathsep.join([str(folder / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
-    return Contestant(name, title, "abi", (prefix / "bin/mpicc",), (folder / "bin" / launcher[0], *launcher[1:]),
+    return Contestant(name, "abi", (prefix / "bin/mpicc",), (folder / "bin" / launcher[0], *launcher[1:]),
                       {**dict(variables), "LD_LIBRARY_PATH": path}, proof)
 
 
-def nearmpi(prefix, name="nearmpi", title="NearMPI"):
+def nearmpi(prefix, name="nearmpi"):
     # More ranks than cores are meant where they occur.
-    return _abi(name, title, prefix, ("mpiexec", "--oversubscribe", "-n"), prefix, "NearMPI")
+    return _abi(name, prefix, ("mpiexec", "--oversubscribe", "-n"), prefix, "NearMPI")
 
 
 def mpich(prefix):
-    return _abi("mpich", "MPICH", ROOT / "build/venv-mpich", ("mpiexec", "-n"), prefix, "MPICH")
+    return _abi("mpich", ROOT / "build/venv-mpich", ("mpiexec", "-n"), prefix, "MPICH")
 
 
 def impi(prefix):
     folder = ROOT / "build/venv-impi"
     variables = {"I_MPI_ROOT": str(folder), "I_MPI_FABRICS": "shm", "FI_PROVIDER_PATH": str(folder / "lib/libfabric/prov")}
-    return _abi("impi", "Intel MPI", folder, ("mpiexec.hydra", "-n"), prefix, "Intel", variables)
+    return _abi("impi", folder, ("mpiexec.hydra", "-n"), prefix, "Intel", variables)
 
 
 def openmpi(_prefix):
@@ -58,13 +66,13 @@ def openmpi(_prefix):
     # Its launcher refuses root, and more ranks than cores, until told otherwise. The programs bind themselves.
     variables = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     launcher = (folder / "bin/mpiexec", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", "-n")
-    return Contestant("openmpi", "Open MPI", "openmpi", (folder / "bin/mpicc",), launcher, variables, "Open MPI")
+    return Contestant("openmpi", "openmpi", (folder / "bin/mpicc",), launcher, variables, "Open MPI")
 
 
-# To add a peer: its function here, and its group in dev/requirements.txt and dev/setup.
+# To add a peer: its function here and its title above, its group in dev/requirements.txt and dev/setup.
 PEERS = {"mpich": mpich, "impi": impi, "openmpi": openmpi}
 
-LIMITS = Contestant("limits", "limit", "raw", ("cc",), ())
+LIMITS = Contestant("limits", "raw", ("cc",), ())
 
 
 def install(peers):

@@ -26,11 +26,13 @@ class Failure:
 
 @dataclass
 class Figures:
-    """values[key][contestant][round] = number; failures[case, ranks][contestant]; notes[contestant] = its own words."""
+    """values[key][contestant][round] = number; failures[case, ranks][contestant]; notes[contestant] = its own words.
+    cut_short: why there are fewer rounds than asked for."""
 
     values: dict = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
     failures: dict = field(default_factory=lambda: defaultdict(dict))
     notes: dict = field(default_factory=lambda: defaultdict(dict))
+    cut_short: str = ""
 
     def add(self, key, contestant, number, value):
         self.values[key][contestant][number] = value

@@ -1,12 +1,14 @@
 """The command line of bench/compare."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
-from . import tables
-from .cases import CASES, REUSED, SHORT_SIZES, SIZES, VARIANTS
+from . import machine, results, tables
+from .cases import BUFFERS, CASES, SHORT_SIZES, SIZES, VARIANTS
 from .contestants import LIMITS, PEERS, ROOT, Unavailable, build, install, nearmpi
+from .goals import View, committed_instructions, goal_table
 from .runner import plan, run
 
 
@@ -45,17 +47,21 @@ def parse(arguments=None):
     add("--rounds", type=int, help="default 40, with --short 8")
     add("--short", action="store_true", help="8 rounds, powers of four")
     add("--sizes", type=number_list, help="bytes, comma list (default: powers of two to 16 Mi)")
-    add("--variants", type=choice(VARIANTS), default=list(REUSED), metavar="LIST",
-        help=f"comma list of {', '.join(VARIANTS)}, or all (default: {','.join(REUSED)})")
+    add("--variants", type=choice(VARIANTS), default=list(BUFFERS), metavar="LIST",
+        help=f"comma list of {', '.join(VARIANTS)}, or all (default: {','.join(BUFFERS)})")
     add("--cores", type=number_list, default=[0, 1], help="cores that ranks are bound to, in turns (default 0,1)")
     add("--slot", type=float, default=25, help="milliseconds spent on a figure in a round (default 25)")
     add("--prefix", type=Path, default=ROOT / "build/prefix", help="the installation of NearMPI (default build/prefix)")
     add("--base", type=Path, help="another installation of NearMPI, to compare with")
+    add("--time-limit", type=float, help="seconds after which a run is ended and reported (default: each case's own)")
     add("--out", type=Path, help="folder to write tables into (default: none are written)")
     options = parser.parse_args(arguments)
+    if options.rounds is not None and options.rounds < 1:
+        parser.error("--rounds: there must be at least one")
+    if options.np % 2 or options.np < 2:
+        parser.error("--np: pairs need an even number of ranks")
     options.rounds = options.rounds or (8 if options.short else 40)
     options.sizes = sorted(set(options.sizes or (SHORT_SIZES if options.short else SIZES)))
-    options.ranks_of = lambda case: case.ranks if case.ranks != (2,) else (options.np,)
     return options
 
 
@@ -67,16 +73,16 @@ def contestants_of(options):
     install(options.peers)
     ours = [nearmpi(prefix)]
     if options.base:
-        ours.append(nearmpi(options.base.resolve(), "base", "base"))
+        ours.append(nearmpi(options.base.resolve(), "base"))
     return ours + [PEERS[name](prefix) for name in options.peers]
 
 
 def report(options, figures, contestants):
     """Text for the terminal."""
-    parts = []
+    parts = [figures.cut_short] if figures.cut_short else []
     for name in options.what:
         case = CASES[name]
-        for ranks in options.ranks_of(case):
+        for ranks in case.ranks_for(options.np):
             parts.append(f"{case.title}, {ranks} ranks, {case.unit}: median ± deviation of {options.rounds} rounds")
             parts.append(tables.plain(*tables.table(case, ranks, figures, contestants)))
             parts += tables.failures(case, ranks, figures, [*contestants, LIMITS], options.rounds)
@@ -93,6 +99,13 @@ def main(arguments=None):
     except Unavailable as reason:
         print(f"bench: {reason}", file=sys.stderr)
         return 1
+    about = machine.describe(options.cores)
     figures = run(options, contestants)
     print(report(options, figures, contestants))
+    if set(options.what) == set(CASES):
+        print(tables.plain(*goal_table(View(figures, options.peers, committed_instructions()))))
+    if options.out:
+        about["load average after"] = f"{os.getloadavg()[0]:.1f}"
+        problem = results.write(options, figures, contestants, about)
+        print(f"bench: written to {options.out}" + (f" ({problem})" if problem else ""))
     return 0

@@ -10,7 +10,7 @@ from .progress import Progress
 sys.path.insert(0, str(ROOT / "test"))
 import harness  # noqa: E402  the watchdog of the tests: also ends what leaves its process group
 
-GIVE_UP = 2  # rounds without any result, after which a contestant is spared a case
+GIVE_UP = 2  # after so many rounds, a contestant that has failed in each is spared the case
 
 
 def read(text):
@@ -45,9 +45,14 @@ def once(contestant, case, ranks, options):
     command = contestant.command(ranks, case.program if contestant is not LIMITS else "limits",
                                  case.arguments(options, contestant))
     environment = {**contestant.variables, "BENCH_CORES": ",".join(map(str, options.cores))}
-    result = harness.run(command, env=environment, timeout=case.time_limit)
-    harness.end_all(result.mark)  # a launcher that has failed may leave ranks, and they would disturb the next one
+    running = harness.Running(command, env=environment)
+    try:
+        result = running.finish(options.time_limit or case.time_limit)
+    finally:  # a launcher that was interrupted or has failed may leave ranks, and they would disturb the next one
+        harness.end_all(running.mark)
     values, notes = read(result.out)
+    if case.whole_run and result.status == 0:
+        values.append((case.name, "-", 0, result.seconds))
     return values, notes, wrong(contestant, ranks, options.cores, result, notes)
 
 
@@ -56,30 +61,37 @@ def plan(options, contestants):
     runs = []
     for name in options.what:
         case = CASES[name]
-        for ranks in options.ranks_of(case):
+        for ranks in case.ranks_for(options.np):
             runs += [(case, ranks, who) for who in ([*contestants, LIMITS] if case.limited else contestants)]
     return runs
 
 
 def run(options, contestants):
-    """Figures of all rounds."""
+    """Figures of all rounds; after Ctrl-C of those that there were."""
     figures, runs = Figures(), plan(options, contestants)
     progress = Progress(options.rounds, len(runs))
-    for number in range(options.rounds):
-        for case, ranks, contestant in runs:
-            name = contestant.name
-            before = figures.failures[case.name, ranks].get(name)
-            if before and len(before.rounds) >= GIVE_UP and len(before.rounds) == number:
-                figures.fail(case.name, ranks, name, number, before.reason)
+    try:
+        for number in range(options.rounds):
+            for case, ranks, contestant in runs:
+                progress.before(number, f"{case.name}, {ranks} ranks, {contestant.title}")
+                _take(figures, case, ranks, contestant, number, options)
                 progress.after()
-                continue
-            progress.before(number, f"{case.name}, {ranks} ranks, {contestant.title}")
-            values, notes, reason = once(contestant, case, ranks, options)
-            figures.notes[name].update(notes)
-            for what, variant, size, value in values:
-                figures.add(Key(case.name, ranks, what, variant, size), name, number, value)
-            if reason:
-                figures.fail(case.name, ranks, name, number, reason)
-            progress.after()
+    except KeyboardInterrupt:
+        figures.cut_short = f"interrupted in round {number + 1} of {options.rounds}"
     progress.end()
     return figures
+
+
+def _take(figures, case, ranks, contestant, number, options):
+    """One run's results into `figures`; none is made for who has only failed so far."""
+    name = contestant.name
+    before = figures.failures[case.name, ranks].get(name)
+    if before and len(before.rounds) == number >= GIVE_UP:
+        figures.fail(case.name, ranks, name, number, before.reason)
+        return
+    values, notes, reason = once(contestant, case, ranks, options)
+    figures.notes[name].update(notes)
+    for what, variant, size, value in values:
+        figures.add(Key(case.name, ranks, what, variant, size), name, number, value)
+    if reason:
+        figures.fail(case.name, ranks, name, number, reason)

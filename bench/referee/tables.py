@@ -47,8 +47,9 @@ def table(case, ranks, figures, contestants):
     """(header, rows) as text: medians and deviations, the ratios of the first contestant to best peer and to the limit."""
     ours, peers = contestants[0], contestants[1:]
     variants = {key.variant for key in rows_of(case, ranks, figures)}
-    header = ["bytes"] + (["buffers"] if len(variants) > 1 or case.limited else [])
-    header = (["what"] if any(case.shows.values()) else []) + header
+    sizes = {key.size for key in rows_of(case, ranks, figures)} != {0}
+    header = (["what"] if any(case.shows.values()) else []) + ([case.size_title] if sizes else [])
+    header += ["buffers"] if variants - {"-"} else []
     header += [who.title for who in contestants]
     if peers:
         header.append("/ best peer")
@@ -57,7 +58,7 @@ def table(case, ranks, figures, contestants):
     rows = []
     for key in rows_of(case, ranks, figures):
         row = [case.shows[key.name]] if any(case.shows.values()) else []
-        row.append(size_name(key.size))
+        row += [size_name(key.size)] if sizes else []
         row += [key.variant] if "buffers" in header else []
         row += [cell(summarise(figures.series(key, who.name))) for who in contestants]
         if peers:
@@ -69,6 +70,19 @@ def table(case, ranks, figures, contestants):
                     number(ratio(figures.series(key, ours.name), series))]
         rows.append(row)
     return header, rows
+
+
+def statistics_table(case, ranks, figures, contestants):
+    """(header, rows) as text: one row for each number of each contestant, every way of the limits too."""
+    keys = [key for key in sorted(figures.values) if (key.case, key.ranks) == (case.name, ranks)]
+    rows = []
+    for key in keys:
+        for who in contestants:
+            got = summarise(figures.series(key, who.name))
+            if got:
+                rows.append([key.name, key.variant, size_name(key.size), who.title, str(got.rounds),
+                             *map(number, (got.least, got.median, got.mean, got.deviation))])
+    return ["value", "buffers", case.size_title, "contestant", "rounds", "minimum", "median", "mean", "deviation"], rows
 
 
 def failures(case, ranks, figures, contestants, rounds):
@@ -91,8 +105,7 @@ def markdown(header, rows):
 
 
 def write_csv(path, figures, cases):
-    """One line for each number's summary: also every way of the limits."""
-    units = {case.name: case.unit for case in cases}
+    """One line for each number's summary: also every way of the limits. `cases`: {name: Case}."""
     with open(path, "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(["case", "ranks", "name", "variant", "bytes", "contestant", "unit", "rounds",
@@ -100,6 +113,6 @@ def write_csv(path, figures, cases):
         for key in sorted(figures.values):
             for contestant, series in figures.values[key].items():
                 got = summarise(series)
-                out.writerow([key.case, key.ranks, key.name, key.variant, key.size, contestant, units[key.case],
+                out.writerow([key.case, key.ranks, key.name, key.variant, key.size, contestant, cases[key.case].unit,
                               got.rounds, *(f"{value:.6g}" for value in
                                             (got.least, got.median, got.mean, got.deviation, got.most))])

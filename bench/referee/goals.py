@@ -1,0 +1,142 @@
+"""What NearMPI wants to reach: each goal's target, what was got in this run, and whether that meets it."""
+
+import json
+import statistics
+from dataclasses import dataclass
+
+from .cases import BUFFERS
+from .contestants import ROOT
+from .figures import Key, best, limit, ratio
+from .tables import number, size_name
+
+OURS = "nearmpi"
+LARGE = 65536  # from here on a message is a copy, and what it costs apart from that hardly counts
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`bound`: the most (`at_most`) or least that is allowed. `got`: (value or None, what it is of) from a View."""
+
+    what: str
+    bound: float
+    got: object
+    at_most: bool = True
+
+    def target(self):
+        return f"at {'most' if self.at_most else 'least'} {self.bound:g}"
+
+    def met(self, value):
+        return value <= self.bound if self.at_most else value >= self.bound
+
+
+class View:
+    """Figures as the goals ask for them. Ratios are those of NearMPI; None when something was not measured."""
+
+    def __init__(self, figures, peers, instructions=None):
+        self.figures, self.peers, self.instructions = figures, peers, instructions or {}
+
+    def to_peer(self, key, lower_is_better=True, only=None):
+        """Ratio to the best peer at this key."""
+        series = {name: self.figures.series(key, name) for name in self.peers if only in (None, name)}
+        name = best(series, lower_is_better)
+        return ratio(self.figures.series(key, OURS), series[name]) if name else None
+
+    def to_limit(self, key):
+        return ratio(self.figures.series(key, OURS), limit(self.figures, key)[1])
+
+    def median(self, key):
+        series = self.figures.series(key, OURS)
+        return statistics.median(series.values()) if series else None
+
+    def latencies(self, variants, least=0):
+        """Keys of the latency case, two ranks."""
+        return [key for key in sorted(self.figures.values)
+                if key.case == "latency" and key.ranks == 2 and key.name == "latency" and key.variant in variants
+                and key.size >= least]
+
+
+def _latency(size, variant="reused"):
+    return Key("latency", 2, "latency", variant, size)
+
+
+def _extreme(pairs, worst=max):
+    """(value, where) of the worst one of (value or None, key)."""
+    known = [(value, f"{size_name(key.size)}, {key.variant}") for value, key in pairs if value is not None]
+    return worst(known) if known else (None, "")
+
+
+def _geometric_mean(view):
+    values = [view.to_peer(key) for key in view.latencies(BUFFERS, 64)]
+    values = [value for value in values if value]
+    return (statistics.geometric_mean(values), f"{len(values)} sizes") if values else (None, "")
+
+
+def _rate(size):
+    return Key("rate", 2, "rate", "reused", size)
+
+
+def _drop(view):
+    small, larger = view.median(_rate(64)), view.median(_rate(256))
+    return (small / larger if small and larger else None), ""
+
+
+def _crowd(view):
+    keys = [Key("crowd", 8, "latency", "reused", 8), Key("collectives", 8, "barrier", "-", 0)]
+    known = [(value, what) for key, what in zip(keys, ("ping-pong", "barrier"), strict=True)
+             if (value := view.to_peer(key)) is not None]
+    return max(known) if len(known) == 2 else (None, "")
+
+
+def _launch(ranks):
+    return lambda view: (view.to_peer(Key("launch", ranks, "launch", "-", 0), only="mpich"), "")
+
+
+def _instructions(name):
+    return lambda view: (view.instructions.get(name), "bench/instructions.json")
+
+
+GOALS = [
+    Goal("8 B half round trip / raw line", 1.25, lambda view: (view.to_limit(_latency(8)), "")),
+    Goal("8 B latency / best peer", 0.85, lambda view: (view.to_peer(_latency(8)), "")),
+    Goal("latency at each size 64 B to 16 MiB, reused and rewritten / best peer at that size: the worst", 1.0,
+         lambda view: _extreme((view.to_peer(key), key) for key in view.latencies(BUFFERS, 64))),
+    Goal("... their geometric mean", 0.7, _geometric_mean),
+    Goal("latency, rewritten, 1 MiB and up / best peer: the worst", 0.4,
+         lambda view: _extreme((view.to_peer(key), key) for key in view.latencies(("rewritten",), MIB))),
+    Goal("latency, 64 KiB and up / best copy limit at that size: the worst", 1.15,
+         lambda view: _extreme((view.to_limit(key), key) for key in view.latencies(BUFFERS, LARGE))),
+    Goal("... in buffers of MPI_Alloc_mem", 1.15,
+         lambda view: _extreme((view.to_limit(key), key) for key in view.latencies(("alloc-reused", "alloc-rewritten"), LARGE))),
+    Goal("message rate 1, 8, 64 B / best peer: the least", 1.3,
+         lambda view: _extreme(((view.to_peer(_rate(size), False), _rate(size)) for size in (1, 8, 64)), min),
+         at_most=False),
+    Goal("message rate at 64 B / at 256 B", 1.5, _drop),
+    Goal("instructions, MPI_Isend of 8 B to enqueue", 100, _instructions("MPI_Isend")),
+    Goal("instructions, empty poll with 64 peers", 20, _instructions("poll, 64 peers")),
+    Goal("8 ranks on 2 cores, 8 B ping-pong pairs and barrier / best peer: the worse", 0.7, _crowd),
+    Goal("processor time of a rank blocked for 10 ms, %", 2, lambda view: (view.median(Key("idle", 2, "idle", "-", 10)), "")),
+    Goal("launch to finalize, 2 ranks / MPICH", 0.6, _launch(2)),
+    Goal("launch to finalize, 32 ranks / MPICH", 0.5, _launch(32)),
+    Goal("reserved by a rank of 64, before traffic, KiB", 2048,
+         lambda view: (view.median(Key("memory", 64, "reserved", "-", 0)), "")),
+]
+
+
+def committed_instructions():
+    """{name: count} of bench/instructions.json, or {} before there is one."""
+    path = ROOT / "bench/instructions.json"
+    return json.loads(path.read_text())["counts"] if path.exists() else {}
+
+
+def goal_table(view):
+    """(header, rows) of the goals, with what was not measured in this run marked as such."""
+    rows = []
+    for goal in GOALS:
+        value, where = goal.got(view)
+        if value is None:
+            rows.append([goal.what, goal.target(), "not measured", ""])
+        else:
+            rows.append([goal.what, goal.target(), number(value) + (f" ({where})" if where else ""),
+                         "yes" if goal.met(value) else "no"])
+    return ["what", "target", "got", "met?"], rows

@@ -1,0 +1,50 @@
+"""Writes a run into a folder: results.md, results.csv, and the plots."""
+
+import subprocess
+
+from . import tables
+from .cases import CASES
+from .contestants import LIMITS, ROOT
+from .goals import View, committed_instructions, goal_table
+
+
+def _versions(figures, contestants):
+    return [[who.title, figures.notes.get(who.name, {}).get("library", "no run succeeded")] for who in contestants]
+
+
+def _case(case, ranks, figures, contestants, rounds):
+    lines = [f"### {case.title}, {ranks} ranks, {case.unit}", "", tables.markdown(*tables.table(case, ranks, figures, contestants))]
+    lines += ["", *(f"- **{text}**" for text in tables.failures(case, ranks, figures, [*contestants, LIMITS], rounds))]
+    lines += ["", "<details><summary>minimum, median, mean, deviation</summary>", "",
+              tables.markdown(*tables.statistics_table(case, ranks, figures, [*contestants, LIMITS])), "", "</details>", ""]
+    return lines
+
+
+def markdown(options, figures, contestants, machine):
+    """The report as Markdown text."""
+    view = View(figures, options.peers, committed_instructions())
+    lines = ["# Results of bench/compare", "",
+             f"{options.rounds} rounds{', ' + figures.cut_short if figures.cut_short else ''}. "
+             "Medians ± standard deviation over the rounds; a ratio is the median of the rounds' ratios.",
+             "How it is measured: [README](../README.md).", "",
+             tables.markdown(["machine", ""], [list(row) for row in machine.items()]), "",
+             tables.markdown(["library", "version"], _versions(figures, contestants)), "",
+             "## Goals", "", tables.markdown(*goal_table(view)), "", "## Cases", ""]
+    for name in options.what:
+        for ranks in CASES[name].ranks_for(options.np):
+            lines += _case(CASES[name], ranks, figures, contestants, options.rounds)
+    return "\n".join(lines)
+
+
+def write(options, figures, contestants, machine):
+    """Everything into options.out. Returns a sentence if there are no plots."""
+    folder = options.out
+    folder.mkdir(parents=True, exist_ok=True)
+    tables.write_csv(folder / "results.csv", figures, CASES)
+    (folder / "results.md").write_text(markdown(options, figures, contestants, machine))
+    python = ROOT / "build/venv-bench/bin/python"
+    if subprocess.run([ROOT / "dev/setup", "bench"], cwd=ROOT, stdin=subprocess.DEVNULL).returncode != 0:
+        return "no plots: dev/setup could not install matplotlib"
+    result = subprocess.run([python, "-m", "referee.plots", (folder / "results.csv").resolve(), folder.resolve()],
+                            cwd=ROOT / "bench", text=True, capture_output=True)
+    return None if result.returncode == 0 else "no plots: " + result.stderr.strip().splitlines()[-1]

@@ -1,0 +1,200 @@
+"""bench/compare: what it says about numbers, and what it does about contestants that fail. No speed is judged."""
+
+import io
+import re
+import sys
+
+import harness
+import pytest
+
+sys.path.insert(0, str(harness.ROOT / "bench"))
+from referee import figures, goals, progress, runner, tables  # noqa: E402
+from referee.cases import CASES  # noqa: E402
+from referee.contestants import LIMITS, Contestant, mpich, nearmpi  # noqa: E402
+
+NEAR, PEER = nearmpi(harness.ROOT / "build/prefix"), mpich(harness.ROOT / "build/prefix")
+
+
+def latency(size, variant="reused", name="latency"):
+    return figures.Key("latency", 2, name, variant, size)
+
+
+def of_rounds(**by_contestant):
+    """Figures with one latency of 64 KiB, reused: of_rounds(nearmpi=[1, 2], limits=[1, 1])."""
+    made = figures.Figures()
+    for contestant, values in by_contestant.items():
+        for number, value in enumerate(values):
+            made.add(latency(65536), contestant, number, value)
+    return made
+
+
+def test_a_summary_has_the_sample_deviation():
+    got = figures.summarise({0: 1.0, 1: 2.0, 3: 6.0})
+    assert (got.rounds, got.least, got.median, got.mean, got.most) == (3, 1.0, 2.0, 3.0, 6.0)
+    assert got.deviation == pytest.approx(7**0.5)
+    assert figures.summarise({4: 5.0}).deviation == 0
+    assert figures.summarise({}) is None
+
+
+def test_a_ratio_compares_within_rounds_that_both_have():
+    ours, theirs = {0: 1.0, 1: 10.0, 2: 3.0}, {0: 2.0, 1: 20.0, 3: 0.001}
+    assert figures.ratio(ours, theirs) == 0.5
+    assert figures.ratio({0: 1.0}, {1: 1.0}) is None
+    assert figures.ratio({}, {}) is None
+
+
+def test_the_best_is_least_or_most_and_ignores_who_has_nothing():
+    candidates = {"a": {0: 1.0, 1: 9.0, 2: 9.0}, "b": {0: 2.0}, "c": {}}
+    assert figures.best(candidates) == "b"
+    assert figures.best(candidates, lower_is_better=False) == "a"
+    assert figures.best({"c": {}}) is None
+
+
+def test_the_limit_is_the_fastest_way_that_the_buffers_allow():
+    made = figures.Figures()
+    for name, value in [("cma_pull", 5), ("ring/4K", 4), ("ring/16K", 3), ("pull", 1), ("touch", 0.1)]:
+        made.add(latency(65536, "reused", name), "limits", 0, value)
+    made.add(latency(65536, "rewritten", "ring/4K"), "limits", 0, 0.5)
+    made.add(latency(0, "reused", "line/1"), "limits", 0, 0.2)
+    made.add(latency(0, "reused", "line/2"), "limits", 0, 0.3)
+    assert figures.limit(made, latency(65536)) == ("ring/16K", {0: 3})
+    assert figures.limit(made, latency(65536, "alloc-reused")) == ("pull", {0: 1})
+    assert figures.limit(made, latency(8)) == ("line/1", {0: 0.2})
+    assert figures.limit(made, latency(8, "rewritten")) == ("line/1", {0: 0.2})
+    assert figures.limit(made, latency(4096)) == (None, {})
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.1116, "0.112"), (0.9, "0.900"), (4.561, "4.56"), (99.97, "100"),
+                                             (117.2, "117"), (23400, "23.4k"), (5.6e6, "5.60M"), (None, "-")])
+def test_numbers_have_three_digits(value, text):
+    assert tables.number(value) == text
+
+
+def test_sizes_have_binary_units():
+    assert [tables.size_name(size) for size in (0, 8, 1000, 4096, 16 << 20)] == ["0", "8", "1000", "4 Ki", "16 Mi"]
+
+
+def test_a_contestant_without_a_result_stays_in_the_table_and_is_named_below():
+    made = of_rounds(nearmpi=[2.0, 3.0])
+    made.fail("latency", 2, "mpich", 0, "status 9: it broke")
+    made.fail("latency", 2, "mpich", 1, "ended after 60 s without a result")
+    header, rows = tables.table(CASES["latency"], 2, made, [NEAR, PEER])
+    assert rows[0][header.index("MPICH")] == "-" and rows[0][header.index("/ best peer")].startswith("-")
+    assert rows[0][header.index("NearMPI")] == "2.50 ±0.707"
+    assert tables.failures(CASES["latency"], 2, made, [NEAR, PEER], 2) == [
+        "MPICH failed in 2 of 2 rounds: ended after 60 s without a result"]
+
+
+def test_a_table_has_ratios_to_peer_and_limit():
+    made = of_rounds(nearmpi=[2.0, 4.0], mpich=[4.0, 8.0])
+    made.add(latency(65536, "reused", "cma_pull"), "limits", 0, 1.0)
+    header, rows = tables.table(CASES["latency"], 2, made, [NEAR, PEER])
+    row = dict(zip(header, rows[0], strict=True))
+    assert (row["/ best peer"], row["limit"], row["by"], row["/ limit"]) == ("0.500 mpich", "1.00", "cma_pull", "2.00")
+
+
+def test_the_csv_has_every_number_of_every_contestant(tmp_path):
+    made = of_rounds(nearmpi=[2.0, 4.0], mpich=[4.0])
+    tables.write_csv(tmp_path / "results.csv", made, CASES)
+    lines = (tmp_path / "results.csv").read_text().splitlines()
+    assert lines[1:] == ["latency,2,latency,reused,65536,nearmpi,us,2,2,3,3,1.41421,4",
+                         "latency,2,latency,reused,65536,mpich,us,1,4,4,4,0,4"]
+
+
+def goal(view, what):
+    header, rows = goals.goal_table(view)
+    return next(row for row in rows if row[0].startswith(what))[1:]
+
+
+def test_a_goal_says_what_was_got_and_whether_it_is_met():
+    made = of_rounds(nearmpi=[2.0], mpich=[4.0], impi=[8.0])
+    what = "latency at each size"
+    assert goal(goals.View(made, ["mpich", "impi"]), what) == ["at most 1", "0.500 (64 Ki, reused)", "yes"]
+    made.add(latency(4096), "nearmpi", 0, 3.0)
+    made.add(latency(4096), "impi", 0, 2.0)
+    assert goal(goals.View(made, ["mpich", "impi"]), what) == ["at most 1", "1.50 (4 Ki, reused)", "no"]
+
+
+def test_a_goal_of_rates_is_a_least_one():
+    made = figures.Figures()
+    for size, ours in ((1, 30.0), (8, 20.0), (64, 28.0)):
+        key = figures.Key("rate", 2, "rate", "reused", size)
+        made.add(key, "nearmpi", 0, ours)
+        made.add(key, "mpich", 0, 5.0)
+        made.add(key, "impi", 0, 10.0)
+    assert goal(goals.View(made, ["mpich", "impi"]), "message rate 1, 8, 64") == ["at least 1.3", "2.00 (8, reused)", "yes"]
+
+
+def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
+    rows = goals.goal_table(goals.View(figures.Figures(), ["mpich"]))[1]
+    assert len(rows) == len(goals.GOALS)
+    assert all(row[2:] == ["not measured", ""] for row in rows)
+
+
+def test_what_a_library_prints_itself_is_not_taken_for_a_value():
+    values, notes = runner.read("value latency reused 8 0.25\nvalued customer\ninfo library X 1.0 beta\nvalue of it: 3\n")
+    assert values == [("latency", "reused", 8, 0.25)]
+    assert notes == {"library": "X 1.0 beta"}
+
+
+def ended(status=0, err="", timed_out=False):
+    return harness.Finished(status, "", err, timed_out, 60.2, "", "")
+
+
+def test_a_run_on_another_library_or_on_other_cores_does_not_count():
+    who = Contestant("mpich", "abi", (), (), proof="MPICH")
+    fine = {"library": "MPICH 5", "cores": "0 1 0"}
+    assert runner.wrong(who, 3, [0, 1], ended(), fine) is None
+    assert "another library" in runner.wrong(who, 3, [0, 1], ended(), {**fine, "library": "NearMPI"})
+    assert "bound to cores 0 -1 0" in runner.wrong(who, 3, [0, 1], ended(), {**fine, "cores": "0 -1 0"})
+    assert runner.wrong(who, 3, [0, 1], ended(9, "first\nlast\n"), fine) == "status 9: last"
+    assert runner.wrong(who, 3, [0, 1], ended(timed_out=True), fine) == "ended after 60 s without a result"
+
+
+def test_progress_is_a_line_a_round_where_there_is_no_terminal():
+    stream = io.StringIO()
+    shown = progress.Progress(2, 2, stream)
+    for number in (0, 0, 1, 1):
+        shown.before(number, "something")
+        shown.after()
+    shown.end()
+    assert re.fullmatch(r"bench: round 1 of 2\nbench: round 2 of 2, about 0 s left\n", stream.getvalue())
+    assert [progress.duration(seconds) for seconds in (12, 185, 3720)] == ["12 s", "3:05 min", "1:02 h"]
+
+
+def test_the_limits_are_asked_for_plain_buffers():
+    options = type("Options", (), {"variants": ["reused", "alloc-reused", "alloc-rewritten"], "slot": 25, "sizes": [8, 64]})
+    assert CASES["latency"].arguments(options, LIMITS) == ["6.25", "reused,rewritten", "8,64"]
+    assert CASES["latency"].arguments(options, NEAR) == ["25", "reused,alloc-reused,alloc-rewritten", "8,64"]
+
+
+def compare(prefix, *options):
+    return harness.run([sys.executable, harness.ROOT / "bench/compare", "--prefix", prefix, "--peers", "", "--slot", 1, *options],
+                       timeout=240)
+
+
+def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
+    result = compare(prefix, "--rounds", 1, "--sizes", "8,65536", "--variants", "all", "--out", tmp_path)
+    assert result.status == 0, result.report()
+    assert " failed " not in result.out and "not measured" in result.out, result.report()
+    values = (tmp_path / "results.csv").read_text()
+    for case in CASES.values():
+        for name in case.shows:
+            assert re.search(rf"^{case.name},\d+,{name},[-a-z]+,\d+,nearmpi,", values, re.MULTILINE), (case.name, name)
+    for way in ("line/1", "cma_pull", "cma_halves", "ring/16K", "ring_stream/16K", "pull", "halves", "push_stream"):
+        assert f",{way}," in values
+    written = (tmp_path / "results.md").read_text()
+    assert "## Goals" in written and "| processor |" in written and "| NearMPI | NearMPI" in written
+    assert (tmp_path / "latency-reused-2ranks.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("script", "reason"), [("echo it broke >&2; exit 7", "status 7: it broke"),
+                                                ("sleep 1000", "ended after")])
+def test_a_launcher_that_fails_or_hangs_is_reported_in_every_round(prefix, tmp_path, script, reason):
+    launcher = tmp_path / "bin/mpiexec"
+    launcher.parent.mkdir()
+    launcher.write_text(f"#!/bin/sh\n{script}\n")
+    launcher.chmod(0o755)
+    result = compare(prefix, "--rounds", 3, "--what", "collectives", "--base", tmp_path, "--time-limit", 10)
+    assert result.status == 0, result.report()
+    assert f"base failed in 3 of 3 rounds: {reason}" in result.out, result.report()
