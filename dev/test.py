@@ -39,6 +39,7 @@ def steps():
     yield from build("clang", options=["-DNEAR_TESTS=OFF"])
     yield "clang-tidy", [sys.executable, "dev/tidy.py"]
     yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house"]
+    yield "instructions of single calls", [sys.executable, "bench/instructions"]
     sanitized = ["test/test_rows.py", "test/surface/test_invalid_arguments.py"]
     yield "rows and wrong arguments, sanitized", [*PYTEST, *sanitized, f"--prefix={prefix}", f"--cflags={SANITIZED}"]
     yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]

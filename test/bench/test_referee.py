@@ -8,7 +8,7 @@ import harness
 import pytest
 
 sys.path.insert(0, str(harness.ROOT / "bench"))
-from referee import figures, goals, progress, runner, tables  # noqa: E402
+from referee import figures, goals, instructions, progress, runner, tables  # noqa: E402
 from referee.cases import CASES  # noqa: E402
 from referee.contestants import LIMITS, Contestant, mpich, nearmpi  # noqa: E402
 
@@ -198,3 +198,21 @@ def test_a_launcher_that_fails_or_hangs_is_reported_in_every_round(prefix, tmp_p
     result = compare(prefix, "--rounds", 3, "--what", "collectives", "--base", tmp_path, "--time-limit", 10)
     assert result.status == 0, result.report()
     assert f"base failed in 3 of 3 rounds: {reason}" in result.out, result.report()
+
+
+def test_a_count_that_rises_by_more_than_five_per_cent_is_named():
+    assert instructions.risen({"MPI_Send": 100.0, "MPI_Recv": 200.0}, {"MPI_Send": 105.0, "MPI_Recv": 20.0}) == []
+    said = instructions.risen({"MPI_Send": 100.0, "MPI_Recv": 200.0}, {"MPI_Send": 106.0, "MPI_Test": 1.0})
+    assert said == ["MPI_Send: 100 instructions have become 106", "MPI_Recv: no longer counted",
+                    "MPI_Test: not in instructions.json yet"]
+
+
+def test_a_function_that_is_never_called_is_no_count_of_nothing(prefix):
+    instructions.build(nearmpi(prefix), "calls")
+    absent = instructions.Count("absent", "send", ("near::no_such_function",))
+    with pytest.raises(instructions.Unavailable, match="met no function near::no_such_function"):
+        instructions.total(prefix, absent, 10)
+
+
+def test_the_committed_counts_are_those_that_are_made():
+    assert list(goals.committed_instructions()) == [count.name for count in instructions.COUNTS]

@@ -1,0 +1,150 @@
+// One MPI call of 8 bytes again and again, always in the same situation, so that bench/instructions can count
+// what it executes. Rank 0 is the one that is counted; what the others do is timed through a file that all
+// map, not through MPI, so that the counted call finds exactly what its scenario says.
+//
+//   calls SCENARIO COUNT FILE
+//
+//   send, isend   the receiver has taken everything that was sent before
+//   recv          the message lies in shared memory, no call of MPI has seen it
+//   irecv         nothing has arrived
+//   test_done     the request is posted, and the message lies in shared memory
+//   test_empty    the request is posted, and nothing has arrived; every other rank has sent something before
+#include <fcntl.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct steps {
+  _Alignas(64) _Atomic long counted; // how often rank 0 has done its part
+  _Alignas(64) _Atomic long partner; // how often rank 1 has
+};
+
+static struct steps* steps;
+static char data[8];
+
+static void await(_Atomic long* step, long number) {
+  while (atomic_load(step) < number) sched_yield();
+}
+
+static void require(int condition, const char* what) {
+  if (condition) return;
+  fprintf(stderr, "calls: %s\n", what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void partner_sends(long number) {
+  MPI_Send(data, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+  atomic_store(&steps->partner, number);
+}
+
+static void partner_receives(long number) {
+  MPI_Recv(data, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  atomic_store(&steps->partner, number);
+}
+
+static MPI_Request post(void) {
+  MPI_Request request;
+  MPI_Irecv(data, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+  return request;
+}
+
+// Each scenario has the part of rank 0 and that of rank 1, for the message of this number.
+
+static void send_0(long number) {
+  await(&steps->partner, number - 1);
+  MPI_Send(data, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+}
+
+static void isend_0(long number) {
+  MPI_Request request;
+  await(&steps->partner, number - 1);
+  MPI_Isend(data, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void recv_0(long number) {
+  await(&steps->partner, number);
+  MPI_Recv(data, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  atomic_store(&steps->counted, number);
+}
+
+static void irecv_0(long number) {
+  MPI_Request request = post();
+  atomic_store(&steps->counted, number);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void test_done_0(long number) {
+  int done = 0;
+  MPI_Request request = post();
+  atomic_store(&steps->counted, number);
+  await(&steps->partner, number);
+  MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  require(done, "MPI_Test did not find the message that has arrived");
+}
+
+static void send_after_0(long number) { // rank 0 has done its part of this message
+  await(&steps->counted, number);
+  partner_sends(number);
+}
+
+static void send_ahead_of_0(long number) { // rank 0 has received the message before
+  await(&steps->counted, number - 1);
+  partner_sends(number);
+}
+
+static void test_empty(int rank, int size, long count) {
+  if (rank != 0) MPI_Send(data, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+  for (int other = 1; rank == 0 && other < size; ++other)
+    MPI_Recv(data, 8, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 0) {
+    MPI_Request request = post();
+    for (long i = 0; i < count; ++i) {
+      int done;
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      require(!done, "MPI_Test found a message that nobody sent");
+    }
+    atomic_store(&steps->counted, 1);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  } else if (rank == 1) {
+    send_after_0(1);
+  }
+}
+
+static const struct {
+  const char* name;
+  void (*of_rank[2])(long number);
+} scenarios[] = {
+    {"send", {send_0, partner_receives}},       {"isend", {isend_0, partner_receives}},
+    {"recv", {recv_0, send_ahead_of_0}},        {"irecv", {irecv_0, send_after_0}},
+    {"test_done", {test_done_0, send_after_0}}, {"test_empty", {NULL, NULL}},
+};
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  int file = open(argv[3], O_RDWR), rank, size;
+  steps = file < 0 ? MAP_FAILED : mmap(NULL, sizeof *steps, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (steps == MAP_FAILED) {
+    perror(argv[3]);
+    return 2;
+  }
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int known = 0;
+  for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; ++i) {
+    if (strcmp(scenarios[i].name, argv[1]) != 0) continue;
+    known = 1;
+    if (!scenarios[i].of_rank[0])
+      test_empty(rank, size, atol(argv[2]));
+    else if (rank < 2)
+      for (long number = 1; number <= atol(argv[2]); ++number) scenarios[i].of_rank[rank](number);
+  }
+  require(known, "no such scenario");
+  MPI_Finalize();
+  return 0;
+}
