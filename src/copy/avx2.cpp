@@ -12,7 +12,6 @@ struct Avx2 {
   static Vector load(const std::byte* from) {
     return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
   }
-  static void store(std::byte* to, Vector value) { _mm256_store_si256(reinterpret_cast<Vector*>(to), value); }
   static void stream(std::byte* to, Vector value) {
     _mm256_stream_si256(reinterpret_cast<Vector*>(to), value);
   }
@@ -21,11 +20,8 @@ struct Avx2 {
 
 } // namespace
 
-void cached_avx2(void* to, const void* from, std::size_t bytes) noexcept {
-  copy_by<Avx2, false>(to, from, bytes);
-}
 void streaming_avx2(void* to, const void* from, std::size_t bytes) noexcept {
-  copy_by<Avx2, true>(to, from, bytes);
+  stream_by<Avx2>(to, from, bytes);
 }
 
 } // namespace near::copy

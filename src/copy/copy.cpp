@@ -3,6 +3,7 @@
 
 #include "copy/kernel.h"
 
+#include <cstring>
 #include <iterator>
 
 namespace near::copy {
@@ -11,14 +12,13 @@ namespace {
 #if defined(__x86_64__)
 // These builtins also look at XCR0: wide registers that the system does not save do not count.
 constexpr Kernel list[] = {
-    {"avx512", cached_avx512, streaming_avx512, "AVX-512",
-     [] { return __builtin_cpu_supports("avx512f") != 0; }},
-    {"avx2", cached_avx2, streaming_avx2, "AVX2", [] { return __builtin_cpu_supports("avx2") != 0; }},
-    {"sse2", cached_sse2, streaming_sse2, "", [] { return true; }},
+    {"avx512", "AVX-512", [] { return __builtin_cpu_supports("avx512f") != 0; }, streaming_avx512},
+    {"avx2", "AVX2", [] { return __builtin_cpu_supports("avx2") != 0; }, streaming_avx2},
+    {"sse2", "", [] { return true; }, streaming_sse2},
 };
 #elif defined(__aarch64__)
 constexpr Kernel list[] = {
-    {"neon", cached_neon, streaming_neon, "", [] { return true; }},
+    {"neon", "", [] { return true; }, streaming_neon},
 };
 #else
 #error "no copy kernel for this architecture: see HACKING.md, Add a copy kernel"
@@ -37,7 +37,12 @@ constinit const Kernel* in_use = &list[std::size(list) - 1];
 } // namespace
 
 void copy(void* to, const void* from, std::size_t bytes, Store how) {
-  (how == Store::streaming ? in_use->streaming : in_use->cached)(to, from, bytes);
+  if (how == Store::streaming) {
+    in_use->streaming(to, from, bytes);
+  } else {
+    // Nothing of ours was faster: doc/adr/0006-stores-to-lines-that-others-read.md.
+    std::memcpy(to, from, bytes);
+  }
 }
 
 std::span<const Kernel> kernels() { return list; }

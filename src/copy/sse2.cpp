@@ -10,18 +10,14 @@ namespace {
 struct Sse2 {
   using Vector = __m128i;
   static Vector load(const std::byte* from) { return _mm_loadu_si128(reinterpret_cast<const Vector*>(from)); }
-  static void store(std::byte* to, Vector value) { _mm_store_si128(reinterpret_cast<Vector*>(to), value); }
   static void stream(std::byte* to, Vector value) { _mm_stream_si128(reinterpret_cast<Vector*>(to), value); }
   static void order_streams() { _mm_sfence(); }
 };
 
 } // namespace
 
-void cached_sse2(void* to, const void* from, std::size_t bytes) noexcept {
-  copy_by<Sse2, false>(to, from, bytes);
-}
 void streaming_sse2(void* to, const void* from, std::size_t bytes) noexcept {
-  copy_by<Sse2, true>(to, from, bytes);
+  stream_by<Sse2>(to, from, bytes);
 }
 
 } // namespace near::copy

@@ -1,11 +1,14 @@
-// Which kernel is in use, and that copies made with it are published by a release.
+// Which kernel is in use, that its copies are published by a release, and that dropped lines keep their
+// values.
 #include "base/atomic.h"
 #include "copy/copy.h"
+#include "guarded.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -102,6 +105,29 @@ TEST(publishing, a_release_after_a_copy_publishes_all_of_it) {
   reader.join();
   EXPECT_FALSE(gave_up);
   EXPECT_TRUE(right);
+}
+
+TEST(dropping, bytes_keep_their_values_at_every_alignment) {
+  Guarded memory(4096);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory.begin()[i] = static_cast<std::byte>(i % 251);
+  for (std::size_t first = 0; first < 130; ++first) {
+    copy::drop(memory.begin() + first, memory.size() - first);
+    copy::drop(memory.begin() + first, first);
+  }
+  copy::drop(memory.end(), 0); // a page that may not be touched
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    ASSERT_EQ(memory.begin()[i], static_cast<std::byte>(i % 251)) << i;
+}
+
+TEST(dropping, a_store_after_it_counts) {
+  Guarded memory(4096);
+  for (int round = 0; round < 1000; ++round) {
+    std::memset(memory.begin(), round, memory.size());
+    copy::drop(memory.begin(), memory.size());
+    memory.begin()[round] = std::byte{0xff};
+    ASSERT_EQ(memory.begin()[round], std::byte{0xff});
+    ASSERT_EQ(memory.begin()[memory.size() - 1], static_cast<std::byte>(round));
+  }
 }
 
 } // namespace

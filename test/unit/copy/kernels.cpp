@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <tuple>
 #include <vector>
 
 using namespace near;
@@ -28,17 +27,17 @@ bool stays_untouched(const std::byte* from, std::size_t bytes) {
 /// Kernels of every architecture, so that those which are not tested here are listed as skipped.
 const char* const names[] = {"avx512", "avx2", "sse2", "neon"};
 
-class Kernels : public testing::TestWithParam<std::tuple<const char*, copy::Store>> {
+class Kernels : public testing::TestWithParam<const char*> {
 protected:
   void SetUp() override {
-    const auto [name, how] = GetParam();
+    const char* const name = GetParam();
     const auto all = copy::kernels();
     const auto kernel =
         std::find_if(all.begin(), all.end(), [&](const auto& row) { return row.name == name; });
     if (kernel == all.end())
       GTEST_SKIP() << "kernel " << name << " is NOT tested here: another architecture's";
     if (!kernel->runs()) GTEST_SKIP() << "kernel " << name << " is NOT tested here: no " << kernel->needs;
-    copy_ = how == copy::Store::streaming ? kernel->streaming : kernel->cached;
+    copy_ = kernel->streaming;
   }
 
   /// Copies and compares; `around` bytes before and after the destination, where there are any, must stay.
@@ -55,7 +54,7 @@ protected:
                                 << to - destination.begin();
   }
 
-  copy::Function copy_ = nullptr;
+  decltype(copy::Kernel::streaming) copy_ = nullptr;
 };
 
 /// No two neighbouring lines are alike, nor two neighbouring bytes, and none equals `untouched`.
@@ -109,13 +108,7 @@ TEST_P(Kernels, touch_no_byte_beside_the_ranges) {
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(all, Kernels,
-                         testing::Combine(testing::ValuesIn(names),
-                                          testing::Values(copy::Store::cached, copy::Store::streaming)),
-                         [](const auto& row) {
-                           const bool streaming = std::get<1>(row.param) == copy::Store::streaming;
-                           return std::string(std::get<0>(row.param)) +
-                                  (streaming ? "_streaming" : "_cached");
-                         });
+INSTANTIATE_TEST_SUITE_P(all, Kernels, testing::ValuesIn(names),
+                         [](const auto& row) { return std::string(row.param); });
 
 } // namespace
