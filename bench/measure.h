@@ -134,7 +134,7 @@ struct driver {
 /// The median leaves out batches in which somebody else had the core. When the processes crowd each other
 /// out, waiting for the core is what is measured, and the mean is taken.
 static inline double seconds_each(repeat* work, void* context, const struct driver* driver) {
-  long plan[3] = {1, 1, 0}; // repetitions of a batch, batches, is it the last time?
+  long plan[3] = {1, fewest_batches, 0}; // repetitions of a batch, batches, is it the last time?
   double times[most_batches];
   work(context, 1); // connections are made, pages are touched
   do {
@@ -146,10 +146,12 @@ static inline double seconds_each(repeat* work, void* context, const struct driv
     }
     if (plan[2]) break;
     if (!driver->first) continue;
-    if (times[0] * (double)plan[0] < driver->slot / 20) {
+    double least = times[0]; // so that one batch which waited for the core does not spoil the plan
+    for (int batch = 1; batch < plan[1]; ++batch) least = times[batch] < least ? times[batch] : least;
+    if (least * (double)plan[0] < driver->slot / 20) {
       plan[0] *= 2;
     } else {
-      double all = driver->slot / times[0];
+      double all = driver->slot / least;
       plan[1] = all < fewest_batches ? fewest_batches : all > most_batches ? most_batches : (long)all;
       plan[0] = all / (double)plan[1] < 1 ? 1 : (long)(all / (double)plan[1]);
       plan[2] = 1;

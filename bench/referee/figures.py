@@ -27,11 +27,12 @@ class Failure:
 @dataclass
 class Figures:
     """values[key][contestant][round] = number; failures[case, ranks][contestant]; notes[contestant] = its own words.
-    cut_short: why there are fewer rounds than asked for."""
+    rounds: how many were begun; cut_short: why there are fewer than asked for."""
 
     values: dict = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
     failures: dict = field(default_factory=lambda: defaultdict(dict))
     notes: dict = field(default_factory=lambda: defaultdict(dict))
+    rounds: int = 0
     cut_short: str = ""
 
     def add(self, key, contestant, number, value):
@@ -68,21 +69,24 @@ def summarise(series):
                    statistics.stdev(values) if len(values) > 1 else 0.0, max(values))
 
 
-def ratio(ours, theirs):
+def ratio(ours, theirs, pick=None):
     """Median over the rounds that both have of ours / theirs, or None.
 
-    Round by round, because the machine may change between rounds and both then change alike.
+    Round by round, because the machine may change between rounds and both then change alike. With `pick` (min or max), one round
+    of each is chosen instead.
     """
+    if pick:
+        return pick(ours.values()) / pick(theirs.values()) if ours and theirs else None
     both = [ours[number] / theirs[number] for number in ours if theirs.get(number)]
     return statistics.median(both) if both else None
 
 
-def best(candidates, lower_is_better=True):
-    """The name in {name: series} with the best median, or None."""
-    medians = {name: statistics.median(series.values()) for name, series in candidates.items() if series}
-    if not medians:
+def best(candidates, lower_is_better=True, pick=None):
+    """The name in {name: series} with the best median (or what `pick` chooses), or None."""
+    values = {name: (pick or statistics.median)(series.values()) for name, series in candidates.items() if series}
+    if not values:
         return None
-    return (min if lower_is_better else max)(medians, key=medians.get)
+    return (min if lower_is_better else max)(values, key=values.get)
 
 
 # The ways of limits.c that need buffers which both processes see; others work for any buffer.
@@ -90,7 +94,7 @@ DIRECT = ("pull", "halves", "push_stream")
 CACHE_LINE = 64
 
 
-def limit(figures, key):
+def limit(figures, key, pick=None):
     """(name, series) of the fastest way that limits.c has for a ping-pong of this key, or (None, {}).
 
     What fits in a line has the raw line as its limit. Only buffers of MPI_Alloc_mem can have the direct ways as theirs.
@@ -106,5 +110,5 @@ def limit(figures, key):
         fits = way == "line" if key.size < CACHE_LINE else (other.variant, other.size) == (variant, key.size)
         if fits:
             candidates[other.name] = contestants["limits"]
-    name = best(candidates)
+    name = best(candidates, pick=pick)
     return name, candidates.get(name, {})

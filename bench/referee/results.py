@@ -12,9 +12,9 @@ def _versions(figures, contestants):
     return [[who.title, figures.notes.get(who.name, {}).get("library", "no run succeeded")] for who in contestants]
 
 
-def _case(case, ranks, figures, contestants, rounds):
+def _case(case, ranks, figures, contestants):
     lines = [f"### {case.title}, {ranks} ranks, {case.unit}", "", tables.markdown(*tables.table(case, ranks, figures, contestants))]
-    lines += ["", *(f"- **{text}**" for text in tables.failures(case, ranks, figures, [*contestants, LIMITS], rounds))]
+    lines += ["", *(f"- **{text}**" for text in tables.failures(case, ranks, figures, [*contestants, LIMITS], figures.rounds))]
     lines += ["", "<details><summary>minimum, median, mean, deviation</summary>", "",
               tables.markdown(*tables.statistics_table(case, ranks, figures, [*contestants, LIMITS])), "", "</details>", ""]
     return lines
@@ -24,7 +24,7 @@ def markdown(options, figures, contestants, machine):
     """The report as Markdown text."""
     view = View(figures, options.peers, committed_instructions())
     lines = ["# Results of bench/compare", "",
-             f"{options.rounds} rounds{', ' + figures.cut_short if figures.cut_short else ''}. "
+             f"{figures.rounds} rounds{', ' + figures.cut_short if figures.cut_short else ''}. "
              "Medians ± standard deviation over the rounds; a ratio is the median of the rounds' ratios.",
              "How it is measured: [README](../README.md).", "",
              tables.markdown(["machine", ""], [list(row) for row in machine.items()]), "",
@@ -32,7 +32,7 @@ def markdown(options, figures, contestants, machine):
              "## Goals", "", tables.markdown(*goal_table(view)), "", "## Cases", ""]
     for name in options.what:
         for ranks in CASES[name].ranks_for(options.np):
-            lines += _case(CASES[name], ranks, figures, contestants, options.rounds)
+            lines += _case(CASES[name], ranks, figures, contestants)
     return "\n".join(lines)
 
 

@@ -72,12 +72,13 @@ def run(options, contestants):
     progress = Progress(options.rounds, len(runs))
     try:
         for number in range(options.rounds):
+            figures.rounds = number + 1
             for case, ranks, contestant in runs:
                 progress.before(number, f"{case.name}, {ranks} ranks, {contestant.title}")
                 _take(figures, case, ranks, contestant, number, options)
                 progress.after()
     except KeyboardInterrupt:
-        figures.cut_short = f"interrupted in round {number + 1} of {options.rounds}"
+        figures.cut_short = f"interrupted in round {figures.rounds} of {options.rounds}"
     progress.end()
     return figures
 

@@ -9,9 +9,9 @@ def number(value):
     """Three digits that mean something: 0.112, 4.56, 117, 23.4k, 5.6M."""
     if value is None:
         return "-"
-    if value >= 1e6:
+    if value >= 999_500:  # as 1.00M, not as 1000k
         return number(value / 1e6) + "M"
-    if value >= 1e4:
+    if value >= 9_995:
         return number(value / 1e3) + "k"
     return f"{value:.0f}" if value >= 99.95 else f"{value:#.3g}"
 
@@ -24,8 +24,13 @@ def size_name(size):
     return str(size)
 
 
-def cell(summary):
-    return "-" if summary is None else f"{number(summary.median)} ±{number(summary.deviation)}"
+def cell(series, pick=None):
+    if not series:
+        return "-"
+    if pick:
+        return number(pick(series.values()))
+    got = summarise(series)
+    return f"{number(got.median)} ±{number(got.deviation)}"
 
 
 def rows_of(case, ranks, figures):
@@ -36,15 +41,19 @@ def rows_of(case, ranks, figures):
     return sorted(keys, key=lambda key: (names.index(key.name), order.index(key.variant), key.size))
 
 
-def peer_ratio(case, key, figures, ours, peers):
+def peer_ratio(case, key, figures, ours, peers, pick=None):
     """(ratio to the best peer, its name); (None, None) without a peer."""
     series = {name: figures.series(key, name) for name in peers}
-    name = best(series, case.lower_is_better)
-    return (ratio(figures.series(key, ours), series[name]), name) if name else (None, None)
+    name = best(series, case.lower_is_better, pick)
+    return (ratio(figures.series(key, ours), series[name], pick), name) if name else (None, None)
 
 
-def table(case, ranks, figures, contestants):
-    """(header, rows) as text: medians and deviations, the ratios of the first contestant to best peer and to the limit."""
+def table(case, ranks, figures, contestants, best_round=False):
+    """(header, rows) as text: medians and deviations, the ratios of the first contestant to best peer and to the limit.
+
+    With `best_round`, each contestant's best round instead of its median.
+    """
+    pick = (min if case.lower_is_better else max) if best_round else None
     ours, peers = contestants[0], contestants[1:]
     variants = {key.variant for key in rows_of(case, ranks, figures)}
     sizes = {key.size for key in rows_of(case, ranks, figures)} != {0}
@@ -60,14 +69,13 @@ def table(case, ranks, figures, contestants):
         row = [case.shows[key.name]] if any(case.shows.values()) else []
         row += [size_name(key.size)] if sizes else []
         row += [key.variant] if "buffers" in header else []
-        row += [cell(summarise(figures.series(key, who.name))) for who in contestants]
+        row += [cell(figures.series(key, who.name), pick) for who in contestants]
         if peers:
-            value, name = peer_ratio(case, key, figures, ours.name, [who.name for who in peers])
+            value, name = peer_ratio(case, key, figures, ours.name, [who.name for who in peers], pick)
             row.append(f"{number(value)} {name or ''}")
         if case.limited:
-            way, series = limit(figures, key)
-            row += [number(summarise(series).median) if way else "-", way or "-",
-                    number(ratio(figures.series(key, ours.name), series))]
+            way, series = limit(figures, key, pick)
+            row += [cell(series, pick).split(" ")[0], way or "-", number(ratio(figures.series(key, ours.name), series, pick))]
         rows.append(row)
     return header, rows
 

@@ -65,7 +65,8 @@ def test_the_limit_is_the_fastest_way_that_the_buffers_allow():
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.1116, "0.112"), (0.9, "0.900"), (4.561, "4.56"), (99.97, "100"),
-                                             (117.2, "117"), (23400, "23.4k"), (5.6e6, "5.60M"), (None, "-")])
+                                             (117.2, "117"), (9994, "9994"), (9996, "10.0k"),
+                                             (23400, "23.4k"), (999_600, "1.00M"), (5.6e6, "5.60M"), (None, "-")])
 def test_numbers_have_three_digits(value, text):
     assert tables.number(value) == text
 
@@ -91,6 +92,15 @@ def test_a_table_has_ratios_to_peer_and_limit():
     header, rows = tables.table(CASES["latency"], 2, made, [NEAR, PEER])
     row = dict(zip(header, rows[0], strict=True))
     assert (row["/ best peer"], row["limit"], row["by"], row["/ limit"]) == ("0.500 mpich", "1.00", "cma_pull", "2.00")
+
+
+def test_a_table_of_best_rounds_compares_those():
+    made = of_rounds(nearmpi=[2.0, 40.0, 50.0], mpich=[90.0, 4.0, 90.0])
+    made.add(latency(65536, "reused", "cma_pull"), "limits", 0, 1.0)
+    header, rows = tables.table(CASES["latency"], 2, made, [NEAR, PEER], best_round=True)
+    row = dict(zip(header, rows[0], strict=True))
+    assert (row["NearMPI"], row["MPICH"], row["/ best peer"], row["/ limit"]) == ("2.00", "4.00", "0.500 mpich", "2.00")
+    assert figures.ratio({0: 1.0, 1: 9.0}, {0: 2.0, 1: 3.0}, max) == 3.0
 
 
 def test_the_csv_has_every_number_of_every_contestant(tmp_path):
@@ -129,6 +139,21 @@ def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
     rows = goals.goal_table(goals.View(figures.Figures(), ["mpich"]))[1]
     assert len(rows) == len(goals.GOALS)
     assert all(row[2:] == ["not measured", ""] for row in rows)
+
+
+def test_an_interrupted_run_keeps_its_rounds(monkeypatch):
+    def once(contestant, case, ranks, options):
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        calls.append(contestant)
+        return [("barrier", "-", 0, 5.0)], {}, None
+
+    calls = []
+    monkeypatch.setattr(runner, "once", once)
+    options = type("Options", (), {"what": ["collectives"], "rounds": 9, "np": 2})
+    made = runner.run(options, [NEAR])
+    assert (made.rounds, made.cut_short) == (2, "interrupted in round 2 of 9")
+    assert made.series(figures.Key("collectives", 2, "barrier", "-", 0), "nearmpi") == {0: 5.0, 1: 5.0}
 
 
 def test_what_a_library_prints_itself_is_not_taken_for_a_value():
