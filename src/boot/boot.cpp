@@ -144,8 +144,9 @@ void tell_launcher(const Start& start) {
 }
 
 int exit_status_of_abort(int code) {
+  if (code == 0) return 1;
   int status = code & 0xff;
-  return status == 0 && code != 0 ? 255 : status;
+  return status == 0 ? 255 : status;
 }
 
 void abort_job(const Start& start, const segment::Segment& segment, int code, segment::Abort how) {

@@ -65,7 +65,8 @@ void tell_launcher(const Start& start);
 [[noreturn]] void abort_job(const Start& start, const segment::Segment& segment, int code,
                             segment::Abort how = segment::Abort::called);
 
-/// The process status for an abort code: its low eight bits, but never 0 for a code that is not 0.
+/// The process status for an abort code: its low eight bits, but never 0: a job that was aborted did not
+/// succeed.
 int exit_status_of_abort(int code);
 
 /// The name of a recognised launcher of another MPI that started this process together with others, with the

@@ -151,6 +151,7 @@ def test_running_out_of_memory_is_named(prefix, nothing_left, small_memory_group
 
 @pytest.mark.parametrize("way, status, message", [
     ("abort", 7, r"rank 1 \(end_badly\) called MPI_Abort with code 7; 2 other"),
+    ("abort-0", 1, r"rank 1 \(end_badly\) called MPI_Abort with code 0; 2 other"),
     ("kill", 137, r"rank 1 \(end_badly, pid \d+\) was ended by signal 9 \(SIGKILL\); likely cause: .*2 other"),
     ("fault", 139, r"rank 1 .* signal 11 \(SIGSEGV\)"),
     ("exit", 3, r"rank 1 .* exited with status 3"),

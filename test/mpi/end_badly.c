@@ -19,6 +19,7 @@ int main(int count, char** arguments) {
       printf("last words"); // in the buffer still
       MPI_Abort(MPI_COMM_WORLD, 7);
     }
+    if (strcmp(way, "abort-0") == 0) MPI_Abort(MPI_COMM_WORLD, 0);
     if (strcmp(way, "kill") == 0) raise(SIGKILL);
     if (strcmp(way, "fault") == 0) raise(SIGSEGV);
     if (strcmp(way, "exit") == 0) _exit(3);

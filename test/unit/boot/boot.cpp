@@ -110,7 +110,7 @@ TEST(boot, forgetting_removes_every_variable) {
 }
 
 TEST(boot, an_abort_code_is_never_a_success) {
-  EXPECT_EQ(boot::exit_status_of_abort(0), 0);
+  EXPECT_EQ(boot::exit_status_of_abort(0), 1); // the job did not succeed
   EXPECT_EQ(boot::exit_status_of_abort(5), 5);
   EXPECT_EQ(boot::exit_status_of_abort(256), 255);
   EXPECT_EQ(boot::exit_status_of_abort(-1), 255);
