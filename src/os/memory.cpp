@@ -3,6 +3,7 @@
 #include "base/checked.h"
 
 #include <cerrno>
+#include <csignal>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <sched.h>
@@ -38,15 +39,34 @@ std::uint64_t address_space_limit() {
   return limit.rlim_cur;
 }
 
+namespace {
+
+// A length above the limit on file sizes (ulimit -f) comes with SIGXFSZ, which ends a process that does not
+// expect it. Held back in this thread alone, and taken away before it is let through again. Returns errno.
+int set_length(int descriptor, std::uint64_t bytes) {
+  sigset_t too_large, before, pending;
+  sigemptyset(&too_large);
+  sigaddset(&too_large, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &too_large, &before);
+  sigpending(&pending);
+  bool was_pending = sigismember(&pending, SIGXFSZ) == 1;
+  int error = ftruncate(descriptor, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  constexpr timespec now{};
+  if (error == EFBIG && !was_pending) sigtimedwait(&too_large, nullptr, &now);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
+} // namespace
+
 Result make_shared_file(const char* name, std::uint64_t bytes, int& descriptor) {
   int made = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made < 0) return fail_system("memfd_create", errno, "shared memory of the job");
-  if (ftruncate(made, static_cast<off_t>(bytes)) != 0) {
-    int error = errno;
+  if (int error = set_length(made, bytes); error != 0) {
     close(made);
     if (error == EFBIG || error == EINVAL)
-      return fail(Code::limit, "a shared memory file of {} bytes exceeds the limit on file sizes (ulimit -f)",
-                  bytes);
+      return fail(Code::limit, "a shared memory file of {} MiB exceeds the limit on file sizes (ulimit -f)",
+                  bytes >> 20);
     return fail_system("ftruncate", error, base::format("shared memory of {} bytes", bytes));
   }
   descriptor = made;

@@ -66,20 +66,22 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   int made = -1;
   std::byte* at = nullptr;
   std::uint64_t length = 0;
+  std::string refusal;
   for (;; stride /= 2) {
     if (stride < smallest_stride || stride < table_bytes(slots))
-      return fail(
-          Code::limit,
-          "no address space for {} processes of {} MiB each; raise the address space limit (ulimit -v)",
-          slots, smallest_stride >> 20);
+      return fail(Code::limit, "no room for {} processes of {} MiB each{}{}", slots, smallest_stride >> 20,
+                  refusal.empty() ? "" : ": ", refusal);
     length = stride * (slots + 1ull);
     Result file = os::make_shared_file("nearmpi", length, made);
-    if (file.is(Code::limit)) continue;
-    NEAR_TRY(file);
-    Result mapping = os::map_shared(made, length, true, at);
-    if (mapping.ok()) break;
-    os::close_descriptor(made);
-    if (!mapping.is(Code::limit)) return mapping;
+    Result mapping;
+    if (file.ok()) {
+      mapping = os::map_shared(made, length, true, at);
+      if (mapping.ok()) break;
+      os::close_descriptor(made);
+    }
+    if (!file.ok() && !file.is(Code::limit)) return file;
+    if (!mapping.ok() && !mapping.is(Code::limit)) return mapping;
+    refusal = base::failure_text(); // it says which limit
   }
   base_ = at;
   bytes_ = length;

@@ -80,7 +80,8 @@ Result build_region() {
     return fail(
         Code::limit,
         "this process's part of the segment is {} KiB of addresses, its queue and packets need {} KiB; raise "
-        "the address space limit (ulimit -v) or lower NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS",
+        "the limits on address space and file sizes (ulimit -v, ulimit -f) or lower NEAR_PACKETS, "
+        "NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS",
         head.stride >> 10, (arena_at - begin) >> 10);
 
   std::byte* base = self.segment.base();
