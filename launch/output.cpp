@@ -21,7 +21,7 @@ Result Output::open(os::Poller& poller, std::uint64_t key_base, bool tags, bool 
   if (same || merge) sink_of_[standard_error] = standard_output;
   for (int which : {0, 1}) {
     sinks_[which].terminal = os::is_terminal(which + 1);
-    sinks_[which].sink.start(which + 1, bell_);
+    NEAR_TRY(sinks_[which].sink.start(which + 1, bell_));
   }
   return {};
 }
@@ -159,7 +159,7 @@ void Output::bell_rang() {
       resume(sink);
       continue;
     }
-    // The reader has gone: the ranks find out as they would without a launcher, by SIGPIPE.
+    // Nobody will read it: the ranks find out as they would without a launcher, by SIGPIPE.
     for (std::size_t index = 0; index < streams_.size(); ++index)
       if (streams_[index].sink == sink && streams_[index].descriptor >= 0) end(index);
   }
@@ -211,6 +211,14 @@ bool Output::drain() {
 }
 
 bool Output::idle() const { return sinks_[0].sink.idle() && sinks_[1].sink.idle(); }
+
+std::string Output::failure() const {
+  for (std::size_t which : {standard_output, standard_error})
+    if (auto reason = sinks_[which].sink.failure(); !reason.empty())
+      return base::format("cannot write to standard {}: {}", which == standard_output ? "output" : "error",
+                          reason);
+  return {};
+}
 
 void Output::say(std::string_view line) {
   if (line.empty()) return;

@@ -47,7 +47,9 @@ public:
   /// A line of the launcher's own, on standard error. Never waits.
   void say(std::string_view line);
 
-  /// Standard output's reader is gone.
+  /// Which stream cannot be written and why; empty when both can, or their reader has gone.
+  std::string failure() const;
+  /// Nothing more can be written to standard output.
   bool broken() const { return sinks_[0].sink.broken(); }
 
 private:

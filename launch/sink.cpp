@@ -2,13 +2,22 @@
 
 #include "os/descriptor.h"
 
+#include <system_error>
+
 namespace near::launch {
 
-void Sink::start(int descriptor, os::Bell& bell) {
+base::Result Sink::start(int descriptor, os::Bell& bell) {
   descriptor_ = descriptor;
   bell_ = &bell;
   // Never joined: when mpiexec has to end, a reader that does not read must not hold it.
-  std::thread([this] { run(); }).detach();
+  try {
+    std::thread([this] { run(); }).detach();
+  } catch (const std::system_error& refused) {
+    return base::fail(base::Code::limit,
+                      "cannot start a thread for the ranks' output: {} (ulimit -u, ulimit -v)",
+                      refused.code().message());
+  }
+  return {};
 }
 
 void Sink::put(std::string_view text) {
@@ -35,6 +44,11 @@ bool Sink::broken() const {
   return broken_;
 }
 
+std::string Sink::failure() const {
+  std::lock_guard guard(mutex_);
+  return failure_;
+}
+
 void Sink::run() {
   std::string batch;
   std::unique_lock lock(mutex_);
@@ -45,15 +59,16 @@ void Sink::run() {
     writing_ = true;
     lock.unlock();
     bell_->ring();
-    bool wrote = os::write_all(descriptor_, batch.data(), batch.size());
+    base::Result wrote = os::write_all(descriptor_, batch.data(), batch.size());
     lock.lock();
     writing_ = false;
-    if (!wrote) {
+    if (!wrote.ok()) {
       broken_ = true;
       waiting_.clear();
+      if (!wrote.is(base::Code::gone)) failure_ = base::failure_text();
     }
     bell_->ring();
-    if (!wrote) return;
+    if (!wrote.ok()) return;
   }
 }
 

@@ -2,6 +2,7 @@
 // that is full stops the writer, and the launcher must go on watching its ranks meanwhile.
 #pragma once
 
+#include "base/result.h"
 #include "os/poller.h"
 
 #include <condition_variable>
@@ -18,15 +19,17 @@ public:
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
   /// Starts the thread. `bell` rings when room appeared, everything was written, or writing failed.
-  void start(int descriptor, os::Bell& bell);
+  base::Result start(int descriptor, os::Bell& bell);
 
   /// Queues text; it is the caller's part to look at has_room() first.
   void put(std::string_view text);
   bool has_room() const;
   /// Everything that was put has been written, or never can be.
   bool idle() const;
-  /// The reader has gone: nothing more can be written.
+  /// Nothing more can be written: the reader has gone, or writing failed.
   bool broken() const;
+  /// Why writing failed; empty as long as it has not, and when the reader has gone, which is no failure.
+  std::string failure() const;
 
 private:
   void run();
@@ -42,6 +45,7 @@ private:
   std::string waiting_;
   bool writing_ = false;
   bool broken_ = false;
+  std::string failure_;
 };
 
 } // namespace near::launch

@@ -3,6 +3,7 @@
 #include "boot/boot.h"
 #include "launch/keys.h"
 #include "os/clock.h"
+#include "os/descriptor.h"
 #include "os/futex.h"
 #include "os/memory.h"
 #include "surface/functions.h"
@@ -34,6 +35,7 @@ base::Result Supervisor::prepare() {
   // Two pipes and a watch a rank, and some of our own.
   NEAR_TRY(os::allow_descriptors(mission_.job.command.placement.ranks * 5 + 64));
   os::ignore_signal(SIGPIPE);
+  os::ignore_signal(SIGXFSZ); // output beyond the limit on file sizes is a message, not our end
   os::ignore_signal(SIGTTOU);
   NEAR_TRY(os::lead_own_group());
   NEAR_TRY(os::become_subreaper());
@@ -52,7 +54,7 @@ base::Result Supervisor::prepare() {
 int Supervisor::run() {
   if (!prepare().ok()) {
     output_.say("mpiexec: " + std::string(base::failure_text()) + "\n");
-    os::write_all(2, base::failure_text().data(), base::failure_text().size());
+    (void)os::write_all(2, base::failure_text().data(), base::failure_text().size());
     return 1;
   }
   if (mission_.job.command.timeout_s > 0)
@@ -84,9 +86,10 @@ void Supervisor::dispatch(std::uint64_t key) {
     inner_ended(static_cast<unsigned>(key - key_inner));
   else if (key == key_signals)
     take_signals();
-  else if (key == key_bell)
+  else if (key == key_bell) {
     output_.bell_rang();
-  else if (key == key_front)
+    look_at_output();
+  } else if (key == key_front)
     front_ended();
 }
 
@@ -146,11 +149,26 @@ bool Supervisor::finished() {
   }
   if (stage_ != Stage::draining || !output_.drain()) return false;
   say_verdict();
+  if (!output_.idle()) return false;
+  // The last of the output may be what could not be written.
+  look_at_output();
+  say_verdict();
   return output_.idle();
 }
 
+// A closed pipe is how a reader says that it has had enough. Anything else is output that the user misses.
+void Supervisor::look_at_output() {
+  if (auto failure = output_.failure(); !failure.empty() && !decided_) {
+    Verdict verdict;
+    verdict.reason = Reason::unwritten;
+    verdict.text = std::move(failure);
+    verdict.status = 1;
+    decide(std::move(verdict));
+  }
+}
+
 void Supervisor::say_verdict() {
-  if (said_) return;
+  if (said_ || !decided_) return;
   said_ = true;
   bool by_broken_pipe =
       verdict_.reason == Reason::signalled && verdict_.ending.signal() == SIGPIPE && output_.broken();

@@ -71,6 +71,7 @@ private:
   void forward(int signal);
   bool finished();
   void say_verdict();
+  void look_at_output();
   void kill_all(int signal);
   void time_out();
 

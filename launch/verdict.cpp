@@ -83,7 +83,8 @@ std::string sentence(const Verdict& verdict, std::uint64_t now_ns) {
         verdict.rank, verdict.ending.pid, where(verdict, now_ns), verdict.program);
   case Reason::interrupted: return base::format("ended by {}", os::signal_name(verdict.signal));
   case Reason::timed_out: return verdict.text;
-  case Reason::not_started: return verdict.text;
+  case Reason::not_started:
+  case Reason::unwritten: return verdict.text;
   }
   return "";
 }
@@ -100,6 +101,7 @@ int weight(const Verdict& verdict) {
   case Reason::aborted: return 4;
   case Reason::signalled: return 5;
   case Reason::not_started:
+  case Reason::unwritten:
   case Reason::timed_out:
   case Reason::interrupted: return weight_of_job;
   }

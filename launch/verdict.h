@@ -21,6 +21,7 @@ enum class Reason {
   interrupted, ///< mpiexec itself was asked to end
   timed_out,
   not_started, ///< a program could not be started
+  unwritten,   ///< what the ranks print cannot be written
 };
 
 /// What is known when the first rank fails.
@@ -35,7 +36,7 @@ struct Verdict {
   bool was_in_mpi = false; ///< it had a region, so `activity` is known
   segment::Activity activity;
   os::MemoryKills kills; ///< since the job began
-  std::string text;      ///< of `not_started`, or a table to show
+  std::string text;      ///< of `not_started` and `unwritten`, or a table to show
   int status = 0;        ///< what mpiexec exits with
 };
 

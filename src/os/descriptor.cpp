@@ -1,6 +1,7 @@
 #include "os/descriptor.h"
 
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -28,7 +29,7 @@ Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size
   return errno == EAGAIN || errno == EWOULDBLOCK ? Transfer::nothing_now : Transfer::failed;
 }
 
-bool write_all(int descriptor, const char* data, std::size_t bytes) {
+Result write_all(int descriptor, const char* data, std::size_t bytes) {
   while (bytes > 0) {
     ssize_t wrote = write(descriptor, data, bytes);
     if (wrote < 0 && errno == EINTR) continue;
@@ -38,11 +39,12 @@ bool write_all(int descriptor, const char* data, std::size_t bytes) {
       poll(&ready, 1, -1);
       continue;
     }
-    if (wrote <= 0) return false;
+    if (wrote < 0 && errno == EPIPE) return base::fail(base::Code::gone, "nobody reads any more");
+    if (wrote <= 0) return base::fail(base::Code::system, "{}", strerror(wrote < 0 ? errno : EIO));
     data += wrote;
     bytes -= static_cast<std::size_t>(wrote);
   }
-  return true;
+  return {};
 }
 
 Result make_pipe(int& read_end, int& write_end) {

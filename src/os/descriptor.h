@@ -25,8 +25,9 @@ enum class Transfer { some, nothing_now, ended, failed };
 
 /// Reads once, at most `capacity` bytes. `ended` is the end of the file.
 Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size_t& bytes);
-/// Writes all of it, waiting as long as that takes; false when the other end is gone or the write failed.
-bool write_all(int descriptor, const char* data, std::size_t bytes);
+/// Writes all of it, waiting as long as that takes. Fails with Code::gone when nobody reads any more (with
+/// SIGPIPE ignored), with Code::system and the reason otherwise.
+Result write_all(int descriptor, const char* data, std::size_t bytes);
 
 /// A pipe, both ends close-on-exec; reading does not wait, writing does.
 Result make_pipe(int& read_end, int& write_end);

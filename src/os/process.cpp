@@ -78,7 +78,7 @@ void restore_signals() {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int number : {SIGPIPE, SIGTTOU, SIGTTIN, SIGCHLD, SIGURG}) signal(number, SIG_DFL);
+  for (int number : {SIGPIPE, SIGTTOU, SIGTTIN, SIGCHLD, SIGURG, SIGXFSZ}) signal(number, SIG_DFL);
 }
 
 // Only system calls from here to exec: another thread of the parent may have held a lock at fork.

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import os
 import pty
+import resource
 import subprocess
 import sys
 import termios
@@ -161,6 +162,28 @@ def test_a_reader_that_has_gone_ends_the_job(prefix):
     job.stdout.close()
     assert job.wait(60) == 128 + 13
     assert job.stderr.read() == b""
+
+
+@pytest.mark.parametrize("script", ["echo x", "yes", "exec 1>&2; echo x"])
+def test_output_that_cannot_be_written_is_an_error(prefix, script):
+    # /dev/full has no space left. Standard error cannot say so itself, so its case has the status alone.
+    on_error = "1>&2" in script
+    with open("/dev/full", "wb") as full:
+        streams = {"stderr": full, "stdout": subprocess.PIPE} if on_error else {"stdout": full, "stderr": subprocess.PIPE}
+        job = run_raw(prefix, "-n", 2, "sh", "-c", script, **streams)
+        _, err = job.communicate(timeout=60)
+    assert job.returncode == 1
+    if not on_error:
+        assert err.startswith(b"mpiexec: cannot write to standard output: No space left on device"), err
+        assert err.count(b"\n") == 1
+
+
+def test_output_beyond_the_limit_on_file_sizes_is_an_error(prefix, tmp_path):
+    with open(tmp_path / "all", "wb") as file:
+        job = run_raw(prefix, "-n", 2, "yes", stdout=file, stderr=subprocess.PIPE,
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50 << 20, 50 << 20)))
+        _, err = job.communicate(timeout=60)
+    assert job.returncode == 1 and err.startswith(b"mpiexec: cannot write to standard output: File too large"), err
 
 
 def test_a_single_rank_keeps_the_terminal(prefix):
