@@ -53,8 +53,9 @@ base::Result Supervisor::prepare() {
 
 int Supervisor::run() {
   if (!prepare().ok()) {
-    output_.say("mpiexec: " + std::string(base::failure_text()) + "\n");
-    (void)os::write_all(2, base::failure_text().data(), base::failure_text().size());
+    // Not through output_, which may be what could not be prepared.
+    auto line = base::format("mpiexec: {}\n", base::failure_text());
+    (void)os::write_all(2, line.data(), line.size());
     return 1;
   }
   if (mission_.job.command.timeout_s > 0)

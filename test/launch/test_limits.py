@@ -29,3 +29,10 @@ def test_a_limit_on_file_sizes_that_is_too_small_is_named(limited, compiled):
     assert result.err.count("\n") == 1
     result = limited("-f 1000", compiled("end_badly"), "well")
     assert result.status not in (0, 153) and "MPI_Init" in result.err and "(ulimit -f)" in result.err, result.report()
+
+
+@pytest.mark.parametrize("limit, named", [("-n 20", "(ulimit -Hn)"), ("-v 30000", "(ulimit -v)")])
+def test_a_job_that_cannot_be_prepared_is_told_once(limited, limit, named):
+    result = limited(limit, "mpiexec", "-n", "2", "true")
+    assert result.status == 1 and result.err.startswith("mpiexec: ") and named in result.err, result.report()
+    assert result.err.count("\n") == 1 and result.err.endswith("\n")
