@@ -14,7 +14,7 @@ and no exception leaves it.
 
 import fnmatch
 
-from kinds import BARE_HANDLES, COUNT_KINDS, OBJECTS, POSITIVE_KINDS, SIGNED, SIZE_KINDS, base_name
+from kinds import BARE_HANDLES, BLOCKS, COUNT_KINDS, OBJECTS, POSITIVE_KINDS, SIGNED, SIZE_KINDS, base_name
 
 COMM, ROOT, HANDLE, VALUE, MATCH, BUFFER, OUTPUT = range(7)
 
@@ -91,6 +91,25 @@ class Entry:
         if p.kind.startswith("POLY") or self.is_w(p):
             return f"{self.comm.name}_object->peers"
         return None
+
+    def type_of(self, count):
+        """The datatype that a count of communicated elements counts, or None: the next one after it."""
+        if not any(p.kind == "BUFFER" for p in self.function.parameters):
+            return None
+        following = self.function.parameters[self.function.parameters.index(count) + 1:]
+        return next((p for p in following if p.kind == "DATATYPE" and p.direction == "in"), None)
+
+    def blocks_of(self, count):
+        """C++ expression for how many times `count` elements the call moves on one process, or None for once."""
+        if "partitions" in self.by_name:
+            return "partitions"
+        base = base_name(self.function.short)
+        if not any(count.name.startswith(side) for side in BLOCKS.get(base, ())):
+            return None
+        comm = f"{self.comm.name}_object"
+        if base.startswith("Neighbor"):
+            return f"check::{'out' if count.name.startswith('s') else 'in'}_degree(*{comm})"
+        return f"{comm}->{'size' if base == 'Reduce_scatter_block' else 'peers'}"
 
     # The implementation's declaration
 
@@ -372,8 +391,24 @@ class Entry:
                     check(BUFFER, f"placed({p.name}, {quoted})")
                 return
 
+    def amount(self, p, check):
+        """The bytes that a count of a datatype's elements makes must be a number."""
+        type_ = self.type_of(p)
+        if type_ is None:
+            return
+        if p.array:
+            length = self.array_length(p)
+            types = type_.name if type_.array else f"*{type_.name}_object"
+            if length:
+                check(BUFFER, f'amounts(Counts({p.name}), {length}, {types}, "{p.name}")')
+            return
+        blocks = self.blocks_of(p)
+        check(BUFFER, f'amount({p.name}, {f"{blocks}, " if blocks else ""}*{type_.name}_object, "{p.name}")')
+
     def poly(self, p, large, check, declared, after):
         name, quoted = p.name, f'"{p.name}"'
+        if p.kind in COUNT_KINDS and p.direction == "in":
+            self.amount(p, check)
         type_ = p.type(large)
         if p.array:
             length = self.array_length(p)
@@ -458,6 +493,7 @@ class Entry:
             check(VALUE, f"{'receive' if receives else 'send'}_tag({name}, {quoted})")
         elif p.kind in COUNT_KINDS:
             check(VALUE, f"count({name}, {quoted})")
+            self.amount(p, check)
         elif p.kind in SIZE_KINDS:
             check(VALUE, f"size({name}, {quoted})")
         elif p.kind in POSITIVE_KINDS:

@@ -29,6 +29,10 @@ FREE_POINTERS = {"EXTRA_STATE", "EXTRA_STATE2", "ATTRIBUTE_VAL", "ATTRIBUTE_VAL_
 INT = {"int": "ints", "MPI_Count": "counts", "MPI_Aint": "aints"}
 
 
+# Of MPI_INT: the number of bytes has 64 bits and is 4 in the lower ones.
+TOO_MANY = "(1LL << 61) + 1"
+
+
 class Cases:
     """The wrong values for one form of a function."""
 
@@ -100,6 +104,12 @@ class Cases:
         else:
             yield from self.wrong_number(p)
 
+    def counts_data(self, p):
+        """This count of the _c form counts elements of a buffer."""
+        rest = self.function.parameters[self.function.parameters.index(p) + 1:]
+        kinds = {q.kind for q in self.function.parameters}
+        return self.base_type(p) == "MPI_Count" and "BUFFER" in kinds and any(q.kind == "DATATYPE" for q in rest)
+
     def wrong_handles(self, p):
         c_type, _, null, error_class, freed = HANDLES[p.kind]
         entry = self.entry
@@ -161,6 +171,8 @@ class Cases:
             c_type = self.base_type(p)
             if p.direction == "in":
                 yield "negative", f"({c_type}[8]){{-1}}", error_class
+            if p.kind in COUNT_KINDS and p.direction == "in" and self.counts_data(p):
+                yield "too large", f"({c_type}[8]){{{TOO_MANY}}}", "MPI_ERR_COUNT"
         yield "a null pointer", "0", "MPI_ERR_ARG"
 
     def wrong_number(self, p):
@@ -179,6 +191,8 @@ class Cases:
                 yield "MPI_ANY_TAG", "MPI_ANY_TAG", "MPI_ERR_TAG"
         elif p.kind in COUNT_KINDS:
             yield "-1", "-1", "MPI_ERR_COUNT"
+            if self.counts_data(p):
+                yield TOO_MANY, TOO_MANY, "MPI_ERR_COUNT"
         elif p.kind in SIZE_KINDS:
             yield "-1", "-1", "MPI_ERR_ARG"
         elif p.kind.endswith("_PI"):

@@ -21,6 +21,9 @@ COUNT_KINDS = {"POLYXFER_NUM_ELEM_NNI", "POLYXFER_NUM_ELEM", "POLYDTYPE_NUM_ELEM
 SIZE_KINDS = {"ARRAY_LENGTH", "ARRAY_LENGTH_NNI", "POLYNUM_BYTES_NNI", "POLYNUM_PARAM_VALUES",
               "POLYDTYPE_PACK_SIZE", "ALLOC_MEM_NUM_BYTES", "INFO_VALUE_LENGTH", "NUM_DIMS", "DEGREE", "PARTITION"}
 POSITIVE_KINDS = {"ARRAY_LENGTH_PI", "COMM_SIZE_PI"}
+# Collectives that move `count` elements for each process (or neighbour): which side's count is such a block.
+BLOCKS = {"Gather": {"recv"}, "Scatter": {"send"}, "Allgather": {"recv"}, "Alltoall": {"send", "recv"},
+          "Reduce_scatter_block": {"recv"}, "Neighbor_allgather": {"recv"}, "Neighbor_alltoall": {"send", "recv"}}
 # Signed element counts: a stride may be negative.
 SIGNED = {("Type_vector", "stride")}
 

@@ -3,6 +3,8 @@
 
 #include "object/communicator.h"
 
+#include <limits>
+
 namespace near::mpi::check {
 
 using base::fail;
@@ -29,6 +31,14 @@ Result bad_number(int error_class, MPI_Count value, const char* name, const char
 
 Result bad_element(int error_class, MPI_Count index, MPI_Count value, const char* name, const char* rule) {
   return fail(error_class, "{}[{}] is {}, but {}", name, index, value, rule);
+}
+
+Result too_many(MPI_Count count, MPI_Count blocks, const Datatype& type, const char* name) {
+  std::string each = blocks == 1 ? "" : base::format(" for each of {} blocks", blocks);
+  return fail(MPI_ERR_COUNT,
+              "{}{}, and {} has {} bytes: together more than the {} bytes that MPI_Count can count",
+              value_of(count, name), each, near::datatype::describe(type), type.size,
+              std::numeric_limits<MPI_Count>::max());
 }
 
 Result bad_rank(int rank, const Communicator& communicator, const char* name) {
@@ -127,6 +137,31 @@ Result positive_counts(Counts values, MPI_Count n, const char* name) {
   for (MPI_Count i = 0; i < n; ++i)
     if (values[i] <= 0) return bad_element(MPI_ERR_ARG, i, values[i], name, "must be positive");
   return {};
+}
+
+namespace {
+
+template <class TypeAt>
+Result sum_of_amounts(Counts values, MPI_Count n, TypeAt type_at, const char* name) {
+  MPI_Count sum = 0;
+  for (MPI_Count i = 0; i < n; ++i) {
+    const Datatype& type = type_at(i);
+    MPI_Count bytes = 0;
+    if (base::checked_multiply(values[i], type.size, bytes) && base::checked_add(sum, bytes, sum)) continue;
+    return too_many(values[i], 1, type, base::format("{}[{}]", name, i).c_str());
+  }
+  return {};
+}
+
+} // namespace
+
+Result amounts(Counts values, MPI_Count n, const Datatype& type, const char* name) {
+  return sum_of_amounts(values, n, [&type](MPI_Count) -> const Datatype& { return type; }, name);
+}
+
+Result amounts(Counts values, MPI_Count n, const MPI_Datatype* types, const char* name) {
+  auto type_at = [types](MPI_Count i) -> const Datatype& { return *near::datatype::find_datatype(types[i]); };
+  return sum_of_amounts(values, n, type_at, name);
 }
 
 Result group_ranks(const int* ranks, MPI_Count n, const Group& group, const char* name, Null null) {

@@ -3,6 +3,7 @@
 // which Call::raise puts in front. Arguments: the value, then the parameter's name as the standard has it.
 #pragma once
 
+#include "base/checked.h"
 #include "datatype/counts.h"
 #include "datatype/operation.h"
 #include "mpi/call.h"
@@ -27,6 +28,7 @@ enum State : bool { any_state = false, committed_only = true };
 [[gnu::cold]] Result bad_number(int error_class, MPI_Count value, const char* name, const char* rule);
 [[gnu::cold]] Result bad_element(int error_class, MPI_Count index, MPI_Count value, const char* name,
                                  const char* rule);
+[[gnu::cold]] Result too_many(MPI_Count count, MPI_Count blocks, const Datatype& type, const char* name);
 [[gnu::cold]] Result bad_rank(int rank, const Communicator& communicator, const char* name);
 [[gnu::cold]] Result bad_root(int root, const Communicator& communicator);
 [[gnu::cold]] Result bad_group_rank(int rank, MPI_Count index, const Group& group, const char* name);
@@ -165,6 +167,24 @@ inline Result color(int value, const char* name) {
 /// Every one of `n` counts; also when the array is missing.
 Result counts(Counts values, MPI_Count n, const char* name);
 Result positive_counts(Counts values, MPI_Count n, const char* name);
+
+/// How many bytes `n` elements are must be a number that MPI_Count holds: whoever multiplies later relies on
+/// it.
+inline Result amount(MPI_Count n, const Datatype& type, const char* name) {
+  if (MPI_Count bytes = 0; base::checked_multiply(n, type.size, bytes)) [[likely]]
+    return {};
+  return too_many(n, 1, type, name);
+}
+/// The same for `blocks` times `n` elements.
+inline Result amount(MPI_Count n, MPI_Count blocks, const Datatype& type, const char* name) {
+  if (MPI_Count bytes = 0;
+      base::checked_multiply(n, type.size, bytes) && base::checked_multiply(bytes, blocks, bytes)) [[likely]]
+    return {};
+  return too_many(n, blocks, type, name);
+}
+/// For `n` counts: of each, and of all together. Counts and datatypes have been checked before.
+Result amounts(Counts values, MPI_Count n, const Datatype& type, const char* name);
+Result amounts(Counts values, MPI_Count n, const MPI_Datatype* types, const char* name);
 
 inline bool within(int rank, int size) { return static_cast<unsigned>(rank) < static_cast<unsigned>(size); }
 

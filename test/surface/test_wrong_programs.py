@@ -9,6 +9,7 @@ import pytest
 MISTAKES = {
     "bad_rank": ("MPI_ERR_RANK", 6, r"MPI_Send: rank 7 is outside communicator MPI_COMM_WORLD of size 4"),
     "bad_count": ("MPI_ERR_COUNT", 2, r"MPI_Send: count is -1"),
+    "too_many_bytes": ("MPI_ERR_COUNT", 2, r"MPI_Send_c: count is 2305843009213693953, and MPI_DOUBLE has 8 bytes"),
     "bad_tag": ("MPI_ERR_TAG", 4, r"MPI_Send: tag is -7"),
     "bad_root": ("MPI_ERR_ROOT", 8, r"MPI_Bcast: root 4 is outside communicator MPI_COMM_WORLD of size 4"),
     "null_buffer": ("MPI_ERR_BUFFER", 1, r"MPI_Send: buf is a null pointer.*MPI_INT"),

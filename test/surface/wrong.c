@@ -8,6 +8,9 @@ static int rank, size, buffer[64];
 
 static void bad_rank(void) { MPI_Send(buffer, 1, MPI_INT, size + 3, 0, MPI_COMM_WORLD); }
 static void bad_count(void) { MPI_Send(buffer, -1, MPI_INT, 0, 0, MPI_COMM_WORLD); }
+static void too_many_bytes(void) {
+  MPI_Send_c(buffer, ((MPI_Count)1 << 61) + 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+}
 static void bad_tag(void) { MPI_Send(buffer, 1, MPI_INT, 0, -7, MPI_COMM_WORLD); }
 static void bad_root(void) { MPI_Bcast(buffer, 1, MPI_INT, size, MPI_COMM_WORLD); }
 static void null_buffer(void) { MPI_Send(NULL, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); }
@@ -76,6 +79,7 @@ static const struct {
   void (*run)(void);
 } mistakes[] = {{"bad_rank", bad_rank},
                 {"bad_count", bad_count},
+                {"too_many_bytes", too_many_bytes},
                 {"bad_tag", bad_tag},
                 {"bad_root", bad_root},
                 {"null_buffer", null_buffer},
