@@ -4,7 +4,7 @@
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
 //     +--------------+-------+-------+---------+-------------+----------------------------------------------+
-//     | control page | queue | lanes | credits | packet pool | arena: offers, MPI_Alloc_mem, windows ...    |
+//     | control page | queue | lanes | credits, flags | cells | arena: offers, MPI_Alloc_mem, windows ...    |
 //     +--------------+-------+-------+---------+-------------+----------------------------------------------+
 //       every part begins on a page and is written first by the process that owns the region
 //
@@ -122,8 +122,8 @@ struct ControlPage {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t pid;
-  Offset queue, lanes, credits, packets, arena; ///< from the segment's start
-  std::uint64_t queue_slots, lane_count, packet_count, packet_bytes, arena_bytes;
+  Offset queue, lanes, credits, cell_flags, cells, arena; ///< from the segment's start
+  std::uint64_t queue_slots, lane_count, cell_count, cell_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
   std::uint64_t probe_value;
   Doorbell doorbell;

@@ -86,9 +86,12 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
 
 } // namespace
 
+bool cma_is_possible(Peer& peer, const OfferTicket& ticket) {
+  if (ticket.address == 0 || peer.cma == CmaState::refused) return false;
+  return peer.cma == CmaState::works || probe(peer);
+}
+
 Pulled pull_cma(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
-  if (ticket.address == 0 || peer.cma == CmaState::refused) return Pulled::refused;
-  if (peer.cma == CmaState::unknown && !probe(peer)) return Pulled::refused;
   bool complete;
   if (transfer.view.is_dense()) {
     std::array<os::Run, 1> run = {{{transfer.view.dense_start(), transfer.bytes}}};

@@ -18,20 +18,20 @@ bool has_credit(Peer& peer) {
 
 } // namespace
 
-std::size_t eager_limit() { return engine().pool.payload_bytes(); }
+std::size_t eager_limit() { return engine().eager_limit; }
 
 bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
-  if (bytes > self.pool.payload_bytes() || !has_credit(peer)) return false;
-  std::uint32_t packet = PacketPool::none;
+  if (bytes > self.eager_limit || !has_credit(peer)) return false;
+  Cells::Taken cell;
   if (bytes > inline_bytes) {
-    packet = self.pool.take(PacketPool::ring_reserve);
-    if (packet == PacketPool::none) return false;
+    cell = self.cells.take();
+    if (!cell) return false;
   }
   auto claim = claim_slot(peer);
   if (!claim) {
-    if (packet != PacketPool::none) self.pool.put_back(packet);
+    if (cell) self.cells.put_back(cell);
     return false;
   }
   MessageHeader& header = header_of(claim);
@@ -41,24 +41,27 @@ bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
   header.source = envelope.source;
   header.handler = static_cast<std::uint8_t>(Handler::p2p_eager);
   std::byte* payload = header.payload;
-  if (packet == PacketPool::none) {
+  if (!cell) {
     header.in_packet = 0;
     header.payload_bytes = static_cast<std::uint16_t>(bytes);
   } else {
     header.in_packet = 1;
-    header.payload_bytes = sizeof(PacketReference);
-    *reinterpret_cast<PacketReference*>(header.payload) = {packet, static_cast<std::uint32_t>(bytes)};
-    payload = self.pool.payload(packet);
+    header.payload_bytes = sizeof(CellReference);
+    *reinterpret_cast<CellReference*>(header.payload) = {cell.cell, static_cast<std::uint32_t>(bytes),
+                                                         cell.lap};
+    payload = self.cells.at(cell.cell);
   }
   if (bytes != 0) {
-    if (view.type->dense)
+    if (view.type->dense && bytes >= Stores::worthwhile)
+      peer.stores.copy(payload, view.dense_start(), bytes);
+    else if (view.type->dense)
       std::memcpy(payload, view.dense_start(), bytes);
     else
       datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
   }
   ++peer.eager_sent;
   send_claimed(peer, std::move(claim));
-  count_sent(packet == PacketPool::none ? segment::Path::inlined : segment::Path::packet, bytes);
+  count_sent(!cell ? segment::Path::inlined : segment::Path::packet, bytes);
   return true;
 }
 

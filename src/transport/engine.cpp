@@ -1,4 +1,4 @@
-#include "transport/engine.h"
+#include "transport/provider.h"
 
 #include "base/checked.h"
 #include "base/knob.h"
@@ -51,8 +51,9 @@ Result map_peer(std::uint32_t slot) {
   peer.producer =
       queue::Producer<>(self.segment.at<queue::SlotQueue<>>(control.queue), control.queue_slots, self.slot);
   peer.lanes = self.segment.at<queue::LaneRing<>>(control.lanes);
-  peer.packets = self.segment.at<std::byte>(control.packets) + sizeof(PoolHeader);
-  peer.packet_stride = PacketPool::stride(control.packet_bytes);
+  peer.cells = self.segment.at<std::byte>(control.cells);
+  peer.cell_flags = self.segment.at<CellFlag>(control.cell_flags);
+  peer.cell_bytes = control.cell_bytes;
   peer.released_to_us = self.segment.at<base::Atomic<std::uint32_t>>(control.credits) + self.slot;
   peer.released_by_us = self.segment.at<base::Atomic<std::uint32_t>>(self.control->credits) + slot;
   peer.mapped = true;
@@ -65,17 +66,20 @@ Result build_region() {
   const auto& knobs = base::knobs();
   auto& head = self.segment.header();
   std::uint64_t slots = std::bit_ceil(std::clamp<std::uint64_t>(knobs.queue_slots.number, 4, 1u << 20));
-  auto packets = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(knobs.packets.number, 2ull * PacketPool::ring_reserve, 1u << 20));
-  std::uint64_t payload = base::round_up(std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes), 64);
+  std::uint64_t cell_bytes = align_to_page(std::max<std::uint64_t>(knobs.eager_limit.number, 1));
+  auto cells = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(knobs.packets.number, 2ull * Cells::reserve, 1u << 20));
+  auto most_cells =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(knobs.ring.number / cell_bytes, cells, 1u << 20));
 
   segment::Offset begin = self.segment.region(self.slot);
   segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
   auto lanes = static_cast<std::uint32_t>(std::min<std::uint64_t>(knobs.lanes.number, most_lanes));
   segment::Offset lanes_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
   segment::Offset credits_at = lanes_at + align_to_page(lanes * queue::LaneRing<>::bytes(lane_slots));
-  segment::Offset packets_at = credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(std::uint32_t));
-  segment::Offset arena_at = packets_at + align_to_page(PacketPool::bytes_needed(packets, payload));
+  segment::Offset flags_at = credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(std::uint32_t));
+  segment::Offset cells_at = flags_at + align_to_page(most_cells * sizeof(CellFlag));
+  segment::Offset arena_at = cells_at + most_cells * cell_bytes;
   if (arena_at - begin > head.stride)
     return fail(
         Code::limit,
@@ -88,8 +92,9 @@ Result build_region() {
   int node = os::current_node();
   Result policy = os::prefer_node(base + begin, arena_at - begin, node);
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
-  NEAR_TRY(os::check_memory(arena_at - begin));
-  NEAR_TRY(os::populate(base + begin, arena_at - begin));
+  segment::Offset populated_end = cells_at + cells * cell_bytes; // the other cells when there is traffic
+  NEAR_TRY(os::check_memory(populated_end - begin));
+  NEAR_TRY(os::populate(base + begin, populated_end - begin));
 
   auto* queue = new (base + queue_at) queue::SlotQueue<>;
   for (std::uint64_t i = 1; i < slots; ++i) new (&queue->slots[i]) queue::Slot<>;
@@ -102,7 +107,10 @@ Result build_region() {
   }
   auto* credits = self.segment.at<base::Atomic<std::uint32_t>>(credits_at);
   for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) base::Atomic<std::uint32_t>(0);
-  self.pool.build(base + packets_at, packets, payload);
+  auto* flags = self.segment.at<CellFlag>(flags_at);
+  for (std::uint32_t i = 0; i < most_cells; ++i) new (flags + i) CellFlag;
+  self.cells.build(base + cells_at, flags, cells, most_cells, cell_bytes);
+  self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   self.arena.build(base + arena_at, begin + head.stride - arena_at, node);
 
   auto* control = new (base + begin) segment::ControlPage{};
@@ -111,12 +119,13 @@ Result build_region() {
   control->queue = queue_at;
   control->lanes = lanes_at;
   control->credits = credits_at;
-  control->packets = packets_at;
+  control->cell_flags = flags_at;
+  control->cells = cells_at;
   control->arena = arena_at;
   control->queue_slots = slots;
   control->lane_count = lanes;
-  control->packet_count = packets;
-  control->packet_bytes = payload;
+  control->cell_count = most_cells;
+  control->cell_bytes = cell_bytes;
   control->arena_bytes = begin + head.stride - arena_at;
   probe_word = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u ^ os::monotonic_ns();
   control->probe_address = reinterpret_cast<std::uint64_t>(&probe_word);
@@ -127,14 +136,23 @@ Result build_region() {
   return {};
 }
 
-/// NEAR_COPY must name a way of large messages.
-Result check_choice_of_copy() {
-  static constexpr std::string_view ways[] = {"auto", "direct", "cma", "ring"};
-  const std::string& choice = base::knobs().copy.text;
-  if (std::find(std::begin(ways), std::end(ways), choice) != std::end(ways)) return {};
-  auto nearest = base::nearest_word(choice, ways);
-  return fail(Code::invalid, "NEAR_COPY={}: expected auto, direct, cma or ring{}{}{}", choice,
+Result check_word(std::string_view knob, const std::string& word, std::span<const std::string_view> known) {
+  if (std::find(known.begin(), known.end(), word) != known.end()) return {};
+  auto nearest = base::nearest_word(word, known);
+  std::string list;
+  for (auto each : known) list.append(list.empty() ? "" : ", ").append(each);
+  return fail(Code::invalid, "{}={}: expected one of {}{}{}{}", knob, word, list,
               nearest.empty() ? "" : "; did you mean ", nearest, nearest.empty() ? "" : "?");
+}
+
+/// NEAR_COPY must name a way of large messages, NEAR_STORES a kind of stores.
+Result check_choices() {
+  std::vector<std::string_view> ways = {"auto"};
+  for (const Provider& provider : ladder())
+    if (provider.way != Way::count) ways.emplace_back(provider.name);
+  NEAR_TRY(check_word("NEAR_COPY", base::knobs().copy.text, ways));
+  static constexpr std::string_view stores[] = {"auto", "cached", "streaming"};
+  return check_word("NEAR_STORES", base::knobs().stores.text, stores);
 }
 
 /// NEAR_STATS: one line of what this process sent.
@@ -186,10 +204,10 @@ void dispatch(Peer& from, const MessageHeader& header) {
                   header.payload_bytes,
                   0};
   if (header.in_packet != 0) {
-    const auto& reference = *reinterpret_cast<const PacketReference*>(header.payload);
-    arrival.payload = from.packets + reference.index * from.packet_stride + sizeof(PacketHeader);
+    const auto& reference = *reinterpret_cast<const CellReference*>(header.payload);
+    arrival.payload = from.cells + reference.cell * from.cell_bytes;
     arrival.payload_bytes = reference.bytes;
-    arrival.packet = reference.index + 1ull;
+    arrival.packet = (std::uint64_t{reference.lap} << 32 | reference.cell) + 1;
     handlers[header.handler](arrival);
     if (arrival.packet != 0) give_back_packet(from, arrival.packet);
     return;
@@ -258,23 +276,6 @@ bool flush_pending() {
   return moved;
 }
 
-void push_packets_home(Peer& peer) {
-  auto* pool = reinterpret_cast<PoolHeader*>(peer.packets - sizeof(PoolHeader));
-  pool->returned.push_chain(peer.return_first, peer.return_last, [&](std::uint32_t index) -> auto& {
-    return reinterpret_cast<PacketHeader*>(peer.packets + index * peer.packet_stride)->next;
-  });
-  peer.return_count = 0;
-}
-
-void push_all_packets_home() {
-  Engine& self = engine();
-  for (Peer* peer : self.returning_peers) {
-    if (peer->return_count != 0) push_packets_home(*peer);
-    peer->on_returning_list = false;
-  }
-  self.returning_peers.clear();
-}
-
 /// The look before sleeping, without the engine lock.
 bool has_work() {
   Engine& self = engine();
@@ -306,7 +307,7 @@ void set_handler(Handler handler, HandlerFunction function) {
 Result start(const Job& job) {
   Engine& self = engine();
   if (self.running) return {};
-  NEAR_TRY(check_choice_of_copy());
+  NEAR_TRY(check_choices());
   handlers[static_cast<int>(InternalHandler::finished)] = handle_finished;
   handlers[static_cast<int>(InternalHandler::ring_request)] = handle_ring_request;
   handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
@@ -359,7 +360,6 @@ void stop() {
   receive_no_more();
   auto drained = [](void*) {
     Engine& here = engine();
-    push_all_packets_home();
     // What waits for a slot of a process that has finished waits for ever.
     std::erase_if(here.pending_peers, [](Peer* peer) { return has_left(*peer); });
     std::erase_if(here.ring_senders, [](Transfer* transfer) { return has_left(*transfer->peer); });
@@ -434,18 +434,9 @@ void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, co
 void keep_packet(Arrival& arrival) { arrival.packet = 0; }
 
 void give_back_packet(Peer& owner, std::uint64_t packet) {
-  constexpr std::uint32_t batch = 8;
-  auto index = static_cast<std::uint32_t>(packet - 1);
-  auto& next = reinterpret_cast<PacketHeader*>(owner.packets + index * owner.packet_stride)->next;
-  if (owner.return_count == 0) {
-    owner.return_last = index;
-    if (!owner.on_returning_list) engine().returning_peers.push_back(&owner);
-    owner.on_returning_list = true;
-  } else {
-    next.store_relaxed(owner.return_first + 1);
-  }
-  owner.return_first = index;
-  if (++owner.return_count >= batch) push_packets_home(owner);
+  std::uint64_t reference = packet - 1;
+  owner.cell_flags[static_cast<std::uint32_t>(reference)].give_back(
+      static_cast<std::uint8_t>(reference >> 32));
 }
 
 bool progress() {
@@ -463,7 +454,6 @@ bool progress() {
     moved |= flush_pending();
   if (!self.ring_senders.empty()) [[unlikely]]
     moved |= advance_ring_senders();
-  if (!moved && !self.returning_peers.empty()) push_all_packets_home();
   return moved;
 }
 

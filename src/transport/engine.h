@@ -4,11 +4,14 @@
 #include "object/object.h"
 #include "queue/doorbell.h"
 #include "transport/arena.h"
-#include "transport/packets.h"
+#include "transport/cells.h"
+#include "transport/choice.h"
+#include "transport/stores.h"
 #include "transport/wire.h"
 
 #include <array>
 #include <deque>
+#include <memory>
 #include <vector>
 
 namespace near::transport {
@@ -34,19 +37,19 @@ struct Peer {
   queue::LaneRing<>* lanes = nullptr; ///< its lanes, as mapped here
   struct LaneIn* lane_in = nullptr;   ///< open: our lane from it
   segment::ControlPage* control = nullptr;
-  std::byte* packets = nullptr; ///< its pool, as mapped here
-  std::uint64_t packet_stride = 0;
+  std::byte* cells = nullptr; ///< its cells, as mapped here
+  CellFlag* cell_flags = nullptr;
+  std::uint64_t cell_bytes = 0;
   std::uint32_t next_sequence = 0;     ///< of our next message to it
   std::uint32_t expected_sequence = 0; ///< of its next message to us
   // Credits: we may have `credit_limit` eager messages under way; the receiver counts what it released.
   std::uint32_t eager_sent = 0, eager_released_seen = 0;
   base::Atomic<std::uint32_t>* released_to_us = nullptr; ///< in its region: how many of ours it released
   base::Atomic<std::uint32_t>* released_by_us = nullptr; ///< in our region: how many of its we released
+  Stores stores;                                         ///< that fill cells for it
+  std::unique_ptr<Choice> choice; ///< of the ways from it to us; made at the first large message
   std::deque<PendingMessage> pending;
   bool on_pending_list = false;
-  // Packets of its that we are done with, linked and not yet pushed home.
-  std::uint32_t return_first = 0, return_last = 0, return_count = 0;
-  bool on_returning_list = false;
   CmaState cma = CmaState::unknown;
   // The end: we asked whether it receives any more; it asked us; it said no.
   bool asked = false, asks = false, closed = false;
@@ -74,14 +77,14 @@ struct Engine {
   std::uint32_t open_lanes = 0; ///< bits of `lanes`: granted and switched to
   std::array<LaneIn, most_lanes> lanes;
   std::vector<Peer> peers;
-  PacketPool pool;
+  Cells cells;
   Arena arena;
   std::vector<Peer*> pending_peers;    ///< with messages that found no slot
-  std::vector<Peer*> returning_peers;  ///< with packets to push home
   std::vector<Transfer*> ring_senders; ///< with packed bytes still to send
   std::vector<OfferDescriptor*> free_offers;
   Transfer* offers_out = nullptr; ///< announced, not finished; linked by previous and next
   std::uint32_t credit_limit = 0;
+  std::uint64_t eager_limit = 0;
   std::uint64_t spin_ns = 0;
   bool fences = false;
   bool oversubscribed = false;
@@ -126,6 +129,8 @@ void handle_lane_recall(Arrival& arrival);
 void handle_lane_return(Arrival& arrival);
 /// Sends what packets and slots allow of the active ring transfers; true when something moved.
 bool advance_ring_senders();
+/// Receiver: all bytes of a transfer that was under way are here; notes how long they took.
+void transfer_arrived(Transfer& transfer);
 /// A message left through the queue: asks for a lane when there were many.
 void count_queued(Peer& peer);
 /// A lane that came back is drained: the next pair may have it.

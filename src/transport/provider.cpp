@@ -1,6 +1,6 @@
 #include "transport/provider.h"
 
-#include "base/knob.h"
+#include "copy/copy.h"
 
 #include <array>
 
@@ -8,11 +8,15 @@ namespace near::transport {
 
 namespace {
 
+bool is_self(Peer& peer, const OfferTicket&) { return peer.slot == engine().slot; }
+bool is_shared(Peer&, const OfferTicket& ticket) { return ticket.shared != 0; }
+bool always(Peer&, const OfferTicket&) { return true; }
+
 constexpr std::array<Provider, 4> all = {{
-    {"self", segment::Path::direct, pull_self},
-    {"direct", segment::Path::direct, pull_direct},
-    {"cma", segment::Path::cma, pull_cma},
-    {"ring", segment::Path::ring, pull_ring},
+    {"self", segment::Path::direct, Way::count, is_self, pull_self},
+    {"direct", segment::Path::direct, Way::direct, is_shared, pull_direct},
+    {"cma", segment::Path::cma, Way::cma, cma_is_possible, pull_cma},
+    {"ring", segment::Path::ring, Way::ring, always, pull_ring},
 }};
 
 } // namespace
@@ -20,8 +24,7 @@ constexpr std::array<Provider, 4> all = {{
 std::span<const Provider> ladder() { return all; }
 
 /// Sender and receiver are one process: one typed copy.
-Pulled pull_self(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
-  if (peer.slot != engine().slot) return Pulled::refused;
+Pulled pull_self(Peer&, const OfferTicket& ticket, Transfer& transfer) {
   const auto& sender = *reinterpret_cast<const Transfer*>(ticket.cookie);
   datatype::copy(sender.view, transfer.view, static_cast<MPI_Count>(transfer.bytes));
   return Pulled::done;
@@ -29,9 +32,11 @@ Pulled pull_self(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
 
 /// The data lies in the segment: plain loads.
 Pulled pull_direct(Peer&, const OfferTicket& ticket, Transfer& transfer) {
-  if (ticket.shared == 0) return Pulled::refused;
-  datatype::unpack(transfer.view, 0, engine().segment.at<std::byte>(ticket.shared),
-                   static_cast<MPI_Count>(transfer.bytes));
+  const auto* from = engine().segment.at<std::byte>(ticket.shared);
+  if (transfer.view.is_dense())
+    copy::copy(transfer.view.dense_start(), from, transfer.bytes, copy::Store::cached);
+  else
+    datatype::unpack(transfer.view, 0, from, static_cast<MPI_Count>(transfer.bytes));
   return Pulled::done;
 }
 

@@ -1,5 +1,6 @@
 // Ways to move an offer's bytes to its receiver, best first. To add one: write pull() in a file of its own
-// and a row in ladder() (provider.cpp).
+// and a row in ladder() (provider.cpp). Among those that are possible for an offer, the choice (choice.h)
+// decides by what earlier transfers took.
 #pragma once
 
 #include "transport/engine.h"
@@ -15,11 +16,17 @@ enum class Pulled : std::uint8_t {
 struct Provider {
   const char* name; ///< what NEAR_COPY selects
   segment::Path path;
+  Way way; ///< its place in the choice; Way::count: taken whenever it can be
+  /// Receiver's side: whether it is worth a try for this offer.
+  bool (*possible)(Peer& peer, const OfferTicket& ticket);
   /// Receiver's side. `transfer` holds peer, view and bytes.
   Pulled (*pull)(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
 };
 
 std::span<const Provider> ladder();
+
+/// Whether the kernel copies between us and this peer; tried at the first question.
+bool cma_is_possible(Peer& peer, const OfferTicket& ticket);
 
 Pulled pull_self(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
 Pulled pull_direct(Peer& peer, const OfferTicket& ticket, Transfer& transfer);

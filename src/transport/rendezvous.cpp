@@ -10,6 +10,7 @@
 #include "transport/provider.h"
 
 #include "base/knob.h"
+#include "os/clock.h"
 #include "os/memory.h"
 
 #include <algorithm>
@@ -43,11 +44,56 @@ OfferDescriptor& descriptor_of(segment::Offset offset) {
 
 std::uint32_t generation_of(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 2); }
 
-bool allowed(const Provider& provider) {
-  const auto& choice = base::knobs().copy;
-  // Self is a plain copy, and the ring is what works when nothing else does.
-  return choice.text == "auto" || choice.text == provider.name || provider.pull == pull_self ||
-         provider.pull == pull_ring;
+/// What NEAR_COPY names; nullptr: the choice is free.
+const Provider* named_provider() {
+  static const Provider* const named = [] {
+    for (const Provider& provider : ladder())
+      if (base::knobs().copy.text == provider.name) return &provider;
+    return static_cast<const Provider*>(nullptr);
+  }();
+  return named;
+}
+
+const Provider& provider_of(Way way) {
+  for (const Provider& provider : ladder())
+    if (provider.way == way) return provider;
+  return ladder().back();
+}
+
+/// Of the possible ways the one with the least to do for a few bytes.
+Way smallest_overhead(Choice::Mask possible) {
+  for (Way way : {Way::direct, Way::cma})
+    if ((possible & Choice::bit(way)) != 0) return way;
+  return Way::ring;
+}
+
+/// Small offers (synchronous sends, mostly) tell nothing about ways.
+constexpr std::uint64_t worth_timing = 4096;
+
+/// Starts the transfer over the named, else the best provider; one that refuses this message is passed over.
+const Provider* pull(Peer& peer, const OfferTicket& ticket, Transfer& transfer, Pulled& outcome) {
+  Choice::Mask possible = 0;
+  for (const Provider& provider : ladder()) {
+    if (!provider.possible(peer, ticket)) continue;
+    if (provider.way == Way::count) {
+      outcome = provider.pull(peer, ticket, transfer);
+      return &provider;
+    }
+    possible |= Choice::bit(provider.way);
+  }
+  const Provider* named = named_provider();
+  if (peer.choice == nullptr) peer.choice = std::make_unique<Choice>();
+  for (;;) {
+    const Provider* provider = named;
+    if (provider == nullptr || (possible & Choice::bit(provider->way)) == 0)
+      provider = &provider_of(transfer.bytes >= worth_timing ? peer.choice->choose(transfer.bytes, possible)
+                                                             : smallest_overhead(possible));
+    transfer.way = static_cast<std::uint8_t>(provider->way);
+    transfer.began_ns = os::monotonic_ns();
+    outcome = provider->pull(peer, ticket, transfer);
+    if (outcome != Pulled::refused) return provider;
+    possible &= ~Choice::bit(provider->way);
+  }
 }
 
 } // namespace
@@ -137,19 +183,21 @@ bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, 
   segment::Path path = segment::Path::direct;
   if (transfer.bytes != 0) {
     Pulled outcome = Pulled::refused;
-    for (const Provider& provider : ladder()) {
-      if (!allowed(provider)) continue;
-      outcome = provider.pull(peer, ticket, transfer);
-      path = provider.path;
-      if (outcome != Pulled::refused) break;
-    }
+    path = pull(peer, ticket, transfer, outcome)->path;
     if (outcome == Pulled::started) return true;
+    if (path != segment::Path::direct || peer.slot != engine().slot) transfer_arrived(transfer);
   }
   Finished message{ticket.cookie, transfer.bytes, static_cast<std::uint32_t>(path)};
   post_control(peer, static_cast<std::uint8_t>(InternalHandler::finished), {}, &message, sizeof message);
   transfer.busy = false;
   transfer.done(transfer, MPI_SUCCESS);
   return true;
+}
+
+void transfer_arrived(Transfer& transfer) {
+  if (transfer.bytes < worth_timing) return;
+  transfer.peer->choice->learn(static_cast<Way>(transfer.way), transfer.bytes,
+                               os::monotonic_ns() - transfer.began_ns);
 }
 
 void handle_finished(Arrival& arrival) {

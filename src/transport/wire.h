@@ -2,7 +2,6 @@
 #pragma once
 
 #include "queue/lane.h"
-#include "queue/return_stack.h"
 #include "queue/slot_queue.h"
 #include "transport/transport.h"
 
@@ -18,23 +17,24 @@ struct MessageHeader {
   std::int32_t source;
   std::uint32_t sequence; ///< counts this sender's messages to this receiver
   std::uint8_t handler;
-  std::uint8_t in_packet; ///< 1: the payload is a PacketReference
+  std::uint8_t in_packet; ///< 1: the payload is a CellReference
   std::uint16_t payload_bytes;
   std::byte payload[inline_bytes];
 };
 static_assert(sizeof(MessageHeader) == queue::slot_body_bytes, "a slot is two cache lines");
 
-/// Where a payload lies when it is too long for the slot: in a packet of the sender's pool.
-struct PacketReference {
-  std::uint32_t index;
+/// Where a payload lies when it is too long for the slot: in a cell of the sender's.
+struct CellReference {
+  std::uint32_t cell;
   std::uint32_t bytes;
+  std::uint8_t lap;
 };
 
 /// Handlers of the transport itself.
 enum class InternalHandler : std::uint8_t {
   finished = static_cast<std::uint8_t>(Handler::count_upper), ///< receiver pulled an offer: Finished
-  ring_request,  ///< receiver cannot pull: send it through packets: RingRequest
-  ring_fragment, ///< a packet of that: context = receiver's cookie, bytes = position
+  ring_request,  ///< receiver wants it through the sender's ring: RingRequest
+  ring_fragment, ///< a piece of that, in a cell: context = receiver's cookie, bytes = position
   last_call,     ///< will you receive anything more? Answered once that is sure
   closed,        ///< the answer: no; it has seen everything that was sent before the question
   lane_request,  ///< sender talks a lot
@@ -59,16 +59,6 @@ struct RingRequest {
 struct LaneGrant {
   std::uint32_t lane;
   std::uint64_t position; ///< where the reader stands
-};
-
-/// In front of each packet's payload, in the owner's pool.
-struct alignas(64) PacketHeader {
-  base::Atomic<std::uint32_t> next; ///< ReturnStack link
-};
-
-/// First line of the packet pool.
-struct alignas(64) PoolHeader {
-  queue::ReturnStack<> returned;
 };
 
 /// An offer's word in the sender's region: generation << 2 | state. The generation makes an old ticket

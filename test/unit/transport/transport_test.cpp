@@ -194,6 +194,14 @@ TEST(Transport, offers_travel_over_cross_memory_attach) {
 
 TEST(Transport, offers_travel_over_the_ring) { run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "ring"}}); }
 
+TEST(Transport, offers_travel_over_the_ring_with_streaming_stores) {
+  run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "ring"}, {"NEAR_STORES", "streaming"}});
+}
+
+TEST(Transport, a_ring_that_gets_no_more_memory_works_with_its_first_cells) {
+  run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "ring"}, {"NEAR_RING", "0"}});
+}
+
 TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();

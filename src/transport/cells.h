@@ -1,0 +1,74 @@
+// The cells of this process: packets of medium messages and pieces of large ones. It alone takes and writes
+// them; receivers read them and give them back.
+//
+//   cells   | 0 | 1 | 2 | ... | 63 | 64 | ...           cell_bytes each, page-aligned
+//   flags   | 5 | 5 | 4 | ... |  5 |  4 | ...           a byte each: the lap in which it came home last
+//
+// Cell c is free when its flag holds the lap in which it was sent last. The receiver learns the lap with the
+// message and stores it when it is done, so a cell comes home with one plain store, in any order, and the
+// sender never writes the flags. 64 neighbours are looked at together, when all of the 64 before are used up.
+//
+// Cells are taken in turn, the longest unused first, and there are so many that a line which comes to its
+// turn again has left the receiver's cache: writing it then needs no invalidation there (doc/adr, "a ring
+// larger than the caches"). A process begins with a few; the rest of its address range is reserved when there
+// is traffic.
+#pragma once
+
+#include "queue/cell_flag.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace near::transport {
+
+using CellFlag = queue::CellFlag<>;
+
+class Cells {
+public:
+  static constexpr std::uint32_t none = ~0u;
+  /// Cells that only pieces of large messages get: a matched receiver always uses those up, so large messages
+  /// move even when kept packets hold all the rest.
+  static constexpr std::uint32_t reserve = 8;
+
+  struct Taken {
+    std::uint32_t cell = none;
+    std::uint8_t lap = 0;
+    explicit operator bool() const { return cell != none; }
+  };
+
+  /// `cells` and `flags`: page-aligned memory of this process's region, of which all flags and the first
+  /// `count` cells are populated; more of them, up to `most`, are when they are needed. count > reserve.
+  void build(std::byte* cells, CellFlag* flags, std::uint32_t count, std::uint32_t most,
+             std::uint64_t cell_bytes);
+  /// The next free cell outside the reserve.
+  Taken take();
+  /// The same; any cell of the reserve when there is none.
+  Taken take_for_piece();
+  /// A taken cell that was not sent after all.
+  void put_back(Taken taken) { flags_[taken.cell].give_back(taken.lap); }
+
+  std::byte* at(std::uint32_t cell) const { return cells_ + cell * cell_bytes_; }
+  std::uint64_t cell_bytes() const { return cell_bytes_; }
+  std::uint32_t count() const { return count_; }
+
+private:
+  static constexpr std::uint32_t group = 64;
+  /// Rounds through the first cells before the rest is reserved.
+  static constexpr std::uint32_t rounds_before_growth = 3;
+
+  Taken mark(std::uint32_t cell) { return {cell, ++laps_[cell]}; }
+  bool look_at_next_group();
+  [[gnu::cold]] void grow();
+
+  std::byte* cells_ = nullptr;
+  CellFlag* flags_ = nullptr;
+  std::uint64_t cell_bytes_ = 0;
+  std::uint32_t count_ = 0, most_ = 0;
+  std::vector<std::uint8_t> laps_; ///< in which each cell was taken last
+  std::uint64_t free_ = 0;  ///< bits: cells of the present group that were seen free and are not yet taken
+  std::uint32_t first_ = 0; ///< of the present group
+  std::uint32_t rounds_ = 0;
+};
+
+} // namespace near::transport

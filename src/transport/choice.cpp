@@ -1,0 +1,119 @@
+#include "transport/choice.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace near::transport {
+
+namespace {
+
+/// Another way must promise this much before the present one is left: two ways that are alike do not
+/// alternate.
+constexpr float leave_for = 0.9f;
+/// A way this much slower than the best is not looked at any more, unless the best one gets worse.
+constexpr float hopeless = 6.0f;
+/// The present way is "worse" beyond this multiple of its own cost; so many times in a row, and others are
+/// looked at.
+constexpr float suspicious = 1.6f;
+constexpr std::uint32_t patience = 4;
+
+constexpr std::size_t index(Way way) { return static_cast<std::size_t>(way); }
+
+} // namespace
+
+int Choice::class_of(std::uint64_t bytes) {
+  return std::clamp(static_cast<int>(std::bit_width(bytes >> 12)) - 1, 0, classes - 1);
+}
+
+/// A class that was never used begins with what its nearest neighbour knows, so that a program pays for
+/// finding out once, at its first size, and not with its largest messages.
+void Choice::inherit(Class& here, int size_class) {
+  for (int distance = 1; distance < classes; ++distance)
+    for (int other : {size_class - distance, size_class + distance}) {
+      if (other < 0 || other >= classes) continue;
+      const Class& there = of(other);
+      if (there.messages < first_look) continue;
+      here.cost = there.cost;
+      here.known = there.known;
+      here.present = there.present;
+      return;
+    }
+}
+
+Way Choice::best(const Class& here, Mask possible) {
+  Way found = Way::count;
+  for (std::size_t way = 0; way < ways; ++way) {
+    if ((possible >> way & 1) == 0 || !here.known[way]) continue;
+    if (found == Way::count || here.cost[way] < here.cost[index(found)]) found = static_cast<Way>(way);
+  }
+  return found;
+}
+
+Way Choice::begin_look(Class& here, Way way) {
+  Way known = best(here, ~Mask{0});
+  here.best_cost = known != Way::count ? here.cost[index(known)] : 0;
+  here.looking = way;
+  here.measured = here.slow = 0;
+  return way;
+}
+
+Way Choice::choose(std::uint64_t bytes, Mask possible) {
+  int size_class = class_of(bytes);
+  Class& here = classes_[static_cast<std::size_t>(size_class)];
+  if (here.messages == 0) inherit(here, size_class);
+  ++here.messages;
+  if (here.looking != Way::count && (possible & bit(here.looking)) != 0) return here.looking;
+  for (std::size_t way = 0; way < ways; ++way)
+    if ((possible >> way & 1) != 0 && !here.known[way]) return begin_look(here, static_cast<Way>(way));
+  Way fastest = best(here, possible);
+  bool present_possible = here.present != Way::count && (possible & bit(here.present)) != 0;
+  if (!present_possible || here.cost[index(fastest)] < leave_for * here.cost[index(here.present)])
+    here.present = fastest;
+  if (here.messages < here.next_look) [[likely]]
+    return here.present;
+  here.next_look = here.messages + here.interval;
+  here.interval = std::min(2 * here.interval, longest_interval);
+  for (int step = 0; step < ways; ++step) {
+    here.looked_at = static_cast<std::uint8_t>((here.looked_at + 1) % ways);
+    Way other = static_cast<Way>(here.looked_at);
+    bool promising = here.cost[index(other)] < hopeless * here.cost[index(here.present)];
+    if (other != here.present && (possible & bit(other)) != 0 && promising) return begin_look(here, other);
+  }
+  return here.present;
+}
+
+void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds) {
+  Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
+  float took = static_cast<float>(nanoseconds) * 1024.0f / static_cast<float>(bytes);
+  float& cost = here.cost[index(way)];
+  if (way == here.looking) {
+    // Far behind the best: not worth the rest of the look.
+    here.slow = here.best_cost != 0 && took > hopeless * here.best_cost ? here.slow + 1 : 0;
+    ++here.measured;
+    bool later_half = here.measured > look_length / 2;
+    here.least =
+        here.measured == 1 || here.measured == look_length / 2 + 1 ? took : std::min(here.least, took);
+    if (here.slow < patience && (!later_half || here.measured < look_length)) return;
+    cost = here.least;
+    here.known[index(way)] = true;
+    here.looking = Way::count;
+    return;
+  }
+  if (!here.known[index(way)]) return;
+  if (way == here.present) {
+    here.worse = took > suspicious * cost ? here.worse + 1 : 0;
+    if (here.worse == patience) {
+      // The program or the machine has changed: what is known of the others counts no more.
+      here.known = {};
+      here.known[index(way)] = true;
+      cost = took;
+      here.interval = first_interval;
+      here.next_look = here.messages + first_interval;
+      return;
+    }
+  }
+  // One message may have waited for a processor: it moves the figure by half at most.
+  cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
+}
+
+} // namespace near::transport

@@ -1,0 +1,61 @@
+// Which way a large message takes: what earlier ones of its size and pair really took, corrected all the
+// time.
+//
+// Of two processors that share a cache and two that do not, each has its own best way, and a virtual machine
+// may change from one to the other while a program runs. So nothing is derived from sizes alone: every
+// transfer is timed by its receiver, who alone decides; ways that were not best are looked at again, at first
+// often, then seldom, and often again when the present one gets worse.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace near::transport {
+
+/// The ways of a message that is not eager. Order: which is tried first while nothing is known.
+enum class Way : std::uint8_t { direct, ring, cma, count };
+
+class Choice {
+public:
+  static constexpr int ways = static_cast<int>(Way::count);
+  using Mask = unsigned; ///< bit w: way w is possible for this message
+  static constexpr Mask bit(Way way) { return 1u << static_cast<unsigned>(way); }
+
+  /// What is known of one size class.
+  struct Class {
+    std::array<float, ways> cost{}; ///< nanoseconds a KiB, smoothed
+    std::array<bool, ways> known{};
+    std::uint32_t messages = 0, next_look = first_look, interval = first_interval;
+    std::uint32_t worse = 0; ///< how often in a row the present way was much slower than it used to be
+    Way present = Way::count;
+    // A look is a few messages in a row: the first ones find the way's memory cold.
+    Way looking = Way::count;   ///< Way::count: not now
+    std::uint32_t measured = 0; ///< messages of it that arrived
+    float least = 0;            ///< cost of the later half of them
+    float best_cost = 0;        ///< of the best way known when the look began; 0: none
+    std::uint32_t slow = 0;     ///< of them, in a row, that were far behind the best way
+    std::uint8_t looked_at = 0;
+  };
+
+  /// The way for a message of `bytes`; `possible` is not empty.
+  Way choose(std::uint64_t bytes, Mask possible);
+  /// A transfer of `bytes` took so long.
+  void learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds);
+
+  static constexpr int classes = 16;
+  /// Class 0: less than 8 KiB; each further one twice as much.
+  static int class_of(std::uint64_t bytes);
+  const Class& of(int size_class) const { return classes_[static_cast<std::size_t>(size_class)]; }
+
+private:
+  static constexpr std::uint32_t first_look = 8, first_interval = 32, longest_interval = 2048;
+  static constexpr std::uint32_t look_length = 8;
+
+  void inherit(Class& here, int size_class);
+  static Way best(const Class& here, Mask possible);
+  static Way begin_look(Class& here, Way way);
+
+  std::array<Class, classes> classes_{};
+};
+
+} // namespace near::transport

@@ -1,0 +1,41 @@
+#include "transport/stores.h"
+
+#include "base/knob.h"
+#include "os/clock.h"
+
+#include <algorithm>
+
+namespace near::transport {
+
+void Stores::timed(void* to, const void* from, std::uint64_t bytes, bool streaming) {
+  std::uint64_t began = os::monotonic_ns();
+  copy::copy(to, from, bytes, streaming ? copy::Store::streaming : copy::Store::cached);
+  float took = static_cast<float>(os::monotonic_ns() - began) * 1024.0f / static_cast<float>(bytes);
+  float& cost = cost_[streaming];
+  // Up slowly, since a copy may have been interrupted; down at once, since none is faster than it can be.
+  cost = cost == 0 || took < cost ? took : cost + 0.2f * std::min(took - cost, 4 * cost);
+}
+
+void Stores::copy(void* to, const void* from, std::uint64_t bytes) {
+  if (next_-- != 0) [[likely]] {
+    copy::copy(to, from, bytes, streaming_ ? copy::Store::streaming : copy::Store::cached);
+    return;
+  }
+  static const std::string& named = base::knobs().stores.text;
+  if (named != "auto") {
+    streaming_ = named == "streaming";
+    timed(to, from, bytes, streaming_);
+    return;
+  }
+  // In turns: the kind in use, to keep its figure fresh, and the other one.
+  bool other = (turn_++ & 1) != 0;
+  timed(to, from, bytes, streaming_ != other);
+  if (cost_[0] != 0 && cost_[1] != 0) {
+    bool better = cost_[0] > clearly * cost_[1];
+    interval_ = better == streaming_ ? std::min(interval_ * 2, longest) : shortest;
+    streaming_ = better;
+  }
+  next_ = interval_ / 2;
+}
+
+} // namespace near::transport
