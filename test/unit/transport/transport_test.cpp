@@ -1,5 +1,7 @@
 #include "ranks.h"
 
+#include "transport/provider.h"
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -326,6 +328,22 @@ TEST(Transport, the_arena_says_which_limit_was_met) {
     void* c = transport::allocate_shareable(10000, 4096);
     require(c == a && *static_cast<char*>(c) == 0, "pages come back as zeros");
   });
+}
+
+TEST(Transport, every_way_of_the_ladder_can_be_chosen) {
+  for (const auto& provider : transport::ladder()) {
+    bool choice = provider.way != transport::Way::count;
+    pid_t child = fork();
+    if (child == 0) {
+      setenv("NEAR_COPY", provider.name, 1);
+      require(base::read_knobs(environ).ok(), "knobs");
+      require(transport::start({}).ok() == choice, provider.name);
+      _exit(0);
+    }
+    int status = 1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << provider.name;
+  }
 }
 
 TEST(Transport, an_unknown_way_of_copying_is_an_error_with_the_nearest_name) {
