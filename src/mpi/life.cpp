@@ -59,11 +59,14 @@ Result start_engine() {
   return {};
 }
 
-/// The least level of the standard that is at least `required`; the highest if there is none.
-int level_for(int required) {
-  for (int level : {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED})
-    if (required <= level) return level;
-  return MPI_THREAD_MULTIPLE;
+Result check_level(int required) {
+  for (int level : {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE})
+    if (required == level) return {};
+  return base::fail(
+      MPI_ERR_ARG,
+      "required is {}, but must be MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED "
+      "or MPI_THREAD_MULTIPLE (compiled with another library's mpi.h?)",
+      required);
 }
 
 Result initialize(int required) {
@@ -74,9 +77,10 @@ Result initialize(int required) {
   if (process.life != Life::before)
     return base::fail(MPI_ERR_OTHER, "called {}",
                       process.life == Life::running ? "a second time" : "after MPI_Finalize");
+  NEAR_TRY(check_level(required));
   NEAR_TRY(start_engine());
   NEAR_TRY(make_world());
-  process.thread_level = level_for(required);
+  process.thread_level = required;
   process.main_thread = std::this_thread::get_id();
   bool several = process.thread_level == MPI_THREAD_MULTIPLE;
   transport::EngineLock::allow_threads(several);
