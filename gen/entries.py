@@ -111,6 +111,10 @@ class Entry:
             return f"check::{'out' if count.name.startswith('s') else 'in'}_degree(*{comm})"
         return f"{comm}->{'size' if base == 'Reduce_scatter_block' else 'peers'}"
 
+    def counts_requests(self, p):
+        """It is a length, but the standard calls it a count, and it counts requests."""
+        return any(q.kind == "REQUEST" and q.length == p.name for q in self.function.parameters)
+
     # The implementation's declaration
 
     def implementation_parameter(self, p):
@@ -495,7 +499,7 @@ class Entry:
             check(VALUE, f"count({name}, {quoted})")
             self.amount(p, check)
         elif p.kind in SIZE_KINDS:
-            check(VALUE, f"size({name}, {quoted})")
+            check(VALUE, f"{'count' if self.counts_requests(p) else 'size'}({name}, {quoted})")
         elif p.kind in POSITIVE_KINDS:
             check(VALUE, f"positive({name}, {quoted})")
         elif p.kind == "COLOR":

@@ -194,7 +194,8 @@ class Cases:
             if self.counts_data(p):
                 yield TOO_MANY, TOO_MANY, "MPI_ERR_COUNT"
         elif p.kind in SIZE_KINDS:
-            yield "-1", "-1", "MPI_ERR_ARG"
+            of_requests = any(q.kind == "REQUEST" and q.length == p.name for q in self.function.parameters)
+            yield "-1", "-1", "MPI_ERR_COUNT" if of_requests else "MPI_ERR_ARG"
         elif p.kind.endswith("_PI"):
             yield "0", "0", "MPI_ERR_ARG"
         elif p.kind == "COLOR":
