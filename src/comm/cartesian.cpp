@@ -48,11 +48,13 @@ Result create_cartesian(Communicator& parent, std::span<const int> dims, std::sp
   for (int extent : dims) {
     if (extent <= 0)
       return base::fail(MPI_ERR_DIMS, "a grid cannot have {} processes in a dimension", extent);
-    cells *= extent;
-    if (cells > parent.size)
-      return base::fail(MPI_ERR_DIMS, "the grid needs more processes than the {} of {}", parent.size,
-                        object::describe(parent));
+    // Beyond any number of processes the exact one does not matter, only that it does not overflow.
+    cells = std::min<std::int64_t>(cells * extent, std::int64_t{1} << 31);
   }
+  if (cells > parent.size)
+    return base::fail(MPI_ERR_DIMS, "the grid needs {} processes, and {} has {}",
+                      cells < std::int64_t{1} << 31 ? std::to_string(cells) : "more than 2147483647",
+                      object::describe(parent), parent.size);
   Communicator* fresh = nullptr;
   NEAR_TRY(build_on_first(parent, static_cast<int>(cells), fresh));
   if (fresh != nullptr) fresh->topology = make_grid(dims, periods, fresh->rank);

@@ -7,7 +7,7 @@ namespace {
 
 Result attach(Communicator* communicator, void* buffer, MPI_Count size) {
   if (buffer == nullptr && size != 0)
-    return base::fail(MPI_ERR_BUFFER, "buffer: must not be a null pointer when its size is {}", size);
+    return base::fail(MPI_ERR_BUFFER, "buffer is a null pointer, but its size is {}", size);
   return p2p::attach_buffer(communicator, buffer, size);
 }
 

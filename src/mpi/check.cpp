@@ -15,11 +15,25 @@ namespace {
 /// "count is -1, but", the beginning of most sentences.
 std::string value_of(MPI_Count value, const char* name) { return base::format("{} is {}", name, value); }
 
+/// "counts[2]". Made for sentences only: a check of an element runs again with it once it has failed.
+std::string element(const char* name, MPI_Count index) { return base::format("{}[{}]", name, index); }
+
+/// "an operation", "a group".
+std::string one(const char* kind) {
+  return base::format("{} {}", std::string_view("aeiou").find(*kind) != std::string_view::npos ? "an" : "a",
+                      kind);
+}
+
+/// "communicator ocean"; one without a name is described with the word already.
+std::string noun(const Communicator& communicator) {
+  return (communicator.name.empty() ? "" : "communicator ") + describe(communicator);
+}
+
 } // namespace
 
 Result bad_handle(int error_class, const char* kind, const char* null_name, std::uintptr_t null_value,
                   std::uintptr_t handle, const char* name) {
-  if (handle == null_value) return fail(error_class, "{} is {}, but must be a {}", name, null_name, kind);
+  if (handle == null_value) return fail(error_class, "{} is {}, but must be {}", name, null_name, one(kind));
   if (handle == 0)
     return fail(error_class, "{} is 0, which is no {} (a handle that was never set?)", name, kind);
   return fail(error_class, "{} is {:#x}, which is no {} (freed already, or never made?)", name, handle, kind);
@@ -44,13 +58,12 @@ Result too_many(MPI_Count count, MPI_Count blocks, const Datatype& type, const c
 Result bad_rank(int rank, const Communicator& communicator, const char* name) {
   if (rank == MPI_ANY_SOURCE) return fail(MPI_ERR_RANK, "{} is MPI_ANY_SOURCE, but must be one rank", name);
   if (rank == MPI_PROC_NULL) return fail(MPI_ERR_RANK, "{} is MPI_PROC_NULL, but must be a rank", name);
-  return fail(MPI_ERR_RANK, "rank {} is outside communicator {} of size {} (argument {})", rank,
-              describe(communicator), communicator.peers, name);
+  return fail(MPI_ERR_RANK, "rank {} is outside {} of size {} (argument {})", rank, noun(communicator),
+              communicator.peers, name);
 }
 
 Result bad_root(int root, const Communicator& communicator) {
-  return fail(MPI_ERR_ROOT, "root {} is outside communicator {} of size {}", root, describe(communicator),
-              communicator.peers);
+  return fail(MPI_ERR_ROOT, "root {} is outside {} of size {}", root, noun(communicator), communicator.peers);
 }
 
 Result bad_group_rank(int rank, MPI_Count index, const Group& group, const char* name) {
@@ -82,16 +95,29 @@ Result not_committed(const Datatype& type, const char* name) {
               near::datatype::describe(type));
 }
 
-Result is_predefined(const char* name, object::Kind kind, object::HandleBits handle) {
+Result is_predefined(const char* name, const object::Object& object) {
   int error_class = MPI_ERR_ARG;
-  switch (kind) {
-  case object::Kind::communicator: error_class = MPI_ERR_COMM; break;
-  case object::Kind::datatype: error_class = MPI_ERR_TYPE; break;
-  case object::Kind::operation: error_class = MPI_ERR_OP; break;
-  case object::Kind::info: error_class = MPI_ERR_INFO; break;
+  std::string which = base::format("the predefined object {:#x}", object.handle);
+  switch (object.kind) {
+  case object::Kind::communicator:
+    error_class = MPI_ERR_COMM;
+    which = object.handle == bits(MPI_COMM_WORLD) ? "MPI_COMM_WORLD" : "MPI_COMM_SELF";
+    break;
+  case object::Kind::datatype:
+    error_class = MPI_ERR_TYPE;
+    which = near::datatype::describe(static_cast<const Datatype&>(object));
+    break;
+  case object::Kind::operation:
+    error_class = MPI_ERR_OP;
+    which = near::datatype::describe(static_cast<const Operation&>(object));
+    break;
+  case object::Kind::info:
+    error_class = MPI_ERR_INFO;
+    which = "MPI_INFO_ENV";
+    break;
   default: break;
   }
-  return fail(error_class, "{} is the predefined object {:#x}, which cannot be freed", name, handle);
+  return fail(error_class, "{} is {}, which is predefined and cannot be freed", name, which);
 }
 
 Result no_topology(const Communicator& communicator) {
@@ -106,11 +132,12 @@ Result does_not_fit(MPI_Count value, const char* name) {
 Result datatypes(const MPI_Datatype* handles, MPI_Count n, const char* name, State state) {
   NEAR_TRY(array(handles, n, name));
   for (MPI_Count i = 0; i < n; ++i) {
-    Datatype* found = nullptr;
-    Result bad =
-        state == committed_only ? committed(handles[i], name, found) : datatype(handles[i], name, found);
-    if (!bad.ok())
-      return fail(bad.code(), "element {} of {}: {}", i, name, std::string(base::failure_text()));
+    auto check_one = [&](const char* called) {
+      Datatype* found = nullptr;
+      return state == committed_only ? committed(handles[i], called, found)
+                                     : datatype(handles[i], called, found);
+    };
+    if (!check_one(name).ok()) return check_one(element(name, i).c_str());
   }
   return {};
 }
@@ -118,9 +145,8 @@ Result datatypes(const MPI_Datatype* handles, MPI_Count n, const char* name, Sta
 Result requests(Call& call, const MPI_Request* handles, MPI_Count n, const char* name, Null null) {
   NEAR_TRY(array(handles, n, name));
   for (MPI_Count i = 0; i < n; ++i) {
-    Result bad = request(call, handles[i], name, null);
-    if (!bad.ok())
-      return fail(bad.code(), "element {} of {}: {}", i, name, std::string(base::failure_text()));
+    if (!request(call, handles[i], name, null).ok())
+      return request(call, handles[i], element(name, i).c_str(), null);
   }
   return {};
 }
@@ -148,7 +174,7 @@ Result sum_of_amounts(Counts values, MPI_Count n, TypeAt type_at, const char* na
     const Datatype& type = type_at(i);
     MPI_Count bytes = 0;
     if (base::checked_multiply(values[i], type.size, bytes) && base::checked_add(sum, bytes, sum)) continue;
-    return too_many(values[i], 1, type, base::format("{}[{}]", name, i).c_str());
+    return too_many(values[i], 1, type, element(name, i).c_str());
   }
   return {};
 }

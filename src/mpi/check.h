@@ -36,7 +36,7 @@ enum State : bool { any_state = false, committed_only = true };
 [[gnu::cold]] Result bad_pointer(int error_class, const char* name, const char* rule);
 [[gnu::cold]] Result bad_buffer(const void* buffer, MPI_Count count, const Datatype& type, const char* name);
 [[gnu::cold]] Result not_committed(const Datatype& type, const char* name);
-[[gnu::cold]] Result is_predefined(const char* name, object::Kind kind, object::HandleBits handle);
+[[gnu::cold]] Result is_predefined(const char* name, const object::Object& object);
 [[gnu::cold]] Result no_topology(const Communicator& communicator);
 [[gnu::cold]] Result does_not_fit(MPI_Count value, const char* name);
 
@@ -133,7 +133,7 @@ inline Result message(Call& call, MPI_Message handle, const char* name) {
 inline Result not_predefined(const object::Object& object, const char* name) {
   if (!object.predefined) [[likely]]
     return {};
-  return is_predefined(name, object.kind, object.handle);
+  return is_predefined(name, object);
 }
 
 /// The public handle of what a call made, or the null handle.

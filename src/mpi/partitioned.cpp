@@ -14,8 +14,9 @@ Result Psend_init(const void* buf, int partitions, MPI_Count count, Datatype& da
 Result Precv_init(void* buf, int partitions, MPI_Count count, Datatype& datatype, int source, int tag,
                   Communicator& comm, Info*, Request*& request) {
   if (source == MPI_ANY_SOURCE)
-    return base::fail(MPI_ERR_RANK, "source: a partitioned receive takes no MPI_ANY_SOURCE");
-  if (tag == MPI_ANY_TAG) return base::fail(MPI_ERR_TAG, "tag: a partitioned receive takes no MPI_ANY_TAG");
+    return base::fail(MPI_ERR_RANK, "source is MPI_ANY_SOURCE, which a partitioned receive cannot take");
+  if (tag == MPI_ANY_TAG)
+    return base::fail(MPI_ERR_TAG, "tag is MPI_ANY_TAG, which a partitioned receive cannot take");
   return p2p::make_partitioned_receive(view_of(buf, count, datatype), partitions, source, tag, comm, request);
 }
 

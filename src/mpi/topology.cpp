@@ -151,11 +151,13 @@ Result Cart_map(Communicator& comm, int ndims, const int* dims, const int* perio
   for (int extent : as_span(ndims, dims)) {
     if (extent <= 0)
       return base::fail(MPI_ERR_DIMS, "a grid cannot have {} processes in a dimension", extent);
-    cells *= extent;
-    if (cells > comm.size)
-      return base::fail(MPI_ERR_DIMS, "the grid needs more processes than the {} of {}", comm.size,
-                        object::describe(comm));
+    // Beyond any number of processes the exact one does not matter, only that it does not overflow.
+    cells = std::min<std::int64_t>(cells * extent, std::int64_t{1} << 31);
   }
+  if (cells > comm.size)
+    return base::fail(MPI_ERR_DIMS, "the grid needs {} processes, and {} has {}",
+                      cells < std::int64_t{1} << 31 ? std::to_string(cells) : "more than 2147483647",
+                      object::describe(comm), comm.size);
   *newrank = comm.rank < cells ? comm.rank : MPI_UNDEFINED;
   return {};
 }

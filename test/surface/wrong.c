@@ -68,6 +68,43 @@ static void operation_without_meaning(void) {
   MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, MPI_COMM_WORLD);
 }
 
+static void null_operation(void) {
+  int out;
+  MPI_Allreduce(buffer, &out, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD);
+}
+static void null_error_handler(void) { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL); }
+static void coordinates_of_nobody(void) {
+  int dims[1] = {0}, periods[1] = {0}, coordinates[1];
+  MPI_Comm grid;
+  MPI_Dims_create(size, 1, dims);
+  MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &grid);
+  MPI_Cart_coords(grid, 9, 1, coordinates);
+}
+static void struct_of_nothing(void) {
+  int lengths[2] = {1, 1};
+  MPI_Aint places[2] = {0, 8};
+  MPI_Datatype types[2] = {MPI_INT, MPI_DATATYPE_NULL}, made;
+  MPI_Type_create_struct(2, lengths, places, types, &made);
+}
+static void freed_world(void) {
+  MPI_Comm world = MPI_COMM_WORLD;
+  MPI_Comm_free(&world);
+}
+static void freed_operation(void) {
+  MPI_Op sum = MPI_SUM;
+  MPI_Op_free(&sum);
+}
+static void buffer_nowhere(void) { MPI_Buffer_attach(NULL, 100); }
+static void negative_requests(void) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Waitall(-1, &request, MPI_STATUSES_IGNORE);
+}
+static void huge_grid(void) {
+  int dims[4] = {1 << 30, 1 << 30, 1 << 30, 1 << 30}, periods[4] = {0};
+  MPI_Comm grid;
+  MPI_Cart_create(MPI_COMM_WORLD, 4, dims, periods, 0, &grid);
+}
+
 static void second_init(void) { MPI_Init(NULL, NULL); }
 static void not_there_yet(void) {
   MPI_Win window;
@@ -92,12 +129,23 @@ static const struct {
                 {"uncommitted_type", uncommitted_type},
                 {"freed_predefined", freed_predefined},
                 {"operation_without_meaning", operation_without_meaning},
+                {"null_operation", null_operation},
+                {"null_error_handler", null_error_handler},
+                {"coordinates_of_nobody", coordinates_of_nobody},
+                {"struct_of_nothing", struct_of_nothing},
+                {"freed_world", freed_world},
+                {"freed_operation", freed_operation},
+                {"buffer_nowhere", buffer_nowhere},
+                {"negative_requests", negative_requests},
+                {"huge_grid", huge_grid},
                 {"second_init", second_init},
                 {"not_there_yet", not_there_yet}};
 
 int main(int argc, char** argv) {
   if (argc < 2) return 100;
   if (strcmp(argv[1], "before_init") == 0) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int provided;
+  if (strcmp(argv[1], "unknown_thread_level") == 0) MPI_Init_thread(&argc, &argv, 7, &provided);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
