@@ -147,16 +147,11 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
 }
 
 Result check_knobs(const std::vector<std::string>& environment) {
-  std::vector<std::string_view> known;
-  for (const auto* knob : base::all_knobs()) known.push_back(knob->name);
   for (const auto& row : environment) {
-    if (!row.starts_with("NEAR_")) continue;
-    std::string_view name = std::string_view(row).substr(0, row.find('='));
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    auto nearest = base::nearest_word(name, known);
-    if (nearest.empty())
-      return fail(Code::invalid, "unknown knob {}; `near info --knobs` lists the known ones", name);
-    return fail(Code::invalid, "unknown knob {}; did you mean {}?", name, nearest);
+    std::string_view text(row);
+    auto equals = text.find('=');
+    if (!text.starts_with("NEAR_") || equals == std::string_view::npos) continue;
+    NEAR_TRY(base::check_knob(text.substr(0, equals), text.substr(equals + 1)));
   }
   return {};
 }

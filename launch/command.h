@@ -51,7 +51,7 @@ Result parse_command(const std::vector<std::string>& arguments, Command& command
 std::vector<std::string> environment_for(const Command& command, const Application& application,
                                          char** inherited);
 
-/// Fails on a NEAR_ variable that is no knob, with the nearest name.
+/// Fails on a NEAR_ variable that is no knob, with the nearest name, and on a value that it may not have.
 Result check_knobs(const std::vector<std::string>& environment);
 
 /// The text of --help.

@@ -11,7 +11,8 @@ namespace near::tools {
 int info(bool knobs) {
   if (knobs) {
     for (const auto* knob : base::all_knobs())
-      std::printf("%-20s %-10s %s%s\n", knob->name.c_str(), knob->text.c_str(), knob->help,
+      std::printf("%-20s %-10s %s (%s)%s\n", knob->name.c_str(), knob->text.c_str(), knob->help,
+                  base::expected_of(*knob).c_str(),
                   knob->set ? base::format(" (set; default {})", knob->default_text).c_str() : "");
     return 0;
   }

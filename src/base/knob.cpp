@@ -14,11 +14,27 @@ namespace {
 // Names that belong to the start-up contract (boot/), not to users.
 constexpr std::string_view private_prefix = "NEAR_BOOT_";
 
-Knob make_row(const char* member, KnobKind kind, const char* fallback, const char* help) {
+// How a row of the table writes its form.
+namespace forms {
+constexpr KnobForm Flag{KnobKind::Flag, 0, 1};
+constexpr KnobForm Text{KnobKind::Text};
+constexpr KnobForm Count(std::uint64_t least, std::uint64_t greatest) {
+  return {KnobKind::Count, least, greatest};
+}
+constexpr KnobForm Bytes(std::uint64_t least, std::uint64_t greatest) {
+  return {KnobKind::Bytes, least, greatest};
+}
+constexpr KnobForm Microseconds(std::uint64_t least, std::uint64_t greatest) {
+  return {KnobKind::Microseconds, least, greatest};
+}
+constexpr KnobForm Choice(const char* choices) { return {KnobKind::Choice, 0, 0, choices}; }
+} // namespace forms
+
+Knob make_row(const char* member, const KnobForm& form, const char* fallback, const char* help) {
   std::string name = "NEAR_";
   for (const char* at = member; *at != 0; ++at)
     name.push_back(*at == '_' ? '_' : static_cast<char>(*at - 'a' + 'A'));
-  return Knob{std::move(name), kind, fallback, help, fallback, false, 0, false};
+  return Knob{std::move(name), form, fallback, help, fallback, false, 0, false};
 }
 
 bool parse_number(std::string_view text, std::uint64_t& number) {
@@ -26,40 +42,56 @@ bool parse_number(std::string_view text, std::uint64_t& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+std::vector<std::string_view> choices_of(const KnobForm& form) {
+  std::vector<std::string_view> choices;
+  for (std::string_view rest(form.choices); !rest.empty();) {
+    auto bar = std::min(rest.find('|'), rest.size());
+    choices.push_back(rest.substr(0, bar));
+    rest.remove_prefix(std::min(bar + 1, rest.size()));
+  }
+  return choices;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  for (auto [shift, unit] : {std::pair{30, "g"}, {20, "m"}, {10, "k"}})
+    if (bytes != 0 && bytes % (std::uint64_t{1} << shift) == 0) return std::to_string(bytes >> shift) + unit;
+  return std::to_string(bytes);
+}
+
+bool read_value(const KnobForm& form, std::string_view text, std::uint64_t& number) {
+  switch (form.kind) {
+  case KnobKind::Text: return true;
+  case KnobKind::Choice: {
+    auto choices = choices_of(form);
+    auto found = std::find(choices.begin(), choices.end(), text);
+    number = static_cast<std::uint64_t>(found - choices.begin());
+    return found != choices.end();
+  }
+  case KnobKind::Flag:
+  case KnobKind::Count:
+  case KnobKind::Microseconds:
+    return parse_number(text, number) && number >= form.least && number <= form.greatest;
+  case KnobKind::Bytes:
+    return parse_bytes(text, number).ok() && number >= form.least && number <= form.greatest;
+  }
+  return false;
+}
+
 Result parse(Knob& knob, std::string_view text) {
   knob.text = text;
   knob.automatic = text == "auto" && std::string_view(knob.default_text) == "auto";
-  if (knob.automatic) return {};
-  switch (knob.kind) {
-  case KnobKind::Text: return {};
-  case KnobKind::Flag:
-    if (text != "0" && text != "1") return fail(Code::invalid, "{}={}: a flag is 0 or 1", knob.name, text);
-    knob.number = text == "1";
-    return {};
-  case KnobKind::Count:
-    if (!parse_number(text, knob.number))
-      return fail(Code::invalid, "{}={}: expected a number", knob.name, text);
-    return {};
-  case KnobKind::Microseconds:
-    if (!parse_number(text, knob.number))
-      return fail(Code::invalid, "{}={}: expected a number of microseconds", knob.name, text);
-    return {};
-  case KnobKind::Bytes:
-    if (!parse_bytes(text, knob.number).ok())
-      return fail(Code::invalid, "{}={}: expected bytes, such as 65536, 64k, 1m or 2g", knob.name, text);
-    return {};
-  }
-  return {};
+  if (knob.automatic || read_value(knob.form, text, knob.number)) return {};
+  return fail(Code::invalid, "{}={}: expected {}", knob.name, text, expected_of(knob));
 }
 
 Knobs& mutable_knobs() {
   static Knobs& all = *[] {
     auto* made = new Knobs{
-#define NEAR_KNOB(member, kind, fallback, help) make_row(#member, KnobKind::kind, fallback, help),
+#define NEAR_KNOB(member, form, fallback, help) make_row(#member, forms::form, fallback, help),
 #include "base/knob_table.def"
 #undef NEAR_KNOB
     };
-#define NEAR_KNOB(member, kind, fallback, help) (void)parse(made->member, fallback);
+#define NEAR_KNOB(member, form, fallback, help) (void)parse(made->member, fallback);
 #include "base/knob_table.def"
 #undef NEAR_KNOB
     return made;
@@ -69,7 +101,7 @@ Knobs& mutable_knobs() {
 
 std::span<Knob* const> rows() {
   static std::vector<Knob*>& list = *new std::vector<Knob*>{
-#define NEAR_KNOB(member, kind, fallback, help) &mutable_knobs().member,
+#define NEAR_KNOB(member, form, fallback, help) &mutable_knobs().member,
 #include "base/knob_table.def"
 #undef NEAR_KNOB
   };
@@ -77,18 +109,34 @@ std::span<Knob* const> rows() {
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  // Three rows of the table, since an exchange of neighbours looks two back.
+  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    before.swap(above);
+    above.swap(row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
+}
+
+/// The knob of this name; else nullptr, and `nearest` becomes the name that was meant, if that can be told.
+Knob* find_knob(std::string_view name, std::string& nearest) {
+  // Without what all have in common, which would make all of them alike.
+  constexpr std::string_view prefix = "NEAR_";
+  std::vector<std::string_view> words;
+  for (Knob* knob : rows()) {
+    if (knob->name == name) return knob;
+    words.push_back(std::string_view(knob->name).substr(prefix.size()));
+  }
+  auto word = nearest_word(name.substr(std::min(prefix.size(), name.size())), words);
+  nearest = word.empty() ? "" : std::string(prefix) + std::string(word);
+  return nullptr;
 }
 
 } // namespace
@@ -121,7 +169,7 @@ Result parse_bytes(std::string_view text, std::uint64_t& bytes) {
 
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates) {
   std::string_view best;
-  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (auto candidate : candidates) {
     std::size_t distance = edit_distance(word, candidate);
     if (distance < least) {
@@ -132,10 +180,44 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   return best;
 }
 
+std::string expected_of(const Knob& knob) {
+  std::string text;
+  const auto& form = knob.form;
+  switch (form.kind) {
+  case KnobKind::Text: text = "a text"; break;
+  case KnobKind::Flag: text = "0 or 1"; break;
+  case KnobKind::Choice: {
+    auto choices = choices_of(form);
+    for (auto choice : choices)
+      text += (text.empty() ? "" : choice == choices.back() ? " or " : ", ") + std::string(choice);
+    break;
+  }
+  case KnobKind::Count: text = format("a number from {} to {}", form.least, form.greatest); break;
+  case KnobKind::Microseconds:
+    text = format("a number of microseconds from {} to {}", form.least, form.greatest);
+    break;
+  case KnobKind::Bytes:
+    text = format("bytes from {} to {}, written such as 65536, 64k, 1m or 2g", bytes_text(form.least),
+                  bytes_text(form.greatest));
+    break;
+  }
+  if (std::string_view(knob.default_text) == "auto") text += ", or auto";
+  return text;
+}
+
+Result check_knob(std::string_view name, std::string_view value) {
+  std::string nearest;
+  if (const Knob* knob = find_knob(name, nearest)) {
+    Knob copy = *knob;
+    return parse(copy, value);
+  }
+  if (nearest.empty())
+    return fail(Code::invalid, "unknown knob {}; `near info --knobs` lists the known ones", name);
+  return fail(Code::invalid, "unknown knob {}; did you mean {}?", name, nearest);
+}
+
 Result read_knobs(char** environment) {
-  std::vector<std::string_view> names;
   for (auto* knob : rows()) {
-    names.push_back(knob->name);
     knob->set = false;
     NEAR_TRY(parse(*knob, knob->default_text)); // what an earlier reading set does not stay
   }
@@ -145,25 +227,19 @@ Result read_knobs(char** environment) {
     auto equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     auto name = text.substr(0, equals);
-    auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) {
-      auto near = nearest_word(name, names);
-      if (near.empty())
+    std::string nearest;
+    Knob* knob = find_knob(name, nearest);
+    if (knob == nullptr) {
+      if (nearest.empty())
         log(Level::warning, "unknown knob {} is ignored; `near info --knobs` lists the known ones", name);
       else
-        log(Level::warning, "unknown knob {} is ignored; did you mean {}?", name, near);
+        log(Level::warning, "unknown knob {} is ignored; did you mean {}?", name, nearest);
       continue;
     }
-    Knob& knob = *rows()[static_cast<std::size_t>(found - names.begin())];
-    NEAR_TRY(parse(knob, text.substr(equals + 1)));
-    knob.set = true;
+    NEAR_TRY(parse(*knob, text.substr(equals + 1)));
+    knob->set = true;
   }
-  static constexpr const char* levels[] = {"error", "warning", "note", "debug"};
-  const auto& wanted = knobs().log.text;
-  auto at = std::find(std::begin(levels), std::end(levels), wanted);
-  if (at == std::end(levels))
-    return fail(Code::invalid, "NEAR_LOG={}: expected error, warning, note or debug", wanted);
-  set_level(static_cast<Level>(at - std::begin(levels)));
+  set_level(static_cast<Level>(knobs().log.number));
   return {};
 }
 

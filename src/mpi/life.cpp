@@ -40,7 +40,6 @@ Result make_world() {
 
 Result start_engine() {
   NEAR_TRY(base::read_knobs(environ));
-  NEAR_TRY(coll::configure(base::knobs().coll.text));
   NEAR_TRY(boot::read_start(environ, process.start));
   boot::forget_start();
   const boot::Start& start = process.start;
@@ -52,6 +51,7 @@ Result start_engine() {
   job.application = start.application;
   p2p::attach();
   NEAR_TRY(transport::start(job));
+  NEAR_TRY(coll::configure(base::knobs().coll.text)); // in the segment the ranks agree on who complains
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
   if (start.segment_descriptor >= 0) os::close_descriptor(start.segment_descriptor);

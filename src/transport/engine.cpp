@@ -65,16 +65,17 @@ Result build_region() {
   Engine& self = engine();
   const auto& knobs = base::knobs();
   auto& head = self.segment.header();
-  std::uint64_t slots = std::bit_ceil(std::clamp<std::uint64_t>(knobs.queue_slots.number, 4, 1u << 20));
+  std::uint64_t slots = std::bit_ceil(knobs.queue_slots.number);
   std::uint64_t cell_bytes = align_to_page(std::max<std::uint64_t>(knobs.eager_limit.number, 1));
-  auto cells = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(knobs.packets.number, 2ull * Cells::reserve, 1u << 20));
+  auto cells = static_cast<std::uint32_t>(knobs.packets.number);
+  if (cells < 2 * Cells::reserve || knobs.lanes.number > most_lanes)
+    return fail(Code::internal, "the table of knobs allows what the transport cannot do");
   auto most_cells =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(knobs.ring.number / cell_bytes, cells, 1u << 20));
 
   segment::Offset begin = self.segment.region(self.slot);
   segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
-  auto lanes = static_cast<std::uint32_t>(std::min<std::uint64_t>(knobs.lanes.number, most_lanes));
+  auto lanes = static_cast<std::uint32_t>(knobs.lanes.number);
   segment::Offset lanes_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
   segment::Offset credits_at = lanes_at + align_to_page(lanes * queue::LaneRing<>::bytes(lane_slots));
   segment::Offset flags_at = credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(std::uint32_t));
@@ -136,23 +137,18 @@ Result build_region() {
   return {};
 }
 
-Result check_word(std::string_view knob, const std::string& word, std::span<const std::string_view> known) {
-  if (std::find(known.begin(), known.end(), word) != known.end()) return {};
-  auto nearest = base::nearest_word(word, known);
-  std::string list;
-  for (auto each : known) list.append(list.empty() ? "" : ", ").append(each);
-  return fail(Code::invalid, "{}={}: expected one of {}{}{}{}", knob, word, list,
-              nearest.empty() ? "" : "; did you mean ", nearest, nearest.empty() ? "" : "?");
-}
-
-/// NEAR_COPY must name a way of large messages, NEAR_STORES a kind of stores.
-Result check_choices() {
+/// NEAR_COPY must name a way of large messages.
+Result check_choice_of_copy() {
   std::vector<std::string_view> ways = {"auto"};
   for (const Provider& provider : ladder())
     if (provider.way != Way::count) ways.emplace_back(provider.name);
-  NEAR_TRY(check_word("NEAR_COPY", base::knobs().copy.text, ways));
-  static constexpr std::string_view stores[] = {"auto", "cached", "streaming"};
-  return check_word("NEAR_STORES", base::knobs().stores.text, stores);
+  const std::string& choice = base::knobs().copy.text;
+  if (std::find(ways.begin(), ways.end(), choice) != ways.end()) return {};
+  std::string list;
+  for (auto way : ways) list += (list.empty() ? "" : way == ways.back() ? " or " : ", ") + std::string(way);
+  auto nearest = base::nearest_word(choice, ways);
+  return fail(Code::invalid, "NEAR_COPY={}: expected {}{}{}{}", choice, list,
+              nearest.empty() ? "" : "; did you mean ", nearest, nearest.empty() ? "" : "?");
 }
 
 /// NEAR_STATS: one line of what this process sent.
@@ -307,7 +303,6 @@ void set_handler(Handler handler, HandlerFunction function) {
 Result start(const Job& job) {
   Engine& self = engine();
   if (self.running) return {};
-  NEAR_TRY(check_choices());
   handlers[static_cast<int>(InternalHandler::finished)] = handle_finished;
   handlers[static_cast<int>(InternalHandler::ring_request)] = handle_ring_request;
   handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
@@ -337,14 +332,14 @@ Result start(const Job& job) {
           job.slot, owner);
     os::admit_descendants_of(static_cast<std::int32_t>(self.segment.header().launcher));
   }
+  NEAR_TRY(check_choice_of_copy()); // in the segment the ranks agree on who complains
   self.slot = job.slot;
   self.job_size = job.size;
   const auto& head = self.segment.header();
   self.oversubscribed = head.cores < head.job_size;
   const auto& knobs = base::knobs();
   self.spin_ns = knobs.spin.automatic ? 100'000 : knobs.spin.number * 1000;
-  self.credit_limit =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(knobs.credits.number, 1, 1u << 30));
+  self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
   self.peers.resize(head.slots);
   NEAR_TRY(build_region());
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);

@@ -111,6 +111,24 @@ def test_an_unknown_knob_is_named_with_the_nearest(launch):
         assert result.status == 2 and "NEAR_SPINN; did you mean NEAR_SPIN?" in result.err, result.report()
 
 
+@pytest.mark.parametrize("setting, says", [
+    ("NEAR_PACKETS=1", "NEAR_PACKETS=1: expected a number from 16 to 1048576"),
+    ("NEAR_QUEUE_SLOTS=99999999999", "expected a number from 4 to 1048576"),
+    ("NEAR_LOG=loud", "expected error, warning, note or debug"),
+    ("NEAR_FOO=1", "unknown knob NEAR_FOO; `near info --knobs`"),
+])
+def test_a_knobs_value_is_checked_before_any_rank_starts(launch, setting, says):
+    result = launch("-n", "4", "--oversubscribe", "-x", setting, "echo", "started")
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1) and says in result.err, result.report()
+
+
+@pytest.mark.parametrize("setting, says", [("NEAR_COPY=rnig", "did you mean ring"),
+                                           ("NEAR_COLL=allreduce=rnig", "did you mean ring")])
+def test_a_knob_that_only_the_library_knows_is_told_once(launch, compiled, setting, says):
+    result = launch("-n", "4", "--oversubscribe", "-x", setting, compiled("end_badly"), "well")
+    assert result.status != 0 and says in result.err and result.err.count("\n") == 1, result.report()
+
+
 def test_no_program_is_an_error(launch):
     for arguments in [], ["-n", "2"], ["true", ":"]:
         result = launch(*arguments)

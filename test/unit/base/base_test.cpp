@@ -60,6 +60,12 @@ TEST(NearestWord, a_misspelling_finds_its_word_and_nonsense_finds_none) {
   EXPECT_EQ(nearest_word("map_by", words), "map-by");
   EXPECT_EQ(nearest_word("report-binding", words), "report-bindings");
   EXPECT_EQ(nearest_word("xyzzy", words), "");
+  // The shorter the word, the less may differ; two letters that changed places are one mistake.
+  constexpr std::array<std::string_view, 3> short_words = {"top", "info", "core"};
+  EXPECT_EQ(nearest_word("foo", short_words), "");
+  EXPECT_EQ(nearest_word("tp", short_words), "top");
+  EXPECT_EQ(nearest_word("coer", short_words), "core");
+  EXPECT_EQ(nearest_word("inof", short_words), "info");
 }
 
 class KnobReading : public testing::Test {
@@ -93,10 +99,36 @@ TEST_F(KnobReading, a_value_reaches_its_member_and_auto_is_told_apart) {
 
 TEST_F(KnobReading, a_wrong_value_is_an_error_that_names_variable_value_and_form) {
   EXPECT_FALSE(read({"NEAR_PACKETS=many"}).ok());
-  EXPECT_EQ(failure_text(), "NEAR_PACKETS=many: expected a number");
+  EXPECT_EQ(failure_text(), "NEAR_PACKETS=many: expected a number from 16 to 1048576");
   EXPECT_FALSE(read({"NEAR_STATS=yes"}).ok());
   EXPECT_FALSE(read({"NEAR_EAGER_LIMIT=8x"}).ok());
   EXPECT_FALSE(read({"NEAR_LOG=loud"}).ok());
+}
+
+TEST_F(KnobReading, a_value_outside_the_range_is_an_error_that_names_the_range) {
+  for (auto [entry, expected] :
+       {std::pair{"NEAR_PACKETS=1", "a number from 16 to 1048576"},
+        {"NEAR_QUEUE_SLOTS=99999999999", "a number from 4 to 1048576"},
+        {"NEAR_LANES=33", "a number from 0 to 32"},
+        {"NEAR_CREDITS=0", "a number from 1 to 1073741824"},
+        {"NEAR_EAGER_LIMIT=2g", "bytes from 0 to 1g, written such as 65536, 64k, 1m or 2g"},
+        {"NEAR_SPIN=-1", "a number of microseconds from 0 to 1000000000, or auto"},
+        {"NEAR_STATS=2", "0 or 1"},
+        {"NEAR_LOG=loud", "error, warning, note or debug"}}) {
+    EXPECT_FALSE(read({entry}).ok()) << entry;
+    EXPECT_EQ(failure_text(), std::string(entry) + ": expected " + expected);
+  }
+}
+
+TEST_F(KnobReading, a_check_from_outside_changes_nothing) {
+  ASSERT_TRUE(read({"NEAR_PACKETS=32"}).ok());
+  EXPECT_TRUE(check_knob("NEAR_PACKETS", "48").ok());
+  EXPECT_FALSE(check_knob("NEAR_PACKETS", "1").ok());
+  EXPECT_FALSE(check_knob("NEAR_PACKET", "48").ok());
+  EXPECT_EQ(failure_text(), "unknown knob NEAR_PACKET; did you mean NEAR_PACKETS?");
+  EXPECT_FALSE(check_knob("NEAR_FOO", "48").ok());
+  EXPECT_EQ(failure_text(), "unknown knob NEAR_FOO; `near info --knobs` lists the known ones");
+  EXPECT_EQ(knobs().packets.number, 32u);
 }
 
 TEST_F(KnobReading, an_unknown_name_warns_with_the_nearest_and_the_start_up_contract_is_left_alone) {
