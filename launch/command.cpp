@@ -33,6 +33,18 @@ Result unknown_option(const std::string& written, std::string_view name) {
   return fail(Code::invalid, "unknown option {}; did you mean {}{}?", written, dashes, nearest);
 }
 
+// "-env NAME -n 2": the value was forgotten, and without a word the next option would become it.
+Result check_setting(const Parsing& parsing, int values) {
+  if (values >= 0 || parsing.values.size() != 2) return {};
+  const auto& [name, value] = std::pair(parsing.values[0], parsing.values[1]);
+  if (!value.starts_with('-') || find_option(value.substr(value.starts_with("--") ? 2 : 1)) == nullptr)
+    return {};
+  return fail(
+      Code::invalid,
+      "{} {}: its value seems to be missing, since {} is an option; if it is the value, write {} {}={}",
+      parsing.option, name, value, parsing.option, name, value);
+}
+
 // The options before one program and the program itself, up to the next ":".
 Result parse_section(const std::vector<std::string>& arguments, std::size_t& at, Command& command) {
   Application application;
@@ -65,6 +77,7 @@ Result parse_section(const std::vector<std::string>& arguments, std::size_t& at,
                     wanted == 1 ? "a value" : "values", wanted == 1 ? "is" : "are");
       parsing.values.push_back(arguments[at]);
     }
+    NEAR_TRY(check_setting(parsing, option->values));
     NEAR_TRY(option->act(parsing));
   }
   for (; at < arguments.size() && arguments[at] != ":"; ++at) application.arguments.push_back(arguments[at]);

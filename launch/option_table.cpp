@@ -110,6 +110,33 @@ Result no_meaning(Parsing& at) {
 }
 Result silently(Parsing&) { return {}; }
 
+// "--display map,bind" of Open MPI's launchers: what of it there is here.
+Result choose_display(Parsing& at) {
+  std::istringstream words(at.values[0]);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word == "map" || word == "map-devel" || word == "bind" || word == "bindings")
+      at.command.report_bindings = true;
+    else if (word == "allocation" || word == "topo" || word == "job")
+      at.command.remarks.push_back(base::format(
+          "{} {} has no meaning here and is ignored; --explain prints the whole plan", at.option, word));
+    else
+      return wrong(at, "map or bind");
+  }
+  return {};
+}
+
+// Only rank 0 reads standard input: other launchers let the user choose, and that one is their default.
+Result choose_input(Parsing& at) {
+  if (at.values[0] == "0") return {};
+  return fail(Code::unsupported,
+              "{} {}: standard input goes to rank 0 alone; for no input at all append </dev/null", at.option,
+              at.values[0]);
+}
+
+Result not_here(const Parsing& at, const char* instead) {
+  return fail(Code::unsupported, "{} is not supported here; {}", at.option, instead);
+}
+
 #define NEAR_ACT(...)                                                                                        \
   [](Parsing& at) -> Result {                                                                                \
     (void)at;                                                                                                \
@@ -164,7 +191,8 @@ const Option table[] = {
      0,
      "|say where each process runs",
      NEAR_ACT(at.command.report_bindings = true)},
-    {{"display"}, 1, nullptr, NEAR_ACT(at.command.report_bindings = true)},
+    {{"display"}, 1, nullptr, choose_display},
+    {{"stdin", "s"}, 1, nullptr, choose_input},
     {{"explain"}, 0, "|print the whole plan, start nothing", NEAR_ACT(at.command.explain = true)},
     {{"tag-output", "l", "prepend-rank"},
      0,
@@ -191,6 +219,31 @@ const Option table[] = {
     {{"V", "version", "info"}, 0, "|print the version", NEAR_ACT(at.command.version = true)},
     {{"h", "help"}, 0, "|print this", NEAR_ACT(at.command.help = true)},
     {{"allow-run-as-root", "print-all-exitcodes", "bind-to-core"}, 0, nullptr, silently},
+    {{"configfile", "app"},
+     1,
+     nullptr,
+     [](Parsing& at) {
+       return not_here(at, "put the file's programs on the command line, with ':' between them");
+     }},
+    {{"outfile-pattern", "errfile-pattern", "output-filename"},
+     1,
+     nullptr,
+     [](Parsing& at) {
+       return not_here(at, "use --tag-output, or one file for each rank: mpiexec -n N sh -c "
+                           "'exec program >out.$NEAR_BOOT_RANK'");
+     }},
+    {{"rankfile", "rf"},
+     1,
+     nullptr,
+     [](Parsing& at) { return not_here(at, "use --map-by and --bind-to; --explain shows what they do"); }},
+    {{"prefix"},
+     1,
+     nullptr,
+     [](Parsing& at) {
+       return not_here(at,
+                       "processes run with the library that belongs to this mpiexec; start the mpiexec of "
+                       "the installation that is meant by its path");
+     }},
     {{"mca", "gmca", "pmixmca", "prtemca"}, 2, nullptr, no_meaning},
     {{"launcher", "bootstrap", "rmk", "iface", "arch", "soft", "path"}, 1, nullptr, no_meaning},
 };

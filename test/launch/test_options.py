@@ -83,6 +83,38 @@ def test_options_without_a_meaning_are_accepted(launch):
     assert result.out == "a\n" and "--mca has no meaning here" in result.err
 
 
+@pytest.mark.parametrize("words", ["map", "bind", "map,bind"])
+def test_display_means_the_bindings(launch, words):
+    result = launch("-n", "1", "--display", words, "true")
+    assert result.status == 0 and "rank 0: " in result.err, result.report()
+
+
+@pytest.mark.parametrize("option, value, says", [
+    ("--display", "foo", "expected map or bind"),
+    ("-configfile", "jobs", "put the file's programs on the command line"),
+    ("--app", "jobs", "put the file's programs on the command line"),
+    ("-outfile-pattern", "out.%r", "--tag-output"),
+    ("--output-filename", "out", "$NEAR_BOOT_RANK"),
+    ("--stdin", "all", "standard input goes to rank 0 alone"),
+    ("--rankfile", "places", "--map-by"),
+    ("--prefix", "/opt/mpi", "by its path"),
+    ("-genv", "COLOR", "write -genv COLOR=-n"),
+    ("-env", "COLOR", "write -env COLOR=-n"),
+])
+def test_an_option_that_is_not_here_names_what_to_do_instead(launch, option, value, says):
+    result = launch(option, value, "-n", "1", "echo", "started")
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1) and says in result.err, result.report()
+
+
+def test_input_for_rank_0_is_what_there_is_anyway(launch):
+    assert launch("--stdin", "0", "-n", "1", "cat", input="hello").out == "hello"
+
+
+def test_a_variables_value_may_begin_with_a_dash(launch):
+    assert launch("-n", "1", "-genv", "COLOR=-n", "printenv", "COLOR").out == "-n\n"
+    assert launch("-n", "1", "-genv", "COLOR", "-O2", "printenv", "COLOR").out == "-O2\n"
+
+
 def test_other_machines_are_refused(launch):
     result = launch("-host", "far-away,localhost", "-n", "2", "true")
     assert result.status == 2 and "far-away" in result.err and "this machine" in result.err
