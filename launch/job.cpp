@@ -1,5 +1,7 @@
 #include "launch/job.h"
 
+#include "base/text.h"
+
 namespace near::launch {
 
 Result plan_job(Command command, Job& job) {
@@ -11,12 +13,10 @@ Result plan_job(Command command, Job& job) {
   made.slots = topo::count_slots(affinity, os::read_limits());
   NEAR_TRY(topo::make_plan(made.machine, made.slots, made.command.placement, made.plan));
   if (made.plan.oversubscribed && made.command.never_oversubscribe)
-    return base::fail(
-        base::Code::limit, "{} ranks of {} on {} slots ({}), and --nooversubscribe forbids that",
-        made.command.placement.ranks,
-        made.command.placement.threads == 1 ? "one thread"
-                                            : base::format("{} threads", made.command.placement.threads),
-        made.slots.count, made.slots.reason);
+    return base::fail(base::Code::limit, "{} of {} on {} ({}), and --nooversubscribe forbids that",
+                      base::counted(made.command.placement.ranks, "rank"),
+                      base::counted(made.command.placement.threads, "thread"),
+                      base::counted(made.slots.count, "slot"), made.slots.reason);
   const auto& applications = made.command.applications;
   for (unsigned index = 0; index < applications.size(); ++index)
     made.application_of.insert(made.application_of.end(), applications[index].ranks, index);

@@ -1,5 +1,6 @@
 // mpiexec: reads the command line, plans, starts (or explains) the job.
 #include "base/log.h"
+#include "base/text.h"
 #include "launch/job.h"
 #include "os/descriptor.h"
 
@@ -14,6 +15,16 @@ constexpr int usage_status = 2;
 int complain(int status) {
   std::fprintf(stderr, "mpiexec: %s\n", std::string(near::base::failure_text()).c_str());
   return status;
+}
+
+std::string oversubscription(const near::launch::Job& job) {
+  using near::base::counted;
+  const auto& placement = job.command.placement;
+  auto threads = placement.threads == 1 ? "" : " of " + counted(placement.threads, "thread");
+  return near::base::format(
+      "mpiexec: warning: {}{} share{} {} ({}); --oversubscribe says that this is meant\n",
+      counted(placement.ranks, "rank"), threads, placement.ranks == 1 ? "s" : "",
+      counted(job.slots.count, "slot"), job.slots.reason);
 }
 
 } // namespace
@@ -45,14 +56,7 @@ int main(int count, char** arguments) {
     for (const auto& remark : job.command.remarks)
       std::fprintf(stderr, "mpiexec: warning: %s\n", remark.c_str());
     if (job.plan.oversubscribed && !job.command.oversubscribe)
-      std::fprintf(
-          stderr,
-          "mpiexec: warning: %u ranks%s share %u slots (%s); --oversubscribe says that this is meant\n",
-          job.command.placement.ranks,
-          job.command.placement.threads == 1
-              ? ""
-              : base::format(" of {} threads", job.command.placement.threads).c_str(),
-          job.slots.count, job.slots.reason.c_str());
+      std::fputs(oversubscription(job).c_str(), stderr);
   }
   return launch::run_job(job, environ);
 }

@@ -1,4 +1,5 @@
 // `near top`: what each rank of a job is doing, read from the job's segment.
+#include "base/text.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
@@ -30,8 +31,10 @@ int top(std::int32_t launcher, bool once, double interval_s) {
   std::vector<std::uint64_t> keys;
   for (;;) {
     if (terminal && !once) std::fputs("\033[H\033[J", stdout);
-    std::printf("%s: %u ranks, %u ready, %u processors\n%s", segment.header().job, segment.header().job_size,
-                segment.header().ready.load_relaxed(), segment.header().cores,
+    std::printf("%s: %s, %u ready, %s\n%s", segment.header().job,
+                base::counted(segment.header().job_size, "rank").c_str(),
+                segment.header().ready.load_relaxed(),
+                base::counted(segment.header().cores, "processor").c_str(),
                 segment::job_table(segment, surface::function_name, os::monotonic_ns()).c_str());
     if (!terminal && !once) std::puts("");
     std::fflush(stdout);

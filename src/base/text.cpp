@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "base/text.h"
 
 #include <cstring>
 
@@ -17,6 +18,10 @@ void set_failure_text(std::string text) { current_failure = std::move(text); }
 
 std::string format_text(fmt::string_view form, fmt::format_args arguments) {
   return fmt::vformat(form, arguments);
+}
+
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
 Result vfail(int code, fmt::string_view form, fmt::format_args arguments) {

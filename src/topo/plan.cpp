@@ -1,5 +1,7 @@
 #include "topo/plan.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -228,9 +230,9 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   case Order::filled: {
     auto domains = grouped(units, request.domain).size();
     if (domains * request.per_domain < request.ranks)
-      return base::fail(base::Code::limit,
-                        "--map-by ppr:{}:{} has room for {} ranks ({} domains), not for {}",
-                        request.per_domain, level_name(request.domain), domains * request.per_domain, domains,
+      return base::fail(base::Code::limit, "--map-by ppr:{}:{} has room for {} ({}), not for {}",
+                        request.per_domain, level_name(request.domain),
+                        base::counted(domains * request.per_domain, "rank"), base::counted(domains, "domain"),
                         request.ranks);
     chunks = filled(units, request.threads, request.ranks, request.domain, request.per_domain);
     break;
@@ -244,11 +246,10 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
     request.bind = several;
     request.bind_to = Level::numa;
     made.notes.push_back(base::format(
-        "{} ranks of {} on {} processors: {}, because a rank that waits would keep the one that shares its "
-        "core "
-        "from running",
-        request.ranks, request.threads == 1 ? "one thread" : base::format("{} threads", request.threads),
-        cpus_of(units).count(), several ? "each is bound to a NUMA node only" : "none is bound"));
+        "{} of {} on {}: {}, because a rank that waits would keep the one that shares its core from running",
+        base::counted(request.ranks, "rank"), base::counted(request.threads, "thread"),
+        base::counted(cpus_of(units).count(), "processor"),
+        several ? "each is bound to a NUMA node only" : "none is bound"));
   } else if (crowded && request.bind && request.bind_to <= Level::core) {
     made.notes.push_back(
         "several ranks share a core as asked for: one that waits keeps the other from running");
@@ -256,8 +257,8 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   if (request.order == Order::dealt)
     made.notes.push_back(base::format("order: one rank to each {} in turn", level_name(request.domain)));
   else if (request.order == Order::filled)
-    made.notes.push_back(
-        base::format("order: {} ranks to each {}", request.per_domain, level_name(request.domain)));
+    made.notes.push_back(base::format("order: {} to each {}", base::counted(request.per_domain, "rank"),
+                                      level_name(request.domain)));
   else
     made.notes.push_back(base::format("order: {}", order_reason(request.order)));
   made.notes.push_back(request.bind ? base::format("bound to: {}", level_name(request.bind_to))

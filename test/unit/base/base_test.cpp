@@ -2,6 +2,7 @@
 #include "base/knob.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "base/text.h"
 
 #include <gtest/gtest.h>
 
@@ -52,6 +53,12 @@ TEST(Bytes, suffixes_multiply_and_nonsense_is_refused) {
   EXPECT_TRUE(parse_bytes("3g", bytes).ok() && bytes == 3ull << 30);
   for (const char* wrong : {"", "k", "-1", "1.5k", "1kb", "99999999999999999999", "18446744073709551615g"})
     EXPECT_FALSE(parse_bytes(wrong, bytes).ok()) << wrong;
+}
+
+TEST(Counted, one_thing_is_not_several) {
+  EXPECT_EQ(counted(0, "rank"), "0 ranks");
+  EXPECT_EQ(counted(1, "rank"), "1 rank");
+  EXPECT_EQ(counted(2, "slot"), "2 slots");
 }
 
 TEST(NearestWord, a_misspelling_finds_its_word_and_nonsense_finds_none) {
