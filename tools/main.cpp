@@ -1,9 +1,11 @@
 // `near`: the command line.
 #include "base/knob.h"
+#include "os/descriptor.h"
 #include "tools/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <unistd.h>
 
@@ -36,6 +38,17 @@ std::vector<std::string_view> words_of(const CLI::App& app, std::vector<std::str
   return {kept.begin(), kept.end()};
 }
 
+/// Instead of CLI11's own checks, whose sentences hold the limits of the C++ type.
+CLI::Validator number(const char* what) {
+  auto check = [what](std::string& text) {
+    char* end = nullptr;
+    double value = std::strtod(text.c_str(), &end);
+    bool good = end != text.c_str() && *end == 0 && value > 0 && value < 1e9;
+    return good ? std::string() : base::format("'{}' is not {}", text, what);
+  };
+  return {check, ""};
+}
+
 int run(int count, char** arguments) {
   CLI::App app("Looks at NearMPI jobs and at this machine.", "near");
   app.set_version_flag("-V,--version", "near (NearMPI) " NEAR_VERSION);
@@ -46,9 +59,15 @@ int run(int count, char** arguments) {
   bool once = false, all = false, knobs = false;
   double interval = 1;
   auto* top_command = app.add_subcommand("top", "what the ranks of a running job are doing");
-  top_command->add_option("--job", job, "process number of the job's mpiexec")->check(CLI::PositiveNumber);
-  top_command->add_flag("--once", once, "print once, do not go on");
-  top_command->add_option("--interval", interval, "seconds between two looks")->check(CLI::PositiveNumber);
+  top_command->add_option("--job", job, "process number of the job's mpiexec")
+      ->type_name("PID")
+      ->transform(number("the process number of a job's mpiexec"));
+  top_command->add_flag("--once", once,
+                        "print once, do not go on; so it is when standard output is no terminal");
+  auto* interval_option =
+      top_command->add_option("--interval", interval, "go on, with so many seconds between two looks")
+          ->type_name("SECONDS")
+          ->transform(number("a number of seconds"));
   auto* coverage_command = app.add_subcommand("coverage", "how much of MPI 5.0 is there, by chapter");
   coverage_command->add_flag("--all", all, "every function");
   auto* info_command = app.add_subcommand("info", "version, machine, slots");
@@ -56,7 +75,11 @@ int run(int count, char** arguments) {
 
   // A word that is no subcommand is told with the nearest one, before CLI11 complains that one is missing.
   std::vector<std::string> kept;
-  if (count > 1 && arguments[1][0] != '-')
+  if (count == 1) {
+    std::fputs(app.help().c_str(), stderr);
+    return usage_status;
+  }
+  if (arguments[1][0] != '-')
     if (auto known = words_of(app, kept); std::find(known.begin(), known.end(), arguments[1]) == known.end())
       return unknown(arguments[1], known);
   try {
@@ -75,6 +98,7 @@ int run(int count, char** arguments) {
     std::fputs("near: top needs --job PID, the process number of the job's mpiexec\n", stderr);
     return usage_status;
   }
+  if (interval_option->empty() && !os::is_terminal(1)) once = true; // a log has no use for a picture a second
   if (top_command->parsed()) return top(job, once, interval);
   if (coverage_command->parsed()) return coverage(all);
   return info(knobs);

@@ -211,7 +211,8 @@ def test_near_top_shows_a_running_job(start, prefix, compiled):
     job.wait_for("in-mpi", 2)
     deadline = time.monotonic() + 20
     while True:
-        seen = harness.run([prefix / "bin/near", "top", "--once", "--job", job.pid])
+        # Once, since this is no terminal.
+        seen = harness.run([prefix / "bin/near", "top", "--job", job.pid])
         if seen.out.count("MPI_Recv") == 2:
             break
         assert seen.status == 0 and time.monotonic() < deadline, seen.report()
@@ -227,6 +228,16 @@ def test_near_top_says_which_process_is_no_job(prefix):
 def test_near_offers_the_nearest_word(prefix):
     seen = harness.run([prefix / "bin/near", "covrage"])
     assert seen.status == 2 and "did you mean coverage?" in seen.err
+
+
+def test_near_says_what_it_expects(prefix):
+    seen = harness.run([prefix / "bin/near", "foo"])
+    assert seen.status == 2 and "did you mean" not in seen.err and "near --help" in seen.err, seen.report()
+    seen = harness.run([prefix / "bin/near"])
+    assert seen.status == 2 and all(word in seen.err for word in ("top", "coverage", "info")), seen.report()
+    seen = harness.run([prefix / "bin/near", "top", "--job", "abc"])
+    assert seen.status == 2 and "'abc' is not the process number of a job's mpiexec" in seen.err, seen.report()
+    assert len(seen.err) < 200
 
 
 def test_a_foreign_launcher_is_named(compiled):
