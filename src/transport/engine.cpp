@@ -70,8 +70,10 @@ Result build_region() {
   auto cells = static_cast<std::uint32_t>(knobs.packets.number);
   if (cells < 2 * Cells::reserve || knobs.lanes.number > most_lanes)
     return fail(Code::internal, "the table of knobs allows what the transport cannot do");
+  // A segment that a limit made small (ulimit -v, -f) has room for a smaller ring, and still for an arena.
+  std::uint64_t ring_bytes = std::min<std::uint64_t>(knobs.ring.number, head.stride / 2);
   auto most_cells =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(knobs.ring.number / cell_bytes, cells, 1u << 20));
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(ring_bytes / cell_bytes, cells, 1u << 20));
 
   segment::Offset begin = self.segment.region(self.slot);
   segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
