@@ -66,7 +66,7 @@ Result build_region() {
   const auto& knobs = base::knobs();
   auto& head = self.segment.header();
   std::uint64_t slots = std::bit_ceil(knobs.queue_slots.number);
-  std::uint64_t cell_bytes = align_to_page(std::max<std::uint64_t>(knobs.eager_limit.number, 1));
+  std::uint64_t cell_bytes = align_to_page(std::max<std::uint64_t>(knobs.eager_limit.number, smallest_cell));
   auto cells = static_cast<std::uint32_t>(knobs.packets.number);
   if (cells < 2 * Cells::reserve || knobs.lanes.number > most_lanes)
     return fail(Code::internal, "the table of knobs allows what the transport cannot do");
@@ -308,6 +308,7 @@ Result start(const Job& job) {
   handlers[static_cast<int>(InternalHandler::finished)] = handle_finished;
   handlers[static_cast<int>(InternalHandler::ring_request)] = handle_ring_request;
   handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
+  handlers[static_cast<int>(InternalHandler::head_piece)] = handle_head_piece;
   handlers[static_cast<int>(InternalHandler::last_call)] = handle_last_call;
   handlers[static_cast<int>(InternalHandler::closed)] = handle_closed;
   handlers[static_cast<int>(InternalHandler::lane_request)] = handle_lane_request;

@@ -24,6 +24,17 @@ struct PendingMessage {
 /// Whether the kernel copies between us and a peer; found out at the first large message.
 enum class CmaState : std::uint8_t { unknown, works, refused };
 
+/// Offers of less (synchronous sends, mostly) tell nothing about ways and get no head start.
+inline constexpr std::uint64_t worth_timing = 4096;
+
+/// What a receiver has of the head start under way from one peer.
+struct HeadIn {
+  std::uint32_t number = 0;
+  bool dropped = false;        ///< the message took another way
+  Transfer* bound = nullptr;   ///< the receive that it goes into
+  std::vector<std::byte> kept; ///< of a message without a receive yet
+};
+
 struct Peer {
   std::uint32_t slot = 0;
   bool mapped = false; ///< views below are set
@@ -46,7 +57,12 @@ struct Peer {
   std::uint32_t eager_sent = 0, eager_released_seen = 0;
   base::Atomic<std::uint32_t>* released_to_us = nullptr; ///< in its region: how many of ours it released
   base::Atomic<std::uint32_t>* released_by_us = nullptr; ///< in our region: how many of its we released
-  Stores stores;                                         ///< that fill cells for it
+  // Head starts (ring.cpp).
+  Transfer* head_out = nullptr; ///< our head start that it has not answered
+  std::uint32_t heads = 0;      ///< number of the last one
+  int head_trust = 1;           ///< above 0: our offers to it are usually expected, and take the ring
+  HeadIn head_in;
+  Stores stores;                  ///< that fill cells for it
   std::unique_ptr<Choice> choice; ///< of the ways from it to us; made at the first large message
   std::deque<PendingMessage> pending;
   bool on_pending_list = false;
@@ -120,6 +136,7 @@ inline MessageHeader& header_of(const queue::Claim<>& claim) {
 void handle_finished(Arrival& arrival);
 void handle_ring_request(Arrival& arrival);
 void handle_ring_fragment(Arrival& arrival);
+void handle_head_piece(Arrival& arrival);
 void handle_last_call(Arrival& arrival);
 void handle_closed(Arrival& arrival);
 void handle_lane_request(Arrival& arrival);
@@ -129,6 +146,13 @@ void handle_lane_recall(Arrival& arrival);
 void handle_lane_return(Arrival& arrival);
 /// Sends what packets and slots allow of the active ring transfers; true when something moved.
 bool advance_ring_senders();
+/// Sender: whether the message about to be offered gets a head start, and its first pieces after the offer.
+bool wants_head_start(const Peer& peer, std::uint64_t bytes);
+void send_head(Peer& peer, Transfer& transfer);
+/// Sender: the receiver has answered, or the offer is withdrawn; `trust` is what that says for the next one.
+void end_head_start(Transfer& transfer, int trust);
+/// Receiver: the message goes another way than the ring.
+void drop_head(Peer& peer, const OfferTicket& ticket);
 /// Receiver: all bytes of a transfer that was under way are here; notes how long they took.
 void transfer_arrived(Transfer& transfer);
 /// A message left through the queue: asks for a lane when there were many.

@@ -67,15 +67,13 @@ Way smallest_overhead(Choice::Mask possible) {
   return Way::ring;
 }
 
-/// Small offers (synchronous sends, mostly) tell nothing about ways.
-constexpr std::uint64_t worth_timing = 4096;
-
 /// Starts the transfer over the named, else the best provider; one that refuses this message is passed over.
 const Provider* pull(Peer& peer, const OfferTicket& ticket, Transfer& transfer, Pulled& outcome) {
   Choice::Mask possible = 0;
   for (const Provider& provider : ladder()) {
     if (!provider.possible(peer, ticket)) continue;
     if (provider.way == Way::count) {
+      drop_head(peer, ticket);
       outcome = provider.pull(peer, ticket, transfer);
       return &provider;
     }
@@ -90,6 +88,7 @@ const Provider* pull(Peer& peer, const OfferTicket& ticket, Transfer& transfer, 
                                                              : smallest_overhead(possible));
     transfer.way = static_cast<std::uint8_t>(provider->way);
     transfer.began_ns = os::monotonic_ns();
+    if (ticket.head != 0 && provider->way != Way::ring) drop_head(peer, ticket);
     outcome = provider->pull(peer, ticket, transfer);
     if (outcome != Pulled::refused) return provider;
     possible &= ~Choice::bit(provider->way);
@@ -116,6 +115,7 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
   transfer.view = view;
   transfer.bytes = envelope.bytes;
   transfer.position = 0;
+  transfer.head = wants_head_start(peer, envelope.bytes) ? ++peer.heads : 0;
   transfer.descriptor = self.segment.offset_of(&descriptor);
   transfer.busy = true;
   transfer.previous = nullptr;
@@ -126,16 +126,19 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
   ticket.descriptor = transfer.descriptor;
   ticket.cookie = reinterpret_cast<std::uint64_t>(&transfer);
   ticket.generation = generation;
+  ticket.head = transfer.head;
   if (view.is_dense() && envelope.bytes != 0) {
     ticket.address = reinterpret_cast<std::uint64_t>(view.dense_start());
     if (self.segment.contains(view.dense_start())) ticket.shared = self.segment.offset_of(view.dense_start());
   }
   static_assert(sizeof ticket <= inline_bytes);
   post_control(peer, static_cast<std::uint8_t>(Handler::p2p_offer), envelope, &ticket, sizeof ticket);
+  if (transfer.head != 0) send_head(peer, transfer);
   return {};
 }
 
 void retire_offer(Transfer& transfer) {
+  if (transfer.peer->head_out == &transfer) transfer.peer->head_out = nullptr;
   OfferDescriptor& descriptor = descriptor_of(transfer.descriptor);
   std::uint32_t generation = generation_of(descriptor.word.load_relaxed()) + 1;
   descriptor.word.store_relaxed(OfferDescriptor::make(generation, OfferState::free));
@@ -181,6 +184,7 @@ bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, 
   transfer.view = view;
   transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));
   segment::Path path = segment::Path::direct;
+  if (transfer.bytes == 0) drop_head(peer, ticket);
   if (transfer.bytes != 0) {
     Pulled outcome = Pulled::refused;
     path = pull(peer, ticket, transfer, outcome)->path;
@@ -204,6 +208,7 @@ void handle_finished(Arrival& arrival) {
   const auto& message = *reinterpret_cast<const Finished*>(arrival.payload);
   auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
   count_sent(static_cast<segment::Path>(message.path), message.bytes);
+  end_head_start(transfer, -1);
   retire_offer(transfer);
   transfer.busy = false;
   transfer.done(transfer, MPI_SUCCESS);

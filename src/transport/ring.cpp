@@ -2,11 +2,18 @@
 // Works for every layout and every sandbox. Pieces go in order, so the receiver only counts.
 //
 //   receiver                                      sender
+//                                        <------  offer, then the first pieces: head start, see below
 //   pull_ring: ring_request(bytes) ------------>  handle_ring_request: on the list of ring senders
 //                                                 advance_ring_senders: pack into a cell, ring_fragment, ...
 //   handle_ring_fragment: unpack  <-------------
 //
 // The sender chooses the stores (stores.h).
+//
+// Head start: an offer that will probably be expected, and take the ring, is followed at once by its first
+// pieces (head_piece), numbered. A receive that is posted takes them as they come, and its ring_request finds
+// the sender still at work; without a receive they are kept, at most one head start of each peer; a receiver
+// that chooses another way drops them. Either way the sender completes by the answer alone, so a synchronous
+// send stays one.
 #include "transport/provider.h"
 
 #include "copy/copy.h"
@@ -17,10 +24,17 @@ namespace near::transport {
 
 namespace {
 
-/// Small pieces let the two copies of a short message overlap; large ones cost fewer headers.
-std::uint64_t piece_of(std::uint64_t bytes) {
-  return std::min<std::uint64_t>(bytes <= 64u << 10 ? 8u << 10 : 16u << 10, engine().cells.cell_bytes());
+/// Small pieces let the two copies of a short message overlap; large ones cost fewer headers, and with
+/// streaming stores fewer waits for the stores to drain.
+std::uint64_t piece_of(const Peer& peer, std::uint64_t bytes) {
+  bool short_pieces = bytes <= 64u << 10 && !peer.stores.streaming();
+  return std::min<std::uint64_t>(short_pieces ? 8u << 10 : 16u << 10, engine().cells.cell_bytes());
 }
+
+/// How far a head start goes before the receiver answers: its copy of the first piece takes longer than the
+/// answer.
+constexpr std::uint64_t head_bytes = 64u << 10;
+constexpr int most_trust = 4;
 
 /// One piece of the transfer; false when there is no cell or no slot now.
 bool send_piece(Transfer& transfer) {
@@ -41,12 +55,14 @@ bool send_piece(Transfer& transfer) {
   else
     datatype::pack(transfer.view, static_cast<MPI_Count>(transfer.position), at,
                    static_cast<MPI_Count>(bytes));
+  bool answered = transfer.remote_cookie != 0;
   MessageHeader& header = header_of(claim);
   header.context = transfer.remote_cookie;
   header.bytes = transfer.position;
-  header.tag = 0;
+  header.tag = static_cast<std::int32_t>(transfer.head);
   header.source = 0;
-  header.handler = static_cast<std::uint8_t>(InternalHandler::ring_fragment);
+  header.handler =
+      static_cast<std::uint8_t>(answered ? InternalHandler::ring_fragment : InternalHandler::head_piece);
   header.in_packet = 1;
   header.payload_bytes = sizeof(CellReference);
   *reinterpret_cast<CellReference*>(header.payload) = {cell.cell, static_cast<std::uint32_t>(bytes),
@@ -56,14 +72,84 @@ bool send_piece(Transfer& transfer) {
   return true;
 }
 
+/// Receiver: some bytes of the message are here. A head start may bring more than the receive has room for.
+void take_piece(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
+  bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
+  if (transfer.view.is_dense())
+    copy::copy(static_cast<std::byte*>(transfer.view.dense_start()) + position, from, bytes,
+               copy::Store::cached);
+  else
+    datatype::unpack(transfer.view, static_cast<MPI_Count>(position), from, static_cast<MPI_Count>(bytes));
+  transfer.position += bytes;
+  if (transfer.position < transfer.bytes) return;
+  HeadIn& head = transfer.peer->head_in;
+  if (head.bound == &transfer) {
+    head.bound = nullptr;
+    head.dropped = true; // what is still under way of it has no room
+  }
+  transfer_arrived(transfer);
+  transfer.busy = false;
+  transfer.done(transfer, MPI_SUCCESS);
+}
+
 } // namespace
+
+bool wants_head_start(const Peer& peer, std::uint64_t bytes) {
+  return peer.head_out == nullptr && peer.head_trust > 0 && bytes >= worth_timing &&
+         peer.slot != engine().slot;
+}
+
+void send_head(Peer& peer, Transfer& transfer) {
+  peer.head_out = &transfer;
+  transfer.remote_cookie = 0;
+  transfer.piece = piece_of(peer, transfer.bytes);
+  while (transfer.position < std::min(transfer.bytes, head_bytes) && send_piece(transfer)) {}
+}
+
+void end_head_start(Transfer& transfer, int trust) {
+  Peer& peer = *transfer.peer;
+  if (peer.head_out == &transfer) peer.head_out = nullptr;
+  peer.head_trust = std::clamp(peer.head_trust + trust, -most_trust, most_trust);
+}
+
+void drop_head(Peer& peer, const OfferTicket& ticket) {
+  if (ticket.head == 0) return;
+  peer.head_in.kept.clear();
+  peer.head_in = {ticket.head, true, nullptr, std::move(peer.head_in.kept)};
+}
 
 Pulled pull_ring(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
   transfer.position = 0;
   transfer.busy = true;
-  RingRequest message{ticket.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes};
+  HeadIn& head = peer.head_in;
+  bool unexpected = ticket.head != 0 && head.number == ticket.head;
+  RingRequest message{ticket.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};
   post_control(peer, static_cast<std::uint8_t>(InternalHandler::ring_request), {}, &message, sizeof message);
+  if (ticket.head == 0) return Pulled::started;
+  if (!unexpected) {
+    head.number = ticket.head;
+    head.kept.clear();
+  }
+  head.dropped = false;
+  head.bound = &transfer;
+  if (!head.kept.empty()) take_piece(transfer, 0, head.kept.data(), head.kept.size());
   return Pulled::started;
+}
+
+void handle_head_piece(Arrival& arrival) {
+  HeadIn& head = arrival.from->head_in;
+  auto number = static_cast<std::uint32_t>(arrival.envelope.tag);
+  if (head.number != number) {
+    head.kept.clear();
+    head.number = number;
+    head.dropped = false;
+    head.bound = nullptr;
+  }
+  if (head.dropped) return;
+  if (head.bound != nullptr)
+    take_piece(*head.bound, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
+  else
+    head.kept.insert(head.kept.end(), arrival.payload, arrival.payload + arrival.payload_bytes);
 }
 
 void handle_ring_request(Arrival& arrival) {
@@ -71,8 +157,8 @@ void handle_ring_request(Arrival& arrival) {
   auto& transfer = *reinterpret_cast<Transfer*>(request.sender_cookie);
   transfer.remote_cookie = request.receiver_cookie;
   transfer.bytes = request.bytes;
-  transfer.piece = piece_of(transfer.bytes);
-  transfer.position = 0;
+  if (transfer.head == 0) transfer.piece = piece_of(*transfer.peer, transfer.bytes);
+  end_head_start(transfer, request.unexpected != 0 ? -2 : 1);
   engine().ring_senders.push_back(&transfer);
 }
 
@@ -104,17 +190,7 @@ bool advance_ring_senders() {
 
 void handle_ring_fragment(Arrival& arrival) {
   auto& transfer = *reinterpret_cast<Transfer*>(arrival.envelope.context);
-  if (transfer.view.is_dense())
-    copy::copy(static_cast<std::byte*>(transfer.view.dense_start()) + arrival.envelope.bytes, arrival.payload,
-               arrival.payload_bytes, copy::Store::cached);
-  else
-    datatype::unpack(transfer.view, static_cast<MPI_Count>(arrival.envelope.bytes), arrival.payload,
-                     static_cast<MPI_Count>(arrival.payload_bytes));
-  transfer.position += arrival.payload_bytes;
-  if (transfer.position < transfer.bytes) return;
-  transfer_arrived(transfer);
-  transfer.busy = false;
-  transfer.done(transfer, MPI_SUCCESS);
+  take_piece(transfer, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
 }
 
 } // namespace near::transport

@@ -42,7 +42,7 @@ enum class Handler : std::uint8_t {
   // 4 and above are the transport's own.
 };
 
-/// The receiver's half of an offer, copied out of the message: 40 bytes that p2p may keep while it is
+/// The receiver's half of an offer, copied out of the message: 48 bytes that p2p may keep while it is
 /// unmatched.
 struct OfferTicket {
   segment::Offset descriptor; ///< in the sender's region: its state word decides matched or cancelled
@@ -51,6 +51,7 @@ struct OfferTicket {
   std::uint64_t cookie;       ///< sender's transfer
   std::uint32_t generation;   ///< of the descriptor's use
   std::uint32_t flags;
+  std::uint32_t head; ///< number of the head start that follows; 0: none
 };
 
 /// A message as its handler sees it; payload and packet are valid during the call.
@@ -90,6 +91,7 @@ struct Transfer {
   std::uint64_t bytes = 0;    ///< packed bytes that move
   std::uint64_t position = 0; ///< of the ring: packed bytes moved so far
   std::uint64_t piece = 0;    ///< of the ring: bytes in each cell
+  std::uint32_t head = 0;     ///< sender: number of its head start, 0: none
   std::uint64_t began_ns = 0; ///< receiver: when the way was chosen
   std::uint8_t way = 0;       ///< receiver: which
   std::uint64_t cookie = 0;   ///< names this transfer in messages of the transport

@@ -35,13 +35,14 @@ enum class InternalHandler : std::uint8_t {
   finished = static_cast<std::uint8_t>(Handler::count_upper), ///< receiver pulled an offer: Finished
   ring_request,  ///< receiver wants it through the sender's ring: RingRequest
   ring_fragment, ///< a piece of that, in a cell: context = receiver's cookie, bytes = position
-  last_call,     ///< will you receive anything more? Answered once that is sure
-  closed,        ///< the answer: no; it has seen everything that was sent before the question
-  lane_request,  ///< sender talks a lot
-  lane_granted,  ///< receiver has a lane for it: LaneGrant
-  lane_switch,   ///< the sender's last queue entry: LaneGrant; the next message is in the lane
-  lane_recall,   ///< receiver needs the lane for another pair
-  lane_return,   ///< the lane's last entry; the next message is in the queue
+  head_piece, ///< one sent before the receiver has answered: tag = number of the head start, bytes = position
+  last_call,  ///< will you receive anything more? Answered once that is sure
+  closed,     ///< the answer: no; it has seen everything that was sent before the question
+  lane_request, ///< sender talks a lot
+  lane_granted, ///< receiver has a lane for it: LaneGrant
+  lane_switch,  ///< the sender's last queue entry: LaneGrant; the next message is in the lane
+  lane_recall,  ///< receiver needs the lane for another pair
+  lane_return,  ///< the lane's last entry; the next message is in the queue
   count,
 };
 
@@ -53,7 +54,8 @@ struct Finished {
 
 struct RingRequest {
   std::uint64_t sender_cookie, receiver_cookie;
-  std::uint64_t bytes; ///< how many the receiver has room for
+  std::uint64_t bytes;      ///< how many the receiver has room for
+  std::uint64_t unexpected; ///< 1: the receive came after the message
 };
 
 struct LaneGrant {
