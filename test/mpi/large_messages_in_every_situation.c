@@ -78,7 +78,7 @@ static void cancelled(int rank) {
       MPI_Request request;
       MPI_Status status;
       int gone;
-      OK(MPI_Isend(out[1], sizes[s], MPI_CHAR, 1, 1, MPI_COMM_WORLD, &request));
+      OK(MPI_Isend(out[1], sizes[s], MPI_CHAR, 1, 2, MPI_COMM_WORLD, &request)); // nobody receives tag 2
       OK(MPI_Cancel(&request));
       OK(MPI_Wait(&request, &status));
       OK(MPI_Test_cancelled(&status, &gone));
