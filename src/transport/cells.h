@@ -9,8 +9,8 @@
 // sender never writes the flags. 64 neighbours are looked at together, when all of the 64 before are used up.
 //
 // Cells are taken in turn, the longest unused first, and there are so many that a line which comes to its
-// turn again has left the receiver's cache: writing it then needs no invalidation there (doc/adr, "a ring
-// larger than the caches"). A process begins with a few; the rest of its address range is reserved when there
+// turn again has left the receiver's cache: writing it then needs no invalidation there (doc/adr/0008).
+// A process begins with a few; the rest of its address range is reserved when there
 // is traffic.
 #pragma once
 

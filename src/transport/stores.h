@@ -3,8 +3,7 @@
 //
 // Where the receiver shares the last-level cache, cached stores are about as fast as streaming ones, and the
 // receiver then reads from that cache. Where it does not, each line must first be taken from the receiver's
-// cache, which slows cached stores down several times, while streaming ones do not care (doc/adr, "stores by
-// what they take").
+// cache, which slows cached stores down several times, while streaming ones do not care (doc/adr/0008).
 #pragma once
 
 #include "copy/copy.h"
