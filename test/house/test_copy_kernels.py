@@ -1,0 +1,41 @@
+"""A file that is compiled for a better processor must not define functions that the linker could keep for everybody."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# The files with compiler options of their own, as CMakeLists.txt has them.
+OPTIONS = re.findall(r"set_source_files_properties\((src/copy/\S+) PROPERTIES COMPILE_OPTIONS (\S+)\)",
+                     (ROOT / "CMakeLists.txt").read_text())
+
+
+def shared_functions(file, option, level, folder):
+    """Names of functions in the object of `file` of which the linker keeps one for all objects."""
+    target = subprocess.run(["g++", "-dumpmachine"], text=True, capture_output=True, check=True).stdout
+    if not target.startswith("x86_64"):
+        pytest.skip(f"NOT tested here: {file} is for x86-64")
+    made = folder / "kernel.o"
+    subprocess.run(["g++", "-std=c++20", level, option, "-I", ROOT / "src", "-c", file, "-o", made], check=True)
+    names = subprocess.run(["nm", "-C", made], text=True, capture_output=True, check=True).stdout
+    return re.findall(r"^\S+ [Ww] (.*)$", names, re.M)
+
+
+def test_the_files_are_found():
+    assert len(OPTIONS) >= 2
+    assert shutil.which("g++") and shutil.which("nm")
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("file, option", OPTIONS)
+def test_a_kernel_file_shares_no_function(file, option, level, tmp_path):
+    assert shared_functions(ROOT / file, option, level, tmp_path) == []
+
+
+def test_a_shared_function_is_seen(tmp_path):
+    planted = tmp_path / "planted.cpp"
+    planted.write_text("#include <algorithm>\nint smaller(int a, int b) { return std::min(a, b); }\n")
+    assert shared_functions(planted, "-mavx2", "-O0", tmp_path)
