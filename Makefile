@@ -3,6 +3,7 @@
 #   make build                 a usable installation in build/prefix (release, link-time optimisation)
 #   make demo                  mpi4py built with our mpicc, its own demos, and a picture denoised on 4 ranks
 #   make test                  everything that CI tests
+#   make test-long             what takes too long for every change: arm64 under emulation
 #   make check                 format, lint, layers, generated files: under a minute
 #   make bench                 NearMPI beside its peers and the limits of this machine:
 #                              bench/README.md (COMPARE=--short)
@@ -17,7 +18,7 @@ COMPARE ?=
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: build demo test check bench fuzz install clean
+.PHONY: build demo test test-long check bench fuzz install clean
 
 build:
 	@mkdir -p build
@@ -34,6 +35,9 @@ demo: build
 test: build
 	@dev/setup build python test tools oracles mpi4py bench valgrind
 	@build/venv/bin/python dev/test.py
+
+test-long: build
+	@python3 dev/test.py --long
 
 check:
 	@dev/setup build python tools

@@ -1,7 +1,8 @@
-"""`make test`: everything that CI tests, after `make build`.
+"""`make test`: everything that CI tests, after `make build`; and `make test-long`: what takes too long for every change.
 
-    dev/test.py            all steps
-    dev/test.py NAME ...   only the steps whose names contain one of the words
+    dev/test.py                   all steps
+    dev/test.py NAME ...          only the steps whose names contain one of the words
+    dev/test.py --long [NAME ...] the long steps instead
 """
 
 import os
@@ -45,6 +46,13 @@ def steps():
     yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
 
 
+def long_steps():
+    yield "arm64: build everything, unit tests and rows under qemu", ["test/arm64/run"]
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
-    run_steps("test", [step for step in steps() if not words or any(word in step[0] for word in words)])
+    title, chosen = "test", steps
+    if words[:1] == ["--long"]:
+        title, chosen, words = "test-long", long_steps, words[1:]
+    run_steps(title, [step for step in chosen() if not words or any(word in step[0] for word in words)])
