@@ -16,6 +16,7 @@
 #pragma once
 
 #include "base/atomic.h"
+#include "base/kill_point.h"
 
 #include <cstdint>
 
@@ -43,9 +44,12 @@ public:
   /// Wakes the owner in any case.
   [[gnu::noinline]] [[gnu::cold]] static void ring(Atomic<std::uint32_t>& sleeping,
                                                    Atomic<std::uint32_t>& bell) {
+    NEAR_KILL_POINT("bell-needed");
     sleeping.exchange_relaxed(0); // the next sender need not ring again
     // SYNC: bell. A sleeper between its look and its wait finds the word changed.
+    NEAR_KILL_POINT("bell-silenced");
     bell.add_acq_rel(1);
+    NEAR_KILL_POINT("bell-raised");
     System::wake(bell.address());
   }
 
@@ -57,11 +61,14 @@ public:
     // wait.
     std::uint32_t before = bell.load_acquire();
     sleeping.store_relaxed(1);
+    NEAR_KILL_POINT("sleep-announced");
     if (sender_fences)
       Atomics::fence_store_load();
     else
       System::barrier_all();
+    NEAR_KILL_POINT("sleep-fenced");
     if (!something_there()) System::wait(bell.address(), before, timeout_ns);
+    NEAR_KILL_POINT("sleep-over");
     sleeping.store_relaxed(0);
   }
 };

@@ -17,6 +17,7 @@
 //   the slots in [head, next) hold words of their own lap, all others hold words of the lap before.
 #pragma once
 
+#include "base/kill_point.h"
 #include "queue/slot_queue.h"
 
 namespace near::queue {
@@ -49,6 +50,7 @@ public:
       if (next_ == limit_) return {};
     }
     std::uint64_t word = SlotWord::make(next_ >> bits_, self_, SlotState::claimed);
+    NEAR_KILL_POINT("lane-claimed");
     return Claim<Atomics>(&ring_->slots[next_++ & mask_], word);
   }
 
@@ -88,6 +90,7 @@ public:
 
   void pop() {
     std::uint64_t head = head_.load_relaxed() + 1;
+    NEAR_KILL_POINT("lane-read");
     head_.store_relaxed(head);
     // A quarter of the ring at a time, so the line moves seldom, and the writer never waits for the last
     // quarter. SYNC: lane-space. Our reads of the bodies are done before the writer may overwrite them.

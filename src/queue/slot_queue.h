@@ -23,6 +23,7 @@
 #pragma once
 
 #include "base/atomic.h"
+#include "base/kill_point.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -90,9 +91,11 @@ public:
 private:
   void finish(SlotState state) {
     if (slot_ == nullptr) return;
+    NEAR_KILL_POINT("slot-filled");
     // SYNC: slot-ready. The consumer that sees `ready` must see the body; release orders the body's stores
     // before.
     slot_->word.store_release((claimed_ & ~std::uint64_t{3}) | static_cast<std::uint64_t>(state));
+    NEAR_KILL_POINT("slot-committed");
     slot_ = nullptr;
   }
 
@@ -124,6 +127,7 @@ public:
         std::uint64_t mine = SlotWord::make(lap, self_, SlotState::claimed);
         if (!slot.word.cas_acquire(word, mine))
           continue; // another producer was faster: look at the word again
+        NEAR_KILL_POINT("slot-claimed");
         next_ = position + 1;
         // Relaxed: whoever reads an older tail only searches longer. A slower producer may even set it back.
         queue_->tail.store_relaxed(next_);
@@ -184,8 +188,10 @@ public:
   /// Frees the slot that front() returned.
   void pop() {
     std::uint64_t lap = (head_.load_relaxed() >> bits_) + 1;
+    NEAR_KILL_POINT("slot-read");
     // SYNC: slot-free. Our reads of the body are done before a producer may write it again.
     queue_->slots[head_.load_relaxed() & mask_].word.store_release(SlotWord::make(lap, 0, SlotState::free));
+    NEAR_KILL_POINT("slot-freed");
     head_.store_relaxed(head_.load_relaxed() + 1);
   }
 

@@ -1,5 +1,6 @@
 #include "transport/cells.h"
 
+#include "base/kill_point.h"
 #include "os/limits.h"
 #include "os/memory.h"
 
@@ -36,6 +37,7 @@ bool Cells::look_at_next_group() {
 void Cells::grow() {
   std::uint64_t bytes = (most_ - count_) * cell_bytes_;
   if (bytes == 0 || !os::check_memory(bytes).ok()) return;
+  NEAR_KILL_POINT("cells-grow");
   // When memory is short the first cells must do.
   if (os::populate(cells_ + count_ * cell_bytes_, bytes).ok()) count_ = most_;
 }

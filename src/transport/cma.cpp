@@ -1,6 +1,7 @@
 // Cross-memory attach: the receiver reads the sender's memory through the kernel, in one copy.
 #include "transport/provider.h"
 
+#include "base/kill_point.h"
 #include "base/log.h"
 #include "os/peer_memory.h"
 
@@ -27,6 +28,7 @@ bool probe(Peer& peer) {
   std::array<os::Run, 1> run = {{{&word, sizeof word}}};
   Result read =
       os::read_peer(static_cast<std::int32_t>(peer.control->pid), peer.control->probe_address, run, copied);
+  NEAR_KILL_POINT("cma-probed");
   bool works = read.ok() && copied == sizeof word && word == peer.control->probe_value;
   peer.cma = works ? CmaState::works : CmaState::refused;
   if (!works)
@@ -39,7 +41,9 @@ bool read_all(Peer& peer, std::uint64_t address, std::span<os::Run> runs) {
   auto pid = static_cast<std::int32_t>(peer.control->pid);
   while (!runs.empty()) {
     std::size_t copied = 0;
+    NEAR_KILL_POINT("cma-begun");
     if (!os::read_peer(pid, address, runs, copied).ok() || copied == 0) return false;
+    NEAR_KILL_POINT("cma-copied");
     address += copied;
     while (!runs.empty() && copied >= runs.front().bytes) {
       copied -= runs.front().bytes;

@@ -1,6 +1,8 @@
 // Whole messages sent before the receiver asks: inline in a slot, or in a packet.
 #include "transport/engine.h"
 
+#include "base/kill_point.h"
+
 namespace near::transport {
 
 namespace {
@@ -28,6 +30,7 @@ bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
   if (bytes > inline_bytes) {
     cell = self.cells.take();
     if (!cell) return false;
+    NEAR_KILL_POINT("packet-taken");
   }
   auto claim = claim_slot(peer);
   if (!claim) {
@@ -59,6 +62,7 @@ bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
     else
       datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
   }
+  NEAR_KILL_POINT("payload-packed");
   ++peer.eager_sent;
   send_claimed(peer, std::move(claim));
   count_sent(!cell ? segment::Path::inlined : segment::Path::packet, bytes);
@@ -66,6 +70,7 @@ bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
 }
 
 void give_back_credit(Peer& peer) {
+  NEAR_KILL_POINT("credit-due");
   // One writer, this process. SYNC: credit. Release: we are done with the message's memory.
   peer.released_by_us->store_release(peer.released_by_us->load_relaxed() + 1);
 }

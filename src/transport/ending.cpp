@@ -7,6 +7,8 @@
 // withdrawn. A receiver that has left altogether is known by its phase.
 #include "transport/engine.h"
 
+#include "base/kill_point.h"
+
 namespace near::transport {
 
 namespace {
@@ -23,22 +25,28 @@ void receive_no_more() {
   self.receives_no_more = true;
   for (Peer& peer : self.peers)
     if (peer.asks) tell(peer, InternalHandler::closed);
+  NEAR_KILL_POINT("receives-no-more");
 }
 
 void handle_last_call(Arrival& arrival) {
+  NEAR_KILL_POINT("last-call-read");
   if (engine().receives_no_more)
     tell(*arrival.from, InternalHandler::closed);
   else
     arrival.from->asks = true;
 }
 
-void handle_closed(Arrival& arrival) { arrival.from->closed = true; }
+void handle_closed(Arrival& arrival) {
+  NEAR_KILL_POINT("closed-read");
+  arrival.from->closed = true;
+}
 
 bool has_ended(Peer& peer) {
   if (peer.closed || has_left(peer)) return true;
   if (!peer.asked) {
     peer.asked = true;
     tell(peer, InternalHandler::last_call);
+    NEAR_KILL_POINT("last-call-sent");
   }
   return false;
 }

@@ -1,6 +1,7 @@
 #include "transport/provider.h"
 
 #include "base/checked.h"
+#include "base/kill_point.h"
 #include "base/knob.h"
 #include "base/log.h"
 #include "os/clock.h"
@@ -99,6 +100,7 @@ Result build_region() {
   NEAR_TRY(os::check_memory(populated_end - begin));
   NEAR_TRY(os::populate(base + begin, populated_end - begin));
 
+  NEAR_KILL_POINT("region-reserved");
   auto* queue = new (base + queue_at) queue::SlotQueue<>;
   for (std::uint64_t i = 1; i < slots; ++i) new (&queue->slots[i]) queue::Slot<>;
   self.lane_count = lanes;
@@ -133,6 +135,7 @@ Result build_region() {
   probe_word = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u ^ os::monotonic_ns();
   control->probe_address = reinterpret_cast<std::uint64_t>(&probe_word);
   control->probe_value = probe_word;
+  NEAR_KILL_POINT("region-filled");
   control->magic = segment::magic;
   self.control = control;
   self.queue.attach(queue, slots);
@@ -170,15 +173,19 @@ Result meet() {
   Engine& self = engine();
   auto& head = self.segment.header();
   if (!os::register_for_barrier()) head.fences.store_relaxed(1);
+  NEAR_KILL_POINT("init-unready");
   // SYNC: rank-ready. Whoever sees `ready` sees the region's layout.
   self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::ready));
+  NEAR_KILL_POINT("init-uncounted");
   head.ready.add_acq_rel(1);
+  NEAR_KILL_POINT("init-counted");
   os::futex_wake_all(head.ready.address());
   for (;;) {
     std::uint32_t ready = head.ready.load_acquire();
     if (ready >= head.job_size) break;
     os::futex_wait(head.ready.address(), ready, sleep_limit_ns);
   }
+  NEAR_KILL_POINT("init-met");
   self.fences = head.fences.load_relaxed() != 0;
   for (std::uint32_t slot = 0; slot < head.job_size; ++slot) {
     // SYNC: rank-ready. Acquire: the layout that map_peer reads was written before.
@@ -260,6 +267,7 @@ bool flush_pending() {
       auto claim = claim_channel(peer);
       if (!claim) break;
       send_header(peer, std::move(claim), peer.pending.front().header);
+      NEAR_KILL_POINT("waiting-sent");
       peer.pending.pop_front();
       moved = true;
     }
@@ -333,6 +341,7 @@ Result start(const Job& job) {
           "rank {} of this job is process {}, and a rank can be one MPI program only; one that it starts "
           "is a job of its own if the NEAR_BOOT_ variables are unset",
           job.slot, owner);
+    NEAR_KILL_POINT("segment-mapped");
     os::admit_descendants_of(static_cast<std::int32_t>(self.segment.header().launcher));
   }
   NEAR_TRY(check_choice_of_copy()); // in the segment the ranks agree on who complains
@@ -355,6 +364,7 @@ Result start(const Job& job) {
 void stop() {
   Engine& self = engine();
   if (!self.running) return;
+  NEAR_KILL_POINT("finalize-entered");
   receive_no_more();
   auto drained = [](void*) {
     Engine& here = engine();
@@ -365,8 +375,10 @@ void stop() {
   };
   wait_until(drained, nullptr);
   if (base::knobs().stats.number != 0) report_traffic();
+  NEAR_KILL_POINT("finalize-drained");
   // SYNC: rank-phase. Whoever sees `finalized` sees the last messages that this process committed.
   self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));
+  NEAR_KILL_POINT("finalize-told");
 }
 
 bool running() { return engine().running; }
@@ -410,6 +422,7 @@ void post(Peer& peer, const MessageHeader& header) {
     return;
   }
   peer.pending.push_back({header});
+  NEAR_KILL_POINT("message-waits");
   if (!peer.on_pending_list) {
     peer.on_pending_list = true;
     engine().pending_peers.push_back(&peer);
@@ -432,6 +445,7 @@ void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, co
 void keep_packet(Arrival& arrival) { arrival.packet = 0; }
 
 void give_back_packet(Peer& owner, std::uint64_t packet) {
+  NEAR_KILL_POINT("cell-used");
   std::uint64_t reference = packet - 1;
   owner.cell_flags[static_cast<std::uint32_t>(reference)].give_back(
       static_cast<std::uint8_t>(reference >> 32));

@@ -14,6 +14,7 @@
 // take_from_queue). Every header carries the pair's sequence number, which shows at once if this were wrong.
 #include "transport/engine.h"
 
+#include "base/kill_point.h"
 #include "base/log.h"
 
 namespace near::transport {
@@ -34,6 +35,7 @@ void grant(LaneIn& lane, Peer& to) {
   lane.next = nullptr;
   lane.reader.expect(to.slot);
   base::log(base::Level::debug, "lane {} goes to rank {}", lane.index, to.slot);
+  NEAR_KILL_POINT("lane-chosen");
   send_marker(to, InternalHandler::lane_granted, {lane.index, lane.reader.position()});
 }
 
@@ -55,6 +57,7 @@ void count_queued(Peer& peer) {
   if (peer.slot == self.slot || peer.control->lane_count == 0) return;
   peer.lane_asked = true; // until the answer
   send_marker(peer, InternalHandler::lane_request, {});
+  NEAR_KILL_POINT("lane-requested");
 }
 
 void handle_lane_request(Arrival& arrival) {
@@ -79,14 +82,17 @@ void handle_lane_request(Arrival& arrival) {
   if (coldest != nullptr) {
     coldest->next = &from;
     send_marker(*coldest->from, InternalHandler::lane_recall, {coldest->index, 0});
+    NEAR_KILL_POINT("lane-recalled");
     return;
   }
   send_marker(from, InternalHandler::lane_granted, {most_lanes, 0}); // none now
+  NEAR_KILL_POINT("lane-denied");
 }
 
 void handle_lane_granted(Arrival& arrival) {
   const auto& granted = *reinterpret_cast<const LaneGrant*>(arrival.payload);
   Peer& peer = *arrival.from;
+  NEAR_KILL_POINT("lane-grant-read");
   peer.lane_asked = false;
   peer.queued = 0;
   if (granted.lane < most_lanes) send_marker(peer, InternalHandler::lane_switch, granted);
@@ -96,6 +102,7 @@ void handle_lane_switch(Arrival& arrival) {
   const auto& granted = *reinterpret_cast<const LaneGrant*>(arrival.payload);
   Engine& self = engine();
   LaneIn& lane = self.lanes[granted.lane];
+  NEAR_KILL_POINT("lane-switch-read");
   lane.cold_at = lane.reader.position();
   lane.open.store_relaxed(1);
   arrival.from->lane_in = &lane;
@@ -104,12 +111,17 @@ void handle_lane_switch(Arrival& arrival) {
 
 void handle_lane_recall(Arrival& arrival) {
   const auto& recalled = *reinterpret_cast<const LaneGrant*>(arrival.payload);
+  NEAR_KILL_POINT("lane-recall-read");
   send_marker(*arrival.from, InternalHandler::lane_return, recalled);
 }
 
-void handle_lane_return(Arrival& arrival) { close_lane(*arrival.from->lane_in); }
+void handle_lane_return(Arrival& arrival) {
+  NEAR_KILL_POINT("lane-return-read");
+  close_lane(*arrival.from->lane_in);
+}
 
 void lane_is_free(LaneIn& lane) {
+  NEAR_KILL_POINT("lane-drained");
   if (lane.next != nullptr) grant(lane, *lane.next);
 }
 
@@ -120,8 +132,10 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
         reinterpret_cast<std::byte*>(peer.lanes) + granted.lane * queue::LaneRing<>::bytes(lane_slots);
     peer.lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots, engine().slot,
                                     granted.position);
+    NEAR_KILL_POINT("lane-switched");
     peer.lane_open = true;
   } else if (header.handler == static_cast<std::uint8_t>(InternalHandler::lane_return)) {
+    NEAR_KILL_POINT("lane-returned");
     peer.lane_open = false;
   }
 }

@@ -9,6 +9,7 @@
 //   (g + 1, free)
 #include "transport/provider.h"
 
+#include "base/kill_point.h"
 #include "base/knob.h"
 #include "os/clock.h"
 #include "os/memory.h"
@@ -132,7 +133,9 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
     if (self.segment.contains(view.dense_start())) ticket.shared = self.segment.offset_of(view.dense_start());
   }
   static_assert(sizeof ticket <= inline_bytes);
+  NEAR_KILL_POINT("offer-made");
   post_control(peer, static_cast<std::uint8_t>(Handler::p2p_offer), envelope, &ticket, sizeof ticket);
+  NEAR_KILL_POINT("offer-posted");
   if (transfer.head != 0) send_head(peer, transfer);
   return {};
 }
@@ -142,6 +145,7 @@ void retire_offer(Transfer& transfer) {
   OfferDescriptor& descriptor = descriptor_of(transfer.descriptor);
   std::uint32_t generation = generation_of(descriptor.word.load_relaxed()) + 1;
   descriptor.word.store_relaxed(OfferDescriptor::make(generation, OfferState::free));
+  NEAR_KILL_POINT("offer-retired");
   Engine& self = engine();
   self.free_offers.push_back(&descriptor);
   (transfer.previous != nullptr ? transfer.previous->next : self.offers_out) = transfer.next;
@@ -156,6 +160,7 @@ bool cancel_offer(Transfer& transfer) {
   if (!descriptor.word.cas_acq_rel(offered,
                                    OfferDescriptor::make(generation_of(word), OfferState::cancelled)))
     return false;
+  NEAR_KILL_POINT("offer-cancelled");
   transfer.busy = false;
   retire_offer(transfer);
   return true;
@@ -172,6 +177,7 @@ bool claim_offer(OfferTicket& ticket) {
   // SYNC: offer-state. See cancel_offer.
   if (!descriptor.word.cas_acq_rel(expected, OfferDescriptor::make(ticket.generation, OfferState::matched)))
     return false;
+  NEAR_KILL_POINT("offer-matched");
   ticket.flags |= ticket_claimed;
   return true;
 }
@@ -191,6 +197,7 @@ bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, 
     if (outcome == Pulled::started) return true;
     if (path != segment::Path::direct || peer.slot != engine().slot) transfer_arrived(transfer);
   }
+  NEAR_KILL_POINT("offer-taken");
   Finished message{ticket.cookie, transfer.bytes, static_cast<std::uint32_t>(path)};
   post_control(peer, static_cast<std::uint8_t>(InternalHandler::finished), {}, &message, sizeof message);
   transfer.busy = false;
@@ -207,6 +214,7 @@ void transfer_arrived(Transfer& transfer) {
 void handle_finished(Arrival& arrival) {
   const auto& message = *reinterpret_cast<const Finished*>(arrival.payload);
   auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
+  NEAR_KILL_POINT("finished-read");
   count_sent(static_cast<segment::Path>(message.path), message.bytes);
   end_head_start(transfer, -1);
   retire_offer(transfer);

@@ -16,6 +16,7 @@
 // send stays one.
 #include "transport/provider.h"
 
+#include "base/kill_point.h"
 #include "copy/copy.h"
 
 #include <algorithm>
@@ -42,6 +43,7 @@ bool send_piece(Transfer& transfer) {
   Peer& peer = *transfer.peer;
   Cells::Taken cell = self.cells.take_for_piece();
   if (!cell) return false;
+  NEAR_KILL_POINT("piece-taken");
   auto claim = claim_slot(peer);
   if (!claim) {
     self.cells.put_back(cell);
@@ -55,6 +57,7 @@ bool send_piece(Transfer& transfer) {
   else
     datatype::pack(transfer.view, static_cast<MPI_Count>(transfer.position), at,
                    static_cast<MPI_Count>(bytes));
+  NEAR_KILL_POINT("piece-filled");
   bool answered = transfer.remote_cookie != 0;
   MessageHeader& header = header_of(claim);
   header.context = transfer.remote_cookie;
@@ -68,6 +71,7 @@ bool send_piece(Transfer& transfer) {
   *reinterpret_cast<CellReference*>(header.payload) = {cell.cell, static_cast<std::uint32_t>(bytes),
                                                        cell.lap};
   send_claimed(peer, std::move(claim));
+  NEAR_KILL_POINT("piece-sent");
   transfer.position += bytes;
   return true;
 }
@@ -80,6 +84,7 @@ void take_piece(Transfer& transfer, std::uint64_t position, const std::byte* fro
                copy::Store::cached);
   else
     datatype::unpack(transfer.view, static_cast<MPI_Count>(position), from, static_cast<MPI_Count>(bytes));
+  NEAR_KILL_POINT("piece-copied");
   transfer.position += bytes;
   if (transfer.position < transfer.bytes) return;
   HeadIn& head = transfer.peer->head_in;
@@ -104,6 +109,7 @@ void send_head(Peer& peer, Transfer& transfer) {
   transfer.remote_cookie = 0;
   transfer.piece = piece_of(peer, transfer.bytes);
   while (transfer.position < std::min(transfer.bytes, head_bytes) && send_piece(transfer)) {}
+  NEAR_KILL_POINT("head-sent");
 }
 
 void end_head_start(Transfer& transfer, int trust) {
@@ -114,6 +120,7 @@ void end_head_start(Transfer& transfer, int trust) {
 
 void drop_head(Peer& peer, const OfferTicket& ticket) {
   if (ticket.head == 0) return;
+  NEAR_KILL_POINT("head-dropped");
   peer.head_in.kept.clear();
   peer.head_in = {ticket.head, true, nullptr, std::move(peer.head_in.kept)};
 }
@@ -125,6 +132,7 @@ Pulled pull_ring(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
   bool unexpected = ticket.head != 0 && head.number == ticket.head;
   RingRequest message{ticket.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};
   post_control(peer, static_cast<std::uint8_t>(InternalHandler::ring_request), {}, &message, sizeof message);
+  NEAR_KILL_POINT("ring-asked");
   if (ticket.head == 0) return Pulled::started;
   if (!unexpected) {
     head.number = ticket.head;
@@ -132,6 +140,7 @@ Pulled pull_ring(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
   }
   head.dropped = false;
   head.bound = &transfer;
+  NEAR_KILL_POINT("head-bound");
   if (!head.kept.empty()) take_piece(transfer, 0, head.kept.data(), head.kept.size());
   return Pulled::started;
 }
@@ -145,6 +154,7 @@ void handle_head_piece(Arrival& arrival) {
     head.dropped = false;
     head.bound = nullptr;
   }
+  NEAR_KILL_POINT("head-arrived");
   if (head.dropped) return;
   if (head.bound != nullptr)
     take_piece(*head.bound, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
@@ -160,6 +170,7 @@ void handle_ring_request(Arrival& arrival) {
   if (transfer.head == 0) transfer.piece = piece_of(*transfer.peer, transfer.bytes);
   end_head_start(transfer, request.unexpected != 0 ? -2 : 1);
   engine().ring_senders.push_back(&transfer);
+  NEAR_KILL_POINT("ring-begun");
 }
 
 bool advance_ring_senders() {
@@ -177,6 +188,7 @@ bool advance_ring_senders() {
       ++i;
       continue;
     }
+    NEAR_KILL_POINT("ring-packed");
     // Everything is packed: the buffer is the user's again.
     self.ring_senders[i] = self.ring_senders.back();
     self.ring_senders.pop_back();
@@ -189,6 +201,7 @@ bool advance_ring_senders() {
 }
 
 void handle_ring_fragment(Arrival& arrival) {
+  NEAR_KILL_POINT("piece-arrived");
   auto& transfer = *reinterpret_cast<Transfer*>(arrival.envelope.context);
   take_piece(transfer, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
 }
