@@ -32,21 +32,25 @@ def ctest(preset, *selection):
 
 def steps():
     prefix = ROOT / "build/prefix-asan"
-    yield from build("asan", options=[f"-DCMAKE_INSTALL_PREFIX={prefix}"])
+    # With kill points too, which wait for NEAR_KILL_AT: a build of their own would take minutes.
+    yield from build("asan", options=[f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DNEAR_KILL_POINTS=ON"])
     yield "install asan", ["cmake", "--install", "build/asan"]
     yield "unit tests, address and undefined sanitizers", ctest("asan")
     yield from build("tsan", "unit_queue")
     yield "queue tests, thread sanitizer", ctest("tsan", "-R", "^unit[.]queue[.]")
     yield from build("clang", options=["-DNEAR_TESTS=OFF"])
     yield "clang-tidy", [sys.executable, "dev/tidy.py"]
-    yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house"]
+    yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill"]
     yield "instructions of single calls", [sys.executable, "bench/instructions"]
     sanitized = ["test/test_rows.py", "test/surface/test_invalid_arguments.py"]
     yield "rows and wrong arguments, sanitized", [*PYTEST, *sanitized, f"--prefix={prefix}", f"--cflags={SANITIZED}"]
+    yield "a kill at each point of the protocols", [*PYTEST, "test/kill", f"--prefix={prefix}", f"--cflags={SANITIZED}"]
+    yield "random kills", ["test/kill/random", "--count", "200", "--seconds", "50"]
     yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
 
 
 def long_steps():
+    yield "10,000 random kills", ["test/kill/random", "--count", "10000", "--within", "10"]
     yield "arm64: build everything, unit tests and rows under qemu", ["test/arm64/run"]
 
 

@@ -1,0 +1,120 @@
+// Every kind of message and every protocol of the transport, in a few rounds: what the kill tests kill, and a
+// check of itself, since all that arrives is looked at.
+//   all_traffic          a few rounds
+//   all_traffic forever  without an end
+#include "check.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { largest = 1 << 20, packet = 6000, ask_for_lane = 40 };
+
+static int rank, size;
+static char *out, *in;
+static char* shared; // from MPI_Alloc_mem: peers load and store it
+
+static void fill(char* at, int bytes, int round) { memset(at, rank * 37 + round, (size_t)bytes); }
+static void look(const char* at, int bytes, int from, int round) {
+  const char expected = (char)(from * 37 + round);
+  if (bytes != 0) CHECK(at[0] == expected && at[bytes / 2] == expected && at[bytes - 1] == expected);
+}
+
+static void exchange(char* buffer, int bytes, int step, int round) {
+  const int to = (rank + step) % size, from = (rank + size - step) % size;
+  fill(buffer, bytes, round);
+  OK(MPI_Sendrecv(buffer, bytes, MPI_BYTE, to, 1, in, bytes, MPI_BYTE, from, 1, MPI_COMM_WORLD,
+                  MPI_STATUS_IGNORE));
+  look(in, bytes, from, round);
+}
+
+// Many small ones to one receiver, from one sender after the other, so that more pairs than lanes talk.
+static void talk(int round) {
+  const int to = round % size;
+  for (int from = 0; from < size; ++from) {
+    for (int i = 0; i < ask_for_lane; ++i) {
+      const int bytes = i % 8 == 0 ? packet : i;
+      fill(out, bytes, round);
+      if (rank == from) OK(MPI_Send(out, bytes, MPI_BYTE, to, 2, MPI_COMM_WORLD));
+      if (rank == to) {
+        OK(MPI_Recv(in, bytes, MPI_BYTE, from, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        look(in, bytes, from, round);
+      }
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD)); // the next sender asks for the lane of this one
+  }
+}
+
+// More than queues, packets and credits hold, before anybody receives.
+static void flood(int round) {
+  enum { many = 160 };
+  MPI_Request requests[many];
+  const int to = (rank + 1) % size, from = (rank + size - 1) % size;
+  fill(out, packet, round);
+  for (int i = 0; i < many; ++i)
+    OK(MPI_Isend(out, i % 4 == 0 ? packet : 8, MPI_BYTE, to, 3, MPI_COMM_WORLD, &requests[i]));
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  for (int i = 0; i < many; ++i) {
+    OK(MPI_Recv(in, packet, MPI_BYTE, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    look(in, i % 4 == 0 ? packet : 8, from, round);
+  }
+  OK(MPI_Waitall(many, requests, MPI_STATUSES_IGNORE));
+}
+
+static void cancel_and_probe(int round) {
+  const int to = (rank + 1) % size, from = (rank + size - 1) % size;
+  MPI_Request lost, found;
+  MPI_Status status;
+  MPI_Message message;
+  OK(MPI_Issend(out, largest, MPI_BYTE, to, 98, MPI_COMM_WORLD, &lost)); // nobody receives this tag
+  fill(shared, largest, round);
+  OK(MPI_Issend(shared, largest, MPI_BYTE, to, 4, MPI_COMM_WORLD, &found));
+  OK(MPI_Mprobe(from, 4, MPI_COMM_WORLD, &message, &status));
+  OK(MPI_Mrecv(in, largest, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+  look(in, largest, from, round);
+  OK(MPI_Wait(&found, MPI_STATUS_IGNORE));
+  OK(MPI_Cancel(&lost));
+  OK(MPI_Wait(&lost, MPI_STATUS_IGNORE));
+}
+
+static void collect(int round) {
+  int sum = 0;
+  OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+  CHECK(sum == size * (size - 1) / 2);
+  if (rank == round % size) fill(out, 50000, round);
+  OK(MPI_Bcast(out, 50000, MPI_BYTE, round % size, MPI_COMM_WORLD));
+  look(out, 50000, round % size, round);
+}
+
+int main(int argc, char** argv) {
+  OK(MPI_Init(&argc, &argv));
+  OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  const int rounds = argc > 1 ? -1 : 4;
+  out = malloc(largest);
+  in = malloc(largest);
+  OK(MPI_Alloc_mem(largest, MPI_INFO_NULL, &shared));
+  memset(out, 0, largest);
+  for (int round = 0; round != rounds; ++round) {
+    talk(round);
+    for (int bytes = 0; bytes <= largest; bytes = bytes == 0 ? 1 : bytes * 8)
+      exchange(out, bytes, 1 + round % size, round);
+    exchange(shared, largest, 1, round);
+    flood(round);
+    cancel_and_probe(round);
+    collect(round);
+    // The others wait for a sleeper, and sleep.
+    if (rank == round % size) usleep(3000);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (round == 0 && rank == 0) {
+      puts("running");
+      fflush(stdout);
+    }
+  }
+  // What nobody receives does not hold anybody either.
+  MPI_Request request;
+  OK(MPI_Isend(out, largest, MPI_BYTE, (rank + 1) % size, 99, MPI_COMM_WORLD, &request));
+  OK(MPI_Request_free(&request));
+  if (rank == 0) usleep(20000); // the others are in MPI_Finalize first, and ask
+  OK(MPI_Finalize());
+  return 0;
+}
