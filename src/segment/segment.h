@@ -4,7 +4,7 @@
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
 //     +--------------+-------+-------+---------+-------------+----------------------------------------------+
-//     | control page | queue | lanes | credits, flags | cells | arena: offers, MPI_Alloc_mem, windows ...    |
+//     | control page | queue | lanes | credits, flags | cells | arena: offers, MPI_Alloc_mem, windows ... |
 //     +--------------+-------+-------+---------+-------------+----------------------------------------------+
 //       every part begins on a page and is written first by the process that owns the region
 //
