@@ -15,6 +15,9 @@ namespace {
 
 // What a process that called MPI_Abort has for flushing its output before SIGTERM.
 constexpr std::uint64_t abort_grace_ns = 200'000'000;
+// What a program left behind has this long to call MPI_Init, if no other rank has: then the job is an MPI
+// program. If it is none, what is left is a background process, with which nobody waits.
+constexpr std::uint64_t left_grace_ns = 2'000'000'000;
 
 // SYNC: rank-phase. Acquire: what the process wrote before its phase (its region, its last messages) is seen.
 segment::Phase phase_of(const segment::Segment& segment, unsigned rank) {
@@ -101,11 +104,10 @@ void Supervisor::reap() {
   os::Ending ending;
   while (os::reap(ending, no_children_)) {
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-      auto& at = ranks_[rank];
-      if (!at.ended && (at.pid == ending.pid || (at.wrapper_ended && at.inner == ending.pid)))
-        rank_ended(rank, ending);
+      if (is_end_of(rank, ending.pid)) rank_ended(rank, ending);
     }
   }
+  look_for_left_processes();
   if (living_ > 0 && living_ < ranks_.size()) look_for_missing_init();
   if (living_ == 0 && stage_ == Stage::running) {
     // All is well; what the ranks left running is not part of the job any more.
@@ -118,12 +120,27 @@ void Supervisor::reap() {
   }
 }
 
+/// The process whose end is the rank's: the one that was started, or the MPI process once that has ended
+/// well.
+bool Supervisor::is_end_of(unsigned rank, os::Pid pid) const {
+  const auto& at = ranks_[rank];
+  if (at.ended) return false;
+  if (!at.wrapper_ended && at.left_ns == 0) return at.pid == pid;
+  if (at.inner != 0) return at.inner == pid;
+  // It may have come and gone between two looks.
+  return segment::has_region(segment_, rank) && static_cast<os::Pid>(segment_.control(rank).pid) == pid;
+}
+
 void Supervisor::rank_ended(unsigned rank, const os::Ending& ending) {
   auto& at = ranks_[rank];
   look_at(rank);
   auto phase = phase_of(segment_, rank);
   if (ending.raw == 0 && phase == segment::Phase::ready && ending.pid == at.pid && at.inner_watch >= 0) {
     at.wrapper_ended = true; // it left its MPI process behind, whose end counts
+    return;
+  }
+  if (ending.raw == 0 && phase == segment::Phase::launched && at.left_ns == 0 && has_left_processes(rank)) {
+    at.left_ns = os::monotonic_ns();
     return;
   }
   at.ended = true;
@@ -133,6 +150,27 @@ void Supervisor::rank_ended(unsigned rank, const os::Ending& ending) {
   if (verdict.reason != Reason::none) decide(std::move(verdict));
   // The rank that called MPI_Abort has flushed its output: no reason to wait longer.
   if (at.aborting && ask_ns_ != 0) ask_ns_ = os::monotonic_ns();
+}
+
+bool Supervisor::has_left_processes(unsigned rank) const {
+  auto marks = boot::marks_of(mission_.front, rank);
+  for (os::Pid pid : os::descendants_of(getpid()))
+    if (os::started_with(pid, marks)) return true;
+  return false;
+}
+
+void Supervisor::look_for_left_processes() {
+  bool someone_is_ready = false;
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank)
+    someone_is_ready = someone_is_ready || segment::has_region(segment_, rank);
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+    auto& at = ranks_[rank];
+    if (at.left_ns == 0 || at.ended || phase_of(segment_, rank) == segment::Phase::ready) continue;
+    bool patient = someone_is_ready || os::monotonic_ns() < at.left_ns + left_grace_ns;
+    if (stage_ == Stage::running && patient && has_left_processes(rank)) continue;
+    at.ended = true;
+    --living_;
+  }
 }
 
 Verdict Supervisor::verdict_on(unsigned rank, const os::Ending& ending) {
@@ -187,6 +225,7 @@ void Supervisor::look() {
   looked_ns_ = os::monotonic_ns();
   for (unsigned rank = 0; rank < ranks_.size(); ++rank)
     if (!ranks_[rank].ended) look_at(rank);
+  look_for_left_processes();
   look_for_missing_init();
 }
 

@@ -42,6 +42,9 @@ private:
     std::uint64_t inner_gone_ns = 0;
     bool wrapper_ended = false; ///< the started process ended well, the MPI process lives on
     bool aborting = false;      ///< its MPI_Abort was seen
+    /// Since when its program has ended well before MPI_Init while processes that it started live on: one of
+    /// them may be the MPI process (`mpiexec setsid program`). 0: not so.
+    std::uint64_t left_ns = 0;
   };
   enum class Stage { running, ending, draining };
 
@@ -60,6 +63,9 @@ private:
   void look_at(unsigned rank);
   void look_for_inner(unsigned rank);
   void look_for_missing_init();
+  bool has_left_processes(unsigned rank) const;
+  void look_for_left_processes();
+  bool is_end_of(unsigned rank, os::Pid pid) const;
   void inner_ended(unsigned rank);
   void mark_dead(unsigned rank, int raw_status);
 

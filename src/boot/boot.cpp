@@ -139,6 +139,10 @@ std::vector<std::string> write_environment(const Start& start) {
           row(binding_name, start.binding)};
 }
 
+std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t slot) {
+  return {base::format("{}={}", launcher_name, launcher), base::format("{}={}", rank_name, slot)};
+}
+
 void tell_launcher(const Start& start) {
   if (!start.singleton) os::send_look_signal(start.launcher);
 }

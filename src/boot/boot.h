@@ -53,6 +53,10 @@ void forget_start();
 /// Launcher: the contract's variables, as NAME=value.
 std::vector<std::string> write_environment(const Start& start);
 
+/// Launcher: those of the variables that tell a process of this rank from every other, its own jobs'
+/// included.
+std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t slot);
+
 /// Library: asks the launcher to look at the rank table now instead of at its next look (it looks twice a
 /// second anyway). After phase became ready, and after it became finalized. Never fails.
 void tell_launcher(const Start& start);

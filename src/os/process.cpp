@@ -126,19 +126,21 @@ Result explain(const Launch& launch, const Failure& failure) {
   return base::fail(base::Code::internal, "a process could not be started");
 }
 
-std::string read_small_file(const std::string& path) {
+std::string read_file(const std::string& path) {
+  std::string text;
   std::array<char, 4096> buffer;
   int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return {};
-  ssize_t got = read(descriptor, buffer.data(), buffer.size());
+  if (descriptor < 0) return text;
+  for (ssize_t got; (got = read(descriptor, buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(got));
   close(descriptor);
-  return got > 0 ? std::string(buffer.data(), static_cast<std::size_t>(got)) : std::string();
+  return text;
 }
 
 // 0 when it is gone or a zombie: /proc/<pid>/stat is "pid (name) state parent ...", and the name may hold
 // anything.
 Pid parent_of(Pid pid) {
-  auto text = read_small_file("/proc/" + std::to_string(pid) + "/stat");
+  auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
   auto name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 4 > text.size() || text[name_end + 2] == 'Z') return 0;
   Pid parent = 0;
@@ -271,7 +273,7 @@ std::vector<Pid> descendants_of(Pid root) {
 
 Pid find_descendant(Pid root, Pid number) {
   for (Pid pid : descendants_of(root)) {
-    auto status = read_small_file("/proc/" + std::to_string(pid) + "/status");
+    auto status = read_file("/proc/" + std::to_string(pid) + "/status");
     auto line = status.find("\nNSpid:");
     if (line == std::string::npos) {
       if (pid == number) return pid;
@@ -285,6 +287,13 @@ Pid find_descendant(Pid root, Pid number) {
     if (innermost == number) return pid;
   }
   return 0;
+}
+
+bool started_with(Pid pid, std::span<const std::string> variables) {
+  auto rows = std::string(1, '\0') + read_file("/proc/" + std::to_string(pid) + "/environ");
+  return std::all_of(variables.begin(), variables.end(), [&rows](const std::string& variable) {
+    return rows.find('\0' + variable + '\0') != std::string::npos;
+  });
 }
 
 bool descends_from(Pid pid, Pid root) {
@@ -309,7 +318,7 @@ void send_look_signal(Pid pid) {
 }
 
 std::string name_of(Pid pid) {
-  auto text = read_small_file("/proc/" + std::to_string(pid) + "/comm");
+  auto text = read_file("/proc/" + std::to_string(pid) + "/comm");
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }

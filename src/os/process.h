@@ -8,6 +8,7 @@
 #include "os/affinity.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,9 @@ std::vector<Pid> descendants_of(Pid root);
 /// The living descendant of `root` that knows itself as process `number`, which differs from its number here
 /// when it lives in a process namespace of its own; 0 when there is none.
 Pid find_descendant(Pid root, Pid number);
+/// Whether every one of these ("NAME=value") stood in the environment that `pid` was started with; false for
+/// a process that may not be looked at.
+bool started_with(Pid pid, std::span<const std::string> variables);
 /// Whether `pid` is `root` or descends from it.
 bool descends_from(Pid pid, Pid root);
 /// Sends `signal` to every descendant of this process; returns how many there were.

@@ -182,6 +182,27 @@ def test_the_mpi_process_in_a_process_namespace_is_watched(launch, compiled):
     assert result.status != 0 and "rank 1" in result.err, result.report()
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_wrapper_that_forks_and_ends_does_no_harm(launch, compiled, ranks):
+    # setsid forks, since a rank leads its process group, and its own process ends at once.
+    result = launch("-n", ranks, "setsid", compiled("end_badly"), "well", "1")
+    assert (result.status, result.err) == (0, ""), result.report()
+    assert result.out.count("well") == ranks
+
+
+def test_the_end_of_what_a_forking_wrapper_left_is_the_ranks(launch, compiled):
+    result = launch("-n", "3", "--oversubscribe", "setsid", compiled("end_badly"), "exit")
+    assert result.status == 3 and re.search(r"rank 1 .* exited with status 3; 2 other", result.err), result.report()
+
+
+def test_a_forking_wrapper_of_something_else_is_without_init(launch, compiled):
+    # Told only when nothing is left that could still call it.
+    script = "[ $NEAR_BOOT_RANK = 0 ] && exec \"$0\" well; (sleep 1; echo left) & exit 0"
+    result = launch("-n", "2", "sh", "-c", script, compiled("end_badly"))
+    assert result.status == 1 and result.out == "left\n", result.report()
+    assert "without calling MPI_Init" in result.err, result.report()
+
+
 def test_a_rank_is_one_mpi_program_only(launch, compiled):
     result = launch("-n", "2", "sh", "-c", "\"$0\" well && \"$0\" well", compiled("end_badly"))
     assert result.status != 0 and "a rank can be one MPI program only" in result.err, result.report()

@@ -33,6 +33,10 @@ int main(int count, char** arguments) {
       return 5;
     }
   }
+  if (count > 2) { // later, and to be seen
+    sleep(1);
+    puts(way);
+  }
   if (strcmp(way, "well") != 0 && (strcmp(way, "after-finalize") != 0 || rank == 0))
     OK(MPI_Recv(&word, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   OK(MPI_Finalize());

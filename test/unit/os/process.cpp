@@ -24,6 +24,19 @@ os::Launch shell(const std::string& script) {
   return launch;
 }
 
+TEST(Process, the_environment_that_it_was_started_with_is_seen_from_outside) {
+  auto launch = shell("exec sleep 100");
+  os::Pid pid = 0;
+  ASSERT_TRUE(os::start_process(launch, pid).ok());
+  const std::string right[] = {"MARK=7", "PATH=/usr/bin:/bin"}, wrong[] = {"MARK=7", "PATH=/usr"},
+                    part[] = {"ARK=7"};
+  EXPECT_TRUE(os::started_with(pid, right));
+  EXPECT_FALSE(os::started_with(pid, wrong));
+  EXPECT_FALSE(os::started_with(pid, part));
+  os::send_signal(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+}
+
 // What the script writes to its standard output, and how it ends.
 std::string output_of(os::Launch launch, int& status) {
   int read_end = -1, write_end = -1;
