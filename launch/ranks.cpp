@@ -227,6 +227,7 @@ void Supervisor::look() {
     if (!ranks_[rank].ended) look_at(rank);
   look_for_left_processes();
   look_for_missing_init();
+  look_for_stall();
 }
 
 void Supervisor::look_at(unsigned rank) {

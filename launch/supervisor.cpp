@@ -236,8 +236,14 @@ void Supervisor::take_signals() {
     case SIGURG: look(); break; // a process asks for it
     case SIGUSR1:
     case SIGUSR2: forward(signal); break;
-    case SIGTSTP: kill_all(SIGSTOP); break;
-    case SIGCONT: kill_all(SIGCONT); break;
+    case SIGTSTP:
+      paused_ = true;
+      kill_all(SIGSTOP);
+      break;
+    case SIGCONT:
+      paused_ = false;
+      kill_all(SIGCONT);
+      break;
     default: interrupt(signal); break;
     }
   }

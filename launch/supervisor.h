@@ -65,6 +65,8 @@ private:
   void look_for_missing_init();
   bool has_left_processes(unsigned rank) const;
   void look_for_left_processes();
+  void look_for_stall();
+  std::string stall_text(std::uint64_t& since) const;
   bool is_end_of(unsigned rank, os::Pid pid) const;
   void inner_ended(unsigned rank);
   void mark_dead(unsigned rank, int raw_status);
@@ -99,6 +101,10 @@ private:
   bool no_children_ = false;
   unsigned living_ = 0;
   unsigned others_ = 0;          ///< ranks that the verdict ended beside the one that it speaks of
+  bool paused_ = false;          ///< SIGTSTP has stopped the ranks
+  bool stall_said_ = false;      ///< that ranks wait for one that has called MPI_Finalize
+  std::uint64_t stall_ = 0;      ///< what identifies the wait that was seen last
+  std::uint64_t stall_ns_ = 0;   ///< when it was seen first
   std::uint64_t looked_ns_ = 0;  ///< when the rank table was looked at last
   std::uint64_t timeout_ns_ = 0; ///< when --timeout ends the job; 0: never
   std::uint64_t ask_ns_ = 0;     ///< when SIGTERM goes out; 0: not planned

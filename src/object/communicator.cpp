@@ -1,6 +1,8 @@
 // Communicator data: the predefined ones, construction and destruction.
 #include "object/communicator.h"
 
+#include "segment/segment.h"
+
 namespace near::object {
 
 namespace {
@@ -11,7 +13,7 @@ constinit Communicator* self_communicator = nullptr;
 constinit std::uint64_t contexts_made = 0;
 
 // MPI_COMM_SELF has the same context in every process: nobody else can send on it.
-constexpr std::uint64_t world_context = 1u << 4, self_context = 2u << 4;
+constexpr std::uint64_t world_context = segment::world_context, self_context = 2u << 4;
 
 constexpr unsigned counter_bits = 38;
 

@@ -86,6 +86,9 @@ inline bool first_to_say(Header& header, Notice notice) {
           static_cast<std::uint32_t>(notice)) == 0;
 }
 
+/// StateLine::context of MPI_COMM_WORLD.
+inline constexpr std::uint64_t world_context = 1u << 4;
+
 /// What a process is doing: written by its generated entry points, read from outside (near top). A seqlock
 /// with one writer: odd while it is written.
 struct alignas(128) StateLine {

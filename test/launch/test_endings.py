@@ -221,6 +221,26 @@ def test_a_wrapper_that_closes_every_descriptor_does_no_harm(launch, compiled):
     assert result.status == 0, result.report()
 
 
+@pytest.mark.parametrize("ranks, way, says", [
+    (2, "barrier", "rank 0 waits in MPI_Barrier on MPI_COMM_WORLD; rank 1 has called MPI_Finalize"),
+    (2, "send", "rank 0 waits in MPI_Ssend on MPI_COMM_WORLD; rank 1 has called MPI_Finalize"),
+    (2, "other", "rank 0 waits in MPI_Recv; rank 1 has called MPI_Finalize"),
+    (3, "barrier", "rank 0 waits in MPI_Barrier on MPI_COMM_WORLD and 1 other waits too; rank 1 has called MPI_Finalize"),
+    (3, "busy", "rank 0 waits in MPI_Recv on MPI_COMM_WORLD; rank 1 has called MPI_Finalize"),
+])
+def test_waiting_for_a_rank_that_has_finalized_is_told_once(launch, compiled, ranks, way, says):
+    result = launch("-n", ranks, "--oversubscribe", "--timeout", "7", compiled("waits_for_who_has_left"), way)
+    assert result.status == 124, result.report()
+    assert [line for line in result.err.splitlines() if "note" in line and says in line], result.report()
+    assert result.err.count("note: ") == 1, result.report()
+
+
+@pytest.mark.parametrize("options, way", [([], "slow"), (["-q", "--timeout", "6"], "barrier")])
+def test_waiting_for_a_slow_rank_is_not_told(launch, compiled, options, way):
+    result = launch("-n", 3, "--oversubscribe", *options, compiled("waits_for_who_has_left"), way)
+    assert "note: " not in result.err and (result.status == 0 or options), result.report()
+
+
 def test_a_timeout_shows_what_each_mpi_rank_waits_for(launch, compiled):
     result = launch("-n", "2", "--timeout", "1", compiled("end_badly"), "hang")
     assert result.status == 124, result.report()

@@ -1,0 +1,104 @@
+// The note that a rank waits for one that has called MPI_Finalize: a frequent mistake, and a silent one,
+// since MPI_Finalize need not wait and the rank that waits cannot know. Only what is in the segment is looked
+// at.
+#include "launch/supervisor.h"
+
+#include "base/text.h"
+#include "os/clock.h"
+#include "surface/functions.h"
+
+#include <string_view>
+#include <vector>
+
+namespace near::launch {
+namespace {
+
+// Long enough for a message that is under way, and for a machine that swaps.
+constexpr std::uint64_t patience_ns = 3'000'000'000;
+
+struct Waiting {
+  unsigned rank;
+  segment::Activity activity;
+};
+
+std::string who_left(const std::vector<unsigned>& ranks) {
+  constexpr std::size_t shown = 4;
+  std::string list;
+  for (std::size_t i = 0; i < ranks.size() && i < shown; ++i)
+    list += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > shown) list += " and " + base::counted(ranks.size() - shown, "other");
+  return (ranks.size() == 1 ? "rank " + list + " has" : "ranks " + list + " have") + " called MPI_Finalize";
+}
+
+std::string who_waits(const Waiting& waiting, std::size_t others) {
+  const auto& function = surface::functions[waiting.activity.function];
+  std::string text = base::format("rank {} waits in {}", waiting.rank, function.name);
+  if (function.tells && waiting.activity.context == segment::world_context) text += " on MPI_COMM_WORLD";
+  if (others > 0)
+    text += base::format(" and {} {} too", base::counted(others, "other"), others == 1 ? "waits" : "wait");
+  return text;
+}
+
+} // namespace
+
+/// What is to be said now about ranks that wait for ranks which have called MPI_Finalize; empty when that is
+/// not certain. `since` becomes a number that stays the same as long as it is the same wait.
+std::string Supervisor::stall_text(std::uint64_t& since) const {
+  std::vector<Waiting> waiting;
+  std::vector<unsigned> left;
+  std::vector<bool> has_left(ranks_.size(), false);
+  bool all_wait = true;
+  since = 0;
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+    // SYNC: rank-phase. Acquire: as in phase_of.
+    auto phase = static_cast<segment::Phase>(segment_.entry(rank).phase.load_acquire());
+    if (phase == segment::Phase::finalized) has_left[rank] = true;
+    if (phase == segment::Phase::ready) {
+      auto activity = segment::activity_of(segment_, rank);
+      bool waits = activity.consistent && activity.function != 0 &&
+                   activity.function <= surface::function_count && activity.since_ns != 0;
+      all_wait = all_wait && waits;
+      if (waits) since += activity.since_ns;
+      if (waits && std::string_view(surface::function_name(activity.function)) == "MPI_Finalize")
+        has_left[rank] = true;
+      else if (waits)
+        waiting.push_back({rank, activity});
+    } else if (!has_left[rank]) {
+      all_wait = false;
+    }
+    if (has_left[rank]) left.push_back(rank);
+  }
+  if (left.empty() || waiting.empty()) return {};
+  // Nobody is left who could do something about it: every other rank waits too.
+  if (all_wait) return who_waits(waiting.front(), waiting.size() - 1) + "; " + who_left(left);
+  // Others may be busy, but this one waits for a rank that has left. Only in MPI_COMM_WORLD the peer's number
+  // is known from outside; a collective's is its root, which is not all that it waits for.
+  for (const auto& one : waiting) {
+    const auto& activity = one.activity;
+    bool from_world =
+        surface::functions[activity.function].tells && activity.context == segment::world_context;
+    bool has_peer = activity.peer >= 0 && static_cast<std::size_t>(activity.peer) < ranks_.size();
+    bool alone = surface::functions[activity.function].chapter == 3;
+    if (!from_world || !has_peer || !alone || !has_left[static_cast<std::size_t>(activity.peer)]) continue;
+    since = activity.since_ns;
+    return who_waits(one, 0) + "; " + who_left({static_cast<unsigned>(activity.peer)});
+  }
+  return {};
+}
+
+void Supervisor::look_for_stall() {
+  if (decided_ || stall_said_ || mission_.job.command.quiet || stage_ != Stage::running) return;
+  std::uint64_t since = 0, now = os::monotonic_ns();
+  auto text = stall_text(since);
+  if (text.empty() || paused_ || since != stall_) {
+    stall_ = text.empty() || paused_ ? 0 : since;
+    stall_ns_ = now;
+    return;
+  }
+  if (now < stall_ns_ + patience_ns) return;
+  stall_said_ = true;
+  output_.say(
+      base::format("mpiexec: note: {}; `near top --job {}` shows every rank\n", text, mission_.front));
+}
+
+} // namespace near::launch
