@@ -20,9 +20,7 @@ struct Avx2 {
 
 } // namespace
 
-void streaming_avx2(void* to, const void* from, std::size_t bytes) noexcept {
-  stream_by<Avx2>(to, from, bytes);
-}
+void streaming_avx2(void* to, const void* from, std::size_t bytes) { stream_by<Avx2>(to, from, bytes); }
 
 } // namespace near::copy
 #endif

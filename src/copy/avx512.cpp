@@ -18,9 +18,7 @@ struct Avx512 {
 
 } // namespace
 
-void streaming_avx512(void* to, const void* from, std::size_t bytes) noexcept {
-  stream_by<Avx512>(to, from, bytes);
-}
+void streaming_avx512(void* to, const void* from, std::size_t bytes) { stream_by<Avx512>(to, from, bytes); }
 
 } // namespace near::copy
 #endif

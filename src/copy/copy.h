@@ -40,7 +40,7 @@ struct Kernel {
   /// What the processor must have, and the system support; empty when all of the architecture do.
   std::string_view needs;
   bool (*runs)();
-  void (*streaming)(void* to, const void* from, std::size_t bytes) noexcept;
+  void (*streaming)(void* to, const void* from, std::size_t bytes);
 };
 
 /// The kernels of this architecture, the most capable first; also those that this processor cannot run.

@@ -19,10 +19,10 @@
 namespace near::copy {
 
 // Each in the file of its name.
-void streaming_avx512(void* to, const void* from, std::size_t bytes) noexcept;
-void streaming_avx2(void* to, const void* from, std::size_t bytes) noexcept;
-void streaming_sse2(void* to, const void* from, std::size_t bytes) noexcept;
-void streaming_neon(void* to, const void* from, std::size_t bytes) noexcept;
+void streaming_avx512(void* to, const void* from, std::size_t bytes);
+void streaming_avx2(void* to, const void* from, std::size_t bytes);
+void streaming_sse2(void* to, const void* from, std::size_t bytes);
+void streaming_neon(void* to, const void* from, std::size_t bytes);
 
 namespace {
 

@@ -23,9 +23,7 @@ struct Neon {
 
 } // namespace
 
-void streaming_neon(void* to, const void* from, std::size_t bytes) noexcept {
-  stream_by<Neon>(to, from, bytes);
-}
+void streaming_neon(void* to, const void* from, std::size_t bytes) { stream_by<Neon>(to, from, bytes); }
 
 } // namespace near::copy
 #endif

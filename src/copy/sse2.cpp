@@ -16,9 +16,7 @@ struct Sse2 {
 
 } // namespace
 
-void streaming_sse2(void* to, const void* from, std::size_t bytes) noexcept {
-  stream_by<Sse2>(to, from, bytes);
-}
+void streaming_sse2(void* to, const void* from, std::size_t bytes) { stream_by<Sse2>(to, from, bytes); }
 
 } // namespace near::copy
 #endif
