@@ -14,6 +14,8 @@ int coverage(bool all);
 
 /// Version, machine and slots; the knobs with their present values.
 int info(bool knobs);
+/// `near info --transport`: the ways of large messages in a running job.
+int transport(std::int32_t launcher);
 
 /// "near: <failure text>" on standard error; returns 1.
 int complain();

@@ -56,7 +56,7 @@ int run(int count, char** arguments) {
   app.failure_message(CLI::FailureMessage::simple);
 
   std::int32_t job = 0;
-  bool once = false, all = false, knobs = false;
+  bool once = false, all = false, knobs = false, ways = false;
   double interval = 1;
   auto* top_command = app.add_subcommand("top", "what the ranks of a running job are doing");
   top_command->add_option("--job", job, "process number of the job's mpiexec")
@@ -72,6 +72,10 @@ int run(int count, char** arguments) {
   coverage_command->add_flag("--all", all, "every function");
   auto* info_command = app.add_subcommand("info", "version, machine, slots");
   info_command->add_flag("--knobs", knobs, "the knobs (environment variables) with their present values");
+  info_command->add_flag("--transport", ways, "by which way large messages of a running job travel, and why");
+  info_command->add_option("--job", job, "with --transport: process number of the job's mpiexec")
+      ->type_name("PID")
+      ->transform(number("the process number of a job's mpiexec"));
 
   // A word that is no subcommand is told with the nearest one, before CLI11 complains that one is missing.
   std::vector<std::string> kept;
@@ -101,7 +105,11 @@ int run(int count, char** arguments) {
   if (interval_option->empty() && !os::is_terminal(1)) once = true; // a log has no use for a picture a second
   if (top_command->parsed()) return top(job, once, interval);
   if (coverage_command->parsed()) return coverage(all);
-  return info(knobs);
+  if (ways && job == 0) {
+    std::fputs("near: info --transport needs --job PID, the process number of the job's mpiexec\n", stderr);
+    return usage_status;
+  }
+  return ways ? transport(job) : info(knobs);
 }
 
 } // namespace

@@ -28,6 +28,16 @@ std::uint64_t table_bytes(std::uint32_t slots) {
 
 } // namespace
 
+const char* way_name(Way way) {
+  switch (way) {
+  case Way::direct: return "direct";
+  case Way::ring: return "ring";
+  case Way::cma: return "cma";
+  case Way::count: break;
+  }
+  return "?";
+}
+
 const char* path_name(Path path) {
   switch (path) {
   case Path::inlined: return "inline";

@@ -3,9 +3,9 @@
 //   offset 0                         the launcher's region: Header page, then the rank table
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
-//     +--------------+-------+-------+---------+-------------+----------------------------------------------+
-//     | control page | queue | lanes | credits, flags | cells | arena: offers, MPI_Alloc_mem, windows ... |
-//     +--------------+-------+-------+---------+-------------+----------------------------------------------+
+//     +--------------+-------+-------+----------------+-------+---------+--------------------------------+
+//     | control page | queue | lanes | credits, flags | cells | figures | arena: MPI_Alloc_mem, windows |
+//     +--------------+-------+-------+----------------+-------+---------+--------------------------------+
 //       every part begins on a page and is written first by the process that owns the region
 //
 // So any shareable byte is (owner, offset), "is it shareable?" is one comparison, and the owner of an offset
@@ -17,6 +17,7 @@
 
 #include "base/atomic.h"
 #include "base/result.h"
+#include "segment/figures.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -125,10 +126,13 @@ struct ControlPage {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t pid;
-  Offset queue, lanes, credits, cell_flags, cells, arena; ///< from the segment's start
+  Offset queue, lanes, credits, cell_flags, cells, figures, arena; ///< from the segment's start
   std::uint64_t queue_slots, lane_count, cell_count, cell_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
   std::uint64_t probe_value;
+  /// Bits: the processes (of the first 1024) of which `figures` has something; other rows' pages may not
+  /// exist.
+  Atomic<std::uint64_t> with_figures[16];
   Doorbell doorbell;
   StateLine state[state_lines];
   alignas(128) Counters counters;

@@ -82,8 +82,26 @@ Way Choice::choose(std::uint64_t bytes, Mask possible) {
   return here.present;
 }
 
-void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds) {
+void Choice::take(Way way, std::uint64_t bytes) {
   Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
+  ++here.messages;
+  here.present = way;
+  here.looking = Way::count;
+}
+
+void Choice::show(int size_class) const {
+  if (shown_ == nullptr) return;
+  const Class& here = of(size_class);
+  auto& row = shown_->from_it[size_class];
+  row.messages.store_relaxed(here.messages);
+  row.present.store_relaxed(static_cast<std::uint32_t>(here.present));
+  for (std::size_t way = 0; way < ways; ++way)
+    row.cost[way].store_relaxed(here.known[way] ? static_cast<std::uint32_t>(here.cost[way] * 1024) : 0);
+}
+
+void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds) {
+  int size_class = class_of(bytes);
+  Class& here = classes_[static_cast<std::size_t>(size_class)];
   float took = static_cast<float>(nanoseconds) * 1024.0f / static_cast<float>(bytes);
   float& cost = here.cost[index(way)];
   if (way == here.looking) {
@@ -97,9 +115,14 @@ void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds) {
     cost = here.least;
     here.known[index(way)] = true;
     here.looking = Way::count;
+    show(size_class);
     return;
   }
-  if (!here.known[index(way)]) return;
+  if (!here.known[index(way)]) {
+    if (way != here.present) return; // of a look that was given up
+    cost = took;
+    here.known[index(way)] = true;
+  }
   if (way == here.present) {
     here.worse = took > suspicious * cost ? here.worse + 1 : 0;
     if (here.worse == patience) {
@@ -114,6 +137,7 @@ void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds) {
   }
   // One message may have waited for a processor: it moves the figure by half at most.
   cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
+  show(size_class);
 }
 
 } // namespace near::transport

@@ -7,16 +7,20 @@
 // often, then seldom, and often again when the present one gets worse.
 #pragma once
 
+#include "segment/figures.h"
+
 #include <array>
 #include <cstdint>
 
 namespace near::transport {
 
-/// The ways of a message that is not eager. Order: which is tried first while nothing is known.
-enum class Way : std::uint8_t { direct, ring, cma, count };
+using segment::Way;
 
 class Choice {
 public:
+  /// `shown`: where tools read what is known; may be null.
+  explicit Choice(segment::PairFigures* shown = nullptr) : shown_(shown) {}
+
   static constexpr int ways = static_cast<int>(Way::count);
   using Mask = unsigned; ///< bit w: way w is possible for this message
   static constexpr Mask bit(Way way) { return 1u << static_cast<unsigned>(way); }
@@ -39,10 +43,12 @@ public:
 
   /// The way for a message of `bytes`; `possible` is not empty.
   Way choose(std::uint64_t bytes, Mask possible);
+  /// The way was named from outside; it is only timed.
+  void take(Way way, std::uint64_t bytes);
   /// A transfer of `bytes` took so long.
   void learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds);
 
-  static constexpr int classes = 16;
+  static constexpr int classes = segment::size_classes;
   /// Class 0: less than 8 KiB; each further one twice as much.
   static int class_of(std::uint64_t bytes);
   const Class& of(int size_class) const { return classes_[static_cast<std::size_t>(size_class)]; }
@@ -55,6 +61,9 @@ private:
   static Way best(const Class& here, Mask possible);
   static Way begin_look(Class& here, Way way);
 
+  void show(int size_class) const;
+
+  segment::PairFigures* shown_;
   std::array<Class, classes> classes_{};
 };
 

@@ -83,7 +83,8 @@ Result build_region() {
   segment::Offset credits_at = lanes_at + align_to_page(lanes * queue::LaneRing<>::bytes(lane_slots));
   segment::Offset flags_at = credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(std::uint32_t));
   segment::Offset cells_at = flags_at + align_to_page(most_cells * sizeof(CellFlag));
-  segment::Offset arena_at = cells_at + most_cells * cell_bytes;
+  segment::Offset figures_at = cells_at + most_cells * cell_bytes;
+  segment::Offset arena_at = figures_at + align_to_page(head.slots * sizeof(segment::PairFigures));
   if (arena_at - begin > head.stride)
     return fail(
         Code::limit,
@@ -126,6 +127,7 @@ Result build_region() {
   control->credits = credits_at;
   control->cell_flags = flags_at;
   control->cells = cells_at;
+  control->figures = figures_at;
   control->arena = arena_at;
   control->queue_slots = slots;
   control->lane_count = lanes;
@@ -400,6 +402,13 @@ void count_sent(segment::Path path, std::uint64_t bytes) {
   };
   add(counters.messages[static_cast<int>(path)], 1);
   add(counters.bytes[static_cast<int>(path)], bytes);
+}
+
+segment::PairFigures* figures_of(Peer& peer) {
+  Engine& self = engine();
+  if (peer.slot / 64 < std::size(self.control->with_figures))
+    self.control->with_figures[peer.slot / 64].or_relaxed(std::uint64_t{1} << peer.slot % 64);
+  return self.segment.at<segment::PairFigures>(self.control->figures) + peer.slot;
 }
 
 queue::Claim<> claim_slot(Peer& peer) {

@@ -168,6 +168,9 @@ void retire_offer(Transfer& transfer);
 /// Finished or dead: it looks at no message any more.
 bool has_left(const Peer& peer);
 
+/// Our row about this peer, from now on shown to tools.
+segment::PairFigures* figures_of(Peer& peer);
+
 void count_sent(segment::Path path, std::uint64_t bytes);
 
 } // namespace near::transport

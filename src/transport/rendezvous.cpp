@@ -81,12 +81,15 @@ const Provider* pull(Peer& peer, const OfferTicket& ticket, Transfer& transfer, 
     possible |= Choice::bit(provider.way);
   }
   const Provider* named = named_provider();
-  if (peer.choice == nullptr) peer.choice = std::make_unique<Choice>();
+  if (peer.choice == nullptr) peer.choice = std::make_unique<Choice>(figures_of(peer));
   for (;;) {
     const Provider* provider = named;
-    if (provider == nullptr || (possible & Choice::bit(provider->way)) == 0)
-      provider = &provider_of(transfer.bytes >= worth_timing ? peer.choice->choose(transfer.bytes, possible)
-                                                             : smallest_overhead(possible));
+    if (named != nullptr && (possible & Choice::bit(named->way)) != 0)
+      peer.choice->take(named->way, transfer.bytes);
+    else if (transfer.bytes < worth_timing)
+      provider = &provider_of(smallest_overhead(possible));
+    else
+      provider = &provider_of(peer.choice->choose(transfer.bytes, possible));
     transfer.way = static_cast<std::uint8_t>(provider->way);
     transfer.began_ns = os::monotonic_ns();
     if (ticket.head != 0 && provider->way != Way::ring) drop_head(peer, ticket);

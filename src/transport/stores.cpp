@@ -36,6 +36,10 @@ void Stores::copy(void* to, const void* from, std::uint64_t bytes) {
     streaming_ = better;
   }
   next_ = interval_ / 2;
+  if (shown_ == nullptr) return;
+  for (int kind = 0; kind < 2; ++kind)
+    shown_->store_cost[kind].store_relaxed(static_cast<std::uint32_t>(cost_[kind] * 1024));
+  shown_->streaming.store_relaxed(streaming_);
 }
 
 } // namespace near::transport

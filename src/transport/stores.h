@@ -7,6 +7,7 @@
 #pragma once
 
 #include "copy/copy.h"
+#include "segment/figures.h"
 
 #include <cstdint>
 
@@ -20,6 +21,9 @@ public:
   /// Copies to a packet or cell of ours for this receiver; bytes >= worthwhile.
   void copy(void* to, const void* from, std::uint64_t bytes);
 
+  /// Where tools read what is known.
+  void show_in(segment::PairFigures* shown) { shown_ = shown; }
+
   bool streaming() const { return streaming_; }
   /// Nanoseconds a KiB; 0: not known yet.
   float cost(bool streaming) const { return cost_[streaming]; }
@@ -32,6 +36,7 @@ private:
 
   void timed(void* to, const void* from, std::uint64_t bytes, bool streaming);
 
+  segment::PairFigures* shown_ = nullptr;
   float cost_[2] = {0, 0};
   bool streaming_ = true; ///< what is never very bad, until more is known
   std::uint32_t interval_ = shortest, next_ = 0, turn_ = 0;

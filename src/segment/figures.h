@@ -1,0 +1,35 @@
+// What a process has learnt of large messages from and to each other process: it alone writes, tools read. In
+// its region behind the cells, not reserved: only the pages of pairs that talk exist.
+#pragma once
+
+#include "base/atomic.h"
+
+#include <cstdint>
+
+namespace near::segment {
+
+/// The ways of a message above the eager limit. Order: which is tried first while nothing is known.
+enum class Way : std::uint8_t { direct, ring, cma, count };
+inline constexpr int ways = static_cast<int>(Way::count);
+const char* way_name(Way way);
+
+/// Classes of sizes: class 0 is less than 8 KiB, each further one twice as much.
+inline constexpr int size_classes = 16;
+
+/// Large messages of one class of sizes from the other process to the owner.
+struct WayFigures {
+  base::Atomic<std::uint32_t> messages;
+  base::Atomic<std::uint32_t> present;    ///< the Way in use; Way::count: none yet
+  base::Atomic<std::uint32_t> cost[ways]; ///< nanoseconds a MiB, smoothed; 0: not known
+};
+
+/// One row a process of the job.
+struct alignas(64) PairFigures {
+  WayFigures from_it[size_classes];
+  // The owner's copies into cells for it: nanoseconds a MiB with cached and with streaming stores; 0: not
+  // known.
+  base::Atomic<std::uint32_t> store_cost[2];
+  base::Atomic<std::uint32_t> streaming; ///< 1: those are in use
+};
+
+} // namespace near::segment

@@ -1,0 +1,98 @@
+// `near info --transport`: for each pair of ranks of a running job that exchanged large messages, the way by
+// size, how fast it was, and what the others would give.
+#include "base/text.h"
+#include "os/descriptor.h"
+#include "os/memory.h"
+#include "segment/segment.h"
+#include "tools/commands.h"
+
+#include <cstdio>
+
+namespace near::tools {
+
+namespace {
+
+std::string rate(std::uint32_t nanoseconds_per_mib) {
+  if (nanoseconds_per_mib == 0) return "not known";
+  return base::format("{:.1f} GB/s", 1048576.0 / nanoseconds_per_mib);
+}
+
+std::string size_text(std::uint64_t bytes) {
+  return bytes < 1u << 20 ? base::format("{} KiB", bytes >> 10) : base::format("{} MiB", bytes >> 20);
+}
+
+std::string class_text(int size_class) {
+  std::uint64_t from = std::uint64_t{4096} << size_class;
+  if (size_class == 0) return "below 8 KiB";
+  if (size_class == segment::size_classes - 1) return size_text(from) + " and more";
+  return base::format("{} to {}", size_text(from), size_text(2 * from));
+}
+
+/// The other ways with their rates.
+std::string others(const segment::WayFigures& row, std::uint32_t present) {
+  std::string text;
+  for (std::uint32_t way = 0; way < segment::ways; ++way) {
+    std::uint32_t cost = row.cost[way].load_relaxed();
+    if (way == present || cost == 0) continue;
+    text += base::format("{}{} {}", text.empty() ? "" : ", ",
+                         segment::way_name(static_cast<segment::Way>(way)), rate(cost));
+  }
+  return text.empty() ? "no other was possible or tried" : text;
+}
+
+bool has_figures(const segment::ControlPage& control, std::uint32_t other) {
+  return other / 64 < std::size(control.with_figures) &&
+         (control.with_figures[other / 64].load_relaxed() >> other % 64 & 1) != 0;
+}
+
+void print_pair(const segment::Segment& segment, std::uint32_t owner, std::uint32_t other) {
+  const auto& row = segment.at<segment::PairFigures>(segment.control(owner).figures)[other];
+  for (int size_class = 0; size_class < segment::size_classes; ++size_class) {
+    const auto& figures = row.from_it[size_class];
+    std::uint32_t present = figures.present.load_relaxed(), messages = figures.messages.load_relaxed();
+    if (messages == 0) continue;
+    std::string reason = present < segment::ways ? others(figures, present) : "still looking";
+    std::printf("%4u to %-4u  %-18s %-7s %11s %10u  %s\n", other, owner, class_text(size_class).c_str(),
+                present < segment::ways ? segment::way_name(static_cast<segment::Way>(present)) : "-",
+                present < segment::ways ? rate(figures.cost[present].load_relaxed()).c_str() : "", messages,
+                reason.c_str());
+  }
+}
+
+void print_stores(const segment::Segment& segment, std::uint32_t owner, std::uint32_t other) {
+  const auto& row = segment.at<segment::PairFigures>(segment.control(owner).figures)[other];
+  std::uint32_t cached = row.store_cost[0].load_relaxed(), streaming = row.store_cost[1].load_relaxed();
+  if (cached == 0 && streaming == 0) return;
+  std::printf("%4u to %-4u  %-9s  cached %s, streaming %s\n", owner, other,
+              row.streaming.load_relaxed() != 0 ? "streaming" : "cached", rate(cached).c_str(),
+              rate(streaming).c_str());
+}
+
+} // namespace
+
+int transport(std::int32_t launcher) {
+  int descriptor = -1;
+  if (!segment::open_job(launcher, descriptor).ok()) return complain();
+  segment::Segment segment;
+  auto attached = segment.attach(descriptor, false);
+  os::close_descriptor(descriptor);
+  if (!attached.ok()) return complain();
+  const auto& head = segment.header();
+  auto each_pair = [&](auto&& print) {
+    for (std::uint32_t owner = 0; owner < head.slots; ++owner) {
+      // SYNC: rank-ready. Acquire: the layout of its region was written before.
+      auto phase = segment.entry(owner).phase.load_acquire();
+      if (phase < static_cast<std::uint32_t>(segment::Phase::ready)) continue;
+      for (std::uint32_t other = 0; other < head.slots; ++other)
+        if (has_figures(segment.control(owner), other)) print(segment, owner, other);
+    }
+  };
+  std::puts("Large messages: the way that their receiver takes, as measured\n"
+            "       ranks  size               way            rate   messages  the other ways");
+  each_pair(print_pair);
+  std::puts("\nStores that fill packets and rings, as the sender measured its copies\n       ranks  in use");
+  each_pair(print_stores);
+  return 0;
+}
+
+} // namespace near::tools
