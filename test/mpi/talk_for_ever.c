@@ -1,4 +1,5 @@
-// Ranks 0 and 1 exchange messages of 4 KiB to 1 MiB until they are ended; for tests that look at a running job.
+// Ranks 0 and 1 exchange messages of 4 KiB to 1 MiB until they are ended; for tests that look at a running
+// job.
 #include "check.h"
 
 int main(int argc, char** argv) {
