@@ -91,7 +91,8 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
 } // namespace
 
 bool cma_is_possible(Peer& peer, const OfferTicket& ticket) {
-  if (ticket.address == 0 || peer.cma == CmaState::refused) return false;
+  // What lies in the segment can be loaded without the kernel.
+  if (ticket.address == 0 || ticket.shared != 0 || peer.cma == CmaState::refused) return false;
   return peer.cma == CmaState::works || probe(peer);
 }
 

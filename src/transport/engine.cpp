@@ -352,7 +352,11 @@ Result start(const Job& job) {
   const auto& head = self.segment.header();
   self.oversubscribed = head.cores < head.job_size;
   const auto& knobs = base::knobs();
-  self.spin_ns = knobs.spin.automatic ? 100'000 : knobs.spin.number * 1000;
+  constexpr std::uint64_t for_ever = std::uint64_t{1} << 62;
+  self.spin_ns = knobs.wait.text == "spin"    ? for_ever
+                 : knobs.wait.text == "sleep" ? 0
+                 : knobs.spin.automatic       ? 100'000
+                                              : knobs.spin.number * 1000;
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
   self.peers.resize(head.slots);
   NEAR_TRY(build_region());
