@@ -118,13 +118,12 @@ public:
     for (;;) {
       Slot<Atomics>& slot = queue_->slots[position & mask_];
       std::uint64_t lap = position >> bits_;
-      // SYNC: slot-free. The consumer freed this slot after reading its body; acquire keeps our new body's
-      // stores behind that. The successful exchange below repeats the acquire on the value that it really
-      // took.
-      std::uint64_t word = slot.word.load_acquire();
+      std::uint64_t word = slot.word.load_relaxed(); // only a look: what counts is what the swap below takes
       std::uint64_t seen = SlotWord::lap(word);
       if (seen == lap && SlotWord::state(word) == SlotState::free) {
         std::uint64_t mine = SlotWord::make(lap, self_, SlotState::claimed);
+        // SYNC: slot-free. The consumer freed this slot after reading its body; acquire keeps our new body's
+        // stores behind that.
         if (!slot.word.cas_acquire(word, mine))
           continue; // another producer was faster: look at the word again
         NEAR_KILL_POINT("slot-claimed");
@@ -165,7 +164,7 @@ public:
   }
 
   /// The oldest message, which stays until pop(). `is_dead(claimer)` is asked only for a slot that is claimed
-  /// and not ready; it must be true only when that process can no longer write.
+  /// and not ready; it must be true only when that process can no longer write and all that it wrote is seen.
   template <class IsDead>
   Entry front(IsDead&& is_dead) {
     for (;;) {
@@ -178,8 +177,9 @@ public:
       case SlotState::abandoned: pop(); continue;
       case SlotState::claimed:
         if (!is_dead(SlotWord::claimer(word))) return {};
-        // The claimer may have committed between our load and its death: then the message counts.
-        if (slot.word.load_acquire() == word) pop();
+        // The claimer may have committed between our load and its death: then the message counts. Relaxed:
+        // is_dead() has seen all that the dead did, and a ready slot is loaded again above.
+        if (slot.word.load_relaxed() == word) pop();
         continue;
       }
     }
@@ -206,7 +206,7 @@ private:
   std::uint64_t mask_ = 0;
   unsigned bits_ = 0;
   /// Atomic because another thread of this process may look before it sleeps.
-  base::Atomic<std::uint64_t> head_{0};
+  typename Atomics::template Atomic<std::uint64_t> head_{0};
 };
 
 } // namespace near::queue
