@@ -6,6 +6,7 @@
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/memory.h"
+#include "queue/doorbell.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -28,6 +29,11 @@ segment::Phase phase_of(const segment::Segment& segment, unsigned rank) {
 void store_phase(const segment::Segment& segment, unsigned rank, segment::Phase phase) {
   segment.entry(rank).phase.store_release(static_cast<std::uint32_t>(phase));
 }
+
+struct Waker {
+  static void wake(std::uint32_t* word) { os::futex_wake_all(word); }
+};
+using Doorbell = queue::DoorbellProtocol<base::Hardware, Waker>;
 
 std::string short_name(const std::string& program) {
   auto slash = program.rfind('/');
@@ -215,9 +221,7 @@ void Supervisor::mark_dead(unsigned rank, int raw_status) {
   os::futex_wake_all(header.ready.address());
   for (unsigned other = 0; other < ranks_.size(); ++other) {
     if (other == rank || phase_of(segment_, other) != segment::Phase::ready) continue;
-    auto& bell = segment_.control(other).doorbell.bell;
-    bell.add_acq_rel(1);
-    os::futex_wake_all(bell.address());
+    Doorbell::announce(segment_.control(other).doorbell.bell);
   }
 }
 

@@ -22,6 +22,7 @@ public:
   void store_relaxed(T value) { value_.store(value, std::memory_order_relaxed); }
   void store_release(T value) { value_.store(value, std::memory_order_release); }
   T add_relaxed(T value) { return value_.fetch_add(value, std::memory_order_relaxed); }
+  T add_release(T value) { return value_.fetch_add(value, std::memory_order_release); }
   T add_acq_rel(T value) { return value_.fetch_add(value, std::memory_order_acq_rel); }
   T or_relaxed(T value) { return value_.fetch_or(value, std::memory_order_relaxed); }
   T or_release(T value) { return value_.fetch_or(value, std::memory_order_release); }

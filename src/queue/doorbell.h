@@ -5,14 +5,18 @@
 // sleeper buys both with one expedited membarrier, so the sender's side is a plain load; without membarrier
 // the sender fences.
 //
-//   sender:   commit slot             sleeper:   bell' = bell
-//             [compiler barrier]                 sleeping = 1
-//             if sleeping: ring                  membarrier (or fence)
-//                                                if a message is there: sleeping = 0, go on
-//                                                futex wait while bell == bell'
+//   sender:   commit slot             sleeper:   rung' = bell
+//             [compiler barrier]                 a first look at everything: nothing to do
+//             if sleeping: ring                  sleeping = 1
+//                                                membarrier (or fence)
+//                                                if a message is there: go on
+//                                                futex wait while bell == rung'
+//                                                sleeping = 0
 //
 // Either the sender's load comes after the sleeper's barrier, and sees sleeping == 1; or the sender's earlier
-// commit comes before it, and the sleeper's look sees the message.
+// commit comes before it, and the sleeper's look sees the message. What is no message (a death, a request
+// that another thread completed) is announced by a ring alone: the sleeper took rung' before it first looked,
+// so such a ring ends its wait or came before that look.
 #pragma once
 
 #include "base/atomic.h"
@@ -33,10 +37,12 @@ public:
   /// Sender, after its commit. `sender_fences`: the job has no membarrier.
   static void ring_if_sleeping(Atomic<std::uint32_t>& sleeping, Atomic<std::uint32_t>& bell,
                                bool sender_fences) {
+    // SYNC: asleep. Our commit before our look at the flag. Without a fence of the processor the sleeper's
+    // membarrier stands for it; the compiler must keep the order all the same.
     if (sender_fences)
       Atomics::fence_store_load();
     else
-      Atomics::compiler_fence(); // the sleeper's membarrier stands for the processor's fence
+      Atomics::compiler_fence();
     if (sleeping.load_relaxed() != 0) [[unlikely]]
       ring(sleeping, bell);
   }
@@ -46,22 +52,32 @@ public:
                                                    Atomic<std::uint32_t>& bell) {
     NEAR_KILL_POINT("bell-needed");
     sleeping.exchange_relaxed(0); // the next sender need not ring again
-    // SYNC: bell. A sleeper between its look and its wait finds the word changed.
     NEAR_KILL_POINT("bell-silenced");
-    bell.add_acq_rel(1);
+    raise(bell);
     NEAR_KILL_POINT("bell-raised");
     System::wake(bell.address());
   }
 
-  /// Owner: sleeps unless something_there() after saying so.
-  template <class SomethingThere>
-  static void sleep(Atomic<std::uint32_t>& sleeping, Atomic<std::uint32_t>& bell, bool sender_fences,
-                    std::uint64_t timeout_ns, SomethingThere&& something_there) {
-    // SYNC: bell. Acquire: the look below comes after this, so a ring in between is either seen or ends the
-    // wait.
-    std::uint32_t before = bell.load_acquire();
+  /// Wakes the owner and leaves the flag alone: for who announces no message.
+  static void announce(Atomic<std::uint32_t>& bell) {
+    raise(bell);
+    System::wake(bell.address());
+  }
+
+  /// Owner, before its last look at everything that a ring may announce: the number that sleep() is given.
+  static auto rung(Atomic<std::uint32_t>& bell) {
+    // SYNC: bell. Acquire: the looks below it come after it, and so does the store to `sleeping`.
+    return bell.load_acquire();
+  }
+
+  /// Owner: sleeps unless something_there() after saying so, or the bell was rung since `before`. Call
+  /// awake() afterwards.
+  template <class Number, class SomethingThere>
+  static void sleep(Atomic<std::uint32_t>& sleeping, Atomic<std::uint32_t>& bell, const Number& before,
+                    bool sender_fences, std::uint64_t timeout_ns, SomethingThere&& something_there) {
     sleeping.store_relaxed(1);
     NEAR_KILL_POINT("sleep-announced");
+    // SYNC: asleep. The flag before our look for messages, and every sender on one side of this point.
     if (sender_fences)
       Atomics::fence_store_load();
     else
@@ -69,7 +85,17 @@ public:
     NEAR_KILL_POINT("sleep-fenced");
     if (!something_there()) System::wait(bell.address(), before, timeout_ns);
     NEAR_KILL_POINT("sleep-over");
-    sleeping.store_relaxed(0);
+  }
+
+  /// Owner: senders need not ring any more. Not while another thread may be asleep here: it would not be
+  /// woken.
+  static void awake(Atomic<std::uint32_t>& sleeping) { sleeping.store_relaxed(0); }
+
+private:
+  static void raise(Atomic<std::uint32_t>& bell) {
+    // SYNC: bell. Release: whoever reads the new number sees what is announced, and says that it sleeps again
+    // only after the flag was cleared in ring(); else it would sleep on with a flag that nobody heeds.
+    bell.add_release(1);
   }
 };
 

@@ -576,30 +576,36 @@ void wait_until(bool (*done)(void*), void* argument) {
   line.since_ns.store_relaxed(since);
   ++waiting_threads;
   std::uint64_t spin_until = since + self.spin_ns;
-  while (!done(argument)) {
+  for (;;) {
+    auto& bell = self.control->doorbell;
+    // Before the looks below: what they miss, and what is announced by a ring alone, ends the sleep.
+    std::uint32_t rung = DoorbellCalls::rung(bell.bell);
+    if (done(argument)) break;
     if (progress()) {
       // Another thread may wait, asleep, for what this thread's progress just completed.
-      if (waiting_threads > 1)
-        DoorbellCalls::ring(self.control->doorbell.sleeping, self.control->doorbell.bell);
+      if (waiting_threads > 1) DoorbellCalls::ring(bell.sleeping, bell.bell);
       spin_until = os::monotonic_ns() + self.spin_ns;
       continue;
     }
     bool retry_soon = !self.pending_peers.empty() || !self.ring_senders.empty();
-    LockPause unlocked;
-    if (os::monotonic_ns() < spin_until) {
-      // With more ranks than processors, whoever we wait for may be runnable right here: a yield costs less
-      // than a sleep with its barrier and wake-up, and ends like one when nobody else wants the processor.
-      if (self.oversubscribed)
-        os::yield();
-      else
-        for (int i = 0; i < 16; ++i) base::cpu_relax();
-      continue;
+    {
+      LockPause unlocked;
+      if (os::monotonic_ns() < spin_until) {
+        // With more ranks than processors, whoever we wait for may be runnable right here: a yield costs less
+        // than a sleep with its barrier and wake-up, and ends like one when nobody else wants the processor.
+        if (self.oversubscribed)
+          os::yield();
+        else
+          for (int i = 0; i < 16; ++i) base::cpu_relax();
+        continue;
+      }
+      auto& sleeps = self.control->counters.sleeps;
+      sleeps.store_relaxed(sleeps.load_relaxed() + 1);
+      DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, self.fences,
+                           retry_soon ? retry_ns : sleep_limit_ns, has_work);
     }
-    auto& bell = self.control->doorbell;
-    auto& sleeps = self.control->counters.sleeps;
-    sleeps.store_relaxed(sleeps.load_relaxed() + 1);
-    DoorbellCalls::sleep(bell.sleeping, bell.bell, self.fences, retry_soon ? retry_ns : sleep_limit_ns,
-                         has_work);
+    // Under the lock again: whoever waits besides us may be asleep, whoever comes sets the flag anew.
+    if (waiting_threads == 1) DoorbellCalls::awake(bell.sleeping);
   }
   --waiting_threads;
   line.since_ns.store_relaxed(0);
