@@ -5,27 +5,12 @@
 
 namespace near::transport {
 
-namespace {
-
-/// Credits bound what a receiver must keep for us. Its count of released messages is read only when ours seem
-/// used up, so the line stays with the receiver.
-bool has_credit(Peer& peer) {
-  std::uint32_t limit = engine().credit_limit;
-  if (peer.eager_sent - peer.eager_released_seen < limit) [[likely]]
-    return true;
-  // SYNC: credit. Acquire: the memory that those messages took is free again.
-  peer.eager_released_seen = peer.released_to_us->load_acquire();
-  return peer.eager_sent - peer.eager_released_seen < limit;
-}
-
-} // namespace
-
 std::size_t eager_limit() { return engine().eager_limit; }
 
 bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
-  if (bytes > self.eager_limit || !has_credit(peer)) return false;
+  if (bytes > self.eager_limit || !peer.credit.available(self.credit_limit)) return false;
   Cells::Taken cell;
   if (bytes > inline_bytes) {
     cell = self.cells.take();
@@ -63,7 +48,7 @@ bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
       datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
   }
   NEAR_KILL_POINT("payload-packed");
-  ++peer.eager_sent;
+  peer.credit.spend();
   send_claimed(peer, std::move(claim));
   count_sent(!cell ? segment::Path::inlined : segment::Path::packet, bytes);
   return true;
@@ -71,8 +56,7 @@ bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
 
 void give_back_credit(Peer& peer) {
   NEAR_KILL_POINT("credit-due");
-  // One writer, this process. SYNC: credit. Release: we are done with the message's memory.
-  peer.released_by_us->store_release(peer.released_by_us->load_relaxed() + 1);
+  peer.released_by_us->give_back();
 }
 
 } // namespace near::transport

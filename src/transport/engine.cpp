@@ -55,8 +55,8 @@ Result map_peer(std::uint32_t slot) {
   peer.cells = self.segment.at<std::byte>(control.cells);
   peer.cell_flags = self.segment.at<CellFlag>(control.cell_flags);
   peer.cell_bytes = control.cell_bytes;
-  peer.released_to_us = self.segment.at<base::Atomic<std::uint32_t>>(control.credits) + self.slot;
-  peer.released_by_us = self.segment.at<base::Atomic<std::uint32_t>>(self.control->credits) + slot;
+  peer.credit = queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
+  peer.released_by_us = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
   peer.mapped = true;
   return {};
 }
@@ -81,7 +81,8 @@ Result build_region() {
   auto lanes = static_cast<std::uint32_t>(knobs.lanes.number);
   segment::Offset lanes_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
   segment::Offset credits_at = lanes_at + align_to_page(lanes * queue::LaneRing<>::bytes(lane_slots));
-  segment::Offset flags_at = credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(std::uint32_t));
+  segment::Offset flags_at =
+      credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(queue::CreditCounter<>));
   segment::Offset cells_at = flags_at + align_to_page(most_cells * sizeof(CellFlag));
   segment::Offset figures_at = cells_at + most_cells * cell_bytes;
   segment::Offset arena_at = figures_at + align_to_page(head.slots * sizeof(segment::PairFigures));
@@ -111,8 +112,8 @@ Result build_region() {
     self.lanes[i].index = i;
     self.lanes[i].reader.attach(ring, lane_slots);
   }
-  auto* credits = self.segment.at<base::Atomic<std::uint32_t>>(credits_at);
-  for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) base::Atomic<std::uint32_t>(0);
+  auto* credits = self.segment.at<queue::CreditCounter<>>(credits_at);
+  for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) queue::CreditCounter<>;
   auto* flags = self.segment.at<CellFlag>(flags_at);
   for (std::uint32_t i = 0; i < most_cells; ++i) new (flags + i) CellFlag;
   self.cells.build(base + cells_at, flags, cells, most_cells, cell_bytes);

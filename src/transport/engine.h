@@ -51,12 +51,10 @@ struct Peer {
   std::byte* cells = nullptr; ///< its cells, as mapped here
   CellFlag* cell_flags = nullptr;
   std::uint64_t cell_bytes = 0;
-  std::uint32_t next_sequence = 0;     ///< of our next message to it
-  std::uint32_t expected_sequence = 0; ///< of its next message to us
-  // Credits: we may have `credit_limit` eager messages under way; the receiver counts what it released.
-  std::uint32_t eager_sent = 0, eager_released_seen = 0;
-  base::Atomic<std::uint32_t>* released_to_us = nullptr; ///< in its region: how many of ours it released
-  base::Atomic<std::uint32_t>* released_by_us = nullptr; ///< in our region: how many of its we released
+  std::uint32_t next_sequence = 0;                  ///< of our next message to it
+  std::uint32_t expected_sequence = 0;              ///< of its next message to us
+  queue::CreditAccount<> credit;                    ///< for eager messages under way to it
+  queue::CreditCounter<>* released_by_us = nullptr; ///< in our region: how many of its we released
   // Head starts (ring.cpp).
   Transfer* head_out = nullptr; ///< our head start that it has not answered
   std::uint32_t heads = 0;      ///< number of the last one

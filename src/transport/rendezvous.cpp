@@ -43,8 +43,6 @@ OfferDescriptor& descriptor_of(segment::Offset offset) {
   return *engine().segment.at<OfferDescriptor>(offset);
 }
 
-std::uint32_t generation_of(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 2); }
-
 /// What NEAR_COPY names; nullptr: the choice is free.
 const Provider* named_provider() {
   static const Provider* const named = [] {
@@ -112,9 +110,6 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
   if (self.free_offers.empty()) NEAR_TRY(grow_offers());
   OfferDescriptor& descriptor = *self.free_offers.back();
   self.free_offers.pop_back();
-  std::uint32_t generation = generation_of(descriptor.word.load_relaxed());
-  // Relaxed is enough: the message that carries the ticket publishes it.
-  descriptor.word.store_relaxed(OfferDescriptor::make(generation, OfferState::offered));
   transfer.peer = &peer;
   transfer.view = view;
   transfer.bytes = envelope.bytes;
@@ -129,7 +124,7 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
   OfferTicket ticket{};
   ticket.descriptor = transfer.descriptor;
   ticket.cookie = reinterpret_cast<std::uint64_t>(&transfer);
-  ticket.generation = generation;
+  ticket.generation = descriptor.announce();
   ticket.head = transfer.head;
   if (view.is_dense() && envelope.bytes != 0) {
     ticket.address = reinterpret_cast<std::uint64_t>(view.dense_start());
@@ -146,8 +141,7 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
 void retire_offer(Transfer& transfer) {
   if (transfer.peer->head_out == &transfer) transfer.peer->head_out = nullptr;
   OfferDescriptor& descriptor = descriptor_of(transfer.descriptor);
-  std::uint32_t generation = generation_of(descriptor.word.load_relaxed()) + 1;
-  descriptor.word.store_relaxed(OfferDescriptor::make(generation, OfferState::free));
+  descriptor.retire();
   NEAR_KILL_POINT("offer-retired");
   Engine& self = engine();
   self.free_offers.push_back(&descriptor);
@@ -156,13 +150,7 @@ void retire_offer(Transfer& transfer) {
 }
 
 bool cancel_offer(Transfer& transfer) {
-  OfferDescriptor& descriptor = descriptor_of(transfer.descriptor);
-  std::uint64_t word = descriptor.word.load_relaxed();
-  std::uint64_t offered = OfferDescriptor::make(generation_of(word), OfferState::offered);
-  // SYNC: offer-state. One of cancel and accept wins; acq_rel so that the winner's next steps stay behind it.
-  if (!descriptor.word.cas_acq_rel(offered,
-                                   OfferDescriptor::make(generation_of(word), OfferState::cancelled)))
-    return false;
+  if (!descriptor_of(transfer.descriptor).cancel()) return false;
   NEAR_KILL_POINT("offer-cancelled");
   transfer.busy = false;
   retire_offer(transfer);
@@ -170,16 +158,11 @@ bool cancel_offer(Transfer& transfer) {
 }
 
 bool offer_is_live(const OfferTicket& ticket) {
-  return descriptor_of(ticket.descriptor).word.load_relaxed() ==
-         OfferDescriptor::make(ticket.generation, OfferState::offered);
+  return descriptor_of(ticket.descriptor).is_live(ticket.generation);
 }
 
 bool claim_offer(OfferTicket& ticket) {
-  OfferDescriptor& descriptor = descriptor_of(ticket.descriptor);
-  std::uint64_t expected = OfferDescriptor::make(ticket.generation, OfferState::offered);
-  // SYNC: offer-state. See cancel_offer.
-  if (!descriptor.word.cas_acq_rel(expected, OfferDescriptor::make(ticket.generation, OfferState::matched)))
-    return false;
+  if (!descriptor_of(ticket.descriptor).accept(ticket.generation)) return false;
   NEAR_KILL_POINT("offer-matched");
   ticket.flags |= ticket_claimed;
   return true;

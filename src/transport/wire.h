@@ -1,7 +1,9 @@
 // What travels in a slot of the receive queue, and the shared records of this transport.
 #pragma once
 
+#include "queue/credit.h"
 #include "queue/lane.h"
+#include "queue/offer.h"
 #include "queue/slot_queue.h"
 #include "transport/transport.h"
 
@@ -63,14 +65,7 @@ struct LaneGrant {
   std::uint64_t position; ///< where the reader stands
 };
 
-/// An offer's word in the sender's region: generation << 2 | state. The generation makes an old ticket
-/// harmless.
-enum class OfferState : std::uint64_t { free = 0, offered = 1, matched = 2, cancelled = 3 };
-struct alignas(64) OfferDescriptor {
-  base::Atomic<std::uint64_t> word{0};
-  static constexpr std::uint64_t make(std::uint32_t generation, OfferState state) {
-    return static_cast<std::uint64_t>(generation) << 2 | static_cast<std::uint64_t>(state);
-  }
-};
+/// In the sender's region.
+using OfferDescriptor = queue::OfferDescriptor<>;
 
 } // namespace near::transport
