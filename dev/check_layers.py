@@ -20,9 +20,10 @@ TARGET = re.compile(r'^(?:"([^"]+)"|<([^>]+)>)')
 KERNEL = re.compile(r"^(sys|linux|asm)/")
 BARE_ATOMIC = re.compile(r"\bstd::atomic|\b__atomic_|\b__sync_(?!label)|<atomic>|<stdatomic\.h>")
 MPI_FUNCTION = re.compile(r"\bP?MPI_[A-Z][a-z]\w*\s*\(")
-ACQUIRES = re.compile(r"\b(load_acquire|cas_acquire|exchange_acquire)\s*\(")
-RELEASES = re.compile(r"\b(store_release|cas_release|or_release)\s*\(")
-BOTH = re.compile(r"\b(cas_acq_rel|add_acq_rel|exchange_acq_rel)\s*\(")
+VERBS = "load|store|cas|exchange|add|sub|and|or|xor"
+ACQUIRES = re.compile(rf"\b({VERBS})_(acquire|acq_rel)\s*\(")
+RELEASES = re.compile(rf"\b({VERBS})_(release|acq_rel)\s*\(")
+FENCES = re.compile(r"::(fence_store_load|compiler_fence|barrier_all)\(\);")
 LABEL = re.compile(r"SYNC: ([a-z][a-z0-9_-]*(?:, ?[a-z][a-z0-9_-]*)*)")
 LABEL_REACH = 10  # a label stands on the operation's line or at most so many lines above it, in the same function
 GENERATED = {"surface": {"mpi", "launch", "tools"}}  # folder of generated headers: who may include them
@@ -86,7 +87,7 @@ def without_comments(text):
 class Check:
     def __init__(self, root):
         self.root, self.layers, self.problems = root, Layers(root), []
-        self.acquired, self.released = {}, {}
+        self.acquired, self.released, self.fenced = {}, {}, {}
 
     def problem(self, path, line, text):
         self.problems.append(f"{path}:{line}: {text}")
@@ -134,26 +135,47 @@ class Check:
         if path == FACADE:
             return
         raw, code = text.splitlines(), without_comments(text).splitlines()
+        used = set()
         for number, line in enumerate(code):
             acquires, releases = bool(ACQUIRES.search(line)), bool(RELEASES.search(line))
-            if BOTH.search(line):
-                acquires = releases = True
-            if not acquires and not releases:
+            fences = bool(FENCES.search(line))
+            if not acquires and not releases and not fences:
                 continue
             names = []
             for back in range(number, max(-1, number - LABEL_REACH - 1), -1):
                 if found := LABEL.search(raw[back]):
                     names = re.split(r", ?", found[1])
+                    used.add(back)
                     break
                 if back != number and FUNCTION_END.match(code[back]):
                     break
             if not names:
-                self.problem(path, number + 1, "an acquire or release needs a comment 'SYNC: name' at both its ends")
+                what = "a fence" if fences else "an acquire or release"
+                self.problem(path, number + 1, f"{what} needs a comment 'SYNC: name' at both its ends")
             for name in names:
                 if acquires:
                     self.acquired.setdefault(name, (path, number + 1))
                 if releases:
                     self.released.setdefault(name, (path, number + 1))
+                if fences:
+                    self.fenced.setdefault(name, {}).setdefault((path, back + 1), number + 1)
+        for number, line in enumerate(raw):
+            if (found := LABEL.search(line)) and number not in used:
+                self.problem(path, number + 1, f"SYNC: {found[1]} stands at no acquire, release or fence")
+        if path.startswith("src/queue/"):
+            self.queue_page(path, text)
+
+    def queue_page(self, path, text):
+        """Each structure has a page, which names each of its labels."""
+        page = re.search(r"doc/queue/\w+\.md", text)
+        if not page or not (self.root / page[0]).is_file():
+            self.problem(path, 1, "names no page of doc/queue that exists")
+            return
+        described = (self.root / page[0]).read_text()
+        for number, line in enumerate(text.splitlines(), 1):
+            for name in re.split(r", ?", found[1]) if (found := LABEL.search(line)) else ():
+                if f"`{name}`" not in described:
+                    self.problem(path, number, f"{page[0]} says nothing of `{name}`")
 
     def sync_pairs(self):
         for name, (path, line) in self.acquired.items():
@@ -162,6 +184,10 @@ class Check:
         for name, (path, line) in self.released.items():
             if name not in self.acquired:
                 self.problem(path, line, f"SYNC: {name} is released here and acquired nowhere")
+        for name, places in self.fenced.items():
+            if len(places) == 1 and name not in self.acquired and name not in self.released:
+                (path, _), line = next(iter(places.items()))
+                self.problem(path, line, f"SYNC: {name} is fenced here and nowhere else")
 
     def diagram(self, write):
         page = self.root / "doc/architecture.md"

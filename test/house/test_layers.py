@@ -111,11 +111,29 @@ def test_an_upward_call_by_a_hand_declared_prototype_does_not_link(small):
     ("void planted() { flag.store_release(1); }", "needs a comment 'SYNC: name'"),
     ("void planted() { flag.store_release(1); /* SYNC: planted */ }", "SYNC: planted is released here and acquired"),
     ("int planted() { return flag.load_acquire(); } // SYNC: planted", "SYNC: planted is acquired here and released"),
+    ("void planted() { flag.add_release(1); }", "needs a comment 'SYNC: name'"),
+    ("void planted() { flag.xor_acq_rel(1); }", "needs a comment 'SYNC: name'"),
+    ("void planted() { Atomics::fence_store_load(); }", "a fence needs a comment 'SYNC: name'"),
+    ("void planted() { Atomics::compiler_fence(); } // SYNC: planted", "SYNC: planted is fenced here and nowhere"),
+    ("int planted(); // SYNC: planted", "SYNC: planted stands at no acquire, release or fence"),
 ])
 def test_the_script_refuses(tree, line, complaint):
     (tree / "src/base/planted.h").write_text(f"#pragma once\n{line}\n")
     status, out = script_says(tree)
     assert status == 1 and any(complaint in row for row in of_planted(out)), out
+
+
+def test_a_structure_without_a_page_is_refused(tree):
+    (tree / "src/queue/planted.h").write_text("// See doc/queue/planted.md.\n#pragma once\n")
+    status, out = script_says(tree)
+    assert status == 1 and "src/queue/planted.h:1: names no page of doc/queue that exists" in out, out
+
+
+def test_a_label_that_the_page_of_its_structure_leaves_out_is_refused(tree):
+    page = tree / "doc/queue/doorbell.md"
+    page.write_text(page.read_text().replace("`asleep`", "..."))
+    status, out = script_says(tree)
+    assert status == 1 and "doc/queue/doorbell.md says nothing of `asleep`" in out, out
 
 
 def test_layers_of_equal_number_do_not_see_each_other(tree):
