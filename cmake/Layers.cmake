@@ -49,26 +49,42 @@ function(near_add_layer layer)
   endif()
 endfunction()
 
-# near_add_layer_test(<layer>): test/unit/<layer>/*.cpp, linked with that layer and what it may use, nothing else.
-# The layer is linked whole, so a call to something it may not use fails this link even when no test reaches it.
+# near_add_layer_test(<layer>): unit_<layer> from test/unit/<layer>/*.cpp.
 function(near_add_layer_test layer)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/unit/${layer}/*.cpp)
+  near_add_test(unit_${layer} unit.${layer}. ${layer} ${PROJECT_SOURCE_DIR}/test/unit/${layer})
+endfunction()
+
+# near_add_test(<target> <prefix> <layer> <folder>): a test program from <folder>/*.cpp, linked with that layer and
+# what it may use, nothing else. The layer is linked whole, so a call to something it may not use fails this link even
+# when no test reaches it.
+function(near_add_test target prefix layer folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   if(NOT sources OR NOT TARGET near_${layer})
     return()
   endif()
-  add_executable(unit_${layer} ${sources})
+  add_executable(${target} ${sources})
   get_target_property(type near_${layer} TYPE)
   if(type STREQUAL STATIC_LIBRARY)
-    target_link_libraries(unit_${layer} PRIVATE -Wl,--whole-archive near_${layer} -Wl,--no-whole-archive)
+    target_link_libraries(${target} PRIVATE -Wl,--whole-archive near_${layer} -Wl,--no-whole-archive)
   else()
-    target_link_libraries(unit_${layer} PRIVATE near_${layer})
+    target_link_libraries(${target} PRIVATE near_${layer})
   endif()
   # stdc++ stands here so that GoogleTest's calls into std::string are not answered by a weak copy in some lower
   # layer's member, which would come along and collide with a test's fake of that layer.
-  target_link_libraries(unit_${layer} PRIVATE GTest::gtest GTest::gtest_main stdc++)
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main stdc++)
   # EXPECT_* is an if-else: a condition before it would need braces that say nothing.
-  target_compile_options(unit_${layer} PRIVATE -Wno-dangling-else)
-  gtest_discover_tests(unit_${layer} TEST_PREFIX unit.${layer}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  target_compile_options(${target} PRIVATE -Wno-dangling-else)
+  gtest_discover_tests(${target} TEST_PREFIX ${prefix} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()
+
+# near_add_model_test(): model_queue, the scenarios of test/model on the headers of src/queue.
+function(near_add_model_test)
+  near_add_test(model_queue model. queue ${PROJECT_SOURCE_DIR}/test/model)
+  if(TARGET model_queue)
+    target_compile_definitions(model_queue PRIVATE NEAR_SOURCE_ROOT="${PROJECT_SOURCE_DIR}")
+    # Millions of executions: optimised in every preset.
+    target_compile_options(model_queue PRIVATE -O2)
+  endif()
 endfunction()
 
 # near_add_link_check(<layer>): links_<layer>, an empty program with the whole layer and what it may use: a call to

@@ -51,6 +51,8 @@ def steps():
 
 def long_steps():
     yield "10,000 random kills", ["test/kill/random", "--count", "10000", "--within", "10"]
+    yield from build("debug", "model_queue")
+    yield "models, ten times as far", ["env", "NEAR_MODEL_EFFORT=10", "build/debug/bin/model_queue"]
     yield "arm64: build everything, unit tests and rows under qemu", ["test/arm64/run"]
 
 
