@@ -42,15 +42,19 @@ os::Ending attend(os::SignalInbox& inbox, os::Poller& poller, os::Pid supervisor
 
 // The supervisor was killed: the ranks have got SIGKILL by parent death, and what they had started is ours
 // now.
-void end_orphans() {
+void end_orphans(const segment::Segment& segment) {
   std::vector<std::uint64_t> none;
   os::Poller pause;
   if (!pause.open().ok()) return;
   bool none_left = false;
   while (!none_left) {
-    os::signal_descendants(SIGKILL);
+    std::vector<os::Pid> ranks;
+    for (std::uint32_t slot = 0; slot < segment.header().job_size; ++slot)
+      ranks.push_back(static_cast<os::Pid>(segment.entry(slot).pid.load_relaxed()));
+    bool out_of_reach = os::signal_descendants(SIGKILL, ranks) == 0 && !os::processes_are_listed();
     os::Ending ending;
     while (os::reap(ending, none_left)) {}
+    if (out_of_reach) return;
     if (!none_left) pause.wait(5, none);
   }
 }
@@ -77,7 +81,7 @@ int run_job(const Job& job, char** environment) {
 
   os::Ending ending = attend(inbox, poller, supervisor);
   if (ending.by_signal()) {
-    end_orphans();
+    end_orphans(segment);
     std::fprintf(stderr, "mpiexec: the supervising process was killed by signal %d; the job is ended\n",
                  ending.signal());
   }

@@ -114,6 +114,7 @@ void Supervisor::reap() {
     }
   }
   look_for_left_processes();
+  no_children_ = no_children_ || (out_of_reach_ && living_ == 0);
   if (living_ > 0 && living_ < ranks_.size()) look_for_missing_init();
   if (living_ == 0 && stage_ == Stage::running) {
     // All is well; what the ranks left running is not part of the job any more.
@@ -250,6 +251,7 @@ void Supervisor::look_for_inner(unsigned rank) {
   auto& at = ranks_[rank];
   auto number = static_cast<os::Pid>(segment_.control(rank).pid);
   if (number == at.pid || phase_of(segment_, rank) != segment::Phase::ready) return;
+  if (!os::processes_are_listed()) return; // the wrapper's end is all that can be seen
   // By its descent, since the number alone may be one of another process namespace; below the supervisor if
   // its wrapper has gone already.
   os::Pid found = os::find_descendant(at.pid, number);

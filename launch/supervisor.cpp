@@ -189,7 +189,13 @@ void Supervisor::decide(Verdict verdict, std::uint64_t grace_ns) {
   ask_ns_ = os::monotonic_ns() + grace_ns;
 }
 
-void Supervisor::kill_all(int signal) { os::signal_descendants(signal); }
+void Supervisor::kill_all(int signal) {
+  std::vector<os::Pid> known;
+  for (const auto& rank : ranks_)
+    if (rank.pid > 0 && !rank.ended) known.push_back(rank.pid);
+  // Without /proc nobody but the ranks and their groups can be found: then they are all that is ended.
+  out_of_reach_ = os::signal_descendants(signal, known) == 0 && !os::processes_are_listed();
+}
 
 void Supervisor::interrupt(int signal) {
   std::uint64_t now = os::monotonic_ns();

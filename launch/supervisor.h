@@ -99,6 +99,7 @@ private:
   bool asked_ = false; ///< SIGTERM has gone out: how a rank ends from now on says nothing
   bool said_ = false;
   bool no_children_ = false;
+  bool out_of_reach_ = false; ///< whoever is left cannot be found: see kill_all
   unsigned living_ = 0;
   unsigned others_ = 0;          ///< ranks that the verdict ended beside the one that it speaks of
   bool paused_ = false;          ///< SIGTSTP has stopped the ranks

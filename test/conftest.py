@@ -6,6 +6,7 @@ pytest test --prefix build/prefix-asan --cflags="-fsanitize=address,undefined"
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,28 @@ def compiled(prefix, request):
         return target
 
     return build
+
+
+@pytest.fixture
+def small_memory_group():
+    """A control group whose memory limit is 200 MiB; skips where nobody may make one."""
+    places = [(Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")]
+    place, name = places[0] if (places[0][0] / places[0][1]).exists() else places[1]
+    group = place / f"near-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        pytest.skip("this machine lets nobody make a control group")
+    try:
+        (group / name).write_text(str(200 << 20))
+        (group / "memory.swappiness").write_text("0") if (group / "memory.swappiness").exists() else None
+        yield group
+    except OSError:
+        pytest.skip("this machine's control groups have no memory limits to set")
+    finally:
+        deadline = time.monotonic() + 10
+        while group.exists() and time.monotonic() < deadline:
+            try:
+                group.rmdir()
+            except OSError:
+                time.sleep(0.05)

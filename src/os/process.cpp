@@ -304,7 +304,26 @@ bool descends_from(Pid pid, Pid root) {
   return false;
 }
 
-std::size_t signal_descendants(int number) {
+bool processes_are_listed() {
+  char target[16] = {};
+  ssize_t length = readlink("/proc/self", target, sizeof target - 1);
+  return length > 0 && std::string_view(target, static_cast<std::size_t>(length)) == std::to_string(getpid());
+}
+
+std::size_t signal_descendants(int number, std::span<const Pid> known) {
+  if (!processes_are_listed()) {
+    std::size_t reached = 0;
+    for (Pid pid : known) {
+      // A number that is not our child's may be a stranger's by now.
+      siginfo_t unused{};
+      if (pid <= 0 || waitid(P_PID, static_cast<id_t>(pid), &unused, WEXITED | WNOHANG | WNOWAIT) != 0)
+        continue;
+      ++reached;
+      if (getpgid(pid) == pid) kill(-pid, number);
+      kill(pid, number);
+    }
+    return reached;
+  }
   auto all = descendants_of(getpid());
   for (Pid pid : all) kill(pid, number);
   return all.size();

@@ -66,6 +66,8 @@ Result watch_process(Pid pid, int& descriptor);
 /// children at all.
 bool reap(Ending& ending, bool& none_left);
 
+/// Whether /proc is there and shows this process's namespace. Without it no descendant can be found.
+bool processes_are_listed();
 /// All living descendants of `root` (not itself), parents before children.
 std::vector<Pid> descendants_of(Pid root);
 /// The living descendant of `root` that knows itself as process `number`, which differs from its number here
@@ -76,8 +78,9 @@ Pid find_descendant(Pid root, Pid number);
 bool started_with(Pid pid, std::span<const std::string> variables);
 /// Whether `pid` is `root` or descends from it.
 bool descends_from(Pid pid, Pid root);
-/// Sends `signal` to every descendant of this process; returns how many there were.
-std::size_t signal_descendants(int signal);
+/// Sends `signal` to every descendant of this process; returns how many there were. Where processes are not
+/// listed: to those of `known` that are its children, with their process groups.
+std::size_t signal_descendants(int signal, std::span<const Pid> known);
 
 /// Asks the launcher `pid` to look at the rank table (boot/boot.h). The signal is one that a stranger
 /// ignores.
