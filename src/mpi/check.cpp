@@ -182,7 +182,7 @@ Result sum_of_amounts(Counts values, MPI_Count n, TypeAt type_at, const char* na
 } // namespace
 
 Result amounts(Counts values, MPI_Count n, const Datatype& type, const char* name) {
-  return sum_of_amounts(values, n, [&type](MPI_Count) -> const Datatype& { return type; }, name);
+  return sum_of_amounts(values, n, [at = &type](MPI_Count) -> const Datatype& { return *at; }, name);
 }
 
 Result amounts(Counts values, MPI_Count n, const MPI_Datatype* types, const char* name) {

@@ -25,7 +25,10 @@ bool Cells::look_at_next_group() {
   first_ += group;
   if (first_ >= count_) {
     first_ = reserve;
-    if (rounds_ < rounds_before_growth && ++rounds_ == rounds_before_growth) grow();
+    if (rounds_ < rounds_before_growth) {
+      ++rounds_;
+      if (rounds_ == rounds_before_growth) grow();
+    }
   }
   std::uint32_t cells = std::min(group, count_ - first_);
   free_ = 0;
