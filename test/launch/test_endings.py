@@ -192,7 +192,9 @@ def test_a_wrapper_that_forks_and_ends_does_no_harm(launch, compiled, ranks):
 
 def test_the_end_of_what_a_forking_wrapper_left_is_the_ranks(launch, compiled):
     result = launch("-n", "3", "--oversubscribe", "setsid", compiled("end_badly"), "exit")
-    assert result.status == 3 and re.search(r"rank 1 .* exited with status 3; 2 other", result.err), result.report()
+    # The process that was left may be gone before its wrapper's end is seen; its status is lost then (doc/next.md).
+    seen = re.search(r"rank 1 .* exited with status (3|0 after MPI_Init, but without MPI_Finalize); 2 other", result.err)
+    assert seen and result.status == (3 if seen[1] == "3" else 1), result.report()
 
 
 def test_a_forking_wrapper_of_something_else_is_without_init(launch, compiled):
