@@ -19,6 +19,10 @@ constexpr std::uint64_t abort_grace_ns = 200'000'000;
 // What a program left behind has this long to call MPI_Init, if no other rank has: then the job is an MPI
 // program. If it is none, what is left is a background process, with which nobody waits.
 constexpr std::uint64_t left_grace_ns = 2'000'000'000;
+// How many ends of children that were no rank's are remembered: a wrapper's MPI process for each rank, and
+// some background processes that end between it and the wrapper.
+constexpr std::size_t strangers_of_one_rank = 2;
+constexpr std::size_t most_strangers_of_others = 64;
 
 // SYNC: rank-phase. Acquire: what the process wrote before its phase (its region, its last messages) is seen.
 segment::Phase phase_of(const segment::Segment& segment, unsigned rank) {
@@ -106,12 +110,26 @@ base::Result Supervisor::start_rank(unsigned rank) {
   return {};
 }
 
-void Supervisor::reap() {
+void Supervisor::collect_endings() {
   os::Ending ending;
-  while (os::reap(ending, no_children_)) {
+  while (os::reap(ending, no_children_)) endings_.push_back(ending);
+}
+
+void Supervisor::reap() {
+  collect_endings();
+  while (!endings_.empty()) {
+    os::Ending ending = endings_.front();
+    endings_.pop_front();
+    bool of_rank = false;
     for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-      if (is_end_of(rank, ending.pid)) rank_ended(rank, ending);
+      if (!is_end_of(rank, ending.pid)) continue;
+      of_rank = true;
+      rank_ended(rank, ending);
     }
+    if (of_rank) continue;
+    strangers_.push_back(ending);
+    if (strangers_.size() > strangers_of_one_rank * ranks_.size() + most_strangers_of_others)
+      strangers_.pop_front();
   }
   look_for_left_processes();
   no_children_ = no_children_ || (out_of_reach_ && living_ == 0);
@@ -138,18 +156,27 @@ bool Supervisor::is_end_of(unsigned rank, os::Pid pid) const {
   return segment::has_region(segment_, rank) && static_cast<os::Pid>(segment_.control(rank).pid) == pid;
 }
 
-void Supervisor::rank_ended(unsigned rank, const os::Ending& ending) {
+void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   auto& at = ranks_[rank];
   look_at(rank);
-  auto phase = phase_of(segment_, rank);
-  if (ending.raw == 0 && phase == segment::Phase::ready && ending.pid == at.pid && at.inner_watch >= 0) {
-    at.wrapper_ended = true; // it left its MPI process behind, whose end counts
-    return;
-  }
-  if (ending.raw == 0 && phase == segment::Phase::launched && at.left_ns == 0 && has_left_processes(rank)) {
+  bool may_have_left = ending.raw == 0 && ending.pid == at.pid && at.left_ns == 0;
+  if (may_have_left && phase_of(segment_, rank) == segment::Phase::launched && has_left_processes(rank)) {
     at.left_ns = os::monotonic_ns();
     return;
   }
+  if (may_have_left && segment::has_region(segment_, rank)) {
+    // Did it leave its MPI process behind? Then the end of that counts, whether it is still to come or was
+    // the first of the two. What ended before its wrapper is our child since the wrapper's end: there to be
+    // collected now, unless the wrapper had waited for it.
+    collect_endings();
+    if (const auto* seen = seen_ending_of_inner(rank)) {
+      ending = *seen;
+    } else if (at.inner_watch >= 0 || watch_inner(rank)) {
+      at.wrapper_ended = true;
+      return;
+    }
+  }
+  auto phase = phase_of(segment_, rank);
   at.ended = true;
   --living_;
   Verdict verdict = verdict_on(rank, ending);
@@ -157,6 +184,20 @@ void Supervisor::rank_ended(unsigned rank, const os::Ending& ending) {
   if (verdict.reason != Reason::none) decide(std::move(verdict));
   // The rank that called MPI_Abort has flushed its output: no reason to wait longer.
   if (at.aborting && ask_ns_ != 0) ask_ns_ = os::monotonic_ns();
+}
+
+/// How the MPI process of a wrapper ended, if that is known by now.
+const os::Ending* Supervisor::seen_ending_of_inner(unsigned rank) const {
+  const auto& at = ranks_[rank];
+  if (!segment::has_region(segment_, rank)) return nullptr;
+  auto pid = at.inner != 0 ? at.inner : static_cast<os::Pid>(segment_.control(rank).pid);
+  if (pid == at.pid) return nullptr;
+  for (const auto* list : {&endings_, &strangers_})
+    for (auto seen = list->rbegin(); seen != list->rend(); ++seen)
+      if (seen->pid == pid) return &*seen;
+  // A wrapper that waited for it, and ended well after its MPI_Finalize, has said that all is well.
+  bool told = at.inner_ending.pid != 0 && phase_of(segment_, rank) == segment::Phase::ready;
+  return told ? &at.inner_ending : nullptr;
 }
 
 bool Supervisor::has_left_processes(unsigned rank) const {
@@ -175,6 +216,13 @@ void Supervisor::look_for_left_processes() {
     if (at.left_ns == 0 || at.ended || phase_of(segment_, rank) == segment::Phase::ready) continue;
     bool patient = someone_is_ready || os::monotonic_ns() < at.left_ns + left_grace_ns;
     if (stage_ == Stage::running && patient && has_left_processes(rank)) continue;
+    // The MPI process may have come and gone since its phase was looked at.
+    collect_endings();
+    if (const auto* seen = seen_ending_of_inner(rank)) {
+      rank_ended(rank, *seen);
+      continue;
+    }
+    if (phase_of(segment_, rank) == segment::Phase::ready) continue;
     at.ended = true;
     --living_;
   }
@@ -252,6 +300,19 @@ void Supervisor::look_for_inner(unsigned rank) {
   auto number = static_cast<os::Pid>(segment_.control(rank).pid);
   if (number == at.pid || phase_of(segment_, rank) != segment::Phase::ready) return;
   if (!os::processes_are_listed()) return; // the wrapper's end is all that can be seen
+  if (watch_inner(rank) || phase_of(segment_, rank) != segment::Phase::ready) return;
+  at.inner_gone_ns = os::monotonic_ns(); // it ended before it was ever seen
+  int watch = -1;
+  if (!os::watch_process(number, watch).ok()) return;
+  if (os::Ending ending; os::ending_of(number, watch, ending)) at.inner_ending = ending;
+  os::close_descriptor(watch);
+}
+
+/// Finds the living MPI process that the rank's wrapper started, and watches it.
+bool Supervisor::watch_inner(unsigned rank) {
+  auto& at = ranks_[rank];
+  auto number = static_cast<os::Pid>(segment_.control(rank).pid);
+  if (at.inner != 0 || number == at.pid || !os::processes_are_listed()) return false;
   // By its descent, since the number alone may be one of another process namespace; below the supervisor if
   // its wrapper has gone already.
   os::Pid found = os::find_descendant(at.pid, number);
@@ -260,12 +321,10 @@ void Supervisor::look_for_inner(unsigned rank) {
     for (const auto& other : ranks_)
       if (!other.ended && os::descends_from(found, other.pid)) found = 0;
   }
-  if (found != 0 && os::watch_process(found, at.inner_watch).ok()) {
-    at.inner = found;
-    (void)poller_.add(at.inner_watch, key_inner + rank);
-  } else if (phase_of(segment_, rank) == segment::Phase::ready) {
-    at.inner_gone_ns = os::monotonic_ns(); // it ended before it was ever seen
-  }
+  if (found == 0 || !os::watch_process(found, at.inner_watch).ok()) return false;
+  at.inner = found;
+  (void)poller_.add(at.inner_watch, key_inner + rank);
+  return true;
 }
 
 void Supervisor::look_for_missing_init() {
@@ -289,11 +348,21 @@ void Supervisor::look_for_missing_init() {
 
 void Supervisor::inner_ended(unsigned rank) {
   auto& at = ranks_[rank];
+  os::Ending ending;
+  if (os::ending_of(at.inner, at.inner_watch, ending)) at.inner_ending = ending;
   poller_.remove(at.inner_watch);
   os::close_descriptor(at.inner_watch);
   at.inner_watch = -1;
-  if (at.ended || phase_of(segment_, rank) != segment::Phase::ready) return;
-  if (!at.wrapper_ended) at.inner_gone_ns = os::monotonic_ns();
+  reap(); // it may be our child by now
+  if (at.ended) return;
+  if (phase_of(segment_, rank) == segment::Phase::ready) {
+    at.inner_gone_ns = os::monotonic_ns();
+  } else if (at.wrapper_ended) {
+    // Its parent was neither the wrapper nor we: nobody is left to tell its status.
+    at.ended = true;
+    --living_;
+    reap();
+  }
 }
 
 } // namespace near::launch

@@ -99,7 +99,8 @@ int Supervisor::next_timeout(std::uint64_t now_ns) {
   for (std::uint64_t at : {timeout_ns_, ask_ns_, kill_ns_, give_up_ns_})
     if (at != 0) due = std::min(due, at);
   for (const auto& rank : ranks_)
-    if (rank.inner_gone_ns != 0 && !rank.ended) due = std::min(due, rank.inner_gone_ns + wrapper_grace_ns);
+    if (rank.inner_gone_ns != 0 && !rank.ended && !decided_)
+      due = std::min(due, rank.inner_gone_ns + wrapper_grace_ns);
   int wait_ms = stage_ == Stage::draining ? -1 : look_ms;
   if (due != UINT64_MAX) {
     std::uint64_t left = due > now_ns ? (due - now_ns) / millisecond + 1 : 0;
@@ -119,8 +120,14 @@ void Supervisor::on_time(std::uint64_t now_ns) {
     auto& at = ranks_[rank];
     if (at.inner_gone_ns == 0 || at.ended || now_ns < at.inner_gone_ns + wrapper_grace_ns || decided_)
       continue;
+    if (const auto* seen = seen_ending_of_inner(rank)) {
+      decide(verdict_on(rank, *seen));
+      continue;
+    }
     Verdict verdict = verdict_on(rank, {static_cast<os::Pid>(segment_.control(rank).pid), 0});
     verdict.reason = Reason::vanished;
+    verdict.text =
+        at.wrapper_ended ? "had started its parent, which alone knows how" : "started it and goes on";
     verdict.status = 1;
     decide(std::move(verdict));
   }

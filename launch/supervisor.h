@@ -12,6 +12,7 @@
 #include "segment/segment.h"
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ private:
     os::Pid inner = 0;    ///< the MPI process, when a wrapper started it
     int inner_watch = -1; ///< its pidfd
     std::uint64_t inner_gone_ns = 0;
+    os::Ending inner_ending; ///< how it ended, if that could be seen before its parent was told; else pid 0
     bool wrapper_ended = false; ///< the started process ended well, the MPI process lives on
     bool aborting = false;      ///< its MPI_Abort was seen
     /// Since when its program has ended well before MPI_Init while processes that it started live on: one of
@@ -58,10 +60,13 @@ private:
 
   void take_signals();
   void reap();
-  void rank_ended(unsigned rank, const os::Ending& ending);
+  void collect_endings();
+  void rank_ended(unsigned rank, os::Ending ending);
+  const os::Ending* seen_ending_of_inner(unsigned rank) const;
   void look();
   void look_at(unsigned rank);
   void look_for_inner(unsigned rank);
+  bool watch_inner(unsigned rank);
   void look_for_missing_init();
   bool has_left_processes(unsigned rank) const;
   void look_for_left_processes();
@@ -89,6 +94,10 @@ private:
   os::SignalInbox inbox_;
   Output output_;
   std::vector<Rank> ranks_;
+  std::deque<os::Ending> endings_; ///< of children, to be judged
+  /// Of children whose end was no rank's when it was judged, the newest last; bounded. The MPI process of a
+  /// forking wrapper may be among them: the wrapper's end, which makes it count, may be seen later.
+  std::deque<os::Ending> strangers_;
   int null_input_ = -1;
   int front_watch_ = -1;
   os::MemoryKills kills_before_;

@@ -77,10 +77,9 @@ std::string sentence(const Verdict& verdict, std::uint64_t now_ns) {
     return base::format("{} exited with status 0 without calling MPI_Init, which other ranks wait in",
                         who(verdict));
   case Reason::vanished:
-    return base::format(
-        "the MPI process of rank {} (pid {}) ended without MPI_Finalize{}, while '{}', which started "
-        "it, goes on",
-        verdict.rank, verdict.ending.pid, where(verdict, now_ns), verdict.program);
+    return base::format("the MPI process of rank {} (pid {}) ended without MPI_Finalize{}; '{}' {}",
+                        verdict.rank, verdict.ending.pid, where(verdict, now_ns), verdict.program,
+                        verdict.text);
   case Reason::interrupted: return base::format("ended by {}", os::signal_name(verdict.signal));
   case Reason::timed_out: return verdict.text;
   case Reason::not_started:

@@ -17,7 +17,7 @@ enum class Reason {
   aborted,     ///< a rank called MPI_Abort, or an error of its was fatal
   unfinalized, ///< a rank exited with status 0 between MPI_Init and MPI_Finalize
   no_init,     ///< a rank exited with status 0 without MPI_Init while others wait in it
-  vanished,    ///< the MPI process behind a wrapper ended, the wrapper goes on
+  vanished,    ///< the MPI process behind a wrapper ended, and whoever was told how says nothing
   interrupted, ///< mpiexec itself was asked to end
   timed_out,
   not_started, ///< a program could not be started
@@ -36,7 +36,7 @@ struct Verdict {
   bool was_in_mpi = false; ///< it had a region, so `activity` is known
   segment::Activity activity;
   os::MemoryKills kills; ///< since the job began
-  std::string text;      ///< of `not_started` and `unwritten`, or a table to show
+  std::string text;      ///< of `not_started` and `unwritten`, a table to show, or what a wrapper did
   int status = 0;        ///< what mpiexec exits with
 };
 

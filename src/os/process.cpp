@@ -236,6 +236,21 @@ Result watch_process(Pid pid, int& descriptor) {
   return {};
 }
 
+bool ending_of(Pid pid, int watch, Ending& ending) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  // Only now: a process that its watch still reaches had this number all the time.
+  if (syscall(SYS_pidfd_send_signal, watch, 0, nullptr, 0) != 0) return false;
+  auto name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] != 'Z') return false;
+  // The last field, in the form of waitpid(2). It reads 0 for who may not know it, and so may mean nothing.
+  auto last = text.find_last_of(' ');
+  int raw = 0;
+  std::from_chars(text.data() + last + 1, text.data() + text.size(), raw);
+  if (raw == 0) return false;
+  ending = {pid, raw};
+  return true;
+}
+
 bool reap(Ending& ending, bool& none_left) {
   none_left = false;
   int raw = 0;

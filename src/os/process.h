@@ -62,6 +62,10 @@ Result lead_own_group();
 /// A descriptor that is readable once process `pid` ended. Close-on-exec.
 Result watch_process(Pid pid, int& descriptor);
 
+/// How `pid`, which `watch` watches, has ended, as long as its parent has not been told: false once that has,
+/// or when /proc does not say it.
+bool ending_of(Pid pid, int watch, Ending& ending);
+
 /// One ended child, without waiting; false when there is none now. `none_left` says that there are no
 /// children at all.
 bool reap(Ending& ending, bool& none_left);

@@ -114,10 +114,16 @@ TEST(process, a_watch_becomes_ready_when_the_process_ends) {
   poller.wait(0, keys);
   EXPECT_TRUE(keys.empty());
   os::send_signal(pid, SIGTERM);
+  os::Ending seen;
+  EXPECT_FALSE(os::ending_of(pid, watch, seen)) << "of a living process";
   poller.wait(20'000, keys);
   EXPECT_EQ(keys, std::vector<std::uint64_t>{42});
+  EXPECT_TRUE(os::ending_of(pid, watch, seen)) << "of a zombie";
   int raw = 0;
   waitpid(pid, &raw, 0);
+  EXPECT_EQ(seen.pid, pid);
+  EXPECT_EQ(seen.raw, raw);
+  EXPECT_FALSE(os::ending_of(pid, watch, seen)) << "of a process whose parent was told";
   os::Ending ending{pid, raw};
   EXPECT_TRUE(ending.by_signal());
   EXPECT_EQ(ending.signal(), SIGTERM);
