@@ -1,4 +1,4 @@
-"""NEAR_STATS=1: each rank says at the end what it sent, by which path."""
+"""NEAR_STATS=1: each rank says at the end what it sent, by which path, and how much came before its receive."""
 
 import re
 
@@ -15,3 +15,10 @@ def test_each_rank_prints_one_line_of_its_traffic(compiled, mpiexec):
 
 def test_nothing_is_printed_without_it(compiled, mpiexec):
     assert " sent " not in mpiexec(2, [compiled("large_exchange")]).err
+
+
+def test_messages_that_come_before_their_receives_are_counted_each_once(compiled, mpiexec):
+    result = mpiexec(2, [compiled("messages_before_their_receives")], env={"NEAR_STATS": "1"})
+    assert result.status == 0, result.report()
+    line = next(line for line in result.err.splitlines() if " sent " in line and "rank 0" in line)
+    assert "; received 7 unexpected; " in line, result.report()

@@ -50,6 +50,7 @@ std::size_t record_count = 0;
 Unexpected& new_record(const transport::Arrival& arrival) {
   if (free_records == nullptr) [[unlikely]]
     more_records();
+  transport::count_unexpected();
   Unexpected* record = free_records;
   free_records = record->next_free;
   record->from = arrival.from;

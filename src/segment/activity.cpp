@@ -85,8 +85,8 @@ const char* phase_name(Phase phase) {
 }
 
 std::string job_table(const Segment& segment, FunctionName name, std::uint64_t now_ns) {
-  std::string table = base::format("{:>5} {:>8} {:<15} {:>10} {:>10} {:>11}  {}\n", "rank", "pid", "phase",
-                                   "calls", "messages", "sent", "doing");
+  std::string table = base::format("{:>5} {:>8} {:<15} {:>10} {:>10} {:>11} {:>10}  {}\n", "rank", "pid",
+                                   "phase", "calls", "messages", "sent", "unexpected", "doing");
   for (std::uint32_t slot = 0; slot < segment.header().job_size; ++slot) {
     auto& entry = segment.entry(slot);
     // SYNC: rank-phase. Acquire: how it died was written before `dead`.
@@ -100,7 +100,8 @@ std::string job_table(const Segment& segment, FunctionName name, std::uint64_t n
         messages += counters.messages[path].load_relaxed();
         bytes += counters.bytes[path].load_relaxed();
       }
-      table += base::format(" {:>10} {:>10} {:>11}  {}", activity.calls, messages, amount(bytes),
+      table += base::format(" {:>10} {:>10} {:>11} {:>10}  {}", activity.calls, messages, amount(bytes),
+                            counters.unexpected.load_relaxed(),
                             phase == Phase::ready ? activity_text(activity, name, now_ns) : "");
     }
     while (!table.empty() && table.back() == ' ') table.pop_back();

@@ -37,8 +37,8 @@ std::string activity_text(const Activity& activity, FunctionName name, std::uint
 /// "launched", "in MPI", ... as people read it.
 const char* phase_name(Phase phase);
 
-/// A table with a line for each process of the job: rank, pid, phase, what it does, calls, messages and bytes
-/// sent.
+/// A table with a line for each process of the job: rank, pid, phase, calls, messages and bytes sent,
+/// messages that came before their receives, what it does.
 std::string job_table(const Segment& segment, FunctionName name, std::uint64_t now_ns);
 
 } // namespace near::segment

@@ -111,7 +111,7 @@ const char* path_name(Path path);
 struct Counters {
   Atomic<std::uint64_t> messages[static_cast<int>(Path::count)];
   Atomic<std::uint64_t> bytes[static_cast<int>(Path::count)];
-  Atomic<std::uint64_t> unexpected;
+  Atomic<std::uint64_t> unexpected; ///< arrived before their receives
   Atomic<std::uint64_t> sleeps;
 };
 

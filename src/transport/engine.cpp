@@ -159,7 +159,7 @@ Result check_choice_of_copy() {
               nearest.empty() ? "" : "; did you mean ", nearest, nearest.empty() ? "" : "?");
 }
 
-/// NEAR_STATS: one line of what this process sent.
+/// NEAR_STATS: one line of what this process sent, and how it received.
 void report_traffic() {
   const auto& counters = own_counters();
   std::string text = "sent";
@@ -167,7 +167,8 @@ void report_traffic() {
     text += base::format("{} {}: {} messages, {} bytes", path == 0 ? "" : ";",
                          segment::path_name(static_cast<segment::Path>(path)),
                          counters.messages[path].load_relaxed(), counters.bytes[path].load_relaxed());
-  text += base::format("; slept {} times", counters.sleeps.load_relaxed());
+  text += base::format("; received {} unexpected; slept {} times", counters.unexpected.load_relaxed(),
+                       counters.sleeps.load_relaxed());
   base::write_line(Level::note, text);
 }
 
@@ -400,14 +401,21 @@ segment::StateLine& own_state_line() {
 
 Peer& peer_at(object::Address address) { return engine().peers[address.slot]; }
 
+namespace {
+
+void add(base::Atomic<std::uint64_t>& counter, std::uint64_t more) {
+  counter.store_relaxed(counter.load_relaxed() + more); // one writer: no locked instruction needed
+}
+
+} // namespace
+
 void count_sent(segment::Path path, std::uint64_t bytes) {
   auto& counters = engine().control->counters;
-  auto add = [](base::Atomic<std::uint64_t>& counter, std::uint64_t more) {
-    counter.store_relaxed(counter.load_relaxed() + more); // one writer: no locked instruction needed
-  };
   add(counters.messages[static_cast<int>(path)], 1);
   add(counters.bytes[static_cast<int>(path)], bytes);
 }
+
+void count_unexpected() { add(engine().control->counters.unexpected, 1); }
 
 segment::PairFigures* figures_of(Peer& peer) {
   Engine& self = engine();

@@ -178,7 +178,9 @@ void* allocate_shareable(std::size_t bytes, std::size_t alignment);
 /// False when the address was not made by allocate_shareable.
 bool free_shareable(void* address);
 
-/// Bytes and messages sent by path, summed over peers; for reports.
+/// A message came before its receive and is kept; for reports.
+void count_unexpected();
+/// Bytes and messages sent by path, summed over peers, unexpected messages, sleeps; for reports.
 const segment::Counters& own_counters();
 
 } // namespace near::transport

@@ -309,6 +309,15 @@ def test_a_timeout_shows_what_each_mpi_rank_waits_for(launch, compiled):
     assert len(re.findall(r"running .* MPI_Recv, rank [01], tag 7", result.err)) == 2, result.report()
 
 
+def test_near_top_shows_how_many_messages_came_before_their_receives(start, prefix, compiled):
+    job = start("-n", "2", compiled("messages_before_their_receives"), "hang")
+    job.wait_for("all-here", 2)
+    seen = harness.run([prefix / "bin/near", "top", "--job", job.pid, "--once"])
+    assert re.search(r"^ +rank .* sent +unexpected +doing\n +0 .* B +7  MPI_Recv", seen.out, re.M), seen.report()
+    job.signal(signal.SIGINT)
+    assert job.finish()[0] == 130
+
+
 def test_near_top_shows_a_running_job(start, prefix, compiled):
     job = start("-n", "2", compiled("end_badly"), "hang")
     job.wait_for("in-mpi", 2)

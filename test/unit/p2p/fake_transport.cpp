@@ -162,6 +162,7 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
   --owner.packets_out;
 }
 void give_back_credit(Peer& peer) { --peer.credits_out; }
+void count_unexpected() { ++the_world.unexpected; }
 
 Peer& peer_at(object::Address address) { return the_world.peers[address.slot]; }
 std::size_t eager_limit() { return the_world.eager_limit; }

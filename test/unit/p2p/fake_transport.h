@@ -33,6 +33,7 @@ struct World {
   int eager_left = 1 << 30;
   int offers_left = 1 << 30;
   std::size_t eager_limit = 1024;
+  int unexpected = 0; ///< as p2p counts them
 };
 World& world();
 

@@ -15,6 +15,22 @@ TEST_F(Receiving, an_unexpected_message_waits_inline_or_in_its_packet) {
   EXPECT_EQ(take(1, 7), std::string(500, 'x'));
 }
 
+TEST_F(Receiving, a_message_is_counted_as_unexpected_when_it_is_kept_and_not_again) {
+  arrive(1, 7, "short");
+  arrive(1, 7, std::string(500, 'x'));
+  std::uint64_t withdrawn = arrive_offer(2, 7, std::string(5000, 'y'));
+  EXPECT_EQ(fake::world().unexpected, 3);
+  EXPECT_EQ(take(1, 7), "short");
+  EXPECT_EQ(take(1, 7), std::string(500, 'x'));
+  fake::withdraw(withdrawn);
+  std::string buffer(16, '.');
+  Request* request = nullptr;
+  ASSERT_TRUE(start_receive(text(buffer), MPI_ANY_SOURCE, MPI_ANY_TAG, communicator, request).ok());
+  arrive(3, 7, "expected");
+  EXPECT_TRUE(wait(request, nullptr).ok());
+  EXPECT_EQ(fake::world().unexpected, 3);
+}
+
 TEST_F(Receiving, an_expected_message_is_delivered_from_the_handler) {
   std::string buffer(16, '.');
   Request* request = nullptr;
