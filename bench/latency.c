@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
     MPI_Alloc_mem((MPI_Aint)(2 * each + 4096), MPI_INFO_NULL, &both);
     state.out = both + (4096 - (uintptr_t)both % 4096) % 4096;
     state.in = state.out + each;
-    memset(state.out, 0, 2 * each);
+    fill_with_numbers(state.out, 2 * each);
     measure_sizes(&state, &arguments, "alloc-");
     MPI_Free_mem(both);
   }

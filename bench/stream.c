@@ -8,8 +8,7 @@
 // and "rewritten" are those of latency.c: with "rewritten", the lines are written before each MPI_Isend and
 // read after MPI_Waitall, inside the time.
 #include "mpi_measure.h"
-
-enum { longest_window = 64, window_bytes = 8 << 20 };
+#include "windows.h"
 
 struct streams {
   unsigned char *out, *in;
@@ -89,18 +88,15 @@ int main(int argc, char** argv) {
   require_ranks(state.world, 0);
   struct arguments arguments = read_arguments(argc, argv);
   const char* values = argc > 4 ? argv[4] : "stream,both,rate";
-  size_t largest = largest_size(&arguments);
-  size_t space = 2 * largest > window_bytes ? 2 * largest : window_bytes;
-  space += longest_window * cache_line;
+  size_t space = space_of_windows(&arguments);
   state.peer = state.world.rank ^ 1;
   state.out = new_buffer(space);
   state.in = new_buffer(space);
   for (int i = 0; i < arguments.count; ++i) {
     state.bytes = arguments.sizes[i];
     if (state.bytes == 0) continue;
-    state.distance = (state.bytes + cache_line - 1) / cache_line * cache_line;
-    size_t window = window_bytes / state.distance;
-    state.window = window < 2 ? 2 : window > longest_window ? longest_window : (int)window;
+    state.distance = distance_of(state.bytes);
+    state.window = window_of(state.bytes);
     for (int touch = 0; touch < 2; ++touch) {
       state.touch = touch;
       if (strstr(values, "stream")) measure(&state, &arguments, "stream", 1);

@@ -28,7 +28,7 @@ class Case:
     slot: float = 25  # milliseconds a figure
     more: tuple = ()  # arguments
     lower_is_better: bool = True
-    limited: bool = False  # the limits are measured beside it
+    limits: str = ""  # the program that measures the machine's limits beside it, for one pair
     whole_run: bool = False  # the result is how long the launcher took, in seconds
     time_limit: float = 60  # seconds for one run of the program
 
@@ -36,6 +36,13 @@ class Case:
         if self.ranks:
             return self.ranks
         return (2, np) if self.one_pair_too and np != 2 else (np,)
+
+    def limits_for(self, ranks):
+        """The program of the limits, or "": what several pairs can do together, nobody measures."""
+        return self.limits if ranks == 2 else ""
+
+    def program_of(self, contestant):
+        return self.limits if contestant is LIMITS else self.program
 
     def arguments(self, options, contestant):
         variants = [name for name in self.variants if name in options.variants or name in NONE]
@@ -50,11 +57,11 @@ CASES = {
     case.name: case
     for case in [
         Case("latency", "Ping-pong: half a round trip", "latency", "us", {"latency": ""}, variants=VARIANTS,
-             limited=True, time_limit=180),
+             limits="limits", time_limit=180),
         Case("bandwidth", "Streams of messages", "stream", "MB/s", {"stream": "one way", "both": "both ways"},
-             variants=BUFFERS, more=("stream,both",), lower_is_better=False, time_limit=180),
+             variants=BUFFERS, more=("stream,both",), lower_is_better=False, limits="stream_limits", time_limit=180),
         Case("rate", "Message rate", "stream", "messages/s", {"rate": ""}, one_pair_too=True, variants=BUFFERS,
-             sizes=(1, 8, 64, 256, 1024), more=("rate",), lower_is_better=False),
+             sizes=(1, 8, 64, 256, 1024), more=("rate",), lower_is_better=False, limits="stream_limits"),
         Case("crowd", "More ranks than cores: half a round trip in pairs", "latency", "us", {"latency": ""}, ranks=(8,),
              variants=("reused",), sizes=(8, 4096), slot=100),
         Case("collectives", "Barrier and allreduce", "collectives", "us", {"barrier": "barrier", "allreduce": "allreduce"},

@@ -94,21 +94,31 @@ DIRECT = ("pull", "halves", "push_stream")
 CACHE_LINE = 64
 
 
-def limit(figures, key, pick=None):
-    """(name, series) of the fastest way that limits.c has for a ping-pong of this key, or (None, {}).
+def bounds(name, value):
+    """The way whose value of this name, as the programs of limits print it, bounds values called `value`; or "".
 
-    What fits in a line has the raw line as its limit. Only buffers of MPI_Alloc_mem can have the direct ways as theirs.
+    "ring/4K" is a way of ping-pongs, "stream:ring/4K" one of streams.
+    """
+    what, _, way = name.rpartition(":")
+    return way.split("/")[0] if what == ("" if value == "latency" else value) else ""
+
+
+def limit(figures, key, pick=None, lower_is_better=True):
+    """(way, series) of the fastest way that the limits have for this key, or (None, {}).
+
+    A ping-pong of what fits in a line has the raw line as its limit. Only buffers of MPI_Alloc_mem can have the direct ways as theirs.
     """
     variant = key.variant.removeprefix("alloc-")
+    line = key.name == "latency" and key.size < CACHE_LINE
     candidates = {}
     for other, contestants in figures.values.items():
         if "limits" not in contestants or (other.case, other.ranks) != (key.case, key.ranks):
             continue
-        way = other.name.split("/")[0]
-        if way == "touch" or (way in DIRECT and not key.variant.startswith("alloc-")):
+        way = bounds(other.name, key.name)
+        if way in ("", "touch") or (way in DIRECT and not key.variant.startswith("alloc-")):
             continue
-        fits = way == "line" if key.size < CACHE_LINE else (other.variant, other.size) == (variant, key.size)
+        fits = way == "line" if line else (other.variant, other.size) == (variant, key.size)
         if fits:
-            candidates[other.name] = contestants["limits"]
-    name = best(candidates, pick=pick)
+            candidates[other.name.rpartition(":")[2]] = contestants["limits"]
+    name = best(candidates, lower_is_better, pick)
     return name, candidates.get(name, {})

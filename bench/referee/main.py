@@ -97,7 +97,7 @@ def main(arguments=None):
     try:
         contestants = contestants_of(options)
         for case, _, contestant in plan(options, contestants):
-            build(contestant, case.program if contestant is not LIMITS else "limits")
+            build(contestant, case.program_of(contestant))
     except Unavailable as reason:
         print(f"bench: {reason}", file=sys.stderr)
         return 1

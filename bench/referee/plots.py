@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from .contestants import TITLES  # noqa: E402
-from .figures import DIRECT  # noqa: E402
+from .figures import DIRECT, bounds  # noqa: E402
 
 # Colours that the colour-blind tell apart (Okabe and Ito).
 COLOURS = dict(zip(TITLES, ["#d55e00", "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#555555"], strict=True))
@@ -38,17 +38,17 @@ def contestants(rows):
     return [name for name in TITLES if name != "limits" and any(row["contestant"] == name for row in rows)]
 
 
-def limit_line(rows, case, ranks, variant):
-    """({size: microseconds}) of the fastest way at each size that this kind of buffer can use."""
-    least = {}
+def limit_line(rows, case, ranks, name, variant):
+    """({size: figure}) of the fastest way at each size that this kind of buffer can use."""
+    fastest, better = {}, min if case == "latency" else max
     for row in rows:
-        way = row["name"].split("/")[0]
-        usable = way not in ("touch", "line") and (way not in DIRECT or variant.startswith("alloc-"))
+        way = bounds(row["name"], name)
+        usable = way not in ("", "touch", "line") and (way not in DIRECT or variant.startswith("alloc-"))
         here = (row["contestant"], row["case"], row["ranks"], row["variant"]) == \
             ("limits", case, ranks, variant.removeprefix("alloc-"))
         if here and usable:
-            least[row["bytes"]] = min(least.get(row["bytes"], row["median"]), row["median"])
-    return least
+            fastest[row["bytes"]] = better(fastest.get(row["bytes"], row["median"]), row["median"])
+    return fastest
 
 
 def against_size(rows, key, all_rows, folder):
@@ -64,10 +64,10 @@ def against_size(rows, key, all_rows, folder):
             high = [median + deviation for median, deviation in zip(medians, deviations, strict=True)]
             axes.plot(sizes, medians, marker="o", markersize=3, color=COLOURS[who], label=TITLES[who])
             axes.fill_between(sizes, low, high, color=COLOURS[who], alpha=0.15, linewidth=0)
-    bound = limit_line(all_rows, case, ranks, variant)
+    bound = limit_line(all_rows, case, ranks, name, variant)
     if bound:
         axes.plot(sorted(bound), [bound[size] for size in sorted(bound)], color=COLOURS["limits"], linestyle="--",
-                  label="fastest copy")
+                  label="fastest bare program")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlabel("bytes")

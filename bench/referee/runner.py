@@ -42,7 +42,7 @@ def wrong(contestant, ranks, cores, result, notes):
 
 def once(contestant, case, ranks, options):
     """(values, notes, reason) of one run; the values that came before a failure are kept."""
-    command = contestant.command(ranks, case.program if contestant is not LIMITS else "limits",
+    command = contestant.command(ranks, case.program_of(contestant),
                                  case.arguments(options, contestant))
     environment = {**contestant.variables, "BENCH_CORES": ",".join(map(str, options.cores))}
     running = harness.Running(command, env=environment)
@@ -62,7 +62,7 @@ def plan(options, contestants):
     for name in options.what:
         case = CASES[name]
         for ranks in case.ranks_for(options.np):
-            runs += [(case, ranks, who) for who in ([*contestants, LIMITS] if case.limited else contestants)]
+            runs += [(case, ranks, who) for who in ([*contestants, LIMITS] if case.limits_for(ranks) else contestants)]
     return runs
 
 

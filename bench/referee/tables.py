@@ -62,7 +62,8 @@ def table(case, ranks, figures, contestants, best_round=False):
     header += [who.title for who in contestants]
     if peers:
         header.append("/ best peer")
-    if case.limited:
+    limited = case.limits_for(ranks)
+    if limited:
         header += ["limit", "by", "/ limit"]
     rows = []
     for key in rows_of(case, ranks, figures):
@@ -73,8 +74,8 @@ def table(case, ranks, figures, contestants, best_round=False):
         if peers:
             value, name = peer_ratio(case, key, figures, ours.name, [who.name for who in peers], pick)
             row.append(f"{number(value)} {name or ''}")
-        if case.limited:
-            way, series = limit(figures, key, pick)
+        if limited:
+            way, series = limit(figures, key, pick, case.lower_is_better)
             row += [cell(series, pick).split(" ")[0], way or "-", number(ratio(figures.series(key, ours.name), series, pick))]
         rows.append(row)
     return header, rows

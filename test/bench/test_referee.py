@@ -64,6 +64,25 @@ def test_the_limit_is_the_fastest_way_that_the_buffers_allow():
     assert figures.limit(made, latency(4096)) == (None, {})
 
 
+def test_the_limit_of_streams_is_the_most_of_what_was_measured_as_they_are():
+    made = figures.Figures()
+    for name, value in [("stream:ring/4K", 4), ("stream:cma", 6), ("both:cma", 9), ("ring/4K", 99)]:
+        made.add(figures.Key("bandwidth", 2, name, "reused", 64), "limits", 0, value)
+
+    def most(name, size=64):
+        return figures.limit(made, figures.Key("bandwidth", 2, name, "reused", size), lower_is_better=False)
+
+    assert most("stream") == ("cma", {0: 6}) and most("both") == ("cma", {0: 9})
+    assert most("stream", 8) == (None, {})
+
+
+def test_one_pair_has_a_limit_and_several_have_none():
+    options = type("Options", (), {"what": ["rate"], "np": 8})
+    assert [(ranks, who.name) for _, ranks, who in runner.plan(options, [NEAR])] == [
+        (2, "nearmpi"), (2, "limits"), (8, "nearmpi")]
+    assert "/ limit" not in tables.table(CASES["rate"], 8, figures.Figures(), [NEAR])[0]
+
+
 @pytest.mark.parametrize(("value", "text"), [(0.1116, "0.112"), (0.9, "0.900"), (4.561, "4.56"), (99.97, "100"),
                                              (117.2, "117"), (9994, "9994"), (9996, "10.0k"),
                                              (23400, "23.4k"), (999_600, "1.00M"), (5.6e6, "5.60M"), (None, "-")])
@@ -208,6 +227,10 @@ def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
             assert re.search(rf"^{case.name},\d+,{name},[-a-z]+,\d+,nearmpi,", values, re.MULTILINE), (case.name, name)
     for way in ("line/1", "cma_pull", "cma_halves", "ring/16K", "ring_stream/16K", "pull", "halves", "push_stream"):
         assert f",{way}," in values
+    for value, ways in {"stream": ("slots/64", "ring/64K", "ring_stream/64K", "cma"), "both": ("slots/128", "ring/16K", "cma"),
+                        "rate": ("slots/64", "slots/128", "ring/4K", "cma")}.items():
+        for way in ways:
+            assert f",{value}:{way}," in values
     written = (tmp_path / "results.md").read_text()
     assert "## Goals" in written and "| processor |" in written and "| NearMPI | NearMPI" in written
     assert (tmp_path / "latency-reused-2ranks.png").read_bytes().startswith(b"\x89PNG")
