@@ -6,6 +6,7 @@
 #include "segment/segment.h"
 #include "tools/commands.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace near::tools {
@@ -28,7 +29,17 @@ std::string class_text(int size_class) {
   return base::format("{} to {}", size_text(from), size_text(2 * from));
 }
 
-/// The other ways with their rates.
+/// The weakest of what the figures rest on that were compared.
+segment::Basis reason(const segment::WayFigures& row, std::uint32_t present) {
+  auto basis = static_cast<segment::Basis>(row.basis[present].load_relaxed());
+  if (basis == segment::Basis::named) return basis;
+  for (std::uint32_t way = 0; way < segment::ways; ++way)
+    if (row.cost[way].load_relaxed() != 0)
+      basis = std::min(basis, static_cast<segment::Basis>(row.basis[way].load_relaxed()));
+  return basis;
+}
+
+/// The other ways with their rates, and where those come from if nobody in this job has measured them.
 std::string others(const segment::WayFigures& row, std::uint32_t present) {
   std::string text;
   for (std::uint32_t way = 0; way < segment::ways; ++way) {
@@ -36,6 +47,8 @@ std::string others(const segment::WayFigures& row, std::uint32_t present) {
     if (way == present || cost == 0) continue;
     text += base::format("{}{} {}", text.empty() ? "" : ", ",
                          segment::way_name(static_cast<segment::Way>(way)), rate(cost));
+    auto basis = static_cast<segment::Basis>(row.basis[way].load_relaxed());
+    if (basis < segment::Basis::measured) text += base::format(" ({})", segment::basis_name(basis));
   }
   return text.empty() ? "no other was possible or tried" : text;
 }
@@ -51,11 +64,12 @@ void print_pair(const segment::Segment& segment, std::uint32_t owner, std::uint3
     const auto& figures = row.from_it[size_class];
     std::uint32_t present = figures.present.load_relaxed(), messages = figures.messages.load_relaxed();
     if (messages == 0) continue;
-    std::string reason = present < segment::ways ? others(figures, present) : "still looking";
-    std::printf("%4u to %-4u  %-18s %-7s %11s %10u  %s\n", other, owner, class_text(size_class).c_str(),
-                present < segment::ways ? segment::way_name(static_cast<segment::Way>(present)) : "-",
-                present < segment::ways ? rate(figures.cost[present].load_relaxed()).c_str() : "", messages,
-                reason.c_str());
+    bool settled = present < segment::ways;
+    std::printf("%4u to %-4u  %-18s %-7s %11s %10u  %-9s  %s\n", other, owner, class_text(size_class).c_str(),
+                settled ? segment::way_name(static_cast<segment::Way>(present)) : "-",
+                settled ? rate(figures.cost[present].load_relaxed()).c_str() : "", messages,
+                settled ? segment::basis_name(reason(figures, present)) : "-",
+                settled ? others(figures, present).c_str() : "still looking");
   }
 }
 
@@ -87,8 +101,12 @@ int transport(std::int32_t launcher) {
         if (has_figures(segment.control(owner), other)) print(segment, owner, other);
     }
   };
-  std::puts("Large messages: the way that their receiver takes, as measured\n"
-            "       ranks  size               way            rate   messages  the other ways");
+  std::printf("The ranks began with %s%s.\n\n",
+              head.priors.basis == segment::Basis::profile ? "the machine's profile, measured "
+                                                           : "what is built in: mpiexec found no profile",
+              head.priors.measured);
+  std::puts("Large messages: the way that their receiver takes, and what that was decided by\n"
+            "       ranks  size               way            rate   messages  reason     the other ways");
   each_pair(print_pair);
   std::puts("\nStores that fill packets and rings, as the sender measured its copies\n       ranks  in use");
   each_pair(print_stores);

@@ -16,11 +16,18 @@ const char* way_name(Way way);
 /// Classes of sizes: class 0 is less than 8 KiB, each further one twice as much.
 inline constexpr int size_classes = 16;
 
+/// What a figure rests on, the weakest first.
+enum class Basis : std::uint32_t { none, built_in, profile, measured, named };
+/// "built in", "profile", "measured"; of Basis::named, a way that the user chose, the knob.
+const char* basis_name(Basis basis);
+
 /// Large messages of one class of sizes from the other process to the owner.
 struct WayFigures {
   base::Atomic<std::uint32_t> messages;
-  base::Atomic<std::uint32_t> present;    ///< the Way in use; Way::count: none yet
-  base::Atomic<std::uint32_t> cost[ways]; ///< nanoseconds a MiB, smoothed; 0: not known
+  base::Atomic<std::uint32_t> present; ///< the Way in use; Way::count: none yet
+  // Of each way that was possible:
+  base::Atomic<std::uint32_t> cost[ways];  ///< nanoseconds a MiB, smoothed; 0: not known
+  base::Atomic<std::uint32_t> basis[ways]; ///< Basis of that figure
 };
 
 /// One row a process of the job.

@@ -110,6 +110,7 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   head->started_ns =
       static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
   head->cores = cores;
+  head->priors = built_in_priors();
   auto name = base::format("nearmpi-{}", getpid());
   name.copy(head->job, sizeof head->job - 1);
   for (std::uint32_t slot = 0; slot < slots; ++slot) new (&entry(slot)) RankEntry{};

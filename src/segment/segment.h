@@ -17,7 +17,7 @@
 
 #include "base/atomic.h"
 #include "base/result.h"
-#include "segment/figures.h"
+#include "segment/priors.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 2;
+inline constexpr std::uint32_t layout_version = 3;
 
 /// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
@@ -51,7 +51,8 @@ struct alignas(128) RankEntry {
   std::uint32_t application;         ///< index of the program in a `:` list (MPI_APPNUM)
   std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1: not bound
   Atomic<std::uint32_t> died_in;     ///< Phase in which the launcher found it dead
-  char unused_1[44];
+  Place place;                       ///< written before the process starts
+  char unused_1[36];
   Atomic<std::uint32_t> phase;     ///< Phase
   Atomic<std::uint32_t> aborting;  ///< Abort; stored after abort_code
   Atomic<std::int32_t> abort_code; ///< its error code
@@ -75,9 +76,11 @@ struct Header {
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
   Atomic<std::uint32_t> fences;            ///< 1: some process has no membarrier, so every sender fences
   Atomic<std::uint32_t> notices;           ///< bits of Notice
+  alignas(64) Priors priors;               ///< written before any process of the job starts
 };
 
 inline constexpr std::size_t header_bytes = 4096;
+static_assert(sizeof(Header) <= header_bytes);
 
 /// Remarks that one rank makes for all of its job: bits of Header::notices.
 enum class Notice : std::uint32_t { slow_copies = 1, fatal_error = 2 };

@@ -26,31 +26,39 @@ int Choice::class_of(std::uint64_t bytes) {
 }
 
 /// A class that was never used begins with what its nearest neighbour knows, so that a program pays for
-/// finding out once, at its first size, and not with its largest messages.
-void Choice::inherit(Class& here, int size_class) {
+/// finding out once, at its first size, and not with its largest messages; the first one with the priors.
+void Choice::begin(Class& here, int size_class) {
+  if (basis_ == Basis::profile) here.next_look = first_interval;
   for (int distance = 1; distance < classes; ++distance)
     for (int other : {size_class - distance, size_class + distance}) {
       if (other < 0 || other >= classes) continue;
       const Class& there = of(other);
       if (there.messages < first_look) continue;
       here.cost = there.cost;
-      here.known = there.known;
+      here.basis = there.basis;
       here.present = there.present;
       return;
     }
+  if (priors_ == nullptr) return;
+  const auto& costs = priors_->cost[static_cast<std::size_t>(size_class)];
+  for (std::size_t way = 0; way < ways; ++way) {
+    if (costs[way] == 0) continue;
+    here.cost[way] = static_cast<float>(costs[way]) / 1024;
+    here.basis[way] = basis_;
+  }
 }
 
 Way Choice::best(const Class& here, Mask possible) {
   Way found = Way::count;
   for (std::size_t way = 0; way < ways; ++way) {
-    if ((possible >> way & 1) == 0 || !here.known[way]) continue;
+    if ((possible >> way & 1) == 0 || here.basis[way] == Basis::none) continue;
     if (found == Way::count || here.cost[way] < here.cost[index(found)]) found = static_cast<Way>(way);
   }
   return found;
 }
 
 Way Choice::begin_look(Class& here, Way way) {
-  Way known = best(here, ~Mask{0});
+  Way known = best(here, here.possible);
   here.best_cost = known != Way::count ? here.cost[index(known)] : 0;
   here.looking = way;
   here.measured = here.slow = 0;
@@ -60,12 +68,15 @@ Way Choice::begin_look(Class& here, Way way) {
 Way Choice::choose(std::uint64_t bytes, Mask possible) {
   int size_class = class_of(bytes);
   Class& here = classes_[static_cast<std::size_t>(size_class)];
-  if (here.messages == 0) inherit(here, size_class);
+  if (here.messages == 0) begin(here, size_class);
   ++here.messages;
+  here.possible |= possible;
   if (here.looking != Way::count && (possible & bit(here.looking)) != 0) return here.looking;
   for (std::size_t way = 0; way < ways; ++way)
-    if ((possible >> way & 1) != 0 && !here.known[way]) return begin_look(here, static_cast<Way>(way));
+    if ((possible >> way & 1) != 0 && here.basis[way] == Basis::none)
+      return begin_look(here, static_cast<Way>(way));
   Way fastest = best(here, possible);
+  if (here.basis[index(fastest)] != Basis::measured) return begin_look(here, fastest);
   bool present_possible = here.present != Way::count && (possible & bit(here.present)) != 0;
   if (!present_possible || here.cost[index(fastest)] < leave_for * here.cost[index(here.present)])
     here.present = fastest;
@@ -76,7 +87,8 @@ Way Choice::choose(std::uint64_t bytes, Mask possible) {
   for (int step = 0; step < ways; ++step) {
     here.looked_at = static_cast<std::uint8_t>((here.looked_at + 1) % ways);
     Way other = static_cast<Way>(here.looked_at);
-    bool promising = here.cost[index(other)] < hopeless * here.cost[index(here.present)];
+    bool promising = here.basis[index(other)] != Basis::measured ||
+                     here.cost[index(other)] < hopeless * here.cost[index(here.present)];
     if (other != here.present && (possible & bit(other)) != 0 && promising) return begin_look(here, other);
   }
   return here.present;
@@ -85,6 +97,8 @@ Way Choice::choose(std::uint64_t bytes, Mask possible) {
 void Choice::take(Way way, std::uint64_t bytes) {
   Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
   ++here.messages;
+  here.possible |= bit(way);
+  here.named = true;
   here.present = way;
   here.looking = Way::count;
 }
@@ -95,8 +109,12 @@ void Choice::show(int size_class) const {
   auto& row = shown_->from_it[size_class];
   row.messages.store_relaxed(here.messages);
   row.present.store_relaxed(static_cast<std::uint32_t>(here.present));
-  for (std::size_t way = 0; way < ways; ++way)
-    row.cost[way].store_relaxed(here.known[way] ? static_cast<std::uint32_t>(here.cost[way] * 1024) : 0);
+  for (std::size_t way = 0; way < ways; ++way) {
+    bool known = (here.possible >> way & 1) != 0 && here.basis[way] != Basis::none;
+    Basis basis = here.named && way == index(here.present) ? Basis::named : here.basis[way];
+    row.cost[way].store_relaxed(known ? static_cast<std::uint32_t>(here.cost[way] * 1024) : 0);
+    row.basis[way].store_relaxed(static_cast<std::uint32_t>(basis));
+  }
 }
 
 void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds) {
@@ -113,22 +131,22 @@ void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds) {
         here.measured == 1 || here.measured == look_length / 2 + 1 ? took : std::min(here.least, took);
     if (here.slow < patience && (!later_half || here.measured < look_length)) return;
     cost = here.least;
-    here.known[index(way)] = true;
+    here.basis[index(way)] = Basis::measured;
     here.looking = Way::count;
     show(size_class);
     return;
   }
-  if (!here.known[index(way)]) {
+  if (here.basis[index(way)] != Basis::measured) {
     if (way != here.present) return; // of a look that was given up
     cost = took;
-    here.known[index(way)] = true;
+    here.basis[index(way)] = Basis::measured;
   }
   if (way == here.present) {
     here.worse = took > suspicious * cost ? here.worse + 1 : 0;
     if (here.worse == patience) {
       // The program or the machine has changed: what is known of the others counts no more.
-      here.known = {};
-      here.known[index(way)] = true;
+      here.basis = {};
+      here.basis[index(way)] = Basis::measured;
       cost = took;
       here.interval = first_interval;
       here.next_look = here.messages + first_interval;

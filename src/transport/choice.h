@@ -4,22 +4,27 @@
 // Of two processors that share a cache and two that do not, each has its own best way, and a virtual machine
 // may change from one to the other while a program runs. So nothing is derived from sizes alone: every
 // transfer is timed by its receiver, who alone decides; ways that were not best are looked at again, at first
-// often, then seldom, and often again when the present one gets worse.
+// often, then seldom, and often again when the present one gets worse. Priors (segment/priors.h) say which
+// way is tried first, and spare the looks at what they call slower until that one is measured.
 #pragma once
 
-#include "segment/figures.h"
+#include "segment/priors.h"
 
 #include <array>
 #include <cstdint>
 
 namespace near::transport {
 
+using segment::Basis;
 using segment::Way;
 
 class Choice {
 public:
-  /// `shown`: where tools read what is known; may be null.
-  explicit Choice(segment::PairFigures* shown = nullptr) : shown_(shown) {}
+  /// `shown`: where tools read what is known; may be null. `priors`: what to begin with, resting on `basis`;
+  /// they may be null too, and outlive this.
+  explicit Choice(segment::PairFigures* shown = nullptr, const segment::PairPriors* priors = nullptr,
+                  Basis basis = Basis::none)
+      : shown_(shown), priors_(priors), basis_(basis) {}
 
   static constexpr int ways = static_cast<int>(Way::count);
   using Mask = unsigned; ///< bit w: way w is possible for this message
@@ -27,8 +32,10 @@ public:
 
   /// What is known of one size class.
   struct Class {
-    std::array<float, ways> cost{}; ///< nanoseconds a KiB, smoothed
-    std::array<bool, ways> known{};
+    std::array<float, ways> cost{};  ///< nanoseconds a KiB, smoothed
+    std::array<Basis, ways> basis{}; ///< of the cost; Basis::none: it is not known
+    Mask possible = 0;               ///< for one message at least
+    bool named = false;              ///< the present way was named from outside
     std::uint32_t messages = 0, next_look = first_look, interval = first_interval;
     std::uint32_t worse = 0; ///< how often in a row the present way was much slower than it used to be
     Way present = Way::count;
@@ -57,13 +64,15 @@ private:
   static constexpr std::uint32_t first_look = 8, first_interval = 32, longest_interval = 2048;
   static constexpr std::uint32_t look_length = 8;
 
-  void inherit(Class& here, int size_class);
+  void begin(Class& here, int size_class);
   static Way best(const Class& here, Mask possible);
   static Way begin_look(Class& here, Way way);
 
   void show(int size_class) const;
 
   segment::PairFigures* shown_;
+  const segment::PairPriors* priors_;
+  Basis basis_;
   std::array<Class, classes> classes_{};
 };
 

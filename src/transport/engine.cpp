@@ -57,6 +57,7 @@ Result map_peer(std::uint32_t slot) {
   peer.cell_bytes = control.cell_bytes;
   peer.credit = queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
   peer.released_by_us = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
+  peer.stores.begin_with(priors_of(peer).store_cost);
   peer.mapped = true;
   return {};
 }
@@ -422,6 +423,12 @@ segment::PairFigures* figures_of(Peer& peer) {
   if (peer.slot / 64 < std::size(self.control->with_figures))
     self.control->with_figures[peer.slot / 64].or_relaxed(std::uint64_t{1} << peer.slot % 64);
   return self.segment.at<segment::PairFigures>(self.control->figures) + peer.slot;
+}
+
+const segment::PairPriors& priors_of(const Peer& peer) {
+  const segment::Segment& job = engine().segment;
+  auto distance = distance_between(job.entry(engine().slot).place, job.entry(peer.slot).place);
+  return job.header().priors.pair[static_cast<std::size_t>(distance)];
 }
 
 queue::Claim<> claim_slot(Peer& peer) {

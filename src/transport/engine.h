@@ -169,6 +169,9 @@ bool has_left(const Peer& peer);
 /// Our row about this peer, from now on shown to tools.
 segment::PairFigures* figures_of(Peer& peer);
 
+/// What the job's priors say of a process as far from us as this one.
+const segment::PairPriors& priors_of(const Peer& peer);
+
 void count_sent(segment::Path path, std::uint64_t bytes);
 
 } // namespace near::transport

@@ -79,7 +79,10 @@ const Provider* pull(Peer& peer, const OfferTicket& ticket, Transfer& transfer, 
     possible |= Choice::bit(provider.way);
   }
   const Provider* named = named_provider();
-  if (peer.choice == nullptr) peer.choice = std::make_unique<Choice>(figures_of(peer));
+  if (peer.choice == nullptr) {
+    const segment::Priors& priors = engine().segment.header().priors;
+    peer.choice = std::make_unique<Choice>(figures_of(peer), &priors_of(peer), priors.basis);
+  }
   for (;;) {
     const Provider* provider = named;
     if (named != nullptr && (possible & Choice::bit(named->way)) != 0)

@@ -16,6 +16,19 @@ void Stores::timed(void* to, const void* from, std::uint64_t bytes, bool streami
   cost = cost == 0 || took < cost ? took : cost + 0.2f * std::min(took - cost, 4 * cost);
 }
 
+void Stores::begin_with(const std::array<std::uint32_t, 2>& costs) {
+  if (costs[0] == 0 || costs[1] == 0) return;
+  for (int kind = 0; kind < 2; ++kind) cost_[kind] = static_cast<float>(costs[kind]) / 1024;
+  streaming_ = better_streaming();
+}
+
+void Stores::show() const {
+  if (shown_ == nullptr) return;
+  for (int kind = 0; kind < 2; ++kind)
+    shown_->store_cost[kind].store_relaxed(static_cast<std::uint32_t>(cost_[kind] * 1024));
+  shown_->streaming.store_relaxed(streaming_);
+}
+
 void Stores::copy(void* to, const void* from, std::uint64_t bytes) {
   if (next_-- != 0) [[likely]] {
     copy::copy(to, from, bytes, streaming_ ? copy::Store::streaming : copy::Store::cached);
@@ -25,21 +38,18 @@ void Stores::copy(void* to, const void* from, std::uint64_t bytes) {
   if (named != "auto") {
     streaming_ = named == "streaming";
     timed(to, from, bytes, streaming_);
-    return;
-  }
-  // In turns: the kind in use, to keep its figure fresh, and the other one.
-  bool other = (turn_++ & 1) != 0;
-  timed(to, from, bytes, streaming_ != other);
-  if (cost_[0] != 0 && cost_[1] != 0) {
-    bool better = cost_[0] > clearly * cost_[1];
-    interval_ = better == streaming_ ? std::min(interval_ * 2, longest) : shortest;
-    streaming_ = better;
+  } else {
+    // In turns: the kind in use, to keep its figure fresh, and the other one.
+    bool other = (turn_++ & 1) != 0;
+    timed(to, from, bytes, streaming_ != other);
+    if (cost_[0] != 0 && cost_[1] != 0) {
+      bool better = better_streaming();
+      interval_ = better == streaming_ ? std::min(interval_ * 2, longest) : shortest;
+      streaming_ = better;
+    }
   }
   next_ = interval_ / 2;
-  if (shown_ == nullptr) return;
-  for (int kind = 0; kind < 2; ++kind)
-    shown_->store_cost[kind].store_relaxed(static_cast<std::uint32_t>(cost_[kind] * 1024));
-  shown_->streaming.store_relaxed(streaming_);
+  show();
 }
 
 } // namespace near::transport

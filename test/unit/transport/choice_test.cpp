@@ -1,13 +1,16 @@
 // The choice of ways and of stores, without any copy: costs are told, not measured.
 #include "transport/choice.h"
+#include "transport/stores.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 
 namespace {
 
 using namespace near::transport;
+namespace segment = near::segment;
 
 constexpr Choice::Mask all = Choice::bit(Way::direct) | Choice::bit(Way::ring) | Choice::bit(Way::cma);
 
@@ -74,6 +77,82 @@ TEST(Choice, gives_up_looking_at_a_way_that_is_far_behind) {
   auto taken = run(choice, 1 << 20, 2000, all, {10000, 50, 80});
   EXPECT_LE(taken[direct], 10);
   EXPECT_GT(taken[ring], 1700);
+}
+
+/// The same for all sizes, in nanoseconds a KiB.
+segment::PairPriors priors_of(std::array<unsigned, Choice::ways> nanoseconds_per_kib) {
+  segment::PairPriors made{};
+  for (auto& row : made.cost)
+    for (std::size_t way = 0; way < row.size(); ++way) row[way] = nanoseconds_per_kib[way] * 1024;
+  return made;
+}
+
+TEST(Choice, takes_with_its_first_message_the_way_that_the_priors_call_fastest) {
+  for (std::size_t cheapest : {direct, ring, cma})
+    for (Basis basis : {Basis::built_in, Basis::profile}) {
+      std::array<unsigned, Choice::ways> cost = {500, 500, 500};
+      cost[cheapest] = 50;
+      auto priors = priors_of(cost);
+      Choice choice(nullptr, &priors, basis);
+      EXPECT_EQ(choice.choose(1 << 20, all), static_cast<Way>(cheapest));
+    }
+}
+
+TEST(Choice, does_not_look_at_others_soon_where_a_profile_is_right) {
+  auto priors = priors_of({500, 50, 100});
+  Choice choice(nullptr, &priors, Basis::profile);
+  auto taken = run(choice, 1 << 20, 30, all, {500, 50, 100});
+  EXPECT_EQ(taken[ring], 30);
+  taken = run(choice, 1 << 20, 1000, all, {500, 50, 100});
+  EXPECT_GT(taken[cma], 0);
+}
+
+TEST(Choice, leaves_what_the_priors_praised_for_what_was_measured) {
+  auto priors = priors_of({0, 100, 1});
+  Choice choice(nullptr, &priors, Basis::profile);
+  constexpr auto private_memory = Choice::bit(Way::ring) | Choice::bit(Way::cma);
+  auto taken = run(choice, 1 << 20, 100, private_memory, {1, 50, 100});
+  EXPECT_LT(taken[cma], 25);
+  EXPECT_GT(taken[ring], 75);
+}
+
+TEST(Choice, looks_at_last_at_what_the_priors_call_hopeless) {
+  auto priors = priors_of({0, 50, 5000});
+  Choice choice(nullptr, &priors, Basis::profile);
+  constexpr auto private_memory = Choice::bit(Way::ring) | Choice::bit(Way::cma);
+  run(choice, 1 << 20, 100, private_memory, {1, 50, 10});
+  auto taken = run(choice, 1 << 20, 100, private_memory, {1, 50, 10});
+  EXPECT_GT(taken[cma], 80);
+}
+
+TEST(Choice, shows_what_its_figures_rest_on) {
+  auto priors = priors_of({1, 50, 100});
+  auto shown = std::make_unique<segment::PairFigures>();
+  Choice choice(shown.get(), &priors, Basis::profile);
+  constexpr auto private_memory = Choice::bit(Way::ring) | Choice::bit(Way::cma);
+  const auto& row = shown->from_it[Choice::class_of(1 << 20)];
+  auto basis = [&](std::size_t way) { return static_cast<Basis>(row.basis[way].load_relaxed()); };
+  run(choice, 1 << 20, 20, private_memory, {1, 50, 100});
+  EXPECT_EQ(basis(ring), Basis::measured);
+  EXPECT_EQ(basis(cma), Basis::profile);
+  EXPECT_EQ(row.cost[cma].load_relaxed(), 100u * 1024);
+  EXPECT_EQ(row.cost[direct].load_relaxed(), 0u) << "it was never possible";
+  run(choice, 1 << 20, 100, private_memory, {1, 50, 100});
+  EXPECT_EQ(basis(cma), Basis::measured);
+  choice.take(Way::ring, 1 << 20);
+  choice.learn(Way::ring, 1 << 20, 50 << 10);
+  EXPECT_EQ(basis(ring), Basis::named);
+}
+
+TEST(Stores, begin_with_what_the_profile_says_if_it_says_anything) {
+  Stores stores;
+  stores.begin_with({0, 30000});
+  EXPECT_TRUE(stores.streaming());
+  stores.begin_with({27000, 33000});
+  EXPECT_FALSE(stores.streaming());
+  EXPECT_FLOAT_EQ(stores.cost(true), 33000.0f / 1024);
+  stores.begin_with({650000, 39000});
+  EXPECT_TRUE(stores.streaming());
 }
 
 TEST(Choice, begins_a_new_size_with_what_its_neighbour_knows) {

@@ -1,0 +1,70 @@
+#include "segment/priors.h"
+
+#include <initializer_list>
+
+namespace near::segment {
+
+namespace {
+
+/// A way takes `once` nanoseconds, and `per_mib` for each MiB.
+struct Assumed {
+  Way way;
+  std::uint32_t once, per_mib;
+};
+
+// The figures of doc/adr/0006, 0008 and 0009: between processors that share a last-level cache, and others.
+// Direct: the copy of a source that its owner has just written. Ring and CMA: whole messages of 64 KiB and 1
+// MiB. Nothing of the stores: their sender begins with streaming ones, which are never very bad (0008).
+constexpr Assumed near_by[] = {
+    {Way::direct, 300, 23'000}, {Way::ring, 600, 33'000}, {Way::cma, 1'500, 80'000}};
+constexpr Assumed farther[] = {
+    {Way::direct, 600, 47'000}, {Way::ring, 1'500, 55'000}, {Way::cma, 2'000, 80'000}};
+
+} // namespace
+
+const char* distance_name(Distance distance) {
+  switch (distance) {
+  case Distance::core: return "core";
+  case Distance::l3: return "l3";
+  case Distance::numa: return "numa";
+  case Distance::package: return "package";
+  case Distance::machine: return "machine";
+  case Distance::count: break;
+  }
+  return "?";
+}
+
+const char* basis_name(Basis basis) {
+  switch (basis) {
+  case Basis::none: return "none";
+  case Basis::built_in: return "built in";
+  case Basis::profile: return "profile";
+  case Basis::measured: return "measured";
+  case Basis::named: return "NEAR_COPY";
+  }
+  return "?";
+}
+
+Distance distance_between(const Place& one, const Place& other) {
+  auto shared = [](std::uint16_t a, std::uint16_t b) { return a == b && a != Place::several; };
+  if (shared(one.core, other.core)) return Distance::core;
+  if (shared(one.l3, other.l3)) return Distance::l3;
+  if (shared(one.numa, other.numa)) return Distance::numa;
+  if (shared(one.package, other.package)) return Distance::package;
+  return Distance::machine;
+}
+
+Priors built_in_priors() {
+  Priors made{};
+  made.basis = Basis::built_in;
+  for (std::size_t distance = 0; distance < distances; ++distance)
+    for (const Assumed& way : distance <= static_cast<std::size_t>(Distance::l3) ? near_by : farther)
+      for (std::size_t size = 0; size < size_classes; ++size) {
+        std::uint64_t bytes = std::uint64_t{4096} << size;
+        made.pair[distance].cost[size][static_cast<std::size_t>(way.way)] =
+            way.per_mib + static_cast<std::uint32_t>((std::uint64_t{way.once} << 20) / bytes);
+      }
+  return made;
+}
+
+} // namespace near::segment

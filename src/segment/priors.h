@@ -1,0 +1,43 @@
+// What the ranks of a job assume of copies before they have made any: the machine's profile (near calibrate),
+// else what is built in. mpiexec puts it into the segment's header, so that no rank reads a file and all
+// begin alike.
+#pragma once
+
+#include "segment/figures.h"
+
+#include <array>
+
+namespace near::segment {
+
+/// The smallest part of the machine that two processors share.
+enum class Distance : std::uint8_t { core, l3, numa, package, machine, count };
+inline constexpr std::size_t distances = static_cast<std::size_t>(Distance::count);
+/// "core", "l3", "numa", "package", "machine".
+const char* distance_name(Distance distance);
+
+/// Where a process runs: the numbers of the parts that hold every processor of its.
+struct Place {
+  static constexpr std::uint16_t several =
+      0xffff; ///< its processors lie in more than one; or it is not bound
+  std::uint16_t core = several, l3 = several, numa = several, package = several;
+};
+/// Of two processes. Without a common part: Distance::machine.
+Distance distance_between(const Place& one, const Place& other);
+
+/// What two processes so far apart assume of each other: nanoseconds a MiB; 0: nothing.
+struct PairPriors {
+  std::array<std::array<std::uint32_t, ways>, size_classes> cost;
+  /// Of the copy into a packet or cell: with cached, with streaming stores.
+  std::array<std::uint32_t, 2> store_cost;
+};
+
+struct Priors {
+  Basis basis;       ///< Basis::built_in or Basis::profile
+  char measured[28]; ///< when, for people; "" when built in
+  std::array<PairPriors, distances> pair;
+};
+
+/// What is assumed of a machine that nobody has measured.
+Priors built_in_priors();
+
+} // namespace near::segment
