@@ -6,6 +6,7 @@
 #include "launch/supervisor.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
+#include "profile/profile.h"
 
 #include <csignal>
 #include <cstdio>
@@ -17,6 +18,15 @@ namespace {
 int complain() {
   std::fprintf(stderr, "mpiexec: %s\n", std::string(base::failure_text()).c_str());
   return 1;
+}
+
+// What the ranks assume of copies: the machine's profile, if there is a good one.
+void give_priors(const Job& job, segment::Segment& segment) {
+  profile::Profile known;
+  bool found = false;
+  if (!profile::load(profile::machine_name(job.machine), known, found).ok() && !job.command.quiet)
+    std::fprintf(stderr, "mpiexec: warning: %s\n", std::string(base::failure_text()).c_str());
+  if (found) segment.header().priors = profile::priors_of(known);
 }
 
 // Waits for the supervisor's end while it hands signals on. Returns how it ended.
@@ -67,6 +77,7 @@ int run_job(const Job& job, char** environment) {
   segment::Segment segment;
   if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, job.slots.count).ok())
     return complain();
+  give_priors(job, segment);
   if (!os::become_subreaper().ok()) return complain();
   os::SignalInbox inbox;
   os::Poller poller;

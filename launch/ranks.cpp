@@ -6,6 +6,7 @@
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/memory.h"
+#include "profile/profile.h"
 #include "queue/doorbell.h"
 
 #include <algorithm>
@@ -54,6 +55,7 @@ base::Result Supervisor::start_ranks() {
     auto& entry = segment_.entry(rank);
     entry.application = application_of[rank];
     entry.first_cpu = place.cpus.first();
+    entry.place = profile::place_of(mission_.job.machine, place.cpus);
     // Before any rank runs: one that is early must not overtake what is written here.
     store_phase(segment_, rank, segment::Phase::launched);
   }

@@ -62,6 +62,10 @@ Result convert(hwloc_topology_t topology, Machine& machine) {
   for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology, type, core)) != nullptr;)
     take_core(topology, core, made, pretended_l3);
   if (made.cores.empty()) return base::fail(base::Code::system, "hwloc found no processor on this machine");
+  hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+  for (hwloc_obj_t place : {package, hwloc_get_root_obj(topology)})
+    if (const char* model = place != nullptr ? hwloc_obj_get_info_by_name(place, "CPUModel") : nullptr)
+      made.processor = model;
   for (hwloc_obj_t node = nullptr;
        (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;)
     made.node_numbers.push_back(node->os_index);

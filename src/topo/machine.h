@@ -31,6 +31,7 @@ struct Machine {
   std::vector<Core> cores;
   unsigned l3s = 0, numas = 0, packages = 0;
   bool has_l3 = false;
+  std::string processor; ///< its model's name; "" when the system does not tell
   /// The kernel's number of each node, by index.
   std::vector<unsigned> node_numbers;
   CpuSet cpus() const;

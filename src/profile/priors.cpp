@@ -1,0 +1,81 @@
+// From the profile to what ranks begin with.
+#include "profile/profile.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace near::profile {
+
+namespace {
+
+/// Programs send, most often, what they have just computed.
+constexpr auto usual = static_cast<std::size_t>(Source::rewritten);
+
+/// Streaming only where cached stores take so much more, as in transport/stores.h: the receiver then reads
+/// from memory. One that was not measured is not taken.
+bool streaming_pays(const std::array<std::uint32_t, 2>& cost) {
+  return cost[1] != 0 && (cost[0] == 0 || cost[0] > 3 * cost[1]);
+}
+
+/// The entry of `list` nearest to `at` for which good() holds.
+template <class List, class Good>
+std::optional<std::size_t> nearest(const List& list, std::size_t at, Good&& good) {
+  for (std::size_t step = 0; step < list.size(); ++step) {
+    if (step <= at && good(list[at - step])) return at - step;
+    if (at + step < list.size() && good(list[at + step])) return at + step;
+  }
+  return std::nullopt;
+}
+
+bool any_cost(const std::array<std::uint32_t, kinds>& row) {
+  return std::any_of(row.begin(), row.end(), [](std::uint32_t cost) { return cost != 0; });
+}
+
+} // namespace
+
+segment::Priors priors_of(const Profile& profile) {
+  segment::Priors made{};
+  made.basis = segment::Basis::profile;
+  profile.measured.copy(made.measured, sizeof made.measured - 1);
+  for (std::size_t distance = 0; distance < distances; ++distance) {
+    auto measured = [](const auto& classes) {
+      return std::any_of(classes.begin(), classes.end(),
+                         [](const auto& row) { return any_cost(row[usual]); });
+    };
+    auto like = nearest(profile.cost, distance, measured);
+    if (!like) break;
+    auto& pair = made.pair[distance];
+    pair.store_cost = profile.store_cost[*like];
+    Kind ring = streaming_pays(pair.store_cost) ? Kind::ring_streaming : Kind::ring_cached;
+    for (std::size_t size = 0; size < size_classes; ++size)
+      for (auto [way, kind] : {std::pair{segment::Way::direct, Kind::direct},
+                               {segment::Way::ring, ring},
+                               {segment::Way::cma, Kind::cma}}) {
+        auto at = static_cast<std::size_t>(kind);
+        const auto& classes = profile.cost[*like];
+        auto row = nearest(classes, size, [at](const auto& of_size) { return of_size[usual][at] != 0; });
+        if (row) pair.cost[size][static_cast<std::size_t>(way)] = classes[*row][usual][at];
+      }
+  }
+  return made;
+}
+
+segment::Place place_of(const topo::Machine& machine, const topo::CpuSet& cpus) {
+  segment::Place place;
+  bool first = true;
+  for (const auto& core : machine.cores) {
+    if ((core.cpus & cpus).empty()) continue;
+    auto take = [first](std::uint16_t& part, unsigned number) {
+      auto here = static_cast<std::uint16_t>(std::min<unsigned>(number, segment::Place::several));
+      part = first || part == here ? here : segment::Place::several;
+    };
+    take(place.core, core.index);
+    take(place.l3, core.l3);
+    take(place.numa, core.numa);
+    take(place.package, core.package);
+    first = false;
+  }
+  return place;
+}
+
+} // namespace near::profile

@@ -1,0 +1,72 @@
+// What copies between two processes take on this machine, measured once by `near calibrate` and kept in a
+// file of the user's cache. mpiexec reads it and gives the ranks what they begin with (segment/priors.h);
+// what they measure themselves corrects it.
+//
+//   near-profile 1                                 the form of the file
+//   machine host-0123456789abcdef                  machine_name()
+//   measured 2026-11-21T15:20:01Z
+//   no-cma process_vm_readv: not permitted         where the kernel does not copy, and why
+//   cost l3 4096 rewritten 300000 250000 260000 -  nanoseconds a MiB of each Kind; -: not measured
+//   stores l3 27000 31000                          of the copy into a packet: cached, streaming stores
+//   end                                            nothing is missing
+#pragma once
+
+#include "segment/priors.h"
+#include "topo/machine.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace near::profile {
+
+using base::Result;
+using segment::Distance;
+using segment::distances;
+using segment::size_classes;
+
+/// Whether the sender has written the message anew, or sends again what it sent before.
+enum class Source { reused, rewritten };
+inline constexpr std::size_t sources = 2;
+const char* source_name(Source source);
+
+enum class Kind { direct, ring_cached, ring_streaming, cma };
+inline constexpr std::size_t kinds = 4;
+
+struct Profile {
+  std::string machine, measured;
+  std::string no_cma; ///< why the kernel does not copy; "": it does
+  /// Nanoseconds a MiB, for the receiver from accepting an offer to the last byte, by distance, class of
+  /// sizes (of its smallest message), source and kind; 0: not measured.
+  std::array<std::array<std::array<std::array<std::uint32_t, kinds>, sources>, size_classes>, distances>
+      cost{};
+  std::array<std::array<std::uint32_t, 2>, distances> store_cost{};
+};
+
+/// The profile as its file holds it.
+std::string text_of(const Profile& profile);
+/// Reads that. The sentence of a failure names the line. `profile` is set only on success.
+Result parse(std::string_view text, Profile& profile);
+
+/// What tells this machine and every change of its hardware from others: host name, topology, processor.
+std::string machine_name(const topo::Machine& machine);
+
+/// Where the profile of the machine of that name lies: $XDG_CACHE_HOME/near, else $HOME/.cache/near. Fails
+/// when neither variable is set.
+Result path_of(const std::string& machine, std::string& path);
+
+/// Reads the profile of the machine of that name; `found` is false when there is none. Fails, with what to
+/// do, when it cannot be used.
+Result load(const std::string& machine, Profile& profile, bool& found);
+/// Makes the folder where it is missing, and sees that a file can be written there.
+Result prepare(const std::string& path);
+/// Replaces the file, whole or not at all.
+Result save(const Profile& profile, const std::string& path);
+
+/// What ranks begin with. Sizes and distances that were not measured get the figures of the nearest ones.
+segment::Priors priors_of(const Profile& profile);
+
+/// The parts of the machine that hold all of these processors.
+segment::Place place_of(const topo::Machine& machine, const topo::CpuSet& cpus);
+
+} // namespace near::profile
