@@ -12,7 +12,11 @@ int top(std::int32_t launcher, bool once, double interval_s);
 /// How much of the standard is there, by chapter; with `all`, every function.
 int coverage(bool all);
 
-/// Version, machine and slots; the knobs with their present values.
+/// Measures this machine's copies and keeps the profile, shows it, or removes it.
+enum class Calibrate { measure, show, remove };
+int calibrate(Calibrate what);
+
+/// Version, machine, slots and profile; the knobs with their present values.
 int info(bool knobs);
 /// `near info --transport`: the ways of large messages in a running job.
 int transport(std::int32_t launcher);

@@ -1,12 +1,27 @@
 // `near info`: what this installation and this machine are.
 #include "base/knob.h"
 #include "os/limits.h"
+#include "profile/profile.h"
 #include "tools/commands.h"
 #include "topo/plan.h"
 
 #include <cstdio>
 
 namespace near::tools {
+
+namespace {
+
+std::string profile_text(const topo::Machine& machine) {
+  profile::Profile known;
+  bool found = false;
+  std::string path, name = profile::machine_name(machine);
+  if (!profile::path_of(name, path).ok() || !profile::load(name, known, found).ok())
+    return std::string(base::failure_text());
+  if (!found) return "none, so jobs begin with what is built in; `near calibrate` measures this machine";
+  return base::format("{}, measured {}", path, known.measured);
+}
+
+} // namespace
 
 int info(bool knobs) {
   if (knobs) {
@@ -27,6 +42,7 @@ int info(bool knobs) {
     std::printf("memory limit: %llu MiB, %llu MiB used (%s)\n",
                 static_cast<unsigned long long>(limit.bytes >> 20),
                 static_cast<unsigned long long>(limit.used >> 20), limit.group.c_str());
+  std::printf("profile: %s\n", profile_text(machine).c_str());
   return 0;
 }
 

@@ -56,7 +56,7 @@ int run(int count, char** arguments) {
   app.failure_message(CLI::FailureMessage::simple);
 
   std::int32_t job = 0;
-  bool once = false, all = false, knobs = false, ways = false;
+  bool once = false, all = false, knobs = false, ways = false, show = false, remove = false;
   double interval = 1;
   auto* top_command = app.add_subcommand("top", "what the ranks of a running job are doing");
   top_command->add_option("--job", job, "process number of the job's mpiexec")
@@ -68,6 +68,10 @@ int run(int count, char** arguments) {
       top_command->add_option("--interval", interval, "go on, with so many seconds between two looks")
           ->type_name("SECONDS")
           ->transform(number("a number of seconds"));
+  auto* calibrate_command =
+      app.add_subcommand("calibrate", "measures this machine's copies, for what jobs begin with (2 s)");
+  auto* show_flag = calibrate_command->add_flag("--show", show, "print what was measured, measure nothing");
+  calibrate_command->add_flag("--remove", remove, "remove what was measured")->excludes(show_flag);
   auto* coverage_command = app.add_subcommand("coverage", "how much of MPI 5.0 is there, by chapter");
   coverage_command->add_flag("--all", all, "every function");
   auto* info_command = app.add_subcommand("info", "version, machine, slots");
@@ -104,6 +108,8 @@ int run(int count, char** arguments) {
   }
   if (interval_option->empty() && !os::is_terminal(1)) once = true; // a log has no use for a picture a second
   if (top_command->parsed()) return top(job, once, interval);
+  if (calibrate_command->parsed())
+    return calibrate(show ? Calibrate::show : remove ? Calibrate::remove : Calibrate::measure);
   if (coverage_command->parsed()) return coverage(all);
   if (ways && job == 0) {
     std::fputs("near: info --transport needs --job PID, the process number of the job's mpiexec\n", stderr);

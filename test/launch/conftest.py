@@ -27,7 +27,7 @@ class Running:
 
     def __init__(self, command, **options):
         self.mark = uuid.uuid4().hex
-        environment = {**os.environ, harness.MARK: self.mark}
+        environment = {**os.environ, **options.pop("env", {}), harness.MARK: self.mark}
         self.process = subprocess.Popen([str(word) for word in command], env=environment, start_new_session=True,
                                         stdin=options.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, **options)

@@ -1,0 +1,192 @@
+#include "calibrate/run.h"
+
+#include "os/clock.h"
+#include "os/descriptor.h"
+#include "os/memory.h"
+#include "os/poller.h"
+#include "os/process.h"
+#include "os/signals.h"
+#include "segment/segment.h"
+
+#include <csignal>
+#include <unistd.h>
+
+namespace near::calibrate {
+
+using base::Code;
+using base::fail;
+using profile::Profile;
+
+namespace {
+
+constexpr Kind all_kinds[] = {Kind::direct, Kind::ring_cached, Kind::ring_streaming, Kind::cma};
+
+/// Beyond the end of a run: the message under way, and ending.
+constexpr std::uint64_t grace_ns = 2'000'000'000;
+
+/// The two processes of a run; whatever happens, they are gone afterwards.
+class Couple {
+public:
+  Couple() = default;
+  Couple(const Couple&) = delete;
+  Couple& operator=(const Couple&) = delete;
+  ~Couple() {
+    end();
+    std::vector<std::uint64_t> keys;
+    os::Poller pause;
+    if (!pause.open().ok()) return;
+    while (reap() && living_ > 0) pause.wait(1, keys);
+  }
+  Result start(const Run& run, int segment, int results) {
+    os::Pid parent = getpid();
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      NEAR_TRY(os::fork_process(child_[rank]));
+      if (child_[rank] == 0) _exit(take_part(run, rank, segment, results, parent));
+      ++living_;
+    }
+    return {};
+  }
+  /// Notes who has ended; false when there is no process left to wait for.
+  bool reap() {
+    os::Ending ending;
+    bool none_left = false;
+    while (os::reap(ending, none_left))
+      for (os::Pid& child : child_)
+        if (child == ending.pid) {
+          failed_ = failed_ || ending.status() != 0;
+          child = 0;
+          --living_;
+        }
+    return !none_left;
+  }
+  void end() {
+    for (os::Pid child : child_)
+      if (child != 0) os::send_signal(child, SIGKILL);
+  }
+  int living() const { return living_; }
+  bool failed() const { return failed_; }
+
+private:
+  os::Pid child_[2] = {};
+  int living_ = 0;
+  bool failed_ = false;
+};
+
+/// A pipe whose ends close with it.
+struct Pipe {
+  Pipe() = default;
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    os::close_descriptor(reading);
+    os::close_descriptor(writing);
+  }
+  int reading = -1, writing = -1;
+};
+
+void note(const Run& run, const Figure& figure, Profile& profile) {
+  if (figure.refusal[0] != 0) profile.no_cma = figure.refusal;
+  if (figure.cost != 0)
+    profile.cost[static_cast<std::size_t>(run.pair.distance)][figure.size_class][figure.source]
+                [static_cast<std::size_t>(run.kind)] = figure.cost;
+}
+
+Result carry_out(const Run& run, const std::function<void()>& arrived, Profile& profile) {
+  segment::Segment segment;
+  NEAR_TRY(segment.create(2, 2, 2));
+  Pipe pipe;
+  NEAR_TRY(os::make_pipe(pipe.reading, pipe.writing));
+  os::Poller poller;
+  NEAR_TRY(poller.open());
+  NEAR_TRY(poller.add(pipe.reading, 1));
+  Couple couple;
+  NEAR_TRY(couple.start(run, segment.descriptor(), pipe.writing));
+  os::close_descriptor(pipe.writing); // its end tells that both have ended
+  pipe.writing = -1;
+  bool late = false;
+  std::vector<std::uint64_t> keys;
+  while (couple.living() > 0) {
+    poller.wait(10, keys);
+    Figure figure;
+    std::size_t bytes = 0;
+    while (os::read_some(pipe.reading, reinterpret_cast<char*>(&figure), sizeof figure, bytes) ==
+               os::Transfer::some &&
+           bytes == sizeof figure) {
+      note(run, figure, profile);
+      arrived();
+    }
+    couple.reap();
+    late = late || os::monotonic_ns() > run.end_ns + grace_ns;
+    if (couple.failed() || late) couple.end();
+  }
+  if (late || couple.failed())
+    return fail(Code::system, "the processes that measured {} on processors {} and {} {}",
+                kind_name(run.kind), run.pair.sender, run.pair.receiver,
+                late ? "did not end in time" : "failed");
+  bool cached = run.kind == Kind::ring_cached;
+  if (!cached && run.kind != Kind::ring_streaming) return {};
+  const auto& of_sender = segment.at<segment::PairFigures>(segment.control(0).figures)[1];
+  profile.store_cost[static_cast<std::size_t>(run.pair.distance)][!cached] =
+      of_sender.store_cost[!cached].load_relaxed();
+  return {};
+}
+
+} // namespace
+
+const char* kind_name(Kind kind) {
+  switch (kind) {
+  case Kind::direct: return "direct";
+  case Kind::ring_cached: return "ring, cached stores";
+  case Kind::ring_streaming: return "ring, streaming stores";
+  case Kind::cma: break;
+  }
+  return "cma";
+}
+
+std::vector<Pair> pairs_of(const topo::Machine& machine, const topo::CpuSet& allowed) {
+  auto cpus = (machine.cpus() & allowed).members();
+  std::vector<segment::Place> places;
+  for (unsigned cpu : cpus) {
+    topo::CpuSet one;
+    one.add(cpu);
+    places.push_back(profile::place_of(machine, one));
+  }
+  std::vector<Pair> found;
+  for (std::size_t distance = 0; distance < segment::distances; ++distance) {
+    auto at = static_cast<Distance>(distance);
+    [&] {
+      for (std::size_t one = 0; one < cpus.size(); ++one)
+        for (std::size_t other = one + 1; other < cpus.size(); ++other)
+          if (distance_between(places[one], places[other]) == at) {
+            found.push_back({at, cpus[one], cpus[other]});
+            return;
+          }
+    }();
+  }
+  return found;
+}
+
+Result measure(const topo::Machine& machine, const topo::CpuSet& allowed, std::uint64_t budget_ns,
+               const Report& report, Profile& profile) {
+  auto pairs = pairs_of(machine, allowed);
+  if (pairs.empty())
+    return fail(
+        Code::unsupported,
+        "messages need two processors, and this process may use one only ({}): allow more, or measure "
+        "from a shell that is not bound",
+        (machine.cpus() & allowed).text());
+  std::uint64_t end = os::monotonic_ns() + budget_ns;
+  auto runs = static_cast<unsigned>(pairs.size() * std::size(all_kinds)), run = 0u;
+  for (const Pair& pair : pairs)
+    for (Kind kind : all_kinds) {
+      unsigned done = run * figures_per_run, left = runs - run++;
+      if (kind == Kind::cma && !profile.no_cma.empty()) continue;
+      std::uint64_t now = os::monotonic_ns();
+      report(done, runs * figures_per_run, pair, kind);
+      auto arrived = [&] { report(++done, runs * figures_per_run, pair, kind); };
+      NEAR_TRY(carry_out({pair, kind, now + (end - std::min(now, end)) / left}, arrived, profile));
+    }
+  return {};
+}
+
+} // namespace near::calibrate

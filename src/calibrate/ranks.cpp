@@ -1,0 +1,217 @@
+// The two processes of a run. The receiver decides how often each size is sent, since it has the clock:
+//
+//   sender                                        receiver
+//   writes the message, if it is to be new
+//   offer  ------------------------------------>  accept, and the time until all is there
+//          <------------------------------------  again, another size, or stop
+#include "calibrate/run.h"
+
+#include "base/knob.h"
+#include "base/log.h"
+#include "os/clock.h"
+#include "os/descriptor.h"
+#include "os/peer_memory.h"
+#include "os/process.h"
+#include "transport/transport.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <memory>
+
+namespace near::calibrate {
+
+namespace {
+
+using profile::Source;
+using transport::Transfer;
+
+enum class Next : unsigned char { again, another, stop };
+
+constexpr std::size_t size_of(int size_class) { return std::size_t{4096} << size_class; }
+constexpr std::size_t largest = size_of(measured_classes.back());
+constexpr std::size_t fewest_samples = 3, most_samples = 24;
+
+/// What the arrivals of this process have set; it is one run's only.
+struct Arrived {
+  bool offer_done = false, answered = false;
+  Next answer = Next::stop;
+  std::byte* buffer = nullptr;
+  Transfer transfer;
+  std::uint64_t end_ns = 0;
+};
+Arrived& arrived() {
+  static Arrived one;
+  return one;
+}
+
+segment::Way way_of(Kind kind) {
+  switch (kind) {
+  case Kind::direct: return segment::Way::direct;
+  case Kind::cma: return segment::Way::cma;
+  default: return segment::Way::ring;
+  }
+}
+
+transport::View view_of(void* at, std::size_t bytes) {
+  return {at, static_cast<MPI_Count>(bytes), datatype::find_datatype(MPI_BYTE)};
+}
+
+transport::Peer& other(std::uint32_t rank) { return transport::peer_at({0, 0, 1 - rank}); }
+
+void wait_for(bool Arrived::* flag) {
+  static bool Arrived::* wanted;
+  wanted = flag;
+  transport::wait_until([](void*) { return arrived().*wanted; }, nullptr);
+  arrived().*flag = false;
+}
+
+/// Numbers, since a processor may store zeros faster than them (doc/adr/0006).
+void write(std::byte* buffer, std::size_t bytes, std::uint64_t seed) {
+  for (std::size_t at = 0; at < bytes; at += sizeof seed) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    std::memcpy(buffer + at, &seed, sizeof seed);
+  }
+}
+
+void send_all(const Run& run) {
+  std::unique_ptr<std::byte[]> own;
+  auto* buffer = static_cast<std::byte*>(
+      run.kind == Kind::direct ? transport::allocate_shareable(largest, 4096) : nullptr);
+  if (buffer == nullptr) {
+    own = std::make_unique_for_overwrite<std::byte[]>(largest);
+    buffer = own.get();
+  }
+  std::uint64_t seed = 0;
+  for (int size_class : measured_classes) {
+    std::size_t bytes = size_of(size_class);
+    write(buffer, bytes, ++seed);
+    for (Source source : {Source::reused, Source::rewritten})
+      for (Next next = Next::again; next == Next::again;) {
+        if (source == Source::rewritten) write(buffer, bytes, ++seed);
+        Transfer transfer;
+        transfer.done = [](Transfer&, int) { arrived().offer_done = true; };
+        if (!transport::offer(other(0), {0, 0, 0, bytes}, view_of(buffer, bytes), transfer).ok()) return;
+        wait_for(&Arrived::offer_done);
+        wait_for(&Arrived::answered);
+        next = arrived().answer;
+        if (next == Next::stop) return;
+      }
+  }
+}
+
+/// The least, as in a look of the choice, without the first ones: they find the way's memory cold.
+std::uint32_t cost_of(const std::vector<std::uint64_t>& took, std::size_t bytes) {
+  auto least =
+      *std::min_element(took.begin() + std::max<std::ptrdiff_t>(1, std::ssize(took) / 4), took.end());
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>((least << 20) / bytes, 1, UINT32_MAX));
+}
+
+/// Why the kernel does not copy from the sender.
+std::string refusal() {
+  const auto& control = transport::job_segment().control(0);
+  std::uint64_t word = 0;
+  std::size_t copied = 0;
+  std::array<os::Run, 1> into = {{{&word, sizeof word}}};
+  bool reads =
+      os::read_peer(static_cast<std::int32_t>(control.pid), control.probe_address, into, copied).ok();
+  return reads ? "process_vm_readv reads another process" : std::string(base::failure_text());
+}
+
+void answer(Next next) {
+  static Next said;
+  said = next;
+  auto view = view_of(&said, 1);
+  static const transport::View* pending;
+  pending = &view;
+  transport::wait_until([](void*) { return transport::try_send_eager(other(1), {0, 0, 0, 1}, *pending); },
+                        nullptr);
+}
+
+void report(int results, const Figure& figure) {
+  (void)os::write_all(results, reinterpret_cast<const char*>(&figure), sizeof figure);
+}
+
+void receive_all(const Run& run, int results) {
+  auto own = std::make_unique_for_overwrite<std::byte[]>(largest);
+  arrived().buffer = own.get();
+  unsigned left = figures_per_run;
+  std::vector<std::uint64_t> took;
+  for (int size_class : measured_classes)
+    for (Source source : {Source::reused, Source::rewritten}) {
+      std::uint64_t now = os::monotonic_ns(), until = now + (run.end_ns - std::min(now, run.end_ns)) / left--;
+      took.clear();
+      for (Next next = Next::again; next == Next::again;) {
+        wait_for(&Arrived::offer_done);
+        Figure figure{static_cast<std::uint32_t>(size_class), static_cast<std::uint32_t>(source)};
+        const Transfer& transfer = arrived().transfer;
+        if (transfer.way != static_cast<std::uint8_t>(way_of(run.kind))) {
+          if (run.kind == Kind::cma) refusal().copy(figure.refusal, sizeof figure.refusal - 1);
+          report(results, figure);
+          return answer(Next::stop);
+        }
+        took.push_back(arrived().end_ns - transfer.began_ns);
+        now = os::monotonic_ns();
+        bool enough = took.size() >= most_samples || (took.size() >= fewest_samples && now >= until);
+        next = now >= run.end_ns ? Next::stop : enough ? Next::another : Next::again;
+        if (next != Next::again && took.size() > 1) {
+          figure.cost = cost_of(took, size_of(size_class));
+          report(results, figure);
+        }
+        answer(next);
+        if (next == Next::stop) return;
+      }
+    }
+}
+
+void on_offer(transport::Arrival& arrival) {
+  Arrived& here = arrived();
+  here.transfer = {};
+  here.transfer.done = [](Transfer&, int) {
+    arrived().end_ns = os::monotonic_ns();
+    arrived().offer_done = true;
+  };
+  auto view = view_of(here.buffer, static_cast<std::size_t>(arrival.envelope.bytes));
+  (void)transport::accept(*arrival.from, arrival.ticket(), arrival.envelope.bytes, view, here.transfer);
+}
+
+void on_answer(transport::Arrival& arrival) {
+  arrived().answer = static_cast<Next>(*arrival.payload);
+  arrived().answered = true;
+  transport::give_back_credit(*arrival.from);
+}
+
+Result begin(const Run& run, std::uint32_t rank, int segment_descriptor, std::int32_t parent) {
+  NEAR_TRY(os::end_with_parent(SIGKILL, parent));
+  topo::CpuSet cpu;
+  cpu.add(rank == 0 ? run.pair.sender : run.pair.receiver);
+  NEAR_TRY(os::bind_this_thread(cpu));
+  (void)os::prefer_local_memory(); // a sandbox may refuse it: first touch does nearly the same
+  // The kind, whatever the user's knobs say; and a refusal of CMA is told by the profile.
+  const char* copies[] = {"NEAR_COPY=direct", "NEAR_COPY=ring", "NEAR_COPY=ring", "NEAR_COPY=cma"};
+  std::string copy = copies[static_cast<std::size_t>(run.kind)], log = "NEAR_LOG=error",
+              stores = run.kind == Kind::ring_cached ? "NEAR_STORES=cached" : "NEAR_STORES=streaming";
+  char* environment[] = {copy.data(), log.data(), stores.data(), nullptr};
+  NEAR_TRY(base::read_knobs(environment));
+  NEAR_TRY(datatype::make_predefined_types());
+  transport::set_handler(transport::Handler::p2p_offer, on_offer);
+  transport::set_handler(transport::Handler::p2p_eager, on_answer);
+  return transport::start({segment_descriptor, rank, 2, 0});
+}
+
+} // namespace
+
+int take_part(const Run& run, std::uint32_t rank, int segment_descriptor, int results, std::int32_t parent) {
+  if (!begin(run, rank, segment_descriptor, parent).ok()) {
+    base::log(base::Level::error, "{}", std::string(base::failure_text()));
+    return 1;
+  }
+  if (rank == 0)
+    send_all(run);
+  else
+    receive_all(run, results);
+  transport::stop();
+  return 0;
+}
+
+} // namespace near::calibrate

@@ -1,0 +1,31 @@
+// One run: two processes, one kind of copy, several sizes. Between calibrate.cpp and the processes
+// themselves.
+#pragma once
+
+#include "calibrate/calibrate.h"
+
+#include <array>
+
+namespace near::calibrate {
+
+/// The classes of sizes that are measured, by their smallest message: 4 KiB, 16 KiB, ... 16 MiB.
+inline constexpr std::array<int, 7> measured_classes = {0, 2, 4, 6, 8, 10, 12};
+inline constexpr unsigned figures_per_run = measured_classes.size() * profile::sources;
+
+struct Run {
+  Pair pair;
+  Kind kind;
+  std::uint64_t end_ns; ///< CLOCK_MONOTONIC: no message begins later
+};
+
+/// What the receiver reports.
+struct Figure {
+  std::uint32_t size_class = 0, source = 0;
+  std::uint32_t cost = 0; ///< nanoseconds a MiB
+  char refusal[116] = {}; ///< why the kind is not possible; "": it is
+};
+
+/// The life of one of the two: 0 sends, 1 receives and writes Figures to `results`. Returns its exit status.
+int take_part(const Run& run, std::uint32_t rank, int segment_descriptor, int results, std::int32_t parent);
+
+} // namespace near::calibrate

@@ -1,0 +1,172 @@
+"""`near calibrate` keeps what this machine's copies take, and jobs begin with it."""
+
+import os
+import re
+import sys
+import time
+
+import harness
+import pytest
+
+needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only")
+
+# A command without process_vm_readv, as containers start them.
+DENIED = """
+import ctypes, errno, os, platform, struct, sys
+number = {"x86_64": 310, "aarch64": 270}[platform.machine()]
+def rule(code, yes, no, value): return struct.pack("HBBI", code, yes, no, value)
+rules = rule(0x20, 0, 0, 0) + rule(0x15, 0, 1, number) + rule(0x06, 0, 0, 0x50000 | errno.EPERM) \\
+    + rule(0x06, 0, 0, 0x7fff0000)
+keep = ctypes.create_string_buffer(rules)
+program = struct.pack("HxxxxxxQ", len(rules) // 8, ctypes.addressof(keep))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def near(prefix, tmp_path, nothing_left):
+    """near(words ...): runs it with a cache folder of the test's own."""
+
+    def run(*words, before=(), **env):
+        finished = nothing_left([*before, prefix / "bin/near", *words], env={"XDG_CACHE_HOME": tmp_path, **env})
+        assert not finished.timed_out, finished.report()
+        return finished
+
+    return run
+
+
+@pytest.fixture
+def cached(tmp_path):
+    """The files of the cache folder."""
+    return lambda: list(tmp_path.rglob("*.*"))
+
+
+@pytest.fixture(scope="session")
+def measured(prefix, tmp_path_factory):
+    """A profile of this machine: its file's name and lines."""
+    folder = tmp_path_factory.mktemp("cache")
+    finished = harness.run([prefix / "bin/near", "calibrate"], env={"XDG_CACHE_HOME": folder})
+    assert finished.status == 0, finished.report()
+    (file,) = folder.rglob("*.*")
+    return file.name, file.read_text().splitlines()
+
+
+@pytest.fixture
+def plant(tmp_path, measured):
+    """plant(lines): makes them this machine's profile."""
+
+    def write(lines):
+        (tmp_path / "near").mkdir(exist_ok=True)
+        (tmp_path / "near" / measured[0]).write_text("".join(line + "\n" for line in lines))
+
+    return write
+
+
+@needs_two
+def test_the_profile_is_kept_shown_and_removed(near, cached):
+    assert "profile: none" in near("info").out
+    made = near("calibrate")
+    assert (made.status, made.err) == (0, ""), made.report()
+    (file,) = cached()
+    assert str(file) in made.out and file.read_text().startswith("near-profile 1\n")
+    for row in (r"^ +4 KiB reused", r"^ +4 KiB rewritten", r"^stores into packets: cached [\d.]+, streaming [\d.]+"):
+        assert re.search(row, made.out, re.M), made.report()
+    assert near("calibrate", "--show").out == made.out
+    assert f"profile: {file}, measured 20" in near("info").out
+    assert near("calibrate", "--remove").status == 0 and cached() == []
+    gone = near("calibrate", "--show")
+    assert gone.status == 1 and "`near calibrate` makes it" in gone.err, gone.report()
+    assert near("calibrate", "--remove").status == 0
+
+
+@needs_two
+def test_progress_is_shown_on_a_terminal_alone(near, prefix, tmp_path):
+    seen = near("calibrate", before=[sys.executable, "-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"])
+    assert seen.status == 0 and "[####" in seen.out and "ring, streaming stores" in seen.out, seen.report()
+    assert "[#" not in near("calibrate").text
+
+
+@needs_two
+def test_without_the_kernels_copies_the_profile_says_why(near, cached):
+    made = near("calibrate", before=[sys.executable, "-c", DENIED])
+    assert made.status == 0 and "no cma" in made.out and "process_vm_readv: Operation not permitted" in made.out, \
+        made.report()
+    (file,) = cached()
+    rows = [line for line in file.read_text().splitlines() if line.startswith("cost ")]
+    assert rows and all(line.endswith(" -") for line in rows), rows
+
+
+def test_one_processor_is_not_enough(near, cached):
+    cpu = min(os.sched_getaffinity(0))
+    refused = near("calibrate", before=["taskset", "-c", cpu])
+    assert refused.status == 1 and "two processors" in refused.err, refused.report()
+    assert cached() == []
+
+
+def test_a_place_that_cannot_be_written_is_named(near, tmp_path):
+    (tmp_path / "file").write_text("")
+    refused = near("calibrate", XDG_CACHE_HOME=tmp_path / "file")
+    assert refused.status == 1 and str(tmp_path / "file/near") in refused.err, refused.report()
+    refused = near("calibrate", XDG_CACHE_HOME="", HOME="")
+    assert refused.status == 1 and "XDG_CACHE_HOME" in refused.err, refused.report()
+
+
+DAMAGES = {
+    "cut off": (lambda lines: lines[:-1], "its end is missing"),
+    "garbled": (lambda lines: [*lines[:3], "cost ?", *lines[3:]], "line 4 is damaged"),
+    "of another version": (lambda lines: ["near-profile 99", *lines[1:]], "version 99"),
+    "of another machine": (lambda lines: [lines[0], "machine elsewhere-0", *lines[2:]], "machine elsewhere-0"),
+}
+
+
+@needs_two
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_profile_that_cannot_be_used_is_ignored_with_one_warning(damage, plant, measured, launch, tmp_path, compiled):
+    change, says = DAMAGES[damage]
+    plant(change(measured[1]))
+    program = compiled("first_large_messages")
+    result = launch("-n", "2", program, env={"XDG_CACHE_HOME": tmp_path})
+    assert result.status == 0, result.report()
+    (said,) = result.err.splitlines()
+    assert said.startswith("mpiexec: warning: ") and says in said and "`near calibrate`" in said, result.report()
+    result = launch("--quiet", "-n", "2", program, env={"XDG_CACHE_HOME": tmp_path})
+    assert (result.status, result.err) == (0, ""), result.report()
+
+
+def praising(measured, way):
+    """A profile by which `way` is a hundred times faster than the other."""
+    cost = {"ring": "90000 1000 1000 100000", "cma": "90000 100000 100000 1000"}[way]
+    return [*measured[1][:3], *(f"cost {distance} 4096 rewritten {cost}" for distance in ("core", "l3", "machine")),
+            "end"]
+
+
+@needs_two
+@pytest.mark.parametrize("way", ["ring", "cma"])
+def test_the_first_large_message_takes_the_way_that_the_profile_calls_fastest(way, measured, plant, launch, tmp_path,
+                                                                            compiled):
+    if any(line.startswith("no-cma") for line in measured[1]):
+        pytest.skip("the kernel does not let processes copy from each other here")
+    plant(praising(measured, way))
+    result = launch("-n", "2", compiled("first_large_messages"), env={"XDG_CACHE_HOME": tmp_path, "NEAR_STATS": 1})
+    assert result.status == 0, result.report()
+    assert len(re.findall(rf"{way}: 1 messages, {1 << 20} bytes", result.err)) == 2, result.report()
+
+
+@needs_two
+@pytest.mark.parametrize("with_profile", [True, False])
+def test_a_running_job_shows_what_its_choice_rests_on(with_profile, measured, plant, start, prefix, tmp_path, compiled):
+    if with_profile:
+        plant(measured[1])
+    job = start("-n", "2", compiled("talk_for_ever"), env={"XDG_CACHE_HOME": str(tmp_path)})
+    job.wait_for("talk_for_ever", 2)
+    deadline = time.monotonic() + 30
+    while True:
+        seen = harness.run([prefix / "bin/near", "info", "--transport", "--job", job.pid])
+        if re.search(r"1 MiB to 2 MiB .* GB/s +\d+  (measured|profile|built in) ", seen.out):
+            break
+        assert time.monotonic() < deadline, seen.report()
+        time.sleep(0.05)
+    began = f"the machine's profile, measured {measured[1][2].split()[1]}." if with_profile else "what is built in"
+    assert began in seen.out, seen.report()

@@ -1,0 +1,115 @@
+// `near calibrate`: the machine's profile, measured, shown or removed.
+#include "calibrate/calibrate.h"
+
+#include "os/descriptor.h"
+#include "tools/commands.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <unistd.h>
+
+namespace near::tools {
+
+namespace {
+
+using profile::Profile;
+using profile::Source;
+
+/// Of the 2 s that it may take, what reading the topology and starting processes leaves.
+constexpr std::uint64_t budget_ns = 1'700'000'000;
+
+std::string rate(std::uint32_t nanoseconds_per_mib) {
+  return nanoseconds_per_mib == 0 ? "-" : base::format("{:.1f}", 1048576.0 / nanoseconds_per_mib);
+}
+
+void print(const Profile& profile, const std::string& path) {
+  std::printf("%s\nmeasured %s, GB/s; \"rewritten\" is what jobs begin with\n", path.c_str(),
+              profile.measured.c_str());
+  for (std::size_t distance = 0; distance < segment::distances; ++distance) {
+    const char* title = segment::distance_name(static_cast<segment::Distance>(distance));
+    for (std::size_t size = 0; size < segment::size_classes; ++size)
+      for (Source source : {Source::reused, Source::rewritten}) {
+        const auto& row = profile.cost[distance][size][static_cast<std::size_t>(source)];
+        if (row == std::array<std::uint32_t, profile::kinds>{}) continue;
+        if (title != nullptr)
+          std::printf("\n%-9s %-10s %8s %13s %16s %8s\n", title, "message", "direct", "ring, cached",
+                      "ring, streaming", "cma");
+        title = nullptr;
+        std::printf("%5llu KiB %-10s %8s %13s %16s %8s\n", 4ull << size, profile::source_name(source),
+                    rate(row[0]).c_str(), rate(row[1]).c_str(), rate(row[2]).c_str(), rate(row[3]).c_str());
+      }
+    const auto& stores = profile.store_cost[distance];
+    if (stores[0] != 0 || stores[1] != 0)
+      std::printf("stores into packets: cached %s, streaming %s\n", rate(stores[0]).c_str(),
+                  rate(stores[1]).c_str());
+  }
+  if (!profile.no_cma.empty())
+    std::printf("\nno cma: the kernel does not let processes copy from each other here (%s)\n",
+                profile.no_cma.c_str());
+}
+
+void show_progress(unsigned done, unsigned total, const calibrate::Pair& pair, profile::Kind kind) {
+  constexpr unsigned width = 30;
+  std::string bar(width * done / total, '#');
+  std::fprintf(stderr, "\r\033[K[%-*s] processors %u and %u (%s): %s", static_cast<int>(width), bar.c_str(),
+               pair.sender, pair.receiver, segment::distance_name(pair.distance), calibrate::kind_name(kind));
+}
+
+int measure(const topo::Machine& machine, const std::string& path) {
+  os::CpuSet allowed;
+  if (!os::affinity_of(0, allowed).ok() || !profile::prepare(path).ok()) return complain();
+  Profile made;
+  bool terminal = os::is_terminal(2);
+  auto report = [terminal](unsigned done, unsigned total, const calibrate::Pair& pair, profile::Kind kind) {
+    if (terminal) show_progress(done, total, pair, kind);
+  };
+  auto measured = calibrate::measure(machine, allowed, budget_ns, report, made);
+  if (terminal) std::fputs("\r\033[K", stderr);
+  if (!measured.ok()) return complain();
+  made.machine = profile::machine_name(machine);
+  char date[32] = {};
+  std::time_t now = std::time(nullptr);
+  std::tm broken{};
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &broken));
+  made.measured = date;
+  if (!profile::save(made, path).ok()) return complain();
+  print(made, path);
+  return 0;
+}
+
+int show(const std::string& machine, const std::string& path) {
+  Profile known;
+  bool found = false;
+  if (!profile::load(machine, known, found).ok()) return complain();
+  if (found) {
+    print(known, path);
+    return 0;
+  }
+  std::fprintf(stderr, "near: there is no profile %s; `near calibrate` makes it\n", path.c_str());
+  return 1;
+}
+
+int remove(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return 0;
+  (void)base::fail_system("unlink", errno, path);
+  return complain();
+}
+
+} // namespace
+
+int calibrate(Calibrate what) {
+  topo::Machine machine;
+  std::string path;
+  if (!topo::read_machine(machine).ok()) return complain();
+  auto name = profile::machine_name(machine);
+  if (!profile::path_of(name, path).ok()) return complain();
+  switch (what) {
+  case Calibrate::measure: return measure(machine, path);
+  case Calibrate::show: return show(name, path);
+  case Calibrate::remove: break;
+  }
+  return remove(path);
+}
+
+} // namespace near::tools
