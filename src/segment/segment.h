@@ -118,10 +118,13 @@ struct Counters {
   Atomic<std::uint64_t> sleeps;
 };
 
-/// A rank's doorbell: `sleeping` is set by its owner before it sleeps on `bell`.
+/// A rank's doorbell: `sleeping` is set by its owner before it sleeps on `bell`. The others are set by who
+/// will sleep until there is room (queue/room.h).
 struct alignas(128) Doorbell {
   Atomic<std::uint32_t> sleeping;
-  Atomic<std::uint32_t> bell; ///< futex word; increases with each ring
+  Atomic<std::uint32_t> bell;        ///< futex word; increases with each ring
+  Atomic<std::uint64_t> slot_wanted; ///< bits (process mod 64): who waits for a slot of this rank's
+  Atomic<std::uint64_t> cell_wanted; ///< not 0: this rank waits for one of its cells to come home
 };
 
 /// First page of a process's region.

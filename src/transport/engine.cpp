@@ -31,8 +31,6 @@ std::uint64_t probe_word;
 
 /// Longest sleep without a look: a lost wake-up costs this once.
 constexpr std::uint64_t sleep_limit_ns = 10'000'000;
-/// With messages that wait for a peer's slot or packet there is nobody to ring us when it comes free.
-constexpr std::uint64_t retry_ns = 100'000;
 
 std::uint64_t align_to_page(std::uint64_t bytes) { return base::round_up(bytes, os::page_size()); }
 
@@ -287,6 +285,31 @@ bool flush_pending() {
   return moved;
 }
 
+/// What waits for a slot of a peer's queue or lane, or for a cell of ours to come home.
+bool waits_for_room() {
+  const Engine& self = engine();
+  return !self.pending_peers.empty() || !self.ring_senders.empty();
+}
+
+/// Who makes room from here on rings us, and what was made before is there for our next look.
+[[gnu::cold]] void ask_for_room() {
+  Engine& self = engine();
+  std::uint64_t us = std::uint64_t{1} << self.slot % 64;
+  for (const Peer* peer : self.pending_peers) RoomCalls::want(peer->control->doorbell.slot_wanted, us);
+  for (const Transfer* transfer : self.ring_senders)
+    RoomCalls::want(transfer->peer->control->doorbell.slot_wanted, us);
+  RoomCalls::want(self.control->doorbell.cell_wanted, us);
+  RoomCalls::ready_to_look(self.fences);
+}
+
+/// Rings those who asked for a slot here.
+[[gnu::cold]] void announce_room(std::uint64_t asked) {
+  Engine& self = engine();
+  for (; asked != 0; asked &= asked - 1)
+    for (std::size_t slot = std::countr_zero(asked); slot < self.peers.size(); slot += 64)
+      if (self.peers[slot].mapped) DoorbellCalls::announce(self.peers[slot].control->doorbell.bell);
+}
+
 /// The look before sleeping, without the engine lock.
 bool has_work() {
   Engine& self = engine();
@@ -478,6 +501,9 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
   std::uint64_t reference = packet - 1;
   owner.cell_flags[static_cast<std::uint32_t>(reference)].give_back(
       static_cast<std::uint8_t>(reference >> 32));
+  auto& doorbell = owner.control->doorbell;
+  RoomCalls::made(doorbell.cell_wanted, engine().fences,
+                  [&](std::uint64_t) { DoorbellCalls::announce(doorbell.bell); });
 }
 
 bool progress() {
@@ -491,6 +517,7 @@ bool progress() {
       moved = true;
   }
   for (int budget = 64; budget > 0 && take_from_queue(); --budget) moved = true;
+  if (moved) RoomCalls::made(self.control->doorbell.slot_wanted, self.fences, announce_room);
   if (!self.pending_peers.empty()) [[unlikely]]
     moved |= flush_pending();
   if (!self.ring_senders.empty()) [[unlikely]]
@@ -597,13 +624,17 @@ void wait_until(bool (*done)(void*), void* argument) {
     // Before the looks below: what they miss, and what is announced by a ring alone, ends the sleep.
     std::uint32_t rung = DoorbellCalls::rung(bell.bell);
     if (done(argument)) break;
-    if (progress()) {
+    bool moved = progress();
+    if (!moved && waits_for_room() && os::monotonic_ns() >= spin_until) {
+      ask_for_room();
+      moved = progress();
+    }
+    if (moved) {
       // Another thread may wait, asleep, for what this thread's progress just completed.
       if (waiting_threads > 1) DoorbellCalls::ring(bell.sleeping, bell.bell);
       spin_until = os::monotonic_ns() + self.spin_ns;
       continue;
     }
-    bool retry_soon = !self.pending_peers.empty() || !self.ring_senders.empty();
     {
       LockPause unlocked;
       if (os::monotonic_ns() < spin_until) {
@@ -617,8 +648,7 @@ void wait_until(bool (*done)(void*), void* argument) {
       }
       auto& sleeps = self.control->counters.sleeps;
       sleeps.store_relaxed(sleeps.load_relaxed() + 1);
-      DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, self.fences,
-                           retry_soon ? retry_ns : sleep_limit_ns, has_work);
+      DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, self.fences, sleep_limit_ns, has_work);
     }
     // Under the lock again: whoever waits besides us may be asleep, whoever comes sets the flag anew.
     if (waiting_threads == 1) DoorbellCalls::awake(bell.sleeping);

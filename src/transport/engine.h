@@ -3,6 +3,7 @@
 
 #include "object/object.h"
 #include "queue/doorbell.h"
+#include "queue/room.h"
 #include "transport/arena.h"
 #include "transport/cells.h"
 #include "transport/choice.h"
@@ -116,6 +117,7 @@ struct DoorbellSystem {
   static void barrier_all();
 };
 using DoorbellCalls = queue::DoorbellProtocol<base::Hardware, DoorbellSystem>;
+using RoomCalls = queue::RoomProtocol<base::Hardware, DoorbellSystem>;
 
 /// Puts a message into the peer's queue, or on its pending list when there is no slot; order is kept either
 /// way.

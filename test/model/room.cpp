@@ -1,0 +1,126 @@
+// Waiting for room: nobody sleeps beside a free slot or a cell that is home. Timeouts never end a wait here,
+// so a lost announcement is a deadlock.
+#include "structures.h"
+
+#include "queue/cell_flag.h"
+#include "queue/room.h"
+
+namespace {
+
+using namespace near::model;
+using Word = Weak::Atomic<std::uint32_t>;
+using Wanted = Weak::Atomic<std::uint64_t>;
+using Room = near::queue::RoomProtocol<Weak, WeakSystem>;
+using Flag = near::queue::CellFlag<Weak>;
+
+struct Bell {
+  Bell(Stage& stage, std::uint32_t owner) {
+    stage.name(sleeping, "sleeping " + std::to_string(owner));
+    stage.name(bell, "bell " + std::to_string(owner));
+  }
+  Word sleeping{0}, bell{0};
+};
+
+/// As wait_until() in the transport does it: attempt() until it succeeds, asleep in between.
+template <class Attempt>
+void sleep_until(Bell& bell, Wanted& wanted, std::uint64_t self, bool fences, Attempt&& attempt) {
+  for (;;) {
+    auto rung = Doorbell::rung(bell.bell);
+    if (attempt()) return;
+    Room::want(wanted, self);
+    Room::ready_to_look(fences);
+    if (attempt()) return;
+    Doorbell::sleep(bell.sleeping, bell.bell, rung, fences, 0, [] { return false; });
+    Doorbell::awake(bell.sleeping);
+  }
+}
+
+/// Senders of `messages` each through one queue of two slots, and a reader that never waits for room.
+template <std::size_t Senders>
+void slots_come_free(Stage& stage, std::uint32_t messages, bool fences) {
+  ModelQueue queue(stage, 2);
+  Wanted wanted{0};
+  stage.name(wanted, "wanted");
+  auto bells = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Bell, Senders>{Bell(stage, I)...};
+  }(std::make_index_sequence<Senders>());
+  Inbox inbox;
+  for (std::uint32_t self = 0; self < Senders; ++self)
+    stage.thread("sender " + std::to_string(self), [&, self, messages, fences] {
+      auto producer = queue.producer(self);
+      for (std::uint32_t number = 0; number < messages; ++number) {
+        Claim claim;
+        sleep_until(bells[self], wanted, 1u << self, fences,
+                    [&] { return static_cast<bool>(claim = producer.claim()); });
+        write_message(claim, self, number);
+        claim.commit();
+      }
+    });
+  stage.thread("reader", [&, messages, fences] {
+    for (std::uint32_t received = 0; received < Senders * messages; ++received) {
+      until([&] {
+        auto entry = queue.consumer.front([](std::uint32_t) { return false; });
+        if (entry.body == nullptr) return false;
+        inbox.take(entry.body, entry.claimer);
+        queue.consumer.pop();
+        return true;
+      });
+      Room::made(wanted, fences, [&](std::uint64_t who) {
+        for (std::uint32_t self = 0; self < Senders; ++self)
+          if ((who >> self & 1) != 0) Doorbell::announce(bells[self].bell);
+      });
+    }
+  });
+  stage.go();
+}
+
+MODEL_SCENARIO(room, nobody_sleeps_beside_a_free_slot_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
+  slots_come_free<1>(stage, 4, false);
+}
+MODEL_SCENARIO(room, nobody_sleeps_beside_a_free_slot_with_fences, {{3, 2, 1, 0}}) {
+  slots_come_free<1>(stage, 4, true);
+}
+MODEL_SCENARIO(room, two_senders_wait_for_slots_of_one_queue, {{2, 1, 0, 0}}) {
+  slots_come_free<2>(stage, 2, false);
+}
+
+/// A sender whose two cells are with two readers, and which needs both back.
+void cells_come_home(Stage& stage, bool fences) {
+  std::array<Flag, 2> flags;
+  std::array<std::uint32_t, 2> cells{};
+  Wanted wanted{0};
+  Bell bell(stage, 0);
+  stage.name(wanted, "wanted");
+  for (std::uint32_t i : {0u, 1u}) {
+    stage.name(flags[i].lap, "flag " + std::to_string(i));
+    put(&cells[i], 7u);
+    stage.thread("reader " + std::to_string(i), [&, i, fences] {
+      require(get<std::uint32_t>(&cells[i]) == 7, "a cell is not written before it is home");
+      flags[i].give_back(1);
+      Room::made(wanted, fences, [&](std::uint64_t) { Doorbell::announce(bell.bell); });
+    });
+  }
+  stage.thread("sender", [&, fences] {
+    std::uint32_t home = 0;
+    auto attempt = [&] {
+      for (std::uint32_t i : {0u, 1u}) {
+        if ((home >> i & 1) != 0 || !flags[i].is_home(1)) continue;
+        home |= 1u << i;
+        put(&cells[i], 8u);
+        return true;
+      }
+      return false;
+    };
+    while (home != 3) sleep_until(bell, wanted, 1, fences, attempt);
+  });
+  stage.go();
+}
+
+MODEL_SCENARIO(room, nobody_sleeps_beside_a_cell_that_is_home_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
+  cells_come_home(stage, false);
+}
+MODEL_SCENARIO(room, nobody_sleeps_beside_a_cell_that_is_home_with_fences, {{3, 2, 1, 0}}) {
+  cells_come_home(stage, true);
+}
+
+} // namespace
