@@ -113,6 +113,19 @@ def test_a_place_that_cannot_be_written_is_named(near, tmp_path):
     assert refused.status == 1 and "XDG_CACHE_HOME" in refused.err, refused.report()
 
 
+@needs_two
+def test_killed_in_the_middle_it_leaves_no_process_and_no_file(prefix, cached, tmp_path):
+    running = harness.Running([prefix / "bin/near", "calibrate"], env={"XDG_CACHE_HOME": tmp_path})
+    deadline = time.monotonic() + 30
+    while len(harness.marked(running.mark)) < 3 and time.monotonic() < deadline:
+        pass
+    running.process.kill()
+    finished = running.finish(30)
+    assert finished.status == 137, finished.report()
+    left = harness.survivors(running.mark)
+    assert not left and cached() == [], left
+
+
 DAMAGES = {
     "cut off": (lambda lines: lines[:-1], "its end is missing"),
     "garbled": (lambda lines: [*lines[:3], "cost ?", *lines[3:]], "line 4 is damaged"),
