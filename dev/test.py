@@ -36,8 +36,12 @@ def steps():
     yield from build("asan", options=[f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DNEAR_KILL_POINTS=ON"])
     yield "install asan", ["cmake", "--install", "build/asan"]
     yield "unit tests, address and undefined sanitizers", ctest("asan")
-    yield from build("tsan", "unit_queue")
+    tsan = ROOT / "build/prefix-tsan"
+    yield from build("tsan", "unit_queue", "mpi_abi", "mpiexec", "near", options=[f"-DCMAKE_INSTALL_PREFIX={tsan}"])
+    yield "install tsan", ["cmake", "--install", "build/tsan"]
     yield "queue tests, thread sanitizer", ctest("tsan", "-R", "^unit[.]queue[.]")
+    yield "rows with threads, thread sanitizer", [*PYTEST, "test/test_rows.py", "-k", "threads", f"--prefix={tsan}",
+                                                  "--cflags=-fsanitize=thread"]
     yield from build("clang", options=["-DNEAR_TESTS=OFF"])
     yield "clang-tidy", [sys.executable, "dev/tidy.py"]
     yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill"]

@@ -18,7 +18,11 @@ namespace {
 
 // 16 TiB of addresses cost nothing until they are written, and fit a 47-bit address space beside everything
 // else.
+#ifdef __SANITIZE_THREAD__ // which leaves a process some 1 TiB of addresses
+constexpr std::uint64_t largest_segment = 64ull << 30;
+#else
 constexpr std::uint64_t largest_segment = 16ull << 40;
+#endif
 // Below this a rank's queue, pool and a small arena would not fit.
 constexpr std::uint64_t smallest_stride = 4ull << 20;
 
