@@ -517,6 +517,7 @@ bool progress() {
       moved = true;
   }
   for (int budget = 64; budget > 0 && take_from_queue(); --budget) moved = true;
+  // Whoever takes messages elsewhere has to look as well: a sender asleep for a slot has no other sign.
   if (moved) RoomCalls::made(self.control->doorbell.slot_wanted, self.fences, announce_room);
   if (!self.pending_peers.empty()) [[unlikely]]
     moved |= flush_pending();
