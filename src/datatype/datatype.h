@@ -81,9 +81,30 @@ struct View {
 
 /// Builds the predefined types; idempotent.
 Result make_predefined_types();
-object::Pool<Datatype, object::Kind::datatype>& datatypes();
+/// The standard's constants of datatypes (MPI 5.0, appendix A.1.1) lie in one range.
+using PredefinedTypes = object::PredefinedTable<Datatype, 0x200, 0x100>;
+/// Here, so that entry points find a datatype without a call.
+struct Datatypes {
+  PredefinedTypes predefined;
+  /// Bytes of one element of each predefined dense type, in the order of `predefined`; 0: none.
+  std::uint8_t dense_sizes[0x100] = {};
+  object::Pool<Datatype, object::Kind::datatype> pool;
+};
+extern constinit object::Immortal<Datatypes> datatype_storage;
+inline object::Pool<Datatype, object::Kind::datatype>& datatypes() { return datatype_storage.value.pool; }
+/// Bytes of one element, which lie at the buffer's address one behind the other; 0 for any handle but a
+/// predefined dense datatype's. Small messages look at no more of the type than this byte.
+inline std::uint8_t predefined_dense_size(MPI_Datatype handle) {
+  std::uintptr_t index = reinterpret_cast<std::uintptr_t>(handle) - PredefinedTypes::first_handle;
+  return index < sizeof datatype_storage.value.dense_sizes ? datatype_storage.value.dense_sizes[index] : 0;
+}
 /// Predefined or dynamic; nullptr for MPI_DATATYPE_NULL and anything that is no datatype.
-Datatype* find_datatype(MPI_Datatype handle);
+inline Datatype* find_datatype(MPI_Datatype handle) {
+  if (Datatype* named = datatype_storage.value.predefined.find(reinterpret_cast<std::uintptr_t>(handle)))
+      [[likely]]
+    return named;
+  return datatypes().find(reinterpret_cast<std::uintptr_t>(handle));
+}
 /// Drops one reference; the last one destroys the type and drops its references to the types it was made of.
 void release(Datatype* type);
 /// What MPI_Type_free does: with the last of the program's handles the attributes' delete callbacks, then

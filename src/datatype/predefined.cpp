@@ -10,11 +10,12 @@
 #include <tuple>
 
 namespace near::datatype {
+
+constinit object::Immortal<Datatypes> datatype_storage;
+
 namespace {
 
 using object::Immortal;
-
-constexpr object::HandleBits first_handle = 0x200, handle_count = 0x100;
 
 // The alternatives of the table's columns stand in short names there.
 using enum Basic;
@@ -78,10 +79,6 @@ std::span<const FortranRow> fortran_rows() {
   return rows;
 }
 
-using PredefinedTypes = object::PredefinedTable<Datatype, first_handle, handle_count>;
-constinit Immortal<PredefinedTypes> predefined_storage;
-PredefinedTypes& predefined() { return predefined_storage.value; }
-
 object::HandleBits bits_of(MPI_Datatype handle) {
   return static_cast<object::HandleBits>(reinterpret_cast<std::uintptr_t>(handle));
 }
@@ -90,7 +87,10 @@ void add_predefined(MPI_Datatype handle, Datatype* type) {
   type->kind = object::Kind::datatype;
   type->committed = true;
   type->dense = is_dense(*type);
-  predefined().set(bits_of(handle), type);
+  datatype_storage.value.predefined.set(bits_of(handle), type);
+  if (type->dense && type->true_lb == 0 && type->size < 256)
+    datatype_storage.value.dense_sizes[bits_of(handle) - PredefinedTypes::first_handle] =
+        static_cast<std::uint8_t>(type->size);
 }
 
 void add_named(const NamedRow& row) {
@@ -126,8 +126,6 @@ Result add_pair(const PairRow& row) {
   return {};
 }
 
-constinit Immortal<object::Pool<Datatype, object::Kind::datatype>> pool;
-
 struct FortranKey {
   int combiner, precision, range;
   auto operator<=>(const FortranKey&) const = default;
@@ -144,14 +142,6 @@ Result make_predefined_types() {
     return base::fail(MPI_ERR_NO_MEM, "no memory is left for the predefined datatypes");
   }
   return {};
-}
-
-object::Pool<Datatype, object::Kind::datatype>& datatypes() { return pool.value; }
-
-Datatype* find_datatype(MPI_Datatype handle) {
-  auto bits = reinterpret_cast<std::uintptr_t>(handle);
-  if (Datatype* named = predefined().find(bits)) return named;
-  return datatypes().find(bits);
 }
 
 Result value_index_type(Datatype& value, Datatype& index, Datatype*& pair) {

@@ -5,11 +5,10 @@
 
 namespace near::object {
 
+constinit Immortal<Communicators> communicator_storage;
+
 namespace {
 
-constinit Immortal<Pool<Communicator, Kind::communicator>> pool;
-constinit Communicator* world_communicator = nullptr;
-constinit Communicator* self_communicator = nullptr;
 constinit std::uint64_t contexts_made = 0;
 
 // MPI_COMM_SELF has the same context in every process: nobody else can send on it.
@@ -50,7 +49,7 @@ void let_go(Communicator& communicator) {
 }
 
 Communicator* make(Communicator& parent, Group* local, Group* remote, std::uint64_t context) {
-  Communicator* made = pool.value.make();
+  Communicator* made = communicators().make();
   if (made == nullptr) {
     release(local);
     if (remote != nullptr) release(remote);
@@ -71,27 +70,18 @@ std::uint64_t new_context() {
   return (process << counter_bits | ++contexts_made) << 4;
 }
 
-Pool<Communicator, Kind::communicator>& communicators() { return pool.value; }
-
-Communicator* find_communicator(MPI_Comm handle) {
-  if (handle == MPI_COMM_WORLD) return world_communicator;
-  if (handle == MPI_COMM_SELF) return self_communicator;
-  return pool.value.find(bits_of(handle));
-}
-
-Communicator* world() { return world_communicator; }
-Communicator* self() { return self_communicator; }
-
 Result make_predefined_communicators(Group* world_group) {
   Group* alone = make_group({own_address()});
   if (alone == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for the group of MPI_COMM_SELF");
-  world_communicator = make_predefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", world_group, world_context);
-  self_communicator = make_predefined(MPI_COMM_SELF, "MPI_COMM_SELF", alone, self_context);
+  auto& all = communicator_storage.value;
+  all.world = make_predefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", world_group, world_context);
+  all.self = make_predefined(MPI_COMM_SELF, "MPI_COMM_SELF", alone, self_context);
   return {};
 }
 
 void drop_predefined_communicators() {
-  for (Communicator** communicator : {&world_communicator, &self_communicator}) {
+  auto& all = communicator_storage.value;
+  for (Communicator** communicator : {&all.world, &all.self}) {
     if (*communicator == nullptr) continue;
     let_go(**communicator);
     delete *communicator;
@@ -112,7 +102,7 @@ void release(Communicator* communicator) {
   // The predefined ones end with drop_predefined_communicators, whatever requests still count on them.
   if (communicator->references.add_relaxed(-1) != 1 || communicator->predefined) return;
   let_go(*communicator);
-  pool.value.destroy(communicator);
+  communicators().destroy(communicator);
 }
 
 std::string describe(const Communicator& communicator) {

@@ -64,11 +64,22 @@ struct Communicator : Object {
   bool is_inter() const { return remote != nullptr; }
 };
 
-Pool<Communicator, Kind::communicator>& communicators();
+/// Here, so that entry points find a communicator without a call.
+struct Communicators {
+  Communicator *world = nullptr, *self = nullptr;
+  Pool<Communicator, Kind::communicator> pool;
+};
+extern constinit Immortal<Communicators> communicator_storage;
+inline Pool<Communicator, Kind::communicator>& communicators() { return communicator_storage.value.pool; }
+inline Communicator* world() { return communicator_storage.value.world; }
+inline Communicator* self() { return communicator_storage.value.self; }
 /// MPI_COMM_WORLD, MPI_COMM_SELF or dynamic; nullptr for MPI_COMM_NULL and anything that is no communicator.
-Communicator* find_communicator(MPI_Comm handle);
-Communicator* world();
-Communicator* self();
+inline Communicator* find_communicator(MPI_Comm handle) {
+  if (handle == MPI_COMM_WORLD) [[likely]]
+    return world();
+  if (handle == MPI_COMM_SELF) return self();
+  return communicators().find(reinterpret_cast<std::uintptr_t>(handle));
+}
 /// Builds MPI_COMM_WORLD and MPI_COMM_SELF. Takes the reference to `world_group`; set_own_address came first.
 Result make_predefined_communicators(Group* world_group);
 /// Undoes that at finalize: releases names, attributes (already deleted), error handlers.

@@ -137,6 +137,7 @@ union Immortal {
 template <class T, HandleBits first, HandleBits count>
 class PredefinedTable {
 public:
+  static constexpr HandleBits first_handle = first;
   T* find(std::uintptr_t bits) const {
     std::uintptr_t index = bits - first;
     return index < count ? objects_[index] : nullptr;
