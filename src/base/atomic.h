@@ -15,7 +15,7 @@ class HardwareAtomic {
 
 public:
   HardwareAtomic() = default;
-  explicit HardwareAtomic(T value) : value_(value) {}
+  constexpr explicit HardwareAtomic(T value) : value_(value) {}
 
   T load_relaxed() const { return value_.load(std::memory_order_relaxed); }
   T load_acquire() const { return value_.load(std::memory_order_acquire); }
@@ -28,6 +28,31 @@ public:
   T or_release(T value) { return value_.fetch_or(value, std::memory_order_release); }
   T exchange_acquire(T value) { return value_.exchange(value, std::memory_order_acquire); }
   T exchange_relaxed(T value) { return value_.exchange(value, std::memory_order_relaxed); }
+
+  /// Adds to a word that only the caller writes: one instruction, without the price of a locked one. The
+  /// compiler makes a load, an add and a store of an atomic's.
+  void bump_relaxed(T value) {
+#if defined(__x86_64__)
+    if constexpr (sizeof(T) == 8) {
+      asm("addq %1, %0" : "+m"(value_) : "er"(value));
+      return;
+    } else if constexpr (sizeof(T) == 4) {
+      asm("addl %1, %0" : "+m"(value_) : "ir"(value));
+      return;
+    }
+#endif
+    store_relaxed(static_cast<T>(load_relaxed() + value));
+  }
+  /// The same after all that the caller wrote before.
+  void bump_release(T value) {
+#if defined(__x86_64__)
+    std::atomic_signal_fence(std::memory_order_release); // the processor keeps stores in order
+    bump_relaxed(value);
+    std::atomic_signal_fence(std::memory_order_release);
+#else
+    store_release(static_cast<T>(load_relaxed() + value));
+#endif
+  }
 
   /// Compare-and-swap; on failure `expected` holds what was there.
   bool cas_relaxed(T& expected, T desired) {

@@ -48,7 +48,14 @@ public:
     released_ = counter_->released();
     return sent_ - released_ < limit;
   }
-  void spend() { ++sent_; }
+  void spend(std::uint32_t messages = 1) { sent_ += messages; }
+  /// Messages that were paid for are not sent after all.
+  void take_back(std::uint32_t messages) { sent_ -= messages; }
+  /// How many more may be sent without another look at the receiver's line.
+  std::uint32_t left(std::uint32_t limit) const {
+    std::uint32_t unknown = sent_ - released_;
+    return unknown < limit ? limit - unknown : 0;
+  }
 
 private:
   const CreditCounter<Atomics>* counter_ = nullptr;

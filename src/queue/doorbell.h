@@ -37,14 +37,18 @@ public:
   /// Sender, after its commit. `sender_fences`: the job has no membarrier.
   static void ring_if_sleeping(Atomic<std::uint32_t>& sleeping, Atomic<std::uint32_t>& bell,
                                bool sender_fences) {
+    if (is_sleeping(sleeping, sender_fences)) [[unlikely]]
+      ring(sleeping, bell);
+  }
+  /// The same in two steps: ring() must follow when this is true.
+  static bool is_sleeping(const Atomic<std::uint32_t>& sleeping, bool sender_fences) {
     // SYNC: asleep. Our commit before our look at the flag. Without a fence of the processor the sleeper's
     // membarrier stands for it; the compiler must keep the order all the same.
-    if (sender_fences)
+    if (sender_fences) [[unlikely]]
       Atomics::fence_store_load();
     else
       Atomics::compiler_fence();
-    if (sleeping.load_relaxed() != 0) [[unlikely]]
-      ring(sleeping, bell);
+    return sleeping.load_relaxed() != 0;
   }
 
   /// Wakes the owner in any case.

@@ -39,27 +39,59 @@ public:
   LaneWriter() = default;
   /// Goes on at `position`, where the reader stands: the lane may have had another writer before.
   LaneWriter(LaneRing<Atomics>* ring, std::uint64_t slots, std::uint32_t self, std::uint64_t position)
-      : ring_(ring), mask_(slots - 1), bits_(static_cast<unsigned>(__builtin_ctzll(slots))), self_(self),
-        next_(position), limit_(position) {}
+      : bits_(static_cast<std::uint32_t>(__builtin_ctzll(slots))), ring_(ring), limit_(position) {
+    stand_at(position, self);
+  }
 
   /// The next slot; an empty Claim when the ring is full. A claim that is dropped is skipped by the reader.
   Claim<Atomics> claim() {
-    if (next_ == limit_) [[unlikely]] {
-      // SYNC: lane-space. The reader is done with the slots' bodies before we write them again.
-      limit_ = ring_->consumed.load_acquire() + mask_ + 1;
-      if (next_ == limit_) return {};
-    }
-    std::uint64_t word = SlotWord::make(next_ >> bits_, self_, SlotState::claimed);
+    if (left_ == 0 && look(1) == 0) [[unlikely]]
+      return {};
+    return claim_left();
+  }
+  /// The same when left() > 0.
+  Claim<Atomics> claim_left() {
+    --left_;
     NEAR_KILL_POINT("lane-claimed");
-    return Claim<Atomics>(&ring_->slots[next_++ & mask_], word);
+    return Claim<Atomics>(slot_++, word_);
+  }
+
+  /// So many claims succeed without a look at the ring. 0 says nothing.
+  std::uint32_t left() const { return left_; }
+  /// Sets left() to 0; returns what it was.
+  std::uint32_t give_up_left() { return std::exchange(left_, 0); }
+  /// Sets left() to how many free slots follow each other from here in the ring, at most `most`; returns it.
+  std::uint32_t look(std::uint32_t most) {
+    left_ = 0;
+    if (ring_ == nullptr) return 0;
+    std::uint64_t position =
+        (SlotWord::lap(word_) << bits_) + static_cast<std::uint64_t>(slot_ - ring_->slots);
+    if (position == limit_) {
+      // SYNC: lane-space. The reader is done with the slots' bodies before we write them again.
+      limit_ = ring_->consumed.load_acquire() + slots();
+      if (position == limit_) return 0;
+    }
+    stand_at(position, SlotWord::claimer(word_));
+    std::uint64_t to_the_end = slots() - (position & (slots() - 1)), free = limit_ - position;
+    if (to_the_end < free) free = to_the_end;
+    left_ = static_cast<std::uint32_t>(free < most ? free : most);
+    return left_;
   }
 
 private:
+  std::uint64_t slots() const { return std::uint64_t{1} << bits_; }
+  void stand_at(std::uint64_t position, std::uint32_t self) {
+    slot_ = &ring_->slots[position & (slots() - 1)];
+    word_ = SlotWord::make(position >> bits_, self, SlotState::claimed);
+  }
+
+  // `slot_` and `word_` are the next position's, up to one behind the ring's end; look() turns back.
+  Slot<Atomics>* slot_ = nullptr;
+  std::uint64_t word_ = 0;
+  std::uint32_t left_ = 0;
+  std::uint32_t bits_ = 0;
   LaneRing<Atomics>* ring_ = nullptr;
-  std::uint64_t mask_ = 0;
-  unsigned bits_ = 0;
-  std::uint32_t self_ = 0;
-  std::uint64_t next_ = 0, limit_ = 0;
+  std::uint64_t limit_ = 0;
 };
 
 /// The owner's end. One thread at a time, has_message() aside.
@@ -71,19 +103,22 @@ public:
     ring_ = ring;
     mask_ = slots - 1;
     bits_ = static_cast<unsigned>(__builtin_ctzll(slots));
+    stand_at(0);
   }
   /// From now on messages of this writer are expected.
-  void expect(std::uint32_t writer) { writer_.store_relaxed(writer); }
+  void expect(std::uint32_t writer) {
+    writer_.store_relaxed(writer);
+    stand_at(head_.load_relaxed());
+  }
 
   /// The oldest message's body, which stays until pop(); nullptr: nothing there.
   const std::byte* front() {
     for (;;) {
-      std::uint64_t head = head_.load_relaxed();
-      Slot<Atomics>& slot = ring_->slots[head & mask_];
       // SYNC: slot-ready. Pairs with the writer's commit: its body is visible from here.
-      std::uint64_t word = slot.word.load_acquire();
-      if (word == expected(head, SlotState::ready)) return slot.body;
-      if (word != expected(head, SlotState::abandoned)) return nullptr;
+      std::uint64_t word = slot_->word.load_acquire();
+      if (word == ready_) return slot_->body;
+      if (word != abandoned()) [[likely]]
+        return nullptr;
       pop();
     }
   }
@@ -92,9 +127,13 @@ public:
     std::uint64_t head = head_.load_relaxed() + 1;
     NEAR_KILL_POINT("lane-read");
     head_.store_relaxed(head);
+    ++slot_;
+    if ((head & (mask_ >> 2)) != 0) [[likely]]
+      return;
     // A quarter of the ring at a time, so the line moves seldom, and the writer never waits for the last
     // quarter. SYNC: lane-space. Our reads of the bodies are done before the writer may overwrite them.
-    if ((head & (mask_ >> 2)) == 0) ring_->consumed.store_release(head);
+    ring_->consumed.store_release(head);
+    if ((head & mask_) == 0) stand_at(head);
   }
 
   /// The look before sleeping; any thread.
@@ -107,10 +146,20 @@ public:
   std::uint64_t position() const { return head_.load_relaxed(); }
 
 private:
+  void stand_at(std::uint64_t head) {
+    slot_ = &ring_->slots[head & mask_];
+    ready_ = expected(head, SlotState::ready);
+  }
+  std::uint64_t abandoned() const {
+    return ready_ - static_cast<std::uint64_t>(SlotState::ready) +
+           static_cast<std::uint64_t>(SlotState::abandoned);
+  }
   std::uint64_t expected(std::uint64_t head, SlotState state) const {
     return SlotWord::make(head >> bits_, writer_.load_relaxed(), state);
   }
 
+  Slot<Atomics>* slot_ = nullptr; ///< of `head_`
+  std::uint64_t ready_ = 0;       ///< its word when the message is there
   LaneRing<Atomics>* ring_ = nullptr;
   std::uint64_t mask_ = 0;
   unsigned bits_ = 0;

@@ -94,7 +94,8 @@ private:
     NEAR_KILL_POINT("slot-filled");
     // SYNC: slot-ready. The consumer that sees `ready` must see the body; release orders the body's stores
     // before.
-    slot_->word.store_release((claimed_ & ~std::uint64_t{3}) | static_cast<std::uint64_t>(state));
+    slot_->word.store_release(claimed_ - static_cast<std::uint64_t>(SlotState::claimed) +
+                              static_cast<std::uint64_t>(state));
     NEAR_KILL_POINT("slot-committed");
     slot_ = nullptr;
   }
@@ -160,15 +161,18 @@ public:
     queue_ = queue;
     mask_ = slots - 1;
     bits_ = static_cast<unsigned>(__builtin_ctzll(slots));
-    head_.store_relaxed(0);
+    stand_at(0);
   }
+
+  /// Whether front() has anything to look at: a message, or a claim.
+  bool has_entry() const { return SlotWord::state(slot_->word.load_relaxed()) != SlotState::free; }
 
   /// The oldest message, which stays until pop(). `is_dead(claimer)` is asked only for a slot that is claimed
   /// and not ready; it must be true only when that process can no longer write and all that it wrote is seen.
   template <class IsDead>
   Entry front(IsDead&& is_dead) {
     for (;;) {
-      Slot<Atomics>& slot = queue_->slots[head_.load_relaxed() & mask_];
+      Slot<Atomics>& slot = *slot_;
       // SYNC: slot-ready. Pairs with the producer's commit: its body is visible from here.
       std::uint64_t word = slot.word.load_acquire();
       switch (SlotWord::state(word)) {
@@ -190,9 +194,9 @@ public:
     std::uint64_t lap = (head_.load_relaxed() >> bits_) + 1;
     NEAR_KILL_POINT("slot-read");
     // SYNC: slot-free. Our reads of the body are done before a producer may write it again.
-    queue_->slots[head_.load_relaxed() & mask_].word.store_release(SlotWord::make(lap, 0, SlotState::free));
+    slot_->word.store_release(SlotWord::make(lap, 0, SlotState::free));
     NEAR_KILL_POINT("slot-freed");
-    head_.store_relaxed(head_.load_relaxed() + 1);
+    stand_at(head_.load_relaxed() + 1);
   }
 
   /// True when a message is ready: the look before sleeping.
@@ -202,7 +206,13 @@ public:
   }
 
 private:
+  void stand_at(std::uint64_t head) {
+    head_.store_relaxed(head);
+    slot_ = &queue_->slots[head & mask_];
+  }
+
   SlotQueue<Atomics>* queue_ = nullptr;
+  Slot<Atomics>* slot_ = nullptr; ///< of `head_`
   std::uint64_t mask_ = 0;
   unsigned bits_ = 0;
   /// Atomic because another thread of this process may look before it sleeps.

@@ -67,6 +67,33 @@ TEST(Lane, skips_a_claim_that_was_dropped) {
   EXPECT_EQ(value_of(reader.front()), 7u);
 }
 
+TEST(Lane, looks_once_for_many_claims) {
+  auto ring = make_ring();
+  LaneWriter<> writer(ring.get(), slots, 3, 5);
+  LaneReader<> reader;
+  reader.attach(ring.get(), slots);
+  EXPECT_EQ(writer.left(), 0u);
+  EXPECT_EQ(LaneWriter<>().look(7), 0u) << "no ring";
+  for (std::uint64_t i = 0; i < 5; ++i) reader.pop(); // where this writer begins
+  reader.expect(3);
+  EXPECT_EQ(writer.look(2), 2u);
+  EXPECT_EQ(writer.look(7), 3u) << "up to the end of the ring";
+  put(writer.claim_left(), 0);
+  put(writer.claim(), 1);
+  EXPECT_EQ(writer.left(), 1u);
+  EXPECT_EQ(writer.give_up_left(), 1u);
+  EXPECT_EQ(writer.left(), 0u);
+  std::uint64_t sent = 2;
+  for (auto claim = writer.claim(); claim; claim = writer.claim()) put(std::move(claim), sent++);
+  EXPECT_EQ(sent, 7u) << "the reader has given the first quarter of each round back";
+  for (std::uint64_t i = 0; i < sent; ++i) {
+    ASSERT_NE(reader.front(), nullptr);
+    EXPECT_EQ(value_of(reader.front()), i);
+    reader.pop();
+  }
+  EXPECT_EQ(reader.front(), nullptr);
+}
+
 TEST(Lane, goes_on_with_another_writer_where_the_first_one_stopped) {
   auto ring = make_ring();
   LaneReader<> reader;
