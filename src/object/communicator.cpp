@@ -100,7 +100,8 @@ Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* 
 
 void release(Communicator* communicator) {
   // The predefined ones end with drop_predefined_communicators, whatever requests still count on them.
-  if (communicator->references.add_relaxed(-1) != 1 || communicator->predefined) return;
+  communicator->references.bump_relaxed(-1);
+  if (communicator->references.load_relaxed() != 0 || communicator->predefined) return;
   let_go(*communicator);
   communicators().destroy(communicator);
 }

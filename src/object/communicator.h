@@ -64,6 +64,13 @@ struct Communicator : Object {
   bool is_inter() const { return remote != nullptr; }
 };
 
+/// One more owner. Every request is one for a while; they come and go under the engine lock, so that takes no
+/// locked instruction.
+inline Communicator* keep(Communicator* communicator) {
+  communicator->references.bump_relaxed(1);
+  return communicator;
+}
+
 /// Here, so that entry points find a communicator without a call.
 struct Communicators {
   Communicator *world = nullptr, *self = nullptr;
@@ -74,7 +81,7 @@ inline Pool<Communicator, Kind::communicator>& communicators() { return communic
 inline Communicator* world() { return communicator_storage.value.world; }
 inline Communicator* self() { return communicator_storage.value.self; }
 /// MPI_COMM_WORLD, MPI_COMM_SELF or dynamic; nullptr for MPI_COMM_NULL and anything that is no communicator.
-inline Communicator* find_communicator(MPI_Comm handle) {
+[[gnu::always_inline]] inline Communicator* find_communicator(MPI_Comm handle) {
   if (handle == MPI_COMM_WORLD) [[likely]]
     return world();
   if (handle == MPI_COMM_SELF) return self();

@@ -38,8 +38,13 @@ T* keep(T* object) {
   return object;
 }
 
-/// Objects of one kind, in chunks that are never returned, so a stale handle reads a valid header. Creating
-/// and destroying are cold; the caller holds the engine lock when threads are allowed.
+/// Objects that a pool does not destroy and construct anew but reset: for those that come and go with every
+/// message. Whoever destroys one has let go of what it owned.
+template <class T>
+concept Recycled = requires(T& object) { object.reset(); };
+
+/// Objects of one kind, in chunks that are never returned, so a stale handle reads a valid header. The caller
+/// holds the engine lock when threads are allowed.
 template <class T, Kind object_kind>
 class Pool {
   static constexpr std::size_t chunk_bits = 8, chunk_size = 1u << chunk_bits;
@@ -48,6 +53,7 @@ class Pool {
     alignas(T) std::byte storage[sizeof(T)];
     std::uint16_t generation;
     bool live;
+    bool constructed; ///< also after its end, if T is recycled
   };
 
 public:
@@ -58,17 +64,23 @@ public:
     HandleBits index = free_.back();
     free_.pop_back();
     Slot& slot = chunks_[index >> chunk_bits][index & (chunk_size - 1)];
-    T* object = new (slot.storage) T(std::forward<A>(arguments)...);
+    T* object = reinterpret_cast<T*>(slot.storage);
+    if (Recycled<T> && slot.constructed) [[likely]] {
+      if constexpr (Recycled<T>) object->reset();
+    } else {
+      object = new (slot.storage) T(std::forward<A>(arguments)...);
+      object->kind = object_kind;
+      object->magic = magic_live;
+      slot.constructed = true;
+    }
     slot.live = true;
-    object->kind = object_kind;
-    object->magic = magic_live;
     object->handle = make_handle<object_kind>(index, slot.generation);
     ++live_;
     return object;
   }
 
   /// The live object of this handle, or nullptr. Any bit pattern may be asked for.
-  T* find(std::uintptr_t bits) const {
+  [[gnu::always_inline]] T* find(std::uintptr_t bits) const {
     if (!is_dynamic<object_kind>(bits)) [[unlikely]]
       return nullptr;
     HandleBits index = index_of<object_kind>(static_cast<HandleBits>(bits));
@@ -84,7 +96,7 @@ public:
   void destroy(T* object) {
     HandleBits index = index_of<object_kind>(object->handle);
     Slot& slot = chunks_[index >> chunk_bits][index & (chunk_size - 1)];
-    object->~T();
+    if constexpr (!Recycled<T>) object->~T();
     slot.live = false;
     ++slot.generation;
     free_.push_back(index);
