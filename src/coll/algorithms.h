@@ -9,6 +9,7 @@
 namespace near::coll {
 
 Result barrier_dissemination(Team& team, const Call& call);
+Result barrier_linear(Team& team, const Call& call);
 
 Result broadcast_binomial(Team& team, const Call& call);
 Result broadcast_scatter_allgather(Team& team, const Call& call);
@@ -17,6 +18,7 @@ Result reduce_binomial(Team& team, const Call& call);
 Result reduce_ring_gather(Team& team, const Call& call);
 
 Result allreduce_recursive_doubling(Team& team, const Call& call);
+Result allreduce_linear(Team& team, const Call& call);
 Result allreduce_ring(Team& team, const Call& call);
 
 Result gather_binomial(Team& team, const Call& call);

@@ -21,6 +21,9 @@ constexpr MPI_Count short_block = 2 << 10;
 constexpr MPI_Count short_allgather = 32 << 10; // the whole result
 constexpr MPI_Count tiny_block = 256;
 constexpr MPI_Count short_reduce_scatter = 4 << 10;
+/// Where ranks share processors: so many short messages cost rank 0 less than the other ranks' turns.
+constexpr int most_told_by_one = 64;
+constexpr MPI_Count short_told_by_one = 1 << 10;
 
 bool always(const Facts&) { return true; }
 bool commutative(const Facts& facts) { return facts.commutative; }
@@ -30,11 +33,15 @@ bool power_of_two(const Facts& facts) {
   return base::is_power_of_two(static_cast<std::uint64_t>(facts.size));
 }
 bool short_of(const Facts& facts, MPI_Count limit) { return facts.bytes <= limit; }
+bool told_by_one(const Facts& facts) {
+  return facts.shared_processors && facts.size <= most_told_by_one && short_of(facts, short_told_by_one);
+}
 bool short_result(const Facts& facts) { return facts.bytes <= short_allgather / facts.size; }
 
 using enum Collective;
 
 constexpr auto rows = std::to_array<Algorithm>({
+    {barrier, "linear", barrier_linear, always, told_by_one, ""},
     {barrier, "dissemination", barrier_dissemination, always, always, ""},
 
     {broadcast, "scatter_allgather", broadcast_scatter_allgather, always,
@@ -45,6 +52,7 @@ constexpr auto rows = std::to_array<Algorithm>({
      [](const Facts& f) { return f.bytes >= long_reduction && f.size >= 4; }, "commutative operations"},
     {reduce, "binomial", reduce_binomial, always, always, ""},
 
+    {allreduce, "linear", allreduce_linear, always, told_by_one, ""},
     {allreduce, "ring", allreduce_ring, commutative, [](const Facts& f) { return f.bytes >= long_reduction; },
      "commutative operations"},
     {allreduce, "recursive_doubling", allreduce_recursive_doubling, always, always, ""},
@@ -106,6 +114,7 @@ constexpr auto first_rows = [] {
 
 /// What NEAR_COLL names, by collective; null: automatic.
 std::array<const Algorithm*, collective_count> named{};
+bool processors_are_shared = false;
 
 Result unknown(std::string_view what, std::string_view word, std::span<const std::string_view> known) {
   auto nearest = base::nearest_word(word, known);
@@ -149,7 +158,7 @@ std::span<const Algorithm> algorithms() { return rows; }
 std::string_view name_of(Collective collective) { return names[static_cast<std::size_t>(collective)]; }
 
 Facts facts_of(const Call& call, int size) {
-  Facts facts{.collective = call.collective, .size = size};
+  Facts facts{.collective = call.collective, .size = size, .shared_processors = processors_are_shared};
   if (call.operation != nullptr) facts.commutative = call.operation->commutative;
   switch (call.collective) {
   case alltoall: facts.in_place = call.in_place; [[fallthrough]];
@@ -188,7 +197,7 @@ const Algorithm& choose(const Facts& facts) {
   return *row;
 }
 
-Result configure(std::string_view text) {
+Result configure(std::string_view text, bool shared_processors) {
   std::array<const Algorithm*, collective_count> wanted{};
   if (text != "auto")
     while (!text.empty()) {
@@ -197,6 +206,7 @@ Result configure(std::string_view text) {
       text.remove_prefix(std::min(comma + 1, text.size()));
     }
   named = wanted;
+  processors_are_shared = shared_processors;
   return {};
 }
 

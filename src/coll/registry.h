@@ -2,8 +2,8 @@
 //
 // The choice is a pure function of facts that every rank of the call knows alike: collective, bytes of the
 // type signature, the operation's commutativity, in place or not (where all ranks must agree on it), team
-// size. Never of alignment, contiguity, where a buffer lies or what one rank measured: two ranks that choose
-// differently hang.
+// size, whether ranks share processors. Never of alignment, contiguity, where a buffer lies or what one rank
+// measured: two ranks that choose differently hang.
 #pragma once
 
 #include "coll/team.h"
@@ -22,7 +22,8 @@ struct Facts {
   MPI_Count bytes = 0;
   int size = 1;
   bool commutative = true;
-  bool in_place = false; ///< alltoall family
+  bool in_place = false;          ///< alltoall family
+  bool shared_processors = false; ///< the job has more ranks than processors
 };
 
 struct Algorithm {
@@ -48,7 +49,8 @@ Facts facts_of(const Call& call, int size);
 const Algorithm& choose(const Facts& facts);
 
 /// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
-/// job has the same. Fails with MPI_ERR_ARG that names the unknown word and the nearest known one.
-Result configure(std::string_view text);
+/// job has the same, and the same answer to whether it has more ranks than processors. Fails with MPI_ERR_ARG
+/// that names the unknown word and the nearest known one.
+Result configure(std::string_view text, bool shared_processors = false);
 
 } // namespace near::coll

@@ -40,6 +40,18 @@ TEST(choice, the_knob_names_an_algorithm_where_its_limits_allow) {
   EXPECT_STREQ(choose({Collective::allreduce, 8, 4, true, false}).name, "recursive_doubling");
 }
 
+TEST(choice, ranks_that_share_processors_meet_at_one_of_them) {
+  Facts facts{.collective = Collective::barrier, .size = 8};
+  EXPECT_STREQ(choose(facts).name, "dissemination");
+  facts.shared_processors = true;
+  EXPECT_STREQ(choose(facts).name, "linear");
+  EXPECT_STREQ(
+      choose({.collective = Collective::allreduce, .bytes = 8, .size = 8, .shared_processors = true}).name,
+      "linear");
+  facts.size = 1000;
+  EXPECT_STREQ(choose(facts).name, "dissemination");
+}
+
 TEST(choice, an_unknown_word_is_an_error_that_offers_the_nearest) {
   EXPECT_FALSE(configure("allreduce=rinng").ok());
   EXPECT_NE(base::failure_text().find("did you mean ring?"), std::string::npos) << base::failure_text();

@@ -1,0 +1,25 @@
+// Allreduce through rank 0: it takes the vectors in rank order and sends the result to all. Cost:
+// 2 (p - 1) (alpha + n beta) + (p - 1) n gamma at rank 0; each other rank waits once. For ranks that share
+// processors, as in barrier/linear.cpp.
+#include "coll/algorithms.h"
+
+namespace near::coll {
+
+Result allreduce_linear(Team& team, const Call& call) {
+  if (team.rank() != 0) {
+    NEAR_TRY(team.send(call.send, 0));
+    return team.receive(call.receive, 0);
+  }
+  Partial partial(team, *call.operation, call.send, call.receive.address);
+  View incoming;
+  for (int rank = 1; rank < team.size(); ++rank) {
+    NEAR_TRY(partial.room(incoming));
+    NEAR_TRY(team.receive(incoming, rank));
+    NEAR_TRY(partial.absorb_higher());
+  }
+  NEAR_TRY(partial.settle());
+  for (int rank = 1; rank < team.size(); ++rank) NEAR_TRY(team.send(call.receive, rank));
+  return {};
+}
+
+} // namespace near::coll
