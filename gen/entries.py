@@ -9,7 +9,8 @@ An entry point, in this order:
     call.about(...);                                  state line: communicator, peer, tag, bytes
     return call.finish(impl::Function(...));          the hand-written part; failure runs the error handler
 
-and no exception leaves it.
+and no exception leaves it. The calls of small messages (`quick` in api/extra.json) try a short way first,
+src/mpi/quick.h, and call all of this only when that declines.
 """
 
 import fnmatch
@@ -31,6 +32,8 @@ class Entry:
 
         self.plain = listed("plain")
         self.any_time = listed("any_time")
+        self.quick = listed("quick")
+        self.quick_twice = listed("quick_twice")
         self.frees = listed("frees")
         self.wants_large = listed("wants_large")
         self.uncommitted = listed("uncommitted")
@@ -167,10 +170,26 @@ class Entry:
             arguments = ", ".join(p.name for p in f.parameters)
             lines.append(f"  return impl::{f.short}({arguments});")
         else:
-            lines[0] = f.prototype(large, "P") + " try {"
+            prototype = f.prototype(large, "P")
+            if self.quick:
+                # In a function of its own: what it needs of the stack is nothing to the short way.
+                full = f"{name}_in_full"
+                prototype = f"[[gnu::noinline]] static {prototype.replace(f'P{name}', full)}"
+            lines[0] = prototype + " try {"
+            if self.quick_twice:
+                arguments = ", ".join(p.name for p in f.form_parameters(large))
+                lines += [f"  if (mpi::quick::second::{f.short}({index}, {arguments})) [[likely]]",
+                          "    return MPI_SUCCESS;"]
             lines += self.body(large, index)
-        lines.append("}" if " try {" not in lines[0] else
-                     f"}} catch (const std::exception& thrown) {{\n  return mpi::caught({index}, thrown);\n}}")
+            lines.append(f"}} catch (const std::exception& thrown) {{\n  return mpi::caught({index}, thrown);\n}}")
+            if self.quick:
+                arguments = ", ".join(p.name for p in f.form_parameters(large))
+                lines += [f.prototype(large, "P") + " {",
+                          f"  return mpi::quick::{f.short}({index}, {arguments}, [&] {{",
+                          f"    return {full}({arguments});",
+                          "  });"]
+        if lines[-1][:1] != "}":
+            lines.append("}")
         lines.append(f"NEAR_PROFILED({name}, {f.prototype(large).partition(' ')[0]}, "
                      f"({', '.join(p.declare(large) for p in f.form_parameters(large)) or 'void'}))")
         return "\n".join(lines)
@@ -576,6 +595,7 @@ ENTRIES_HEAD = """\
 #include "mpi/call.h"
 #include "mpi/check.h"
 #include "mpi/impl.h"
+#include "mpi/quick.h"
 
 using namespace near;
 using near::mpi::Call;

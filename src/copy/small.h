@@ -9,7 +9,7 @@ namespace near::copy {
 
 /// Copies `bytes` between ranges that do not overlap. Every load and store lies within them; two of them may
 /// cover the same bytes. Meant for up to some 100 bytes.
-inline void small(void* to, const void* from, std::size_t bytes) {
+[[gnu::always_inline]] inline void small(void* to, const void* from, std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
   // The first and the last word of a width overlap where `bytes` is no multiple of it.

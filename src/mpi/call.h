@@ -19,7 +19,7 @@ public:
       : line_(several_ ? transport::own_state_line() : *the_line_), function_(function),
         outer_(line_.function.load_relaxed()) {
     line_.function.store_relaxed(function);
-    line_.calls.store_relaxed(line_.calls.load_relaxed() + 1);
+    line_.calls.bump_relaxed(1);
   }
   [[gnu::always_inline]] ~Call() {
     // A branch, not a copy: the next call's load need not wait for this call's.
@@ -51,16 +51,18 @@ public:
   /// Writes what the call is about into the state line.
   void about(const object::Communicator& communicator, int peer = MPI_UNDEFINED, int tag = MPI_UNDEFINED,
              MPI_Count bytes = 0) const {
-    segment::StateLine& line = line_;
-    std::uint32_t sequence = line.sequence.load_relaxed();
+    write_about(line_, communicator.context, peer, tag, bytes);
+  }
+  [[gnu::always_inline]] static void write_about(segment::StateLine& line, std::uint64_t context, int peer,
+                                                 int tag, MPI_Count bytes) {
+    line.sequence.bump_relaxed(1);
     // SYNC: state-line — a reader that sees a new field must see the odd number before it, and one that sees
     // the even number after it must see every field.
-    line.sequence.store_relaxed(sequence + 1);
-    line.context.store_release(communicator.context);
+    line.context.store_release(context);
     line.peer.store_release(peer);
     line.tag.store_release(tag);
     line.bytes.store_release(static_cast<std::uint64_t>(bytes));
-    line.sequence.store_release(sequence + 2);
+    line.sequence.bump_release(1);
   }
 
   /// What the entry point returns for this outcome.
@@ -78,7 +80,14 @@ public:
   static void write_state_to(segment::StateLine* line, bool several_threads) {
     the_line_ = line != nullptr ? line : &nowhere_;
     several_ = several_threads;
+    quick_line_ = several_threads || line == nullptr ? &closed_ : line;
   }
+
+  /// The state line for a call that takes a short way (quick.h). It may only if the line has no function:
+  /// else it is inside another call (a callback of the program's), and the line would have to be put back; or
+  /// this is a line that always has one, since MPI does not run, or several threads may call it.
+  static segment::StateLine& quick_line() { return *quick_line_; }
+  static void end_quick_calls() { quick_line_ = &closed_; }
 
 private:
   // The cold half; static, so that a Call can live in registers.
@@ -91,6 +100,8 @@ private:
   static inline segment::StateLine nowhere_{};
   static inline segment::StateLine* the_line_ = &nowhere_;
   static inline bool several_ = false;
+  static inline segment::StateLine closed_{{}, base::Atomic<std::uint32_t>(1), {}, {}, {}, {}, {}, {}};
+  static inline segment::StateLine* quick_line_ = &closed_;
 
   transport::EngineLock lock_; // first in, last out
   segment::StateLine& line_;

@@ -110,7 +110,10 @@ inline Result info_or_null(MPI_Info handle, const char* name, Info*& found) {
 /// Also makes the request's communicator the one whose error handler runs.
 inline Result request(Call& call, MPI_Request handle, const char* name, Null null) {
   if (p2p::Request* found = p2p::find_request(handle)) [[likely]] {
-    if (found->communicator != nullptr) call.on(*found->communicator);
+    if (found->communicator != nullptr)
+      call.on(*found->communicator);
+    else if (handle == p2p::sent_request) // it was some communicator's, which nobody kept
+      call.on_valid(MPI_COMM_WORLD);
     return {};
   }
   if (handle == MPI_REQUEST_NULL && null == allow_null) return {};

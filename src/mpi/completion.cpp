@@ -179,9 +179,17 @@ Result Testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
 }
 
 Result Waitall(int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
-  for (int i = 0; i < count; ++i)
-    if (Request* request = active(array_of_requests[i]); request != nullptr) p2p::wait_complete(*request);
-  return finish_all(count, array_of_requests, array_of_statuses);
+  Finisher finisher(array_of_statuses);
+  for (int i = 0; i < count; ++i) {
+    Request* request = active(array_of_requests[i]);
+    if (request == nullptr) {
+      finisher.finish_empty(i);
+      continue;
+    }
+    p2p::wait_complete(*request);
+    finisher.finish(array_of_requests[i], *request, i);
+  }
+  return finisher.result();
 }
 
 Result Testall(int count, MPI_Request* array_of_requests, int* flag, MPI_Status* array_of_statuses) {

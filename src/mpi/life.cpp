@@ -51,7 +51,8 @@ Result start_engine() {
   job.application = start.application;
   p2p::attach();
   NEAR_TRY(transport::start(job));
-  NEAR_TRY(coll::configure(base::knobs().coll.text)); // in the segment the ranks agree on who complains
+  // In the segment the ranks agree on who complains.
+  NEAR_TRY(coll::configure(base::knobs().coll.text, transport::shares_processors()));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
   if (start.segment_descriptor >= 0) os::close_descriptor(start.segment_descriptor);
@@ -118,6 +119,7 @@ Result Finalize() {
   p2p::drain();
   transport::stop();
   process.life = Life::after;
+  Call::end_quick_calls();
   object::drop_predefined_communicators();
   boot::tell_launcher(process.start);
   return {};

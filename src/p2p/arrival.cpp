@@ -6,6 +6,7 @@
 #include "p2p/engine.h"
 
 #include "base/log.h"
+#include "copy/small.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,9 +15,11 @@
 
 namespace near::p2p {
 
-object::Immortal<Matching> matching_storage;
+constinit object::Immortal<Matching> matching_storage;
 
 namespace {
+
+constexpr std::size_t small_bytes = 128; ///< up to here a copy in place beats a call
 
 Unexpected* free_records = nullptr;
 std::size_t record_count = 0;
@@ -72,7 +75,11 @@ void set_completion(EngineRequest& receive, const Envelope& envelope) {
 
 void deliver(EngineRequest& receive, const Envelope& envelope, const std::byte* payload) {
   set_completion(receive, envelope);
-  if (receive.completion.bytes != 0) datatype::unpack(receive.view, 0, payload, receive.completion.bytes);
+  auto bytes = static_cast<std::size_t>(receive.completion.bytes);
+  if (receive.view.type->dense && bytes <= small_bytes)
+    copy::small(receive.view.dense_start(), payload, bytes);
+  else
+    datatype::unpack(receive.view, 0, payload, receive.completion.bytes);
   complete(receive);
 }
 
@@ -135,6 +142,7 @@ void on_offer(transport::Arrival& arrival) {
 } // namespace
 
 void attach() {
+  make_sent_request();
   transport::set_handler(transport::Handler::p2p_eager, on_eager);
   transport::set_handler(transport::Handler::p2p_offer, on_offer);
 }

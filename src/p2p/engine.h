@@ -31,7 +31,7 @@ enum class Stage : std::uint8_t {
   deferred, ///< a send without a descriptor yet
   offered,  ///< a send whose receiver has not finished
   posted,   ///< a receive without a message yet
-  moving,   ///< a receive whose data is on its way
+  moving,   ///< a receive whose data is on its way, or a send that only waits for a slot
   done
 };
 
@@ -42,7 +42,8 @@ struct Generalized {
   void* extra_state;
 };
 
-/// Every request of p2p. Blocking calls keep theirs on the stack; the others live in the pool.
+/// Every request of p2p. Blocking calls keep theirs on the stack; the others live in the pool, which uses
+/// them again: reset() says what a new one relies on. Whoever starts an operation sets all else.
 struct EngineRequest : Request, Posted {
   // What was asked for; persistent requests start again from it.
   View view;
@@ -52,6 +53,7 @@ struct EngineRequest : Request, Posted {
   Channel channel = Channel::user;
 
   Stage stage = Stage::idle;
+  bool shared = false;    ///< sent_request: nobody's, never destroyed
   bool pooled = false;    ///< lives in the pool, owns references to communicator and datatype
   bool scheduled = false; ///< on the list of active schedules
   Peer* peer = nullptr;
@@ -63,6 +65,18 @@ struct EngineRequest : Request, Posted {
   std::size_t block = 0;
   std::unique_ptr<Schedule> schedule;
   std::unique_ptr<Generalized> generalized;
+
+  void reset() {
+    references.store_relaxed(1);
+    persistent = active = complete = freed = false;
+    communicator = nullptr;
+    completion = Completion{};
+    mode = SendMode::standard;
+    channel = Channel::user;
+    stage = Stage::idle;
+    shared = pooled = scheduled = false;
+    buffer = nullptr;
+  }
 };
 
 /// A waiting message. An eager one owns a credit, and a packet of the sender's or a copy.
@@ -80,10 +94,6 @@ struct Unexpected : Waiting {
   Unexpected() : next_free(nullptr) {}
 };
 
-/// The engine's own objects live until the process is gone: MPI may be called from static destructors.
-extern object::Immortal<Matching> matching_storage;
-inline Matching& matching() { return matching_storage.value; }
-
 inline EngineRequest& engine(Request& request) { return static_cast<EngineRequest&>(request); }
 inline std::uint64_t context_of(const Communicator& communicator, Channel channel) {
   return communicator.context | static_cast<std::uint64_t>(channel);
@@ -93,6 +103,8 @@ inline std::uint64_t context_of(const Communicator& communicator, Channel channe
 
 /// A request of the pool with references to communicator and datatype (either may be null); MPI_ERR_NO_MEM.
 Result make_request(RequestKind what, Communicator* communicator, const View& view, EngineRequest*& made);
+/// Makes sent_request, once.
+void make_sent_request();
 /// Gives a request of the pool back, with everything that it holds.
 void destroy(EngineRequest& request);
 /// The handle is stale from now on; complete() destroys the request.
@@ -143,6 +155,9 @@ Result free_generalized(const Generalized& generalized);
 Result cancel_generalized(const Generalized& generalized, bool is_complete);
 
 // Schedules (schedule.cpp)
+
+/// Schedules under way, and peers to which sends are deferred: what progress does besides the transport's.
+inline std::size_t background = 0;
 
 Result begin_schedule(EngineRequest& request);
 void discard_schedule(EngineRequest& request);

@@ -70,6 +70,7 @@ bool Matching::repost(Posted& receive) {
   Bucket* bucket = lookup_or_make(receive.context, receive.source);
   if (bucket == nullptr) return false;
   link_in_order(*bucket, receive);
+  ++entries_;
   if (receive.source == MPI_ANY_SOURCE) ++posted_to_any_;
   return true;
 }
@@ -86,6 +87,7 @@ void Matching::link_in_order(Bucket& bucket, Posted& receive) {
 
 void Matching::remove(Posted& receive) {
   if (receive.source == MPI_ANY_SOURCE) --posted_to_any_;
+  --entries_;
   unlink(receive);
 }
 
@@ -113,6 +115,7 @@ bool Matching::add(Waiting& message) {
   message.source_bucket = source;
   message.context_bucket = context;
   ++waiting_;
+  ++entries_;
   return true;
 }
 
@@ -120,6 +123,7 @@ void Matching::remove(Waiting& message) {
   unlink(*message.source_bucket, message, &Waiting::by_source);
   unlink(*message.context_bucket, message, &Waiting::by_context);
   --waiting_;
+  --entries_;
 }
 
 Bucket* Matching::lookup(std::uint64_t context, std::int32_t source) const {

@@ -7,6 +7,7 @@
 //   each list of waiting messages is in order of arrival
 #pragma once
 
+#include "object/object.h"
 #include "transport/transport.h"
 
 #include <cstddef>
@@ -65,6 +66,8 @@ public:
   void each_waiting(F visit);
 
   std::size_t waiting() const { return waiting_; }
+  /// No message waits and no receive is posted, so the next message is the next receive's.
+  bool idle() const { return entries_ == 0; }
   std::size_t buckets() const { return bucket_count_; }
 
 private:
@@ -78,6 +81,7 @@ private:
   std::size_t table_size_ = 0;       ///< a power of two
   std::size_t bucket_count_ = 0;
   std::size_t waiting_ = 0;
+  std::size_t entries_ = 0;       ///< waiting messages and posted receives
   std::size_t posted_to_any_ = 0; ///< receives from MPI_ANY_SOURCE: 0 spares arrivals the second look
   std::uint64_t next_order_ = 0;
   mutable Bucket* recent_ = nullptr;
@@ -94,6 +98,10 @@ struct Bucket {
   Waiting* last_waiting = nullptr;
   bool empty() const { return first_posted == nullptr && first_waiting == nullptr; }
 };
+
+/// The engine's own objects live until the process is gone: MPI may be called from static destructors.
+extern constinit object::Immortal<Matching> matching_storage;
+inline Matching& matching() { return matching_storage.value; }
 
 template <class F>
 void Matching::each_waiting(F visit) {

@@ -16,6 +16,11 @@ void forget(Communicator& communicator);
 
 enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };
 
+/// What most sends do, blocking and nonblocking ones: the whole message leaves, without a request. False:
+/// nothing was sent. `destination` is a rank.
+bool send_at_once(const View& view, int destination, int tag, const Communicator& communicator,
+                  Channel channel = Channel::user);
+
 /// Blocking send: returns when the buffer may be reused. `destination` may be MPI_PROC_NULL.
 Result send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
             Channel channel = Channel::user);

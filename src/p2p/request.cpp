@@ -25,7 +25,7 @@ Request* find_request(MPI_Request handle) {
   return requests.value.find(reinterpret_cast<std::uintptr_t>(handle));
 }
 
-std::size_t live_requests() { return requests.value.live(); }
+std::size_t live_requests() { return requests.value.live() - (sent_request != MPI_REQUEST_NULL); }
 
 Result make_request(RequestKind what, Communicator* communicator, const View& view, EngineRequest*& made) {
   made = requests.value.make();
@@ -39,9 +39,21 @@ Result make_request(RequestKind what, Communicator* communicator, const View& vi
   return {};
 }
 
+void make_sent_request() {
+  EngineRequest* request = nullptr;
+  if (sent_request != MPI_REQUEST_NULL || !make_request(RequestKind::send, nullptr, View{}, request).ok())
+    return;
+  request->shared = true;
+  request->active = true;
+  complete(*request);
+  sent_request = public_handle(*request);
+}
+
 void destroy(EngineRequest& request) {
+  if (request.shared) return;
   if (request.scheduled) discard_schedule(request);
-  request.schedule.reset(); // may still use communicator and datatype
+  if (request.schedule != nullptr) request.schedule.reset(); // may still use communicator and datatype
+  if (request.generalized != nullptr) request.generalized.reset();
   if (request.buffer != nullptr) release_block(*request.buffer, request.block);
   if (request.view.type != nullptr && !request.view.type->predefined) datatype::release(request.view.type);
   if (request.communicator != nullptr) object::release(request.communicator);

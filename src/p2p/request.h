@@ -4,6 +4,7 @@
 #include "datatype/datatype.h"
 #include "object/communicator.h"
 
+#include <cstring>
 #include <memory>
 #include <string_view>
 #include <type_traits>
@@ -16,6 +17,9 @@ using object::Communicator;
 using object::Result;
 
 enum class RequestKind : std::uint8_t { send, receive, generalized, schedule };
+
+/// In a communicator's context: the program's own messages.
+inline constexpr auto user_channel = static_cast<std::uint64_t>(Channel::user);
 
 /// What completed, before it is written into an MPI_Status.
 struct Completion {
@@ -58,7 +62,12 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
 /// The live request of this handle; nullptr for MPI_REQUEST_NULL and anything that is no request.
 Request* find_request(MPI_Request handle);
 
-/// How many requests live: what a leak report at finalize counts.
+/// The request of every send that left at once: complete, with the empty status. It belongs to nobody, so a
+/// completion call only takes the handle away, and any number of sends may have it at a time. Made by
+/// attach().
+inline MPI_Request sent_request = MPI_REQUEST_NULL;
+
+/// How many requests live, sent_request aside: what a leak report at finalize counts.
 std::size_t live_requests();
 
 inline MPI_Request public_handle(const Request& request) {
@@ -71,9 +80,14 @@ void write_status(MPI_Status* status, const Completion& completion, bool with_er
 void write_empty_status(MPI_Status* status);
 /// Bytes and cancelled flag inside a status; the layout of MPI_internal is ours.
 MPI_Count status_bytes(const MPI_Status& status);
-void set_status_bytes(MPI_Status& status, MPI_Count bytes);
+inline void set_status_bytes(MPI_Status& status, MPI_Count bytes) {
+  std::int64_t wide = bytes;
+  std::memcpy(&status.MPI_internal[0], &wide, sizeof wide);
+}
 bool status_cancelled(const MPI_Status& status);
-void set_status_cancelled(MPI_Status& status, bool cancelled);
+inline void set_status_cancelled(MPI_Status& status, bool cancelled) {
+  status.MPI_internal[2] = cancelled ? 1 : 0;
+}
 
 // Completion. A request that completed and is not persistent is destroyed and `handle` becomes
 // MPI_REQUEST_NULL; a persistent one becomes inactive. MPI_REQUEST_NULL and inactive requests give the empty

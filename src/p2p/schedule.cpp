@@ -36,7 +36,7 @@ bool advance(EngineRequest& request) {
   return moved;
 }
 
-bool has_background() { return has_deferred() || !active.empty(); }
+bool has_background() { return background != 0; }
 
 } // namespace
 
@@ -54,6 +54,7 @@ Result begin_schedule(EngineRequest& request) {
   }
   request.scheduled = true;
   active.push_back(&request);
+  ++background;
   return {};
 }
 
@@ -63,6 +64,7 @@ void discard_schedule(EngineRequest& request) {
     if (each == &request) {
       each = active.back();
       active.pop_back();
+      --background;
       return;
     }
 }
@@ -83,7 +85,7 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
   return {};
 }
 
-bool progress() {
+[[gnu::noinline]] bool progress() {
   bool moved = transport::progress();
   if (has_background()) [[unlikely]]
     moved |= run_background();

@@ -18,6 +18,12 @@ struct Fifo {
 };
 auto& deferred = *new std::unordered_map<Peer*, Fifo>; // never destroyed
 
+auto forget(decltype(deferred.begin()) fifo) {
+  --background;
+  transport::hold_back(*fifo->first, false);
+  return deferred.erase(fifo);
+}
+
 void send_done(transport::Transfer& transfer, int error) {
   EngineRequest& send = *static_cast<OwnedTransfer&>(transfer).owner;
   send.completion.error = error;
@@ -32,13 +38,14 @@ void finish_eager(EngineRequest& send) {
 /// Eager or offer; false with `result` ok: no descriptor is left now.
 bool put_on_wire(EngineRequest& send, Result& result) {
   result = {};
-  if (send.mode != SendMode::synchronous && send.envelope.bytes <= transport::eager_limit() &&
-      transport::try_send_eager(*send.peer, send.envelope, send.view)) {
-    finish_eager(send);
-    return true;
-  }
   send.transfer.owner = &send;
   send.transfer.done = send_done;
+  if (send.mode != SendMode::synchronous && send.envelope.bytes <= transport::eager_limit()) {
+    transport::Eager sent = transport::send_eager(*send.peer, send.envelope, send.view, &send.transfer);
+    if (sent == transport::Eager::left) finish_eager(send);
+    if (sent == transport::Eager::waits) send.stage = Stage::moving;
+    if (sent != transport::Eager::refused) return true;
+  }
   Stage before = send.stage;
   send.stage = Stage::offered;
   Result offered = transport::offer(*send.peer, send.envelope, send.view, send.transfer);
@@ -52,6 +59,10 @@ bool put_on_wire(EngineRequest& send, Result& result) {
   send.stage = Stage::deferred;
   send.next_deferred = nullptr;
   Fifo& fifo = deferred[send.peer];
+  if (fifo.first == nullptr) {
+    ++background;
+    transport::hold_back(*send.peer, true);
+  }
   (fifo.last != nullptr ? fifo.last->next_deferred : fifo.first) = &send;
   fifo.last = &send;
 }
@@ -67,11 +78,7 @@ Result launch(EngineRequest& send) {
   return {};
 }
 
-/// The fast path of blocking sends: the whole message leaves at once.
-bool try_eager(Peer& peer, const Envelope& envelope, const View& view) {
-  return envelope.bytes <= transport::eager_limit() && may_overtake_nothing(peer) &&
-         transport::try_send_eager(peer, envelope, view);
-}
+bool leaves_at_once(SendMode mode) { return mode == SendMode::standard || mode == SendMode::ready; }
 
 [[gnu::noinline]] Result send_and_wait(EngineRequest& send) {
   NEAR_TRY(begin_send(send));
@@ -94,6 +101,15 @@ Result make_send_request(const View& view, int destination, int tag, Communicato
 }
 
 } // namespace
+
+bool send_at_once(const View& view, int destination, int tag, const Communicator& communicator,
+                  Channel channel) {
+  Peer& peer = transport::peer_at(communicator.addresses[destination]);
+  Envelope envelope{context_of(communicator, channel), communicator.rank, tag,
+                    static_cast<std::uint64_t>(view.bytes())};
+  return envelope.bytes <= transport::eager_limit() && may_overtake_nothing(peer) &&
+         transport::try_send_eager(peer, envelope, view);
+}
 
 bool may_overtake_nothing(Peer& peer) { return deferred.empty() || !deferred.contains(&peer); }
 
@@ -118,7 +134,7 @@ bool move_deferred() {
     if (fifo.first != nullptr)
       ++at;
     else
-      at = deferred.erase(at);
+      at = forget(at);
   }
   return moved;
 }
@@ -132,7 +148,7 @@ void withdraw_deferred(EngineRequest& send) {
   for (EngineRequest* each = fifo.first; each != &send; each = each->next_deferred) before = each;
   (before != nullptr ? before->next_deferred : fifo.first) = send.next_deferred;
   if (fifo.last == &send) fifo.last = before;
-  if (fifo.first == nullptr) deferred.erase(at);
+  if (fifo.first == nullptr) forget(at);
 }
 
 Result begin_send(EngineRequest& send) {
@@ -172,13 +188,8 @@ Result send(const View& view, int destination, int tag, Communicator& communicat
             Channel channel) {
   if (destination == MPI_PROC_NULL) [[unlikely]]
     return {};
-  if (mode == SendMode::standard || mode == SendMode::ready) [[likely]] {
-    Peer& peer = transport::peer_at(communicator.addresses[destination]);
-    Envelope envelope{context_of(communicator, channel), communicator.rank, tag,
-                      static_cast<std::uint64_t>(view.bytes())};
-    if (try_eager(peer, envelope, view)) [[likely]]
-      return {};
-  }
+  if (leaves_at_once(mode) && send_at_once(view, destination, tag, communicator, channel)) [[likely]]
+    return {};
   EngineRequest request;
   request.what = RequestKind::send;
   request.view = view;
@@ -189,6 +200,11 @@ Result send(const View& view, int destination, int tag, Communicator& communicat
 
 Result start_send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
                   Request*& made, Channel channel) {
+  if (destination != MPI_PROC_NULL && leaves_at_once(mode) &&
+      send_at_once(view, destination, tag, communicator, channel)) {
+    made = find_request(sent_request);
+    return {};
+  }
   EngineRequest* send = nullptr;
   NEAR_TRY(make_send_request(view, destination, tag, communicator, mode, channel, send));
   if (Result begun = begin_send(*send); !begun.ok()) {
@@ -212,7 +228,8 @@ void drain() {
   transport::receive_no_more();
   wait_until([] {
     // What nobody will ever receive needs no descriptor.
-    std::erase_if(deferred, [](const auto& waiting) { return transport::has_ended(*waiting.first); });
+    for (auto at = deferred.begin(); at != deferred.end();)
+      at = transport::has_ended(*at->first) ? forget(at) : std::next(at);
     return deferred.empty() && transport::offers_settled();
   });
 }

@@ -18,14 +18,7 @@ MPI_Count status_bytes(const MPI_Status& status) {
   return bytes;
 }
 
-void set_status_bytes(MPI_Status& status, MPI_Count bytes) {
-  std::int64_t wide = bytes;
-  std::memcpy(&status.MPI_internal[0], &wide, sizeof wide);
-}
-
 bool status_cancelled(const MPI_Status& status) { return status.MPI_internal[2] != 0; }
-
-void set_status_cancelled(MPI_Status& status, bool cancelled) { status.MPI_internal[2] = cancelled ? 1 : 0; }
 
 void write_status(MPI_Status* status, const Completion& completion, bool with_error) {
   if (status == MPI_STATUS_IGNORE) return;

@@ -123,17 +123,19 @@ public:
     }
   }
 
-  void pop() {
+  /// Is done with the message that front() returned; true when the writer sees more space now.
+  bool pop() {
     std::uint64_t head = head_.load_relaxed() + 1;
     NEAR_KILL_POINT("lane-read");
     head_.store_relaxed(head);
     ++slot_;
     if ((head & (mask_ >> 2)) != 0) [[likely]]
-      return;
+      return false;
     // A quarter of the ring at a time, so the line moves seldom, and the writer never waits for the last
     // quarter. SYNC: lane-space. Our reads of the bodies are done before the writer may overwrite them.
     ring_->consumed.store_release(head);
     if ((head & mask_) == 0) stand_at(head);
+    return true;
   }
 
   /// The look before sleeping; any thread.

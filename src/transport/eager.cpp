@@ -7,22 +7,25 @@ namespace near::transport {
 
 std::size_t eager_limit() { return engine().eager_limit; }
 
-bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
+Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfer* waiter) {
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
-  if (bytes > self.eager_limit || !peer.credit.available(self.credit_limit)) return false;
+  close_window(peer); // what is left of it has our credits
+  if (bytes > self.eager_limit || !peer.window->credit.available(self.credit_limit)) return Eager::refused;
   Cells::Taken cell;
   if (bytes > inline_bytes) {
     cell = self.cells.take();
-    if (!cell) return false;
+    if (!cell) return Eager::refused;
     NEAR_KILL_POINT("packet-taken");
   }
+  // A full channel is no reason for a rendezvous: the receiver is at work. The header waits here for a slot.
+  MessageHeader waiting;
   auto claim = claim_slot(peer);
-  if (!claim) {
+  if (!claim && waiter == nullptr) {
     if (cell) self.cells.put_back(cell);
-    return false;
+    return Eager::refused;
   }
-  MessageHeader& header = header_of(claim);
+  MessageHeader& header = claim ? header_of(claim) : waiting;
   header.context = envelope.context;
   header.bytes = bytes;
   header.tag = envelope.tag;
@@ -31,10 +34,8 @@ bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
   std::byte* payload = header.payload;
   if (!cell) {
     header.in_packet = 0;
-    header.payload_bytes = static_cast<std::uint16_t>(bytes);
   } else {
     header.in_packet = 1;
-    header.payload_bytes = sizeof(CellReference);
     *reinterpret_cast<CellReference*>(header.payload) = {cell.cell, static_cast<std::uint32_t>(bytes),
                                                          cell.lap};
     payload = self.cells.at(cell.cell);
@@ -48,15 +49,28 @@ bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
       datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
   }
   NEAR_KILL_POINT("payload-packed");
-  peer.credit.spend();
-  send_claimed(peer, std::move(claim));
+  peer.window->credit.spend();
   count_sent(!cell ? segment::Path::inlined : segment::Path::packet, bytes);
-  return true;
+  if (!claim) {
+    wait_for_slot(peer, waiting, waiter);
+    return Eager::waits;
+  }
+  send_claimed(peer, std::move(claim));
+  if (!cell) open_window(*peer.window); // another small one is likely to follow
+  return Eager::left;
+}
+
+void receive_from_cell(const Inlet& inlet, const MessageHeader& message, void* buffer) {
+  Engine& self = engine();
+  Peer& from = self.peers[static_cast<std::size_t>(&inlet - self.inlets.data())];
+  const auto& reference = *reinterpret_cast<const CellReference*>(message.payload);
+  std::memcpy(buffer, from.cells + reference.cell * from.cell_bytes, reference.bytes);
+  give_back_packet(from, packet_of(reference));
 }
 
 void give_back_credit(Peer& peer) {
   NEAR_KILL_POINT("credit-due");
-  peer.released_by_us->give_back();
+  peer.inlet->released->give_back();
 }
 
 } // namespace near::transport

@@ -53,8 +53,12 @@ Result map_peer(std::uint32_t slot) {
   peer.cells = self.segment.at<std::byte>(control.cells);
   peer.cell_flags = self.segment.at<CellFlag>(control.cell_flags);
   peer.cell_bytes = control.cell_bytes;
-  peer.credit = queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
-  peer.released_by_us = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
+  peer.window = &self.windows[slot];
+  peer.window->doorbell = &control.doorbell;
+  peer.window->credit =
+      queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
+  peer.inlet = &self.inlets[slot];
+  peer.inlet->released = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
   peer.stores.begin_with(priors_of(peer).store_cost);
   peer.mapped = true;
   return {};
@@ -117,6 +121,7 @@ Result build_region() {
   for (std::uint32_t i = 0; i < most_cells; ++i) new (flags + i) CellFlag;
   self.cells.build(base + cells_at, flags, cells, most_cells, cell_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
+  quick_parts.eager_limit = self.eager_limit;
   self.arena.build(base + arena_at, begin + head.stride - arena_at, node);
 
   auto* control = new (base + begin) segment::ControlPage{};
@@ -140,6 +145,7 @@ Result build_region() {
   NEAR_KILL_POINT("region-filled");
   control->magic = segment::magic;
   self.control = control;
+  quick_parts.counters = &control->counters;
   self.queue.attach(queue, slots);
   return {};
 }
@@ -201,21 +207,22 @@ Result meet() {
 }
 
 void dispatch(Peer& from, const MessageHeader& header) {
-  if (header.sequence != from.expected_sequence) [[unlikely]]
+  if (header.sequence != from.inlet->expected_sequence) [[unlikely]]
     base::log(Level::error,
               "message {} of process {} arrived where message {} was expected: this is a defect of NearMPI",
-              header.sequence, from.slot, from.expected_sequence);
-  from.expected_sequence = header.sequence + 1;
+              header.sequence, from.slot, from.inlet->expected_sequence);
+  from.inlet->expected_sequence = header.sequence + 1;
+  from.inlet->whole = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager);
   Arrival arrival{&from,
                   {header.context, header.source, header.tag, header.bytes},
                   header.payload,
-                  header.payload_bytes,
+                  std::min<std::uint64_t>(header.bytes, inline_bytes),
                   0};
   if (header.in_packet != 0) {
     const auto& reference = *reinterpret_cast<const CellReference*>(header.payload);
     arrival.payload = from.cells + reference.cell * from.cell_bytes;
     arrival.payload_bytes = reference.bytes;
-    arrival.packet = (std::uint64_t{reference.lap} << 32 | reference.cell) + 1;
+    arrival.packet = packet_of(reference);
     handlers[header.handler](arrival);
     if (arrival.packet != 0) give_back_packet(from, arrival.packet);
     return;
@@ -244,7 +251,7 @@ bool take_from_queue() {
   Peer& from = self.peers[entry.claimer];
   const auto& header = *reinterpret_cast<const MessageHeader*>(entry.body);
   // It came back from its lane, and what it left there comes first.
-  if (from.lane_in != nullptr && header.sequence != from.expected_sequence) [[unlikely]]
+  if (from.lane_in != nullptr && header.sequence != from.inlet->expected_sequence) [[unlikely]]
     while (from.lane_in != nullptr && take_from_lane(*from.lane_in)) {}
   dispatch(from, header);
   self.queue.pop();
@@ -252,13 +259,50 @@ bool take_from_queue() {
 }
 
 queue::Claim<> claim_channel(Peer& peer) {
-  return peer.lane_open ? peer.lane.claim() : peer.producer.claim();
+  if (!peer.lane_open) return peer.producer.claim();
+  close_window(peer);
+  return peer.window->lane.claim();
+}
+
+void commit(Peer& peer, queue::Claim<>&& claim) {
+  header_of(claim).sequence = peer.window->next_sequence++;
+  claim.commit();
+  auto& bell = peer.control->doorbell;
+  DoorbellCalls::ring_if_sleeping(bell.sleeping, bell.bell, engine().fences);
 }
 
 void send_header(Peer& peer, queue::Claim<>&& claim, const MessageHeader& header) {
   header_of(claim) = header;
-  send_claimed(peer, std::move(claim));
+  commit(peer, std::move(claim));
+  // Before anything else is sent: it belongs into the other channel.
   if (header.handler >= static_cast<std::uint8_t>(InternalHandler::lane_switch)) marker_sent(peer, header);
+  if (!peer.lane_open) count_queued(peer);
+}
+
+/// Sends what waits for this peer's slots, as far as there are any.
+bool flush(Peer& peer) {
+  bool moved = false;
+  while (!peer.pending.empty()) {
+    auto claim = claim_channel(peer);
+    if (!claim) break;
+    // Off the list first: sending it may send more, and come here again.
+    PendingMessage message = peer.pending.front();
+    peer.pending.pop_front();
+    send_header(peer, std::move(claim), message.header);
+    NEAR_KILL_POINT("waiting-sent");
+    if (message.waiter != nullptr) message.waiter->done(*message.waiter, MPI_SUCCESS);
+    moved = true;
+  }
+  return moved;
+}
+
+/// What waits for a slot of a process that has finished waits for ever; whoever sent it may go on.
+[[gnu::cold]] bool give_up_waiting(Peer& peer) {
+  std::deque<PendingMessage> dropped;
+  dropped.swap(peer.pending);
+  for (const PendingMessage& message : dropped)
+    if (message.waiter != nullptr) message.waiter->done(*message.waiter, MPI_SUCCESS);
+  return true;
 }
 
 bool flush_pending() {
@@ -266,14 +310,8 @@ bool flush_pending() {
   bool moved = false;
   for (std::size_t i = 0; i < self.pending_peers.size();) {
     Peer& peer = *self.pending_peers[i];
-    while (!peer.pending.empty()) {
-      auto claim = claim_channel(peer);
-      if (!claim) break;
-      send_header(peer, std::move(claim), peer.pending.front().header);
-      NEAR_KILL_POINT("waiting-sent");
-      peer.pending.pop_front();
-      moved = true;
-    }
+    moved |= flush(peer);
+    if (!peer.pending.empty() && has_left(peer)) moved |= give_up_waiting(peer);
     if (peer.pending.empty()) {
       peer.on_pending_list = false;
       self.pending_peers[i] = self.pending_peers.back();
@@ -377,6 +415,7 @@ Result start(const Job& job) {
   self.job_size = job.size;
   const auto& head = self.segment.header();
   self.oversubscribed = head.cores < head.job_size;
+  if (self.oversubscribed) quick_parts.looks = 1;
   const auto& knobs = base::knobs();
   constexpr std::uint64_t for_ever = std::uint64_t{1} << 62;
   self.spin_ns = knobs.wait.text == "spin"    ? for_ever
@@ -385,6 +424,10 @@ Result start(const Job& job) {
                                               : knobs.spin.number * 1000;
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
   self.peers.resize(head.slots);
+  self.windows.resize(head.slots);
+  quick_parts.windows = self.windows.data();
+  self.inlets.resize(head.slots);
+  quick_parts.inlets = self.inlets.data();
   NEAR_TRY(build_region());
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
@@ -400,8 +443,6 @@ void stop() {
   receive_no_more();
   auto drained = [](void*) {
     Engine& here = engine();
-    // What waits for a slot of a process that has finished waits for ever.
-    std::erase_if(here.pending_peers, [](Peer* peer) { return has_left(*peer); });
     std::erase_if(here.ring_senders, [](Transfer* transfer) { return has_left(*transfer->peer); });
     return here.pending_peers.empty() && here.ring_senders.empty() && offers_settled();
   };
@@ -414,6 +455,7 @@ void stop() {
 }
 
 bool running() { return engine().running; }
+bool shares_processors() { return engine().oversubscribed; }
 const segment::Segment& job_segment() { return engine().segment; }
 const segment::Counters& own_counters() { return engine().control->counters; }
 
@@ -425,21 +467,13 @@ segment::StateLine& own_state_line() {
 
 Peer& peer_at(object::Address address) { return engine().peers[address.slot]; }
 
-namespace {
-
-void add(base::Atomic<std::uint64_t>& counter, std::uint64_t more) {
-  counter.store_relaxed(counter.load_relaxed() + more); // one writer: no locked instruction needed
-}
-
-} // namespace
-
 void count_sent(segment::Path path, std::uint64_t bytes) {
   auto& counters = engine().control->counters;
-  add(counters.messages[static_cast<int>(path)], 1);
-  add(counters.bytes[static_cast<int>(path)], bytes);
+  counters.messages[static_cast<int>(path)].bump_relaxed(1);
+  counters.bytes[static_cast<int>(path)].bump_relaxed(bytes);
 }
 
-void count_unexpected() { add(engine().control->counters.unexpected, 1); }
+void count_unexpected() { engine().control->counters.unexpected.bump_relaxed(1); }
 
 segment::PairFigures* figures_of(Peer& peer) {
   Engine& self = engine();
@@ -455,17 +489,39 @@ const segment::PairPriors& priors_of(const Peer& peer) {
 }
 
 queue::Claim<> claim_slot(Peer& peer) {
-  if (!peer.pending.empty()) [[unlikely]]
-    return {};
+  if (!peer.pending.empty()) [[unlikely]] {
+    flush(peer);
+    if (!peer.pending.empty()) return {};
+  }
   return claim_channel(peer);
 }
 
 void send_claimed(Peer& peer, queue::Claim<>&& claim) {
-  header_of(claim).sequence = peer.next_sequence++;
-  claim.commit();
-  auto& bell = peer.control->doorbell;
-  DoorbellCalls::ring_if_sleeping(bell.sleeping, bell.bell, engine().fences);
+  commit(peer, std::move(claim));
   if (!peer.lane_open) count_queued(peer);
+}
+
+// What a look finds stays true while it lasts: the slots are this process's alone, credits for them are paid,
+// and whatever makes earlier messages wait (post, hold_back) goes through close_window.
+void open_window(Window& window) {
+  Engine& self = engine();
+  const Peer& peer = self.peers[static_cast<std::size_t>(&window - self.windows.data())];
+  if (!peer.lane_open || self.fences || peer.held || !peer.pending.empty() ||
+      !window.credit.available(self.credit_limit))
+    return;
+  window.credit.spend(window.lane.look(window.credit.left(self.credit_limit)));
+}
+
+void more_to_do(Window& window) {
+  DoorbellCalls::ring_if_sleeping(window.doorbell->sleeping, window.doorbell->bell, engine().fences);
+  if (window.lane.left() == 0) open_window(window);
+}
+
+void close_window(Peer& peer) { peer.window->credit.take_back(peer.window->lane.give_up_left()); }
+
+void hold_back(Peer& peer, bool held) {
+  close_window(peer);
+  peer.held = held;
 }
 
 void post(Peer& peer, const MessageHeader& header) {
@@ -473,7 +529,11 @@ void post(Peer& peer, const MessageHeader& header) {
     send_header(peer, std::move(claim), header);
     return;
   }
-  peer.pending.push_back({header});
+  wait_for_slot(peer, header);
+}
+
+void wait_for_slot(Peer& peer, const MessageHeader& header, Transfer* waiter) {
+  peer.pending.push_back({header, waiter});
   NEAR_KILL_POINT("message-waits");
   if (!peer.on_pending_list) {
     peer.on_pending_list = true;
@@ -489,7 +549,6 @@ void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, co
   header.tag = envelope.tag;
   header.source = envelope.source;
   header.handler = handler;
-  header.payload_bytes = static_cast<std::uint16_t>(bytes);
   std::memcpy(header.payload, payload, bytes);
   post(peer, header);
 }
@@ -506,7 +565,15 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
                   [&](std::uint64_t) { DoorbellCalls::announce(doorbell.bell); });
 }
 
-bool progress() {
+// Whoever takes messages has to look: a sender asleep for a slot has no other sign.
+void announce_slots() {
+  Engine& self = engine();
+  RoomCalls::made(self.control->doorbell.slot_wanted, self.fences, announce_room);
+}
+
+namespace {
+
+[[gnu::noinline]] bool move_something() {
   Engine& self = engine();
   bool moved = false;
   // A bounded number of messages of each channel, so that a flooding peer can keep us neither from the others
@@ -517,13 +584,23 @@ bool progress() {
       moved = true;
   }
   for (int budget = 64; budget > 0 && take_from_queue(); --budget) moved = true;
-  // Whoever takes messages elsewhere has to look as well: a sender asleep for a slot has no other sign.
-  if (moved) RoomCalls::made(self.control->doorbell.slot_wanted, self.fences, announce_room);
+  if (moved) announce_slots();
   if (!self.pending_peers.empty()) [[unlikely]]
     moved |= flush_pending();
   if (!self.ring_senders.empty()) [[unlikely]]
     moved |= advance_ring_senders();
   return moved;
+}
+
+} // namespace
+
+bool progress() {
+  const Engine& self = engine();
+  // Most looks of somebody who waits find nothing: a few loads, whatever the number of peers.
+  if (self.open_lanes == 0 && !self.queue.has_entry() && self.pending_peers.empty() &&
+      self.ring_senders.empty())
+    return false;
+  return move_something();
 }
 
 void* allocate_shareable(std::size_t bytes, std::size_t alignment) {
@@ -582,6 +659,9 @@ private:
 
 int waiting_threads = 0; // under the engine lock
 
+/// Of all ranks on a processor, before this one prepares to sleep.
+constexpr int turns = 16;
+
 } // namespace
 
 void wake_waiting_threads() {
@@ -611,9 +691,18 @@ void wait_until(bool (*done)(void*), void* argument) {
   Engine& self = engine();
   if (done(argument)) return;
   // The reply is often here before a clock could be read; not when its sender waits for this processor.
-  for (int quick = self.oversubscribed ? 2 : 32; quick > 0; --quick) {
-    if (progress() && done(argument)) return;
-    base::cpu_relax();
+  // With more ranks than processors it comes when its sender has the processor: that gets it at once, and
+  // nothing is set up for a longer wait before all have had a few turns.
+  for (int look = self.oversubscribed ? turns : quick_parts.looks; look > 0; --look) {
+    bool moved = progress();
+    if (moved) wake_waiting_threads();
+    if ((moved || self.oversubscribed) && done(argument)) return;
+    if (self.oversubscribed && self.spin_ns != 0) {
+      LockPause unlocked;
+      os::yield();
+    } else {
+      base::cpu_relax();
+    }
   }
   auto& line = own_state_line();
   std::uint64_t since = os::monotonic_ns();

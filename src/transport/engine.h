@@ -2,13 +2,12 @@
 #pragma once
 
 #include "object/object.h"
-#include "queue/doorbell.h"
 #include "queue/room.h"
 #include "transport/arena.h"
 #include "transport/cells.h"
 #include "transport/choice.h"
+#include "transport/quick.h"
 #include "transport/stores.h"
-#include "transport/wire.h"
 
 #include <array>
 #include <deque>
@@ -20,6 +19,7 @@ namespace near::transport {
 /// A message that found no slot: kept, in order, until the receiver's queue has room.
 struct PendingMessage {
   MessageHeader header;
+  Transfer* waiter; ///< told when it has left; may be null
 };
 
 /// Whether the kernel copies between us and a peer; found out at the first large message.
@@ -45,17 +45,15 @@ struct Peer {
   bool lane_asked = false;
   std::uint32_t queued = 0;     ///< messages through the queue since we last asked
   std::uint32_t ask_after = 16; ///< of them before we ask
-  queue::LaneWriter<> lane;
+  bool held = false;            ///< see hold_back()
+  Window* window = nullptr;
+  Inlet* inlet = nullptr;
   queue::LaneRing<>* lanes = nullptr; ///< its lanes, as mapped here
   struct LaneIn* lane_in = nullptr;   ///< open: our lane from it
   segment::ControlPage* control = nullptr;
   std::byte* cells = nullptr; ///< its cells, as mapped here
   CellFlag* cell_flags = nullptr;
   std::uint64_t cell_bytes = 0;
-  std::uint32_t next_sequence = 0;                  ///< of our next message to it
-  std::uint32_t expected_sequence = 0;              ///< of its next message to us
-  queue::CreditAccount<> credit;                    ///< for eager messages under way to it
-  queue::CreditCounter<>* released_by_us = nullptr; ///< in our region: how many of its we released
   // Head starts (ring.cpp).
   Transfer* head_out = nullptr; ///< our head start that it has not answered
   std::uint32_t heads = 0;      ///< number of the last one
@@ -88,10 +86,13 @@ struct Engine {
   std::uint32_t slot = 0, job_size = 0;
   segment::ControlPage* control = nullptr;
   queue::Consumer<> queue;
-  std::uint32_t lane_count = 0; ///< in our region
-  std::uint32_t open_lanes = 0; ///< bits of `lanes`: granted and switched to
+  std::uint32_t lane_count = 0;  ///< in our region
+  std::uint32_t asked_lanes = 0; ///< of peers, without an answer
+  std::uint32_t open_lanes = 0;  ///< bits of `lanes`: granted and switched to
   std::array<LaneIn, most_lanes> lanes;
   std::vector<Peer> peers;
+  std::vector<Window> windows; ///< by slot, as peers
+  std::vector<Inlet> inlets;   ///< the same
   Cells cells;
   Arena arena;
   std::vector<Peer*> pending_peers;    ///< with messages that found no slot
@@ -111,12 +112,6 @@ struct Engine {
 extern object::Immortal<Engine> engine_storage;
 inline Engine& engine() { return engine_storage.value; }
 
-struct DoorbellSystem {
-  static void wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns);
-  static void wake(std::uint32_t* word);
-  static void barrier_all();
-};
-using DoorbellCalls = queue::DoorbellProtocol<base::Hardware, DoorbellSystem>;
 using RoomCalls = queue::RoomProtocol<base::Hardware, DoorbellSystem>;
 
 /// Puts a message into the peer's queue, or on its pending list when there is no slot; order is kept either
@@ -125,11 +120,20 @@ void post(Peer& peer, const MessageHeader& header);
 /// A control message: `payload` of at most inline_bytes, no credit, no packet.
 void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, const void* payload,
                   std::size_t bytes);
-/// Claims a slot unless earlier messages still wait for one. Fill its header, then send_claimed.
+/// No small message goes to this peer by itself until it opens again: open_window().
+void close_window(Peer& peer);
+/// Claims a slot unless earlier messages still wait for one. Fill its header, then send_claimed, or
+/// wait_for_slot if there was none.
 queue::Claim<> claim_slot(Peer& peer);
+void wait_for_slot(Peer& peer, const MessageHeader& header, Transfer* waiter = nullptr);
 void send_claimed(Peer& peer, queue::Claim<>&& claim);
 inline MessageHeader& header_of(const queue::Claim<>& claim) {
   return *reinterpret_cast<MessageHeader*>(claim.body());
+}
+
+/// The number under which a cell in use is known above the transport; not 0.
+inline std::uint64_t packet_of(const CellReference& reference) {
+  return (std::uint64_t{reference.lap} << 32 | reference.cell) + 1;
 }
 
 /// The transport's own handlers (rendezvous.cpp, ring.cpp).

@@ -41,6 +41,7 @@ void grant(LaneIn& lane, Peer& to) {
 
 void close_lane(LaneIn& lane) {
   lane.from->lane_in = nullptr;
+  lane.from->inlet->lane = nullptr;
   lane.from = nullptr;
   lane.open.store_relaxed(0);
   engine().open_lanes &= ~(1u << lane.index);
@@ -56,9 +57,12 @@ void count_queued(Peer& peer) {
   peer.ask_after = ask_again;
   if (peer.slot == self.slot || peer.control->lane_count == 0) return;
   peer.lane_asked = true; // until the answer
+  ++self.asked_lanes;
   send_marker(peer, InternalHandler::lane_request, {});
   NEAR_KILL_POINT("lane-requested");
 }
+
+bool expects_answer() { return engine().asked_lanes != 0; }
 
 void handle_lane_request(Arrival& arrival) {
   Engine& self = engine();
@@ -67,7 +71,10 @@ void handle_lane_request(Arrival& arrival) {
   std::uint64_t least = worth_keeping;
   for (std::uint32_t i = 0; i < self.lane_count; ++i) {
     LaneIn& lane = self.lanes[i];
-    if (lane.from != nullptr && has_left(*lane.from) && !lane.reader.has_message()) close_lane(lane);
+    if (lane.from != nullptr && has_left(*lane.from) && !lane.reader.has_message()) {
+      close_lane(lane);
+      lane_is_free(lane); // it may be promised
+    }
     if (lane.from == nullptr) {
       grant(lane, from);
       return;
@@ -94,6 +101,7 @@ void handle_lane_granted(Arrival& arrival) {
   Peer& peer = *arrival.from;
   NEAR_KILL_POINT("lane-grant-read");
   peer.lane_asked = false;
+  --engine().asked_lanes;
   peer.queued = 0;
   if (granted.lane < most_lanes) send_marker(peer, InternalHandler::lane_switch, granted);
 }
@@ -106,6 +114,7 @@ void handle_lane_switch(Arrival& arrival) {
   lane.cold_at = lane.reader.position();
   lane.open.store_relaxed(1);
   arrival.from->lane_in = &lane;
+  arrival.from->inlet->lane = &lane.reader;
   self.open_lanes |= 1u << lane.index;
 }
 
@@ -130,14 +139,15 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
     const auto& granted = *reinterpret_cast<const LaneGrant*>(header.payload);
     auto* ring =
         reinterpret_cast<std::byte*>(peer.lanes) + granted.lane * queue::LaneRing<>::bytes(lane_slots);
-    peer.lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots, engine().slot,
-                                    granted.position);
+    peer.window->lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots,
+                                            engine().slot, granted.position);
     NEAR_KILL_POINT("lane-switched");
     peer.lane_open = true;
     peer.stores.show_in(figures_of(peer));
   } else if (header.handler == static_cast<std::uint8_t>(InternalHandler::lane_return)) {
     NEAR_KILL_POINT("lane-returned");
     peer.lane_open = false;
+    close_window(peer);
   }
 }
 

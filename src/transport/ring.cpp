@@ -67,7 +67,6 @@ bool send_piece(Transfer& transfer) {
   header.handler =
       static_cast<std::uint8_t>(answered ? InternalHandler::ring_fragment : InternalHandler::head_piece);
   header.in_packet = 1;
-  header.payload_bytes = sizeof(CellReference);
   *reinterpret_cast<CellReference*>(header.payload) = {cell.cell, static_cast<std::uint32_t>(bytes),
                                                        cell.lap};
   send_claimed(peer, std::move(claim));

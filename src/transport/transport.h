@@ -78,9 +78,24 @@ Peer& peer_at(object::Address address);
 
 /// Largest payload that send_eager takes now for this peer (knob eager_limit).
 std::size_t eager_limit();
-/// Sends a whole message if credit, packet and queue allow: packs the view, returns true. False: nothing was
-/// sent; make an offer instead. Order among all sends to one peer is kept.
-bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view);
+/// How far a whole message has come.
+enum class Eager : std::uint8_t {
+  refused, ///< no credit or no packet: nothing was sent; make an offer instead
+  waits,   ///< packed; it leaves with a progress that finds room, and `waiter->done` is called then
+  left,
+};
+struct Transfer;
+/// Sends a whole message, packed from the view. Without a waiter it is refused as well when the peer's
+/// channel is full. Order among all sends to one peer is kept.
+Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfer* waiter);
+/// The same for who has nothing that could wait.
+inline bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
+  return send_eager(peer, envelope, view, nullptr) == Eager::left;
+}
+
+/// While a peer is held back, its messages take no short way (quick.h) that the caller does not see: earlier
+/// ones wait above the transport.
+void hold_back(Peer& peer, bool held);
 
 /// A bulk transfer, one on each side. Embedded in p2p's requests, so no allocation is needed.
 struct Transfer {
@@ -124,6 +139,8 @@ bool offers_settled();
 /// Receiver: whether an unmatched offer is still there (probe must not report a cancelled one).
 bool offer_is_live(const OfferTicket& ticket);
 
+/// Whether a peer owes us an answer about a lane: who only sends should look for it once in a while.
+bool expects_answer();
 /// Runs everything that is ready; true when something moved.
 bool progress();
 /// Waits until done(argument): polls, then sleeps on this rank's doorbell. Releases the engine lock while it
@@ -170,6 +187,8 @@ Result start(const Job& job);
 /// Ends traffic: waits until every message of ours has left, and marks this process finalized.
 void stop();
 bool running();
+/// Whether the job has more processes here than processors; all of them get the same answer.
+bool shares_processors();
 const segment::Segment& job_segment();
 segment::StateLine& own_state_line();
 /// Memory of this process's own region that every peer can load and store; nullptr when the arena is used up

@@ -18,9 +18,8 @@ struct MessageHeader {
   std::int32_t tag;
   std::int32_t source;
   std::uint32_t sequence; ///< counts this sender's messages to this receiver
-  std::uint8_t handler;
-  std::uint8_t in_packet; ///< 1: the payload is a CellReference
-  std::uint16_t payload_bytes;
+  std::uint16_t handler;
+  std::uint16_t in_packet; ///< 1: the payload is a CellReference
   std::byte payload[inline_bytes];
 };
 static_assert(sizeof(MessageHeader) == queue::slot_body_bytes, "a slot is two cache lines");

@@ -1,0 +1,216 @@
+// Short ways through MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv: what most small messages need and no more.
+// An entry point tries its short way first. A short way declines, with nothing done, whenever it cannot see
+// at a glance that all is right; the ordinary way then does the call, or says what is wrong.
+//
+// At a glance means: MPI runs, one thread calls it, and this is not inside another call (Call::quick_line);
+// the communicator is alive; the datatype is predefined and dense; destination or source is a rank of the
+// communicator; the tag is not negative; the message fits into a slot; and transport/quick.h takes it. Sends
+// have a second way for all other messages that leave whole.
+#pragma once
+
+#include "mpi/call.h"
+#include "p2p/matching.h"
+#include "p2p/p2p.h"
+#include "transport/quick.h"
+
+namespace near::mpi::quick {
+
+/// True for an address that may be a buffer of the program's; the standard's special ones are small numbers.
+inline bool is_memory(const void* address) { return reinterpret_cast<std::uintptr_t>(address) >= 4096; }
+
+/// Wakes a receiver that sleeps, opens a window that is used up. Returns MPI_SUCCESS, so that an entry point
+/// may end with it.
+[[gnu::noinline]] int finish_small(transport::Window& window);
+
+/// So that no multiplication by a predefined datatype's size overflows.
+inline constexpr MPI_Count most_elements = MPI_Count{1} << 48;
+
+/// Whether the arguments of a send are right at a glance, and at most `most` bytes.
+template <class Count>
+[[gnu::always_inline]] inline bool may_send(const void* buffer, Count count, std::uint64_t size,
+                                            int destination, int tag,
+                                            const object::Communicator* communicator, std::uint64_t most) {
+  auto elements = static_cast<std::uint64_t>(count);
+  // The product of an int and a byte is right, or a large number where the int is negative.
+  bool overflows = sizeof count > sizeof(int) && elements > most;
+  // One by one: joined, they take more instructions.
+  if (communicator == nullptr) [[unlikely]]
+    return false;
+  if (static_cast<unsigned>(destination) >= static_cast<unsigned>(communicator->peers)) [[unlikely]]
+    return false;
+  if (tag < 0) [[unlikely]]
+    return false;
+  if (!is_memory(buffer)) [[unlikely]]
+    return false;
+  if (size == 0 || overflows) [[unlikely]]
+    return false;
+  return elements * size <= most;
+}
+
+/// Sends, or does the call by `decline()`. `request`: where the send's request goes; nullptr for a blocking
+/// one. Whatever is rare is called as the last thing, so that nothing has to be saved for it.
+template <class Count, class Decline>
+[[gnu::always_inline]] inline int send(unsigned function, const void* buffer, Count count,
+                                       MPI_Datatype datatype, int destination, int tag, MPI_Comm comm,
+                                       MPI_Request* request, Decline decline) {
+  segment::StateLine& line = Call::quick_line();
+  if (line.function.load_relaxed() != 0) [[unlikely]]
+    return decline();
+  const object::Communicator* communicator = object::find_communicator(comm);
+  std::uint64_t size = datatype::predefined_dense_size(datatype);
+  std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
+  if (!may_send(buffer, count, size, destination, tag, communicator, transport::inline_bytes)) [[unlikely]]
+    return decline();
+  transport::Window& window =
+      transport::quick_parts.windows[communicator->addresses[static_cast<unsigned>(destination)].slot];
+  if (window.lane.left() == 0) [[unlikely]]
+    return decline();
+  // From here on nothing fails.
+  if (request != nullptr) *request = p2p::sent_request;
+  std::uint64_t context = communicator->context;
+  int source = communicator->rank;
+  line.function.store_relaxed(function);
+  line.calls.bump_relaxed(1);
+  Call::write_about(line, context, destination, tag, static_cast<MPI_Count>(bytes));
+  transport::send_small(window, context | p2p::user_channel, source, tag, buffer, bytes);
+  line.function.store_relaxed(0);
+  if (transport::has_more_to_do(window)) [[unlikely]]
+    return finish_small(window);
+  return MPI_SUCCESS;
+}
+
+/// The state line says that the call is under way, also when it ends with an exception.
+class Inside {
+public:
+  Inside(segment::StateLine& line, unsigned function) : line_(line) {
+    line_.function.store_relaxed(function);
+  }
+  ~Inside() { line_.function.store_relaxed(0); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+private:
+  segment::StateLine& line_;
+};
+
+/// The second way, when the first one declined: any message that leaves whole, through any channel.
+template <class Count>
+inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_Datatype datatype,
+                       int destination, int tag, MPI_Comm comm, MPI_Request* request) {
+  // Also without a lane: then the ordinary way looks for the answer to our request for one.
+  segment::StateLine& line = Call::quick_line();
+  if (line.function.load_relaxed() != 0 || transport::expects_answer()) return false;
+  const object::Communicator* communicator = object::find_communicator(comm);
+  std::uint64_t size = datatype::predefined_dense_size(datatype);
+  if (!may_send(buffer, count, size, destination, tag, communicator, transport::quick_parts.eager_limit))
+    return false;
+  std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
+  const Inside inside(line, function);
+  Call::write_about(line, communicator->context, destination, tag, static_cast<MPI_Count>(bytes));
+  datatype::View view{const_cast<void*>(buffer), count, datatype::find_datatype(datatype)};
+  bool sent = p2p::send_at_once(view, destination, tag, *communicator);
+  if (sent) [[likely]] {
+    line.calls.bump_relaxed(1);
+    if (request != nullptr) *request = p2p::sent_request;
+  }
+  return sent;
+}
+
+template <class Count, class Decline>
+[[gnu::always_inline]] inline int Send(unsigned function, const void* buf, Count count, MPI_Datatype datatype,
+                                       int dest, int tag, MPI_Comm comm, Decline decline) {
+  return send(function, buf, count, datatype, dest, tag, comm, nullptr, decline);
+}
+
+template <class Count, class Decline>
+[[gnu::always_inline]] inline int Isend(unsigned function, const void* buf, Count count,
+                                        MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                                        MPI_Request* request, Decline decline) {
+  if (request == nullptr) [[unlikely]]
+    return decline();
+  return send(function, buf, count, datatype, dest, tag, comm, request, decline);
+}
+
+namespace second {
+
+template <class Count>
+inline bool Send(unsigned function, const void* buf, Count count, MPI_Datatype datatype, int dest, int tag,
+                 MPI_Comm comm) {
+  return send_whole(function, buf, count, datatype, dest, tag, comm, nullptr);
+}
+
+template <class Count>
+inline bool Isend(unsigned function, const void* buf, Count count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request) {
+  return request != nullptr && send_whole(function, buf, count, datatype, dest, tag, comm, request);
+}
+
+} // namespace second
+
+template <class Count, class Decline>
+[[gnu::always_inline]] inline int Irecv(unsigned function, void* buf, Count count, MPI_Datatype datatype,
+                                        int source, int tag, MPI_Comm comm, MPI_Request* request,
+                                        Decline decline) {
+  segment::StateLine& line = Call::quick_line();
+  if (request == nullptr || line.function.load_relaxed() != 0) [[unlikely]]
+    return decline();
+  object::Communicator* communicator = object::find_communicator(comm);
+  std::uint64_t size = datatype::predefined_dense_size(datatype);
+  if (communicator == nullptr || size == 0 || count < 0 || count > most_elements ||
+      (tag < 0 && tag != MPI_ANY_TAG) ||
+      static_cast<unsigned>(source) >= static_cast<unsigned>(communicator->peers) || !is_memory(buf))
+      [[unlikely]]
+    return decline();
+  line.function.store_relaxed(function);
+  p2p::Request* made = nullptr;
+  Call::write_about(line, communicator->context, source, tag, count * static_cast<MPI_Count>(size));
+  bool started = false;
+  try {
+    started =
+        p2p::start_receive({buf, count, datatype::find_datatype(datatype)}, source, tag, *communicator, made)
+            .ok();
+  } catch (const std::exception&) {
+    // No memory: the ordinary way says so.
+  }
+  if (started) [[likely]] {
+    line.calls.bump_relaxed(1);
+    *request = p2p::public_handle(*made);
+  }
+  line.function.store_relaxed(0);
+  return started ? MPI_SUCCESS : decline();
+}
+
+template <class Decline>
+[[gnu::always_inline]] inline int Recv(unsigned function, void* buf, MPI_Count count, MPI_Datatype datatype,
+                                       int source, int tag, MPI_Comm comm, MPI_Status* status,
+                                       Decline decline) {
+  segment::StateLine& line = Call::quick_line();
+  if (line.function.load_relaxed() != 0) [[unlikely]]
+    return decline();
+  const object::Communicator* communicator = object::find_communicator(comm);
+  std::uint64_t size = datatype::predefined_dense_size(datatype);
+  if (communicator == nullptr || size == 0 || count < 0 || count > most_elements ||
+      (tag < 0 && tag != MPI_ANY_TAG) ||
+      static_cast<unsigned>(source) >= static_cast<unsigned>(communicator->peers) || !is_memory(buf) ||
+      !p2p::matching().idle()) [[unlikely]]
+    return decline();
+  line.function.store_relaxed(function);
+  std::uint64_t room = static_cast<std::uint64_t>(count) * size;
+  Call::write_about(line, communicator->context, source, tag, static_cast<MPI_Count>(room));
+  transport::Inlet& inlet = transport::quick_parts.inlets[communicator->addresses[source].slot];
+  const auto* message = transport::arrives(inlet, communicator->context | p2p::user_channel, tag, room);
+  if (message != nullptr) [[likely]] {
+    line.calls.bump_relaxed(1);
+    if (status != MPI_STATUS_IGNORE) {
+      status->MPI_SOURCE = source;
+      status->MPI_TAG = message->tag;
+      p2p::set_status_bytes(*status, static_cast<MPI_Count>(message->bytes));
+      p2p::set_status_cancelled(*status, false);
+    }
+    transport::receive_whole(inlet, *message, buf);
+  }
+  line.function.store_relaxed(0);
+  return message != nullptr ? MPI_SUCCESS : decline();
+}
+
+} // namespace near::mpi::quick

@@ -1,0 +1,126 @@
+// The short ways of small messages, inline in the calls that use them.
+//
+// A message of up to inline_bytes to a peer whose lane is open needs no more than a slot of that lane.
+// Whether it may take one depends on much else: a credit, no earlier message that waits for a slot or for a
+// descriptor. All of it is folded into one number, LaneWriter::left(): open_window() looks at everything once
+// and lowers it to what may go by itself from there, with credits that are paid in advance. While it is above
+// 0 nobody has to ask again. Whoever sends another way closes the window first, which takes what is left of
+// those credits back.
+//
+// Receiving: while nothing is posted and nothing waits, the oldest message of a peer's lane is the next
+// receive's from that peer, if it matches and came whole; nothing need be noted about either.
+//
+// Whatever these functions cannot see to be right they decline, and the ordinary way takes it up.
+#pragma once
+
+#include "copy/small.h"
+#include "queue/doorbell.h"
+#include "transport/wire.h"
+
+namespace near::transport {
+
+struct DoorbellSystem {
+  static void wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns);
+  static void wake(std::uint32_t* word);
+  static void barrier_all();
+};
+using DoorbellCalls = queue::DoorbellProtocol<base::Hardware, DoorbellSystem>;
+
+/// What sending to one peer needs. The first line holds all that a small message touches. Invariant: credits
+/// are paid for lane.left() messages that are not sent yet.
+struct alignas(64) Window {
+  queue::LaneWriter<> lane;        ///< left() is 0 unless small messages may go by themselves
+  std::uint32_t next_sequence = 0; ///< of our next message to it
+  segment::Doorbell* doorbell = nullptr;
+  queue::CreditAccount<> credit; ///< for eager messages under way to it
+};
+
+/// What receiving from one peer needs.
+struct Inlet {
+  queue::LaneReader<>* lane = nullptr;        ///< ours from it, while it is open
+  queue::CreditCounter<>* released = nullptr; ///< in our region: how many of its messages we released
+  std::uint32_t expected_sequence = 0;        ///< of its next message to us
+  bool whole = true;                          ///< its last message was a whole one, no offer
+};
+
+/// Lets small messages to this peer go by themselves if they may now: then left() is not 0.
+void open_window(Window& window);
+
+/// Set when the transport starts. By slot, like the engine's peers.
+struct QuickParts {
+  Window* windows = nullptr;
+  Inlet* inlets = nullptr;
+  segment::Counters* counters = nullptr;
+  std::uint64_t eager_limit = 0;
+  int looks = 32; ///< for a message that is probably on its way; a few when processors are shared
+};
+inline constinit QuickParts quick_parts;
+
+/// Fills a slot of the window's lane. Only if left() > 0 and `bytes` is at most inline_bytes.
+[[gnu::always_inline]] inline void send_small(Window& window, std::uint64_t context, std::int32_t source,
+                                              std::int32_t tag, const void* payload, std::uint64_t bytes) {
+  auto claim = window.lane.claim_left();
+  auto& header = *reinterpret_cast<MessageHeader*>(claim.body());
+  header.context = context;
+  header.bytes = bytes;
+  header.tag = tag;
+  header.source = source;
+  header.sequence = window.next_sequence++;
+  header.handler = static_cast<std::uint8_t>(Handler::p2p_eager);
+  header.in_packet = 0;
+  copy::small(header.payload, payload, bytes);
+  claim.commit();
+  auto& counters = *quick_parts.counters;
+  counters.messages[static_cast<int>(segment::Path::inlined)].bump_relaxed(1);
+  counters.bytes[static_cast<int>(segment::Path::inlined)].bump_relaxed(bytes);
+}
+/// After that: true when more_to_do() must follow, since the receiver sleeps or the window is used up.
+[[gnu::always_inline]] inline bool has_more_to_do(const Window& window) {
+  constexpr bool fences = false; // no window opens where senders must fence
+  return DoorbellCalls::is_sleeping(window.doorbell->sleeping, fences) || window.lane.left() == 0;
+}
+void more_to_do(Window& window);
+
+/// The oldest message of the peer's lane, if it is a whole one that this receive matches and that fits into
+/// `room` bytes; `tag` may be MPI_ANY_TAG. nullptr: nothing, or another message.
+[[gnu::always_inline]] inline const MessageHeader* arrived(const Inlet& inlet, std::uint64_t context,
+                                                           std::int32_t tag, std::uint64_t room) {
+  const std::byte* body = inlet.lane->front();
+  if (body == nullptr) return nullptr;
+  const auto& header = *reinterpret_cast<const MessageHeader*>(body);
+  bool mine = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager) && header.context == context &&
+              (header.tag == tag || tag == MPI_ANY_TAG) && header.bytes <= room &&
+              header.sequence == inlet.expected_sequence;
+  return mine ? &header : nullptr;
+}
+
+/// The same, after some looks if nothing is there: the reply to a message that was just sent comes soon. Not
+/// where offers come: what a receive can do before its message is there would be done after it.
+[[gnu::always_inline]] inline const MessageHeader* arrives(const Inlet& inlet, std::uint64_t context,
+                                                           std::int32_t tag, std::uint64_t room) {
+  // The other peers and our own sends must not wait for ever: one look in 64 is the ordinary way's.
+  if (inlet.lane == nullptr || !inlet.whole || inlet.expected_sequence % 64 == 0) return nullptr;
+  for (int look = quick_parts.looks;; base::cpu_relax()) {
+    if (const auto* message = arrived(inlet, context, tag, room)) return message;
+    if (--look == 0 || inlet.lane->front() != nullptr) return nullptr;
+  }
+}
+
+/// Tells those who sleep until this process's queue or lanes have room.
+void announce_slots();
+/// Copies a payload that lies in a cell of the sender's, and gives the cell back.
+void receive_from_cell(const Inlet& inlet, const MessageHeader& message, void* buffer);
+
+/// Takes the message that arrived() found.
+[[gnu::always_inline]] inline void receive_whole(Inlet& inlet, const MessageHeader& message, void* buffer) {
+  if (message.in_packet != 0)
+    receive_from_cell(inlet, message, buffer);
+  else
+    copy::small(buffer, message.payload, message.bytes);
+  inlet.expected_sequence++;
+  inlet.released->give_back();
+  if (inlet.lane->pop()) [[unlikely]]
+    announce_slots();
+}
+
+} // namespace near::transport
