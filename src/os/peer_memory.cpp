@@ -14,13 +14,30 @@ void admit_descendants_of(std::int32_t pid) {
   prctl(PR_SET_PTRACER, static_cast<unsigned long>(pid), 0, 0, 0);
 }
 
+namespace {
+
+std::size_t bytes_of(std::span<const Run> runs) {
+  std::size_t bytes = 0;
+  for (const Run& run : runs) bytes += run.bytes;
+  return bytes;
+}
+
+} // namespace
+
 Result read_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> into, std::size_t& copied) {
-  std::size_t wanted = 0;
-  for (const Run& run : into) wanted += run.bytes;
-  iovec remote{reinterpret_cast<void*>(address), wanted};
+  iovec remote{reinterpret_cast<void*>(address), bytes_of(into)};
   ssize_t done =
       process_vm_readv(pid, reinterpret_cast<const iovec*>(into.data()), into.size(), &remote, 1, 0);
   if (done < 0) return base::fail_system("process_vm_readv", errno);
+  copied = static_cast<std::size_t>(done);
+  return {};
+}
+
+Result write_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> from, std::size_t& copied) {
+  iovec remote{reinterpret_cast<void*>(address), bytes_of(from)};
+  ssize_t done =
+      process_vm_writev(pid, reinterpret_cast<const iovec*>(from.data()), from.size(), &remote, 1, 0);
+  if (done < 0) return base::fail_system("process_vm_writev", errno);
   copied = static_cast<std::size_t>(done);
   return {};
 }

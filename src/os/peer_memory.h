@@ -24,5 +24,7 @@ void admit_descendants_of(std::int32_t pid);
 /// Copies from process `pid`, consecutively from `address`, into the runs. `copied` may be less than asked:
 /// the rest is not mapped there or here. Fails when nothing can be copied; the text names the errno.
 Result read_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> into, std::size_t& copied);
+/// The other way: copies from the runs to process `pid`, consecutively from `address`.
+Result write_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> from, std::size_t& copied);
 
 } // namespace near::os

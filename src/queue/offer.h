@@ -16,6 +16,7 @@
 #pragma once
 
 #include "base/atomic.h"
+#include "queue/two_hands.h"
 
 #include <cstdint>
 
@@ -29,6 +30,7 @@ public:
   /// Sender: offers a message; the generation goes into the ticket.
   std::uint32_t announce() {
     std::uint32_t generation = generation_of(word_.load_relaxed());
+    hands_.begin();
     word_.store_relaxed(make(generation, OfferState::offered)); // published by the ticket's message
     return generation;
   }
@@ -51,6 +53,9 @@ public:
     return word_.load_relaxed() == make(generation, OfferState::offered);
   }
 
+  /// For a message that both sides copy; from announce() to retire().
+  TwoHands<Atomics>& hands() { return hands_; }
+
 private:
   static constexpr std::uint64_t make(std::uint32_t generation, OfferState state) {
     return static_cast<std::uint64_t>(generation) << 2 | static_cast<std::uint64_t>(state);
@@ -60,6 +65,7 @@ private:
   }
 
   typename Atomics::template Atomic<std::uint64_t> word_{0};
+  TwoHands<Atomics> hands_;
 };
 
 } // namespace near::queue

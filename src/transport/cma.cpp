@@ -1,10 +1,18 @@
-// Cross-memory attach: the receiver reads the sender's memory through the kernel, in one copy.
+// Cross-memory attach: the receiver reads the sender's memory through the kernel, in one copy. With a long
+// message the sender, if it is inside MPI, writes chunks from the back meanwhile (queue/two_hands.h):
+//
+//   receiver                                         sender
+//   help_wanted(address, bytes)  ----------------->  on the list of helped ones; each progress:
+//   pulls chunk 0, 1, 2 ...                          pushes the last chunk, the one before ...
+//   until none is left; waits for those pushed
+//   finished  ----------------------------------->   off the list
 #include "transport/provider.h"
 
 #include "base/kill_point.h"
 #include "base/log.h"
 #include "os/peer_memory.h"
 
+#include <algorithm>
 #include <array>
 
 namespace near::transport {
@@ -35,6 +43,14 @@ bool probe(Peer& peer) {
     explain_refusal(peer, read.ok() ? "process_vm_readv reads another process: pid namespaces differ"
                                     : base::failure_text());
   return works;
+}
+
+/// From here on both hands gain, in chunks that take some dozens of microseconds.
+constexpr std::uint64_t worth_two_hands = 1u << 20;
+constexpr std::uint64_t chunk_bytes = 256u << 10;
+
+std::uint32_t chunks_of(std::uint64_t bytes) {
+  return static_cast<std::uint32_t>((bytes + chunk_bytes - 1) / chunk_bytes);
 }
 
 bool read_all(Peer& peer, std::uint64_t address, std::span<os::Run> runs) {
@@ -88,6 +104,35 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
   return true;
 }
 
+bool read_chunk(Peer& peer, const OfferTicket& ticket, const Transfer& transfer, std::uint32_t chunk) {
+  std::uint64_t at = chunk * chunk_bytes;
+  std::array<os::Run, 1> run = {
+      {{transfer.view.dense_start() + at, std::min(chunk_bytes, transfer.bytes - at)}}};
+  return read_all(peer, ticket.address + at, run);
+}
+
+/// Pulls from the front what the sender does not push from the back. Nothing is written into the buffer any
+/// more when this returns, also when it fails.
+bool read_with_help(Peer& peer, const OfferTicket& ticket, const Transfer& transfer) {
+  auto& hands = descriptor_of(ticket.descriptor).hands();
+  const std::uint32_t chunks = chunks_of(transfer.bytes);
+  HelpRequest message{ticket.cookie, reinterpret_cast<std::uint64_t>(transfer.view.dense_start()),
+                      transfer.bytes};
+  post_control(peer, static_cast<std::uint8_t>(InternalHandler::help_wanted), {}, &message, sizeof message);
+  NEAR_KILL_POINT("help-asked");
+  bool complete = true;
+  std::uint32_t mine = 0, failed = hands.none;
+  for (std::uint32_t chunk; (chunk = hands.claim_front(chunks)) != hands.none; ++mine)
+    complete = complete && read_chunk(peer, ticket, transfer, chunk);
+  // At most one chunk is under way, by a sender that is in the kernel with it, or dead.
+  while (!hands.settled(chunks - mine, failed)) {
+    if (has_left(peer)) return false;
+    base::cpu_relax();
+  }
+  NEAR_KILL_POINT("help-over");
+  return complete && (failed == hands.none || read_chunk(peer, ticket, transfer, failed));
+}
+
 } // namespace
 
 bool cma_is_possible(Peer& peer, const OfferTicket& ticket) {
@@ -98,7 +143,9 @@ bool cma_is_possible(Peer& peer, const OfferTicket& ticket) {
 
 Pulled pull_cma(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
   bool complete;
-  if (transfer.view.is_dense()) {
+  if (transfer.view.is_dense() && transfer.bytes >= worth_two_hands && !engine().oversubscribed) {
+    complete = read_with_help(peer, ticket, transfer);
+  } else if (transfer.view.is_dense()) {
     std::array<os::Run, 1> run = {{{transfer.view.dense_start(), transfer.bytes}}};
     complete = read_all(peer, ticket.address, run);
   } else {
@@ -107,6 +154,46 @@ Pulled pull_cma(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
   // A fault on this message alone (device memory, a hole): the next provider takes it, later ones try again
   // here.
   return complete ? Pulled::done : Pulled::refused;
+}
+
+void handle_help_wanted(Arrival& arrival) {
+  const auto& request = *reinterpret_cast<const HelpRequest*>(arrival.payload);
+  NEAR_KILL_POINT("help-read");
+  engine().helped.push_back(
+      {reinterpret_cast<Transfer*>(request.sender_cookie), request.address, request.bytes});
+}
+
+bool push_chunks() {
+  auto& helped = engine().helped;
+  for (std::size_t i = 0; i < helped.size();) {
+    const Helped& each = helped[i];
+    auto& hands = descriptor_of(each.transfer->descriptor).hands();
+    std::uint32_t chunk = hands.claim_back(chunks_of(each.bytes));
+    bool more = chunk != hands.none;
+    if (more) {
+      NEAR_KILL_POINT("push-claimed");
+      std::uint64_t at = chunk * chunk_bytes;
+      std::array<os::Run, 1> run = {
+          {{each.transfer->view.dense_start() + at, std::min(chunk_bytes, each.bytes - at)}}};
+      std::size_t copied = 0;
+      more = os::write_peer(static_cast<std::int32_t>(each.transfer->peer->control->pid), each.address + at,
+                            run, copied)
+                 .ok() &&
+             copied == run[0].bytes;
+      NEAR_KILL_POINT("push-done");
+      if (more)
+        hands.brought_one();
+      else
+        hands.gave_up(chunk);
+    }
+    if (more) {
+      ++i;
+    } else {
+      helped[i] = helped.back();
+      helped.pop_back();
+    }
+  }
+  return true;
 }
 
 } // namespace near::transport

@@ -383,6 +383,7 @@ Result start(const Job& job) {
   handlers[static_cast<int>(InternalHandler::ring_request)] = handle_ring_request;
   handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
   handlers[static_cast<int>(InternalHandler::head_piece)] = handle_head_piece;
+  handlers[static_cast<int>(InternalHandler::help_wanted)] = handle_help_wanted;
   handlers[static_cast<int>(InternalHandler::last_call)] = handle_last_call;
   handlers[static_cast<int>(InternalHandler::closed)] = handle_closed;
   handlers[static_cast<int>(InternalHandler::lane_request)] = handle_lane_request;
@@ -589,6 +590,8 @@ namespace {
     moved |= flush_pending();
   if (!self.ring_senders.empty()) [[unlikely]]
     moved |= advance_ring_senders();
+  if (!self.helped.empty()) [[unlikely]]
+    moved |= push_chunks();
   return moved;
 }
 
@@ -598,7 +601,7 @@ bool progress() {
   const Engine& self = engine();
   // Most looks of somebody who waits find nothing: a few loads, whatever the number of peers.
   if (self.open_lanes == 0 && !self.queue.has_entry() && self.pending_peers.empty() &&
-      self.ring_senders.empty())
+      self.ring_senders.empty() && self.helped.empty())
     return false;
   return move_something();
 }

@@ -81,6 +81,12 @@ struct LaneIn {
 inline constexpr std::uint64_t lane_slots = 64;
 inline constexpr std::uint32_t most_lanes = 32;
 
+/// A message of ours that its receiver pulls, and that we push from the back.
+struct Helped {
+  Transfer* transfer;
+  std::uint64_t address, bytes; ///< of the receiver's buffer
+};
+
 struct Engine {
   segment::Segment segment;
   std::uint32_t slot = 0, job_size = 0;
@@ -97,6 +103,7 @@ struct Engine {
   Arena arena;
   std::vector<Peer*> pending_peers;    ///< with messages that found no slot
   std::vector<Transfer*> ring_senders; ///< with packed bytes still to send
+  std::vector<Helped> helped;
   std::vector<OfferDescriptor*> free_offers;
   Transfer* offers_out = nullptr; ///< announced, not finished; linked by previous and next
   std::uint32_t credit_limit = 0;
@@ -141,6 +148,7 @@ void handle_finished(Arrival& arrival);
 void handle_ring_request(Arrival& arrival);
 void handle_ring_fragment(Arrival& arrival);
 void handle_head_piece(Arrival& arrival);
+void handle_help_wanted(Arrival& arrival);
 void handle_last_call(Arrival& arrival);
 void handle_closed(Arrival& arrival);
 void handle_lane_request(Arrival& arrival);
@@ -150,6 +158,8 @@ void handle_lane_recall(Arrival& arrival);
 void handle_lane_return(Arrival& arrival);
 /// Sends what packets and slots allow of the active ring transfers; true when something moved.
 bool advance_ring_senders();
+/// Pushes one chunk of each message that is helped; true when something moved.
+bool push_chunks();
 /// Sender: whether the message about to be offered gets a head start, and its first pieces after the offer.
 bool wants_head_start(const Peer& peer, std::uint64_t bytes);
 void send_head(Peer& peer, Transfer& transfer);
@@ -166,6 +176,9 @@ void lane_is_free(LaneIn& lane);
 /// A marker has just been committed: later messages take the other channel.
 void marker_sent(Peer& peer, const MessageHeader& header);
 
+inline OfferDescriptor& descriptor_of(segment::Offset offset) {
+  return *engine().segment.at<OfferDescriptor>(offset);
+}
 /// Gives the descriptor of a finished or cancelled offer back.
 void retire_offer(Transfer& transfer);
 

@@ -39,10 +39,6 @@ Result grow_offers() {
   return {};
 }
 
-OfferDescriptor& descriptor_of(segment::Offset offset) {
-  return *engine().segment.at<OfferDescriptor>(offset);
-}
-
 /// What NEAR_COPY names; nullptr: the choice is free.
 const Provider* named_provider() {
   static const Provider* const named = [] {
@@ -143,6 +139,7 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
 
 void retire_offer(Transfer& transfer) {
   if (transfer.peer->head_out == &transfer) transfer.peer->head_out = nullptr;
+  std::erase_if(engine().helped, [&](const Helped& helped) { return helped.transfer == &transfer; });
   OfferDescriptor& descriptor = descriptor_of(transfer.descriptor);
   descriptor.retire();
   NEAR_KILL_POINT("offer-retired");

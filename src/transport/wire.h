@@ -35,6 +35,7 @@ struct CellReference {
 enum class InternalHandler : std::uint8_t {
   finished = static_cast<std::uint8_t>(Handler::count_upper), ///< receiver pulled an offer: Finished
   ring_request,  ///< receiver wants it through the sender's ring: RingRequest
+  help_wanted,   ///< receiver pulls it by CMA and lets the sender push from the back: HelpRequest
   ring_fragment, ///< a piece of that, in a cell: context = receiver's cookie, bytes = position
   head_piece, ///< one sent before the receiver has answered: tag = number of the head start, bytes = position
   last_call,  ///< will you receive anything more? Answered once that is sure
@@ -57,6 +58,12 @@ struct RingRequest {
   std::uint64_t sender_cookie, receiver_cookie;
   std::uint64_t bytes;      ///< how many the receiver has room for
   std::uint64_t unexpected; ///< 1: the receive came after the message
+};
+
+struct HelpRequest {
+  std::uint64_t sender_cookie;
+  std::uint64_t address; ///< of the receiver's buffer, in its memory
+  std::uint64_t bytes;
 };
 
 struct LaneGrant {

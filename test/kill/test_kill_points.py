@@ -24,6 +24,7 @@ SETTINGS = [
     (4, {}),
     (3, {"NEAR_COPY": "ring", "NEAR_PACKETS": "16"}),
     (4, {"NEAR_LANES": "1", "NEAR_QUEUE_SLOTS": "4", "NEAR_PACKETS": "16", "NEAR_COPY": "cma"}),
+    (2, {"NEAR_COPY": "cma"}),
 ]
 
 

@@ -1,7 +1,9 @@
 /* Large messages in both directions at once, dense and with gaps, over whatever path is open.
  *   large_exchange              as it is
  *   large_exchange undumpable   each rank first forbids others to look into it (PR_SET_DUMPABLE 0)
- *   large_exchange denied       each rank first loses process_vm_readv by a seccomp filter */
+ *   large_exchange denied       each rank first loses process_vm_readv by a seccomp filter
+ *   large_exchange no_help      the same with process_vm_writev, by which a sender helps its receiver
+ * Last, each second rank only sends, and its neighbour only receives. */
 #include "check.h"
 
 #include <errno.h>
@@ -14,10 +16,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-static void deny_process_vm_readv(void) {
+static void deny(unsigned system_call) {
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, system_call, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -49,9 +51,33 @@ static void exchange(int count, MPI_Datatype type, MPI_Aint extent, int rank, in
   free(expected);
 }
 
+/// Lengths around the chunks that two hands share; the last one with less room than is sent.
+static void one_way(int rank, int size) {
+  static const int lengths[] = {1 << 20, (1 << 20) + 1, (5 << 20) - 7, 16 << 20, 4 << 20};
+  enum { lengths_count = sizeof lengths / sizeof *lengths };
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int round = 0; round < 4 * lengths_count; ++round) {
+    int bytes = lengths[round % lengths_count], room = round % lengths_count == 4 ? bytes - 100000 : bytes;
+    char* buffer = malloc((size_t)bytes + 1);
+    if (rank % 2 == 0 && rank + 1 < size) {
+      for (int i = 0; i < bytes; ++i) buffer[i] = (char)(i * 3 + (i >> 12) + round);
+      CHECK(MPI_Send(buffer, bytes, MPI_BYTE, rank + 1, 6, MPI_COMM_WORLD) == MPI_SUCCESS);
+    } else if (rank % 2 == 1) {
+      memset(buffer, 0x55, (size_t)bytes + 1);
+      int code = MPI_Recv(buffer, room, MPI_BYTE, rank - 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE), class;
+      MPI_Error_class(code, &class);
+      CHECK(class == (room < bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+      for (int i = 0; i < room; ++i) CHECK(buffer[i] == (char)(i * 3 + (i >> 12) + round));
+      for (int i = room; i < bytes + 1; ++i) CHECK(buffer[i] == 0x55);
+    }
+    free(buffer);
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "undumpable") == 0) CHECK(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
-  if (argc > 1 && strcmp(argv[1], "denied") == 0) deny_process_vm_readv();
+  if (argc > 1 && strcmp(argv[1], "denied") == 0) deny(SYS_process_vm_readv);
+  if (argc > 1 && strcmp(argv[1], "no_help") == 0) deny(SYS_process_vm_writev);
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -66,6 +92,7 @@ int main(int argc, char** argv) {
   exchange(3, narrow, 60000 * sizeof(double), rank, size);
   MPI_Type_free(&wide);
   MPI_Type_free(&narrow);
+  one_way(rank, size);
   MPI_Finalize();
   return 0;
 }
