@@ -3,7 +3,8 @@
 #   make build                 a usable installation in build/prefix (release, link-time optimisation)
 #   make demo                  mpi4py built with our mpicc, its own demos, and a picture denoised on 4 ranks
 #   make test                  everything that CI tests
-#   make test-long             what takes too long for every change: arm64 under emulation, models
+#   make test-long             what takes too long for every change: arm64 and NUMA machines under
+#                              emulation, models
 #   make check                 format, lint, layers, generated files: under a minute
 #   make bench                 NearMPI beside its peers and the limits of this machine:
 #                              bench/README.md (COMPARE=--short)

@@ -58,6 +58,7 @@ def long_steps():
     yield from build("debug", "model_queue")
     yield "models, ten times as far", ["env", "NEAR_MODEL_EFFORT=10", "build/debug/bin/model_queue"]
     yield "arm64: build everything, unit tests and rows under qemu", ["test/arm64/run"]
+    yield "NUMA laboratory: machines with several nodes under qemu", ["test/numa/run"]
 
 
 if __name__ == "__main__":

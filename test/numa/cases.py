@@ -1,0 +1,84 @@
+"""The machines and the cases of the NUMA laboratory. README.md says what the fields mean and how to add one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine for QEMU. Nodes with processors come first; each is a package of its own."""
+
+    nodes: int
+    processors: int = 1  # of each node
+    memory: int = 256  # MiB of each node
+    memory_only: int = 0  # further nodes without processors
+    distance: Callable[[int, int], int] = lambda one, other: 20  # between two different nodes
+    bandwidth: tuple[int, ...] = ()  # of each node's memory for the processors nearest to it, MB/s: makes a table (HMAT)
+    board: str = "q35"
+    more: tuple[str, ...] = ()  # further arguments of QEMU
+
+    @property
+    def all_nodes(self):
+        return self.nodes + self.memory_only
+
+    def processors_of(self, node):
+        return set(range(node * self.processors, (node + 1) * self.processors)) if node < self.nodes else set()
+
+    def distances_of(self, node):
+        return [10 if other == node else self.distance(node, other) for other in range(self.all_nodes)]
+
+    def nearest_to(self, node):
+        """The node of the processors that are nearest to a node's memory."""
+        return min(range(self.nodes), key=lambda other: self.distances_of(node)[other])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program and what must come of it: an exit status of mpiexec ("fails": any but 0) and lines that it prints."""
+
+    name: str
+    machine: str
+    program: str  # test/numa/<program>.c
+    ranks: tuple[int, ...]
+    arguments: str = ""
+    options: str = ""  # of mpiexec
+    environment: dict[str, str] = field(default_factory=dict)
+    status: int | str = 0
+    says: tuple[str, ...] = ()  # regular expressions; ^ and $ are ends of lines
+    never: tuple[str, ...] = ()
+    seconds: int = 120  # of the guest's time; a busy host needs many
+
+
+def around_a_ring(one, other):
+    """Distances of four nodes of which each has two neighbours."""
+    return 30 if abs(one - other) == 2 else 20
+
+
+MACHINES = {
+    "four": Machine(nodes=4, processors=2, distance=around_a_ring),
+    "two-and-memory": Machine(nodes=2, processors=2, memory_only=1, bandwidth=(40000, 40000, 8000),
+                              distance=lambda one, other: 60 if 2 in (one, other) else 21),
+}
+
+GOOD = r"^all pages on the nodes of their owners$"
+
+CASES = [
+    Case("every page of a rank is on its node", "four", "pages", ranks=(4, 8), never=("wrong",),
+         says=(GOOD, r"^rank 0 \(node 0\) queue: ", r"^rank 3 \(node [13]\) arena: ", r"^of nobody: 0 pages$")),
+    Case("cells that are added under load are on the node", "four", "pages", ranks=(4,), never=("wrong",),
+         environment={"NEAR_PACKETS": "16"}, says=(GOOD, r"^rank 3 \(node 3\) cells: \d{3,} pages")),
+    # 6 ranks on 4 processors are bound to nodes.
+    Case("pages lie on nodes with processors", "two-and-memory", "pages", ranks=(4, 6), never=("wrong", "on node 2"),
+         says=(GOOD, r"^rank 0 \(node 0\) cells: ", r"^rank [3-5] \(node 1\) cells: ")),
+    Case("allocated memory is on the caller's node", "four", "allocated", ranks=(4, 8), never=("wrong",),
+         says=(GOOD, r"^rank 3 \(node [13]\) MPI_Alloc_mem of 16777216 bytes: 4096 pages, 100.0%")),
+
+    # Planted faults: what finds nothing wrong must be able to.
+    Case("planted: a rank that runs on another node in MPI_Init", "four", "pages", arguments="early", ranks=(4,),
+         status=1, never=(GOOD, r"^rank [123] .*wrong"),
+         says=(r"^rank 0 \(node 0\) queue: .*, 0.0% on node 0, wrong: \d+ on node 1$",
+               r"^rank 0 \(node 0\) arena: .*, 0.0% on node 0, wrong: \d+ on node 1$")),
+    Case("planted: a rank that writes to another's arena", "four", "pages", arguments="neighbour", ranks=(4,),
+         status=1, never=(GOOD, r"^rank [123] .*wrong", r"^rank 0 .* queue: .*wrong"),
+         says=(r"^rank 0 \(node 0\) arena: .*, wrong: 1 on node 3$",)),
+]
