@@ -159,6 +159,7 @@ Pulled pull_cma(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
 void handle_help_wanted(Arrival& arrival) {
   const auto& request = *reinterpret_cast<const HelpRequest*>(arrival.payload);
   NEAR_KILL_POINT("help-read");
+  engine().chores = true;
   engine().helped.push_back(
       {reinterpret_cast<Transfer*>(request.sender_cookie), request.address, request.bytes});
 }

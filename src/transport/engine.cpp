@@ -539,6 +539,7 @@ void wait_for_slot(Peer& peer, const MessageHeader& header, Transfer* waiter) {
   if (!peer.on_pending_list) {
     peer.on_pending_list = true;
     engine().pending_peers.push_back(&peer);
+    engine().chores = true;
   }
 }
 
@@ -586,12 +587,12 @@ namespace {
   }
   for (int budget = 64; budget > 0 && take_from_queue(); --budget) moved = true;
   if (moved) announce_slots();
-  if (!self.pending_peers.empty()) [[unlikely]]
-    moved |= flush_pending();
-  if (!self.ring_senders.empty()) [[unlikely]]
-    moved |= advance_ring_senders();
-  if (!self.helped.empty()) [[unlikely]]
-    moved |= push_chunks();
+  if (self.chores) [[unlikely]] {
+    if (!self.pending_peers.empty()) moved |= flush_pending();
+    if (!self.ring_senders.empty()) moved |= advance_ring_senders();
+    if (!self.helped.empty()) moved |= push_chunks();
+    self.chores = !self.pending_peers.empty() || !self.ring_senders.empty() || !self.helped.empty();
+  }
   return moved;
 }
 
@@ -600,9 +601,7 @@ namespace {
 bool progress() {
   const Engine& self = engine();
   // Most looks of somebody who waits find nothing: a few loads, whatever the number of peers.
-  if (self.open_lanes == 0 && !self.queue.has_entry() && self.pending_peers.empty() &&
-      self.ring_senders.empty() && self.helped.empty())
-    return false;
+  if (self.open_lanes == 0 && !self.chores && !self.queue.has_entry()) return false;
   return move_something();
 }
 

@@ -104,6 +104,7 @@ struct Engine {
   std::vector<Peer*> pending_peers;    ///< with messages that found no slot
   std::vector<Transfer*> ring_senders; ///< with packed bytes still to send
   std::vector<Helped> helped;
+  bool chores = false; ///< one of the three lists above may hold something
   std::vector<OfferDescriptor*> free_offers;
   Transfer* offers_out = nullptr; ///< announced, not finished; linked by previous and next
   std::uint32_t credit_limit = 0;

@@ -169,6 +169,7 @@ void handle_ring_request(Arrival& arrival) {
   if (transfer.head == 0) transfer.piece = piece_of(*transfer.peer, transfer.bytes);
   end_head_start(transfer, request.unexpected != 0 ? -2 : 1);
   engine().ring_senders.push_back(&transfer);
+  engine().chores = true;
   NEAR_KILL_POINT("ring-begun");
 }
 
