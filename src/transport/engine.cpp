@@ -300,8 +300,13 @@ bool flush(Peer& peer) {
 [[gnu::cold]] bool give_up_waiting(Peer& peer) {
   std::deque<PendingMessage> dropped;
   dropped.swap(peer.pending);
-  for (const PendingMessage& message : dropped)
+  for (const PendingMessage& message : dropped) {
+    if (message.header.in_packet != 0) {
+      const auto& reference = *reinterpret_cast<const CellReference*>(message.header.payload);
+      engine().cells.put_back({reference.cell, reference.lap});
+    }
     if (message.waiter != nullptr) message.waiter->done(*message.waiter, MPI_SUCCESS);
+  }
   return true;
 }
 
