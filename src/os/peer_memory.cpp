@@ -16,30 +16,28 @@ void admit_descendants_of(std::int32_t pid) {
 
 namespace {
 
-std::size_t bytes_of(std::span<const Run> runs) {
-  std::size_t bytes = 0;
-  for (const Run& run : runs) bytes += run.bytes;
-  return bytes;
+/// process_vm_readv or process_vm_writev.
+using Copy = decltype(process_vm_readv);
+
+Result copy_runs(Copy* copy, const char* name, std::int32_t pid, std::uint64_t address,
+                 std::span<const Run> runs, std::size_t& copied) {
+  std::size_t wanted = 0;
+  for (const Run& run : runs) wanted += run.bytes;
+  iovec remote{reinterpret_cast<void*>(address), wanted};
+  ssize_t done = copy(pid, reinterpret_cast<const iovec*>(runs.data()), runs.size(), &remote, 1, 0);
+  if (done < 0) return base::fail_system(name, errno);
+  copied = static_cast<std::size_t>(done);
+  return {};
 }
 
 } // namespace
 
 Result read_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> into, std::size_t& copied) {
-  iovec remote{reinterpret_cast<void*>(address), bytes_of(into)};
-  ssize_t done =
-      process_vm_readv(pid, reinterpret_cast<const iovec*>(into.data()), into.size(), &remote, 1, 0);
-  if (done < 0) return base::fail_system("process_vm_readv", errno);
-  copied = static_cast<std::size_t>(done);
-  return {};
+  return copy_runs(process_vm_readv, "process_vm_readv", pid, address, into, copied);
 }
 
 Result write_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> from, std::size_t& copied) {
-  iovec remote{reinterpret_cast<void*>(address), bytes_of(from)};
-  ssize_t done =
-      process_vm_writev(pid, reinterpret_cast<const iovec*>(from.data()), from.size(), &remote, 1, 0);
-  if (done < 0) return base::fail_system("process_vm_writev", errno);
-  copied = static_cast<std::size_t>(done);
-  return {};
+  return copy_runs(process_vm_writev, "process_vm_writev", pid, address, from, copied);
 }
 
 } // namespace near::os
