@@ -102,6 +102,14 @@ Result read_nodes(std::vector<Node>& nodes, const std::string& root) {
   return {};
 }
 
+CpuSet processors_with(int processor, const char* list, const std::string& root) {
+  std::string text;
+  CpuSet found;
+  if (read_all(base::format("{}/sys/devices/system/cpu/cpu{}/{}", root, processor, list), text) == 0)
+    (void)!parse_cpus(text, found).ok();
+  return found;
+}
+
 Result read_process_file(std::int32_t pid, const char* name, std::string& text) {
   auto path = base::format("/proc/{}/{}", pid, name);
   if (int error = read_all(path, text); error != 0) return explain(pid, path, error);

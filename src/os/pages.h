@@ -25,6 +25,10 @@ struct Node {
 /// Code::unsupported where the kernel knows no nodes.
 Result read_nodes(std::vector<Node>& nodes, const std::string& root = {});
 
+/// The processors that share a part of the machine with `processor`, as sysfs lists them in `list` below the
+/// processor's folder, e.g. "topology/core_cpus_list"; empty when it does not say.
+CpuSet processors_with(int processor, const char* list, const std::string& root = {});
+
 /// The whole text of /proc/<pid>/<name>. Fails with Code::gone when there is no such process (any more),
 /// Code::refused when it is not the caller's to look at, Code::unsupported when this kernel has no such file.
 Result read_process_file(std::int32_t pid, const char* name, std::string& text);

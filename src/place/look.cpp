@@ -1,0 +1,401 @@
+#include "place/look.h"
+
+#include "os/memory.h"
+#include "os/process.h"
+#include "segment/activity.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <ctime>
+
+namespace near::place {
+
+using base::Code;
+using base::fail;
+using segment::Offset;
+
+namespace {
+
+constexpr std::string_view segment_name = "/memfd:nearmpi";
+
+std::string now_text() {
+  std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+/// The 39th field of /proc/<pid>/stat: "pid (name) state parent ...", and the name may hold anything.
+int last_processor(std::int32_t pid) {
+  std::string text;
+  if (!os::read_process_file(pid, "stat", text).ok()) return -1;
+  auto at = text.rfind(')');
+  for (int field = 2; field < 39 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  int processor = -1;
+  if (at != std::string::npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), processor);
+  return processor;
+}
+
+// ---- one process ---------------------------------------------------------------------------------------
+
+void read_binding(const std::vector<os::Node>& nodes, Process& process) {
+  auto threads = os::threads_of(process.pid);
+  process.threads = static_cast<unsigned>(threads.size());
+  for (auto thread : threads) {
+    os::CpuSet its;
+    if (os::affinity_of(thread, its).ok()) process.allowed = process.allowed | its;
+  }
+  process.nodes = nodes_of(nodes, process.allowed);
+  process.processor = last_processor(process.pid);
+}
+
+/// Where a mapping's pages of the process's own should lie.
+std::vector<int> intended_nodes(const Process& process, const NumaLine& line) {
+  auto named = nodes_of_policy(line.policy);
+  if (!named.empty()) return named;
+  return process.node >= 0 ? std::vector<int>{process.node} : std::vector<int>{};
+}
+
+/// Each page of the mapping: whose it is, and on which node.
+Result locate(os::PageTable& table, std::int32_t pid, Mapping& mapping) {
+  std::vector<os::PageEntry> entries;
+  auto found = table.entries(mapping.entry.begin, mapping.entry.end, entries);
+  if (found.is(Code::limit)) return {}; // the totals of numa_maps are there all the same
+  NEAR_TRY(found);
+  std::vector<std::uint64_t> addresses;
+  for (const auto& entry : entries)
+    if (entry.present) addresses.push_back(entry.address);
+  std::vector<int> nodes;
+  NEAR_TRY(os::nodes_of_pages(pid, addresses, nodes));
+  const std::uint64_t page = os::page_size();
+  std::size_t index = 0;
+  for (const auto& entry : entries) {
+    if (!entry.present) {
+      mapping.not_in_core += page;
+      continue;
+    }
+    int node = nodes[index++];
+    if (node == os::zero_page) mapping.zeros += page;
+    if (node < 0) continue;
+    bool own = !entry.shared_or_file && entry.exclusive;
+    if (!entry.shared_or_file && !entry.exclusive) mapping.copy_on_write += page;
+    bool judged = own && !mapping.intended.empty();
+    bool local = std::find(mapping.intended.begin(), mapping.intended.end(), node) != mapping.intended.end();
+    if (judged) mapping.own += {page, local ? page : 0};
+    append_page(mapping.ranges, entry.address, page, node, judged && !local);
+  }
+  mapping.located = true;
+  return {};
+}
+
+Result read_mappings(Process& process) {
+  std::string smaps, numa_maps;
+  NEAR_TRY(os::read_process_file(process.pid, "smaps", smaps));
+  NEAR_TRY(os::read_process_file(process.pid, "numa_maps", numa_maps));
+  if (smaps.empty())
+    return fail(Code::gone, "process {} has no memory of its own: it has ended, or is a part of the kernel",
+                process.pid);
+  std::vector<SmapsEntry> entries;
+  std::vector<NumaLine> lines;
+  NEAR_TRY(parse_smaps(smaps, entries));
+  NEAR_TRY(parse_numa_maps(numa_maps, lines));
+  os::PageTable table;
+  NEAR_TRY(table.open(process.pid));
+
+  // The two texts are of two moments, so one may have mappings that the other has not. The totals are those
+  // of numa_maps.
+  std::map<std::uint64_t, const SmapsEntry*> by_begin;
+  for (const auto& entry : entries) by_begin[entry.begin] = &entry;
+  for (auto& line : lines) {
+    Mapping mapping;
+    if (auto found = by_begin.find(line.begin); found != by_begin.end())
+      mapping.entry = *found->second;
+    else
+      mapping.entry.begin = line.begin, mapping.entry.name = line.file;
+    mapping.kind = kind_of(mapping.entry, process.program);
+    mapping.intended = intended_nodes(process, line);
+    for (auto [node, bytes] : line.bytes_on()) process.bytes_on[node] += bytes;
+    mapping.line = std::move(line);
+    // The pages of a segment are looked at once, by their owners (locate_part). What numa_maps sees no page
+    // of may still have some in swap.
+    bool some = !mapping.line.pages_on.empty() || mapping.entry.swapped != 0;
+    if (mapping.entry.end != 0 && mapping.kind != Kind::segment && some)
+      NEAR_TRY(locate(table, process.pid, mapping));
+    process.mappings.push_back(std::move(mapping));
+  }
+  return {};
+}
+
+Result read_process(const std::vector<os::Node>& nodes, Process& process) {
+  process.program = os::program_of(process.pid);
+  read_binding(nodes, process);
+  if (process.node < 0 && process.planned < 0 && process.nodes.size() == 1) process.node = process.nodes[0];
+  return read_mappings(process);
+}
+
+// ---- the ranks of a job --------------------------------------------------------------------------------
+
+/// The processors of the smallest part of the machine that holds all that mpiexec bound the rank to; empty
+/// when that is unknown.
+os::CpuSet bound_part(const std::vector<os::Node>& nodes, int processor, const segment::Place& place) {
+  constexpr auto several = segment::Place::several;
+  os::CpuSet part;
+  if (place.core != several)
+    part = os::processors_with(processor, "topology/core_cpus_list");
+  else if (place.l3 != several)
+    part = os::processors_with(processor, "cache/index3/shared_cpu_list");
+  if (part.empty() && place.numa != several)
+    for (const auto& node : nodes)
+      if (node.cpus.has(static_cast<unsigned>(processor))) part = node.cpus;
+  if (part.empty() && place.package != several)
+    part = os::processors_with(processor, "topology/package_cpus_list");
+  return part;
+}
+
+/// The process that took the slot: with a wrapper script it is not the one that mpiexec started.
+std::int32_t process_of(const segment::RankEntry& entry) {
+  auto started = static_cast<std::int32_t>(entry.pid.load_relaxed());
+  auto claimed = static_cast<std::int32_t>(entry.claimed.load_relaxed());
+  if (claimed == 0 || claimed == started) return started;
+  // In a process namespace of its own it knows itself by another number.
+  auto found = os::find_descendant(started, claimed);
+  return found != 0 ? found : claimed;
+}
+
+void read_rank(const segment::Segment& segment, std::uint32_t slot, const std::vector<os::Node>& nodes,
+               Process& process) {
+  const auto& entry = segment.entry(slot);
+  process.rank = static_cast<int>(slot);
+  process.pid = process_of(entry);
+  process.planned = entry.first_cpu;
+  // SYNC: rank-phase. Acquire: its plan and its region were written before.
+  auto phase = static_cast<segment::Phase>(entry.phase.load_acquire());
+  process.phase = segment::phase_name(phase);
+  if (process.planned >= 0 && entry.place.numa != segment::Place::several) {
+    os::CpuSet one;
+    one.add(static_cast<unsigned>(process.planned));
+    auto its = nodes_of(nodes, one);
+    if (!its.empty()) process.node = its[0];
+  }
+  if (process.pid == 0 || phase == segment::Phase::dead) {
+    process.problem = process.pid == 0 ? "it has not started" : "it has ended";
+    return;
+  }
+  if (!read_process(nodes, process).ok()) process.problem = base::failure_text();
+  if (process.planned < 0 || process.allowed.empty()) return;
+  auto part = bound_part(nodes, process.planned, entry.place);
+  process.left = !part.empty() && (process.allowed & part).count() != process.allowed.count();
+}
+
+// ---- the segment ---------------------------------------------------------------------------------------
+
+/// A process that has the segment mapped.
+struct Mapped {
+  std::int32_t pid;
+  int rank;
+  std::uint64_t base;
+};
+
+bool find_base(const std::vector<SmapsEntry>& entries, std::uint64_t inode, std::uint64_t& base) {
+  for (const auto& entry : entries)
+    if (entry.inode == inode && entry.name.starts_with(segment_name)) {
+      base = entry.begin - entry.offset; // policies cut the mapping into several
+      return true;
+    }
+  return false;
+}
+
+std::vector<Mapped> who_maps(const Snapshot& snapshot, std::uint64_t inode) {
+  std::vector<Mapped> found;
+  for (const auto& process : snapshot.processes)
+    for (const auto& mapping : process.mappings)
+      if (mapping.kind == Kind::segment && mapping.entry.inode == inode) {
+        found.push_back({process.pid, process.rank, mapping.entry.begin - mapping.entry.offset});
+        break;
+      }
+  std::string smaps;
+  std::vector<SmapsEntry> entries;
+  Mapped launcher{snapshot.launcher, -1, 0};
+  bool is_rank = std::any_of(found.begin(), found.end(), [&](auto& it) { return it.pid == launcher.pid; });
+  if (!is_rank && os::read_process_file(launcher.pid, "smaps", smaps).ok() &&
+      parse_smaps(smaps, entries).ok() && find_base(entries, inode, launcher.base))
+    found.push_back(launcher);
+  return found;
+}
+
+/// Every part of every region, in the order of their offsets, without gaps.
+std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Process>& processes) {
+  const auto& head = segment.header();
+  std::vector<Part> parts;
+  auto add = [&](int owner, const char* role, Offset begin, Offset end) {
+    Part part;
+    part.owner = owner;
+    part.role = role;
+    part.begin = begin;
+    part.end = end;
+    if (owner >= 0) part.node = processes[static_cast<std::size_t>(owner)].node;
+    parts.push_back(std::move(part));
+  };
+  add(-1, "job", 0, segment.region(0));
+  for (std::uint32_t slot = 0; slot < head.slots; ++slot) {
+    Offset begin = segment.region(slot), end = begin + head.stride;
+    if (slot >= head.job_size) {
+      add(-1, "nobody's", begin, end);
+      continue;
+    }
+    int rank = static_cast<int>(slot);
+    if (!segment::has_region(segment, slot)) {
+      add(rank, "region", begin, end);
+      continue;
+    }
+    const auto& control = segment.control(slot);
+    const std::pair<const char*, Offset> beginnings[] = {
+        {"control", begin},           {"queue", control.queue},      {"lanes", control.lanes},
+        {"credits", control.credits}, {"flags", control.cell_flags}, {"cells", control.cells},
+        {"figures", control.figures}, {"arena", control.arena},      {"", end}};
+    // What another process wrote is not relied on.
+    bool ordered = std::is_sorted(std::begin(beginnings), std::end(beginnings),
+                                  [](auto& one, auto& other) { return one.second < other.second; });
+    if (!ordered) {
+      add(rank, "region", begin, end);
+      continue;
+    }
+    for (std::size_t i = 0; i + 1 < std::size(beginnings); ++i)
+      add(rank, beginnings[i].first, beginnings[i].second, beginnings[i + 1].second);
+  }
+  return parts;
+}
+
+/// Asks a process for the nodes of pages that nobody has told yet. Fails when it is gone meanwhile.
+Result ask(const Mapped& who, const std::vector<Offset>& pages, std::vector<int>& nodes) {
+  std::vector<std::uint64_t> addresses;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < pages.size(); ++i)
+    if (nodes[i] < 0) {
+      addresses.push_back(who.base + pages[i]);
+      places.push_back(i);
+    }
+  std::vector<int> told;
+  if (addresses.empty()) return {};
+  NEAR_TRY(os::nodes_of_pages(who.pid, addresses, told));
+  for (std::size_t i = 0; i < told.size(); ++i)
+    if (told[i] >= 0) nodes[places[i]] = told[i];
+  return {};
+}
+
+/// The ranks that map one of these pages.
+std::vector<int> ranks_with(const std::vector<Mapped>& mapped, const std::vector<Offset>& pages) {
+  std::vector<int> ranks;
+  for (const auto& who : mapped) {
+    if (who.rank < 0) continue;
+    std::vector<int> nodes(pages.size(), os::no_page);
+    if (!ask(who, pages, nodes).ok()) continue;
+    if (std::any_of(nodes.begin(), nodes.end(), [](int node) { return node >= 0; }))
+      ranks.push_back(who.rank);
+  }
+  return ranks;
+}
+
+/// A part's pages, which exist: each is asked for in the owner's page table, and what that lacks in the
+/// others'. False when the owner has ended meanwhile.
+bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& pages, Part& part) {
+  constexpr std::size_t most_asked = 64; // of faulty pages: who maps them is only told as an example
+  const std::uint64_t page = os::page_size();
+  std::vector<int> nodes(pages.size(), os::no_page);
+  auto owner = std::find_if(mapped.begin(), mapped.end(),
+                            [&](auto& who) { return part.owner >= 0 && who.rank == part.owner; });
+  bool known = owner != mapped.end(), there = !known || ask(*owner, pages, nodes).ok();
+  std::vector<bool> unmapped_by_owner(pages.size());
+  for (std::size_t i = 0; i < pages.size(); ++i) unmapped_by_owner[i] = nodes[i] < 0;
+  for (const auto& who : mapped) (void)!ask(who, pages, nodes).ok();
+
+  bool nobodys = part.role == "nobody's";
+  std::vector<Offset> faulty;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (nodes[i] < 0) {
+      part.not_in_core += page;
+      continue;
+    }
+    part.bytes_on[nodes[i]] += page;
+    bool foreign = nobodys || (known && there && unmapped_by_owner[i]);
+    bool judged = part.node >= 0, local = nodes[i] == part.node;
+    if (foreign) part.foreign += page;
+    if (judged) part.share += {page, local ? page : 0};
+    if ((foreign || (judged && !local)) && faulty.size() < most_asked) faulty.push_back(pages[i]);
+    append_page(part.ranges, pages[i], page, nodes[i], foreign || (judged && !local));
+  }
+  if (!faulty.empty()) part.mapped_by = ranks_with(mapped, faulty);
+  return there;
+}
+
+void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& snapshot) {
+  auto mapped = who_maps(snapshot, os::inode_of(descriptor));
+  const std::uint64_t page = os::page_size();
+  for (auto& part : parts_of(segment, snapshot.processes)) {
+    std::vector<Offset> pages;
+    Offset first = 0, behind = part.begin;
+    while (behind < part.end && os::next_data(descriptor, behind, part.end, first, behind))
+      for (Offset at = std::max(first, part.begin); at < behind; at += page) pages.push_back(at);
+    if (pages.empty()) continue;
+    if (!locate_part(mapped, pages, part))
+      snapshot.processes[static_cast<std::size_t>(part.owner)].problem = "it ended while it was looked at";
+    snapshot.parts.push_back(std::move(part));
+  }
+}
+
+} // namespace
+
+Viewer::~Viewer() { os::close_descriptor(descriptor_); }
+
+Result Viewer::open_job(std::int32_t launcher) {
+  NEAR_TRY(segment::open_job(launcher, descriptor_));
+  NEAR_TRY(segment_.attach(descriptor_, false));
+  pid_ = launcher;
+  return {};
+}
+
+Result Viewer::open_process(std::int32_t pid) {
+  std::string text;
+  NEAR_TRY(os::read_process_file(pid, "smaps", text));
+  pid_ = pid;
+  return {};
+}
+
+Result Viewer::look(Snapshot& snapshot) {
+  auto started = std::chrono::steady_clock::now();
+  Snapshot made;
+  made.launcher = pid_;
+  made.at = now_text();
+  made.page_bytes = os::page_size();
+  NEAR_TRY(os::read_nodes(made.nodes));
+  if (!segment_.mapped()) {
+    Process process;
+    process.pid = pid_;
+    NEAR_TRY(read_process(made.nodes, process));
+    made.processes.push_back(std::move(process));
+  } else {
+    made.job = segment_.header().job;
+    Result last;
+    bool any = false;
+    for (std::uint32_t slot = 0; slot < segment_.header().job_size; ++slot) {
+      Process process;
+      read_rank(segment_, slot, made.nodes, process);
+      any |= process.problem.empty();
+      made.processes.push_back(std::move(process));
+    }
+    // One whose every rank says the same (no permission, no NUMA) is no job to show.
+    if (!any) {
+      std::string problem = made.processes.empty() ? "it has no ranks" : made.processes[0].problem;
+      return fail(Code::gone, "no rank of {} can be looked at: {}", made.job, problem);
+    }
+    locate_segment(segment_, descriptor_, made);
+  }
+  made.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  snapshot = std::move(made);
+  return {};
+}
+
+} // namespace near::place

@@ -1,0 +1,211 @@
+// Tables for people.
+#include "place/show.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace near::place {
+
+namespace {
+
+std::string mib(std::uint64_t bytes) {
+  return bytes == 0 ? "-" : base::format("{:.1f}", static_cast<double>(bytes) / (1 << 20));
+}
+
+/// Of the segment, where single pages count.
+std::string kib(std::uint64_t bytes) { return bytes == 0 ? "-" : base::format("{}", bytes >> 10); }
+
+std::string percent_text(const Share& share) {
+  if (share.judged == 0) return "-";
+  // Never rounded up to 100.
+  if (share.local != share.judged) return base::format("{:.2f}%", std::min(share.percent(), 99.99));
+  return "100%";
+}
+
+std::uint64_t on(const BytesOn& bytes, int node) {
+  auto found = bytes.find(node);
+  return found == bytes.end() ? 0 : found->second;
+}
+
+std::string node_name(int node) { return node < 0 ? "any" : std::to_string(node); }
+
+std::string list_text(const std::vector<int>& numbers) {
+  os::CpuSet set;
+  for (int number : numbers) set.add(static_cast<unsigned>(number));
+  return set.text();
+}
+
+std::string node_heads(const Snapshot& snapshot) {
+  std::string text;
+  for (const auto& node : snapshot.nodes)
+    text += base::format(" {:>9}", base::format("node {}", node.number));
+  return text;
+}
+
+using Amount = std::string(std::uint64_t);
+
+std::string node_columns(const Snapshot& snapshot, const BytesOn& bytes, Amount* amount) {
+  std::string text;
+  for (const auto& node : snapshot.nodes) text += base::format(" {:>9}", amount(on(bytes, node.number)));
+  return text;
+}
+
+BytesOn sum_of(const BytesOn& one, const BytesOn& other) {
+  BytesOn sum = one;
+  for (auto [node, bytes] : other) sum[node] += bytes;
+  return sum;
+}
+
+std::string process_table(const Snapshot& snapshot) {
+  // Long sets of processors would push the columns apart.
+  std::size_t wide = 10;
+  for (const auto& process : snapshot.processes)
+    wide = std::min<std::size_t>(24, std::max(wide, process.allowed.text().size()));
+  std::string text =
+      base::format("\nMemory in MiB by node; local: of its own pages, those on its node\n"
+                   "{:>5} {:>8} {:<{}} {:>5} {:>8}{} {:>8}\n",
+                   "rank", "pid", "processors", wide, "node", "pages", node_heads(snapshot), "local");
+  for (const auto& process : snapshot.processes) {
+    auto rank = process.rank >= 0 ? std::to_string(process.rank) : std::string("-");
+    if (!process.problem.empty()) {
+      text += base::format("{:>5} {:>8} {}\n", rank, process.pid, process.problem);
+      continue;
+    }
+    std::uint64_t resident = 0;
+    for (auto [node, bytes] : process.bytes_on) resident += bytes;
+    text +=
+        base::format("{:>5} {:>8} {:<{}} {:>5} {:>8}{} {:>8}{}\n", rank, process.pid, process.allowed.text(),
+                     wide, process.node >= 0 ? std::to_string(process.node) : list_text(process.nodes),
+                     resident / snapshot.page_bytes, node_columns(snapshot, process.bytes_on, mib),
+                     percent_text(process.own()), process.left ? "  has left its binding" : "");
+  }
+  if (snapshot.processes.size() > 1)
+    text += base::format("{:>5} {:>8} {:<{}} {:>5} {:>8}{}\n", "all", "", "", wide, "", "",
+                         node_columns(snapshot, snapshot.bytes_on(), mib));
+  return text;
+}
+
+struct RoleSum {
+  std::string role;
+  bool owned = false;
+  BytesOn bytes_on;
+  Share share;
+  std::uint64_t foreign = 0, not_in_core = 0;
+};
+
+std::string role_table(const Snapshot& snapshot) {
+  if (snapshot.parts.empty()) return {};
+  std::vector<RoleSum> roles;
+  for (const auto& part : snapshot.parts) {
+    auto same = std::find_if(roles.begin(), roles.end(), [&](auto& sum) { return sum.role == part.role; });
+    if (same == roles.end())
+      same = roles.insert(roles.end(), RoleSum{part.role, part.owner >= 0, {}, {}, 0, 0});
+    same->bytes_on = sum_of(same->bytes_on, part.bytes_on);
+    same->share += part.share;
+    same->foreign += part.foreign;
+    same->not_in_core += part.not_in_core;
+  }
+  std::string text =
+      base::format("\nThe job's segment in KiB by node, over all ranks; foreign: not touched by its "
+                   "owner\n{:<12}{} {:>8} {:>8} {:>11}\n",
+                   "part", node_heads(snapshot), "local", "foreign", "not in core");
+  BytesOn all;
+  for (const auto& sum : roles) {
+    all = sum_of(all, sum.bytes_on);
+    text += base::format("{:<12}{} {:>8} {:>8} {:>11}\n", sum.role, node_columns(snapshot, sum.bytes_on, kib),
+                         percent_text(sum.share), kib(sum.foreign), kib(sum.not_in_core));
+  }
+  return text + base::format("{:<12}{}\n", "all", node_columns(snapshot, all, kib));
+}
+
+std::string range_lines(const Snapshot& snapshot, const std::vector<Range>& ranges) {
+  std::string text;
+  for (const auto& range : ranges)
+    text += base::format("        {:#x}-{:#x}  node {}  {}{}\n", range.begin, range.end, range.node,
+                         base::counted((range.end - range.begin) / snapshot.page_bytes, "page"),
+                         range.wrong ? "  wrong" : "");
+  return text;
+}
+
+std::string every_part(const Snapshot& snapshot) {
+  std::string text;
+  for (const auto& part : snapshot.parts) {
+    std::string owner = part.owner >= 0 ? base::format("rank {}", part.owner) : std::string("-");
+    text += base::format("\nsegment: {}, {}, meant for node {}, pages of {} KiB, {} local", owner, part.role,
+                         node_name(part.node), snapshot.page_bytes >> 10, percent_text(part.share));
+    if (part.foreign != 0) text += base::format(", {} KiB not touched by it", kib(part.foreign));
+    if (part.not_in_core != 0) text += base::format(", {} KiB not in core", kib(part.not_in_core));
+    text += '\n' + range_lines(snapshot, part.ranges);
+  }
+  return text;
+}
+
+std::string every_mapping(const Snapshot& snapshot, const Process& process) {
+  std::string text;
+  for (const auto& mapping : process.mappings) {
+    if (mapping.line.pages_on.empty() && mapping.not_in_core == 0) continue;
+    std::string whose =
+        process.rank >= 0 ? base::format("rank {}", process.rank) : base::format("process {}", process.pid);
+    text += base::format("\n{}: {:#x}-{:#x} {} {}{}{}, policy {}, pages of {} KiB", whose,
+                         mapping.entry.begin, mapping.entry.end, mapping.entry.permissions,
+                         kind_name(mapping.kind), mapping.entry.name.empty() ? "" : " ", mapping.entry.name,
+                         mapping.line.policy, mapping.line.page_bytes >> 10);
+    for (auto [node, bytes] : mapping.line.bytes_on())
+      text += base::format(", {} MiB on node {}", mib(bytes), node);
+    if (mapping.own.judged != 0) text += base::format(", {} local", percent_text(mapping.own));
+    if (mapping.copy_on_write != 0)
+      text += base::format(", {} MiB copied when written", mib(mapping.copy_on_write));
+    if (mapping.zeros != 0) text += base::format(", {} MiB of zeros", mib(mapping.zeros));
+    if (mapping.entry.huge != 0) text += base::format(", {} MiB in huge pages", mib(mapping.entry.huge));
+    if (mapping.not_in_core != 0) text += base::format(", {} MiB not in core", mib(mapping.not_in_core));
+    text += '\n' + range_lines(snapshot, mapping.ranges);
+  }
+  return text;
+}
+
+std::string warning_lines(const Snapshot& snapshot) {
+  auto warnings = warnings_of(snapshot);
+  if (warnings.empty()) {
+    auto rows = rows_of(snapshot);
+    return rows.empty() ? "\nNothing is bound to one node, so no page is on a wrong one.\n"
+                        : "\nEvery page lies where it belongs.\n";
+  }
+  std::string text = "\n";
+  for (const auto& warning : warnings)
+    text += base::format("warning: {}\n    {}\n", warning.text, warning.advice);
+  return text;
+}
+
+} // namespace
+
+std::string text_of(const Snapshot& snapshot, bool all) {
+  std::string text =
+      base::format("{}: {}, {} at {} (looked for {:.0f} ms)\n",
+                   snapshot.job.empty() ? base::format("process {}", snapshot.launcher) : snapshot.job,
+                   base::format("{}, {}", snapshot.program(),
+                                snapshot.job.empty() ? base::counted(snapshot.processes[0].threads, "thread")
+                                                     : base::counted(snapshot.processes.size(), "rank")),
+                   base::counted(snapshot.nodes.size(), "node"), snapshot.at, snapshot.took_s * 1e3);
+  text += process_table(snapshot) + role_table(snapshot);
+  if (all) {
+    text += every_part(snapshot);
+    for (const auto& process : snapshot.processes) text += every_mapping(snapshot, process);
+  }
+  return text + warning_lines(snapshot);
+}
+
+std::string assertion_text(const Snapshot& snapshot, double percent) {
+  bool judged = false;
+  auto rows = offenders(snapshot, percent, judged);
+  if (!judged) return "asserted nothing: no rank is bound to one node, so no page has to lie on one\n";
+  std::string text;
+  for (const auto& row : rows)
+    text +=
+        base::format("less than {}% local: {} {}: {}\n", percent,
+                     row.rank >= 0 ? base::format("rank {}", row.rank) : base::format("process {}", row.pid),
+                     row.where, percent_text(row.share));
+  return text;
+}
+
+} // namespace near::place

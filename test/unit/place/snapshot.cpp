@@ -1,0 +1,253 @@
+// Judging and showing an invented look at a job on a machine with four nodes.
+#include "place/show.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+using namespace near;
+using place::Kind;
+using place::Snapshot;
+using What = place::Warning::What;
+
+namespace {
+
+constexpr std::uint64_t page = 4096;
+
+os::CpuSet cpus(unsigned first, unsigned last) {
+  os::CpuSet set;
+  set.add_range(first, last);
+  return set;
+}
+
+/// Four nodes with two processors each; rank r on node r, with a heap and a queue of `pages` pages there.
+Snapshot job(std::uint64_t pages) {
+  Snapshot made;
+  made.job = "nearmpi-77";
+  made.launcher = 77;
+  made.at = "2026-11-21T18:00:00Z";
+  made.page_bytes = page;
+  for (int node = 0; node < 4; ++node) {
+    auto first = static_cast<unsigned>(2 * node);
+    made.nodes.push_back({node, cpus(first, first + 1), 256u << 20, 100u << 20});
+    place::Process rank;
+    rank.pid = 100 + node;
+    rank.rank = node;
+    rank.program = "/home/somebody/simulate";
+    rank.allowed = cpus(first, first);
+    rank.nodes = {node};
+    rank.planned = 2 * node;
+    rank.node = node;
+    place::Mapping heap;
+    heap.kind = Kind::heap;
+    heap.entry = {0x1000, 0x1000 + pages * page, "rw-p", 0, "00:00", 0, "[heap]",
+                  page,   pages * page,          0,      0, 0,       ""};
+    heap.line.policy = "local";
+    heap.line.page_bytes = page;
+    heap.line.pages_on[node] = pages;
+    heap.intended = {node};
+    heap.own = {pages * page, pages * page};
+    heap.located = true;
+    heap.ranges = {{0x1000, 0x1000 + pages * page, node, false}};
+    rank.bytes_on[node] = pages * page;
+    rank.mappings.push_back(heap);
+    made.processes.push_back(rank);
+    place::Part queue;
+    queue.owner = node;
+    queue.role = "queue";
+    queue.begin = static_cast<std::uint64_t>(node + 1) << 30;
+    queue.end = queue.begin + pages * page;
+    queue.node = node;
+    queue.bytes_on[node] = pages * page;
+    queue.share = {pages * page, pages * page};
+    queue.ranges = {{queue.begin, queue.end, node, false}};
+    made.parts.push_back(queue);
+  }
+  return made;
+}
+
+/// The last page of rank 0's queue lies on node 3, whose rank maps it.
+void plant(Snapshot& snapshot) {
+  auto& queue = snapshot.parts[0];
+  queue.bytes_on[0] -= page;
+  queue.bytes_on[3] += page;
+  queue.share.local -= page;
+  queue.ranges[0].end -= page;
+  queue.ranges.push_back({queue.end - page, queue.end, 3, true});
+  queue.mapped_by = {0, 3};
+}
+
+TEST(kinds, are_told_by_name_and_permissions) {
+  auto kind = [](const char* name, const char* permissions = "rw-p") {
+    place::SmapsEntry entry;
+    entry.name = name;
+    entry.permissions = permissions;
+    return place::kind_of(entry, "/bin/a.out");
+  };
+  EXPECT_EQ(kind("/bin/a.out"), Kind::program);
+  EXPECT_EQ(kind("/lib/libc.so.6"), Kind::library);
+  EXPECT_EQ(kind("/lib/module.so"), Kind::library);
+  EXPECT_EQ(kind("/lib/libold.so.1 (deleted)"), Kind::library);
+  EXPECT_EQ(kind("/data/a.source"), Kind::file);
+  EXPECT_EQ(kind("[heap]"), Kind::heap);
+  EXPECT_EQ(kind("[stack]"), Kind::stack);
+  EXPECT_EQ(kind(""), Kind::anonymous);
+  EXPECT_EQ(kind("[anon:glibc: malloc]"), Kind::anonymous);
+  EXPECT_EQ(kind("/memfd:nearmpi (deleted)", "rw-s"), Kind::segment);
+  EXPECT_EQ(kind("/dev/shm/x", "rw-s"), Kind::shared);
+  EXPECT_EQ(kind("[vvar_vclock]", "r--p"), Kind::kernel);
+}
+
+TEST(ranges, grow_as_long_as_node_and_judgement_stay) {
+  std::vector<place::Range> ranges;
+  place::append_page(ranges, 0x1000, page, 0, false);
+  place::append_page(ranges, 0x2000, page, 0, false);
+  place::append_page(ranges, 0x3000, page, 1, true);
+  place::append_page(ranges, 0x5000, page, 1, true); // behind a hole
+  place::append_page(ranges, 0x6000, page, 1, false);
+  ASSERT_EQ(ranges.size(), 4u);
+  EXPECT_EQ(ranges[0].end, 0x3000u);
+  EXPECT_EQ(ranges[2].begin, 0x5000u);
+}
+
+TEST(judgement, nothing_to_say_of_a_job_in_its_place) {
+  auto snapshot = job(100);
+  EXPECT_TRUE(place::warnings_of(snapshot).empty());
+  bool judged = false;
+  EXPECT_TRUE(place::offenders(snapshot, 100, judged).empty());
+  EXPECT_TRUE(judged);
+  EXPECT_NE(place::text_of(snapshot, false).find("Every page lies where it belongs."), std::string::npos);
+}
+
+TEST(judgement, a_page_on_the_wrong_node_names_who_may_have_written_it) {
+  auto snapshot = job(100);
+  plant(snapshot);
+  auto warnings = place::warnings_of(snapshot);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].what, What::wrong_node);
+  EXPECT_EQ(warnings[0].rank, 0);
+  EXPECT_EQ(warnings[0].text,
+            "rank 0 queue: 1 of 100 pages not on node 0 but on node 3 (1 page at 0x40063000 of the segment)");
+  EXPECT_NE(warnings[0].advice.find("rank 3 runs there and maps them"), std::string::npos)
+      << warnings[0].advice;
+}
+
+TEST(judgement, when_nobody_else_is_there_it_was_the_owner) {
+  auto snapshot = job(100);
+  plant(snapshot);
+  snapshot.parts[0].mapped_by = {0};
+  auto warnings = place::warnings_of(snapshot);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].advice.find("Rank 0 itself ran elsewhere"), std::string::npos) << warnings[0].advice;
+}
+
+TEST(judgement, a_full_node_is_told_first) {
+  auto snapshot = job(100);
+  plant(snapshot);
+  snapshot.nodes[0].free_bytes = 1u << 20;
+  auto warnings = place::warnings_of(snapshot);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(warnings[0].advice.starts_with("Node 0 has only 1 MiB free")) << warnings[0].advice;
+}
+
+TEST(judgement, a_rank_that_left_its_binding_and_its_new_memory) {
+  auto snapshot = job(10);
+  auto& rank = snapshot.processes[1];
+  rank.allowed = cpus(6, 7);
+  rank.nodes = {3};
+  rank.left = true;
+  auto& heap = rank.mappings[0];
+  heap.own.local -= 2 * page;
+  heap.ranges = {{0x1000, 0x9000, 1, false}, {0x9000, 0xb000, 3, true}};
+  auto warnings = place::warnings_of(snapshot);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_EQ(warnings[0].what, What::left_binding);
+  EXPECT_EQ(warnings[0].text,
+            "rank 1 may now run on processors 6-7 (node 3); mpiexec had bound it to processor 2 on node 1");
+  EXPECT_EQ(warnings[1].text, "rank 1 heap: 2 of 10 pages not on node 1 but on node 3 (2 pages at 0x9000)");
+}
+
+TEST(judgement, pages_that_the_owner_has_not_touched) {
+  auto snapshot = job(10);
+  snapshot.parts[2].foreign = 3 * page;
+  snapshot.parts[2].mapped_by = {1};
+  place::Part nobodys;
+  nobodys.role = "nobody's";
+  nobodys.foreign = page;
+  nobodys.bytes_on[0] = page;
+  snapshot.parts.push_back(nobodys);
+  auto warnings = place::warnings_of(snapshot);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_EQ(warnings[0].what, What::foreign_page);
+  EXPECT_EQ(warnings[0].text, "rank 2 queue: 3 pages that rank 2 has not touched; mapped by rank 1");
+  EXPECT_EQ(warnings[1].rank, -1);
+}
+
+TEST(assertion, is_of_each_rank_and_role_so_that_a_large_heap_hides_nothing) {
+  auto snapshot = job(100);
+  plant(snapshot);
+  auto& heap = snapshot.processes[0].mappings[0];
+  heap.own = {1000000 * page, 1000000 * page};
+  bool judged = false;
+  auto rows = place::offenders(snapshot, 99.9, judged);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].rank, 0);
+  EXPECT_EQ(rows[0].where, "queue");
+  EXPECT_EQ(place::assertion_text(snapshot, 99.9), "less than 99.9% local: rank 0 queue: 99.00%\n");
+  EXPECT_EQ(place::assertion_text(snapshot, 99), "");
+}
+
+TEST(assertion, without_a_binding_there_is_nothing_to_assert) {
+  auto snapshot = job(10);
+  for (auto& part : snapshot.parts) part.share = {};
+  for (auto& rank : snapshot.processes) rank.mappings[0].own = {};
+  bool judged = true;
+  EXPECT_TRUE(place::offenders(snapshot, 1, judged).empty());
+  EXPECT_FALSE(judged);
+  EXPECT_TRUE(place::assertion_text(snapshot, 1).starts_with("asserted nothing")) << "not silently good";
+}
+
+TEST(text, one_page_in_a_million_is_not_rounded_away) {
+  auto snapshot = job(1000000);
+  plant(snapshot);
+  EXPECT_NE(place::text_of(snapshot, false).find("99.99%"), std::string::npos);
+  EXPECT_NE(place::assertion_text(snapshot, 100), "");
+}
+
+TEST(text, a_rank_that_cannot_be_looked_at_says_why) {
+  auto snapshot = job(10);
+  snapshot.processes[3].problem = "it has ended";
+  EXPECT_NE(place::text_of(snapshot, true).find("    3      103 it has ended\n"), std::string::npos);
+}
+
+TEST(json, holds_the_totals_and_every_range) {
+  auto snapshot = job(100);
+  plant(snapshot);
+  auto document = nlohmann::json::parse(place::json_of(snapshot, true));
+  EXPECT_EQ(document["near_place"], 1);
+  EXPECT_EQ(document["bytes_on"]["2"], 100 * page);
+  EXPECT_EQ(document["processes"][1]["bytes_on"]["1"], 100 * page);
+  EXPECT_EQ(document["processes"][1]["rank"], 1);
+  auto& queue = document["segment"][0];
+  EXPECT_EQ(queue["intended_node"], 0);
+  EXPECT_EQ(queue["judged_bytes"], 100 * page);
+  EXPECT_EQ(queue["local_bytes"], 99 * page);
+  ASSERT_EQ(queue["ranges"].size(), 2u);
+  EXPECT_EQ(queue["ranges"][1]["node"], 3);
+  EXPECT_EQ(queue["ranges"][1]["wrong"], true);
+  EXPECT_EQ(queue["ranges"][1]["begin"], "0x40063000");
+  EXPECT_EQ(document["warnings"][0]["warning"], "wrong-node");
+}
+
+TEST(json, is_one_line_when_many_follow_each_other) {
+  EXPECT_EQ(place::json_of(job(1), false).find('\n'), std::string::npos);
+}
+
+TEST(json, a_name_of_any_bytes_does_no_harm) {
+  auto snapshot = job(1);
+  snapshot.processes[0].mappings[0].entry.name = "/tmp/\xff\"\n</script>";
+  auto document = nlohmann::json::parse(place::json_of(snapshot, false));
+  EXPECT_EQ(document["processes"][0]["mappings"][0]["name"], "/tmp/\xef\xbf\xbd\"\n</script>");
+}
+
+} // namespace
