@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace near::tools {
 
@@ -20,6 +22,17 @@ int calibrate(Calibrate what);
 int info(bool knobs);
 /// `near info --transport`: the ways of large messages in a running job.
 int transport(std::int32_t launcher);
+
+/// Where the pages of a job, a process, or a program that is started for it lie.
+struct PlaceOptions {
+  std::int32_t job = 0, pid = 0; ///< of one of them, or
+  std::vector<std::string> command;
+  bool all = false, json = false, watch = false;
+  double interval_s = 1;
+  double assert_local = 0; ///< percent; 0: nothing is asserted
+  std::string output;      ///< file for text or JSON; "": standard output
+};
+int place(const PlaceOptions& options);
 
 /// "near: <failure text>" on standard error; returns 1.
 int complain();

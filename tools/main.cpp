@@ -49,6 +49,17 @@ CLI::Validator number(const char* what) {
   return {check, ""};
 }
 
+/// Of a share of pages.
+CLI::Validator percentage() {
+  auto check = [](std::string& text) {
+    char* end = nullptr;
+    double value = std::strtod(text.c_str(), &end);
+    bool good = end != text.c_str() && *end == 0 && value > 0 && value <= 100;
+    return good ? std::string() : base::format("'{}' is not a percentage above 0 and up to 100", text);
+  };
+  return {check, ""};
+}
+
 int run(int count, char** arguments) {
   CLI::App app("Looks at NearMPI jobs and at this machine.", "near");
   app.set_version_flag("-V,--version", "near (NearMPI) " NEAR_VERSION);
@@ -68,6 +79,35 @@ int run(int count, char** arguments) {
       top_command->add_option("--interval", interval, "go on, with so many seconds between two looks")
           ->type_name("SECONDS")
           ->transform(number("a number of seconds"));
+  PlaceOptions places;
+  auto* place_command =
+      app.add_subcommand("place", "where the memory of a running job or process lies, and where it should");
+  auto* place_job = place_command->add_option("--job", places.job, "process number of the job's mpiexec")
+                        ->type_name("PID")
+                        ->transform(number("the process number of a job's mpiexec"));
+  auto* place_pid = place_command->add_option("--pid", places.pid, "a process by itself, of whatever program")
+                        ->type_name("PID")
+                        ->transform(number("a process number"))
+                        ->excludes(place_job);
+  place_command
+      ->add_option("command", places.command,
+                   "behind --: a program to start, such as mpiexec; shown when it has ended")
+      ->excludes(place_job)
+      ->excludes(place_pid);
+  place_command->add_flag("--all", places.all, "every mapping and part, with its ranges");
+  place_command->add_flag("--json", places.json, "one JSON document, with everything");
+  place_command->add_option("--output", places.output, "write text or JSON there, not to standard output")
+      ->type_name("FILE");
+  place_command
+      ->add_option("--assert-local", places.assert_local,
+                   "end with status 3 when less of a rank's memory lies where it belongs")
+      ->type_name("PERCENT")
+      ->transform(percentage());
+  place_command->add_flag("--watch", places.watch, "go on until the job ends");
+  place_command
+      ->add_option("--interval", places.interval_s, "with --watch or a program: seconds between two looks")
+      ->type_name("SECONDS")
+      ->transform(number("a number of seconds"));
   auto* calibrate_command =
       app.add_subcommand("calibrate", "measures this machine's copies, for what jobs begin with (2 s)");
   auto* show_flag = calibrate_command->add_flag("--show", show, "print what was measured, measure nothing");
@@ -108,6 +148,16 @@ int run(int count, char** arguments) {
   }
   if (interval_option->empty() && !os::is_terminal(1)) once = true; // a log has no use for a picture a second
   if (top_command->parsed()) return top(job, once, interval);
+  if (place_command->parsed()) {
+    if (places.job == 0 && places.pid == 0 && places.command.empty()) {
+      std::fputs(
+          "near: place needs --job PID (the process number of a job's mpiexec), --pid PID, or -- and a "
+          "program to start\n",
+          stderr);
+      return usage_status;
+    }
+    return place(places);
+  }
   if (calibrate_command->parsed())
     return calibrate(show ? Calibrate::show : remove ? Calibrate::remove : Calibrate::measure);
   if (coverage_command->parsed()) return coverage(all);

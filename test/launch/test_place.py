@@ -1,0 +1,259 @@
+"""`near place` looks from outside at where the pages of jobs and processes lie."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+import pytest
+
+DOCUMENT = harness.ROOT / "doc/place.md"
+
+
+@pytest.fixture
+def near(prefix):
+    """near(argument, ...): runs `near place`; a Finished."""
+
+    def run(*arguments, **options):
+        return harness.run([prefix / "bin/near", "place", *arguments], **options)
+
+    return run
+
+
+@pytest.fixture
+def waiting(start, compiled):
+    """A job of two ranks that wait for each other for ever, and the processes of its ranks."""
+    job = start("-n", "2", compiled("end_badly"), "hang")
+    job.ranks = job.wait_for("in-mpi", 2)
+    yield job
+    job.signal(signal.SIGINT)
+    assert job.finish()[0] == 130
+
+
+@pytest.fixture
+def sleeper():
+    """sleeper(code): a Python process that runs the code, says a line, and sleeps."""
+    made = []
+
+    def begin(code="", **options):
+        code += "\nimport time, sys\nprint('ready', flush=True)\ntime.sleep(60)"
+        made.append(subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, **options))
+        made[-1].first = made[-1].stdout.readline().strip()
+        return made[-1]
+
+    yield begin
+    for process in made:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def numa_maps(pid):
+    """Bytes by node, from the kernel's text and nothing of ours."""
+    total = {}
+    with open(f"/proc/{pid}/numa_maps") as file:
+        for line in file:
+            size = re.search(r" kernelpagesize_kB=(\d+)", line)
+            for node, pages in re.findall(r" N(\d+)=(\d+)", line):
+                total[node] = total.get(node, 0) + int(pages) * int(size[1]) * 1024
+    return total
+
+
+def look(near, *arguments):
+    seen = near(*arguments, "--json")
+    assert seen.status == 0, seen.report()
+    return json.loads(seen.out)
+
+
+def settled(near, pids, *arguments):
+    """A look during which no numa_maps changed; and those."""
+    deadline = time.monotonic() + 30
+    while True:
+        before = [numa_maps(pid) for pid in pids]
+        document = look(near, *arguments)
+        if before == [numa_maps(pid) for pid in pids]:
+            return document, before
+        assert time.monotonic() < deadline, "the processes never stood still"
+
+
+def test_the_totals_are_those_of_numa_maps(near, waiting):
+    document, totals = settled(near, waiting.ranks, "--job", waiting.pid)
+    ranks = {process["pid"]: process for process in document["processes"]}
+    assert [ranks[pid]["bytes_on"] for pid in waiting.ranks] == totals
+    for process in document["processes"]:
+        for mapping in process["mappings"]:
+            if mapping["located"]:  # page by page it comes to the same
+                found = sum(int(each["end"], 16) - int(each["begin"], 16) for each in mapping["ranges"])
+                assert found == sum(mapping["bytes_on"].values()), mapping
+        kinds = {mapping["kind"] for mapping in process["mappings"]}
+        assert kinds >= {"program", "library", "heap", "stack", "anonymous", "segment"}
+
+
+def test_a_job_shows_its_ranks_and_the_parts_of_their_regions(near, waiting):
+    document = look(near, "--job", waiting.pid)
+    assert document["job"].startswith("nearmpi-") and document["program"] == "end_badly"
+    assert [process["rank"] for process in document["processes"]] == [0, 1]
+    for rank, process in enumerate(document["processes"]):
+        assert process["problem"] is None and process["threads"] >= 1
+        assert set(process["processors"]) == os.sched_getaffinity(process["pid"])
+        roles = {part["role"] for part in document["segment"] if part["owner"] == rank}
+        assert roles >= {"control", "queue", "lanes", "credits", "flags", "cells"}
+    assert not any(part["foreign_bytes"] or part["not_in_core_bytes"] for part in document["segment"])
+    assert not any(part["role"] == "nobody's" for part in document["segment"])
+    seen = near("--job", waiting.pid)
+    assert re.search(r"^ +1 +\d+ +\d+ +\d+ +\d{3,}", seen.out, re.M), seen.report()
+    seen = near("--job", waiting.pid, "--all")
+    assert re.search(r"^segment: rank 1, queue, .*\n +0x[0-9a-f]+-0x[0-9a-f]+ +node \d+ +\d+ pages$", seen.out, re.M)
+    assert re.search(r"^rank 0: 0x[0-9a-f]+-0x[0-9a-f]+ r-xp library .*libmpi_abi", seen.out, re.M), seen.report()
+
+
+def test_looking_leaves_a_job_as_it_is(near, waiting):
+    document, _ = settled(near, waiting.ranks, "--job", waiting.pid)
+    again, _ = settled(near, waiting.ranks, "--job", waiting.pid)
+    for one, other in zip(document["segment"], again["segment"], strict=True):
+        assert one["bytes_on"] == other["bytes_on"], "a page came into being by looking"
+    for pid in waiting.ranks:
+        with open(f"/proc/{pid}/status") as file:
+            assert "TracerPid:\t0" in file.read()
+
+
+def test_each_field_of_the_json_is_documented_and_the_other_way_round(near, waiting):
+    document = look(near, "--job", waiting.pid)
+    text = DOCUMENT.read_text().partition("## JSON")[2]
+    tables = {title: set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*)\|", body, re.M))))
+              for title, body in re.findall(r"^\| (field[^|]*?) \| meaning \|\n((?:\|.*\n)*)", text, re.M)}
+    mapping = document["processes"][0]["mappings"][0]
+    assert tables == {"field": set(document), "field of a process": set(document["processes"][0]),
+                      "field of a mapping": set(mapping), "field of a part": set(document["segment"][0])}
+    for name in [*document["nodes"][0], *mapping["ranges"][0]]:
+        assert f"`{name}`" in text
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor: a rank cannot leave it")
+def test_a_rank_that_left_its_binding_is_warned_of(near, waiting):
+    assert not look(near, "--job", waiting.pid)["warnings"]
+    os.sched_setaffinity(waiting.ranks[1], os.sched_getaffinity(0))
+    warnings = look(near, "--job", waiting.pid)["warnings"]
+    assert [(each["warning"], each["pid"]) for each in warnings] == [("left-binding", waiting.ranks[1])]
+    seen = near("--job", waiting.pid)
+    assert "has left its binding" in seen.out and "OMP_PROC_BIND" in seen.out, seen.report()
+
+
+def test_memory_in_its_place_passes_the_assertion(near, waiting):
+    seen = near("--job", waiting.pid, "--assert-local", "99.9")
+    assert seen.status == 0 and not seen.err, seen.report()
+
+
+def test_a_process_that_is_no_job_is_shown_too(near, sleeper):
+    process = sleeper("memory = bytearray(5 << 20)")
+    document, totals = settled(near, [process.pid], "--pid", process.pid)
+    assert document["job"] is None and not document["segment"]
+    [shown] = document["processes"]
+    assert shown["rank"] is None and shown["bytes_on"] == totals[0]
+    assert sum(mapping["judged_bytes"] for mapping in shown["mappings"] if mapping["kind"] == "anonymous") >= 5 << 20
+
+
+def test_pages_shared_since_a_fork_are_copied_on_write_and_not_judged(near, sleeper):
+    process = sleeper("import os\nmemory = bytearray(8 << 20)\nif os.fork(): os.wait()\nprint(os.getpid())")
+    child = int(process.first)
+    assert child != process.pid
+    try:
+        [shown] = look(near, "--pid", child)["processes"]
+        assert sum(mapping["copy_on_write_bytes"] for mapping in shown["mappings"]) >= 7 << 20
+        assert shown["judged_bytes"] < 8 << 20
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_program_of_its_own_is_shown_when_it_has_ended(near, prefix, compiled):
+    seen = near("--", prefix / "bin/mpiexec", "-n", "2", "--timeout", "2", compiled("end_badly"), "hang")
+    assert seen.status == 124, seen.report()  # the program's
+    assert re.search(r"^nearmpi-\d+: end_badly, 2 ranks", seen.out, re.M), seen.report()
+    assert re.search(r"^queue +\d+", seen.out, re.M), seen.report()
+
+
+def test_a_program_that_is_no_job_is_shown_and_asserted(near):
+    seen = near("--json", "--", sys.executable, "-c", "import time; time.sleep(0.5); print('done')")
+    first, _, rest = seen.out.partition("\n")
+    assert seen.status == 0 and first == "done", seen.report()
+    assert json.loads(rest)["processes"][0]["program"].endswith(os.path.basename(os.path.realpath(sys.executable)))
+
+
+def test_signals_are_passed_on_to_the_program(prefix, compiled):
+    command = [prefix / "bin/near", "place", "--", prefix / "bin/mpiexec", "-n", "2", compiled("end_badly"), "hang"]
+    running = harness.Running(command)
+    deadline = time.monotonic() + 30
+    while sum(name == "in-mpi" for name in map(name_of, harness.marked(running.mark))) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    running.process.send_signal(signal.SIGINT)
+    seen = running.finish(30)
+    assert seen.status == 130 and not seen.timed_out, seen.report()
+    assert not harness.survivors(running.mark)
+
+
+def name_of(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:
+        return file.read().strip()
+
+
+def test_watching_ends_with_the_job(prefix, start, compiled):
+    job = start("-n", "2", compiled("end_badly"), "hang")
+    job.wait_for("in-mpi", 2)
+    watching = harness.Running([prefix / "bin/near", "place", "--job", job.pid, "--watch", "--json", "--interval", "0.1"])
+    first = json.loads(watching.process.stdout.readline())
+    second = json.loads(watching.process.stdout.readline())
+    assert first["near_place"] == second["near_place"] == 1
+    job.signal(signal.SIGINT)
+    assert job.finish()[0] == 130
+    seen = watching.finish(30)
+    assert seen.status == 0 and "it has ended" in seen.err and not seen.timed_out, seen.report()
+    for line in seen.out.splitlines():
+        json.loads(line)
+
+
+def test_the_output_may_go_to_a_file(near, waiting, tmp_path):
+    seen = near("--job", waiting.pid, "--json", "--output", tmp_path / "place.json")
+    assert seen.status == 0 and not seen.out, seen.report()
+    assert json.loads((tmp_path / "place.json").read_text())["near_place"] == 1
+    seen = near("--job", waiting.pid, "--output", tmp_path / "no/such/folder")
+    assert seen.status == 1 and "No such file" in seen.err, seen.report()
+
+
+def test_what_is_not_there_is_told(near, sleeper):
+    process = sleeper()
+    seen = near("--job", process.pid)
+    assert seen.status == 1 and "no running NearMPI job" in seen.err, seen.report()
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and its number is still taken
+    seen = near("--pid", process.pid)
+    assert seen.status == 1 and "has ended" in seen.err, seen.report()
+    process.wait()
+    seen = near("--pid", process.pid)
+    assert seen.status == 1 and f"no process {process.pid}" in seen.err, seen.report()
+    seen = near("--", "/no/such/program")
+    assert seen.status == 1 and "/no/such/program" in seen.err, seen.report()
+    seen = near("--", "false")
+    assert seen.status == 1 and "before it could be looked at" in seen.err, seen.report()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of somebody else")
+def test_somebody_elses_process_is_refused(near, sleeper, prefix):
+    process = sleeper()
+    done = subprocess.run([prefix / "bin/near", "place", "--pid", str(process.pid)], user=65534, group=65534,
+                          text=True, capture_output=True, timeout=60)
+    assert done.returncode == 1 and "may not be looked at" in done.stderr, done
+
+
+@pytest.mark.parametrize("arguments, says", [
+    ([], "--job PID"), (["--job", "1", "--pid", "1"], "excludes"), (["--job", "1", "--", "true"], "excludes"),
+    (["--pid", "1", "--assert-local", "101"], "percentage"), (["--pid", "1", "--assert-local", "0"], "percentage"),
+    (["--pid", "x"], "process number"), (["--jobb", "1"], "did you mean --job")])
+def test_a_wrong_command_line_is_told(near, arguments, says):
+    seen = near(*arguments)
+    assert seen.status == 2 and says in seen.err, seen.report()

@@ -1,0 +1,203 @@
+// `near place`: where the pages of a job or process lie. What it says is made in src/place; here are the
+// looks: one, again and again, or while a program runs that it starts itself.
+#include "os/clock.h"
+#include "os/descriptor.h"
+#include "os/poller.h"
+#include "os/process.h"
+#include "os/signals.h"
+#include "place/look.h"
+#include "place/show.h"
+#include "segment/activity.h"
+#include "tools/commands.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <unistd.h>
+
+namespace near::tools {
+
+namespace {
+
+constexpr int assertion_status = 3;
+
+/// Where text and JSON go.
+class Output {
+public:
+  Output() = default;
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  ~Output() {
+    if (file_ != stdout) std::fclose(file_);
+  }
+  base::Result open(const std::string& path) {
+    if (path.empty()) return {};
+    std::FILE* made = std::fopen(path.c_str(), "we");
+    if (made == nullptr) return base::fail_system("fopen", errno, path);
+    file_ = made;
+    return {};
+  }
+  base::Result write(const std::string& text) {
+    if (std::fputs(text.c_str(), file_) < 0 || std::fflush(file_) != 0)
+      return base::fail_system("write", errno, "what near place found");
+    return {};
+  }
+  bool terminal() const { return file_ == stdout && os::is_terminal(1); }
+
+private:
+  std::FILE* file_ = stdout;
+};
+
+base::Result show(const PlaceOptions& options, const place::Snapshot& snapshot, Output& output) {
+  std::string text;
+  if (options.watch && output.terminal() && !options.json) text = "\033[H\033[J";
+  text +=
+      options.json ? place::json_of(snapshot, !options.watch) + "\n" : place::text_of(snapshot, options.all);
+  return output.write(text);
+}
+
+/// 0, or 3 with the offenders on standard error.
+int check(const PlaceOptions& options, const place::Snapshot& snapshot) {
+  if (options.assert_local <= 0) return 0;
+  auto text = place::assertion_text(snapshot, options.assert_local);
+  if (text.empty()) return 0;
+  std::fprintf(stderr, "near: %s", text.c_str());
+  return assertion_status;
+}
+
+int look_at_running(const PlaceOptions& options, Output& output) {
+  std::int32_t pid = options.job != 0 ? options.job : options.pid;
+  os::Poller poller;
+  int watch = -1;
+  // The end of the job ends the waiting.
+  if (options.watch &&
+      (!poller.open().ok() || !os::watch_process(pid, watch).ok() || !poller.add(watch, 1).ok()))
+    return complain();
+  place::Viewer viewer;
+  if (!(options.job != 0 ? viewer.open_job(pid) : viewer.open_process(pid)).ok()) return complain();
+  std::vector<std::uint64_t> keys;
+  for (bool again = false;; again = true) {
+    place::Snapshot snapshot;
+    auto looked = viewer.look(snapshot);
+    if (again && looked.is(base::Code::gone)) break;
+    if (!looked.ok() || !show(options, snapshot, output).ok()) return complain();
+    int status = check(options, snapshot);
+    if (!options.watch || status != 0) return status;
+    poller.wait(static_cast<int>(options.interval_s * 1000), keys);
+    if (!keys.empty()) break;
+  }
+  std::fputs("near: it has ended\n", stderr);
+  return 0;
+}
+
+// ---- a program of our own ------------------------------------------------------------------------------
+
+/// A job among the program's processes; if there is none (yet), the program itself.
+std::unique_ptr<place::Viewer> find_viewer(std::int32_t child, bool& job) {
+  auto processes = os::descendants_of(child);
+  processes.insert(processes.begin(), child);
+  for (auto pid : processes) {
+    auto viewer = std::make_unique<place::Viewer>();
+    if (!viewer->open_job(pid).ok()) continue;
+    job = true;
+    return viewer;
+  }
+  auto viewer = std::make_unique<place::Viewer>();
+  return viewer->open_process(child).ok() ? std::move(viewer) : nullptr;
+}
+
+/// Of several looks the one with the most ranks between MPI_Init and MPI_Finalize, and then with the most
+/// memory, tells most; of equal ones the later.
+bool tells_more(const place::Snapshot& one, const place::Snapshot& other) {
+  auto weight = [](const place::Snapshot& snapshot) {
+    std::uint64_t bytes = 0;
+    for (auto [node, count] : snapshot.bytes_on()) bytes += count;
+    for (const auto& part : snapshot.parts)
+      for (auto [node, count] : part.bytes_on) bytes += count;
+    auto running = segment::phase_name(segment::Phase::ready);
+    auto there = std::count_if(snapshot.processes.begin(), snapshot.processes.end(), [&](auto& process) {
+      return process.problem.empty() && process.phase == running;
+    });
+    return std::tuple(!snapshot.job.empty(), there, bytes);
+  };
+  return weight(one) >= weight(other);
+}
+
+/// Takes the signals that would end us, whose end is then the program's: a terminal has sent them to it too.
+void pass_on(os::SignalInbox& inbox, std::int32_t child) {
+  std::int32_t sender = 0;
+  while (int signal = inbox.take(sender))
+    if (signal != SIGCHLD && sender != 0) os::send_signal(child, signal);
+}
+
+int look_at_own(const PlaceOptions& options, Output& output) {
+  static constexpr int signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  enum : std::uint64_t { key_signals = 1 };
+  os::SignalInbox inbox;
+  os::Poller poller;
+  if (!inbox.open(signals).ok() || !poller.open().ok() || !poller.add(inbox.descriptor(), key_signals).ok())
+    return complain();
+  os::Launch launch;
+  launch.program = options.command[0];
+  launch.arguments = options.command;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    launch.environment.emplace_back(*variable);
+  launch.own_group = false;
+  std::int32_t child = 0;
+  if (!os::start_process(launch, child).ok()) return complain();
+
+  constexpr double first_ms = 50; // then a tenth of the time that has passed: short programs are seen too
+  const std::uint64_t started = os::monotonic_ns();
+  std::unique_ptr<place::Viewer> viewer;
+  bool job = false, any = false;
+  int asserted = 0;
+  place::Snapshot best;
+  std::string problem = "it was too short";
+  std::vector<std::uint64_t> keys;
+  os::Ending ending;
+  for (double next_ms = first_ms;;) {
+    double now_ms = static_cast<double>(os::monotonic_ns() - started) * 1e-6;
+    poller.wait(std::max(1, static_cast<int>(next_ms - now_ms)), keys);
+    if (!keys.empty()) pass_on(inbox, child);
+    bool none_left = false, ended = false;
+    for (os::Ending one; !ended && os::reap(one, none_left);)
+      if (one.pid == child) ending = one, ended = true;
+    if (ended || none_left) break;
+    now_ms = static_cast<double>(os::monotonic_ns() - started) * 1e-6;
+    if (now_ms < next_ms) continue;
+    next_ms = now_ms + std::min(options.interval_s * 1000, first_ms + now_ms / 10);
+    if (!job) viewer = find_viewer(child, job);
+    place::Snapshot snapshot;
+    if (viewer == nullptr || !viewer->look(snapshot).ok()) {
+      problem = base::failure_text();
+      continue;
+    }
+    if (options.watch && !show(options, snapshot, output).ok()) return complain();
+    if (options.watch && job && asserted == 0) asserted = check(options, snapshot);
+    if (!any || tells_more(snapshot, best)) best = std::move(snapshot);
+    any = true;
+  }
+  if (!any) {
+    std::fprintf(stderr, "near: '%s' ended before it could be looked at: %s\n", options.command[0].c_str(),
+                 problem.c_str());
+    return ending.status() != 0 ? ending.status() : 1;
+  }
+  if (!options.watch) {
+    if (!show(options, best, output).ok()) return complain();
+    asserted = check(options, best);
+  }
+  return ending.status() != 0 ? ending.status() : asserted;
+}
+
+} // namespace
+
+int place(const PlaceOptions& options) {
+  Output output;
+  if (!output.open(options.output).ok()) return complain();
+  return options.command.empty() ? look_at_running(options, output) : look_at_own(options, output);
+}
+
+} // namespace near::tools
