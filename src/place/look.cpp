@@ -378,7 +378,6 @@ Result Viewer::look(Snapshot& snapshot) {
     made.processes.push_back(std::move(process));
   } else {
     made.job = segment_.header().job;
-    Result last;
     bool any = false;
     for (std::uint32_t slot = 0; slot < segment_.header().job_size; ++slot) {
       Process process;
