@@ -141,6 +141,17 @@ TEST(judgement, when_nobody_else_is_there_it_was_the_owner) {
   EXPECT_NE(warnings[0].advice.find("Rank 0 itself ran elsewhere"), std::string::npos) << warnings[0].advice;
 }
 
+TEST(judgement, when_most_of_a_part_is_wrong_it_was_the_owner) {
+  auto snapshot = job(100);
+  plant(snapshot);
+  auto& queue = snapshot.parts[0];
+  queue.share.local = 0;
+  queue.ranges = {{queue.begin, queue.end, 3, true}};
+  auto warnings = place::warnings_of(snapshot);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].advice.find("Rank 0 itself ran elsewhere"), std::string::npos) << warnings[0].advice;
+}
+
 TEST(judgement, a_full_node_is_told_first) {
   auto snapshot = job(100);
   plant(snapshot);
