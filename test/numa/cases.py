@@ -60,6 +60,8 @@ MACHINES = {
                               distance=lambda one, other: 60 if 2 in (one, other) else 21),
 }
 
+SAME = r"^the totals are those of numa_maps$"
+LOCAL, NOT_LOCAL = (rf"^near place --assert-local ended with status {status}$" for status in (0, 3))
 GOOD = r"^all pages on the nodes of their owners$"
 
 CASES = [
@@ -72,6 +74,23 @@ CASES = [
          says=(GOOD, r"^rank 0 \(node 0\) cells: ", r"^rank [3-5] \(node 1\) cells: ")),
     Case("allocated memory is on the caller's node", "four", "allocated", ranks=(4, 8), never=("wrong",),
          says=(GOOD, r"^rank 3 \(node [13]\) MPI_Alloc_mem of 16777216 bytes: 4096 pages, 100.0%")),
+
+    # The viewer beside the kernel's own counts, and what it says of pages that lie elsewhere.
+    Case("near place: its totals are those of numa_maps", "four", "viewed", ranks=(4, 8),
+         says=(SAME, LOCAL, r"^Every page lies where it belongs\.$"), never=("DIFFERENT", "warning:")),
+    Case("near place: memory that was asked for on other nodes is no fault", "four", "viewed", arguments="policies",
+         ranks=(4,), says=(SAME, LOCAL), never=("DIFFERENT", "warning:")),
+    Case("near place: planted, a page of rank 0's arena made by rank 3", "four", "viewed", arguments="neighbour",
+         ranks=(4,), never=("DIFFERENT", LOCAL),
+         says=(SAME, NOT_LOCAL, r"^warning: rank 0 arena: 1 of \d+ pages not on node 0 but on node 3 ",
+               r"rank 3 runs there and maps them", r"1 page that rank 0 has not touched; mapped by rank 3$",
+               r"less than 99\.9% local: rank 0 arena: 99\.\d\d%$")),
+    Case("near place: planted, a page of rank 0's own memory on node 3", "four", "viewed", arguments="heap", ranks=(4,),
+         says=(SAME, NOT_LOCAL, r"^warning: rank 0 anonymous: 1 of \d+ pages not on node 0 but on node 3 ",
+               r"less than 99\.9% local: rank 0 anonymous: 99\.\d\d%$"), never=("DIFFERENT", LOCAL)),
+    Case("near place: planted, a rank that left its binding", "four", "viewed", arguments="moved", ranks=(4,),
+         says=(SAME, r"^warning: rank 0 may now run on processors 2-3 \(node 1\); mpiexec had bound it to processor 0"),
+         never=("DIFFERENT", r"warning: rank [123] may")),
 
     # Planted faults: what finds nothing wrong must be able to.
     Case("planted: a rank that runs on another node in MPI_Init", "four", "pages", arguments="early", ranks=(4,),
