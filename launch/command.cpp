@@ -66,10 +66,12 @@ Result parse_section(const std::vector<std::string>& arguments, std::size_t& at,
     }
     const Option* option = find_option(name);
     if (option == nullptr) return unknown_option(parsing.option, name);
-    if (attached && option->values != 1)
+    if (attached && option->values != 1 && option->values != -2)
       return fail(Code::invalid, "{} does not take a value after '='", parsing.option);
     int wanted = option->values;
-    if (wanted < 0) // NAME=VALUE is one argument, NAME VALUE are two
+    if (wanted == -2) {
+      wanted = 0;
+    } else if (wanted < 0) // NAME=VALUE is one argument, NAME VALUE are two
       wanted = at + 1 < arguments.size() && arguments[at + 1].find('=') != std::string::npos ? 1 : 2;
     while (static_cast<int>(parsing.values.size()) < wanted) {
       if (++at == arguments.size())

@@ -33,6 +33,8 @@ struct Command {
   double timeout_s = 0;             ///< 0: none
   bool report_bindings = false;
   bool explain = false;
+  bool explain_as_svg = false;
+  std::string machine; ///< file of a recorded machine to plan for; empty: this one
   bool tag_output = false;
   bool merge_output = false; ///< standard error goes where standard output goes
   bool oversubscribe = false;

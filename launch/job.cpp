@@ -1,16 +1,29 @@
 #include "launch/job.h"
 
 #include "base/text.h"
+#include "topo/drawing.h"
 
 namespace near::launch {
 
 Result plan_job(Command command, Job& job) {
   Job made;
   made.command = std::move(command);
-  NEAR_TRY(topo::read_machine(made.machine));
-  os::CpuSet affinity;
-  NEAR_TRY(os::affinity_of(0, affinity));
-  made.slots = topo::count_slots(affinity, os::read_limits());
+  if (made.command.machine.empty())
+    NEAR_TRY(topo::read_machine(made.machine, made.command.explain));
+  else
+    NEAR_TRY(topo::machine_from_file(made.command.machine, made.machine));
+  if (made.machine.recorded && !made.command.explain)
+    return base::fail(base::Code::invalid,
+                      "{} describes another machine than this one: only --explain can plan for it",
+                      made.command.machine.empty() ? "a variable of hwloc's (HWLOC_XMLFILE, HWLOC_SYNTHETIC)"
+                                                   : made.command.machine);
+  if (made.machine.recorded) {
+    made.slots = topo::slots_of_recorded(made.machine);
+  } else {
+    os::CpuSet affinity;
+    NEAR_TRY(os::affinity_of(0, affinity));
+    made.slots = topo::count_slots(affinity, os::read_limits());
+  }
   NEAR_TRY(topo::make_plan(made.machine, made.slots, made.command.placement, made.plan));
   if (made.plan.oversubscribed && made.command.never_oversubscribe)
     return base::fail(base::Code::limit, "{} of {} on {} ({}), and --nooversubscribe forbids that",
@@ -25,6 +38,7 @@ Result plan_job(Command command, Job& job) {
 }
 
 std::string explain(const Job& job, char** environment) {
+  if (job.command.explain_as_svg) return topo::draw_svg(job.machine, job.slots, job.plan);
   std::string text;
   unsigned first = 0;
   for (const auto& application : job.command.applications) {
@@ -43,7 +57,8 @@ std::string explain(const Job& job, char** environment) {
   }
   if (job.command.timeout_s > 0) text += base::format("timeout: {:.9g} s\n", job.command.timeout_s);
   text += "standard input: rank 0\n";
-  return text + topo::text(job.machine, job.slots, job.plan);
+  return text + topo::head_text(job.machine, job.slots, job.plan) +
+         topo::draw_text(job.machine, job.slots, job.plan) + topo::places_text(job.plan);
 }
 
 } // namespace near::launch

@@ -125,6 +125,14 @@ Result choose_display(Parsing& at) {
   return {};
 }
 
+Result choose_explanation(Parsing& at) {
+  at.command.explain = true;
+  if (at.values.empty() || at.values[0] == "text") return {};
+  if (at.values[0] != "svg") return wrong(at, "text or svg");
+  at.command.explain_as_svg = true;
+  return {};
+}
+
 // Only rank 0 reads standard input: other launchers let the user choose, and that one is their default.
 Result choose_input(Parsing& at) {
   if (at.values[0] == "0") return {};
@@ -193,7 +201,14 @@ const Option table[] = {
      NEAR_ACT(at.command.report_bindings = true)},
     {{"display"}, 1, nullptr, choose_display},
     {{"stdin", "s"}, 1, nullptr, choose_input},
-    {{"explain"}, 0, "|print the whole plan, start nothing", NEAR_ACT(at.command.explain = true)},
+    {{"explain"},
+     -2,
+     "[=svg]|print the whole plan, as text or as an image; start nothing",
+     choose_explanation},
+    {{"machine"},
+     1,
+     "FILE|with --explain: plan for the machine that the file describes",
+     NEAR_ACT(at.command.machine = at.values[0])},
     {{"tag-output", "l", "prepend-rank"},
      0,
      "|begin each line of output with its rank",

@@ -19,8 +19,8 @@ struct Parsing {
 
 struct Option {
   std::vector<const char*> spellings; ///< without dashes; one dash or two are the same
-  int values;                         ///< how many arguments follow; -1: NAME VALUE or NAME=VALUE
-  const char* help;                   ///< nullptr: accepted, but not shown
+  int values;       ///< how many arguments follow; -1: NAME VALUE or NAME=VALUE; -2: none, or one after '='
+  const char* help; ///< nullptr: accepted, but not shown
   Result (*act)(Parsing& parsing);
 };
 

@@ -22,6 +22,7 @@ unsigned domain_of(const Core& core, Level level) {
   switch (level) {
   case Level::hwthread:
   case Level::core: return core.index;
+  case Level::l2: return core.l2;
   case Level::l3: return core.l3;
   case Level::numa: return core.numa;
   case Level::package: return core.package;
@@ -68,16 +69,15 @@ std::vector<Chunk> chunks_in_order(const Units& units, unsigned threads, unsigne
   return chunks;
 }
 
-// Shares `ranks` among groups in proportion to how many chunks each can hold; never more than it can hold.
-std::vector<unsigned> shares(const std::vector<unsigned>& capacity, unsigned ranks) {
-  unsigned total = 0;
-  for (auto room : capacity) total += room;
+// Shares `ranks` among groups in proportion to how many each can hold, never more than that. What the groups
+// up to any one get together is their exact part, with `rounding` / total added before it is cut.
+std::vector<unsigned> shares_rounded(const std::vector<unsigned>& capacity, unsigned ranks, unsigned total,
+                                     unsigned rounding) {
   std::vector<unsigned> share(capacity.size(), 0);
   unsigned given = 0, room_before = 0;
   for (std::size_t i = 0; i < capacity.size() && total > 0; ++i) {
-    // The ranks of the groups up to this one, rounded: each share is within one of the exact proportion.
     room_before += capacity[i];
-    auto until = static_cast<unsigned>((std::uint64_t{ranks} * room_before + total / 2) / total);
+    auto until = static_cast<unsigned>((std::uint64_t{ranks} * room_before + rounding) / total);
     share[i] = std::min(std::max(until, given) - given, capacity[i]);
     given += share[i];
   }
@@ -86,44 +86,110 @@ std::vector<unsigned> shares(const std::vector<unsigned>& capacity, unsigned ran
   return share;
 }
 
+std::vector<unsigned> shares(const std::vector<unsigned>& capacity, unsigned ranks) {
+  unsigned total = 0;
+  for (auto room : capacity) total += room;
+  // Rounded up, the first group is used first. To the nearest, it is not loaded more than others for that.
+  auto up = shares_rounded(capacity, ranks, total, total - 1);
+  auto nearest = shares_rounded(capacity, ranks, total, total / 2);
+  auto most = [](const std::vector<unsigned>& share) {
+    return *std::max_element(share.begin(), share.end());
+  };
+  return most(nearest) < most(up) ? nearest : up;
+}
+
+// How many ranks find all their cores within one group.
+unsigned capacity_of(const Units& group, unsigned threads) {
+  return static_cast<unsigned>(group.size()) / threads;
+}
+
+// What `chunks` leave over of `units`, in order.
+Units left_over(const Units& units, const std::vector<Chunk>& chunks) {
+  CpuSet taken;
+  for (const auto& chunk : chunks)
+    for (const auto& unit : chunk) taken = taken | unit.cpus;
+  Units left;
+  for (const auto& unit : units)
+    if ((unit.cpus & taken).empty()) left.push_back(unit);
+  return left;
+}
+
+// Shares ranks among the groups of each level in proportion to their cores, from the largest down. A rank
+// lies across two groups only where no group has room for the whole of it.
 std::vector<Chunk> spread(const Units& units, unsigned threads, unsigned ranks, Level level) {
-  auto capacity_of = [&](const Units& group) { return static_cast<unsigned>(group.size()) / threads; };
-  if (level <= Level::core || ranks == 0) return chunks_in_order(units, threads, ranks);
+  if (level < Level::core || ranks == 0) return chunks_in_order(units, threads, ranks);
   auto below = static_cast<Level>(static_cast<int>(level) - 1);
   auto groups = grouped(units, level);
   std::vector<unsigned> capacity;
   unsigned total = 0;
   for (const auto& group : groups) {
-    capacity.push_back(capacity_of(group));
+    capacity.push_back(capacity_of(group, threads));
     total += capacity.back();
   }
-  // Ranks wider than a domain, or leftovers of domains that only together make room: take them as they come.
-  if (total < ranks) return chunks_in_order(units, threads, ranks);
+  auto share = total > ranks ? shares(capacity, ranks) : capacity;
   std::vector<Chunk> chunks;
-  auto share = shares(capacity, ranks);
   for (std::size_t i = 0; i < groups.size(); ++i)
     for (auto& chunk : spread(groups[i], threads, share[i], below)) chunks.push_back(std::move(chunk));
+  if (chunks.size() == ranks) return chunks;
+  auto missing = ranks - static_cast<unsigned>(chunks.size());
+  for (auto& chunk : chunks_in_order(left_over(units, chunks), threads, missing))
+    chunks.push_back(std::move(chunk));
+  std::stable_sort(chunks.begin(), chunks.end(), [](const Chunk& one, const Chunk& other) {
+    return one.front().core->index < other.front().core->index;
+  });
   return chunks;
 }
 
-std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, Level level) {
-  std::vector<std::vector<Chunk>> rows;
-  for (const auto& group : grouped(units, level)) rows.push_back(chunks_in_order(group, threads, ranks));
+// Unlike cores: the faster ones are taken first, since a program waits for its slowest rank; but a core's
+// second hardware thread is worth less than any core.
+std::vector<Chunk> spread_by_speed(const Units& units, unsigned threads, unsigned ranks) {
+  std::map<std::pair<unsigned, unsigned>, Units> by_worth; // (hardware thread of its core, slowness)
+  unsigned fastest = 0, place = 0;
+  for (const auto& unit : units) fastest = std::max(fastest, unit.core->speed);
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    place = threads == 1 && fastest > 0 && i > 0 && units[i - 1].core == units[i].core ? place + 1 : 0;
+    by_worth[{place, fastest - units[i].core->speed}].push_back(units[i]);
+  }
   std::vector<Chunk> chunks;
-  for (std::size_t turn = 0; chunks.size() < ranks; ++turn) {
+  for (const auto& [worth, group] : by_worth) {
+    auto missing = ranks - static_cast<unsigned>(chunks.size());
+    auto share = std::min(missing, capacity_of(group, threads));
+    for (auto& chunk : spread(group, threads, share, Level::package)) chunks.push_back(std::move(chunk));
+  }
+  if (chunks.size() < ranks)
+    for (auto& chunk :
+         chunks_in_order(left_over(units, chunks), threads, ranks - static_cast<unsigned>(chunks.size())))
+      chunks.push_back(std::move(chunk));
+  return chunks;
+}
+
+Level below(Level level) { return static_cast<Level>(std::max(static_cast<int>(level) - 1, 0)); }
+
+std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, Level level) {
+  auto groups = grouped(units, level);
+  std::vector<unsigned> share(groups.size(), 0);
+  for (unsigned given = 0, before = 0; given < ranks; before = given) {
+    for (std::size_t i = 0; i < groups.size() && given < ranks; ++i)
+      if (share[i] < capacity_of(groups[i], threads)) ++share[i], ++given;
+    if (given == before) break;
+  }
+  std::vector<std::vector<Chunk>> rows;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    rows.push_back(spread(groups[i], threads, share[i], below(level)));
+  std::vector<Chunk> chunks;
+  for (std::size_t turn = 0;; ++turn) {
     std::size_t before = chunks.size();
     for (const auto& row : rows)
-      if (turn < row.size() && chunks.size() < ranks) chunks.push_back(row[turn]);
-    if (chunks.size() == before) break;
+      if (turn < row.size()) chunks.push_back(row[turn]);
+    if (chunks.size() == before) return chunks;
   }
-  return chunks;
 }
 
 std::vector<Chunk> filled(const Units& units, unsigned threads, unsigned ranks, Level level,
                           unsigned per_domain) {
   std::vector<Chunk> chunks;
   for (const auto& group : grouped(units, level)) {
-    auto row = chunks_in_order(group, threads, per_domain);
+    auto row = spread(group, threads, std::min(per_domain, capacity_of(group, threads)), below(level));
     if (row.empty()) row.push_back(group);
     for (unsigned i = 0; i < per_domain && chunks.size() < ranks; ++i)
       chunks.push_back(row[i * row.size() / per_domain]);
@@ -139,12 +205,22 @@ CpuSet cpus_of(const Units& units) {
 
 std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "cpu " : "cpus ") + cpus.text(); }
 
+// "node 0"; "nodes 0,1" where a rank's cores do not fit one.
+std::string nodes_text(const Machine& machine, const Chunk& chunk) {
+  CpuSet numbers;
+  for (const auto& unit : chunk) {
+    unsigned numa = unit.core->numa;
+    numbers.add(numa < machine.nodes.size() ? machine.nodes[numa].number : numa);
+  }
+  return (numbers.count() == 1 ? "node " : "nodes ") + numbers.text();
+}
+
 std::string place_text(const Machine& machine, const Chunk& chunk, const Units& all, const Request& request,
                        Place& place) {
   const Core& first = *chunk.front().core;
   place.node = first.numa;
-  auto node_number = first.numa < machine.node_numbers.size() ? machine.node_numbers[first.numa] : first.numa;
-  auto node = base::format("node {}", node_number);
+  place.home = cpus_of(chunk);
+  std::string node = nodes_text(machine, chunk);
   if (!request.bind) return base::format("not bound ({})", cpus_text(cpus_of(all)));
   switch (request.bind_to) {
   case Level::hwthread:
@@ -161,17 +237,21 @@ std::string place_text(const Machine& machine, const Chunk& chunk, const Units& 
   for (const auto& unit : all)
     if (domain_of(*unit.core, request.bind_to) == domain_of(first, request.bind_to)) domain.push_back(unit);
   place.cpus = cpus_of(domain);
+  if (request.bind_to != Level::machine) node = nodes_text(machine, domain);
+  if (request.bind_to == Level::l2)
+    return base::format("L2 {} ({}), {}", first.l2, cpus_text(place.cpus), node);
   if (request.bind_to == Level::l3)
     return base::format("L3 {} ({}), {}", first.l3, cpus_text(place.cpus), node);
   if (request.bind_to == Level::package)
-    return base::format("package {} ({}), first core on {}", first.package, cpus_text(place.cpus), node);
+    return base::format("package {} ({}), first core on {}", first.package, cpus_text(place.cpus),
+                        nodes_text(machine, {chunk.front()}));
   if (request.bind_to == Level::machine) return base::format("the machine ({})", cpus_text(place.cpus));
   return base::format("{} ({})", node, cpus_text(place.cpus));
 }
 
 const char* order_reason(Order order) {
   return order == Order::packed ? "neighbouring cores"
-                                : "blocks of neighbours over packages, nodes and caches";
+                                : "neighbours in blocks over packages, nodes and caches";
 }
 
 } // namespace
@@ -191,6 +271,15 @@ Slots count_slots(const CpuSet& affinity, const os::Limits& limits) {
     slots.count = std::min(slots.count, static_cast<unsigned>(std::ceil(cpu->cpus)));
   }
   slots.count = std::max(slots.count, 1u);
+  return slots;
+}
+
+Slots slots_of_recorded(const Machine& machine) {
+  Slots slots;
+  slots.allowed = machine.allowed & machine.cpus();
+  slots.count = std::max(slots.allowed.count(), 1u);
+  slots.reason =
+      base::format("recorded machine, {} allowed", base::counted(slots.allowed.count(), "processor"));
   return slots;
 }
 
@@ -220,12 +309,19 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   auto room = static_cast<unsigned>(units.size()) / request.threads;
   unsigned positions = std::min(request.ranks, room);
 
-  if (request.order == Order::automatic) request.order = request.ranks <= 2 ? Order::packed : Order::spread;
+  bool automatic = request.order == Order::automatic;
+  if (automatic) request.order = request.ranks <= 2 && request.threads == 1 ? Order::packed : Order::spread;
   std::vector<Chunk> chunks;
   switch (request.order) {
   case Order::automatic:
-  case Order::packed: chunks = chunks_in_order(units, request.threads, positions); break;
-  case Order::spread: chunks = spread(units, request.threads, positions, Level::package); break;
+  case Order::packed:
+    if (automatic && machine.unlike_cores)
+      std::stable_sort(units.begin(), units.end(), [](const Unit& one, const Unit& other) {
+        return one.core->speed > other.core->speed;
+      });
+    chunks = chunks_in_order(units, request.threads, positions);
+    break;
+  case Order::spread: chunks = spread_by_speed(units, request.threads, positions); break;
   case Order::dealt: chunks = dealt(units, request.threads, positions, request.domain); break;
   case Order::filled: {
     auto domains = grouped(units, request.domain).size();
@@ -260,7 +356,9 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
     made.notes.push_back(base::format("order: {} to each {}", base::counted(request.per_domain, "rank"),
                                       level_name(request.domain)));
   else
-    made.notes.push_back(base::format("order: {}", order_reason(request.order)));
+    made.notes.push_back(base::format(
+        "order: {}{}", order_reason(request.order),
+        machine.unlike_cores && (automatic || request.order == Order::spread) ? ", faster cores first" : ""));
   made.notes.push_back(request.bind ? base::format("bound to: {}", level_name(request.bind_to))
                                     : std::string("bound to: nothing"));
 
@@ -278,10 +376,15 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   return {};
 }
 
-std::string text(const Machine& machine, const Slots& slots, const Plan& plan) {
+std::string head_text(const Machine& machine, const Slots& slots, const Plan& plan) {
   std::string all = "machine: " + machine.text() + "\n";
   all += base::format("slots: {} ({})\n", slots.count, slots.reason);
   for (const auto& note : plan.notes) all += note + "\n";
+  return all;
+}
+
+std::string places_text(const Plan& plan) {
+  std::string all;
   for (std::size_t rank = 0; rank < plan.places.size(); ++rank)
     all += base::format("rank {}: {}\n", rank, plan.places[rank].text);
   return all;

@@ -19,12 +19,15 @@ struct Slots {
 };
 /// min(affinity mask, cpuset, processor time rounded up), at least 1.
 Slots count_slots(const CpuSet& affinity, const os::Limits& limits);
+/// Of a recorded machine: what its description allows.
+Slots slots_of_recorded(const Machine& machine);
 
 /// The order in which ranks take processors.
 enum class Order {
-  automatic, ///< packed up to two ranks, else spread
+  automatic, ///< packed up to two ranks of one core each, else spread
   packed,    ///< one core after the other
-  spread,    ///< blocks of neighbouring ranks over packages, nodes and caches, in proportion to their cores
+  spread,    ///< blocks of neighbouring ranks over packages, nodes and caches, in proportion to their cores,
+             ///< faster cores first
   dealt,     ///< one rank to each domain of `Request::domain` in turn
   filled,    ///< `Request::per_domain` ranks to each domain
 };
@@ -41,15 +44,17 @@ struct Request {
   Level bind_to = Level::core;
 };
 
-/// Reads the words of --map-by: core, slot, hwthread, l3, numa, package, socket, node, spread,
+/// Reads the words of --map-by: core, slot, hwthread, l2, l3, numa, package, socket, node, spread,
 /// ppr:N:<domain>, each with an optional :PE=n or :OVERSUBSCRIBE. Fails with the nearest word.
 Result parse_map_by(std::string_view text, Request& request);
-/// Reads the words of --bind-to: none, hwthread, core, l3, numa, package, socket, node; core:4 is four cores.
+/// Reads the words of --bind-to: none, hwthread, core, l2, l3, numa, package, socket, node; core:4 is four
+/// cores.
 Result parse_bind_to(std::string_view text, Request& request);
 
 /// One rank's place.
 struct Place {
   CpuSet cpus;       ///< empty: not bound
+  CpuSet home;       ///< the cores that are counted as its own, whatever it is bound to
   unsigned node = 0; ///< index of the NUMA node of its first core
   std::string text;  ///< "core 3 (cpus 3,19), node 0"
 };
@@ -63,7 +68,9 @@ struct Plan {
 /// Fails when the request cannot be met: no processor allowed, more ranks than ppr gives room for.
 Result make_plan(const Machine& machine, const Slots& slots, const Request& request, Plan& plan);
 
-/// The whole plan for people: machine, slots, notes, a line a rank.
-std::string text(const Machine& machine, const Slots& slots, const Plan& plan);
+/// For people: machine, slots and what was decided, a line each.
+std::string head_text(const Machine& machine, const Slots& slots, const Plan& plan);
+/// For people: a line a rank.
+std::string places_text(const Plan& plan);
 
 } // namespace near::topo

@@ -14,9 +14,10 @@ struct Word {
   Level level;
 };
 constexpr Word domains[] = {
-    {"hwthread", Level::hwthread}, {"core", Level::core},    {"l3", Level::l3},
-    {"l3cache", Level::l3},        {"numa", Level::numa},    {"package", Level::package},
-    {"socket", Level::package},    {"node", Level::machine},
+    {"hwthread", Level::hwthread}, {"core", Level::core},       {"l2", Level::l2},
+    {"l2cache", Level::l2},        {"l3", Level::l3},           {"l3cache", Level::l3},
+    {"numa", Level::numa},         {"package", Level::package}, {"socket", Level::package},
+    {"node", Level::machine},
 };
 
 std::string lowered(std::string_view text) {

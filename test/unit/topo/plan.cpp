@@ -1,5 +1,6 @@
 // Placement on recorded machines.
 #include "topo/plan.h"
+#include "topo/drawing.h"
 
 #include <gtest/gtest.h>
 
@@ -137,6 +138,59 @@ TEST(plan, threads_get_neighbouring_cores) {
   EXPECT_EQ(plan.places[0].cpus.text(), "0-7");
 }
 
+unsigned across_nodes(const topo::Machine& machine, const topo::Plan& plan) {
+  unsigned count = 0;
+  for (const auto& place : plan.places) {
+    std::set<unsigned> nodes;
+    for (const auto& core : machine.cores)
+      if (!(core.cpus & place.home).empty()) nodes.insert(core.numa);
+    count += nodes.size() > 1;
+  }
+  return count;
+}
+
+TEST(plan, ranks_lie_across_nodes_only_where_no_node_has_room) {
+  // Six cores a node: one rank of four fits each, and what two nodes leave over makes another.
+  auto machine = machine_of("package:2 numa:2 l3:2 core:3 pu:1");
+  auto request = ranks(1);
+  for (unsigned threads = 1; threads <= 6; ++threads)
+    for (unsigned count = 1; count * threads <= 24; ++count) {
+      request.threads = threads;
+      request.ranks = count;
+      auto plan = plan_of(machine, request);
+      unsigned whole = 4 * (6 / threads);
+      EXPECT_EQ(across_nodes(machine, plan), count > whole ? count - whole : 0) << count << " of " << threads;
+      os::CpuSet taken;
+      for (const auto& place : plan.places) {
+        EXPECT_TRUE((taken & place.cpus).empty());
+        EXPECT_EQ(place.cpus.count(), threads);
+        taken = taken | place.cpus;
+      }
+    }
+}
+
+TEST(plan, two_ranks_with_threads_are_spread) {
+  auto request = ranks(2);
+  request.threads = 4;
+  EXPECT_EQ(nodes_of(plan_of(machine_of(large), request)), (Numbers{0, 2}));
+}
+
+TEST(plan, cores_that_share_an_l2_are_taken_one_each_first) {
+  auto plan = plan_of(machine_of("package:1 numa:1 l2:4 core:2 pu:1"), ranks(4));
+  EXPECT_EQ(cpus_of(plan), (Texts{"0", "2", "4", "6"}));
+}
+
+TEST(plan, ranks_on_hardware_threads_leave_no_core_idle) {
+  auto machine = machine_of(large);
+  for (unsigned count = 33; count <= 64; ++count) {
+    os::CpuSet cores;
+    for (const auto& place : plan_of(machine, ranks(count)).places)
+      for (const auto& core : machine.cores)
+        if (!(core.cpus & place.cpus).empty()) cores.add(core.index);
+    EXPECT_EQ(cores.count(), 32u) << count;
+  }
+}
+
 TEST(plan, threads_wider_than_a_cache_still_get_cores) {
   auto request = ranks(4);
   request.threads = 7;
@@ -209,13 +263,36 @@ TEST(plan, slots_are_the_least_of_mask_cpuset_and_processor_time) {
 TEST(plan, the_text_says_everything) {
   auto machine = machine_of(small);
   auto plan = plan_of(machine, ranks(2));
-  EXPECT_EQ(topo::text(machine, all_of(machine), plan),
+  EXPECT_EQ(topo::head_text(machine, all_of(machine), plan) + topo::places_text(plan),
             "machine: 1 package, 1 NUMA node, 1 L3 cache, 2 cores, 2 processors\n"
             "slots: 2 (affinity mask 2)\n"
             "order: neighbouring cores\n"
             "bound to: core\n"
             "rank 0: core 0 (cpu 0), node 0\n"
             "rank 1: core 1 (cpu 1), node 0\n");
+}
+
+TEST(drawing, a_rank_stands_on_each_of_its_cores) {
+  auto machine = machine_of("package:2 numa:1(memory=4GiB) l3:2 core:2 pu:1");
+  auto request = ranks(2);
+  request.threads = 2;
+  topo::Slots slots = all_of(machine);
+  slots.allowed.remove(7);
+  topo::Plan plan;
+  ASSERT_TRUE(topo::make_plan(machine, slots, request, plan).ok());
+  EXPECT_EQ(topo::draw_text(machine, slots, plan), "package 0  node 0  4 GiB | 0 0 | . . |\n"
+                                                   "package 1  node 1  4 GiB | 1 1 | . - |\n");
+  auto image = topo::draw_svg(machine, slots, plan);
+  std::size_t drawn = 0;
+  for (std::size_t at = 0; (at = image.find("class=\"rank\"", at)) != std::string::npos; ++at) ++drawn;
+  EXPECT_EQ(drawn, 4u);
+  EXPECT_TRUE(image.starts_with("<svg ") && image.ends_with("</svg>\n"));
+}
+
+TEST(drawing, ranks_that_are_not_bound_are_not_drawn) {
+  auto machine = machine_of(small);
+  auto plan = plan_of(machine, ranks(8));
+  EXPECT_EQ(topo::draw_text(machine, all_of(machine), plan), "");
 }
 
 TEST(plan, a_wrong_word_is_answered_with_the_nearest) {
@@ -232,7 +309,7 @@ TEST(plan, a_wrong_word_is_answered_with_the_nearest) {
 TEST(plan, mpichs_width_is_understood) {
   auto request = ranks(2);
   ASSERT_TRUE(topo::parse_bind_to("core:3", request).ok());
-  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-5", "6-11"}));
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-5", "32-37"}));
 }
 
 TEST(plan, the_whole_machine_is_a_domain_too) {

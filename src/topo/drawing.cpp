@@ -1,0 +1,276 @@
+#include "topo/drawing.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace near::topo {
+namespace {
+
+enum class Use { free, forbidden, taken };
+
+struct Cell {
+  Use use = Use::free;
+  std::string text;  ///< of a taken core: its ranks
+  unsigned rank = 0; ///< the lowest of them
+};
+
+/// A cache with its cores: an L3, or where there is none an L2 that several cores share.
+using Group = std::vector<Cell>;
+
+/// A NUMA node.
+struct Row {
+  std::string package, node, memory;
+  std::vector<Group> groups; ///< none: memory without processors
+  std::string cards;
+  bool idle() const {
+    for (const auto& group : groups)
+      for (const auto& cell : group)
+        if (cell.use == Use::taken) return false;
+    return !groups.empty() && cards.empty();
+  }
+};
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes == 0) return "";
+  if (bytes >> 30 == 0) return base::format("{} MiB", bytes >> 20);
+  return base::format("{} GiB", (bytes + (1ull << 29)) >> 30);
+}
+
+Cell cell_of(const Core& core, const Slots& slots, const Plan& plan) {
+  Cell cell;
+  CpuSet cpus = core.cpus & slots.allowed, ranks;
+  if (cpus.empty()) cell.use = Use::forbidden;
+  for (std::size_t rank = 0; rank < plan.places.size(); ++rank) {
+    const auto& place = plan.places[rank];
+    if (!place.cpus.empty() && !(place.home & cpus).empty()) ranks.add(static_cast<unsigned>(rank));
+  }
+  if (ranks.empty()) return cell;
+  cell.use = Use::taken;
+  cell.text = ranks.text();
+  cell.rank = static_cast<unsigned>(ranks.first());
+  return cell;
+}
+
+Row row_of(const Machine& machine, unsigned index, const Slots& slots, const Plan& plan) {
+  Row row;
+  unsigned number = index;
+  CpuSet cpus;
+  const Core* before = nullptr;
+  for (const auto& core : machine.cores) {
+    if (core.numa != index) continue;
+    bool same = before != nullptr && (machine.has_l3 ? before->l3 == core.l3 : before->l2 == core.l2);
+    // Groups of one core each would only be a fence of bars.
+    same = same || (before != nullptr && !machine.has_l3 && machine.l2s >= machine.cores.size());
+    if (!same) row.groups.emplace_back();
+    row.groups.back().push_back(cell_of(core, slots, plan));
+    cpus = cpus | core.cpus;
+    before = &core;
+  }
+  if (index < machine.nodes.size()) {
+    const auto& node = machine.nodes[index];
+    number = node.number;
+    row.memory = size_text(node.bytes);
+    if (node.tier != Tier::dram) row.memory += base::format(" {}", tier_name(node.tier));
+    if (cpus.empty()) cpus = node.near;
+  }
+  row.node = base::format("node {}", number);
+  CpuSet packages;
+  for (const auto& core : machine.cores)
+    if (!(core.cpus & cpus).empty()) packages.add(core.package);
+  if (!packages.empty()) row.package = (packages.count() == 1 ? "package " : "packages ") + packages.text();
+  if (row.groups.empty()) return row;
+  for (const auto& card : machine.cards) {
+    // A card that is near several nodes stands at the first of them.
+    bool here = false;
+    for (const auto& core : machine.cores)
+      if (!(core.cpus & card.near).empty()) {
+        here = core.numa == index;
+        break;
+      }
+    if (here) row.cards += (row.cards.empty() ? "" : ", ") + card.name;
+  }
+  return row;
+}
+
+std::vector<Row> rows_of(const Machine& machine, const Slots& slots, const Plan& plan) {
+  // Memory without processors comes after the node that has the processors near it.
+  std::vector<std::pair<unsigned, unsigned>> order; // (first core near, node)
+  for (unsigned index = 0; index < machine.numas; ++index) {
+    unsigned first = static_cast<unsigned>(machine.cores.size());
+    for (const auto& core : machine.cores) {
+      bool near = core.numa == index || (index < machine.nodes.size() && !machine.nodes[index].has_cores &&
+                                         !(machine.nodes[index].near & core.cpus).empty());
+      if (near) first = std::min(first, core.index);
+    }
+    order.emplace_back(first, index);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](const auto& one, const auto& other) {
+    if (one.first != other.first) return one.first < other.first;
+    auto has_cores = [&](unsigned index) {
+      return index < machine.nodes.size() && machine.nodes[index].has_cores;
+    };
+    return has_cores(one.second) && !has_cores(other.second);
+  });
+  std::vector<Row> rows;
+  for (auto [first, index] : order) rows.push_back(row_of(machine, index, slots, plan));
+  return rows;
+}
+
+std::string cell_text(const Cell& cell) {
+  if (cell.use == Use::taken) return cell.text;
+  return cell.use == Use::forbidden ? "-" : ".";
+}
+
+bool same_shape(const Row& one, const Row& other) {
+  auto sizes = [](const Row& row) {
+    std::vector<std::size_t> list;
+    for (const auto& group : row.groups) list.push_back(group.size());
+    return list;
+  };
+  return one.memory == other.memory && sizes(one) == sizes(other);
+}
+
+void pad(std::string& text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+}
+
+// XML's special characters.
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (char letter : text) switch (letter) {
+    case '&': safe += "&amp;"; break;
+    case '<': safe += "&lt;"; break;
+    case '>': safe += "&gt;"; break;
+    case '"': safe += "&quot;"; break;
+    default: safe += letter;
+    }
+  return safe;
+}
+
+} // namespace
+
+std::string draw_text(const Machine& machine, const Slots& slots, const Plan& plan) {
+  constexpr std::size_t widest = 108;
+  if (std::all_of(plan.places.begin(), plan.places.end(),
+                  [](const Place& place) { return place.cpus.empty(); }))
+    return ""; // ranks that may run anywhere have no place to be drawn at
+  auto rows = rows_of(machine, slots, plan);
+  std::size_t package = 0, node = 0, memory = 0, cell = 1;
+  for (const auto& row : rows) {
+    package = std::max(package, row.package.size());
+    node = std::max(node, row.node.size());
+    memory = std::max(memory, row.memory.size());
+    for (const auto& group : row.groups)
+      for (const auto& each : group) cell = std::max(cell, cell_text(each).size());
+  }
+  std::string text, shown;
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    const auto& row = rows[at];
+    std::size_t end = at;
+    while (end < rows.size() && rows[end].idle() && same_shape(rows[end], row)) ++end;
+    if (end - at > 2) {
+      std::string last = rows[end - 1].package == row.package ? "" : rows[end - 1].package + ", ";
+      text += base::format("{}, {} to {}{}: free\n", row.package, row.node, last, rows[end - 1].node);
+      shown = rows[end - 1].package;
+      at = end - 1;
+      continue;
+    }
+    std::string line = row.package == shown ? "" : row.package;
+    shown = row.package;
+    pad(line, package + 2);
+    line += row.node;
+    pad(line, package + node + 4);
+    line += std::string(memory - row.memory.size(), ' ') + row.memory;
+    std::size_t margin = line.size();
+    for (const auto& group : row.groups) {
+      line += " |";
+      for (const auto& each : group) {
+        if (line.size() - (line.rfind('\n') + 1) + cell + 3 > widest)
+          line += "\n" + std::string(margin + 2, ' ');
+        line += " ";
+        auto word = cell_text(each);
+        line += std::string(cell - word.size(), ' ') + word;
+      }
+    }
+    if (!row.groups.empty()) line += " |";
+    if (!row.cards.empty()) line += " " + row.cards;
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string draw_svg(const Machine& machine, const Slots& slots, const Plan& plan) {
+  constexpr unsigned side = 26, gap = 4, label = 190, line = 18, margin = 12, widest = 40;
+  auto rows = rows_of(machine, slots, plan);
+  std::string body;
+  unsigned y = margin, right = 640;
+  auto write = [&](unsigned x, unsigned at, const char* style, const std::string& text) {
+    body += base::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", x, at, style, escaped(text));
+  };
+  auto caption = [&](const std::string& text) {
+    y += line;
+    right = std::max(right, margin + static_cast<unsigned>(text.size()) * 8);
+    write(margin, y - 4, "label", text);
+  };
+  caption("machine: " + machine.text());
+  caption(base::format("slots: {} ({})", slots.count, slots.reason));
+  for (const auto& note : plan.notes) caption(note);
+  y += margin;
+  std::string shown;
+  for (const auto& row : rows) {
+    if (row.package != shown) {
+      y += shown.empty() ? 0 : margin;
+      write(margin, y + 14, "package", row.package);
+      y += line + gap;
+      shown = row.package;
+    }
+    write(margin + 12, y + 20, "label", row.node + (row.memory.empty() ? "" : ", " + row.memory));
+    unsigned x = label, bottom = y + side + 2 * gap;
+    for (const auto& group : row.groups) {
+      auto columns = std::min(widest, static_cast<unsigned>(group.size()));
+      auto lines = (static_cast<unsigned>(group.size()) + widest - 1) / widest;
+      unsigned width = columns * (side + gap) + gap, height = lines * (side + gap) + gap;
+      if (x > label && x + width > label + widest * (side + gap)) {
+        x = label;
+        y = bottom + gap;
+      }
+      body += base::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"cache\"/>\n", x, y,
+                           width, height);
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        auto column = static_cast<unsigned>(i) % widest, down = static_cast<unsigned>(i) / widest;
+        unsigned left = x + gap + column * (side + gap), top = y + gap + down * (side + gap);
+        const auto& each = group[i];
+        // Steps of the golden angle: ranks beside each other get colours that differ.
+        std::string fill =
+            each.use == Use::taken
+                ? base::format("hsl({}, 60%, 75%)", static_cast<unsigned>(each.rank * 137.5) % 360)
+            : each.use == Use::forbidden ? std::string("#999")
+                                         : std::string("#fff");
+        body +=
+            base::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"core\" fill=\"{}\"/>\n",
+                         left, top, side, side, fill);
+        if (each.use == Use::taken)
+          body += base::format(
+              "<text x=\"{}\" y=\"{}\" class=\"rank\"{}>{}</text>\n", left + side / 2, top + 17,
+              each.text.size() > 3 ? " textLength=\"24\" lengthAdjust=\"spacingAndGlyphs\"" : "", each.text);
+      }
+      x += width + gap;
+      bottom = std::max(bottom, y + height);
+      right = std::max(right, x);
+    }
+    if (!row.cards.empty()) write(x + gap, y + 20, "label", row.cards);
+    right = std::max(right, x + gap + static_cast<unsigned>(row.cards.size()) * 8);
+    y = bottom + gap;
+  }
+  return base::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
+             "{1}\" font-family=\"sans-serif\" font-size=\"13\">\n",
+             right + margin, y + margin) +
+         "<style>.package{font-weight:bold}.cache{fill:#eee;stroke:#666}.core{stroke:#888}"
+         ".rank{text-anchor:middle;font-size:12px}</style>\n<rect width=\"100%\" height=\"100%\" "
+         "fill=\"#fff\"/>\n" +
+         body + "</svg>\n";
+}
+
+} // namespace near::topo
