@@ -9,6 +9,8 @@
 //   irecv         nothing has arrived
 //   test_done     the request is posted, and the message lies in shared memory
 //   test_empty    the request is posted, and nothing has arrived; every other rank has sent something before
+//   window_8, window_256   so many receives of 8 or 256 bytes are posted, and all of their messages lie in
+//                 shared memory when MPI_Waitall is called
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -23,8 +25,10 @@ struct steps {
   _Alignas(64) _Atomic long partner; // how often rank 1 has
 };
 
+enum { window = 32 }; // receives that are posted together; fits into what a sender may have under way
+
 static struct steps* steps;
-static char data[8];
+static char data[8], space[window][256];
 
 static void await(_Atomic long* step, long number) {
   while (atomic_load(step) < number) sched_yield();
@@ -87,6 +91,26 @@ static void test_done_0(long number) {
   require(done, "MPI_Test did not find the message that has arrived");
 }
 
+static void window_0(long number, int bytes) {
+  MPI_Request requests[window];
+  MPI_Status statuses[window];
+  for (int i = 0; i < window; ++i) MPI_Irecv(space[i], bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &requests[i]);
+  atomic_store(&steps->counted, number);
+  await(&steps->partner, number);
+  MPI_Waitall(window, requests, statuses);
+}
+
+static void window_1(long number, int bytes) {
+  await(&steps->counted, number);
+  for (int i = 0; i < window; ++i) MPI_Send(space[i], bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+  atomic_store(&steps->partner, number);
+}
+
+static void window_8_0(long number) { window_0(number, 8); }
+static void window_8_1(long number) { window_1(number, 8); }
+static void window_256_0(long number) { window_0(number, 256); }
+static void window_256_1(long number) { window_1(number, 256); }
+
 static void send_after_0(long number) { // rank 0 has done its part of this message
   await(&steps->counted, number);
   partner_sends(number);
@@ -122,6 +146,7 @@ static const struct {
     {"send", {send_0, partner_receives}},       {"isend", {isend_0, partner_receives}},
     {"recv", {recv_0, send_ahead_of_0}},        {"irecv", {irecv_0, send_after_0}},
     {"test_done", {test_done_0, send_after_0}}, {"test_empty", {NULL, NULL}},
+    {"window_8", {window_8_0, window_8_1}},     {"window_256", {window_256_0, window_256_1}},
 };
 
 int main(int argc, char** argv) {

@@ -32,6 +32,7 @@ class Count:
     scenario: str
     functions: tuple
     ranks: int = 2
+    messages: int = 1  # of one round of the scenario
 
 
 def _call(name, label, scenario, ranks=2):
@@ -39,6 +40,7 @@ def _call(name, label, scenario, ranks=2):
     return Count(label, scenario, (name, "P" + name), ranks)
 
 
+WINDOW = ("MPI_Irecv", "PMPI_Irecv", "MPI_Waitall", "PMPI_Waitall")
 COUNTS = [
     _call("MPI_Send", "MPI_Send", "send"),
     _call("MPI_Isend", "MPI_Isend", "isend"),
@@ -47,6 +49,8 @@ COUNTS = [
     _call("MPI_Test", "MPI_Test, arrived", "test_done"),
     _call("MPI_Test", "MPI_Test, nothing there", "test_empty"),
     _call("MPI_Test", "MPI_Test, nothing there, 64 peers", "test_empty", 65),
+    Count("MPI_Irecv and MPI_Waitall, a message of 32", "window_8", WINDOW, messages=32),
+    Count("MPI_Irecv and MPI_Waitall, a message of 32, 256 bytes", "window_256", WINDOW, messages=32),
     Count("poll, 64 peers", "test_empty", ("near::p2p::progress*",), 65),
 ]
 
@@ -76,8 +80,12 @@ def total(prefix, count, calls, read=None):
 def measure(prefix):
     """{name: instructions of one call}."""
     build(nearmpi(prefix), "calls")
-    return {count.name: round((total(prefix, count, 2 * CALLS) - total(prefix, count, CALLS)) / CALLS, 1)
-            for count in COUNTS}
+    counts = {}
+    for count in COUNTS:
+        rounds = CALLS // count.messages
+        more = total(prefix, count, 2 * rounds) - total(prefix, count, rounds)
+        counts[count.name] = round(more / rounds / count.messages, 1)
+    return counts
 
 
 def annotated(output):
