@@ -52,8 +52,10 @@ struct HandleLayout<Kind::request> {
 
 template <Kind kind>
 constexpr bool is_dynamic(std::uintptr_t handle) {
-  return handle <= 0x7fffffffu &&
-         (static_cast<HandleBits>(handle) & HandleLayout<kind>::tag_mask) == HandleLayout<kind>::tag;
+  // Everything above index and generation at once.
+  constexpr unsigned below = HandleLayout<kind>::index_bits + HandleLayout<kind>::generation_bits;
+  static_assert(HandleLayout<kind>::tag_mask == ~0u << below);
+  return handle >> below == HandleLayout<kind>::tag >> below;
 }
 template <Kind kind>
 constexpr HandleBits index_of(HandleBits handle) {
@@ -63,6 +65,12 @@ template <Kind kind>
 constexpr HandleBits make_handle(HandleBits index, HandleBits generation) {
   using Layout = HandleLayout<kind>;
   return Layout::tag | ((generation & ((1u << Layout::generation_bits) - 1)) << Layout::index_bits) | index;
+}
+/// The handle of the next object in the same place.
+template <Kind kind>
+constexpr HandleBits successor(HandleBits handle) {
+  using Layout = HandleLayout<kind>;
+  return Layout::tag | ((handle + (1u << Layout::index_bits)) & ~Layout::tag_mask);
 }
 
 } // namespace near::object

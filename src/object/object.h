@@ -15,7 +15,6 @@
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
 namespace near::object {
 
@@ -39,7 +38,7 @@ T* keep(T* object) {
 }
 
 /// Objects that a pool does not destroy and construct anew but reset: for those that come and go with every
-/// message. Whoever destroys one has let go of what it owned.
+/// message. A pool constructs a chunk of them at once. Whoever destroys one has let go of what it owned.
 template <class T>
 concept Recycled = requires(T& object) { object.reset(); };
 
@@ -50,33 +49,32 @@ class Pool {
   static constexpr std::size_t chunk_bits = 8, chunk_size = 1u << chunk_bits;
   static constexpr std::size_t chunk_count = 1u << (HandleLayout<object_kind>::index_bits - chunk_bits);
   struct Slot {
-    alignas(T) std::byte storage[sizeof(T)];
-    std::uint16_t generation;
+    Slot* next_free;
+    HandleBits handle; ///< the object's; in a free slot the next one's
     bool live;
-    bool constructed; ///< also after its end, if T is recycled
+    alignas(T) std::byte storage[sizeof(T)];
+    T* object() { return reinterpret_cast<T*>(storage); }
   };
+  static Slot& slot_of(T* object) {
+    return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(object) - offsetof(Slot, storage));
+  }
 
 public:
   /// A new object with one reference; nullptr when memory or handles are used up.
   template <class... A>
   T* make(A&&... arguments) {
-    if (free_.empty() && !grow()) return nullptr;
-    HandleBits index = free_.back();
-    free_.pop_back();
-    Slot& slot = chunks_[index >> chunk_bits][index & (chunk_size - 1)];
-    T* object = reinterpret_cast<T*>(slot.storage);
-    if (Recycled<T> && slot.constructed) [[likely]] {
-      if constexpr (Recycled<T>) object->reset();
-    } else {
-      object = new (slot.storage) T(std::forward<A>(arguments)...);
-      object->kind = object_kind;
-      object->magic = magic_live;
-      slot.constructed = true;
-    }
+    if (free_ == nullptr && !grow()) [[unlikely]]
+      return nullptr;
+    Slot& slot = *free_;
+    free_ = slot.next_free;
+    if constexpr (Recycled<T>)
+      slot.object()->reset(std::forward<A>(arguments)...);
+    else
+      construct(slot, std::forward<A>(arguments)...);
     slot.live = true;
-    object->handle = make_handle<object_kind>(index, slot.generation);
+    slot.object()->handle = slot.handle;
     ++live_;
-    return object;
+    return slot.object();
   }
 
   /// The live object of this handle, or nullptr. Any bit pattern may be asked for.
@@ -88,23 +86,22 @@ public:
     if (chunk == nullptr) [[unlikely]]
       return nullptr;
     Slot& slot = chunk[index & (chunk_size - 1)];
-    T* object = reinterpret_cast<T*>(slot.storage);
-    return slot.live && object->handle == static_cast<HandleBits>(bits) ? object : nullptr;
+    return slot.live && slot.object()->handle == static_cast<HandleBits>(bits) ? slot.object() : nullptr;
   }
 
   /// Destroys the object and retires its handle.
   void destroy(T* object) {
-    HandleBits index = index_of<object_kind>(object->handle);
-    Slot& slot = chunks_[index >> chunk_bits][index & (chunk_size - 1)];
+    Slot& slot = slot_of(object);
     if constexpr (!Recycled<T>) object->~T();
     slot.live = false;
-    ++slot.generation;
-    free_.push_back(index);
+    slot.handle = successor<object_kind>(slot.handle);
+    slot.next_free = free_;
+    free_ = &slot;
     --live_;
   }
 
   /// Makes the handle stale at once while owners inside the library keep the object: the top bit can stand in
-  /// no handle that find() accepts, and the index below it stays, so destroy() works.
+  /// no handle that find() accepts.
   static void retire(T* object) { object->handle |= retired_bit; }
 
   /// How many objects live: what a leak report at finalize counts.
@@ -115,25 +112,36 @@ public:
   void each(F visit) {
     for (std::size_t c = 0; c < used_chunks_; ++c)
       for (std::size_t i = 0; i < chunk_size; ++i)
-        if (chunks_[c][i].live) visit(*reinterpret_cast<T*>(chunks_[c][i].storage));
+        if (chunks_[c][i].live) visit(*chunks_[c][i].object());
   }
 
 private:
-  bool grow() {
+  [[gnu::cold]] [[gnu::noinline]] bool grow() {
     if (used_chunks_ == chunk_count) return false;
     auto* chunk = new (std::nothrow) Slot[chunk_size]();
     if (chunk == nullptr) return false;
     chunks_[used_chunks_] = chunk;
-    free_.reserve(free_.size() + chunk_size);
-    for (std::size_t i = chunk_size; i-- > 0;)
-      free_.push_back(static_cast<HandleBits>(used_chunks_ * chunk_size + i));
+    for (std::size_t i = chunk_size; i-- > 0;) {
+      Slot& slot = chunk[i];
+      slot.handle = make_handle<object_kind>(static_cast<HandleBits>(used_chunks_ * chunk_size + i), 0);
+      if constexpr (Recycled<T>) construct(slot);
+      slot.next_free = free_;
+      free_ = &slot;
+    }
     ++used_chunks_;
     return true;
   }
 
+  template <class... A>
+  static void construct(Slot& slot, A&&... arguments) {
+    T* object = new (slot.storage) T(std::forward<A>(arguments)...);
+    object->kind = object_kind;
+    object->magic = magic_live;
+  }
+
   Slot* chunks_[chunk_count] = {};
   std::size_t used_chunks_ = 0, live_ = 0;
-  std::vector<HandleBits> free_;
+  Slot* free_ = nullptr;
 };
 
 /// Storage that is built at compile time and never destroyed: MPI may be called until the process is gone,
