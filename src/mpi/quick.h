@@ -25,7 +25,7 @@ inline bool is_memory(const void* address) { return reinterpret_cast<std::uintpt
 /// So that no multiplication by a predefined datatype's size overflows.
 inline constexpr MPI_Count most_elements = MPI_Count{1} << 48;
 
-/// Whether the arguments of a send are right at a glance, and at most `most` bytes.
+/// Whether the arguments of a send are right at a glance, and at most `most` bytes. `size` is not 0.
 template <class Count>
 [[gnu::always_inline]] inline bool may_send(const void* buffer, Count count, std::uint64_t size,
                                             int destination, int tag,
@@ -40,9 +40,7 @@ template <class Count>
     return false;
   if (tag < 0) [[unlikely]]
     return false;
-  if (!is_memory(buffer)) [[unlikely]]
-    return false;
-  if (size == 0 || overflows) [[unlikely]]
+  if (!is_memory(buffer) || overflows) [[unlikely]]
     return false;
   return elements * size <= most;
 }
@@ -56,8 +54,11 @@ template <class Count, class Decline>
   segment::StateLine& line = Call::quick_line();
   if (line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
-  const object::Communicator* communicator = object::find_communicator(comm);
+  // Where it is found out, so that the compiler joins it with nothing else.
   std::uint64_t size = datatype::predefined_dense_size(datatype);
+  if (size == 0) [[unlikely]]
+    return decline();
+  const object::Communicator* communicator = object::find_communicator(comm);
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
   if (!may_send(buffer, count, size, destination, tag, communicator, transport::inline_bytes)) [[unlikely]]
     return decline();
@@ -102,7 +103,8 @@ inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_D
   if (line.function.load_relaxed() != 0 || transport::expects_answer()) return false;
   const object::Communicator* communicator = object::find_communicator(comm);
   std::uint64_t size = datatype::predefined_dense_size(datatype);
-  if (!may_send(buffer, count, size, destination, tag, communicator, transport::quick_parts.eager_limit))
+  if (size == 0 ||
+      !may_send(buffer, count, size, destination, tag, communicator, transport::quick_parts.eager_limit))
     return false;
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
   const Inside inside(line, function);
@@ -154,9 +156,11 @@ template <class Count, class Decline>
   segment::StateLine& line = Call::quick_line();
   if (request == nullptr || line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
-  object::Communicator* communicator = object::find_communicator(comm);
   std::uint64_t size = datatype::predefined_dense_size(datatype);
-  if (communicator == nullptr || size == 0 || count < 0 || count > most_elements ||
+  if (size == 0) [[unlikely]]
+    return decline();
+  object::Communicator* communicator = object::find_communicator(comm);
+  if (communicator == nullptr || count < 0 || count > most_elements ||
       (tag < 0 && tag != MPI_ANY_TAG) ||
       static_cast<unsigned>(source) >= static_cast<unsigned>(communicator->peers) || !is_memory(buf))
       [[unlikely]]
@@ -187,9 +191,11 @@ template <class Decline>
   segment::StateLine& line = Call::quick_line();
   if (line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
-  const object::Communicator* communicator = object::find_communicator(comm);
   std::uint64_t size = datatype::predefined_dense_size(datatype);
-  if (communicator == nullptr || size == 0 || count < 0 || count > most_elements ||
+  if (size == 0) [[unlikely]]
+    return decline();
+  const object::Communicator* communicator = object::find_communicator(comm);
+  if (communicator == nullptr || count < 0 || count > most_elements ||
       (tag < 0 && tag != MPI_ANY_TAG) ||
       static_cast<unsigned>(source) >= static_cast<unsigned>(communicator->peers) || !is_memory(buf) ||
       !p2p::matching().idle()) [[unlikely]]
