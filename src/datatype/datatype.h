@@ -98,10 +98,13 @@ inline std::uint8_t predefined_dense_size(MPI_Datatype handle) {
   std::uintptr_t index = reinterpret_cast<std::uintptr_t>(handle) - PredefinedTypes::first_handle;
   return index < sizeof datatype_storage.value.dense_sizes ? datatype_storage.value.dense_sizes[index] : 0;
 }
+/// nullptr for any other handle.
+inline Datatype* find_predefined(MPI_Datatype handle) {
+  return datatype_storage.value.predefined.find(reinterpret_cast<std::uintptr_t>(handle));
+}
 /// Predefined or dynamic; nullptr for MPI_DATATYPE_NULL and anything that is no datatype.
 inline Datatype* find_datatype(MPI_Datatype handle) {
-  if (Datatype* named = datatype_storage.value.predefined.find(reinterpret_cast<std::uintptr_t>(handle)))
-      [[likely]]
+  if (Datatype* named = find_predefined(handle)) [[likely]]
     return named;
   return datatypes().find(reinterpret_cast<std::uintptr_t>(handle));
 }

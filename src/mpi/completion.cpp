@@ -44,13 +44,17 @@ public:
 
 private:
   void note(Result result, int index) {
+    if (!result.ok() || failed_ != 0) [[unlikely]]
+      note_errors(result, index);
+    ++done_;
+  }
+  [[gnu::cold]] [[gnu::noinline]] void note_errors(Result result, int index) {
     if (!result.ok() && failed_++ == 0) {
       first_ = index;
       sentence_ = base::failure_text();
       for (int i = 0; i < done_; ++i) set_error(i, MPI_SUCCESS);
     }
-    if (failed_ != 0) set_error(done_, result.ok() ? MPI_SUCCESS : object::error_class(result));
-    ++done_;
+    set_error(done_, result.ok() ? MPI_SUCCESS : object::error_class(result));
   }
   void set_error(int i, int error) {
     if (statuses_ != MPI_STATUSES_IGNORE) statuses_[i].MPI_ERROR = error;

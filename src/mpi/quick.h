@@ -9,8 +9,7 @@
 #pragma once
 
 #include "mpi/call.h"
-#include "p2p/matching.h"
-#include "p2p/p2p.h"
+#include "p2p/engine.h"
 #include "transport/quick.h"
 
 namespace near::mpi::quick {
@@ -160,8 +159,7 @@ template <class Count, class Decline>
   if (size == 0) [[unlikely]]
     return decline();
   object::Communicator* communicator = object::find_communicator(comm);
-  if (communicator == nullptr || count < 0 || count > most_elements ||
-      (tag < 0 && tag != MPI_ANY_TAG) ||
+  if (communicator == nullptr || count < 0 || count > most_elements || (tag < 0 && tag != MPI_ANY_TAG) ||
       static_cast<unsigned>(source) >= static_cast<unsigned>(communicator->peers) || !is_memory(buf))
       [[unlikely]]
     return decline();
@@ -170,9 +168,9 @@ template <class Count, class Decline>
   Call::write_about(line, communicator->context, source, tag, count * static_cast<MPI_Count>(size));
   bool started = false;
   try {
-    started =
-        p2p::start_receive({buf, count, datatype::find_datatype(datatype)}, source, tag, *communicator, made)
-            .ok();
+    started = p2p::start_receive_inline({buf, count, datatype::find_predefined(datatype)}, source, tag,
+                                        *communicator, made, object::Channel::user)
+                  .ok();
   } catch (const std::exception&) {
     // No memory: the ordinary way says so.
   }
@@ -195,8 +193,7 @@ template <class Decline>
   if (size == 0) [[unlikely]]
     return decline();
   const object::Communicator* communicator = object::find_communicator(comm);
-  if (communicator == nullptr || count < 0 || count > most_elements ||
-      (tag < 0 && tag != MPI_ANY_TAG) ||
+  if (communicator == nullptr || count < 0 || count > most_elements || (tag < 0 && tag != MPI_ANY_TAG) ||
       static_cast<unsigned>(source) >= static_cast<unsigned>(communicator->peers) || !is_memory(buf) ||
       !p2p::matching().idle()) [[unlikely]]
     return decline();
@@ -209,8 +206,8 @@ template <class Decline>
     line.calls.bump_relaxed(1);
     if (status != MPI_STATUS_IGNORE) {
       status->MPI_SOURCE = source;
-      status->MPI_TAG = message->tag;
-      p2p::set_status_bytes(*status, static_cast<MPI_Count>(message->bytes));
+      status->MPI_TAG = message->envelope.tag;
+      p2p::set_status_bytes(*status, static_cast<MPI_Count>(message->envelope.bytes));
       p2p::set_status_cancelled(*status, false);
     }
     transport::receive_whole(inlet, *message, buf);

@@ -40,7 +40,7 @@ Communicator* make_predefined(MPI_Comm handle, const char* name, Group* group, s
   return made;
 }
 
-void let_go(Communicator& communicator) {
+void drop_parts(Communicator& communicator) {
   if (communicator.local != nullptr) release(communicator.local);
   release(communicator.group);
   if (communicator.remote != nullptr) release(communicator.remote);
@@ -83,7 +83,7 @@ void drop_predefined_communicators() {
   auto& all = communicator_storage.value;
   for (Communicator** communicator : {&all.world, &all.self}) {
     if (*communicator == nullptr) continue;
-    let_go(**communicator);
+    drop_parts(**communicator);
     delete *communicator;
     *communicator = nullptr;
   }
@@ -98,11 +98,10 @@ Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* 
   return make(parent, local, remote, context);
 }
 
-void release(Communicator* communicator) {
+void let_go(Communicator* communicator) {
   // The predefined ones end with drop_predefined_communicators, whatever requests still count on them.
-  communicator->references.bump_relaxed(-1);
-  if (communicator->references.load_relaxed() != 0 || communicator->predefined) return;
-  let_go(*communicator);
+  if (communicator->predefined) return;
+  drop_parts(*communicator);
   communicators().destroy(communicator);
 }
 

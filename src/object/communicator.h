@@ -104,8 +104,14 @@ Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* 
 bool decides(const Communicator& inter);
 /// An intracommunicator on the own group of an intercommunicator; local, kept by it. nullptr: no memory.
 Communicator* local_communicator(Communicator& inter);
+/// Ends a communicator that nobody owns any more, unless it is predefined.
+[[gnu::cold]] void let_go(Communicator* communicator);
 /// Drops one reference; the last one destroys. Attributes must have been deleted by the caller.
-void release(Communicator* communicator);
+inline void release(Communicator* communicator) {
+  communicator->references.bump_relaxed(-1);
+  if (communicator->references.load_relaxed() == 0) [[unlikely]]
+    let_go(communicator);
+}
 
 /// "MPI_COMM_WORLD", the user's name, or "communicator 0x44000001": for messages.
 std::string describe(const Communicator& communicator);

@@ -66,14 +66,16 @@ Unexpected& new_record(const transport::Arrival& arrival) {
 
 void set_completion(EngineRequest& receive, const Envelope& envelope) {
   auto capacity = static_cast<std::uint64_t>(receive.view.bytes());
-  receive.envelope = envelope;
-  receive.completion.source = envelope.source;
-  receive.completion.tag = envelope.tag;
-  receive.completion.bytes = static_cast<MPI_Count>(std::min(envelope.bytes, capacity));
-  receive.completion.error = envelope.bytes > capacity ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+  Completion& completion = receive.completion;
+  completion = {envelope.source, envelope.tag, MPI_SUCCESS, false, static_cast<MPI_Count>(envelope.bytes)};
+  if (envelope.bytes > capacity) [[unlikely]] {
+    receive.envelope = envelope; // for the sentence
+    completion.bytes = static_cast<MPI_Count>(capacity);
+    completion.error = MPI_ERR_TRUNCATE;
+  }
 }
 
-void deliver(EngineRequest& receive, const Envelope& envelope, const std::byte* payload) {
+inline void deliver(EngineRequest& receive, const Envelope& envelope, const std::byte* payload) {
   set_completion(receive, envelope);
   auto bytes = static_cast<std::size_t>(receive.completion.bytes);
   if (receive.view.type->dense && bytes <= small_bytes)
@@ -103,12 +105,7 @@ bool accept(EngineRequest& receive, Peer& peer, const transport::OfferTicket& ti
   return false;
 }
 
-void on_eager(transport::Arrival& arrival) {
-  if (Posted* posted = matching().match(arrival.envelope); posted != nullptr) {
-    deliver(static_cast<EngineRequest&>(*posted), arrival.envelope, arrival.payload);
-    transport::give_back_credit(*arrival.from);
-    return;
-  }
+[[gnu::noinline]] void note(transport::Arrival& arrival) {
   Unexpected& record = new_record(arrival);
   if (arrival.packet != 0) {
     record.packet = arrival.packet; // keep_packet() takes it out of the arrival
@@ -124,6 +121,15 @@ void on_eager(transport::Arrival& arrival) {
     record.payload = copy;
   }
   if (!matching().add(record)) give_up_for_memory();
+}
+
+void on_eager(transport::Arrival& arrival) {
+  if (Posted* posted = matching().match(arrival.envelope); posted != nullptr) [[likely]] {
+    deliver(static_cast<EngineRequest&>(*posted), arrival.envelope, arrival.payload);
+    transport::give_back_credit(*arrival.from);
+  } else {
+    note(arrival);
+  }
 }
 
 void on_offer(transport::Arrival& arrival) {

@@ -146,6 +146,7 @@ Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Com
     buffer->give_back(reinterpret_cast<std::uint64_t>(start));
     return made;
   }
+  send->owns_more = true;
   send->buffer = buffer.get();
   send->block = reinterpret_cast<std::uint64_t>(start);
   return begin_detached_send(*send, peer, envelope);

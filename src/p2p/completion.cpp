@@ -15,10 +15,13 @@ Result peek(Request& base, MPI_Status* status) {
   return {};
 }
 
-Result finish(MPI_Request& handle, Request& base, MPI_Status* status, bool with_error) {
-  EngineRequest& request = engine(base);
+namespace {
+
+/// finish() of any request.
+[[gnu::noinline]] Result finish_any(MPI_Request& handle, EngineRequest& request, MPI_Status* status,
+                                    bool with_error) {
   Result result;
-  if (request.generalized != nullptr) [[unlikely]] {
+  if (request.generalized != nullptr) {
     result = query_generalized(*request.generalized, status);
     Result freed = free_generalized(*request.generalized);
     if (result.ok()) result = freed;
@@ -36,6 +39,19 @@ Result finish(MPI_Request& handle, Request& base, MPI_Status* status, bool with_
   destroy(request);
   handle = MPI_REQUEST_NULL;
   return result;
+}
+
+} // namespace
+
+Result finish(MPI_Request& handle, Request& base, MPI_Status* status, bool with_error) {
+  EngineRequest& request = engine(base);
+  if (request.what == RequestKind::generalized || request.persistent ||
+      request.completion.error != MPI_SUCCESS) [[unlikely]]
+    return finish_any(handle, request, status, with_error);
+  write_status(status, request.completion, with_error);
+  handle = MPI_REQUEST_NULL;
+  destroy(request);
+  return {};
 }
 
 Result cancel(Request& base) {

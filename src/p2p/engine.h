@@ -1,4 +1,5 @@
-// The point-to-point engine's own view of requests and messages; for the files of p2p only.
+// The point-to-point engine's own view of requests and messages; for the files of p2p, and for the entry
+// points of small messages (mpi/quick.h).
 //
 //   send:     try eager -> else offer -> else (no descriptor left) deferred until one is free
 //   receive:  look among the waiting messages -> else posted
@@ -43,24 +44,24 @@ struct Generalized {
 };
 
 /// Every request of p2p. Blocking calls keep theirs on the stack; the others live in the pool, which uses
-/// them again: reset() says what a new one relies on. Whoever starts an operation sets all else.
+/// them again: reset() says what a new one relies on. Whoever starts an operation sets all else. In order of
+/// use: receives of small messages touch what comes before `peer`.
 struct EngineRequest : Request, Posted {
-  // What was asked for; persistent requests start again from it.
+  // What was asked for, with the base's context, rank (destination or source) and tag; persistent requests
+  // start again from it.
   View view;
-  int rank = MPI_PROC_NULL; ///< destination or source
-  int tag = 0;
-  SendMode mode = SendMode::standard;
-  Channel channel = Channel::user;
 
   Stage stage = Stage::idle;
   bool shared = false;    ///< sent_request: nobody's, never destroyed
-  bool pooled = false;    ///< lives in the pool, owns references to communicator and datatype
   bool scheduled = false; ///< on the list of active schedules
+  bool owns_more = false; ///< than a communicator; or it is shared. See destroy()
+  SendMode mode = SendMode::standard;
   Peer* peer = nullptr;
-  Envelope envelope; ///< of the send; of the message that a receive matched
+  Envelope envelope; ///< of the send; of a message that was too long for its receive
   OwnedTransfer transfer;
   EngineRequest* next_deferred = nullptr;
 
+  // What destroy() looks at, and empties, if owns_more.
   SendBuffer* buffer = nullptr; ///< holds this buffered send's data at `block`
   std::size_t block = 0;
   std::unique_ptr<Schedule> schedule;
@@ -69,13 +70,16 @@ struct EngineRequest : Request, Posted {
   void reset() {
     references.store_relaxed(1);
     persistent = active = complete = freed = false;
-    communicator = nullptr;
-    completion = Completion{};
-    mode = SendMode::standard;
-    channel = Channel::user;
     stage = Stage::idle;
-    shared = pooled = scheduled = false;
-    buffer = nullptr;
+    shared = scheduled = owns_more = false;
+  }
+
+  /// Says whom the operation is with. `other` is its destination or source.
+  void aim(int other, int its_tag, Communicator& its_communicator, Channel channel) {
+    rank = other;
+    tag = its_tag;
+    communicator = &its_communicator;
+    context = its_communicator.context | static_cast<std::uint64_t>(channel);
   }
 };
 
@@ -101,18 +105,55 @@ inline std::uint64_t context_of(const Communicator& communicator, Channel channe
 
 // Requests (request.cpp)
 
+using RequestPool = object::Pool<EngineRequest, object::Kind::request>;
+extern constinit object::Immortal<RequestPool> request_storage;
+inline RequestPool& requests() { return request_storage.value; }
+
+[[gnu::cold]] Result no_request();
 /// A request of the pool with references to communicator and datatype (either may be null); MPI_ERR_NO_MEM.
-Result make_request(RequestKind what, Communicator* communicator, const View& view, EngineRequest*& made);
+[[gnu::always_inline]] inline Result make_request(RequestKind what, Communicator* communicator,
+                                                  const View& view, EngineRequest*& made) {
+  made = requests().make();
+  if (made == nullptr) [[unlikely]]
+    return no_request();
+  made->what = what;
+  made->view = view;
+  made->communicator = communicator;
+  if (communicator != nullptr) object::keep(communicator);
+  if (view.type != nullptr && !view.type->predefined) {
+    object::keep(view.type);
+    made->owns_more = true;
+  }
+  return {};
+}
 /// Makes sent_request, once.
 void make_sent_request();
+void destroy_with_more(EngineRequest& request);
 /// Gives a request of the pool back, with everything that it holds.
-void destroy(EngineRequest& request);
+inline void destroy(EngineRequest& request) {
+  if (request.owns_more || request.communicator == nullptr) [[unlikely]] {
+    destroy_with_more(request);
+    return;
+  }
+  object::release(request.communicator);
+  requests().destroy(&request);
+}
 /// The handle is stale from now on; complete() destroys the request.
 void retire(EngineRequest& request);
 /// The operation is finished, its completion is final. The request may be gone afterwards.
-void complete(EngineRequest& request);
+inline void complete(EngineRequest& request) {
+  request.stage = Stage::done;
+  request.complete = true;
+  if (request.freed) [[unlikely]]
+    destroy(request);
+}
+[[gnu::cold]] Result failure_of(const EngineRequest& request);
 /// The Result of a complete operation: its error class, with a sentence.
-Result outcome(const EngineRequest& request);
+inline Result outcome(const EngineRequest& request) {
+  if (request.completion.error == MPI_SUCCESS) [[likely]]
+    return {};
+  return failure_of(request);
+}
 
 // Arrivals (arrival.cpp)
 
@@ -143,7 +184,36 @@ bool may_overtake_nothing(Peer& peer);
 
 // Receives (receive.cpp)
 
-Result begin_receive(EngineRequest& receive);
+/// Receives a message that waits, if there is one for this receive.
+bool receive_waiting(EngineRequest& receive);
+/// begin_receive() when there is nothing to wait for, or no memory.
+[[gnu::cold]] Result begin_from_nobody(EngineRequest& receive);
+[[gnu::cold]] Result begin_without_memory(EngineRequest& receive);
+[[gnu::always_inline]] inline Result begin_receive(EngineRequest& receive) {
+  receive.active = true;
+  receive.complete = false;
+  if (receive.rank == MPI_PROC_NULL) [[unlikely]]
+    return begin_from_nobody(receive);
+  if (matching().waiting() != 0 && receive_waiting(receive)) return {};
+  if (!matching().post(receive)) [[unlikely]]
+    return begin_without_memory(receive);
+  receive.stage = Stage::posted;
+  return {};
+}
+/// start_receive(), for the entry points that have it within themselves.
+[[gnu::always_inline]] inline Result start_receive_inline(const View& view, int source, int tag,
+                                                          Communicator& communicator, Request*& made,
+                                                          Channel channel) {
+  EngineRequest* receive = nullptr;
+  NEAR_TRY(make_request(RequestKind::receive, &communicator, view, receive));
+  receive->aim(source, tag, communicator, channel);
+  if (Result begun = begin_receive(*receive); !begun.ok()) [[unlikely]] {
+    destroy(*receive);
+    return begun;
+  }
+  made = receive;
+  return {};
+}
 /// Takes a posted receive back; true when it had no message.
 bool withdraw(EngineRequest& receive);
 

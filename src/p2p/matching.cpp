@@ -13,22 +13,6 @@ std::size_t hash(std::uint64_t context, std::int32_t source) {
   return static_cast<std::size_t>(mixed ^ (mixed >> 29));
 }
 
-bool tag_matches(std::int32_t wanted, std::int32_t tag) { return wanted == tag || wanted == MPI_ANY_TAG; }
-
-Posted* first_match(Bucket* bucket, std::int32_t tag) {
-  if (bucket == nullptr) return nullptr;
-  Posted* receive = bucket->first_posted;
-  while (receive != nullptr && !tag_matches(receive->wanted_tag, tag)) receive = receive->next;
-  return receive;
-}
-
-void unlink(Posted& receive) {
-  Bucket& bucket = *receive.bucket;
-  (receive.previous != nullptr ? receive.previous->next : bucket.first_posted) = receive.next;
-  (receive.next != nullptr ? receive.next->previous : bucket.last_posted) = receive.previous;
-  receive.bucket = nullptr;
-}
-
 void append(Bucket& bucket, Waiting& message, Waiting::Link Waiting::* link) {
   (message.*link).previous = bucket.last_waiting;
   (message.*link).next = nullptr;
@@ -51,44 +35,20 @@ Matching::~Matching() {
   for (std::size_t i = 0; i < table_size_; ++i) delete table_[i];
 }
 
-Posted* Matching::match(const transport::Envelope& envelope) {
-  Posted* receive = first_match(lookup(envelope.context, envelope.source), envelope.tag);
-  if (posted_to_any_ != 0) {
-    Posted* wildcard = first_match(lookup(envelope.context, MPI_ANY_SOURCE), envelope.tag);
-    if (wildcard != nullptr && (receive == nullptr || wildcard->order < receive->order)) receive = wildcard;
-  }
-  if (receive != nullptr) remove(*receive);
-  return receive;
-}
-
-bool Matching::post(Posted& receive) {
-  receive.order = next_order_++;
-  return repost(receive);
+/// The oldest receive from any source if it is older than `receive`, else that.
+Posted* Matching::earlier(Posted* receive, const transport::Envelope& envelope) const {
+  Posted* wildcard = first_match(lookup(envelope.context, MPI_ANY_SOURCE), envelope.tag);
+  return wildcard != nullptr && (receive == nullptr || wildcard->order < receive->order) ? wildcard : receive;
 }
 
 bool Matching::repost(Posted& receive) {
-  Bucket* bucket = lookup_or_make(receive.context, receive.source);
+  Bucket* bucket = lookup_or_make(receive.context, receive.rank);
   if (bucket == nullptr) return false;
-  link_in_order(*bucket, receive);
-  ++entries_;
-  if (receive.source == MPI_ANY_SOURCE) ++posted_to_any_;
+  PostedLink* behind = bucket->posted.previous;
+  while (behind != &bucket->posted && static_cast<Posted*>(behind)->order > receive.order)
+    behind = behind->previous;
+  link(*behind, receive);
   return true;
-}
-
-void Matching::link_in_order(Bucket& bucket, Posted& receive) {
-  Posted* before = bucket.last_posted; // a new receive is the last one: no step
-  while (before != nullptr && before->order > receive.order) before = before->previous;
-  receive.previous = before;
-  receive.next = before != nullptr ? before->next : bucket.first_posted;
-  (receive.previous != nullptr ? receive.previous->next : bucket.first_posted) = &receive;
-  (receive.next != nullptr ? receive.next->previous : bucket.last_posted) = &receive;
-  receive.bucket = &bucket;
-}
-
-void Matching::remove(Posted& receive) {
-  if (receive.source == MPI_ANY_SOURCE) --posted_to_any_;
-  --entries_;
-  unlink(receive);
 }
 
 Waiting* Matching::find(std::uint64_t context, std::int32_t source, std::int32_t tag) {
@@ -97,7 +57,7 @@ Waiting* Matching::find(std::uint64_t context, std::int32_t source, std::int32_t
   if (bucket == nullptr) return nullptr;
   Waiting::Link Waiting::* link = source == MPI_ANY_SOURCE ? &Waiting::by_context : &Waiting::by_source;
   Waiting* message = bucket->first_waiting;
-  while (message != nullptr && !tag_matches(tag, message->envelope.tag)) message = (message->*link).next;
+  while (message != nullptr && !matches(tag, message->envelope.tag)) message = (message->*link).next;
   return message;
 }
 
@@ -126,8 +86,7 @@ void Matching::remove(Waiting& message) {
   --entries_;
 }
 
-Bucket* Matching::lookup(std::uint64_t context, std::int32_t source) const {
-  if (recent_ != nullptr && recent_->context == context && recent_->source == source) return recent_;
+Bucket* Matching::search(std::uint64_t context, std::int32_t source) const {
   if (table_size_ == 0) return nullptr;
   std::size_t mask = table_size_ - 1;
   for (std::size_t i = hash(context, source) & mask;; i = (i + 1) & mask) {
@@ -140,10 +99,9 @@ Bucket* Matching::lookup(std::uint64_t context, std::int32_t source) const {
   }
 }
 
-Bucket* Matching::lookup_or_make(std::uint64_t context, std::int32_t source) {
-  if (Bucket* bucket = lookup(context, source); bucket != nullptr) return bucket;
+Bucket* Matching::make_bucket(std::uint64_t context, std::int32_t source) {
   if (4 * (bucket_count_ + 1) > 3 * table_size_ && !make_room()) return nullptr;
-  auto* bucket = new (std::nothrow) Bucket{context, source};
+  auto* bucket = new (std::nothrow) Bucket(context, source);
   if (bucket == nullptr) return nullptr;
   place(bucket);
   ++bucket_count_;

@@ -3,7 +3,7 @@
 //
 // Invariants:
 //   no posted receive matches a waiting message
-//   each bucket's list of posted receives ascends in `order`
+//   each bucket's ring of posted receives ascends in `order`
 //   each list of waiting messages is in order of arrival
 #pragma once
 
@@ -17,15 +17,18 @@ namespace near::p2p {
 
 struct Bucket;
 
-/// A receive that waits for its message; base of the engine's receive requests.
-struct Posted {
-  Posted* previous = nullptr;
-  Posted* next = nullptr;
-  Bucket* bucket = nullptr; ///< where it is linked; nullptr: not posted
-  std::uint64_t order = 0;  ///< rank in posting order among all receives
+/// In a ring of posted receives, whose first and last element is the bucket's own.
+struct PostedLink {
+  PostedLink* previous = nullptr;
+  PostedLink* next = nullptr;
+};
+
+/// A receive that waits for its message; base of the engine's requests.
+struct Posted : PostedLink {
+  std::uint64_t order = 0; ///< rank in posting order among all receives
   std::uint64_t context = 0;
-  std::int32_t source = 0;     ///< may be MPI_ANY_SOURCE
-  std::int32_t wanted_tag = 0; ///< may be MPI_ANY_TAG
+  std::int32_t rank = MPI_PROC_NULL; ///< the source; may be MPI_ANY_SOURCE
+  std::int32_t tag = 0;              ///< may be MPI_ANY_TAG
 };
 
 /// A message that arrived before its receive: on the list of its source and on the list of its context.
@@ -71,11 +74,18 @@ public:
   std::size_t buckets() const { return bucket_count_; }
 
 private:
+  static bool matches(std::int32_t wanted, std::int32_t tag) {
+    return wanted == tag || wanted == MPI_ANY_TAG;
+  }
+  static Posted* first_match(Bucket* bucket, std::int32_t tag);
   Bucket* lookup(std::uint64_t context, std::int32_t source) const;
   Bucket* lookup_or_make(std::uint64_t context, std::int32_t source);
+  Bucket* search(std::uint64_t context, std::int32_t source) const;
+  Bucket* make_bucket(std::uint64_t context, std::int32_t source);
   bool make_room();
   void place(Bucket* bucket);
-  void link_in_order(Bucket& bucket, Posted& receive);
+  void link(PostedLink& behind, Posted& receive);
+  Posted* earlier(Posted* receive, const transport::Envelope& envelope) const;
 
   std::unique_ptr<Bucket*[]> table_; ///< open addressing; nullptr: free
   std::size_t table_size_ = 0;       ///< a power of two
@@ -84,20 +94,73 @@ private:
   std::size_t entries_ = 0;       ///< waiting messages and posted receives
   std::size_t posted_to_any_ = 0; ///< receives from MPI_ANY_SOURCE: 0 spares arrivals the second look
   std::uint64_t next_order_ = 0;
-  mutable Bucket* recent_ = nullptr;
+  mutable Bucket* recent_ = nullptr; ///< that was asked for last
 };
 
 /// What is posted to, or waits from, one source of one context. With source MPI_ANY_SOURCE: the wildcard
 /// receives of the context, and all of its waiting messages.
 struct Bucket {
+  Bucket(std::uint64_t its_context, std::int32_t its_source) : context(its_context), source(its_source) {}
   std::uint64_t context;
   std::int32_t source;
-  Posted* first_posted = nullptr;
-  Posted* last_posted = nullptr;
+  PostedLink posted{&posted, &posted}; ///< a ring: posted.next is the oldest receive
   Waiting* first_waiting = nullptr;
   Waiting* last_waiting = nullptr;
-  bool empty() const { return first_posted == nullptr && first_waiting == nullptr; }
+  bool empty() const { return posted.next == &posted && first_waiting == nullptr; }
 };
+
+inline Posted* Matching::first_match(Bucket* bucket, std::int32_t tag) {
+  if (bucket == nullptr) return nullptr;
+  for (PostedLink* each = bucket->posted.next; each != &bucket->posted; each = each->next)
+    if (matches(static_cast<Posted*>(each)->tag, tag)) return static_cast<Posted*>(each);
+  return nullptr;
+}
+
+inline Bucket* Matching::lookup(std::uint64_t context, std::int32_t source) const {
+  Bucket* recent = recent_;
+  if (recent != nullptr && recent->context == context && recent->source == source) [[likely]]
+    return recent;
+  return search(context, source);
+}
+
+inline Bucket* Matching::lookup_or_make(std::uint64_t context, std::int32_t source) {
+  Bucket* bucket = lookup(context, source);
+  return bucket != nullptr ? bucket : make_bucket(context, source);
+}
+
+inline Posted* Matching::match(const transport::Envelope& envelope) {
+  Posted* receive = first_match(lookup(envelope.context, envelope.source), envelope.tag);
+  if (posted_to_any_ != 0) [[unlikely]]
+    receive = earlier(receive, envelope);
+  if (receive != nullptr) [[likely]]
+    remove(*receive);
+  return receive;
+}
+
+inline void Matching::remove(Posted& receive) {
+  receive.previous->next = receive.next;
+  receive.next->previous = receive.previous;
+  --entries_;
+  if (receive.rank == MPI_ANY_SOURCE) --posted_to_any_;
+}
+
+inline bool Matching::post(Posted& receive) {
+  Bucket* bucket = lookup_or_make(receive.context, receive.rank);
+  if (bucket == nullptr) [[unlikely]]
+    return false;
+  receive.order = next_order_++;
+  link(*bucket->posted.previous, receive);
+  return true;
+}
+
+inline void Matching::link(PostedLink& behind, Posted& receive) {
+  receive.previous = &behind;
+  receive.next = behind.next;
+  receive.next->previous = &receive;
+  behind.next = &receive;
+  ++entries_;
+  if (receive.rank == MPI_ANY_SOURCE) ++posted_to_any_;
+}
 
 /// The engine's own objects live until the process is gone: MPI may be called from static destructors.
 extern constinit object::Immortal<Matching> matching_storage;

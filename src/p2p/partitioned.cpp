@@ -60,10 +60,7 @@ protected:
   void aim(EngineRequest& request, RequestKind what, const View& view, int tag) const {
     request.what = what;
     request.view = view;
-    request.rank = rank_;
-    request.tag = tag;
-    request.channel = Channel::partitioned;
-    request.communicator = &communicator_;
+    request.aim(rank_, tag, communicator_, Channel::partitioned);
   }
   /// A setup that never met its other side is taken back; one that is on its way is waited for.
   static void retract(EngineRequest& setup) {

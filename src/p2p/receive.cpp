@@ -5,47 +5,24 @@
 
 namespace near::p2p {
 
-namespace {
-
-void describe_receive(EngineRequest& receive, int source, int tag, Channel channel) {
-  receive.rank = source;
-  receive.tag = tag;
-  receive.channel = channel;
-}
-
-Result make_receive_request(const View& view, int source, int tag, Communicator& communicator,
-                            Channel channel, EngineRequest*& made) {
-  NEAR_TRY(make_request(RequestKind::receive, &communicator, view, made));
-  describe_receive(*made, source, tag, channel);
-  return {};
-}
-
-} // namespace
-
-Result begin_receive(EngineRequest& receive) {
-  receive.active = true;
-  receive.complete = false;
-  receive.completion = Completion{};
-  if (receive.rank == MPI_PROC_NULL) {
-    receive.completion.source = MPI_PROC_NULL;
-    complete(receive);
-    return {};
-  }
-  std::uint64_t context = context_of(*receive.communicator, receive.channel);
-  receive.stage = Stage::idle;
-  while (Unexpected* message = find_waiting(context, receive.rank, receive.tag)) {
+bool receive_waiting(EngineRequest& receive) {
+  while (Unexpected* message = find_waiting(receive.context, receive.rank, receive.tag)) {
     take(*message);
-    if (consume(*message, receive)) return {};
+    if (consume(*message, receive)) return true;
   }
-  receive.context = context;
-  receive.source = receive.rank;
-  receive.wanted_tag = receive.tag;
-  if (!matching().post(receive)) {
-    receive.active = false;
-    return base::fail(MPI_ERR_NO_MEM, "no memory to post a receive");
-  }
-  receive.stage = Stage::posted;
+  return false;
+}
+
+Result begin_from_nobody(EngineRequest& receive) {
+  receive.completion = Completion{};
+  receive.completion.source = MPI_PROC_NULL;
+  complete(receive);
   return {};
+}
+
+Result begin_without_memory(EngineRequest& receive) {
+  receive.active = false;
+  return base::fail(MPI_ERR_NO_MEM, "no memory to post a receive");
 }
 
 bool withdraw(EngineRequest& receive) {
@@ -64,7 +41,8 @@ static bool receive_at_once(const View& view, int source, int tag, const Communi
   const auto* message = transport::arrives(inlet, context_of(communicator, channel), tag,
                                            static_cast<std::uint64_t>(view.bytes()));
   if (message == nullptr) return false;
-  completion = Completion{source, message->tag, MPI_SUCCESS, false, static_cast<MPI_Count>(message->bytes)};
+  completion = Completion{source, message->envelope.tag, MPI_SUCCESS, false,
+                          static_cast<MPI_Count>(message->envelope.bytes)};
   transport::receive_whole(inlet, *message, view.dense_start());
   return true;
 }
@@ -75,8 +53,7 @@ Result receive(const View& view, int source, int tag, Communicator& communicator
   EngineRequest request;
   request.what = RequestKind::receive;
   request.view = view;
-  request.communicator = &communicator;
-  describe_receive(request, source, tag, channel);
+  request.aim(source, tag, communicator, channel);
   NEAR_TRY(begin_receive(request));
   if (!request.complete) wait_until([&] { return request.complete; });
   completion = request.completion;
@@ -85,19 +62,13 @@ Result receive(const View& view, int source, int tag, Communicator& communicator
 
 Result start_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made,
                      Channel channel) {
-  EngineRequest* receive = nullptr;
-  NEAR_TRY(make_receive_request(view, source, tag, communicator, channel, receive));
-  if (Result begun = begin_receive(*receive); !begun.ok()) {
-    destroy(*receive);
-    return begun;
-  }
-  made = receive;
-  return {};
+  return start_receive_inline(view, source, tag, communicator, made, channel);
 }
 
 Result make_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made) {
   EngineRequest* receive = nullptr;
-  NEAR_TRY(make_receive_request(view, source, tag, communicator, Channel::user, receive));
+  NEAR_TRY(make_request(RequestKind::receive, &communicator, view, receive));
+  receive->aim(source, tag, communicator, Channel::user);
   receive->persistent = true;
   made = receive;
   return {};

@@ -3,61 +3,55 @@
 
 #include "base/log.h"
 
+#include <utility>
+
 namespace near::p2p {
 
-namespace {
+constinit object::Immortal<RequestPool> request_storage;
 
-using RequestPool = object::Pool<EngineRequest, object::Kind::request>;
-object::Immortal<RequestPool> requests;
+namespace {
 
 /// "send of 80 bytes to rank 3 with tag 7"
 std::string name_of(const EngineRequest& request) {
   if (request.what == RequestKind::send)
     return base::format("send of {} bytes to rank {} with tag {}", request.envelope.bytes, request.rank,
                         request.tag);
-  return base::format("receive of {} bytes from rank {} with tag {}", request.envelope.bytes,
+  return base::format("receive of {} bytes from rank {} with tag {}", request.completion.bytes,
                       request.completion.source, request.completion.tag);
 }
 
 } // namespace
 
 Request* find_request(MPI_Request handle) {
-  return requests.value.find(reinterpret_cast<std::uintptr_t>(handle));
+  return requests().find(reinterpret_cast<std::uintptr_t>(handle));
 }
 
-std::size_t live_requests() { return requests.value.live() - (sent_request != MPI_REQUEST_NULL); }
+std::size_t live_requests() { return requests().live() - (sent_request != MPI_REQUEST_NULL); }
 
-Result make_request(RequestKind what, Communicator* communicator, const View& view, EngineRequest*& made) {
-  made = requests.value.make();
-  if (made == nullptr) [[unlikely]]
-    return base::fail(MPI_ERR_NO_MEM, "no memory for another request ({} are in use)", requests.value.live());
-  made->what = what;
-  made->pooled = true;
-  made->view = view;
-  if (communicator != nullptr) made->communicator = object::keep(communicator);
-  if (view.type != nullptr && !view.type->predefined) object::keep(view.type);
-  return {};
+Result no_request() {
+  return base::fail(MPI_ERR_NO_MEM, "no memory for another request ({} are in use)", requests().live());
 }
 
 void make_sent_request() {
   EngineRequest* request = nullptr;
   if (sent_request != MPI_REQUEST_NULL || !make_request(RequestKind::send, nullptr, View{}, request).ok())
     return;
-  request->shared = true;
+  request->shared = request->owns_more = true;
   request->active = true;
+  request->completion = Completion{};
   complete(*request);
   sent_request = public_handle(*request);
 }
 
-void destroy(EngineRequest& request) {
+void destroy_with_more(EngineRequest& request) {
   if (request.shared) return;
   if (request.scheduled) discard_schedule(request);
   if (request.schedule != nullptr) request.schedule.reset(); // may still use communicator and datatype
   if (request.generalized != nullptr) request.generalized.reset();
-  if (request.buffer != nullptr) release_block(*request.buffer, request.block);
+  if (request.buffer != nullptr) release_block(*std::exchange(request.buffer, nullptr), request.block);
   if (request.view.type != nullptr && !request.view.type->predefined) datatype::release(request.view.type);
   if (request.communicator != nullptr) object::release(request.communicator);
-  requests.value.destroy(&request);
+  requests().destroy(&request);
 }
 
 void retire(EngineRequest& request) {
@@ -65,16 +59,8 @@ void retire(EngineRequest& request) {
   RequestPool::retire(&request);
 }
 
-void complete(EngineRequest& request) {
-  request.stage = Stage::done;
-  request.complete = true;
-  if (request.freed) destroy(request);
-}
-
-Result outcome(const EngineRequest& request) {
+Result failure_of(const EngineRequest& request) {
   const Completion& at = request.completion;
-  if (at.error == MPI_SUCCESS) [[likely]]
-    return {};
   if (request.schedule != nullptr) return base::fail(at.error, "{}", request.schedule->sentence());
   if (at.error == MPI_ERR_TRUNCATE && request.what == RequestKind::receive)
     return base::fail(

@@ -73,6 +73,7 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
                       Request*& made) {
   EngineRequest* request = nullptr;
   NEAR_TRY(make_request(RequestKind::schedule, communicator, View{}, request));
+  request->owns_more = true;
   request->schedule = std::move(schedule);
   request->persistent = persistent;
   if (!persistent) {

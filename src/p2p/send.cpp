@@ -86,17 +86,11 @@ bool leaves_at_once(SendMode mode) { return mode == SendMode::standard || mode =
   return outcome(send);
 }
 
-void describe_send(EngineRequest& send, int destination, int tag, SendMode mode, Channel channel) {
-  send.rank = destination;
-  send.tag = tag;
-  send.mode = mode;
-  send.channel = channel;
-}
-
 Result make_send_request(const View& view, int destination, int tag, Communicator& communicator,
                          SendMode mode, Channel channel, EngineRequest*& made) {
   NEAR_TRY(make_request(RequestKind::send, &communicator, view, made));
-  describe_send(*made, destination, tag, mode, channel);
+  made->aim(destination, tag, communicator, channel);
+  made->mode = mode;
   return {};
 }
 
@@ -161,8 +155,8 @@ Result begin_send(EngineRequest& send) {
   }
   Communicator& communicator = *send.communicator;
   send.peer = &transport::peer_at(communicator.addresses[send.rank]);
-  send.envelope = Envelope{context_of(communicator, send.channel), communicator.rank, send.tag,
-                           static_cast<std::uint64_t>(send.view.bytes())};
+  send.envelope =
+      Envelope{send.context, communicator.rank, send.tag, static_cast<std::uint64_t>(send.view.bytes())};
   if (send.mode == SendMode::buffered) {
     if (Result buffered = send_buffered(send.view, *send.peer, send.envelope, communicator); !buffered.ok()) {
       send.active = false;
@@ -176,6 +170,7 @@ Result begin_send(EngineRequest& send) {
 
 Result begin_detached_send(EngineRequest& send, Peer& peer, const Envelope& envelope) {
   send.peer = &peer;
+  send.mode = SendMode::standard;
   send.envelope = envelope;
   send.active = true;
   send.freed = true;
@@ -193,8 +188,8 @@ Result send(const View& view, int destination, int tag, Communicator& communicat
   EngineRequest request;
   request.what = RequestKind::send;
   request.view = view;
-  request.communicator = &communicator;
-  describe_send(request, destination, tag, mode, channel);
+  request.aim(destination, tag, communicator, channel);
+  request.mode = mode;
   return send_and_wait(request);
 }
 

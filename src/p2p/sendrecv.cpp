@@ -43,10 +43,7 @@ public:
 private:
   static void set(EngineRequest& request, const View& view, int rank, int tag, const PairArguments& of) {
     request.view = view;
-    request.rank = rank;
-    request.tag = tag;
-    request.channel = of.channel;
-    request.communicator = of.communicator;
+    request.aim(rank, tag, *of.communicator, of.channel);
   }
 
   EngineRequest receive_, send_;

@@ -26,10 +26,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
     return Eager::refused;
   }
   MessageHeader& header = claim ? header_of(claim) : waiting;
-  header.context = envelope.context;
-  header.bytes = bytes;
-  header.tag = envelope.tag;
-  header.source = envelope.source;
+  header.envelope = envelope;
   header.handler = static_cast<std::uint8_t>(Handler::p2p_eager);
   std::byte* payload = header.payload;
   if (!cell) {

@@ -206,18 +206,15 @@ Result meet() {
   return {};
 }
 
-void dispatch(Peer& from, const MessageHeader& header) {
+[[gnu::always_inline]] inline void dispatch(Peer& from, const MessageHeader& header) {
   if (header.sequence != from.inlet->expected_sequence) [[unlikely]]
     base::log(Level::error,
               "message {} of process {} arrived where message {} was expected: this is a defect of NearMPI",
               header.sequence, from.slot, from.inlet->expected_sequence);
   from.inlet->expected_sequence = header.sequence + 1;
   from.inlet->whole = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager);
-  Arrival arrival{&from,
-                  {header.context, header.source, header.tag, header.bytes},
-                  header.payload,
-                  std::min<std::uint64_t>(header.bytes, inline_bytes),
-                  0};
+  Arrival arrival{&from, header.envelope, header.payload,
+                  std::min<std::uint64_t>(header.envelope.bytes, inline_bytes), 0};
   if (header.in_packet != 0) {
     const auto& reference = *reinterpret_cast<const CellReference*>(header.payload);
     arrival.payload = from.cells + reference.cell * from.cell_bytes;
@@ -230,7 +227,7 @@ void dispatch(Peer& from, const MessageHeader& header) {
   handlers[header.handler](arrival);
 }
 
-bool take_from_lane(LaneIn& lane) {
+[[gnu::always_inline]] inline bool take_from_lane(LaneIn& lane) {
   const std::byte* body = lane.reader.front();
   if (body == nullptr) return false;
   dispatch(*lane.from, *reinterpret_cast<const MessageHeader*>(body));
@@ -238,6 +235,11 @@ bool take_from_lane(LaneIn& lane) {
   if (lane.from == nullptr) [[unlikely]]
     lane_is_free(lane);
   return true;
+}
+
+/// `from` came back from its lane to the queue, and what it left there comes first.
+[[gnu::cold]] [[gnu::noinline]] void drain_lane(const Peer& from) {
+  while (from.lane_in != nullptr && take_from_lane(*from.lane_in)) {}
 }
 
 bool take_from_queue() {
@@ -250,9 +252,8 @@ bool take_from_queue() {
   if (entry.body == nullptr) return false;
   Peer& from = self.peers[entry.claimer];
   const auto& header = *reinterpret_cast<const MessageHeader*>(entry.body);
-  // It came back from its lane, and what it left there comes first.
   if (from.lane_in != nullptr && header.sequence != from.inlet->expected_sequence) [[unlikely]]
-    while (from.lane_in != nullptr && take_from_lane(*from.lane_in)) {}
+    drain_lane(from);
   dispatch(from, header);
   self.queue.pop();
   return true;
@@ -551,10 +552,7 @@ void wait_for_slot(Peer& peer, const MessageHeader& header, Transfer* waiter) {
 void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, const void* payload,
                   std::size_t bytes) {
   MessageHeader header{};
-  header.context = envelope.context;
-  header.bytes = envelope.bytes;
-  header.tag = envelope.tag;
-  header.source = envelope.source;
+  header.envelope = envelope;
   header.handler = handler;
   std::memcpy(header.payload, payload, bytes);
   post(peer, header);

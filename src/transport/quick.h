@@ -61,10 +61,7 @@ inline constinit QuickParts quick_parts;
                                               std::int32_t tag, const void* payload, std::uint64_t bytes) {
   auto claim = window.lane.claim_left();
   auto& header = *reinterpret_cast<MessageHeader*>(claim.body());
-  header.context = context;
-  header.bytes = bytes;
-  header.tag = tag;
-  header.source = source;
+  header.envelope = {context, source, tag, bytes};
   header.sequence = window.next_sequence++;
   header.handler = static_cast<std::uint8_t>(Handler::p2p_eager);
   header.in_packet = 0;
@@ -88,9 +85,9 @@ void more_to_do(Window& window);
   const std::byte* body = inlet.lane->front();
   if (body == nullptr) return nullptr;
   const auto& header = *reinterpret_cast<const MessageHeader*>(body);
-  bool mine = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager) && header.context == context &&
-              (header.tag == tag || tag == MPI_ANY_TAG) && header.bytes <= room &&
-              header.sequence == inlet.expected_sequence;
+  bool mine = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager) &&
+              header.envelope.context == context && (header.envelope.tag == tag || tag == MPI_ANY_TAG) &&
+              header.envelope.bytes <= room && header.sequence == inlet.expected_sequence;
   return mine ? &header : nullptr;
 }
 
@@ -116,7 +113,7 @@ void receive_from_cell(const Inlet& inlet, const MessageHeader& message, void* b
   if (message.in_packet != 0)
     receive_from_cell(inlet, message, buffer);
   else
-    copy::small(buffer, message.payload, message.bytes);
+    copy::small(buffer, message.payload, message.envelope.bytes);
   inlet.expected_sequence++;
   inlet.released->give_back();
   if (inlet.lane->pop()) [[unlikely]]

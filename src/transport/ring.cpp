@@ -60,10 +60,7 @@ bool send_piece(Transfer& transfer) {
   NEAR_KILL_POINT("piece-filled");
   bool answered = transfer.remote_cookie != 0;
   MessageHeader& header = header_of(claim);
-  header.context = transfer.remote_cookie;
-  header.bytes = transfer.position;
-  header.tag = static_cast<std::int32_t>(transfer.head);
-  header.source = 0;
+  header.envelope = {transfer.remote_cookie, 0, static_cast<std::int32_t>(transfer.head), transfer.position};
   header.handler =
       static_cast<std::uint8_t>(answered ? InternalHandler::ring_fragment : InternalHandler::head_piece);
   header.in_packet = 1;

@@ -57,7 +57,7 @@ struct OfferTicket {
 /// A message as its handler sees it; payload and packet are valid during the call.
 struct Arrival {
   Peer* from;
-  Envelope envelope;
+  const Envelope& envelope;
   const std::byte* payload;
   std::size_t payload_bytes;
   std::uint64_t

@@ -13,10 +13,7 @@ inline constexpr std::size_t inline_bytes = 88;
 
 /// The body of a slot: 120 bytes behind its word. Who sent it stands in the word.
 struct MessageHeader {
-  std::uint64_t context;
-  std::uint64_t bytes; ///< packed bytes of the whole message
-  std::int32_t tag;
-  std::int32_t source;
+  Envelope envelope;
   std::uint32_t sequence; ///< counts this sender's messages to this receiver
   std::uint16_t handler;
   std::uint16_t in_packet; ///< 1: the payload is a CellReference

@@ -20,8 +20,8 @@ struct Arrived : Waiting {
 Receive make_receive(std::uint64_t context, int source, int tag, int number = 0) {
   Receive receive;
   receive.context = context;
-  receive.source = source;
-  receive.wanted_tag = tag;
+  receive.rank = source;
+  receive.tag = tag;
   receive.number = number;
   return receive;
 }
@@ -110,7 +110,7 @@ struct Model {
   }
   Receive* match(const transport::Envelope& envelope) {
     for (auto at = posted.begin(); at != posted.end(); ++at)
-      if (fits((*at)->context, (*at)->source, (*at)->wanted_tag, envelope)) {
+      if (fits((*at)->context, (*at)->rank, (*at)->tag, envelope)) {
         Receive* found = *at;
         posted.erase(at);
         return found;
