@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace near::topo {
 namespace {
@@ -105,12 +106,13 @@ std::vector<Row> rows_of(const Machine& machine, const Slots& slots, const Plan&
     }
     order.emplace_back(first, index);
   }
-  std::stable_sort(order.begin(), order.end(), [&](const auto& one, const auto& other) {
-    if (one.first != other.first) return one.first < other.first;
-    auto has_cores = [&](unsigned index) {
-      return index < machine.nodes.size() && machine.nodes[index].has_cores;
+  std::sort(order.begin(), order.end(), [&](const auto& one, const auto& other) {
+    auto key = [&](const auto& place) {
+      auto index = place.second;
+      bool cores = index < machine.nodes.size() && machine.nodes[index].has_cores;
+      return std::tuple(place.first, !cores, index);
     };
-    return has_cores(one.second) && !has_cores(other.second);
+    return key(one) < key(other);
   });
   std::vector<Row> rows;
   for (auto [first, index] : order) rows.push_back(row_of(machine, index, slots, plan));

@@ -18,6 +18,11 @@ using Units = std::vector<Unit>;
 // The units of one rank.
 using Chunk = Units;
 
+// The machine's order of units.
+bool comes_before(const Unit& one, const Unit& other) {
+  return std::pair(one.core->index, one.cpus.first()) < std::pair(other.core->index, other.cpus.first());
+}
+
 unsigned domain_of(const Core& core, Level level) {
   switch (level) {
   case Level::hwthread:
@@ -134,9 +139,8 @@ std::vector<Chunk> spread(const Units& units, unsigned threads, unsigned ranks, 
   auto missing = ranks - static_cast<unsigned>(chunks.size());
   for (auto& chunk : chunks_in_order(left_over(units, chunks), threads, missing))
     chunks.push_back(std::move(chunk));
-  std::stable_sort(chunks.begin(), chunks.end(), [](const Chunk& one, const Chunk& other) {
-    return one.front().core->index < other.front().core->index;
-  });
+  std::sort(chunks.begin(), chunks.end(),
+            [](const Chunk& one, const Chunk& other) { return comes_before(one.front(), other.front()); });
   return chunks;
 }
 
@@ -316,8 +320,9 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   case Order::automatic:
   case Order::packed:
     if (automatic && machine.unlike_cores)
-      std::stable_sort(units.begin(), units.end(), [](const Unit& one, const Unit& other) {
-        return one.core->speed > other.core->speed;
+      std::sort(units.begin(), units.end(), [](const Unit& one, const Unit& other) {
+        return one.core->speed != other.core->speed ? one.core->speed > other.core->speed
+                                                    : comes_before(one, other);
       });
     chunks = chunks_in_order(units, request.threads, positions);
     break;
