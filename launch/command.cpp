@@ -161,6 +161,24 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
   return rows;
 }
 
+unsigned expected_threads(const Command& command, char** inherited) {
+  constexpr std::string_view name = "OMP_NUM_THREADS=";
+  unsigned most = 1;
+  for (const auto& application : command.applications)
+    for (const auto& row : environment_for(command, application, inherited))
+      if (row.starts_with(name))
+        most =
+            std::max(most, static_cast<unsigned>(std::clamp(std::atoi(row.c_str() + name.size()), 1, 65536)));
+  return most;
+}
+
+void give_openmp_places(const std::string& places, std::vector<std::string>& environment) {
+  for (const auto& row : environment)
+    for (const char* name : {"OMP_PLACES=", "OMP_PROC_BIND=", "GOMP_CPU_AFFINITY=", "KMP_AFFINITY="})
+      if (row.starts_with(name)) return;
+  environment.push_back("OMP_PLACES=" + places);
+}
+
 Result check_knobs(const std::vector<std::string>& environment) {
   for (const auto& row : environment) {
     std::string_view text(row);

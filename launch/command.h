@@ -53,6 +53,13 @@ Result parse_command(const std::vector<std::string>& arguments, Command& command
 std::vector<std::string> environment_for(const Command& command, const Application& application,
                                          char** inherited);
 
+/// Threads that each rank will start by its environment (OMP_NUM_THREADS, the first number; the most of all
+/// programs); 1 where it says nothing.
+unsigned expected_threads(const Command& command, char** inherited);
+
+/// Adds OMP_PLACES, unless the environment says already where OpenMP's threads go.
+void give_openmp_places(const std::string& places, std::vector<std::string>& environment);
+
 /// Fails on a NEAR_ variable that is no knob, with the nearest name, and on a value that it may not have.
 Result check_knobs(const std::vector<std::string>& environment);
 

@@ -5,11 +5,14 @@
 
 namespace near::launch {
 
-Result plan_job(Command command, Job& job) {
+Result plan_job(Command command, char** environment, Job& job) {
   Job made;
   made.command = std::move(command);
+  auto& placement = made.command.placement;
+  placement.expected_threads = expected_threads(made.command, environment);
+  bool cards = made.command.explain || placement.order == topo::Order::by_card;
   if (made.command.machine.empty())
-    NEAR_TRY(topo::read_machine(made.machine, made.command.explain));
+    NEAR_TRY(topo::read_machine(made.machine, cards));
   else
     NEAR_TRY(topo::machine_from_file(made.command.machine, made.machine));
   if (made.machine.recorded && !made.command.explain)

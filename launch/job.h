@@ -19,7 +19,7 @@ struct Job {
 };
 
 /// Plans the job on this machine. Fails when the request cannot be met.
-Result plan_job(Command command, Job& job);
+Result plan_job(Command command, char** environment, Job& job);
 
 /// What --explain prints.
 std::string explain(const Job& job, char** environment);

@@ -47,7 +47,7 @@ int main(int count, char** arguments) {
       return complain(usage_status);
 
   launch::Job job;
-  if (!launch::plan_job(std::move(command), job).ok()) return complain(1);
+  if (!launch::plan_job(std::move(command), environ, job).ok()) return complain(1);
   if (job.command.explain) {
     std::fputs(launch::explain(job, environ).c_str(), stdout);
     return 0;

@@ -94,6 +94,19 @@ Result check_host_file(Parsing& at) {
   return {};
 }
 
+Result read_rank_file(Parsing& at) {
+  std::ifstream file(at.values[0]);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) return fail(Code::invalid, "{}: cannot read the file '{}'", at.option, at.values[0]);
+  auto& placement = at.command.placement;
+  NEAR_TRY(topo::parse_rank_file(text, at.values[0], placement));
+  for (const auto& listed : placement.listed)
+    // "+n0" is the first machine of whatever the job has got.
+    if (listed.given && listed.host != "+n0")
+      NEAR_TRY(check_host(base::format("{}:{}: host", at.values[0], listed.line), listed.host));
+  return {};
+}
+
 Result choose_output(Parsing& at) {
   if (at.values[0] == "tag")
     at.command.tag_output = true;
@@ -185,14 +198,17 @@ const Option table[] = {
     {{"t", "threads", "cpus-per-proc", "cpus-per-rank"},
      1,
      "T|give each process T cores, and OMP_NUM_THREADS=T",
-     [](Parsing& at) { return read_count(at, at.command.placement.threads); }},
+     [](Parsing& at) {
+       at.command.placement.threads_chosen = true;
+       return read_count(at, at.command.placement.threads);
+     }},
     {{"bind-to", "binding"},
      1,
-     "WHAT|core, l3, numa, package, hwthread or none",
+     "WHAT|core, l2, l3, numa, package, hwthread or none",
      [](Parsing& at) { return topo::parse_bind_to(at.values[0], at.command.placement); }},
     {{"map-by", "rank-by"},
      1,
-     "HOW|core, spread, l3, numa, package, hwthread, ppr:N:<domain>; :PE=T",
+     "HOW|core, spread, l2, l3, numa, package, hwthread, nic, ppr:N:<domain>; :PE=T",
      [](Parsing& at) { return topo::parse_map_by(at.values[0], at.command.placement); }},
     {{"use-hwthread-cpus"}, 0, nullptr, NEAR_ACT(at.command.placement.by_hwthread = true)},
     {{"report-bindings", "display-map"},
@@ -247,10 +263,7 @@ const Option table[] = {
        return not_here(at, "use --tag-output, or one file for each rank: mpiexec -n N sh -c "
                            "'exec program >out.$NEAR_BOOT_RANK'");
      }},
-    {{"rankfile", "rf"},
-     1,
-     nullptr,
-     [](Parsing& at) { return not_here(at, "use --map-by and --bind-to; --explain shows what they do"); }},
+    {{"rankfile", "rf"}, 1, "FILE|each process where the file says", read_rank_file},
     {{"prefix"},
      1,
      nullptr,

@@ -82,6 +82,11 @@ base::Result Supervisor::start_rank(unsigned rank) {
   launch.program = application.arguments[0];
   launch.arguments = application.arguments;
   launch.environment = environment_for(job.command, application, mission_.environment);
+  if (!place.cpus.empty()) {
+    auto places = topo::openmp_places(job.machine, place);
+    // One place says nothing that the binding does not.
+    if (places.find("},{") != std::string::npos) give_openmp_places(places, launch.environment);
+  }
   for (auto& row : boot::write_environment(start)) launch.environment.push_back(std::move(row));
   launch.directory = application.directory;
   launch.keep = mission_.segment_descriptor;

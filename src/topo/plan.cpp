@@ -1,10 +1,13 @@
 #include "topo/plan.h"
 
+#include "base/knob.h"
 #include "base/text.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <tuple>
 
 namespace near::topo {
 namespace {
@@ -201,6 +204,97 @@ std::vector<Chunk> filled(const Units& units, unsigned threads, unsigned ranks, 
   return chunks;
 }
 
+// Fails when there is no card, or none of that name.
+Result chosen_cards(const Machine& machine, const std::string& name, std::vector<Card>& cards) {
+  std::vector<Card> all;
+  for (const auto& card : machine.cards)
+    if (card.kind == Card::Kind::network) all.push_back(card);
+  if (all.empty())
+    return base::fail(base::Code::unsupported, "--map-by nic: no network card of this machine can be seen");
+  cards = machine.network_cards();
+  if (name.empty()) return {};
+  std::vector<std::string_view> names;
+  std::string list;
+  cards.clear();
+  for (const auto& card : all) {
+    if (card.name == name) cards = {card};
+    names.push_back(card.name);
+    list += (list.empty() ? "" : ", ") + card.name;
+  }
+  if (!cards.empty()) return {};
+  auto nearest = base::nearest_word(name, names);
+  if (nearest.empty())
+    return base::fail(base::Code::invalid, "--map-by nic={}: the machine's cards are {}", name, list);
+  return base::fail(base::Code::invalid, "--map-by nic={}: did you mean {}? Known: {}", name, nearest, list);
+}
+
+// For each card the nodes from the nearest on; ranks take cores there, one rank to each card in turn.
+std::vector<Chunk> by_card(const Machine& machine, const std::vector<Card>& cards, const Units& units,
+                           unsigned threads, unsigned ranks) {
+  std::vector<std::vector<Units>> orders;
+  for (const auto& card : cards) {
+    unsigned home = 0;
+    for (const auto& core : machine.cores)
+      if (!(core.cpus & card.near).empty()) {
+        home = core.numa;
+        break;
+      }
+    auto groups = grouped(units, Level::numa);
+    std::sort(groups.begin(), groups.end(), [&](const Units& one, const Units& other) {
+      auto far = [&](const Units& group) {
+        bool near = !(group.front().core->cpus & card.near).empty();
+        return std::tuple(!near, machine.distance(home, group.front().core->numa), group.front().core->index);
+      };
+      return far(one) < far(other);
+    });
+    orders.push_back(std::move(groups));
+  }
+  std::vector<Chunk> chunks;
+  for (unsigned rank = 0; rank < ranks; ++rank)
+    for (const auto& group : orders[rank % orders.size()]) {
+      auto next = chunks_in_order(left_over(group, chunks), threads, 1);
+      if (next.empty()) continue;
+      chunks.push_back(std::move(next.front()));
+      break;
+    }
+  return chunks;
+}
+
+// The places that a rank file gives.
+Result listed_chunks(const Machine& machine, const Units& cores, const Request& request,
+                     std::vector<Chunk>& chunks) {
+  for (unsigned rank = 0; rank < request.ranks; ++rank) {
+    if (rank >= request.listed.size() || !request.listed[rank].given)
+      return base::fail(base::Code::invalid, "{}: no line gives rank {} a place", request.rank_file, rank);
+    const auto& listed = request.listed[rank];
+    Chunk chunk;
+    CpuSet found;
+    unsigned position = 0; // within the package
+    for (const auto& core : machine.cores) {
+      if (listed.package >= 0 && core.package != static_cast<unsigned>(listed.package)) continue;
+      unsigned number = listed.package >= 0 ? position++ : core.index;
+      auto unit =
+          std::find_if(cores.begin(), cores.end(), [&](const Unit& each) { return each.core == &core; });
+      if (unit == cores.end()) continue;
+      CpuSet cpus = listed.by_cpu ? unit->cpus & listed.numbers : unit->cpus;
+      if (cpus.empty() || (!listed.by_cpu && !listed.numbers.has(number))) continue;
+      chunk.push_back({cpus, &core});
+      if (listed.by_cpu)
+        found = found | cpus;
+      else
+        found.add(number);
+    }
+    for (unsigned number : listed.numbers.members())
+      if (!found.has(number))
+        return base::fail(base::Code::invalid,
+                          "{}:{}: rank {}: there is no {} {}{} here, or it may not be used",
+                          request.rank_file, listed.line, rank, listed.by_cpu ? "processor" : "core", number,
+                          listed.package >= 0 ? base::format(" of package {}", listed.package) : "");
+    chunks.push_back(std::move(chunk));
+  }
+  return {};
+}
+
 CpuSet cpus_of(const Units& units) {
   CpuSet all;
   for (const auto& unit : units) all = all | unit.cpus;
@@ -297,8 +391,16 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   if (units.empty())
     return base::fail(base::Code::limit, "none of the machine's processors ({}) is in the allowed set ({})",
                       machine.cpus().text(), slots.allowed.text());
+  bool loose = false; // more threads are to be expected than there are cores for
+  if (request.expected_threads > 1 && !request.threads_chosen && request.order != Order::listed) {
+    auto expected = std::uint64_t{request.ranks} * request.expected_threads;
+    loose = expected > std::min<std::uint64_t>(units.size(), slots.count);
+    if (!loose) request.threads = request.expected_threads;
+    made.notes.push_back(base::format("threads: OMP_NUM_THREADS={}{}", request.expected_threads,
+                                      loose ? " for each rank are more than there are cores" : ""));
+  }
   auto wanted = std::uint64_t{request.ranks} * request.threads;
-  if (wanted > units.size() && !request.by_hwthread) {
+  if (wanted > units.size() && !request.by_hwthread && request.order != Order::listed) {
     Units threads = usable_units(machine, slots.allowed, true);
     bool bound_to_cores = asked.bind_chosen && asked.bind && asked.bind_to == Level::core;
     if (wanted <= threads.size() && !bound_to_cores) {
@@ -308,7 +410,7 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
       if (!request.bind_chosen) request.bind_to = Level::hwthread;
     }
   }
-  bool crowded = wanted > units.size();
+  bool crowded = wanted > units.size() && request.order != Order::listed;
   request.threads = std::min(request.threads, static_cast<unsigned>(units.size()));
   auto room = static_cast<unsigned>(units.size()) / request.threads;
   unsigned positions = std::min(request.ranks, room);
@@ -328,6 +430,15 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
     break;
   case Order::spread: chunks = spread_by_speed(units, request.threads, positions); break;
   case Order::dealt: chunks = dealt(units, request.threads, positions, request.domain); break;
+  case Order::by_card: {
+    std::vector<Card> cards;
+    NEAR_TRY(chosen_cards(machine, request.card, cards));
+    chunks = by_card(machine, cards, units, request.threads, positions);
+    break;
+  }
+  case Order::listed:
+    NEAR_TRY(listed_chunks(machine, usable_units(machine, slots.allowed, false), request, chunks));
+    break;
   case Order::filled: {
     auto domains = grouped(units, request.domain).size();
     if (domains * request.per_domain < request.ranks)
@@ -340,7 +451,8 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   }
   }
   // Domains smaller than a rank's threads give no chunk: then neighbours, across domains.
-  if (chunks.size() < positions) chunks = chunks_in_order(units, request.threads, positions);
+  if (chunks.size() < positions && request.order != Order::listed)
+    chunks = chunks_in_order(units, request.threads, positions);
 
   if (crowded && !request.bind_chosen) {
     bool several = grouped(units, Level::numa).size() > 1;
@@ -355,7 +467,17 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
     made.notes.push_back(
         "several ranks share a core as asked for: one that waits keeps the other from running");
   }
-  if (request.order == Order::dealt)
+  if (loose && !crowded && !request.bind_chosen) {
+    // Threads of a rank on one core would be far slower than threads that move.
+    request.bind = grouped(units, Level::numa).size() > 1;
+    request.bind_to = Level::numa;
+  }
+  if (request.order == Order::by_card)
+    made.notes.push_back(
+        base::format("order: nearest to {} first", request.card.empty() ? "a network card" : request.card));
+  else if (request.order == Order::listed)
+    made.notes.push_back(base::format("order: as {} says", request.rank_file));
+  else if (request.order == Order::dealt)
     made.notes.push_back(base::format("order: one rank to each {} in turn", level_name(request.domain)));
   else if (request.order == Order::filled)
     made.notes.push_back(base::format("order: {} to each {}", base::counted(request.per_domain, "rank"),
@@ -379,6 +501,18 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   }
   plan = std::move(made);
   return {};
+}
+
+std::string openmp_places(const Machine& machine, const Place& place) {
+  std::string text;
+  for (const auto& core : machine.cores) {
+    CpuSet cpus = core.cpus & place.home;
+    if (cpus.empty()) continue;
+    std::string list;
+    for (unsigned cpu : cpus.members()) list += (list.empty() ? "" : ",") + std::to_string(cpu);
+    text += (text.empty() ? "{" : ",{") + list + "}";
+  }
+  return text;
 }
 
 std::string head_text(const Machine& machine, const Slots& slots, const Plan& plan) {

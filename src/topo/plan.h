@@ -30,6 +30,18 @@ enum class Order {
              ///< faster cores first
   dealt,     ///< one rank to each domain of `Request::domain` in turn
   filled,    ///< `Request::per_domain` ranks to each domain
+  by_card,   ///< nearest to a network card first; with several cards one rank to each in turn
+  listed,    ///< each where `Request::listed` says
+};
+
+/// Where a rank file puts one rank.
+struct Listed {
+  bool given = false;
+  bool by_cpu = false; ///< `numbers` are the kernel's processors; else cores
+  int package = -1;    ///< `numbers` count the cores of this package; -1: of the machine
+  CpuSet numbers;
+  unsigned line = 0; ///< of the file, for messages
+  std::string host;  ///< as written
 };
 
 struct Request {
@@ -38,18 +50,30 @@ struct Request {
   Order order = Order::automatic;
   Level domain = Level::core;
   unsigned per_domain = 0;
-  bool by_hwthread = false; ///< count hardware threads as cores
-  bool bind_chosen = false; ///< the user said what to bind to
-  bool bind = true;         ///< false: to nothing
+  std::string card;           ///< of by_card: its name; empty: every card that carries messages
+  std::vector<Listed> listed; ///< of `listed`: by rank
+  std::string rank_file;      ///< its name, for messages
+  /// Threads that each rank will start (OMP_NUM_THREADS), where nobody said how many cores it gets.
+  unsigned expected_threads = 1;
+  bool threads_chosen = false; ///< the user said how many cores each rank gets
+  bool by_hwthread = false;    ///< count hardware threads as cores
+  bool bind_chosen = false;    ///< the user said what to bind to
+  bool bind = true;            ///< false: to nothing
   Level bind_to = Level::core;
 };
 
 /// Reads the words of --map-by: core, slot, hwthread, l2, l3, numa, package, socket, node, spread,
-/// ppr:N:<domain>, each with an optional :PE=n or :OVERSUBSCRIBE. Fails with the nearest word.
+/// nic, nic=<card>, ppr:N:<domain>, each with an optional :PE=n or :OVERSUBSCRIBE. Fails with the nearest
+/// word.
 Result parse_map_by(std::string_view text, Request& request);
 /// Reads the words of --bind-to: none, hwthread, core, l2, l3, numa, package, socket, node; core:4 is four
 /// cores.
 Result parse_bind_to(std::string_view text, Request& request);
+
+/// Reads a rank file: lines "rank N=HOST slot=SPEC", where SPEC is cores ("0-3,8"), cores of a package
+/// ("1:0-3") or the kernel's processors ("cpu:0-3,16"); '#' begins a comment. Which HOST is meant, the
+/// caller judges. `name` is the file's, for messages.
+Result parse_rank_file(const std::string& text, const std::string& name, Request& request);
 
 /// One rank's place.
 struct Place {
@@ -67,6 +91,9 @@ struct Plan {
 
 /// Fails when the request cannot be met: no processor allowed, more ranks than ppr gives room for.
 Result make_plan(const Machine& machine, const Slots& slots, const Request& request, Plan& plan);
+
+/// OMP_PLACES for a rank: each of its cores a place, "{0,16},{1,17}".
+std::string openmp_places(const Machine& machine, const Place& place);
 
 /// For people: machine, slots and what was decided, a line each.
 std::string head_text(const Machine& machine, const Slots& slots, const Plan& plan);

@@ -81,10 +81,13 @@ Result parse_map_by(std::string_view text, Request& request) {
     made.order = Order::spread;
   } else if (parts[0] == "node" || parts[0].empty()) {
     // One machine: "by node" says nothing about the places on it.
+  } else if (parts[0] == "nic" || parts[0].starts_with("nic=")) {
+    made.order = Order::by_card;
+    made.card = parts[0] == "nic" ? "" : parts[0].substr(4);
   } else if (find_domain(parts[0], made.domain)) {
     made.order = Order::dealt;
   } else {
-    return unknown("--map-by", text, parts[0], {"slot", "spread", "node", "ppr:N:<domain>"});
+    return unknown("--map-by", text, parts[0], {"slot", "spread", "nic", "nic=<card>", "ppr:N:<domain>"});
   }
   for (; next < parts.size(); ++next) {
     for (std::size_t at = 0; at <= parts[next].size();) {
@@ -94,6 +97,7 @@ Result parse_map_by(std::string_view text, Request& request) {
       if (modifier.starts_with("pe=")) {
         if (!parse_count(modifier.substr(3), made.threads))
           return base::fail(base::Code::invalid, "--map-by {}: PE= takes a number of cores", text);
+        made.threads_chosen = true;
       } else if (modifier == "hwtcpus") {
         made.by_hwthread = true;
       } else if (modifier != "oversubscribe" && modifier != "nooversubscribe" && modifier != "span") {
@@ -121,7 +125,7 @@ Result parse_bind_to(std::string_view text, Request& request) {
   request.bind_to = level;
   // "core:4" is MPICH's way to say that each rank gets four; Open MPI's "core:overload-allowed" is no number.
   if (auto colon = text.find(':'); colon != std::string_view::npos && level <= Level::core)
-    (void)parse_count(text.substr(colon + 1), request.threads);
+    request.threads_chosen = parse_count(text.substr(colon + 1), request.threads) || request.threads_chosen;
   if (level == Level::hwthread) request.by_hwthread = true;
   return {};
 }

@@ -96,7 +96,6 @@ def test_display_means_the_bindings(launch, words):
     ("-outfile-pattern", "out.%r", "--tag-output"),
     ("--output-filename", "out", "$NEAR_BOOT_RANK"),
     ("--stdin", "all", "standard input goes to rank 0 alone"),
-    ("--rankfile", "places", "--map-by"),
     ("--prefix", "/opt/mpi", "by its path"),
     ("-genv", "COLOR", "write -genv COLOR=-n"),
     ("-env", "COLOR", "write -env COLOR=-n"),

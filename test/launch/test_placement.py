@@ -74,7 +74,41 @@ def test_threads_set_openmp_unless_the_user_did(launch):
     assert launch("-t", "2", "-q", "-n", "1", "-x", "OMP_NUM_THREADS=5", *show).out == "5\n"
 
 
-@pytest.mark.parametrize("how", ["core", "slot", "l3", "numa", "package", "socket", "hwthread", "spread", "node",
+@several
+def test_each_core_of_a_rank_is_a_place_for_openmp(launch):
+    show = ["sh", "-c", "echo $OMP_NUM_THREADS $OMP_PLACES"]
+    # Alone on the machine or not: what counts is what the rank was given.
+    places = f"2 {{{CPUS[0]}}},{{{CPUS[1]}}}\n"
+    result = launch("-q", "-n", "1", "-t", "2", "--bind-to", "hwthread", *show)
+    assert result.out in (places, f"2 {{{CPUS[0]},{CPUS[1]}}}\n"), result.report()
+    assert launch("-q", "-n", "1", "-t", "2", "-x", "OMP_PROC_BIND=false", *show).out == "2\n"
+    assert launch("-q", "-n", "1", "-t", "2", "-x", "OMP_PLACES=cores", *show).out == "2 cores\n"
+
+
+@several
+def test_a_rank_file_says_where_ranks_run(launch, tmp_path):
+    file = tmp_path / "places"
+    file.write_text(f"rank 1=localhost slot=cpu:{CPUS[0]}\nrank 0=+n0 slot=cpu:{CPUS[1]}\n")
+    result = launch("-q", "-n", "2", "--rankfile", file, *SHOW)
+    assert sorted(result.out.splitlines()) == [f"0 {CPUS[1]}", f"1 {CPUS[0]}"], result.report()
+    file.write_text("rank 0=elsewhere slot=0\n")
+    result = launch("-n", "1", "--rankfile", file, "true")
+    assert result.status == 2 and "elsewhere" in result.err and f"{file}:1" in result.err, result.report()
+
+
+def test_only_a_plan_can_be_made_for_another_machine(launch, tmp_path):
+    file = tmp_path / "machine"
+    file.write_text("package:2 core:2 pu:1")
+    assert "2 packages" in launch("-n", "2", "--explain", "--machine", file, "true").out
+    for arguments, environment in ((["--machine", file], {}), ([], {"HWLOC_SYNTHETIC": "package:2 core:2 pu:1"})):
+        result = launch("-n", "2", *arguments, "echo", "started", env=environment)
+        assert (result.status, result.out) == (1, "") and "only --explain" in result.err, result.report()
+    file.write_text("nonsense")
+    result = launch("-n", "2", "--explain", "--machine", file, "true")
+    assert result.status == 1 and str(file) in result.err, result.report()
+
+
+@pytest.mark.parametrize("how", ["core", "slot", "l2", "l3", "numa", "package", "socket", "hwthread", "spread", "node",
                                  "ppr:2:package", "core:PE=1", "socket:OVERSUBSCRIBE"])
 def test_every_mapping_starts_the_ranks(launch, how):
     result = launch("-q", "-n", "2", "--map-by", how, "echo", "a")

@@ -1,0 +1,67 @@
+// Rank files, as Open MPI's launcher reads them, with one form of our own: "cpu:" before the kernel's
+// numbers.
+#include "topo/plan.h"
+
+#include <charconv>
+#include <sstream>
+
+namespace near::topo {
+namespace {
+
+// "0-3,8", "1:0-3", "cpu:0-3,16".
+bool parse_slot(std::string spec, Listed& listed) {
+  if (spec.starts_with("cpu:")) {
+    listed.by_cpu = true;
+    spec = spec.substr(4);
+  } else if (auto colon = spec.find(':'); colon != std::string::npos) {
+    auto [end, error] = std::from_chars(spec.data(), spec.data() + colon, listed.package);
+    if (error != std::errc{} || end != spec.data() + colon || listed.package < 0) return false;
+    spec = spec.substr(colon + 1);
+  }
+  return os::parse_cpus(spec, listed.numbers).ok() && !listed.numbers.empty();
+}
+
+} // namespace
+
+Result parse_rank_file(const std::string& text, const std::string& name, Request& request) {
+  constexpr unsigned most_ranks = 65536;
+  std::vector<Listed> listed;
+  std::istringstream lines(text);
+  unsigned number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string keyword, where, slot, more;
+    if (!(words >> keyword)) continue;
+    auto wrong = [&](const char* what) {
+      return base::fail(
+          base::Code::invalid,
+          "{}:{}: {}; a line is: rank N=HOST slot=SPEC, where SPEC is cores such as 0-3, cores of a "
+          "package such as 1:0-3, or processors such as cpu:0-3,16",
+          name, number, what);
+    };
+    if (keyword != "rank" || !(words >> where >> slot) || words >> more) return wrong("not understood");
+    unsigned rank = 0;
+    auto equals = where.find('=');
+    auto [end, error] = std::from_chars(where.data(), where.data() + std::min(equals, where.size()), rank);
+    if (equals == std::string::npos || error != std::errc{} || end != where.data() + equals ||
+        rank >= most_ranks)
+      return wrong("no rank's number");
+    Listed made;
+    made.given = true;
+    made.line = number;
+    made.host = where.substr(equals + 1);
+    if (!slot.starts_with("slot=") || !parse_slot(slot.substr(5), made)) return wrong("no list of cores");
+    if (rank >= listed.size()) listed.resize(rank + 1);
+    if (listed[rank].given)
+      return base::fail(base::Code::invalid, "{}:{}: rank {} has a place already, by line {}", name, number,
+                        rank, listed[rank].line);
+    listed[rank] = made;
+  }
+  request.order = Order::listed;
+  request.listed = std::move(listed);
+  request.rank_file = name;
+  return {};
+}
+
+} // namespace near::topo
