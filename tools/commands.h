@@ -31,6 +31,7 @@ struct PlaceOptions {
   double interval_s = 1;
   double assert_local = 0; ///< percent; 0: nothing is asserted
   std::string output;      ///< file for text or JSON; "": standard output
+  std::string page;        ///< file for an HTML page; "": none
 };
 int place(const PlaceOptions& options);
 

@@ -98,6 +98,8 @@ int run(int count, char** arguments) {
   place_command->add_flag("--json", places.json, "one JSON document, with everything");
   place_command->add_option("--output", places.output, "write text or JSON there, not to standard output")
       ->type_name("FILE");
+  place_command->add_option("--html", places.page, "write a page for a browser there, besides the text")
+      ->type_name("FILE");
   place_command
       ->add_option("--assert-local", places.assert_local,
                    "end with status 3 when less of a rank's memory lies where it belongs")

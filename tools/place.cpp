@@ -51,7 +51,20 @@ private:
   std::FILE* file_ = stdout;
 };
 
+/// A browser that reloads the page while we watch never meets half of it.
+base::Result write_page(const std::string& path, const std::string& text) {
+  Output draft;
+  auto beside = base::format("{}.{}", path, getpid());
+  NEAR_TRY(draft.open(beside));
+  auto written = draft.write(text);
+  if (written.ok() && std::rename(beside.c_str(), path.c_str()) != 0)
+    written = base::fail_system("rename", errno, path);
+  if (!written.ok()) unlink(beside.c_str());
+  return written;
+}
+
 base::Result show(const PlaceOptions& options, const place::Snapshot& snapshot, Output& output) {
+  if (!options.page.empty()) NEAR_TRY(write_page(options.page, place::page_of(snapshot)));
   std::string text;
   if (options.watch && output.terminal() && !options.json) text = "\033[H\033[J";
   text +=

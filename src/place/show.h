@@ -1,4 +1,4 @@
-// A snapshot for people and for programs.
+// A snapshot for people, for programs and for a browser.
 #pragma once
 
 #include "place/snapshot.h"
@@ -13,5 +13,7 @@ std::string assertion_text(const Snapshot& snapshot, double percent);
 
 /// One JSON document (doc/place.md has its fields); without line breaks unless `indented`.
 std::string json_of(const Snapshot& snapshot, bool indented);
+/// One HTML page that needs nothing else: the document above, and a script that draws it.
+std::string page_of(const Snapshot& snapshot);
 
 } // namespace near::place

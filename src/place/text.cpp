@@ -57,15 +57,23 @@ BytesOn sum_of(const BytesOn& one, const BytesOn& other) {
   return sum;
 }
 
+/// Its own pages, and those of its region.
+Share all_of(const Snapshot& snapshot, const Process& process) {
+  Share share = process.own();
+  for (const auto& part : snapshot.parts)
+    if (part.owner >= 0 && part.owner == process.rank) share += part.share;
+  return share;
+}
+
 std::string process_table(const Snapshot& snapshot) {
   // Long sets of processors would push the columns apart.
   std::size_t wide = 10;
   for (const auto& process : snapshot.processes)
     wide = std::min<std::size_t>(24, std::max(wide, process.allowed.text().size()));
-  std::string text =
-      base::format("\nMemory in MiB by node; local: of its own pages, those on its node\n"
-                   "{:>5} {:>8} {:<{}} {:>5} {:>8}{} {:>8}\n",
-                   "rank", "pid", "processors", wide, "node", "pages", node_heads(snapshot), "local");
+  std::string text = base::format(
+      "\nMemory in MiB by node; local: of the pages that are its own, or of its region, those on its node\n"
+      "{:>5} {:>8} {:<{}} {:>5} {:>8}{} {:>8}\n",
+      "rank", "pid", "processors", wide, "node", "pages", node_heads(snapshot), "local");
   for (const auto& process : snapshot.processes) {
     auto rank = process.rank >= 0 ? std::to_string(process.rank) : std::string("-");
     if (!process.problem.empty()) {
@@ -78,7 +86,7 @@ std::string process_table(const Snapshot& snapshot) {
         base::format("{:>5} {:>8} {:<{}} {:>5} {:>8}{} {:>8}{}\n", rank, process.pid, process.allowed.text(),
                      wide, process.node >= 0 ? std::to_string(process.node) : list_text(process.nodes),
                      resident / snapshot.page_bytes, node_columns(snapshot, process.bytes_on, mib),
-                     percent_text(process.own()), process.left ? "  has left its binding" : "");
+                     percent_text(all_of(snapshot, process)), process.left ? "  has left its binding" : "");
   }
   if (snapshot.processes.size() > 1)
     text += base::format("{:>5} {:>8} {:<{}} {:>5} {:>8}{}\n", "all", "", "", wide, "", "",

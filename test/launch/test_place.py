@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -223,6 +224,64 @@ def test_the_output_may_go_to_a_file(near, waiting, tmp_path):
     assert json.loads((tmp_path / "place.json").read_text())["near_place"] == 1
     seen = near("--job", waiting.pid, "--output", tmp_path / "no/such/folder")
     assert seen.status == 1 and "No such file" in seen.err, seen.report()
+
+
+@pytest.fixture
+def browse(tmp_path):
+    """browse(page, script, ending): the page as Chromium has it after the script ran in it; `ending`: of the address."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no chromium: dev/setup browser")
+
+    def run(page, script="", ending=""):
+        # Added to a copy: the page's own policy allows scripts inside it, and nothing else.
+        copy = tmp_path / "browsed.html"
+        copy.write_text(page.read_text().replace("</body>", f"<script>{script}</script></body>"))
+        seen = harness.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                            f"--user-data-dir={tmp_path}/profile", "--dump-dom", f"file://{copy}{ending}"], timeout=120)
+        assert seen.status == 0 and not seen.timed_out, seen.report()
+        return seen.out.partition('<script type="application/json"')[0]  # what is drawn stands before the data
+
+    return run
+
+
+def test_the_page_has_each_rank_and_node_and_opens_to_ranges(near, waiting, tmp_path, browse):
+    page = tmp_path / "page.html"
+    seen = near("--job", waiting.pid, "--html", page)
+    assert seen.status == 0 and seen.out.startswith("nearmpi-"), seen.report()
+    document = json.loads(re.search(r'id="look">(.*?)</script>', page.read_text())[1])
+    drawn = browse(page)
+    assert f"<h1>{document['job']}: end_badly, 2 ranks</h1>" in drawn
+    rows = re.findall(r'<tr data-rank="(\d)">(.*?)</tr>', drawn)
+    assert [rank for rank, _ in rows] == ["0", "1"]
+    for process, (_, row) in zip(document["processes"], rows, strict=True):
+        cells = {node: int(size) for node, size in re.findall(r'data-node="(\d+)" data-bytes="(\d+)"', row)}
+        assert cells == {str(node["node"]): process["bytes_on"].get(str(node["node"]), 0) for node in document["nodes"]}
+    assert 'id="details"' not in drawn
+    drawn = browse(page, ending="#rank-1")
+    assert "<h2>rank 1</h2>" in drawn and drawn.count(">lanes<") >= 2
+    assert "data-range" not in drawn
+    # By hand: another measure, a rank, one of its mappings, and closed again.
+    clicks = "document.querySelector('input[value=region]').click();" \
+             "document.querySelector('#heat [data-rank=\"0\"] button').click();" \
+             "document.querySelector('#parts button').click();"
+    drawn = browse(page, clicks)
+    control = next(part for part in document["segment"] if part["owner"] == 0 and part["role"] == "control")
+    assert "<h2>rank 0</h2>" in drawn and f'data-range="{control["ranges"][0]["begin"]}"' in drawn
+    region = sum(size for part in document["segment"] if part["owner"] == 0 for size in part["bytes_on"].values())
+    row = re.search(r'data-rank="0">(.*?)</tr>', drawn)[1]
+    assert sum(map(int, re.findall(r'data-bytes="(\d+)"', row))) == region
+    drawn = browse(page, clicks + "document.querySelector('#parts button').click();")
+    assert "data-range" not in drawn
+
+
+def test_a_page_that_cannot_be_written_is_told_and_nothing_is_left(near, waiting, tmp_path):
+    seen = near("--job", waiting.pid, "--html", tmp_path / "no/page.html")
+    assert seen.status == 1 and "No such file" in seen.err, seen.report()
+    (tmp_path / "folder").mkdir()
+    seen = near("--job", waiting.pid, "--html", tmp_path / "folder")
+    assert seen.status == 1 and "directory" in seen.err, seen.report()
+    assert os.listdir(tmp_path) == ["folder"]
 
 
 def test_what_is_not_there_is_told(near, sleeper):

@@ -225,6 +225,13 @@ TEST(text, one_page_in_a_million_is_not_rounded_away) {
   EXPECT_NE(place::assertion_text(snapshot, 100), "");
 }
 
+TEST(text, the_line_of_a_rank_counts_its_region_too) {
+  auto snapshot = job(100);
+  plant(snapshot);
+  auto text = place::text_of(snapshot, false), line = text.substr(text.find("\n    0      100 ") + 1);
+  EXPECT_TRUE(line.substr(0, line.find('\n')).ends_with("99.50%")) << text;
+}
+
 TEST(text, a_rank_that_cannot_be_looked_at_says_why) {
   auto snapshot = job(10);
   snapshot.processes[3].problem = "it has ended";
@@ -259,6 +266,21 @@ TEST(json, a_name_of_any_bytes_does_no_harm) {
   snapshot.processes[0].mappings[0].entry.name = "/tmp/\xff\"\n</script>";
   auto document = nlohmann::json::parse(place::json_of(snapshot, false));
   EXPECT_EQ(document["processes"][0]["mappings"][0]["name"], "/tmp/\xef\xbf\xbd\"\n</script>");
+}
+
+TEST(page, holds_the_document_and_asks_for_nothing) {
+  auto snapshot = job(1);
+  snapshot.processes[0].mappings[0].entry.name = "/tmp/</script><script>alert(1)</script>";
+  std::string text = place::page_of(snapshot), opening = "<script type=\"application/json\" id=\"look\">";
+  auto begin = text.find(opening), end = text.find("</script>", begin);
+  ASSERT_NE(begin, std::string::npos);
+  begin += opening.size();
+  EXPECT_EQ(nlohmann::json::parse(text.substr(begin, end - begin)),
+            nlohmann::json::parse(place::json_of(snapshot, false)));
+  EXPECT_EQ(text.find("<script>alert"), std::string::npos);
+  for (const char* outside : {"http://", "https://", "src=", "href=", "url(", "@import", "innerHTML"})
+    EXPECT_EQ(text.find(outside), std::string::npos) << outside;
+  EXPECT_NE(text.find("default-src 'none'"), std::string::npos) << "and the browser forbids it";
 }
 
 } // namespace
