@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <unistd.h>
 
 using namespace near;
@@ -39,15 +41,20 @@ TEST(Calibrate, measures_every_kind_between_two_real_processes) {
   auto pairs = calibrate::pairs_of(machine, allowed);
   if (pairs.empty()) GTEST_SKIP() << "one processor only";
   profile::Profile profile;
-  unsigned last = 0;
-  auto report = [&](unsigned done, unsigned total, const calibrate::Pair&, profile::Kind) {
-    EXPECT_GE(done, last);
-    EXPECT_LE(done, total);
-    last = done;
-  };
-  ASSERT_TRUE(calibrate::measure(machine, allowed, 1'000'000'000, report, profile).ok())
-      << base::failure_text();
   const auto& smallest = profile.cost[static_cast<std::size_t>(pairs[0].distance)][0][1];
+  // On a busy machine a second may be too short for every kind.
+  for (std::uint64_t seconds : {1, 5, 20}) {
+    profile = {};
+    unsigned last = 0;
+    auto report = [&](unsigned done, unsigned total, const calibrate::Pair&, profile::Kind) {
+      EXPECT_GE(done, last);
+      EXPECT_LE(done, total);
+      last = done;
+    };
+    ASSERT_TRUE(calibrate::measure(machine, allowed, seconds * 1'000'000'000, report, profile).ok())
+        << base::failure_text();
+    if (std::count(smallest.begin(), smallest.end(), 0u) <= (profile.no_cma.empty() ? 0 : 1)) break;
+  }
   for (auto kind : {profile::Kind::direct, profile::Kind::ring_cached, profile::Kind::ring_streaming})
     EXPECT_GT(smallest[static_cast<std::size_t>(kind)], 0u) << calibrate::kind_name(kind);
   EXPECT_EQ(smallest[static_cast<std::size_t>(profile::Kind::cma)] == 0, !profile.no_cma.empty());
