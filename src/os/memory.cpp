@@ -1,10 +1,13 @@
 #include "os/memory.h"
 
 #include "base/checked.h"
+#include "base/text.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <fstream>
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -31,6 +34,17 @@ std::size_t page_size() {
 std::uint64_t physical_memory() {
   long pages = sysconf(_SC_PHYS_PAGES);
   return pages > 0 ? static_cast<std::uint64_t>(pages) * page_size() : 0;
+}
+
+std::uint64_t largest_cache() {
+  std::uint64_t largest = 0;
+  int cpu = std::max(sched_getcpu(), 0);
+  for (int index = 0;; ++index) {
+    std::ifstream file(base::format("/sys/devices/system/cpu/cpu{}/cache/index{}/size", cpu, index));
+    std::uint64_t kib = 0;
+    if (!(file >> kib)) return largest; // "32768K"
+    largest = std::max(largest, kib << 10);
+  }
 }
 
 std::uint64_t address_space_limit() {

@@ -14,6 +14,9 @@ using base::Result;
 std::size_t page_size();
 /// Bytes of physical memory of the machine; 0 when unknown.
 std::uint64_t physical_memory();
+/// Bytes of the largest cache that this processor can reach, as the kernel knows it; 0 when it does not. The
+/// processor's own word (sysconf) counts other sockets in on some machines.
+std::uint64_t largest_cache();
 /// RLIMIT_AS in bytes; UINT64_MAX when unlimited.
 std::uint64_t address_space_limit();
 

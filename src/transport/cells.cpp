@@ -21,9 +21,9 @@ void Cells::build(std::byte* cells, CellFlag* flags, std::uint32_t count, std::u
   first_ = most; // the first look is at the first group
 }
 
-bool Cells::look_at_next_group() {
+bool Cells::look_at_next_group(std::uint32_t end) {
   first_ += group;
-  if (first_ >= count_) {
+  if (first_ >= end) {
     first_ = reserve;
     if (rounds_ < rounds_before_growth) {
       ++rounds_;
@@ -45,11 +45,13 @@ void Cells::grow() {
   if (os::populate(cells_ + count_ * cell_bytes_, bytes).ok()) count_ = most_;
 }
 
-Cells::Taken Cells::take() {
+/// The next free cell of those below `end`, which is above the reserve. Cells of the present group that were
+/// seen free are taken first, wherever they lie.
+Cells::Taken Cells::take_below(std::uint32_t end) {
   if (free_ == 0) [[unlikely]] {
     // Each group once, the present one last.
-    std::uint32_t looks = (count_ - reserve + group - 1) / group;
-    while (!look_at_next_group())
+    std::uint32_t looks = (end - reserve + group - 1) / group;
+    while (!look_at_next_group(end))
       if (--looks == 0) return {};
   }
   auto bit = static_cast<std::uint32_t>(std::countr_zero(free_));
@@ -57,8 +59,12 @@ Cells::Taken Cells::take() {
   return mark(first_ + bit);
 }
 
-Cells::Taken Cells::take_for_piece() {
-  if (Taken taken = take()) return taken;
+Cells::Taken Cells::take() { return take_below(count_); }
+
+Cells::Taken Cells::take_for_piece(std::uint64_t bytes) {
+  auto enough = static_cast<std::uint32_t>(long_turn / cell_bytes_);
+  std::uint32_t end = bytes >= long_message ? std::min(count_, std::max(enough, reserve + group)) : count_;
+  if (Taken taken = take_below(end)) return taken;
   for (std::uint32_t cell = 0; cell < reserve; ++cell)
     if (flags_[cell].is_home(laps_[cell])) return mark(cell);
   return {};

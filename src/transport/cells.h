@@ -9,9 +9,10 @@
 // sender never writes the flags. 64 neighbours are looked at together, when all of the 64 before are used up.
 //
 // Cells are taken in turn, the longest unused first, and there are so many that a line which comes to its
-// turn again has left the receiver's cache: writing it then needs no invalidation there (doc/adr/0008).
-// A process begins with a few; the rest of its address range is reserved when there
-// is traffic.
+// turn again has left the receiver's cache: writing it then needs no invalidation there (doc/adr/0008). A
+// long message sweeps those caches by itself, and then the cells compete with its buffers for the last-level
+// cache: its pieces take turns in the first of them only (doc/adr/0014). A process begins with a few; the
+// rest of its address range is reserved when there is traffic.
 #pragma once
 
 #include "queue/cell_flag.h"
@@ -46,8 +47,9 @@ public:
              std::uint64_t cell_bytes);
   /// The next free cell outside the reserve.
   Taken take();
-  /// The same; any cell of the reserve when there is none.
-  Taken take_for_piece();
+  /// For a piece of a message of `bytes`: the next free cell outside the reserve, for a long message among
+  /// the first of them; any cell of the reserve when there is none.
+  Taken take_for_piece(std::uint64_t bytes);
   /// A taken cell that was not sent after all.
   void put_back(Taken taken) { flags_[taken.cell].give_back(taken.lap); }
 
@@ -60,8 +62,12 @@ private:
   /// Rounds through the first cells before the rest is reserved.
   static constexpr std::uint32_t rounds_before_growth = 3;
 
+  /// Messages of so many bytes are long, and the cells that their pieces use have so many.
+  static constexpr std::uint64_t long_message = 2u << 20, long_turn = 2u << 20;
+
   Taken mark(std::uint32_t cell) { return {cell, ++laps_[cell]}; }
-  bool look_at_next_group();
+  Taken take_below(std::uint32_t end);
+  bool look_at_next_group(std::uint32_t end);
   [[gnu::cold]] void grow();
 
   std::byte* cells_ = nullptr;

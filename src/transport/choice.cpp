@@ -16,6 +16,8 @@ constexpr float hopeless = 6.0f;
 /// looked at.
 constexpr float suspicious = 1.6f;
 constexpr std::uint32_t patience = 4;
+/// A pause tells something where it can be this many transfers long, and no more.
+constexpr float telling = 8.0f;
 
 constexpr std::size_t index(Way way) { return static_cast<std::size_t>(way); }
 
@@ -36,6 +38,7 @@ void Choice::begin(Class& here, int size_class) {
       if (there.messages < first_look) continue;
       here.cost = there.cost;
       here.basis = there.basis;
+      here.pause = there.pause;
       here.present = there.present;
       return;
     }
@@ -48,19 +51,49 @@ void Choice::begin(Class& here, int size_class) {
   }
 }
 
+/// What a way costs, and what it leaves behind.
+float Choice::total(const Class& here, Way way) {
+  float cost = here.cost[index(way)], pause = here.pause[index(way)];
+  float shortest = pause;
+  for (float other : here.pause)
+    if (other >= 0) shortest = std::min(shortest, other);
+  return pause >= 0 && shortest < telling * cost ? cost + (pause - shortest) : cost;
+}
+
+void Choice::note_pause(Class& here, Way way, std::uint64_t bytes, std::uint64_t began_ns) {
+  if (here.last != way) return; // another way's pause, or none
+  float pause = began_ns > here.ended_ns ? static_cast<float>(began_ns - here.ended_ns) : 0;
+  pause = pause * 1024.0f / static_cast<float>(bytes);
+  float& shortest = here.pause[index(way)];
+  // Down at once: pauses of a program that computes in between vary, and the shortest has the least of that.
+  bool shorter = shortest < 0 || pause < shortest;
+  shortest =
+      shorter ? pause : shortest + 0.05f * std::min(pause - shortest, shortest + here.cost[index(way)]);
+}
+
 Way Choice::best(const Class& here, Mask possible) {
   Way found = Way::count;
   for (std::size_t way = 0; way < ways; ++way) {
     if ((possible >> way & 1) == 0 || here.basis[way] == Basis::none) continue;
-    if (found == Way::count || here.cost[way] < here.cost[index(found)]) found = static_cast<Way>(way);
+    if (found == Way::count || total(here, static_cast<Way>(way)) < total(here, found))
+      found = static_cast<Way>(way);
   }
   return found;
+}
+
+/// The later half of them counts. A ring is as fast as it can be once all its cells were in use: with less, a
+/// program whose messages went another way would never come back to it.
+std::uint32_t Choice::look_length(Way way, std::uint64_t bytes) {
+  constexpr std::uint64_t two_rounds = 8u << 20;
+  return way == Way::ring ? static_cast<std::uint32_t>(std::clamp<std::uint64_t>(two_rounds / bytes, 8, 256))
+                          : 8;
 }
 
 Way Choice::begin_look(Class& here, Way way) {
   Way known = best(here, here.possible);
   here.best_cost = known != Way::count ? here.cost[index(known)] : 0;
   here.looking = way;
+  here.pause[index(way)] = -1;
   here.measured = here.slow = 0;
   return way;
 }
@@ -78,7 +111,7 @@ Way Choice::choose(std::uint64_t bytes, Mask possible) {
   Way fastest = best(here, possible);
   if (here.basis[index(fastest)] != Basis::measured) return begin_look(here, fastest);
   bool present_possible = here.present != Way::count && (possible & bit(here.present)) != 0;
-  if (!present_possible || here.cost[index(fastest)] < leave_for * here.cost[index(here.present)])
+  if (!present_possible || total(here, fastest) < leave_for * total(here, here.present))
     here.present = fastest;
   if (here.messages < here.next_look) [[likely]]
     return here.present;
@@ -88,8 +121,11 @@ Way Choice::choose(std::uint64_t bytes, Mask possible) {
     here.looked_at = static_cast<std::uint8_t>((here.looked_at + 1) % ways);
     Way other = static_cast<Way>(here.looked_at);
     bool promising = here.basis[index(other)] != Basis::measured ||
-                     here.cost[index(other)] < hopeless * here.cost[index(here.present)];
-    if (other != here.present && (possible & bit(other)) != 0 && promising) return begin_look(here, other);
+                     total(here, other) < hopeless * total(here, here.present);
+    if (other == here.present || (possible & bit(other)) == 0 || !promising) continue;
+    here.next_look +=
+        here.interval * (look_length(other, bytes) / shortest_look - 1); // looks are the same share
+    return begin_look(here, other);
   }
   return here.present;
 }
@@ -112,24 +148,28 @@ void Choice::show(int size_class) const {
   for (std::size_t way = 0; way < ways; ++way) {
     bool known = (here.possible >> way & 1) != 0 && here.basis[way] != Basis::none;
     Basis basis = here.named && way == index(here.present) ? Basis::named : here.basis[way];
-    row.cost[way].store_relaxed(known ? static_cast<std::uint32_t>(here.cost[way] * 1024) : 0);
+    row.cost[way].store_relaxed(known ? static_cast<std::uint32_t>(total(here, static_cast<Way>(way)) * 1024)
+                                      : 0);
     row.basis[way].store_relaxed(static_cast<std::uint32_t>(basis));
   }
 }
 
-void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds) {
+void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns) {
   int size_class = class_of(bytes);
   Class& here = classes_[static_cast<std::size_t>(size_class)];
-  float took = static_cast<float>(nanoseconds) * 1024.0f / static_cast<float>(bytes);
+  note_pause(here, way, bytes, began_ns);
+  here.last = way;
+  here.ended_ns = ended_ns;
+  float took = static_cast<float>(ended_ns - began_ns) * 1024.0f / static_cast<float>(bytes);
   float& cost = here.cost[index(way)];
   if (way == here.looking) {
     // Far behind the best: not worth the rest of the look.
     here.slow = here.best_cost != 0 && took > hopeless * here.best_cost ? here.slow + 1 : 0;
     ++here.measured;
-    bool later_half = here.measured > look_length / 2;
-    here.least =
-        here.measured == 1 || here.measured == look_length / 2 + 1 ? took : std::min(here.least, took);
-    if (here.slow < patience && (!later_half || here.measured < look_length)) return;
+    std::uint32_t length = look_length(way, bytes);
+    bool later_half = here.measured > length / 2;
+    here.least = here.measured == 1 || here.measured == length / 2 + 1 ? took : std::min(here.least, took);
+    if (here.slow < patience && (!later_half || here.measured < length)) return;
     cost = here.least;
     here.basis[index(way)] = Basis::measured;
     here.looking = Way::count;
@@ -146,6 +186,7 @@ void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds) {
     if (here.worse == patience) {
       // The program or the machine has changed: what is known of the others counts no more.
       here.basis = {};
+      here.pause.fill(-1);
       here.basis[index(way)] = Basis::measured;
       cost = took;
       here.interval = first_interval;

@@ -6,6 +6,11 @@
 // transfer is timed by its receiver, who alone decides; ways that were not best are looked at again, at first
 // often, then seldom, and often again when the present one gets worse. Priors (segment/priors.h) say which
 // way is tried first, and spare the looks at what they call slower until that one is measured.
+//
+// A way also leaves something behind: a program that rewrites what another processor has read pays for each
+// line, after the transfer (doc/adr/0014). So the pause until the next transfer begins is looked at too: what
+// it is longer after one way than after another counts as that way's cost. Where the program computes for
+// much longer than a transfer takes, pauses tell nothing, and matter little.
 #pragma once
 
 #include "segment/priors.h"
@@ -24,7 +29,9 @@ public:
   /// they may be null too, and outlive this.
   explicit Choice(segment::PairFigures* shown = nullptr, const segment::PairPriors* priors = nullptr,
                   Basis basis = Basis::none)
-      : shown_(shown), priors_(priors), basis_(basis) {}
+      : shown_(shown), priors_(priors), basis_(basis) {
+    for (Class& each : classes_) each.pause.fill(-1);
+  }
 
   static constexpr int ways = static_cast<int>(Way::count);
   using Mask = unsigned; ///< bit w: way w is possible for this message
@@ -34,12 +41,16 @@ public:
   struct Class {
     std::array<float, ways> cost{};  ///< nanoseconds a KiB, smoothed
     std::array<Basis, ways> basis{}; ///< of the cost; Basis::none: it is not known
-    Mask possible = 0;               ///< for one message at least
-    bool named = false;              ///< the present way was named from outside
+    std::array<float, ways>
+        pause{};                ///< after it, nanoseconds a KiB: the shortest of late; below 0: not known
+    std::uint64_t ended_ns = 0; ///< the last transfer
+    Way last = Way::count;      ///< which way that took
+    Mask possible = 0;          ///< for one message at least
+    bool named = false;         ///< the present way was named from outside
     std::uint32_t messages = 0, next_look = first_look, interval = first_interval;
     std::uint32_t worse = 0; ///< how often in a row the present way was much slower than it used to be
     Way present = Way::count;
-    // A look is a few messages in a row: the first ones find the way's memory cold.
+    // A look is some messages in a row: the first ones find the way's memory cold.
     Way looking = Way::count;   ///< Way::count: not now
     std::uint32_t measured = 0; ///< messages of it that arrived
     float least = 0;            ///< cost of the later half of them
@@ -52,8 +63,8 @@ public:
   Way choose(std::uint64_t bytes, Mask possible);
   /// The way was named from outside; it is only timed.
   void take(Way way, std::uint64_t bytes);
-  /// A transfer of `bytes` took so long.
-  void learn(Way way, std::uint64_t bytes, std::uint64_t nanoseconds);
+  /// A transfer of `bytes` is over. The times are of one clock.
+  void learn(Way way, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns);
 
   static constexpr int classes = segment::size_classes;
   /// Class 0: less than 8 KiB; each further one twice as much.
@@ -62,10 +73,13 @@ public:
 
 private:
   static constexpr std::uint32_t first_look = 8, first_interval = 32, longest_interval = 2048;
-  static constexpr std::uint32_t look_length = 8;
+  static constexpr std::uint32_t shortest_look = 8;
+  static std::uint32_t look_length(Way way, std::uint64_t bytes);
 
   void begin(Class& here, int size_class);
+  static float total(const Class& here, Way way);
   static Way best(const Class& here, Mask possible);
+  static void note_pause(Class& here, Way way, std::uint64_t bytes, std::uint64_t began_ns);
   static Way begin_look(Class& here, Way way);
 
   void show(int size_class) const;

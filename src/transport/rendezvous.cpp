@@ -193,8 +193,8 @@ bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, 
 
 void transfer_arrived(Transfer& transfer) {
   if (transfer.bytes < worth_timing) return;
-  transfer.peer->choice->learn(static_cast<Way>(transfer.way), transfer.bytes,
-                               os::monotonic_ns() - transfer.began_ns);
+  transfer.peer->choice->learn(static_cast<Way>(transfer.way), transfer.bytes, transfer.began_ns,
+                               os::monotonic_ns());
 }
 
 void handle_finished(Arrival& arrival) {

@@ -18,6 +18,7 @@
 
 #include "base/kill_point.h"
 #include "copy/copy.h"
+#include "os/memory.h"
 
 #include <algorithm>
 
@@ -41,7 +42,7 @@ constexpr int most_trust = 4;
 bool send_piece(Transfer& transfer) {
   Engine& self = engine();
   Peer& peer = *transfer.peer;
-  Cells::Taken cell = self.cells.take_for_piece();
+  Cells::Taken cell = self.cells.take_for_piece(transfer.bytes);
   if (!cell) return false;
   NEAR_KILL_POINT("piece-taken");
   auto claim = claim_slot(peer);
@@ -72,12 +73,21 @@ bool send_piece(Transfer& transfer) {
   return true;
 }
 
+/// Whether the buffers of such a message leave no room for each other in the last-level cache: each of two
+/// processes has one to send and one to receive. What is received then goes round that cache.
+bool is_too_long_to_keep(std::uint64_t bytes) {
+  constexpr std::uint64_t usual_cache = 32u << 20;
+  if (bytes < 1u << 20) return false;
+  static const std::uint64_t cache = os::largest_cache();
+  return 4 * bytes >= (cache != 0 ? cache : usual_cache);
+}
+
 /// Receiver: some bytes of the message are here. A head start may bring more than the receive has room for.
 void take_piece(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
   if (transfer.view.is_dense())
     copy::copy(static_cast<std::byte*>(transfer.view.dense_start()) + position, from, bytes,
-               copy::Store::cached);
+               is_too_long_to_keep(transfer.bytes) ? copy::Store::streaming : copy::Store::cached);
   else
     datatype::unpack(transfer.view, static_cast<MPI_Count>(position), from, static_cast<MPI_Count>(bytes));
   NEAR_KILL_POINT("piece-copied");

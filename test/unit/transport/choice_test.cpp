@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 
 namespace {
@@ -14,15 +15,23 @@ namespace segment = near::segment;
 
 constexpr Choice::Mask all = Choice::bit(Way::direct) | Choice::bit(Way::ring) | Choice::bit(Way::cma);
 
+/// What the program does after a transfer that took this way, in nanoseconds.
+using Pause = std::function<std::uint64_t(std::size_t way)>;
+
 /// Sends `messages` and tells what each took; returns how many took each way.
-std::array<int, Choice::ways> run(Choice& choice, std::uint64_t bytes, int messages, Choice::Mask possible,
-                                  std::array<double, Choice::ways> nanoseconds_per_kib) {
+std::array<int, Choice::ways> run(
+    Choice& choice, std::uint64_t bytes, int messages, Choice::Mask possible,
+    std::array<double, Choice::ways> nanoseconds_per_kib,
+    const Pause& pause = [](std::size_t) { return 1000; }) {
   std::array<int, Choice::ways> taken{};
+  std::uint64_t now = 1;
   for (int i = 0; i < messages; ++i) {
     auto way = static_cast<std::size_t>(choice.choose(bytes, possible));
     ++taken[way];
-    choice.learn(static_cast<Way>(way), bytes,
-                 static_cast<std::uint64_t>(nanoseconds_per_kib[way] * static_cast<double>(bytes) / 1024));
+    std::uint64_t began = now;
+    now += static_cast<std::uint64_t>(nanoseconds_per_kib[way] * static_cast<double>(bytes) / 1024);
+    choice.learn(static_cast<Way>(way), bytes, began, now);
+    now += pause(way);
   }
   return taken;
 }
@@ -34,9 +43,9 @@ TEST(Choice, settles_on_the_cheapest_way_and_looks_at_the_others_now_and_then) {
     Choice choice;
     std::array<double, Choice::ways> cost = {100, 100, 100};
     cost[cheapest] = 50;
-    run(choice, 65536, 100, all, cost);
+    run(choice, 65536, 1000, all, cost);
     auto taken = run(choice, 65536, 10000, all, cost);
-    EXPECT_GT(taken[cheapest], 9800);
+    EXPECT_GT(taken[cheapest], 9500);
     for (std::size_t way : {direct, ring, cma}) EXPECT_GT(taken[way], 0);
   }
 }
@@ -55,12 +64,13 @@ TEST(Choice, does_not_alternate_between_two_that_are_alike) {
   run(choice, 65536, 100, all, {100, 97, 100});
   int changes = 0;
   Way before = choice.choose(65536, all);
-  choice.learn(before, 65536, 6400);
+  choice.learn(before, 65536, 0, 6400);
   for (int i = 0; i < 5000; ++i) {
     Way way = choice.choose(65536, all);
     changes += way != before;
     before = way;
-    choice.learn(way, 65536, static_cast<std::uint64_t>(6400 + (i * 37 % 11) * 20)); // noise of a few percent
+    choice.learn(way, 65536, 0,
+                 static_cast<std::uint64_t>(6400 + (i * 37 % 11) * 20)); // a few percent of noise
   }
   EXPECT_LT(changes, 40);
 }
@@ -70,6 +80,40 @@ TEST(Choice, notices_that_the_present_way_got_worse) {
   run(choice, 1 << 20, 3000, all, {400, 50, 80});
   auto taken = run(choice, 1 << 20, 200, all, {400, 500, 80});
   EXPECT_GT(taken[cma], 150);
+}
+
+constexpr Choice::Mask private_memory = Choice::bit(Way::ring) | Choice::bit(Way::cma);
+
+TEST(Choice, counts_what_a_way_leaves_behind) {
+  // The program rewrites what it sent, in 10 us, or in 60 where another processor has read it.
+  Choice choice;
+  Pause rewriting = [](std::size_t way) { return way == cma ? 60'000 : 10'000; };
+  run(choice, 1 << 18, 200, private_memory, {0, 60, 40}, rewriting);
+  auto taken = run(choice, 1 << 18, 5000, private_memory, {0, 60, 40}, rewriting);
+  EXPECT_GT(taken[ring], 4500);
+}
+
+TEST(Choice, counts_pauses_only_as_long_as_transfers_matter) {
+  // It computes for milliseconds, each time differently, and longest after the way that is faster.
+  Choice choice;
+  unsigned seed = 1;
+  Pause computing = [&seed](std::size_t way) {
+    seed = seed * 1664525 + 1013904223;
+    return (way == cma ? 2'500'000 : 2'000'000) + seed % 100'000;
+  };
+  run(choice, 1 << 18, 200, private_memory, {0, 60, 40}, computing);
+  auto taken = run(choice, 1 << 18, 5000, private_memory, {0, 60, 40}, computing);
+  EXPECT_GT(taken[cma], 4500);
+}
+
+TEST(Choice, is_not_misled_by_pauses_that_vary) {
+  // Short and long pauses in turn, whatever the way: the shortest ones are compared.
+  Choice choice;
+  int number = 0;
+  Pause varying = [&number](std::size_t) { return ++number % 3 == 0 ? 5'000 : 100'000; };
+  run(choice, 1 << 18, 200, private_memory, {0, 60, 40}, varying);
+  auto taken = run(choice, 1 << 18, 5000, private_memory, {0, 60, 40}, varying);
+  EXPECT_GT(taken[cma], 4500);
 }
 
 TEST(Choice, gives_up_looking_at_a_way_that_is_far_behind) {
@@ -110,7 +154,6 @@ TEST(Choice, does_not_look_at_others_soon_where_a_profile_is_right) {
 TEST(Choice, leaves_what_the_priors_praised_for_what_was_measured) {
   auto priors = priors_of({0, 100, 1});
   Choice choice(nullptr, &priors, Basis::profile);
-  constexpr auto private_memory = Choice::bit(Way::ring) | Choice::bit(Way::cma);
   auto taken = run(choice, 1 << 20, 100, private_memory, {1, 50, 100});
   EXPECT_LT(taken[cma], 25);
   EXPECT_GT(taken[ring], 75);
@@ -119,7 +162,6 @@ TEST(Choice, leaves_what_the_priors_praised_for_what_was_measured) {
 TEST(Choice, looks_at_last_at_what_the_priors_call_hopeless) {
   auto priors = priors_of({0, 50, 5000});
   Choice choice(nullptr, &priors, Basis::profile);
-  constexpr auto private_memory = Choice::bit(Way::ring) | Choice::bit(Way::cma);
   run(choice, 1 << 20, 100, private_memory, {1, 50, 10});
   auto taken = run(choice, 1 << 20, 100, private_memory, {1, 50, 10});
   EXPECT_GT(taken[cma], 80);
@@ -129,7 +171,6 @@ TEST(Choice, shows_what_its_figures_rest_on) {
   auto priors = priors_of({1, 50, 100});
   auto shown = std::make_unique<segment::PairFigures>();
   Choice choice(shown.get(), &priors, Basis::profile);
-  constexpr auto private_memory = Choice::bit(Way::ring) | Choice::bit(Way::cma);
   const auto& row = shown->from_it[Choice::class_of(1 << 20)];
   auto basis = [&](std::size_t way) { return static_cast<Basis>(row.basis[way].load_relaxed()); };
   run(choice, 1 << 20, 20, private_memory, {1, 50, 100});
@@ -140,7 +181,7 @@ TEST(Choice, shows_what_its_figures_rest_on) {
   run(choice, 1 << 20, 100, private_memory, {1, 50, 100});
   EXPECT_EQ(basis(cma), Basis::measured);
   choice.take(Way::ring, 1 << 20);
-  choice.learn(Way::ring, 1 << 20, 50 << 10);
+  choice.learn(Way::ring, 1 << 20, 0, 50 << 10);
   EXPECT_EQ(basis(ring), Basis::named);
 }
 
