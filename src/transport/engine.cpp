@@ -299,7 +299,7 @@ bool flush(Peer& peer) {
 
 /// What waits for a slot of a process that has finished waits for ever; whoever sent it may go on.
 [[gnu::cold]] bool give_up_waiting(Peer& peer) {
-  std::deque<PendingMessage> dropped;
+  std::list<PendingMessage> dropped;
   dropped.swap(peer.pending);
   for (const PendingMessage& message : dropped) {
     if (message.header.in_packet != 0) {

@@ -10,7 +10,7 @@
 #include "transport/stores.h"
 
 #include <array>
-#include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -61,7 +61,7 @@ struct Peer {
   HeadIn head_in;
   Stores stores;                  ///< that fill cells for it
   std::unique_ptr<Choice> choice; ///< of the ways from it to us; made at the first large message
-  std::deque<PendingMessage> pending;
+  std::list<PendingMessage> pending; ///< a list takes no memory while it is empty, a deque half a KiB
   bool on_pending_list = false;
   CmaState cma = CmaState::unknown;
   // The end: we asked whether it receives any more; it asked us; it said no.
