@@ -10,7 +10,8 @@ namespace {
 /// Another way must promise this much before the present one is left: two ways that are alike do not
 /// alternate.
 constexpr float leave_for = 0.9f;
-/// A way this much slower than the best is not looked at any more, unless the best one gets worse.
+/// A way whose transfers are this much slower than the best is not looked at any more, unless the best one
+/// gets worse.
 constexpr float hopeless = 6.0f;
 /// The present way is "worse" beyond this multiple of its own cost; so many times in a row, and others are
 /// looked at.
@@ -120,8 +121,10 @@ Way Choice::choose(std::uint64_t bytes, Mask possible) {
   for (int step = 0; step < ways; ++step) {
     here.looked_at = static_cast<std::uint8_t>((here.looked_at + 1) % ways);
     Way other = static_cast<Way>(here.looked_at);
+    // By its transfers alone: the pause after it may be of a time when the program computed, or of a
+    // neighbouring class, and only another look finds out.
     bool promising = here.basis[index(other)] != Basis::measured ||
-                     total(here, other) < hopeless * total(here, here.present);
+                     here.cost[index(other)] < hopeless * total(here, here.present);
     if (other == here.present || (possible & bit(other)) == 0 || !promising) continue;
     here.next_look +=
         here.interval * (look_length(other, bytes) / shortest_look - 1); // looks are the same share

@@ -116,6 +116,26 @@ TEST(Choice, is_not_misled_by_pauses_that_vary) {
   EXPECT_GT(taken[cma], 4500);
 }
 
+TEST(Choice, looks_again_at_a_way_whose_pauses_were_long_when_it_was_last_looked_at) {
+  // The program computes at first. Later it only rewrites, which is dear after the way it has settled on.
+  Choice choice;
+  Pause computing = [](std::size_t) { return 500'000; };
+  auto taken = run(choice, 1 << 18, 200, private_memory, {0, 60, 40}, computing);
+  EXPECT_GT(taken[cma], 100);
+  Pause rewriting = [](std::size_t way) { return way == cma ? 60'000 : 10'000; };
+  taken = run(choice, 1 << 18, 5000, private_memory, {0, 60, 40}, rewriting);
+  EXPECT_GT(taken[ring], 4500);
+}
+
+TEST(Choice, looks_at_every_way_of_a_new_size_however_long_the_neighbours_pauses_were) {
+  // The same time between two messages of any size is much for each KiB of a short one.
+  Choice choice;
+  Pause computing = [](std::size_t) { return 100'000; };
+  run(choice, 1 << 16, 1000, private_memory, {0, 60, 40}, computing);
+  auto taken = run(choice, 1 << 20, 1000, private_memory, {0, 20, 40}, computing);
+  EXPECT_GT(taken[ring], 900);
+}
+
 TEST(Choice, gives_up_looking_at_a_way_that_is_far_behind) {
   Choice choice;
   auto taken = run(choice, 1 << 20, 2000, all, {10000, 50, 80});
