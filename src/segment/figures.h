@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace near::segment {
@@ -29,6 +30,11 @@ struct WayFigures {
   base::Atomic<std::uint32_t> cost[ways];  ///< nanoseconds a MiB, smoothed; 0: not known
   base::Atomic<std::uint32_t> basis[ways]; ///< Basis of that figure
 };
+
+/// A cost in nanoseconds a KiB as figures hold it, a MiB; the largest one stands for all beyond.
+inline std::uint32_t figure_of(float cost) {
+  return static_cast<std::uint32_t>(std::min(static_cast<double>(cost) * 1024, double{UINT32_MAX}));
+}
 
 /// One row a process of the job.
 struct alignas(64) PairFigures {

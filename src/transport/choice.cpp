@@ -151,8 +151,7 @@ void Choice::show(int size_class) const {
   for (std::size_t way = 0; way < ways; ++way) {
     bool known = (here.possible >> way & 1) != 0 && here.basis[way] != Basis::none;
     Basis basis = here.named && way == index(here.present) ? Basis::named : here.basis[way];
-    row.cost[way].store_relaxed(known ? static_cast<std::uint32_t>(total(here, static_cast<Way>(way)) * 1024)
-                                      : 0);
+    row.cost[way].store_relaxed(known ? segment::figure_of(total(here, static_cast<Way>(way))) : 0);
     row.basis[way].store_relaxed(static_cast<std::uint32_t>(basis));
   }
 }

@@ -25,7 +25,7 @@ void Stores::begin_with(const std::array<std::uint32_t, 2>& costs) {
 void Stores::show() const {
   if (shown_ == nullptr) return;
   for (int kind = 0; kind < 2; ++kind)
-    shown_->store_cost[kind].store_relaxed(static_cast<std::uint32_t>(cost_[kind] * 1024));
+    shown_->store_cost[kind].store_relaxed(segment::figure_of(cost_[kind]));
   shown_->streaming.store_relaxed(streaming_);
 }
 

@@ -205,6 +205,16 @@ TEST(Choice, shows_what_its_figures_rest_on) {
   EXPECT_EQ(basis(ring), Basis::named);
 }
 
+TEST(Choice, shows_a_figure_beyond_all_bounds_as_the_largest) {
+  auto shown = std::make_unique<segment::PairFigures>();
+  Choice choice(shown.get());
+  run(choice, 1 << 13, 600, private_memory, {0, 60, 40}, [](std::size_t) { return 40'000'000; });
+  run(choice, 1 << 13, 10, private_memory, {0, 60, 40});
+  const auto& row = shown->from_it[Choice::class_of(1 << 13)];
+  EXPECT_EQ(row.cost[ring].load_relaxed(), ~0u);
+  EXPECT_EQ(row.cost[cma].load_relaxed(), 40u * 1024);
+}
+
 TEST(Stores, begin_with_what_the_profile_says_if_it_says_anything) {
   Stores stores;
   stores.begin_with({0, 30000});
