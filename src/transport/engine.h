@@ -59,8 +59,8 @@ struct Peer {
   std::uint32_t heads = 0;      ///< number of the last one
   int head_trust = 1;           ///< above 0: our offers to it are usually expected, and take the ring
   HeadIn head_in;
-  Stores stores;                  ///< that fill cells for it
-  std::unique_ptr<Choice> choice; ///< of the ways from it to us; made at the first large message
+  Stores stores;                     ///< that fill cells for it
+  std::unique_ptr<Choice> choice;    ///< of the ways from it to us; made at the first large message
   std::list<PendingMessage> pending; ///< a list takes no memory while it is empty, a deque half a KiB
   bool on_pending_list = false;
   CmaState cma = CmaState::unknown;
