@@ -96,8 +96,10 @@ Result check_host_file(Parsing& at) {
 
 Result read_rank_file(Parsing& at) {
   std::ifstream file(at.values[0]);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return fail(Code::invalid, "{}: cannot read the file '{}'", at.option, at.values[0]);
+  std::string text;
+  std::getline(file, text, '\0'); // all of it; bad() for a folder
+  if (!file.is_open() || file.bad())
+    return fail(Code::invalid, "{}: cannot read the file '{}'", at.option, at.values[0]);
   auto& placement = at.command.placement;
   NEAR_TRY(topo::parse_rank_file(text, at.values[0], placement));
   for (const auto& listed : placement.listed)

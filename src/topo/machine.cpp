@@ -301,8 +301,10 @@ Result read_machine(Machine& machine, bool cards) {
 
 Result machine_from_file(const std::string& path, Machine& machine) {
   std::ifstream file(path);
-  std::string description{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return base::fail(base::Code::invalid, "cannot read the machine's file '{}'", path);
+  std::string description;
+  std::getline(file, description, '\0'); // all of it; bad() for a folder
+  if (!file.is_open() || file.bad())
+    return base::fail(base::Code::invalid, "cannot read the machine's file '{}'", path);
   if (description.find('<') == std::string::npos) {
     std::istringstream lines(description);
     description.clear();

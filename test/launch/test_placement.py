@@ -113,3 +113,9 @@ def test_only_a_plan_can_be_made_for_another_machine(launch, tmp_path):
 def test_every_mapping_starts_the_ranks(launch, how):
     result = launch("-q", "-n", "2", "--map-by", how, "echo", "a")
     assert (result.status, result.out) == (0, "a\na\n"), result.report()
+@pytest.mark.parametrize("option", ["--rankfile", "--machine"])
+def test_a_folder_is_no_file(launch, tmp_path, option):
+    result = launch("-n", "1", "--explain", option, tmp_path, "true")
+    assert result.status in (1, 2) and "cannot read" in result.err and str(tmp_path) in result.err, result.report()
+
+
