@@ -65,6 +65,9 @@ Result parse_map_by(std::string_view text, Request& request) {
   }
   std::size_t next = 1;
   Request made = request;
+  if (made.order == Order::listed && !parts[0].empty() && parts[0] != "node")
+    return base::fail(base::Code::invalid, "--map-by {}: the rank file {} says already where ranks run", text,
+                      made.rank_file);
   if (parts[0] == "ppr") {
     if (parts.size() < 3 || !parse_count(parts[1], made.per_domain) || !find_domain(parts[2], made.domain))
       return base::fail(base::Code::invalid, "--map-by {}: expected ppr:<ranks>:<domain>, such as ppr:4:numa",
@@ -83,7 +86,8 @@ Result parse_map_by(std::string_view text, Request& request) {
     // One machine: "by node" says nothing about the places on it.
   } else if (parts[0] == "nic" || parts[0].starts_with("nic=")) {
     made.order = Order::by_card;
-    made.card = parts[0] == "nic" ? "" : parts[0].substr(4);
+    // As written: names of cards have capital letters too (enP2p1s0).
+    made.card = parts[0] == "nic" ? "" : text.substr(4, parts[0].size() - 4);
   } else if (find_domain(parts[0], made.domain)) {
     made.order = Order::dealt;
   } else {
@@ -120,12 +124,23 @@ Result parse_bind_to(std::string_view text, Request& request) {
   }
   Level level{};
   if (!find_domain(small, level)) return unknown("--bind-to", text, small, {"none"});
+  // "core:4" is MPICH's way to say that each rank gets four; words are Open MPI's.
+  if (auto colon = text.find(':'); colon != std::string_view::npos) {
+    std::string more = lowered(text.substr(colon + 1));
+    unsigned threads = 0;
+    if (level <= Level::core && parse_count(more, threads)) {
+      request.threads = threads;
+      request.threads_chosen = true;
+    } else if (more != "overload-allowed" && more != "no-overload" && more != "if-supported") {
+      return base::fail(base::Code::invalid,
+                        "--bind-to {}: '{}' is no number of cores behind core or hwthread, and none of "
+                        "overload-allowed, no-overload, if-supported",
+                        text, more);
+    }
+  }
   request.bind_chosen = true;
   request.bind = true;
   request.bind_to = level;
-  // "core:4" is MPICH's way to say that each rank gets four; Open MPI's "core:overload-allowed" is no number.
-  if (auto colon = text.find(':'); colon != std::string_view::npos && level <= Level::core)
-    request.threads_chosen = parse_count(text.substr(colon + 1), request.threads) || request.threads_chosen;
   if (level == Level::hwthread) request.by_hwthread = true;
   return {};
 }

@@ -330,3 +330,34 @@ TEST(plan, open_mpis_modifiers_are_understood) {
 }
 
 } // namespace
+TEST(plan, two_orders_contradict_each_other) {
+  const char* file = "rank 0=+n0 slot=0\n";
+  topo::Request request;
+  ASSERT_TRUE(topo::parse_rank_file(file, "places", request).ok());
+  EXPECT_TRUE(topo::parse_map_by("numa", request).is(base::Code::invalid));
+  EXPECT_NE(base::failure_text().find("places"), std::string::npos);
+  EXPECT_TRUE(topo::parse_map_by(":OVERSUBSCRIBE", request).ok());
+  request = {};
+  ASSERT_TRUE(topo::parse_map_by("numa", request).ok());
+  EXPECT_TRUE(topo::parse_rank_file(file, "places", request).is(base::Code::invalid));
+}
+
+TEST(plan, what_follows_a_binding_is_understood_or_refused) {
+  topo::Request request;
+  EXPECT_TRUE(topo::parse_bind_to("core:overload-allowed", request).ok());
+  EXPECT_TRUE(topo::parse_bind_to("numa:if-supported", request).ok());
+  EXPECT_FALSE(request.threads_chosen);
+  request = {};
+  for (const char* wrong : {"core:4x", "core:0", "core:wide", "core:", "numa:2"}) {
+    EXPECT_TRUE(topo::parse_bind_to(wrong, request).is(base::Code::invalid)) << wrong;
+    EXPECT_EQ(request.threads, 1u);
+    EXPECT_FALSE(request.bind_chosen);
+  }
+}
+
+TEST(plan, the_name_of_a_card_keeps_its_capital_letters) {
+  topo::Request request;
+  ASSERT_TRUE(topo::parse_map_by("NIC=enP2p1s0:PE=2", request).ok());
+  EXPECT_EQ(request.card, "enP2p1s0");
+}
+
