@@ -24,10 +24,11 @@ struct Row {
   std::string package, node, memory;
   std::vector<Group> groups; ///< none: memory without processors
   std::string cards;
-  bool idle() const {
+  /// All its cores are so, and there is nothing else to tell of it.
+  bool all(Use use) const {
     for (const auto& group : groups)
       for (const auto& cell : group)
-        if (cell.use == Use::taken) return false;
+        if (cell.use != use) return false;
     return !groups.empty() && cards.empty();
   }
 };
@@ -62,7 +63,8 @@ Row row_of(const Machine& machine, unsigned index, const Slots& slots, const Pla
     if (core.numa != index) continue;
     bool same = before != nullptr && (machine.has_l3 ? before->l3 == core.l3 : before->l2 == core.l2);
     // Groups of one core each would only be a fence of bars.
-    same = same || (before != nullptr && !machine.has_l3 && machine.l2s >= machine.cores.size());
+    bool own = !machine.has_l3 && (!machine.has_l2 || machine.l2s >= machine.cores.size());
+    same = same || (before != nullptr && own);
     if (!same) row.groups.emplace_back();
     row.groups.back().push_back(cell_of(core, slots, plan));
     cpus = cpus | core.cpus;
@@ -170,10 +172,12 @@ std::string draw_text(const Machine& machine, const Slots& slots, const Plan& pl
   for (std::size_t at = 0; at < rows.size(); ++at) {
     const auto& row = rows[at];
     std::size_t end = at;
-    while (end < rows.size() && rows[end].idle() && same_shape(rows[end], row)) ++end;
+    Use use = row.all(Use::free) ? Use::free : Use::forbidden;
+    while (end < rows.size() && rows[end].all(use) && same_shape(rows[end], row)) ++end;
     if (end - at > 2) {
       std::string last = rows[end - 1].package == row.package ? "" : rows[end - 1].package + ", ";
-      text += base::format("{}, {} to {}{}: free\n", row.package, row.node, last, rows[end - 1].node);
+      text += base::format("{}, {} to {}{}: {}\n", row.package, row.node, last, rows[end - 1].node,
+                           use == Use::free ? "free" : "not allowed");
       shown = rows[end - 1].package;
       at = end - 1;
       continue;

@@ -361,3 +361,15 @@ TEST(plan, the_name_of_a_card_keeps_its_capital_letters) {
   EXPECT_EQ(request.card, "enP2p1s0");
 }
 
+TEST(drawing, nodes_that_may_not_be_used_are_not_called_free) {
+  auto machine = machine_of("package:8 numa:1 core:2 pu:1");
+  topo::Slots slots = all_of(machine);
+  slots.allowed = {};
+  slots.allowed.add_range(0, 7);
+  topo::Plan plan;
+  ASSERT_TRUE(topo::make_plan(machine, slots, ranks(1), plan).ok());
+  EXPECT_EQ(topo::draw_text(machine, slots, plan), "package 0  node 0  1 GiB | 0 . |\n"
+                                                   "package 1, node 1 to package 3, node 3: free\n"
+                                                   "package 4, node 4 to package 7, node 7: not allowed\n");
+}
+
