@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 namespace near::topo {
@@ -122,28 +123,60 @@ Units left_over(const Units& units, const std::vector<Chunk>& chunks) {
   return left;
 }
 
+// Adds the ranks that no single group has room for, of what the others leave over.
+void add_across(const Units& units, unsigned threads, unsigned ranks, std::vector<Chunk>& chunks) {
+  if (chunks.size() >= ranks) return;
+  auto missing = ranks - static_cast<unsigned>(chunks.size());
+  for (auto& chunk : chunks_in_order(left_over(units, chunks), threads, missing))
+    chunks.push_back(std::move(chunk));
+  std::sort(chunks.begin(), chunks.end(),
+            [](const Chunk& one, const Chunk& other) { return comes_before(one.front(), other.front()); });
+}
+
+// One core after the other. A rank lies across two nodes only where no node has room for the whole of it.
+std::vector<Chunk> packed(const Units& units, unsigned threads, unsigned ranks) {
+  if (threads == 1) return chunks_in_order(units, threads, ranks);
+  std::vector<Chunk> chunks;
+  for (const auto& group : grouped(units, Level::numa))
+    for (auto& chunk : chunks_in_order(group, threads, ranks - static_cast<unsigned>(chunks.size())))
+      chunks.push_back(std::move(chunk));
+  add_across(units, threads, ranks, chunks);
+  return chunks;
+}
+
+// Neighbouring groups put together, as many as one rank needs.
+std::vector<Units> joined(const std::vector<Units>& groups, unsigned threads) {
+  std::vector<Units> wider;
+  for (const auto& group : groups) {
+    if (wider.empty() || wider.back().size() >= threads) wider.emplace_back();
+    wider.back().insert(wider.back().end(), group.begin(), group.end());
+  }
+  if (!wider.empty() && wider.back().size() < threads) wider.pop_back();
+  return wider;
+}
+
 // Shares ranks among the groups of each level in proportion to their cores, from the largest down. A rank
-// lies across two groups only where no group has room for the whole of it.
+// lies across two groups only where no group has room for the whole of it, and then beside other ranks only
+// where there are not enough groups.
 std::vector<Chunk> spread(const Units& units, unsigned threads, unsigned ranks, Level level) {
   if (level < Level::core || ranks == 0) return chunks_in_order(units, threads, ranks);
   auto below = static_cast<Level>(static_cast<int>(level) - 1);
   auto groups = grouped(units, level);
   std::vector<unsigned> capacity;
   unsigned total = 0;
-  for (const auto& group : groups) {
-    capacity.push_back(capacity_of(group, threads));
-    total += capacity.back();
-  }
+  auto count = [&] {
+    capacity.clear();
+    for (const auto& group : groups) capacity.push_back(capacity_of(group, threads));
+    total = std::accumulate(capacity.begin(), capacity.end(), 0u);
+  };
+  count();
+  if (total == 0 && level >= Level::l3)
+    if (auto wider = joined(groups, threads); wider.size() >= ranks) groups = std::move(wider), count();
   auto share = total > ranks ? shares(capacity, ranks) : capacity;
   std::vector<Chunk> chunks;
   for (std::size_t i = 0; i < groups.size(); ++i)
     for (auto& chunk : spread(groups[i], threads, share[i], below)) chunks.push_back(std::move(chunk));
-  if (chunks.size() == ranks) return chunks;
-  auto missing = ranks - static_cast<unsigned>(chunks.size());
-  for (auto& chunk : chunks_in_order(left_over(units, chunks), threads, missing))
-    chunks.push_back(std::move(chunk));
-  std::sort(chunks.begin(), chunks.end(),
-            [](const Chunk& one, const Chunk& other) { return comes_before(one.front(), other.front()); });
+  add_across(units, threads, ranks, chunks);
   return chunks;
 }
 
@@ -158,10 +191,14 @@ std::vector<Chunk> spread_by_speed(const Units& units, unsigned threads, unsigne
     by_worth[{place, fastest - units[i].core->speed}].push_back(units[i]);
   }
   std::vector<Chunk> chunks;
-  for (const auto& [worth, group] : by_worth) {
+  Units group; // faster cores that are too few for any rank go together with slower ones
+  for (const auto& [worth, more] : by_worth) {
+    group.insert(group.end(), more.begin(), more.end());
     auto missing = ranks - static_cast<unsigned>(chunks.size());
     auto share = std::min(missing, capacity_of(group, threads));
+    if (share == 0) continue;
     for (auto& chunk : spread(group, threads, share, Level::package)) chunks.push_back(std::move(chunk));
+    group.clear();
   }
   if (chunks.size() < ranks)
     for (auto& chunk :
@@ -169,8 +206,6 @@ std::vector<Chunk> spread_by_speed(const Units& units, unsigned threads, unsigne
       chunks.push_back(std::move(chunk));
   return chunks;
 }
-
-Level below(Level level) { return static_cast<Level>(std::max(static_cast<int>(level) - 1, 0)); }
 
 std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, Level level) {
   auto groups = grouped(units, level);
@@ -180,9 +215,10 @@ std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, L
       if (share[i] < capacity_of(groups[i], threads)) ++share[i], ++given;
     if (given == before) break;
   }
+  // From packages down, whatever the domain is: some caches hold several nodes.
   std::vector<std::vector<Chunk>> rows;
   for (std::size_t i = 0; i < groups.size(); ++i)
-    rows.push_back(spread(groups[i], threads, share[i], below(level)));
+    rows.push_back(spread(groups[i], threads, share[i], Level::package));
   std::vector<Chunk> chunks;
   for (std::size_t turn = 0;; ++turn) {
     std::size_t before = chunks.size();
@@ -196,7 +232,7 @@ std::vector<Chunk> filled(const Units& units, unsigned threads, unsigned ranks, 
                           unsigned per_domain) {
   std::vector<Chunk> chunks;
   for (const auto& group : grouped(units, level)) {
-    auto row = spread(group, threads, std::min(per_domain, capacity_of(group, threads)), below(level));
+    auto row = spread(group, threads, std::min(per_domain, capacity_of(group, threads)), Level::package);
     if (row.empty()) row.push_back(group);
     for (unsigned i = 0; i < per_domain && chunks.size() < ranks; ++i)
       chunks.push_back(row[i * row.size() / per_domain]);
@@ -250,13 +286,23 @@ std::vector<Chunk> by_card(const Machine& machine, const std::vector<Card>& card
     orders.push_back(std::move(groups));
   }
   std::vector<Chunk> chunks;
-  for (unsigned rank = 0; rank < ranks; ++rank)
+  CpuSet taken;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    Chunk chunk, across; // of one node, of several
     for (const auto& group : orders[rank % orders.size()]) {
-      auto next = chunks_in_order(left_over(group, chunks), threads, 1);
-      if (next.empty()) continue;
-      chunks.push_back(std::move(next.front()));
-      break;
+      chunk.clear();
+      for (const auto& unit : group) {
+        if (!(unit.cpus & taken).empty()) continue;
+        if (chunk.size() < threads) chunk.push_back(unit);
+        if (across.size() < threads) across.push_back(unit);
+      }
+      if (chunk.size() == threads) break;
     }
+    if (chunk.size() < threads) chunk = std::move(across);
+    if (chunk.size() < threads) return chunks;
+    for (const auto& unit : chunk) taken = taken | unit.cpus;
+    chunks.push_back(std::move(chunk));
+  }
   return chunks;
 }
 
@@ -331,20 +377,46 @@ std::string place_text(const Machine& machine, const Chunk& chunk, const Units& 
   }
   default: break;
   }
+  CpuSet numbers; // of the domains that it has cores of
+  for (const auto& unit : chunk) numbers.add(domain_of(*unit.core, request.bind_to));
   Units domain;
   for (const auto& unit : all)
-    if (domain_of(*unit.core, request.bind_to) == domain_of(first, request.bind_to)) domain.push_back(unit);
+    if (numbers.has(domain_of(*unit.core, request.bind_to))) domain.push_back(unit);
   place.cpus = cpus_of(domain);
   if (request.bind_to != Level::machine) node = nodes_text(machine, domain);
   if (request.bind_to == Level::l2)
-    return base::format("L2 {} ({}), {}", first.l2, cpus_text(place.cpus), node);
+    return base::format("L2 {} ({}), {}", numbers.text(), cpus_text(place.cpus), node);
   if (request.bind_to == Level::l3)
-    return base::format("L3 {} ({}), {}", first.l3, cpus_text(place.cpus), node);
+    return base::format("L3 {} ({}), {}", numbers.text(), cpus_text(place.cpus), node);
   if (request.bind_to == Level::package)
-    return base::format("package {} ({}), first core on {}", first.package, cpus_text(place.cpus),
-                        nodes_text(machine, {chunk.front()}));
+    return base::format("{} {} ({}), first core on {}", numbers.count() == 1 ? "package" : "packages",
+                        numbers.text(), cpus_text(place.cpus), nodes_text(machine, {chunk.front()}));
   if (request.bind_to == Level::machine) return base::format("the machine ({})", cpus_text(place.cpus));
   return base::format("{} ({})", node, cpus_text(place.cpus));
+}
+
+// Whether each rank gets units of its own. Nearly full domains may stand beside empty ones where they are
+// filled.
+bool has_room(const Units& units, const Request& request) {
+  if (request.order != Order::filled) return std::uint64_t{request.ranks} * request.threads <= units.size();
+  unsigned left = request.ranks;
+  for (const auto& group : grouped(units, request.domain)) {
+    unsigned here = std::min(left, request.per_domain);
+    if (capacity_of(group, request.threads) < here) return false;
+    left -= here;
+  }
+  return true;
+}
+
+// Whether two ranks share a processor.
+bool overlap(const std::vector<Chunk>& chunks) {
+  CpuSet taken;
+  for (const auto& chunk : chunks)
+    for (const auto& unit : chunk) {
+      if (!(unit.cpus & taken).empty()) return true;
+      taken = taken | unit.cpus;
+    }
+  return false;
 }
 
 const char* order_reason(Order order) {
@@ -395,22 +467,28 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   if (request.expected_threads > 1 && !request.threads_chosen && request.order != Order::listed) {
     auto expected = std::uint64_t{request.ranks} * request.expected_threads;
     loose = expected > std::min<std::uint64_t>(units.size(), slots.count);
-    if (!loose) request.threads = request.expected_threads;
+    // Too few: then its part of them each.
+    auto part = std::max(static_cast<unsigned>(units.size()) / request.ranks, 1u);
+    request.threads = loose ? std::min(part, request.expected_threads) : request.expected_threads;
     made.notes.push_back(base::format("threads: OMP_NUM_THREADS={}{}", request.expected_threads,
                                       loose ? " for each rank are more than there are cores" : ""));
   }
   auto wanted = std::uint64_t{request.ranks} * request.threads;
-  if (wanted > units.size() && !request.by_hwthread && request.order != Order::listed) {
+  if (!has_room(units, request) && !request.by_hwthread && request.order != Order::listed) {
     Units threads = usable_units(machine, slots.allowed, true);
     bool bound_to_cores = asked.bind_chosen && asked.bind && asked.bind_to == Level::core;
-    if (wanted <= threads.size() && !bound_to_cores) {
+    if (has_room(threads, request) && !bound_to_cores) {
       units = std::move(threads);
-      made.notes.push_back(base::format("{} cores are too few for {}: ranks take single hardware threads",
-                                        machine.cores.size(), wanted));
+      made.notes.push_back(base::format(
+          "{} too few for {}: ranks take single hardware threads",
+          request.order == Order::filled
+              ? base::format("the cores of each {} are", level_name(request.domain))
+              : base::format("{} cores are", machine.cores.size()),
+          request.order == Order::filled ? std::uint64_t{request.per_domain} * request.threads : wanted));
       if (!request.bind_chosen) request.bind_to = Level::hwthread;
     }
   }
-  bool crowded = wanted > units.size() && request.order != Order::listed;
+  bool crowded = !has_room(units, request) && request.order != Order::listed;
   request.threads = std::min(request.threads, static_cast<unsigned>(units.size()));
   auto room = static_cast<unsigned>(units.size()) / request.threads;
   unsigned positions = std::min(request.ranks, room);
@@ -426,7 +504,7 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
         return one.core->speed != other.core->speed ? one.core->speed > other.core->speed
                                                     : comes_before(one, other);
       });
-    chunks = chunks_in_order(units, request.threads, positions);
+    chunks = packed(units, request.threads, positions);
     break;
   case Order::spread: chunks = spread_by_speed(units, request.threads, positions); break;
   case Order::dealt: chunks = dealt(units, request.threads, positions, request.domain); break;
@@ -452,22 +530,27 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   }
   // Domains smaller than a rank's threads give no chunk: then neighbours, across domains.
   if (chunks.size() < positions && request.order != Order::listed)
-    chunks = chunks_in_order(units, request.threads, positions);
+    chunks = packed(units, request.threads, positions);
 
   if (crowded && !request.bind_chosen) {
     bool several = grouped(units, Level::numa).size() > 1;
     request.bind = several;
     request.bind_to = Level::numa;
+    bool filled = request.order == Order::filled;
     made.notes.push_back(base::format(
         "{} of {} on {}: {}, because a rank that waits would keep the one that shares its core from running",
-        base::counted(request.ranks, "rank"), base::counted(request.threads, "thread"),
-        base::counted(cpus_of(units).count(), "processor"),
+        base::counted(filled ? request.per_domain : request.ranks, "rank"),
+        base::counted(request.threads, "thread"),
+        filled ? base::format("each {}", level_name(request.domain))
+               : base::counted(cpus_of(units).count(), "processor"),
         several ? "each is bound to a NUMA node only" : "none is bound"));
-  } else if (crowded && request.bind && request.bind_to <= Level::core) {
+  } else if (request.bind && request.bind_to <= Level::core &&
+             (crowded || (request.order == Order::listed && overlap(chunks)))) {
     made.notes.push_back(
         "several ranks share a core as asked for: one that waits keeps the other from running");
   }
-  if (loose && !crowded && !request.bind_chosen) {
+  auto narrow = [&](const Chunk& chunk) { return cpus_of(chunk).count() < request.expected_threads; };
+  if (loose && !crowded && !request.bind_chosen && std::any_of(chunks.begin(), chunks.end(), narrow)) {
     // Threads of a rank on one core would be far slower than threads that move.
     request.bind = grouped(units, Level::numa).size() > 1;
     request.bind_to = Level::numa;

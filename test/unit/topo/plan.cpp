@@ -169,6 +169,96 @@ TEST(plan, ranks_lie_across_nodes_only_where_no_node_has_room) {
     }
 }
 
+TEST(plan, no_order_lays_ranks_across_nodes_without_need) {
+  // One cache above two nodes of six cores each.
+  auto machine = machine_of("package:1 l3:1 numa:2 core:6 pu:1");
+  for (const char* order : {"core", "spread", "l2", "l3", "numa", "package", "ppr:2:l3", "ppr:2:package"}) {
+    auto request = ranks(2);
+    ASSERT_TRUE(topo::parse_map_by(std::string(order) + ":PE=4", request).ok());
+    EXPECT_EQ(across_nodes(machine, plan_of(machine, request)), 0u) << order;
+  }
+}
+
+TEST(plan, ranks_wider_than_a_node_have_nodes_of_their_own) {
+  auto machine = machine_of("package:8 numa:1 core:4 pu:1");
+  auto request = ranks(1);
+  request.threads = 6;
+  for (request.ranks = 1; request.ranks <= 4; ++request.ranks) {
+    std::vector<unsigned> ranks_on(8);
+    for (const auto& place : plan_of(machine, request).places)
+      for (unsigned node = 0; node < 8; ++node)
+        ranks_on[node] += !(place.cpus & machine.nodes[node].near).empty();
+    EXPECT_EQ(*std::max_element(ranks_on.begin(), ranks_on.end()), 1u) << request.ranks;
+  }
+  request.ranks = 2;
+  EXPECT_EQ(nodes_of(plan_of(machine, request)), (Numbers{0, 4}));
+  request.ranks = 5; // no longer possible
+  for (const auto& place : plan_of(machine, request).places) EXPECT_EQ(place.cpus.count(), 6u);
+}
+
+TEST(plan, more_threads_than_cores_get_their_part_of_the_machine) {
+  auto machine = machine_of(large);
+  auto request = ranks(1);
+  request.expected_threads = 64; // as many as processors, and more
+  EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0-63"}));
+  request.expected_threads = 100;
+  EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0-63"}));
+  request.ranks = 2;
+  EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0-31", "32-63"}));
+  request.ranks = 8;
+  request.expected_threads = 5; // four cores each, with eight hardware threads
+  EXPECT_EQ(plan_of(machine, request).places[7].cpus.text(), "56-63");
+  request.expected_threads = 9; // too few: they may move within the node
+  EXPECT_EQ(plan_of(machine, request).places[7].cpus.text(), "48-63");
+}
+
+TEST(plan, a_rank_is_bound_to_each_cache_that_it_has_cores_of) {
+  auto request = ranks(2);
+  request.threads = 6;
+  ASSERT_TRUE(topo::parse_bind_to("l3", request).ok());
+  auto plan = plan_of(machine_of(large), request);
+  EXPECT_EQ(cpus_of(plan), (Texts{"0-15", "32-47"}));
+  EXPECT_EQ(plan.places[1].text, "L3 4-5 (cpus 32-47), node 2");
+  for (const auto& place : plan.places) EXPECT_EQ((place.home & place.cpus).count(), place.home.count());
+}
+
+TEST(plan, domains_that_are_filled_beyond_their_cores_are_not_pinned_twice) {
+  auto request = ranks(8);
+  ASSERT_TRUE(topo::parse_map_by("ppr:8:numa", request).ok());
+  auto plan = plan_of(machine_of("package:2 numa:1 core:4 pu:1"), request);
+  EXPECT_EQ(plan.places[0].cpus.text(), "0-3");
+  EXPECT_EQ(plan.places[7].cpus.text(), "0-3");
+  std::set<std::string> different;
+  for (const auto& text : cpus_of(plan_of(machine_of("package:2 numa:1 core:4 pu:2"), request)))
+    different.insert(text);
+  EXPECT_EQ(different, (std::set<std::string>{"0", "1", "2", "3", "4", "5", "6", "7"}));
+}
+
+TEST(plan, ranks_stay_near_their_card_when_no_node_holds_one) {
+  auto machine = machine_of("package:2 numa:2 core:3 pu:1");
+  machine.distances = {10, 16, 22, 16, 16, 10, 16, 22, 22, 16, 10, 16, 16, 22, 16, 10};
+  topo::Card card;
+  card.name = "mlx5_0";
+  card.near.add_range(9, 11);
+  machine.cards = {card};
+  auto request = ranks(1);
+  ASSERT_TRUE(topo::parse_map_by("nic:PE=4", request).ok());
+  EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0,9-11"}));
+  request.threads = 2;
+  request.ranks = 5; // one more than fit
+  EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"9-10", "0-1", "6-7", "3-4", "2,11"}));
+}
+
+TEST(plan, ranks_that_a_file_puts_on_one_core_are_remarked) {
+  auto request = ranks(2);
+  ASSERT_TRUE(topo::parse_rank_file("rank 0=+n0 slot=1\nrank 1=+n0 slot=0-1\n", "places", request).ok());
+  auto plan = plan_of(machine_of(small), request);
+  EXPECT_NE(plan.notes.front().find("share a core as asked for"), std::string::npos);
+  request = ranks(2);
+  ASSERT_TRUE(topo::parse_rank_file("rank 0=+n0 slot=1\nrank 1=+n0 slot=0\n", "places", request).ok());
+  EXPECT_TRUE(plan_of(machine_of(small), request).notes.front().starts_with("order: "));
+}
+
 TEST(plan, two_ranks_with_threads_are_spread) {
   auto request = ranks(2);
   request.threads = 4;
@@ -289,6 +379,18 @@ TEST(drawing, a_rank_stands_on_each_of_its_cores) {
   EXPECT_TRUE(image.starts_with("<svg ") && image.ends_with("</svg>\n"));
 }
 
+TEST(drawing, nodes_that_may_not_be_used_are_not_called_free) {
+  auto machine = machine_of("package:8 numa:1 core:2 pu:1");
+  topo::Slots slots = all_of(machine);
+  slots.allowed = {};
+  slots.allowed.add_range(0, 7);
+  topo::Plan plan;
+  ASSERT_TRUE(topo::make_plan(machine, slots, ranks(1), plan).ok());
+  EXPECT_EQ(topo::draw_text(machine, slots, plan), "package 0  node 0  1 GiB | 0 . |\n"
+                                                   "package 1, node 1 to package 3, node 3: free\n"
+                                                   "package 4, node 4 to package 7, node 7: not allowed\n");
+}
+
 TEST(drawing, ranks_that_are_not_bound_are_not_drawn) {
   auto machine = machine_of(small);
   auto plan = plan_of(machine, ranks(8));
@@ -306,30 +408,6 @@ TEST(plan, a_wrong_word_is_answered_with_the_nearest) {
   EXPECT_FALSE(topo::parse_map_by("core:wide", request).ok());
 }
 
-TEST(plan, mpichs_width_is_understood) {
-  auto request = ranks(2);
-  ASSERT_TRUE(topo::parse_bind_to("core:3", request).ok());
-  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-5", "32-37"}));
-}
-
-TEST(plan, the_whole_machine_is_a_domain_too) {
-  auto request = ranks(3);
-  ASSERT_TRUE(topo::parse_map_by("ppr:3:node", request).ok());
-  ASSERT_TRUE(topo::parse_bind_to("node", request).ok());
-  auto plan = plan_of(machine_of(large), request);
-  EXPECT_EQ(plan.places[2].cpus.text(), "0-63");
-  EXPECT_EQ(plan.places[2].text, "the machine (cpus 0-63)");
-}
-
-TEST(plan, open_mpis_modifiers_are_understood) {
-  topo::Request request;
-  ASSERT_TRUE(topo::parse_map_by("socket:PE=2,OVERSUBSCRIBE", request).ok()) << base::failure_text();
-  EXPECT_EQ(request.threads, 2u);
-  EXPECT_EQ(request.domain, Level::package);
-  ASSERT_TRUE(topo::parse_map_by(":OVERSUBSCRIBE", request).ok()) << base::failure_text();
-}
-
-} // namespace
 TEST(plan, two_orders_contradict_each_other) {
   const char* file = "rank 0=+n0 slot=0\n";
   topo::Request request;
@@ -340,6 +418,12 @@ TEST(plan, two_orders_contradict_each_other) {
   request = {};
   ASSERT_TRUE(topo::parse_map_by("numa", request).ok());
   EXPECT_TRUE(topo::parse_rank_file(file, "places", request).is(base::Code::invalid));
+}
+
+TEST(plan, mpichs_width_is_understood) {
+  auto request = ranks(2);
+  ASSERT_TRUE(topo::parse_bind_to("core:3", request).ok());
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-5", "32-37"}));
 }
 
 TEST(plan, what_follows_a_binding_is_understood_or_refused) {
@@ -361,15 +445,21 @@ TEST(plan, the_name_of_a_card_keeps_its_capital_letters) {
   EXPECT_EQ(request.card, "enP2p1s0");
 }
 
-TEST(drawing, nodes_that_may_not_be_used_are_not_called_free) {
-  auto machine = machine_of("package:8 numa:1 core:2 pu:1");
-  topo::Slots slots = all_of(machine);
-  slots.allowed = {};
-  slots.allowed.add_range(0, 7);
-  topo::Plan plan;
-  ASSERT_TRUE(topo::make_plan(machine, slots, ranks(1), plan).ok());
-  EXPECT_EQ(topo::draw_text(machine, slots, plan), "package 0  node 0  1 GiB | 0 . |\n"
-                                                   "package 1, node 1 to package 3, node 3: free\n"
-                                                   "package 4, node 4 to package 7, node 7: not allowed\n");
+TEST(plan, the_whole_machine_is_a_domain_too) {
+  auto request = ranks(3);
+  ASSERT_TRUE(topo::parse_map_by("ppr:3:node", request).ok());
+  ASSERT_TRUE(topo::parse_bind_to("node", request).ok());
+  auto plan = plan_of(machine_of(large), request);
+  EXPECT_EQ(plan.places[2].cpus.text(), "0-63");
+  EXPECT_EQ(plan.places[2].text, "the machine (cpus 0-63)");
 }
 
+TEST(plan, open_mpis_modifiers_are_understood) {
+  topo::Request request;
+  ASSERT_TRUE(topo::parse_map_by("socket:PE=2,OVERSUBSCRIBE", request).ok()) << base::failure_text();
+  EXPECT_EQ(request.threads, 2u);
+  EXPECT_EQ(request.domain, Level::package);
+  ASSERT_TRUE(topo::parse_map_by(":OVERSUBSCRIBE", request).ok()) << base::failure_text();
+}
+
+} // namespace
