@@ -69,13 +69,24 @@ void end_orphans(const segment::Segment& segment) {
   }
 }
 
+// The slots; or, where a rank file or --map-by puts several ranks on one processor though there are enough
+// slots, the processors that it names: then ranks must not spin while they wait.
+unsigned processors_of(const Job& job) {
+  os::CpuSet all;
+  for (const auto& place : job.plan.places) {
+    if (place.cpus.empty()) return job.slots.count;
+    all = all | place.cpus;
+  }
+  return all.count() < job.plan.places.size() ? all.count() : job.slots.count;
+}
+
 } // namespace
 
 int run_job(const Job& job, char** environment) {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
   segment::Segment segment;
-  if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, job.slots.count).ok())
+  if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, processors_of(job)).ok())
     return complain();
   give_priors(job, segment);
   if (!os::become_subreaper().ok()) return complain();

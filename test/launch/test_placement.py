@@ -1,6 +1,8 @@
 """Binding, the plan as text, more ranks than processors."""
 
 import os
+import signal
+import struct
 
 import pytest
 
@@ -96,6 +98,22 @@ def test_a_rank_file_says_where_ranks_run(launch, tmp_path):
     assert result.status == 2 and "elsewhere" in result.err and f"{file}:1" in result.err, result.report()
 
 
+@several
+def test_ranks_that_share_a_processor_by_a_rank_file_know_it(start, compiled, tmp_path):
+    """They must not spin while they wait: whether they may, the segment's header tells them."""
+    file = tmp_path / "places"
+    file.write_text(f"rank 0=+n0 slot=cpu:{CPUS[0]}\nrank 1=+n0 slot=cpu:{CPUS[0]}\n")
+    job = start("-n", "2", "--rankfile", file, compiled("end_badly"), "hang")
+    job.wait_for("in-mpi", 2)
+    folder = f"/proc/{job.pid}/fd"
+    [segment] = {name for name in os.listdir(folder) if os.readlink(f"{folder}/{name}").startswith("/memfd:nearmpi")}
+    with open(f"{folder}/{segment}", "rb") as header:
+        _, _, _, job_size, _, _, _, processors = struct.unpack("=QIIIIQQI", header.read(44))
+    assert (job_size, processors) == (2, 1)
+    job.signal(signal.SIGINT)
+    assert job.finish()[0] == 130
+
+
 def test_only_a_plan_can_be_made_for_another_machine(launch, tmp_path):
     file = tmp_path / "machine"
     file.write_text("package:2 core:2 pu:1")
@@ -108,14 +126,14 @@ def test_only_a_plan_can_be_made_for_another_machine(launch, tmp_path):
     assert result.status == 1 and str(file) in result.err, result.report()
 
 
-@pytest.mark.parametrize("how", ["core", "slot", "l2", "l3", "numa", "package", "socket", "hwthread", "spread", "node",
-                                 "ppr:2:package", "core:PE=1", "socket:OVERSUBSCRIBE"])
-def test_every_mapping_starts_the_ranks(launch, how):
-    result = launch("-q", "-n", "2", "--map-by", how, "echo", "a")
-    assert (result.status, result.out) == (0, "a\na\n"), result.report()
 @pytest.mark.parametrize("option", ["--rankfile", "--machine"])
 def test_a_folder_is_no_file(launch, tmp_path, option):
     result = launch("-n", "1", "--explain", option, tmp_path, "true")
     assert result.status in (1, 2) and "cannot read" in result.err and str(tmp_path) in result.err, result.report()
 
 
+@pytest.mark.parametrize("how", ["core", "slot", "l2", "l3", "numa", "package", "socket", "hwthread", "spread", "node",
+                                 "ppr:2:package", "core:PE=1", "socket:OVERSUBSCRIBE"])
+def test_every_mapping_starts_the_ranks(launch, how):
+    result = launch("-q", "-n", "2", "--map-by", how, "echo", "a")
+    assert (result.status, result.out) == (0, "a\na\n"), result.report()
