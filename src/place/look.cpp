@@ -184,7 +184,10 @@ void read_rank(const segment::Segment& segment, std::uint32_t slot, const std::v
     process.problem = process.pid == 0 ? "it has not started" : "it has ended";
     return;
   }
-  if (!read_process(nodes, process).ok()) process.problem = base::failure_text();
+  if (auto read = read_process(nodes, process); !read.ok()) {
+    process.problem = base::failure_text();
+    process.unseen = !read.is(Code::gone);
+  }
   if (process.planned < 0 || process.allowed.empty()) return;
   auto part = bound_part(nodes, process.planned, entry.place);
   process.left = !part.empty() && (process.allowed & part).count() != process.allowed.count();

@@ -62,6 +62,7 @@ struct Process {
   int rank = -1;       ///< -1: of no job
   std::string program; ///< path; "" when unknown
   std::string problem; ///< why nothing below is known; "" when all is well
+  bool unseen = false; ///< it is there all the same: its memory may lie anywhere
   std::string phase;   ///< of a rank: "running", ...
   os::CpuSet allowed;  ///< processors on which any of its threads may run now
   int processor = -1;  ///< on which its first thread ran last

@@ -217,3 +217,6 @@ std::string assertion_text(const Snapshot& snapshot, double percent) {
 }
 
 } // namespace near::place
+  for (const auto& process : snapshot.processes)
+    if (process.unseen)
+      text += base::format("not known to be local: rank {}: {}\n", process.rank, process.problem);

@@ -218,6 +218,17 @@ TEST(assertion, without_a_binding_there_is_nothing_to_assert) {
   EXPECT_TRUE(place::assertion_text(snapshot, 1).starts_with("asserted nothing")) << "not silently good";
 }
 
+TEST(assertion, a_rank_that_is_there_and_cannot_be_looked_at_is_not_silently_good) {
+  auto snapshot = job(10);
+  auto& rank = snapshot.processes[3];
+  rank.problem = "process 103 may not be looked at";
+  rank.mappings.clear();
+  EXPECT_EQ(place::assertion_text(snapshot, 99), "") << "it has ended, say";
+  rank.unseen = true;
+  EXPECT_EQ(place::assertion_text(snapshot, 99),
+            "not known to be local: rank 3: process 103 may not be looked at\n");
+}
+
 TEST(text, one_page_in_a_million_is_not_rounded_away) {
   auto snapshot = job(1000000);
   plant(snapshot);
