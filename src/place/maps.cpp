@@ -29,12 +29,14 @@ bool number(std::string_view text, std::uint64_t& value, int base = 10) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-/// The kernel writes characters that would end a word as a backslash and three octal digits.
-std::string unescaped(std::string_view text) {
+/// The kernel writes those characters that would end a word as a backslash and three octal digits. A
+/// backslash stays one.
+std::string unescaped(std::string_view text, std::string_view escaped) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::uint64_t value = 0;
-    if (text[i] == '\\' && i + 3 < text.size() && number(text.substr(i + 1, 3), value, 8) && value < 256) {
+    if (text[i] == '\\' && i + 3 < text.size() && number(text.substr(i + 1, 3), value, 8) && value < 256 &&
+        escaped.find(static_cast<char>(value)) != std::string_view::npos) {
       plain += static_cast<char>(value);
       i += 3;
     } else {
@@ -51,7 +53,7 @@ Result not_understood(const char* file, std::size_t line, std::string_view text)
 bool parse_pair(std::string_view word, NumaLine& line) {
   auto key = take(word, '=');
   if (key == "file") {
-    line.file = unescaped(word);
+    line.file = unescaped(word, "\n\t= ");
     return true;
   }
   std::uint64_t value = 0, node = 0;
@@ -108,7 +110,7 @@ bool parse_mapping(std::string_view text, SmapsEntry& entry) {
   entry.device = take_word(text);
   if (!number(take_word(text), entry.inode)) return false;
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  entry.name = unescaped(text);
+  entry.name = unescaped(text, "\n");
   return true;
 }
 

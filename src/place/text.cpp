@@ -16,6 +16,19 @@ std::string mib(std::uint64_t bytes) {
 /// Of the segment, where single pages count.
 std::string kib(std::uint64_t bytes) { return bytes == 0 ? "-" : base::format("{}", bytes >> 10); }
 
+/// The name of a file may hold anything: line ends and a terminal's commands are shown, not obeyed.
+std::string printable(std::string_view name) {
+  std::string text;
+  for (char each : name) {
+    auto byte = static_cast<unsigned char>(each);
+    if (byte < 0x20 || byte == 0x7f)
+      text += base::format("\\{:03o}", byte);
+    else
+      text += each;
+  }
+  return text;
+}
+
 std::string percent_text(const Share& share) {
   if (share.judged == 0) return "-";
   // Never rounded up to 100.
@@ -157,8 +170,8 @@ std::string every_mapping(const Snapshot& snapshot, const Process& process) {
         process.rank >= 0 ? base::format("rank {}", process.rank) : base::format("process {}", process.pid);
     text += base::format("\n{}: {:#x}-{:#x} {} {}{}{}, policy {}, pages of {} KiB", whose,
                          mapping.entry.begin, mapping.entry.end, mapping.entry.permissions,
-                         kind_name(mapping.kind), mapping.entry.name.empty() ? "" : " ", mapping.entry.name,
-                         mapping.line.policy, mapping.line.page_bytes >> 10);
+                         kind_name(mapping.kind), mapping.entry.name.empty() ? "" : " ",
+                         printable(mapping.entry.name), mapping.line.policy, mapping.line.page_bytes >> 10);
     for (auto [node, bytes] : mapping.line.bytes_on())
       text += base::format(", {} MiB on node {}", mib(bytes), node);
     if (mapping.own.judged != 0) text += base::format(", {} local", percent_text(mapping.own));
@@ -191,7 +204,7 @@ std::string text_of(const Snapshot& snapshot, bool all) {
   std::string text =
       base::format("{}: {}, {} at {} (looked for {:.0f} ms)\n",
                    snapshot.job.empty() ? base::format("process {}", snapshot.launcher) : snapshot.job,
-                   base::format("{}, {}", snapshot.program(),
+                   base::format("{}, {}", printable(snapshot.program()),
                                 snapshot.job.empty() ? base::counted(snapshot.processes[0].threads, "thread")
                                                      : base::counted(snapshot.processes.size(), "rank")),
                    base::counted(snapshot.nodes.size(), "node"), snapshot.at, snapshot.took_s * 1e3);
@@ -213,10 +226,10 @@ std::string assertion_text(const Snapshot& snapshot, double percent) {
         base::format("less than {}% local: {} {}: {}\n", percent,
                      row.rank >= 0 ? base::format("rank {}", row.rank) : base::format("process {}", row.pid),
                      row.where, percent_text(row.share));
+  for (const auto& process : snapshot.processes)
+    if (process.unseen)
+      text += base::format("not known to be local: rank {}: {}\n", process.rank, process.problem);
   return text;
 }
 
 } // namespace near::place
-  for (const auto& process : snapshot.processes)
-    if (process.unseen)
-      text += base::format("not known to be local: rank {}: {}\n", process.rank, process.problem);

@@ -54,6 +54,12 @@ TEST(numa_maps, file_names_may_look_like_the_lines_own_words) {
   EXPECT_EQ(line.bytes_on(), (BytesOn{{2, 4096}}));
 }
 
+TEST(smaps, a_backslash_in_a_name_stays_one) {
+  std::vector<SmapsEntry> entries;
+  ASSERT_TRUE(place::parse_smaps("1000-2000 rw-p 0 00:00 7  /a\\101b\\012c\n", entries).ok());
+  EXPECT_EQ(entries.at(0).name, "/a\\101b\nc");
+}
+
 TEST(numa_maps, policies_of_two_words_and_with_flags) {
   const std::pair<const char*, std::vector<int>> policies[] = {
       {"default", {}},

@@ -243,6 +243,15 @@ TEST(text, the_line_of_a_rank_counts_its_region_too) {
   EXPECT_TRUE(line.substr(0, line.find('\n')).ends_with("99.50%")) << text;
 }
 
+TEST(text, a_name_cannot_write_lines_of_its_own) {
+  auto snapshot = job(1);
+  snapshot.processes[0].program = "/tmp/\033[2J";
+  snapshot.processes[0].mappings[0].entry.name = "/tmp/a\nwarning: b";
+  auto text = place::text_of(snapshot, true);
+  EXPECT_NE(text.find("/tmp/a\\012warning: b"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\033'), std::string::npos);
+}
+
 TEST(text, a_rank_that_cannot_be_looked_at_says_why) {
   auto snapshot = job(10);
   snapshot.processes[3].problem = "it has ended";
