@@ -33,9 +33,9 @@ public:
   ~Output() {
     if (file_ != stdout) std::fclose(file_);
   }
-  base::Result open(const std::string& path) {
+  base::Result open(const std::string& path, const char* mode = "we") {
     if (path.empty()) return {};
-    std::FILE* made = std::fopen(path.c_str(), "we");
+    std::FILE* made = std::fopen(path.c_str(), mode);
     if (made == nullptr) return base::fail_system("fopen", errno, path);
     file_ = made;
     return {};
@@ -55,7 +55,9 @@ private:
 base::Result write_page(const std::string& path, const std::string& text) {
   Output draft;
   auto beside = base::format("{}.{}", path, getpid());
-  NEAR_TRY(draft.open(beside));
+  // In a folder of everybody's, somebody may have foreseen the name and laid a link to another file there.
+  unlink(beside.c_str());
+  NEAR_TRY(draft.open(beside, "wxe"));
   auto written = draft.write(text);
   if (written.ok() && std::rename(beside.c_str(), path.c_str()) != 0)
     written = base::fail_system("rename", errno, path);
@@ -99,7 +101,7 @@ int look_at_running(const PlaceOptions& options, Output& output) {
     if (!looked.ok() || !show(options, snapshot, output).ok()) return complain();
     int status = check(options, snapshot);
     if (!options.watch || status != 0) return status;
-    poller.wait(static_cast<int>(options.interval_s * 1000), keys);
+    poller.wait(static_cast<int>(std::clamp(options.interval_s * 1000, 1.0, 1e9)), keys);
     if (!keys.empty()) break;
   }
   std::fputs("near: it has ended\n", stderr);
@@ -186,6 +188,7 @@ int look_at_own(const PlaceOptions& options, Output& output) {
     place::Snapshot snapshot;
     if (viewer == nullptr || !viewer->look(snapshot).ok()) {
       problem = base::failure_text();
+      job = false; // it has ended; the program may start another
       continue;
     }
     if (options.watch && !show(options, snapshot, output).ok()) return complain();
@@ -198,10 +201,9 @@ int look_at_own(const PlaceOptions& options, Output& output) {
                  problem.c_str());
     return ending.status() != 0 ? ending.status() : 1;
   }
-  if (!options.watch) {
-    if (!show(options, best, output).ok()) return complain();
-    asserted = check(options, best);
-  }
+  if (!options.watch && !show(options, best, output).ok()) return complain();
+  // Looks at a job are asserted while one watches. A launcher that has started none yet is not its job.
+  if (!options.watch || best.job.empty()) asserted = check(options, best);
   return ending.status() != 0 ? ending.status() : asserted;
 }
 

@@ -185,6 +185,14 @@ def test_a_program_that_is_no_job_is_shown_and_asserted(near):
     assert json.loads(rest)["processes"][0]["program"].endswith(os.path.basename(os.path.realpath(sys.executable)))
 
 
+def test_the_second_job_of_a_program_is_found_too(near, prefix, compiled):
+    start = f"{prefix}/bin/mpiexec --timeout 2 -n"
+    program = compiled("end_badly")
+    seen = near("--json", "--", "sh", "-c", f"{start} 1 {program} hang; {start} 3 {program} hang")
+    assert seen.status == 124, seen.report()
+    assert len(json.loads(seen.out[seen.out.index("{"):])["processes"]) == 3, seen.report()
+
+
 def test_signals_are_passed_on_to_the_program(prefix, compiled):
     command = [prefix / "bin/near", "place", "--", prefix / "bin/mpiexec", "-n", "2", compiled("end_badly"), "hang"]
     running = harness.Running(command)
@@ -282,6 +290,15 @@ def test_a_page_that_cannot_be_written_is_told_and_nothing_is_left(near, waiting
     seen = near("--job", waiting.pid, "--html", tmp_path / "folder")
     assert seen.status == 1 and "directory" in seen.err, seen.report()
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_page_is_not_written_through_a_link_of_somebody_else(prefix, sleeper, tmp_path):
+    (tmp_path / "other").write_text("mine")
+    command = 'ln -s other page.$$; exec "$0" place --pid "$1" --html page'
+    seen = harness.run(["sh", "-c", command, prefix / "bin/near", str(sleeper().pid)], cwd=tmp_path)
+    assert seen.status == 0, seen.report()
+    assert (tmp_path / "other").read_text() == "mine" and (tmp_path / "page").read_text().startswith("<!doctype")
+    assert sorted(os.listdir(tmp_path)) == ["other", "page"]
 
 
 def test_what_is_not_there_is_told(near, sleeper):
