@@ -55,7 +55,8 @@ base::Result Supervisor::start_ranks() {
     auto& entry = segment_.entry(rank);
     entry.application = application_of[rank];
     entry.first_cpu = place.cpus.first();
-    entry.place = profile::place_of(mission_.job.machine, place.cpus);
+    entry.place =
+        profile::place_of(mission_.job.machine, place.cpus.empty() ? mission_.job.slots.allowed : place.cpus);
     // Before any rank runs: one that is early must not overtake what is written here.
     store_phase(segment_, rank, segment::Phase::launched);
   }

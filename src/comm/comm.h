@@ -24,8 +24,9 @@ Result create(Communicator& parent, const Group& group, Communicator*& made);
 Result create_from_group(Communicator& parent, const Group& group, int tag, Communicator*& made);
 /// `color` MPI_UNDEFINED gives nullptr. On an intercommunicator: one for each color that both groups have.
 Result split(Communicator& parent, int color, int key, Communicator*& made);
-/// MPI_COMM_TYPE_SHARED; guided types by the resources "mpi_shared_memory" and the process sets of this job.
-/// nullptr where nothing is known that would divide `parent`. An unknown type is MPI_ERR_ARG.
+/// MPI_COMM_TYPE_SHARED; guided types by "mpi_shared_memory", the parts of the machine (hardware.h) and the
+/// process sets of this job; unguided by machines, or by the largest parts that divide `parent`. nullptr on a
+/// process that is not bound within one such part, and where nothing divides. An unknown type is MPI_ERR_ARG.
 Result split_by_type(Communicator& parent, int type, int key, const Info* info, Communicator*& made);
 /// MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL; local.
 int compare(const Communicator& a, const Communicator& b);

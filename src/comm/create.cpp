@@ -1,5 +1,7 @@
 // Communicators on parts of a communicator. Source: MPI 5.0, section 7.4.2.
 #include "comm/exchange.h"
+#include "comm/hardware.h"
+#include "transport/transport.h"
 
 #include <algorithm>
 
@@ -9,12 +11,57 @@ using object::Channel;
 
 namespace {
 
-/// What each process says in a split. `context` is used if it becomes rank 0 of the new group.
+/// What each process says in a split. Same colors go together.
 struct Claim {
-  std::int32_t color, key;
-  std::uint64_t context;
+  std::int64_t color;
+  std::uint64_t context; ///< used if it becomes rank 0 of the new group
+  std::int32_t key;
+  segment::Place place;
+  std::uint16_t machine; ///< the segment that its address is in
 };
-static_assert(sizeof(Claim) == 16);
+static_assert(sizeof(Claim) == 32);
+
+/// The color of a process that goes where the hardware divides all of them; known once all claims are.
+constexpr std::int64_t by_hardware = -1;
+static_assert(by_hardware != MPI_UNDEFINED); // others are not negative
+
+Claim claim(std::int64_t color, int key) {
+  auto machine = static_cast<std::uint16_t>(object::own_address().segment);
+  return {color, object::new_context(), key, transport::own_place(), machine};
+}
+
+/// A color for the parts of one kind, or for whole machines; MPI_UNDEFINED for who is not within one part.
+std::int64_t color_of(const Claim& claim, const Resource* resource) {
+  std::int64_t machine = std::int64_t{claim.machine} << 16;
+  if (resource == nullptr) return machine;
+  std::uint16_t part = claim.place.*resource->part;
+  return part == segment::Place::several ? MPI_UNDEFINED : machine | part;
+}
+
+/// Gives those who go by_hardware their colors: by machines, or by the largest parts that divide them.
+/// MPI_UNDEFINED when none does. All processes have the same claims, so all find the same.
+void divide_by_hardware(std::span<Claim> ours, std::span<Claim> theirs = {}) {
+  std::vector<Claim*> all;
+  for (auto side : {ours, theirs})
+    for (Claim& each : side)
+      if (each.color == by_hardware) all.push_back(&each);
+  auto divides = [&](const Resource* resource) {
+    bool some = false, same = true;
+    for (const Claim* each : all) {
+      std::int64_t color = color_of(*each, resource);
+      some |= color != MPI_UNDEFINED;
+      same &= color == color_of(*all.front(), resource);
+    }
+    return some && !same;
+  };
+  auto give = [&](const Resource* resource) {
+    for (Claim* each : all) each->color = color_of(*each, resource);
+  };
+  if (divides(nullptr)) return give(nullptr);
+  for (const Resource& resource : resources())
+    if (divides(&resource)) return give(&resource);
+  for (Claim* each : all) each->color = MPI_UNDEFINED;
+}
 
 std::vector<int> ranks_in(const Communicator& parent, const Group& group) {
   std::vector<int> ranks(group.members.size());
@@ -32,7 +79,7 @@ Result create_on(Communicator& parent, const Group& group, int tag, Channel chan
 }
 
 /// The ranks that claim this color, in the order of the new group.
-std::vector<int> claimants(const std::vector<Claim>& claims, int color) {
+std::vector<int> claimants(const std::vector<Claim>& claims, std::int64_t color) {
   std::vector<int> ranks;
   for (std::size_t rank = 0; rank < claims.size(); ++rank)
     if (claims[rank].color == color) ranks.push_back(static_cast<int>(rank));
@@ -57,6 +104,8 @@ Result split_inter(Communicator& parent, Claim mine, Communicator*& made) {
                                tag, parent, completion, Channel::internal));
   }
   NEAR_TRY(coll::broadcast(all_theirs, 0, *local));
+  divide_by_hardware(ours, theirs);
+  mine.color = ours[static_cast<std::size_t>(parent.rank)].color;
   if (mine.color == MPI_UNDEFINED) return {};
   std::vector<int> near_side = claimants(ours, mine.color), far_side = claimants(theirs, mine.color);
   if (far_side.empty()) return {};
@@ -66,12 +115,23 @@ Result split_inter(Communicator& parent, Claim mine, Communicator*& made) {
                      object::group_include(*parent.remote, far_side), context, made);
 }
 
+Result split_as(Communicator& parent, Claim mine, Communicator*& made) {
+  if (parent.is_inter()) return split_inter(parent, mine, made);
+  std::vector<Claim> claims(static_cast<std::size_t>(parent.size));
+  NEAR_TRY(coll::all_gather(bytes_view(&mine, sizeof mine), bytes_view(claims.data(), sizeof mine), parent));
+  divide_by_hardware(claims);
+  mine.color = claims[static_cast<std::size_t>(parent.rank)].color;
+  if (mine.color == MPI_UNDEFINED) return {};
+  std::vector<int> members = claimants(claims, mine.color);
+  return build(parent, object::group_include(*parent.group, members),
+               claims[static_cast<std::size_t>(members[0])].context, made);
+}
+
 } // namespace
 
 Result create(Communicator& parent, const Group& group, Communicator*& made) {
   if (parent.is_inter()) {
-    Claim mine{group.rank == MPI_UNDEFINED ? MPI_UNDEFINED : 0, group.rank, object::new_context()};
-    return split_inter(parent, mine, made);
+    return split_inter(parent, claim(group.rank == MPI_UNDEFINED ? MPI_UNDEFINED : 0, group.rank), made);
   }
   return create_on(parent, group, next_tag(parent), Channel::internal, made);
 }
@@ -81,51 +141,36 @@ Result create_from_group(Communicator& parent, const Group& group, int tag, Comm
 }
 
 Result split(Communicator& parent, int color, int key, Communicator*& made) {
-  Claim mine{color, key, object::new_context()};
-  if (parent.is_inter()) return split_inter(parent, mine, made);
-  std::vector<Claim> claims(static_cast<std::size_t>(parent.size));
-  NEAR_TRY(coll::all_gather(bytes_view(&mine, sizeof mine), bytes_view(claims.data(), sizeof mine), parent));
-  if (color == MPI_UNDEFINED) return {};
-  std::vector<int> members = claimants(claims, color);
-  return build(parent, object::group_include(*parent.group, members),
-               claims[static_cast<std::size_t>(members[0])].context, made);
+  return split_as(parent, claim(color, key), made);
 }
 
+// Whatever the type, all processes do the same: a caller that gives MPI_UNDEFINED does not know the others'.
 Result split_by_type(Communicator& parent, int type, int key, const Info* info, Communicator*& made) {
   auto value_of = [&](std::string_view name) -> std::string_view {
     const std::string* value = info != nullptr ? info->find(name) : nullptr;
     return value != nullptr ? std::string_view(*value) : std::string_view();
   };
-  // All processes that share memory have their addresses in one segment.
-  int segment = static_cast<int>(object::own_address().segment);
+  Claim mine = claim(MPI_UNDEFINED, key);
   switch (type) {
-  case MPI_UNDEFINED: return split(parent, MPI_UNDEFINED, key, made);
-  case MPI_COMM_TYPE_SHARED: return split(parent, segment, key, made);
+  case MPI_UNDEFINED: break;
+  // All processes that share memory have their addresses in one segment.
+  case MPI_COMM_TYPE_SHARED: mine.color = color_of(mine, nullptr); break;
   case MPI_COMM_TYPE_HW_GUIDED:
   case MPI_COMM_TYPE_RESOURCE_GUIDED: {
-    std::string_view resource = value_of("mpi_hw_resource_type"), set = value_of("mpi_pset_name");
-    int color = MPI_UNDEFINED;
-    if (resource == "mpi_shared_memory")
-      color = segment;
-    else if (type == MPI_COMM_TYPE_RESOURCE_GUIDED && resource.empty() && set == "mpi://WORLD")
-      color = 0;
-    else if (type == MPI_COMM_TYPE_RESOURCE_GUIDED && resource.empty() && set == "mpi://SELF")
-      color = parent.rank;
-    return split(parent, color, key, made);
+    std::string_view name = value_of("mpi_hw_resource_type"), set = value_of("mpi_pset_name");
+    const Resource* resource = find_resource(name);
+    if (resource != nullptr || name == "mpi_shared_memory")
+      mine.color = color_of(mine, resource);
+    else if (type == MPI_COMM_TYPE_RESOURCE_GUIDED && name.empty() && set == "mpi://WORLD")
+      mine.color = 0;
+    else if (type == MPI_COMM_TYPE_RESOURCE_GUIDED && name.empty() && set == "mpi://SELF")
+      mine.color = parent.rank;
+    break;
   }
-  case MPI_COMM_TYPE_HW_UNGUIDED: {
-    // Machines are the only hardware level looked at; where all share one, there is no proper part.
-    Communicator* part = nullptr;
-    NEAR_TRY(split(parent, segment, key, part));
-    if (part != nullptr && part->size == parent.size && part->peers == parent.peers) {
-      discard(part);
-      return {};
-    }
-    made = part;
-    return {};
-  }
+  case MPI_COMM_TYPE_HW_UNGUIDED: mine.color = by_hardware; break;
   default: return base::fail(MPI_ERR_ARG, "{} is no split type", type);
   }
+  return split_as(parent, mine, made);
 }
 
 } // namespace near::comm

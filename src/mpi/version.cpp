@@ -1,7 +1,9 @@
 // What this library and this machine are. Source: MPI 5.0, sections 9.1 and 9.6.
+#include "comm/hardware.h"
 #include "mpi/impl.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "transport/transport.h"
 
 #include <cstring>
 
@@ -39,9 +41,11 @@ Result Get_processor_name(char* name, int* resultlen) {
 Result Get_hw_resource_info(Info*& hw_info) {
   hw_info = object::make_info();
   if (hw_info == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for an info object");
-  // True of what all processes of one machine share; finer resources join with MPI_Comm_split_type's guided
-  // mode.
+  // True where this process is restricted to one such part: those are what MPI_Comm_split_type divides by.
   hw_info->set("mpi_shared_memory", "true");
+  segment::Place place = transport::own_place();
+  for (const auto& resource : comm::resources())
+    hw_info->set(resource.name, place.*resource.part != segment::Place::several ? "true" : "false");
   return {};
 }
 

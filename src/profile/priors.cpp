@@ -70,6 +70,7 @@ segment::Place place_of(const topo::Machine& machine, const topo::CpuSet& cpus) 
       part = first || part == here ? here : segment::Place::several;
     };
     take(place.core, core.index);
+    take(place.l2, core.l2);
     take(place.l3, core.l3);
     take(place.numa, core.numa);
     take(place.package, core.package);

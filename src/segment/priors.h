@@ -15,11 +15,10 @@ inline constexpr std::size_t distances = static_cast<std::size_t>(Distance::coun
 /// "core", "l3", "numa", "package", "machine".
 const char* distance_name(Distance distance);
 
-/// Where a process runs: the numbers of the parts that hold every processor of its.
+/// Where a process runs: the numbers of the parts that hold every processor which it may use.
 struct Place {
-  static constexpr std::uint16_t several =
-      0xffff; ///< its processors lie in more than one; or it is not bound
-  std::uint16_t core = several, l3 = several, numa = several, package = several;
+  static constexpr std::uint16_t several = 0xffff; ///< they lie in more than one, or nobody knows
+  std::uint16_t core = several, l2 = several, l3 = several, numa = several, package = several;
 };
 /// Of two processes. Without a common part: Distance::machine.
 Distance distance_between(const Place& one, const Place& other);

@@ -31,7 +31,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 3;
+inline constexpr std::uint32_t layout_version = 4;
 
 /// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
@@ -51,8 +51,8 @@ struct alignas(128) RankEntry {
   std::uint32_t application;         ///< index of the program in a `:` list (MPI_APPNUM)
   std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1: not bound
   Atomic<std::uint32_t> died_in;     ///< Phase in which the launcher found it dead
-  Place place;                       ///< written before the process starts
-  char unused_1[36];
+  Place place; ///< written before the process starts; of all that it may use if not bound
+  char unused_1[34];
   Atomic<std::uint32_t> phase;     ///< Phase
   Atomic<std::uint32_t> aborting;  ///< Abort; stored after abort_code
   Atomic<std::int32_t> abort_code; ///< its error code

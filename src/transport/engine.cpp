@@ -482,6 +482,10 @@ void count_sent(segment::Path path, std::uint64_t bytes) {
 
 void count_unexpected() { engine().control->counters.unexpected.bump_relaxed(1); }
 
+segment::Place own_place() {
+  return running() ? engine().segment.entry(engine().slot).place : segment::Place{};
+}
+
 segment::PairFigures* figures_of(Peer& peer) {
   Engine& self = engine();
   if (peer.slot / 64 < std::size(self.control->with_figures))
@@ -491,7 +495,12 @@ segment::PairFigures* figures_of(Peer& peer) {
 
 const segment::PairPriors& priors_of(const Peer& peer) {
   const segment::Segment& job = engine().segment;
-  auto distance = distance_between(job.entry(engine().slot).place, job.entry(peer.slot).place);
+  // Of one that is not bound the place is all that it may use, which says little of how far it is.
+  auto place = [&job](std::uint32_t slot) {
+    const auto& entry = job.entry(slot);
+    return entry.first_cpu < 0 ? segment::Place{} : entry.place;
+  };
+  auto distance = distance_between(place(engine().slot), place(peer.slot));
   return job.header().priors.pair[static_cast<std::size_t>(distance)];
 }
 

@@ -190,6 +190,9 @@ bool running();
 /// Whether the job has more processes here than processors; all of them get the same answer.
 bool shares_processors();
 const segment::Segment& job_segment();
+/// Where this process runs, as mpiexec started it; Place::several everywhere without mpiexec, or while MPI
+/// does not run.
+segment::Place own_place();
 segment::StateLine& own_state_line();
 /// Memory of this process's own region that every peer can load and store; nullptr when the arena is used up
 /// or the memory limit is reached (failure_text says which).

@@ -75,6 +75,11 @@ CASES = [
     Case("allocated memory is on the caller's node", "four", "allocated", ranks=(4, 8), never=("wrong",),
          says=(GOOD, r"^rank 3 \(node [13]\) MPI_Alloc_mem of 16777216 bytes: 4096 pages, 100.0%")),
 
+    Case("communicators are split by nodes, caches and cores", "four", "hardware_parts", ranks=(4, 8),
+         says=(r"^divided by hwloc://Package$",)),
+    Case("communicators of ranks that are bound to nodes", "four", "hardware_parts", ranks=(6,), options="--bind-to numa",
+         says=(r"^divided by hwloc://Package$",)),
+
     # The viewer beside the kernel's own counts, and what it says of pages that lie elsewhere.
     Case("near place: its totals are those of numa_maps", "four", "viewed", ranks=(4, 8),
          says=(SAME, LOCAL, r"^Every page lies where it belongs\.$"), never=("DIFFERENT", "warning:")),
