@@ -1,9 +1,77 @@
 #include "launch/job.h"
 
+#include "base/knob.h"
 #include "base/text.h"
+#include "os/lease.h"
 #include "topo/drawing.h"
 
+#include <algorithm>
+
 namespace near::launch {
+namespace {
+
+/// Whether other jobs' processors matter: not where sharing is meant, and where nobody is bound.
+bool keeps_off(const Job& job) {
+  const auto& command = job.command;
+  bool bound = command.placement.bind || !command.placement.bind_chosen;
+  return base::knobs().leases.number != 0 && !job.machine.recorded && !command.oversubscribe && bound;
+}
+
+/// "job 12 of yours", "jobs 12 and 13 of yours"
+std::string owners_text(const std::vector<os::Lease>& leases) {
+  constexpr std::size_t shown = 4;
+  std::string text = leases.size() == 1 ? "job" : "jobs";
+  for (std::size_t i = 0; i < leases.size() && i < shown; ++i)
+    text += base::format("{} {}", i == 0 ? "" : i + 1 == leases.size() ? " and" : ",", leases[i].owner);
+  if (leases.size() > shown) text += base::format(" and {} more", leases.size() - shown);
+  return text + " of yours";
+}
+
+/// The slots without the cores of which others hold something.
+topo::Slots slots_beside(const Job& job, const os::CpuSet& held) {
+  topo::Slots free = job.slots;
+  for (const auto& core : job.machine.cores)
+    if (!(core.cpus & held).empty())
+      for (unsigned cpu : core.cpus.members()) free.allowed.remove(cpu);
+  free.count = std::min(free.count, free.allowed.count());
+  free.reason += base::format(", {} held by other jobs", job.slots.allowed.count() - free.allowed.count());
+  return free;
+}
+
+/// Plans on the processors that no other job of this user holds, or on all with a remark; holds its own.
+Result plan_beside_others(Job& job) {
+  const os::LeasePlanning planning;
+  std::vector<os::Lease> others = planning.others();
+  std::erase_if(others, [&](const os::Lease& lease) { return (lease.cpus & job.slots.allowed).empty(); });
+  os::CpuSet held;
+  for (const auto& lease : others) held = held | (lease.cpus & job.slots.allowed);
+  topo::Slots free = slots_beside(job, held);
+  topo::Plan beside;
+  bool fits = !free.allowed.empty() &&
+              topo::make_plan(job.machine, free, job.command.placement, beside).ok() &&
+              !beside.oversubscribed;
+  if (fits) {
+    job.plan = std::move(beside);
+    if (!others.empty()) {
+      job.slots = std::move(free);
+      job.plan.notes.push_back(
+          base::format("processors {} are left to {}", held.text(), owners_text(others)));
+    }
+  } else {
+    NEAR_TRY(topo::make_plan(job.machine, job.slots, job.command.placement, job.plan));
+    if (!others.empty() && !job.plan.oversubscribed)
+      job.command.remarks.push_back(base::format(
+          "the ranks share processors {} with {}, since too few others are free; --oversubscribe "
+          "says that this is meant",
+          held.text(), owners_text(others)));
+  }
+  os::CpuSet own;
+  for (const auto& place : job.plan.places) own = own | place.home;
+  if (!job.command.explain && !own.empty()) planning.take(own);
+  return {};
+}
+
+} // namespace
 
 Result plan_job(Command command, char** environment, Job& job) {
   Job made;
@@ -27,7 +95,10 @@ Result plan_job(Command command, char** environment, Job& job) {
     NEAR_TRY(os::affinity_of(0, affinity));
     made.slots = topo::count_slots(affinity, os::read_limits());
   }
-  NEAR_TRY(topo::make_plan(made.machine, made.slots, made.command.placement, made.plan));
+  if (keeps_off(made))
+    NEAR_TRY(plan_beside_others(made));
+  else
+    NEAR_TRY(topo::make_plan(made.machine, made.slots, made.command.placement, made.plan));
   if (made.plan.oversubscribed && made.command.never_oversubscribe)
     return base::fail(base::Code::limit, "{} of {} on {} ({}), and --nooversubscribe forbids that",
                       base::counted(made.command.placement.ranks, "rank"),

@@ -1,4 +1,5 @@
 // mpiexec: reads the command line, plans, starts (or explains) the job.
+#include "base/knob.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "launch/job.h"
@@ -45,6 +46,8 @@ int main(int count, char** arguments) {
   for (const auto& application : command.applications)
     if (!launch::check_knobs(launch::environment_for(command, application, environ)).ok())
       return complain(usage_status);
+
+  if (!base::read_knobs(environ).ok()) return complain(usage_status);
 
   launch::Job job;
   if (!launch::plan_job(std::move(command), environ, job).ok()) return complain(1);
