@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
@@ -305,7 +306,11 @@ Pid find_descendant(Pid root, Pid number) {
 }
 
 bool started_with(Pid pid, std::span<const std::string> variables) {
-  auto rows = std::string(1, '\0') + read_file("/proc/" + std::to_string(pid) + "/environ");
+  std::string path = "/proc/" + std::to_string(pid) + "/environ", rows;
+  // In the midst of an exec a process has no environment for a moment.
+  constexpr timespec moment{0, 100'000};
+  for (int i = 0; i < 20 && (rows = read_file(path)).empty(); ++i) nanosleep(&moment, nullptr);
+  rows.insert(0, 1, '\0');
   return std::all_of(variables.begin(), variables.end(), [&rows](const std::string& variable) {
     return rows.find('\0' + variable + '\0') != std::string::npos;
   });
