@@ -26,8 +26,9 @@ Result create_from_group(Communicator& parent, const Group& group, int tag, Comm
 Result split(Communicator& parent, int color, int key, Communicator*& made);
 /// MPI_COMM_TYPE_SHARED; guided types by "mpi_shared_memory", the parts of the machine (hardware.h) and the
 /// process sets of this job; unguided by machines, or by the largest parts that divide `parent`. nullptr on a
-/// process that is not bound within one such part, and where nothing divides. An unknown type is MPI_ERR_ARG.
-Result split_by_type(Communicator& parent, int type, int key, const Info* info, Communicator*& made);
+/// process that is not bound within one such part, and where nothing divides. An unguided split that gives a
+/// communicator sets "mpi_hw_resource_type" in `info`. An unknown type is MPI_ERR_ARG.
+Result split_by_type(Communicator& parent, int type, int key, Info* info, Communicator*& made);
 /// MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL; local.
 int compare(const Communicator& a, const Communicator& b);
 

@@ -25,6 +25,10 @@ static_assert(sizeof(Claim) == 32);
 constexpr std::int64_t by_hardware = -1;
 static_assert(by_hardware != MPI_UNDEFINED); // others are not negative
 
+constexpr std::string_view resource_key = "mpi_hw_resource_type";
+/// The parts that color_of gives without a resource.
+constexpr std::string_view whole_machine = "mpi_shared_memory";
+
 Claim claim(std::int64_t color, int key) {
   auto machine = static_cast<std::uint16_t>(object::own_address().segment);
   return {color, object::new_context(), key, transport::own_place(), machine};
@@ -38,9 +42,10 @@ std::int64_t color_of(const Claim& claim, const Resource* resource) {
   return part == segment::Place::several ? MPI_UNDEFINED : machine | part;
 }
 
-/// Gives those who go by_hardware their colors: by machines, or by the largest parts that divide them.
-/// MPI_UNDEFINED when none does. All processes have the same claims, so all find the same.
-void divide_by_hardware(std::span<Claim> ours, std::span<Claim> theirs = {}) {
+/// Gives those who go by_hardware their colors: by machines, or by the largest parts that divide them, whose
+/// name it returns. MPI_UNDEFINED and "" when none does. All processes have the same claims, so all find the
+/// same.
+std::string_view divide_by_hardware(std::span<Claim> ours, std::span<Claim> theirs = {}) {
   std::vector<Claim*> all;
   for (auto side : {ours, theirs})
     for (Claim& each : side)
@@ -56,11 +61,13 @@ void divide_by_hardware(std::span<Claim> ours, std::span<Claim> theirs = {}) {
   };
   auto give = [&](const Resource* resource) {
     for (Claim* each : all) each->color = color_of(*each, resource);
+    return resource != nullptr ? resource->name : whole_machine;
   };
   if (divides(nullptr)) return give(nullptr);
   for (const Resource& resource : resources())
     if (divides(&resource)) return give(&resource);
   for (Claim* each : all) each->color = MPI_UNDEFINED;
+  return {};
 }
 
 std::vector<int> ranks_in(const Communicator& parent, const Group& group) {
@@ -90,7 +97,8 @@ std::vector<int> claimants(const std::vector<Claim>& claims, std::int64_t color)
   return ranks;
 }
 
-Result split_inter(Communicator& parent, Claim mine, Communicator*& made) {
+/// As split_as.
+Result split_inter(Communicator& parent, Claim mine, std::string_view& parts, Communicator*& made) {
   Communicator* local = local_communicator(parent);
   if (local == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another communicator");
   std::vector<Claim> ours(static_cast<std::size_t>(parent.size)),
@@ -104,7 +112,7 @@ Result split_inter(Communicator& parent, Claim mine, Communicator*& made) {
                                tag, parent, completion, Channel::internal));
   }
   NEAR_TRY(coll::broadcast(all_theirs, 0, *local));
-  divide_by_hardware(ours, theirs);
+  parts = divide_by_hardware(ours, theirs);
   mine.color = ours[static_cast<std::size_t>(parent.rank)].color;
   if (mine.color == MPI_UNDEFINED) return {};
   std::vector<int> near_side = claimants(ours, mine.color), far_side = claimants(theirs, mine.color);
@@ -115,11 +123,12 @@ Result split_inter(Communicator& parent, Claim mine, Communicator*& made) {
                      object::group_include(*parent.remote, far_side), context, made);
 }
 
-Result split_as(Communicator& parent, Claim mine, Communicator*& made) {
-  if (parent.is_inter()) return split_inter(parent, mine, made);
+/// `parts`: the name of those that the hardware divided the processes by.
+Result split_as(Communicator& parent, Claim mine, std::string_view& parts, Communicator*& made) {
+  if (parent.is_inter()) return split_inter(parent, mine, parts, made);
   std::vector<Claim> claims(static_cast<std::size_t>(parent.size));
   NEAR_TRY(coll::all_gather(bytes_view(&mine, sizeof mine), bytes_view(claims.data(), sizeof mine), parent));
-  divide_by_hardware(claims);
+  parts = divide_by_hardware(claims);
   mine.color = claims[static_cast<std::size_t>(parent.rank)].color;
   if (mine.color == MPI_UNDEFINED) return {};
   std::vector<int> members = claimants(claims, mine.color);
@@ -127,11 +136,16 @@ Result split_as(Communicator& parent, Claim mine, Communicator*& made) {
                claims[static_cast<std::size_t>(members[0])].context, made);
 }
 
+Result split_as(Communicator& parent, const Claim& mine, Communicator*& made) {
+  std::string_view parts;
+  return split_as(parent, mine, parts, made);
+}
+
 } // namespace
 
 Result create(Communicator& parent, const Group& group, Communicator*& made) {
   if (parent.is_inter()) {
-    return split_inter(parent, claim(group.rank == MPI_UNDEFINED ? MPI_UNDEFINED : 0, group.rank), made);
+    return split_as(parent, claim(group.rank == MPI_UNDEFINED ? MPI_UNDEFINED : 0, group.rank), made);
   }
   return create_on(parent, group, next_tag(parent), Channel::internal, made);
 }
@@ -145,7 +159,7 @@ Result split(Communicator& parent, int color, int key, Communicator*& made) {
 }
 
 // Whatever the type, all processes do the same: a caller that gives MPI_UNDEFINED does not know the others'.
-Result split_by_type(Communicator& parent, int type, int key, const Info* info, Communicator*& made) {
+Result split_by_type(Communicator& parent, int type, int key, Info* info, Communicator*& made) {
   auto value_of = [&](std::string_view name) -> std::string_view {
     const std::string* value = info != nullptr ? info->find(name) : nullptr;
     return value != nullptr ? std::string_view(*value) : std::string_view();
@@ -157,9 +171,9 @@ Result split_by_type(Communicator& parent, int type, int key, const Info* info, 
   case MPI_COMM_TYPE_SHARED: mine.color = color_of(mine, nullptr); break;
   case MPI_COMM_TYPE_HW_GUIDED:
   case MPI_COMM_TYPE_RESOURCE_GUIDED: {
-    std::string_view name = value_of("mpi_hw_resource_type"), set = value_of("mpi_pset_name");
+    std::string_view name = value_of(resource_key), set = value_of("mpi_pset_name");
     const Resource* resource = find_resource(name);
-    if (resource != nullptr || name == "mpi_shared_memory")
+    if (resource != nullptr || name == whole_machine)
       mine.color = color_of(mine, resource);
     else if (type == MPI_COMM_TYPE_RESOURCE_GUIDED && name.empty() && set == "mpi://WORLD")
       mine.color = 0;
@@ -170,7 +184,10 @@ Result split_by_type(Communicator& parent, int type, int key, const Info* info, 
   case MPI_COMM_TYPE_HW_UNGUIDED: mine.color = by_hardware; break;
   default: return base::fail(MPI_ERR_ARG, "{} is no split type", type);
   }
-  return split_as(parent, mine, made);
+  std::string_view parts;
+  NEAR_TRY(split_as(parent, mine, parts, made));
+  if (type == MPI_COMM_TYPE_HW_UNGUIDED && info != nullptr && made != nullptr) info->set(resource_key, parts);
+  return {};
 }
 
 } // namespace near::comm

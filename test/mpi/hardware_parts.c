@@ -167,12 +167,20 @@ int main(int argc, char** argv) {
     }
   }
 
-  // Unguided: by the largest parts that divide.
+  // Unguided: by the largest parts that divide, which the info object then names.
   MPI_Comm part;
-  OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &part));
+  MPI_Info told;
+  char told_name[64] = "";
+  int room = sizeof told_name, found;
+  OK(MPI_Info_create(&told));
+  OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, told, &part));
+  OK(MPI_Info_get_string(told, "mpi_hw_resource_type", &room, told_name, &found));
+  OK(MPI_Info_free(&told));
   bool none = first_that_divides == kinds || own[first_that_divides][0] == '\0';
   CHECK((part == MPI_COMM_NULL) == none);
+  CHECK(found == !none);
   if (!none) {
+    CHECK(strcmp(told_name, names[first_that_divides]) == 0);
     mark((const part_name*)all, first_that_divides, with_me);
     check_members(part, MPI_COMM_WORLD, with_me, size);
     int members;
