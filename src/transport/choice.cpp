@@ -85,9 +85,10 @@ Way Choice::best(const Class& here, Mask possible) {
 /// The later half of them counts. A ring is as fast as it can be once all its cells were in use: with less, a
 /// program whose messages went another way would never come back to it.
 std::uint32_t Choice::look_length(Way way, std::uint64_t bytes) {
-  constexpr std::uint64_t two_rounds = 8u << 20;
-  return way == Way::ring ? static_cast<std::uint32_t>(std::clamp<std::uint64_t>(two_rounds / bytes, 8, 256))
-                          : 8;
+  constexpr std::uint64_t two_rounds = 8u << 20, longest_look = 256;
+  if (way != Way::ring) return shortest_look;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(two_rounds / bytes, shortest_look, longest_look));
 }
 
 Way Choice::begin_look(Class& here, Way way) {
@@ -126,8 +127,8 @@ Way Choice::choose(std::uint64_t bytes, Mask possible) {
     bool promising = here.basis[index(other)] != Basis::measured ||
                      here.cost[index(other)] < hopeless * total(here, here.present);
     if (other == here.present || (possible & bit(other)) == 0 || !promising) continue;
-    here.next_look +=
-        here.interval * (look_length(other, bytes) / shortest_look - 1); // looks are the same share
+    // Longer looks come as much more seldom.
+    here.next_look += here.interval * (look_length(other, bytes) / shortest_look - 1);
     return begin_look(here, other);
   }
   return here.present;

@@ -41,8 +41,8 @@ public:
   struct Class {
     std::array<float, ways> cost{};  ///< nanoseconds a KiB, smoothed
     std::array<Basis, ways> basis{}; ///< of the cost; Basis::none: it is not known
-    std::array<float, ways>
-        pause{};                ///< after it, nanoseconds a KiB: the shortest of late; below 0: not known
+    /// After it, nanoseconds a KiB: the shortest of late; below 0: not known.
+    std::array<float, ways> pause{};
     std::uint64_t ended_ns = 0; ///< the last transfer
     Way last = Way::count;      ///< which way that took
     Mask possible = 0;          ///< for one message at least
