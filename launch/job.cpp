@@ -38,31 +38,32 @@ topo::Slots slots_beside(const Job& job, const os::CpuSet& held) {
   return free;
 }
 
-/// Plans on the processors that no other job of this user holds, or on all with a remark; holds its own.
+/// Plans on the processors that no other job of this user holds; false where those are too few.
+bool plan_on_free_ones(Job& job, const os::CpuSet& held, const std::string& owners) {
+  topo::Slots free = slots_beside(job, held);
+  topo::Plan plan;
+  if (free.allowed.empty() || !topo::make_plan(job.machine, free, job.command.placement, plan).ok() ||
+      plan.oversubscribed)
+    return false;
+  plan.notes.push_back(base::format("processors {} are left to {}", held.text(), owners));
+  job.plan = std::move(plan);
+  job.slots = std::move(free);
+  return true;
+}
+
+/// Plans beside this user's other jobs, or on the same processors with a remark; holds its own.
 Result plan_beside_others(Job& job) {
   const os::LeasePlanning planning;
   std::vector<os::Lease> others = planning.others();
   std::erase_if(others, [&](const os::Lease& lease) { return (lease.cpus & job.slots.allowed).empty(); });
   os::CpuSet held;
   for (const auto& lease : others) held = held | (lease.cpus & job.slots.allowed);
-  topo::Slots free = slots_beside(job, held);
-  topo::Plan beside;
-  bool fits = !free.allowed.empty() &&
-              topo::make_plan(job.machine, free, job.command.placement, beside).ok() &&
-              !beside.oversubscribed;
-  if (fits) {
-    job.plan = std::move(beside);
-    if (!others.empty()) {
-      job.slots = std::move(free);
-      job.plan.notes.push_back(
-          base::format("processors {} are left to {}", held.text(), owners_text(others)));
-    }
-  } else {
+  if (others.empty() || !plan_on_free_ones(job, held, owners_text(others))) {
     NEAR_TRY(topo::make_plan(job.machine, job.slots, job.command.placement, job.plan));
     if (!others.empty() && !job.plan.oversubscribed)
       job.command.remarks.push_back(base::format(
-          "the ranks share processors {} with {}, since too few others are free; --oversubscribe "
-          "says that this is meant",
+          "the ranks share processors {} with {}, since too few others are free; --oversubscribe says that "
+          "this is meant",
           held.text(), owners_text(others)));
   }
   os::CpuSet own;
