@@ -9,7 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
-#include <sstream>
+#include <string>
 #include <string_view>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -51,11 +51,10 @@ std::vector<std::string> pieces_of(const std::string& text, std::size_t room) {
 
 } // namespace
 
-std::vector<Lease> leases_in(const std::string& text, unsigned user) {
+std::vector<Lease> leases_in(std::istream& list, unsigned user) {
   std::vector<Lease> found;
-  std::istringstream lines(text);
   std::string mark = " @" + prefix_of(user);
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(list, line);) {
     auto at = line.find(mark);
     if (at == std::string::npos) continue;
     const char* end = line.data() + line.size();
@@ -91,10 +90,8 @@ LeasePlanning::~LeasePlanning() {
 }
 
 std::vector<Lease> LeasePlanning::others() const {
-  std::ifstream file("/proc/net/unix");
-  std::stringstream text;
-  text << file.rdbuf();
-  std::vector<Lease> found = leases_in(text.str(), getuid());
+  std::ifstream list("/proc/net/unix");
+  std::vector<Lease> found = leases_in(list, getuid());
   std::erase_if(found, [](const Lease& lease) { return descends_from(getpid(), lease.owner); });
   return found;
 }

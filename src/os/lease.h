@@ -10,7 +10,7 @@
 #include "os/affinity.h"
 #include "os/process.h"
 
-#include <string>
+#include <iosfwd>
 #include <vector>
 
 namespace near::os {
@@ -20,8 +20,8 @@ struct Lease {
   CpuSet cpus;
 };
 
-/// The leases of this user that stand in the kernel's list `text` (/proc/net/unix), one for each owner.
-std::vector<Lease> leases_in(const std::string& text, unsigned user);
+/// The leases of this user that stand in the kernel's list (/proc/net/unix), one for each owner.
+std::vector<Lease> leases_in(std::istream& list, unsigned user);
 
 /// While it lives, no other process of this user plans: what is free when one looks is free when it takes it.
 /// Waits for the present planner a second at most, then goes on without.

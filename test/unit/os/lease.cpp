@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +21,8 @@ TEST(Leases, are_read_from_the_kernels_list) {
                      line("@nearmpi/7/120/0-3") + line("/run/dbus/system_bus_socket") +
                      line("@nearmpi/7/120/8,12") + line("@nearmpi/8/130/4") + line("@nearmpi/7/planning") +
                      line("@nearmpi/7/140/5");
-  auto found = leases_in(text, 7);
+  std::istringstream list(text);
+  auto found = leases_in(list, 7);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].owner, 120);
   EXPECT_EQ(found[0].cpus.text(), "0-3,8,12");
@@ -31,8 +33,10 @@ TEST(Leases, are_read_from_the_kernels_list) {
 TEST(Leases, that_make_no_sense_are_none) {
   for (const char* name : {"@nearmpi/7/", "@nearmpi/7/x/0", "@nearmpi/7/12", "@nearmpi/7/12/",
                            "@nearmpi/7/-3/0", "@nearmpi/7/0/1", "@nearmpi/7/12/3-",
-                           "@nearmpi/7/99999999999999/3", "@nearmpi/77/1/3", "/tmp/@nearmpi/7/12/3"})
-    EXPECT_TRUE(leases_in(line(name), 7).empty()) << name;
+                           "@nearmpi/7/99999999999999/3", "@nearmpi/77/1/3", "/tmp/@nearmpi/7/12/3"}) {
+    std::istringstream list(line(name));
+    EXPECT_TRUE(leases_in(list, 7).empty()) << name;
+  }
 }
 
 /// A child that holds processors until its standard input, a pipe of ours, is closed.
