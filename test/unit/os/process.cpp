@@ -37,6 +37,21 @@ TEST(Process, the_environment_that_it_was_started_with_is_seen_from_outside) {
   waitpid(pid, nullptr, 0);
 }
 
+TEST(Process, the_environment_is_seen_also_while_the_process_executes_another_program) {
+  alarm(60);
+  auto launch = shell("exec sh -c \"$AGAIN\"");
+  launch.environment.push_back("AGAIN=exec sh -c \"$AGAIN\""); // for ever
+  os::Pid pid = 0;
+  ASSERT_TRUE(os::start_process(launch, pid).ok());
+  const std::string mark[] = {"MARK=7"};
+  int unseen = 0;
+  for (int look = 0; look < 10000; ++look) unseen += !os::started_with(pid, mark);
+  EXPECT_EQ(unseen, 0);
+  os::send_signal(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  alarm(0);
+}
+
 // What the script writes to its standard output, and how it ends.
 std::string output_of(os::Launch launch, int& status) {
   int read_end = -1, write_end = -1;
