@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <tuple>
 
 namespace near::topo {
 namespace {
@@ -279,6 +280,23 @@ std::vector<Card> Machine::network_cards() const {
 unsigned Machine::distance(unsigned one, unsigned other) const {
   if (one == other) return 10;
   return distances.empty() ? 20 : distances[std::size_t{one} * nodes.size() + other];
+}
+
+int nearest_node(const Machine& machine, const CpuSet& cpus, Tier tier) {
+  auto is_ours = [&](const Core& core) { return cpus.empty() || !(core.cpus & cpus).empty(); };
+  auto core = std::find_if(machine.cores.begin(), machine.cores.end(), is_ours);
+  if (core == machine.cores.end()) return -1;
+  // The node's own processors come first: some firmware gives no distances to memory alone.
+  auto rank = [&](std::size_t index) {
+    const auto& node = machine.nodes[index];
+    return std::tuple((node.near & core->cpus).empty(),
+                      machine.distance(core->numa, static_cast<unsigned>(index)), UINT64_MAX - node.bytes);
+  };
+  std::size_t best = machine.nodes.size();
+  for (std::size_t index = 0; index < machine.nodes.size(); ++index)
+    if (machine.nodes[index].tier == tier && (best == machine.nodes.size() || rank(index) < rank(best)))
+      best = index;
+  return best < machine.nodes.size() ? static_cast<int>(machine.nodes[best].number) : -1;
 }
 
 std::string Machine::text() const {

@@ -73,6 +73,10 @@ struct Machine {
   std::string text() const;
 };
 
+/// The kernel's number of the node with memory of this kind that is nearest to the processors (empty: to the
+/// first core); of several the one with most memory. -1 when there is none.
+int nearest_node(const Machine& machine, const CpuSet& cpus, Tier tier);
+
 /// This machine; or the one that hwloc was told of in the environment (HWLOC_XMLFILE and its kin). Its cards
 /// only with `cards`: looking for them takes milliseconds.
 Result read_machine(Machine& machine, bool cards = false);

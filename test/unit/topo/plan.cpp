@@ -73,6 +73,43 @@ TEST(plan, this_machine_can_be_read) {
   EXPECT_GE(machine.cores.size(), 1u);
 }
 
+topo::CpuSet one_processor(unsigned number) {
+  topo::CpuSet set;
+  set.add(number);
+  return set;
+}
+
+TEST(plan, the_nearest_memory_of_each_kind_is_found) {
+  topo::Machine machine;
+  for (unsigned index = 0; index < 2; ++index) {
+    topo::Core core;
+    core.cpus = one_processor(index);
+    core.index = core.numa = index;
+    machine.cores.push_back(core);
+  }
+  auto add = [&](unsigned number, topo::Tier tier, std::uint64_t bytes, const topo::CpuSet& near) {
+    machine.nodes.push_back({.number = number, .tier = tier, .bytes = bytes, .near = near});
+  };
+  add(0, topo::Tier::dram, 64, one_processor(0));
+  add(1, topo::Tier::dram, 64, one_processor(1));
+  add(4, topo::Tier::hbm, 8, one_processor(1));  // the kernel's numbers need not follow each other
+  add(5, topo::Tier::slow, 100, machine.cpus()); // as near to both
+  add(6, topo::Tier::slow, 200, machine.cpus());
+  auto nearest = [&](unsigned core, topo::Tier tier) {
+    return topo::nearest_node(machine, one_processor(core), tier);
+  };
+  EXPECT_EQ(nearest(0, topo::Tier::dram), 0);
+  EXPECT_EQ(nearest(1, topo::Tier::dram), 1);
+  EXPECT_EQ(nearest(0, topo::Tier::hbm), 4) << "far is better than none";
+  EXPECT_EQ(nearest(0, topo::Tier::slow), 6) << "of equally near ones the largest";
+  EXPECT_EQ(nearest(0, topo::Tier::device), -1);
+  machine.distances = {10, 20, 30, 40, 50, 20, 10, 15, 50, 40, 30, 15, 10,
+                       60, 60, 40, 50, 60, 10, 70, 50, 40, 60, 70, 10};
+  EXPECT_EQ(nearest(0, topo::Tier::slow), 5);
+  EXPECT_EQ(nearest(1, topo::Tier::slow), 6);
+  EXPECT_EQ(topo::nearest_node(machine, {}, topo::Tier::dram), 0) << "not bound: as the first core";
+}
+
 TEST(plan, a_description_that_is_none_is_refused) {
   topo::Machine machine;
   EXPECT_TRUE(topo::recorded_machine("nonsense", machine).is(base::Code::invalid));
