@@ -40,6 +40,17 @@ struct Waker {
 };
 using Doorbell = queue::DoorbellProtocol<base::Hardware, Waker>;
 
+segment::NearestNodes nearest_nodes(const topo::Machine& machine, const os::CpuSet& cpus) {
+  static constexpr std::pair<segment::Tier, topo::Tier> kinds[] = {{segment::Tier::dram, topo::Tier::dram},
+                                                                   {segment::Tier::hbm, topo::Tier::hbm},
+                                                                   {segment::Tier::slow, topo::Tier::slow}};
+  segment::NearestNodes nearest;
+  for (auto [kind, its] : kinds)
+    nearest.of[static_cast<std::size_t>(kind)] =
+        static_cast<std::int16_t>(topo::nearest_node(machine, cpus, its));
+  return nearest;
+}
+
 std::string short_name(const std::string& program) {
   auto slash = program.rfind('/');
   return slash == std::string::npos ? program : program.substr(slash + 1);
@@ -57,6 +68,7 @@ base::Result Supervisor::start_ranks() {
     entry.first_cpu = place.cpus.first();
     entry.place =
         profile::place_of(mission_.job.machine, place.cpus.empty() ? mission_.job.slots.allowed : place.cpus);
+    entry.nearest = nearest_nodes(mission_.job.machine, place.cpus);
     // Before any rank runs: one that is early must not overtake what is written here.
     store_phase(segment_, rank, segment::Phase::launched);
   }
@@ -90,7 +102,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
   }
   for (auto& row : boot::write_environment(start)) launch.environment.push_back(std::move(row));
   launch.directory = application.directory;
-  launch.keep = mission_.segment_descriptor;
+  launch.keep = {mission_.segment_descriptor, segment_.huge_descriptor()};
   launch.cpus = place.cpus;
   launch.local_memory = true;
   launch.input = rank == 0 ? 0 : null_input_;

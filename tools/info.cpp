@@ -1,6 +1,7 @@
 // `near info`: what this installation and this machine are.
 #include "base/knob.h"
 #include "os/limits.h"
+#include "os/memory.h"
 #include "profile/profile.h"
 #include "tools/commands.h"
 #include "topo/plan.h"
@@ -19,6 +20,28 @@ std::string profile_text(const topo::Machine& machine) {
     return std::string(base::failure_text());
   if (!found) return "none, so jobs begin with what is built in; `near calibrate` measures this machine";
   return base::format("{}, measured {}", path, known.measured);
+}
+
+/// "node 0 DRAM 64 GiB, node 2 slow 16 GiB".
+std::string memory_text(const topo::Machine& machine) {
+  std::string text;
+  for (const auto& node : machine.nodes)
+    text += base::format("{}node {} {} {:.1f} GiB", text.empty() ? "" : ", ", node.number,
+                         topo::tier_name(node.tier), static_cast<double>(node.bytes) / (1u << 30));
+  return text.empty() ? "not told by the system" : text;
+}
+
+/// Where MPI_Alloc_mem gets huge pages from.
+std::string huge_text() {
+  std::size_t huge = os::huge_page_size();
+  if (huge == 0) return "this kernel has none";
+  std::string policy = os::shared_huge_pages_policy();
+  bool merged = policy == "advise" || policy == "always" || policy == "within_size" || policy == "force";
+  std::string text = base::format("{} KiB; {} reserved and free; merged from ordinary pages: {}", huge >> 10,
+                                  os::reserved_huge_pages(), merged ? "yes" : "no");
+  if (!merged && !policy.empty())
+    text += " (the administrator may `echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled`)";
+  return text;
 }
 
 } // namespace
@@ -42,6 +65,7 @@ int info(bool knobs) {
     std::printf("memory limit: %llu MiB, %llu MiB used (%s)\n",
                 static_cast<unsigned long long>(limit.bytes >> 20),
                 static_cast<unsigned long long>(limit.used >> 20), limit.group.c_str());
+  std::printf("memory: %s\nhuge pages: %s\n", memory_text(machine).c_str(), huge_text().c_str());
   std::printf("profile: %s\n", profile_text(machine).c_str());
   return 0;
 }

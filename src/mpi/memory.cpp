@@ -1,39 +1,65 @@
 // Memory for messages, and addresses. Source: MPI 5.0, sections 9.2 and 5.1.5.
-#include "base/checked.h"
+#include "os/memory.h"
+#include "base/log.h"
 #include "mpi/impl.h"
+#include "object/memory_hints.h"
+#include "transport/memory.h"
 #include "transport/transport.h"
 
-#include <charconv>
+#include <set>
 
 namespace near::mpi::impl {
 
 namespace {
 
-/// The info key mpi_minimum_memory_alignment; a cache line without it.
-Result alignment_from(const Info* info, std::size_t& alignment) {
-  alignment = 64;
-  const std::string* wanted = info != nullptr ? info->find("mpi_minimum_memory_alignment") : nullptr;
-  if (wanted == nullptr) return {};
-  std::size_t value = 0;
-  auto [end, error] = std::from_chars(wanted->data(), wanted->data() + wanted->size(), value);
-  if (error != std::errc() || end != wanted->data() + wanted->size() || !base::is_power_of_two(value))
-    return base::fail(MPI_ERR_INFO_VALUE,
-                      "mpi_minimum_memory_alignment is \"{}\", but must be a power of two", *wanted);
-  alignment = std::max(alignment, value);
-  return {};
+/// A remark on an info object, once: programs allocate in loops.
+void remark(const std::string& text) {
+  static std::set<std::string> said;
+  constexpr std::size_t most = 64;
+  if (said.size() < most && said.insert(text).second)
+    base::log(base::Level::warning, "MPI_Alloc_mem: {}", text);
+}
+
+/// The node that the hints ask for; -1: none in particular.
+int node_from(const object::MemoryHints& hints) {
+  if (hints.node >= 0 || hints.tier == segment::Tier::count) return hints.node;
+  int node = transport::nearest_nodes().of[static_cast<std::size_t>(hints.tier)];
+  if (node == segment::NearestNodes::none)
+    remark(base::format(
+        "near_memory_tier={}: mpiexec has found no such memory on this machine (`near info` shows what "
+        "there is); ordinary memory is used",
+        object::tier_name(hints.tier)));
+  return node;
+}
+
+/// What the memory should be; what cannot be is remarked.
+transport::MemoryWish wish_from(const object::MemoryHints& hints) {
+  transport::MemoryWish wish;
+  wish.alignment = hints.alignment;
+  wish.node = node_from(hints);
+  std::size_t small = os::page_size(), huge = os::huge_page_size();
+  if (hints.page_bytes == 0 || hints.page_bytes == small || hints.page_bytes == huge)
+    wish.page_bytes = hints.page_bytes;
+  else
+    remark(base::format("near_page_size={}: pages have {} or {} bytes here", hints.page_bytes, small, huge));
+  return wish;
 }
 
 } // namespace
 
 Result Alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
-  std::size_t alignment = 0;
-  NEAR_TRY(alignment_from(info, alignment));
-  void* made = nullptr;
-  if (size > 0) {
-    made = transport::allocate_shareable(static_cast<std::size_t>(size), alignment);
-    if (made == nullptr)
-      return base::fail(MPI_ERR_NO_MEM, "no {} bytes: {}", size, std::string(base::failure_text()));
-  }
+  object::MemoryHints hints;
+  NEAR_TRY(object::read_memory_hints(info, hints));
+  for (const auto& text : hints.remarks) remark(text);
+  *static_cast<void**>(baseptr) = nullptr;
+  if (size == 0) return {};
+  auto bytes = static_cast<std::size_t>(size);
+  transport::MemoryWish wish = wish_from(hints);
+  void* made = transport::allocate_shareable(bytes, wish);
+  if (made == nullptr)
+    return base::fail(MPI_ERR_NO_MEM, "no {} bytes: {}", size, std::string(base::failure_text()));
+  if (wish.node >= 0 || wish.page_bytes != 0)
+    if (auto text = transport::shortfall(made, bytes, wish); !text.empty()) remark(text);
   *static_cast<void**>(baseptr) = made;
   return {};
 }

@@ -4,8 +4,11 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <linux/mempolicy.h>
@@ -16,6 +19,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef MFD_HUGE_SHIFT
+#define MFD_HUGE_SHIFT 26
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -55,6 +61,47 @@ std::uint64_t address_space_limit() {
 
 namespace {
 
+constexpr const char* huge_folder = "/sys/kernel/mm/transparent_hugepage";
+
+std::uint64_t number_in(const std::string& path) {
+  std::ifstream file(path);
+  std::uint64_t number = 0;
+  return file >> number ? number : 0;
+}
+
+std::string reserved_folder() {
+  return base::format("/sys/kernel/mm/hugepages/hugepages-{}kB", huge_page_size() >> 10);
+}
+
+} // namespace
+
+std::size_t huge_page_size() {
+  static const std::size_t bytes = [] {
+    constexpr std::uint64_t largest = 1u << 30, usual = 2u << 20;
+    std::uint64_t found = number_in(base::format("{}/hpage_pmd_size", huge_folder));
+    if (found == 0 && access("/sys/kernel/mm/hugepages/hugepages-2048kB", F_OK) == 0) found = usual;
+    return static_cast<std::size_t>(base::is_power_of_two(found) && found <= largest ? found : 0);
+  }();
+  return bytes;
+}
+
+std::uint64_t reserved_huge_pages() {
+  if (huge_page_size() == 0) return 0;
+  std::uint64_t free = number_in(reserved_folder() + "/free_hugepages");
+  std::uint64_t promised = number_in(reserved_folder() + "/resv_hugepages");
+  return free > promised ? free - promised : 0;
+}
+
+// "always within_size [advise] never deny force"
+std::string shared_huge_pages_policy() {
+  std::ifstream file(base::format("{}/shmem_enabled", huge_folder));
+  for (std::string word; file >> word;)
+    if (word.size() > 2 && word.front() == '[') return word.substr(1, word.size() - 2);
+  return {};
+}
+
+namespace {
+
 // A length above the limit on file sizes (ulimit -f) comes with SIGXFSZ, which ends a process that does not
 // expect it. Held back in this thread alone, and taken away before it is let through again. Returns errno.
 int set_length(int descriptor, std::uint64_t bytes) {
@@ -73,8 +120,11 @@ int set_length(int descriptor, std::uint64_t bytes) {
 
 } // namespace
 
-Result make_shared_file(const char* name, std::uint64_t bytes, int& descriptor) {
-  int made = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+Result make_shared_file(const char* name, std::uint64_t bytes, int& descriptor, bool huge) {
+  unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  if (huge)
+    flags |= MFD_HUGETLB | static_cast<unsigned>(std::countr_zero(huge_page_size())) << MFD_HUGE_SHIFT;
+  int made = memfd_create(name, flags);
   if (made < 0) return fail_system("memfd_create", errno, "shared memory of the job");
   if (int error = set_length(made, bytes); error != 0) {
     close(made);
@@ -124,22 +174,52 @@ Result open_descriptor_of(std::int32_t pid, int number, bool writable, int& desc
   return {};
 }
 
-Result map_shared(int descriptor, std::uint64_t bytes, bool writable, std::byte*& base) {
+namespace {
+
+Result explain_mapping(std::uint64_t bytes, int error) {
+  if (error == ENOMEM)
+    return fail(Code::limit, "mapping {} MiB of shared memory exceeds the address space limit (ulimit -v)",
+                bytes >> 20);
+  if (error == EINVAL)
+    return fail(
+        Code::limit,
+        "mapping {} MiB of shared memory was refused; under a tool that has few addresses to give, such "
+        "as valgrind, run `ulimit -v 16000000` before mpiexec, which then makes a smaller segment",
+        bytes >> 20);
+  return fail_system("mmap", error, base::format("shared memory of {} bytes", bytes));
+}
+
+} // namespace
+
+Result keep_addresses(std::uint64_t bytes, std::byte*& base) {
+  std::uint64_t unit = std::max(huge_page_size(), page_size());
+  void* at = mmap(nullptr, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return explain_mapping(bytes, errno);
+  auto* begin = static_cast<std::byte*>(at);
+  std::uint64_t skip =
+      base::round_up(reinterpret_cast<std::uintptr_t>(begin), unit) - reinterpret_cast<std::uintptr_t>(begin);
+  if (skip != 0) munmap(begin, skip);
+  munmap(begin + skip + bytes, unit - skip);
+  base = begin + skip;
+  return {};
+}
+
+Result map_shared_at(int descriptor, std::uint64_t bytes, bool writable, std::byte* base) {
   int protection = PROT_READ | (writable ? PROT_WRITE : 0);
-  void* at = mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-  if (at == MAP_FAILED) {
-    if (errno == ENOMEM)
-      return fail(Code::limit, "mapping {} MiB of shared memory exceeds the address space limit (ulimit -v)",
-                  bytes >> 20);
-    if (errno == EINVAL)
-      return fail(
-          Code::limit,
-          "mapping {} MiB of shared memory was refused; under a tool that has few addresses to give, such "
-          "as valgrind, run `ulimit -v 16000000` before mpiexec, which then makes a smaller segment",
-          bytes >> 20);
-    return fail_system("mmap", errno, base::format("shared memory of {} bytes", bytes));
+  void* at = mmap(base, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, 0);
+  if (at == MAP_FAILED) return explain_mapping(bytes, errno);
+  return {};
+}
+
+Result map_shared(int descriptor, std::uint64_t bytes, bool writable, std::byte*& base) {
+  std::byte* at = nullptr;
+  NEAR_TRY(keep_addresses(bytes, at));
+  Result mapped = map_shared_at(descriptor, bytes, writable, at);
+  if (!mapped.ok()) {
+    unmap(at, bytes);
+    return mapped;
   }
-  base = static_cast<std::byte*>(at);
+  base = at;
   return {};
 }
 
@@ -156,13 +236,15 @@ int current_node() {
   return syscall(SYS_getcpu, &cpu, &node, nullptr) == 0 ? static_cast<int>(node) : 0;
 }
 
-Result prefer_node(void* base, std::size_t bytes, int node) {
+namespace {
+
+Result set_policy(void* base, std::size_t bytes, int mode, int node) {
   constexpr int bits = 8 * sizeof(unsigned long);
   unsigned long mask[16] = {};
   if (node < 0 || node >= bits * 16)
     return fail(Code::unsupported, "node {} is beyond what mbind takes", node);
   mask[node / bits] = 1ul << (node % bits);
-  if (syscall(SYS_mbind, base, bytes, MPOL_PREFERRED, mask, sizeof mask * 8, 0) != 0) {
+  if (syscall(SYS_mbind, base, bytes, mode, mask, sizeof mask * 8, 0) != 0) {
     if (errno == EPERM)
       return fail(Code::refused, "mbind is forbidden here; pages lie where they are first written");
     if (errno == ENOSYS) return fail(Code::unsupported, "this kernel has no mbind");
@@ -171,10 +253,48 @@ Result prefer_node(void* base, std::size_t bytes, int node) {
   return {};
 }
 
-Result populate(void* base, std::size_t bytes) {
+} // namespace
+
+Result prefer_node(void* base, std::size_t bytes, int node) {
+  return set_policy(base, bytes, MPOL_PREFERRED, node);
+}
+
+Result insist_on_node(void* base, std::size_t bytes, int node) {
+  return set_policy(base, bytes, MPOL_BIND, node);
+}
+
+// A kernel without them refuses: then pages are small, which is what it would have made them anyway.
+void advise_huge_pages(void* base, std::size_t bytes, HugePages advice) {
+  (void)madvise(base, bytes, advice == HugePages::wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+// "7f00-7f80 rw-s ..." begins a mapping, "ShmemPmdMapped:  2048 kB" is of it.
+std::uint64_t bytes_in_huge_pages(const void* base, std::size_t bytes) {
+  auto begin = reinterpret_cast<std::uintptr_t>(base), end = begin + bytes;
+  std::ifstream file("/proc/self/smaps");
+  constexpr std::string_view field = "ShmemPmdMapped:";
+  std::uint64_t found = 0, common = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::uintptr_t from = 0, to = 0;
+    const char* last = line.data() + line.size();
+    auto first = std::from_chars(line.data(), last, from, 16);
+    if (first.ec == std::errc() && first.ptr != last && *first.ptr == '-' &&
+        std::from_chars(first.ptr + 1, last, to, 16).ec == std::errc()) {
+      std::uintptr_t low = std::max(from, begin), high = std::min(to, end);
+      common = low < high ? high - low : 0;
+    } else if (line.starts_with(field)) {
+      std::uint64_t kib = std::strtoull(line.c_str() + field.size(), nullptr, 10);
+      found += std::min(kib << 10, common);
+    }
+  }
+  return found;
+}
+
+Result populate(void* base, std::size_t bytes, bool touching) {
   while (madvise(base, bytes, MADV_POPULATE_WRITE) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
-    if (errno == EINVAL) { // before Linux 5.14: touch instead, page by page
+    if (errno == EINVAL) {
+      if (!touching) return fail(Code::unsupported, "this kernel cannot say that pages are missing");
       for (std::size_t at = 0; at < bytes; at += page_size()) static_cast<volatile std::byte*>(base)[at] = {};
       return {};
     }

@@ -20,8 +20,17 @@ std::uint64_t largest_cache();
 /// RLIMIT_AS in bytes; UINT64_MAX when unlimited.
 std::uint64_t address_space_limit();
 
-/// A memfd of `bytes`, sparse, close-on-exec. Not yet sealed.
-Result make_shared_file(const char* name, std::uint64_t bytes, int& descriptor);
+/// Bytes of a huge page: what one entry of the next level of page tables maps; 0 when the kernel has none.
+std::size_t huge_page_size();
+/// Huge pages that the administrator has set aside, and that nobody has taken yet, on all nodes together.
+std::uint64_t reserved_huge_pages();
+/// Whether shared memory may come in huge pages without reserved ones: "never", "advise", "always", ..., as
+/// the administrator has set it; "" when this kernel cannot.
+std::string shared_huge_pages_policy();
+
+/// A memfd of `bytes`, sparse, close-on-exec. Not yet sealed. With `huge` made of reserved huge pages; each
+/// is taken when it is written first.
+Result make_shared_file(const char* name, std::uint64_t bytes, int& descriptor, bool huge = false);
 /// Forbids every later change of its length.
 Result seal_length(int descriptor);
 /// True when the descriptor is a memory file whose length is sealed; `bytes` is its length.
@@ -34,9 +43,13 @@ Result keep_over_exec(int descriptor, bool keep);
 /// Opens /proc/<pid>/fd/<number> for reading and writing, or reading alone.
 Result open_descriptor_of(std::int32_t pid, int number, bool writable, int& descriptor);
 
-/// Maps the whole file, shared, without reserving memory for it. Code::limit when the address space is too
-/// small.
+/// Maps the whole file, shared, without reserving memory for it, where huge pages fit. Code::limit when the
+/// address space is too small.
 Result map_shared(int descriptor, std::uint64_t bytes, bool writable, std::byte*& base);
+/// The same at an address, whose neighbourhood the caller has kept free with keep_addresses.
+Result map_shared_at(int descriptor, std::uint64_t bytes, bool writable, std::byte* base);
+/// Addresses for mappings to come, where huge pages fit; they cannot be read. Code::limit as above.
+Result keep_addresses(std::uint64_t bytes, std::byte*& base);
 void unmap(void* base, std::uint64_t bytes);
 /// A forked child does not get the range, and core files leave it out.
 Result keep_from_children_and_dumps(void* base, std::uint64_t bytes);
@@ -46,9 +59,18 @@ int current_node();
 /// Asks for pages of the range on `node`, others when it is full. Code::refused or Code::unsupported where a
 /// sandbox forbids policies or the kernel has none: placement then rests on first touch.
 Result prefer_node(void* base, std::size_t bytes, int node);
+/// The same without others: only for reserved huge pages, whose lack is no reason to end a process.
+Result insist_on_node(void* base, std::size_t bytes, int node);
+/// Whether pages of the range should be huge ones, if they can, when they are written first.
+enum class HugePages { never, wanted };
+void advise_huge_pages(void* base, std::size_t bytes, HugePages advice);
+/// How much of the range this process has in huge pages that are not reserved ones, by /proc/self/smaps. Of a
+/// mapping that goes beyond the range, at most the part within.
+std::uint64_t bytes_in_huge_pages(const void* base, std::size_t bytes);
 /// Allocates every page of the range now, written by this thread. Code::no_memory when the kernel has none
-/// left.
-Result populate(void* base, std::size_t bytes);
+/// left. Before Linux 5.14 it touches them instead, one by one; Code::unsupported if `touching` is not
+/// allowed, which ends the process when a reserved huge page is not there any more.
+Result populate(void* base, std::size_t bytes, bool touching = true);
 /// Gives the pages of a shared range back; it reads as zeros afterwards.
 Result give_back(void* base, std::size_t bytes);
 

@@ -93,7 +93,8 @@ void restore_signals() {
   int input = lift(launch.input), output = lift(launch.output), error = lift(launch.error);
   if (input < 0 || output < 0 || error < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(error, 2) < 0)
     give_up(report, Step::descriptors);
-  if (launch.keep >= 0 && fcntl(launch.keep, F_SETFD, 0) != 0) give_up(report, Step::descriptors);
+  for (int keep : launch.keep)
+    if (keep >= 0 && fcntl(keep, F_SETFD, 0) != 0) give_up(report, Step::descriptors);
 
   if (!launch.cpus.words().empty() &&
       syscall(SYS_sched_setaffinity, 0, launch.cpus.words().size() * sizeof(std::uint64_t),

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "os/affinity.h"
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,7 +34,7 @@ struct Launch {
   std::vector<std::string> environment; ///< NAME=value
   std::string directory;                ///< working directory; empty: the parent's
   int input = 0, output = 1, error = 2; ///< descriptors that become 0, 1 and 2
-  int keep = -1;                        ///< one descriptor that stays open across exec; -1: none
+  std::array<int, 2> keep = {-1, -1};   ///< descriptors that stay open across exec; -1: none
   CpuSet cpus;                          ///< processors to run on; empty: the parent's
   bool local_memory = false;            ///< memory policy "local" before exec
   bool own_group = true;                ///< leads a process group of its own

@@ -20,6 +20,16 @@ struct Place {
   static constexpr std::uint16_t several = 0xffff; ///< they lie in more than one, or nobody knows
   std::uint16_t core = several, l2 = several, l3 = several, numa = several, package = several;
 };
+/// Kinds of memory: the ordinary one; faster (HBM, MCDRAM); slower (CXL, persistent).
+enum class Tier : std::uint8_t { dram, hbm, slow, count };
+inline constexpr std::size_t tiers = static_cast<std::size_t>(Tier::count);
+
+/// The NUMA nodes of each kind that are nearest to a process, by the kernel's numbers.
+struct NearestNodes {
+  static constexpr std::int16_t none = -1; ///< the machine has no such memory, or nobody knows
+  std::array<std::int16_t, tiers> of = {none, none, none};
+};
+
 /// Of two processes. Without a common part: Distance::machine.
 Distance distance_between(const Place& one, const Place& other);
 

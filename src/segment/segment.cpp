@@ -67,10 +67,11 @@ void Segment::unmap() {
 
 void Segment::close_descriptor() {
   os::close_descriptor(descriptor_);
-  descriptor_ = -1;
+  os::close_descriptor(huge_descriptor_);
+  descriptor_ = huge_descriptor_ = -1;
 }
 
-Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores) {
+Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores, bool huge) {
   slots = std::bit_ceil(std::max(slots, 1u));
   // One region more than slots (the launcher's), and the launcher's must hold the table.
   std::uint64_t stride = std::bit_floor(largest_segment / (slots + 1ull));
@@ -118,8 +119,69 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   auto name = base::format("nearmpi-{}", getpid());
   name.copy(head->job, sizeof head->job - 1);
   for (std::uint32_t slot = 0; slot < slots; ++slot) new (&entry(slot)) RankEntry{};
-  head->magic = magic;
+  // Who limits addresses needs them for something else.
+  if (huge && limit == UINT64_MAX) create_huge_part();
+  header().magic = magic; // where it is by now
   return {};
+}
+
+// The first memfd is mapped anew, with room behind it. All of this can fail without harm.
+void Segment::create_huge_part() {
+  std::uint64_t page = os::huge_page_size(), length = header().stride * header().slots;
+  if (os::reserved_huge_pages() == 0 || header().stride % page != 0) return;
+  int made = -1;
+  if (!os::make_shared_file("nearmpi-huge", length, made, true).ok()) return;
+  os::FileIdentity file;
+  bool usable =
+      os::seal_length(made).ok() && os::identify(made, file).ok() && map_both(descriptor_, made).ok();
+  if (!usable) {
+    os::close_descriptor(made);
+    return;
+  }
+  huge_descriptor_ = made;
+  header().huge_page_bytes = page;
+  header().huge_file = file;
+  header().huge_descriptor = made;
+}
+
+/// Maps both files side by side; on failure all is as it was.
+Result Segment::map_both(int first, int second) {
+  std::uint64_t own = header().stride * (header().slots + 1ull), length = header().stride * header().slots;
+  std::byte* at = nullptr;
+  NEAR_TRY(os::keep_addresses(own + length, at));
+  Result mapped = os::map_shared_at(first, own, true, at);
+  if (mapped.ok()) mapped = os::map_shared_at(second, length, true, at + own);
+  if (mapped.ok()) mapped = os::keep_from_children_and_dumps(at, own + length);
+  if (!mapped.ok()) {
+    os::unmap(at, own + length);
+    return mapped;
+  }
+  os::unmap(base_, bytes_);
+  base_ = at;
+  bytes_ = own + length;
+  return {};
+}
+
+// Inherited under the launcher's number; a wrapper may have closed that, or opened something else there.
+Result Segment::attach_huge_part(int descriptor) {
+  auto wanted = header().huge_file;
+  int number = header().huge_descriptor, opened = number;
+  os::FileIdentity found;
+  bool inherited = os::identify(number, found).ok() && found == wanted;
+  if (!inherited) {
+    NEAR_TRY(os::open_descriptor_of(static_cast<std::int32_t>(header().launcher), number, true, opened));
+    if (!os::identify(opened, found).ok() || found != wanted) {
+      os::close_descriptor(opened);
+      return fail(Code::gone, "the job's memory of huge pages is out of reach: process {} is not its mpiexec",
+                  header().launcher);
+    }
+  }
+  Result mapped = map_both(descriptor, opened);
+  if (mapped.ok())
+    huge_descriptor_ = opened;
+  else
+    os::close_descriptor(opened);
+  return mapped;
 }
 
 Result Segment::attach(int descriptor, bool writable) {
@@ -150,6 +212,7 @@ Result Segment::attach(int descriptor, bool writable) {
   base_ = at;
   bytes_ = length;
   if (!writable) return {};
+  if (header().huge_page_bytes != 0) return attach_huge_part(descriptor);
   return os::keep_from_children_and_dumps(at, length);
 }
 
@@ -160,7 +223,7 @@ Result open_job(std::int32_t launcher, int& descriptor) {
     char target[64] = {};
     ssize_t length = readlink(path.c_str(), target, sizeof target - 1);
     if (length <= 0) continue;
-    if (std::string_view(target, static_cast<std::size_t>(length)).starts_with("/memfd:nearmpi"))
+    if (std::string_view(target, static_cast<std::size_t>(length)).starts_with("/memfd:nearmpi "))
       return os::open_descriptor_of(launcher, number, false, descriptor);
   }
   return fail(Code::invalid,

@@ -3,10 +3,16 @@
 //   offset 0                         the launcher's region: Header page, then the rank table
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
-//     +--------------+-------+-------+----------------+-------+---------+--------------------------------+
-//     | control page | queue | lanes | credits, flags | cells | figures | arena: MPI_Alloc_mem, windows |
-//     +--------------+-------+-------+----------------+-------+---------+--------------------------------+
+//     +--------------+-------+-------+----------------+-------+---------+--------+--------------------------------+
+//     | control page | queue | lanes | credits, flags | cells | figures | blocks | arena: MPI_Alloc_mem,
+//     windows |
+//     +--------------+-------+-------+----------------+-------+---------+--------+--------------------------------+
 //       every part begins on a page and is written first by the process that owns the region
+//
+//   offset (slots + 1 + slot) * stride   where the administrator has reserved huge pages: as many addresses
+//   again,
+//                                    of a second memfd that is made of those; the arena's large blocks are
+//                                    here
 //
 // So any shareable byte is (owner, offset), "is it shareable?" is one comparison, and the owner of an offset
 // is one division by a power of two. Offsets, never pointers, stand in shared memory.
@@ -17,6 +23,7 @@
 
 #include "base/atomic.h"
 #include "base/result.h"
+#include "os/descriptor.h"
 #include "segment/priors.h"
 
 #include <cstddef>
@@ -31,7 +38,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 4;
+inline constexpr std::uint32_t layout_version = 5;
 
 /// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
@@ -51,8 +58,9 @@ struct alignas(128) RankEntry {
   std::uint32_t application;         ///< index of the program in a `:` list (MPI_APPNUM)
   std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1: not bound
   Atomic<std::uint32_t> died_in;     ///< Phase in which the launcher found it dead
-  Place place; ///< written before the process starts; of all that it may use if not bound
-  char unused_1[34];
+  Place place;          ///< written before the process starts; of all that it may use if not bound
+  NearestNodes nearest; ///< likewise
+  char unused_1[28];
   Atomic<std::uint32_t> phase;     ///< Phase
   Atomic<std::uint32_t> aborting;  ///< Abort; stored after abort_code
   Atomic<std::int32_t> abort_code; ///< its error code
@@ -65,13 +73,16 @@ static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t slots;      ///< rows of the rank table; job_size now, the rest for spawned processes
-  std::uint32_t job_size;   ///< processes that mpiexec started
-  std::uint32_t launcher;   ///< pid of mpiexec, or of the singleton itself
-  std::uint64_t stride;     ///< bytes of address per region; a power of two
-  std::uint64_t started_ns; ///< CLOCK_REALTIME
-  std::uint32_t cores;      ///< processors that the job may use
-  char job[64];             ///< name for people: "nearmpi-<pid>"
+  std::uint32_t slots;           ///< rows of the rank table; job_size now, the rest for spawned processes
+  std::uint32_t job_size;        ///< processes that mpiexec started
+  std::uint32_t launcher;        ///< pid of mpiexec, or of the singleton itself
+  std::uint64_t stride;          ///< bytes of address per region; a power of two
+  std::uint64_t started_ns;      ///< CLOCK_REALTIME
+  std::uint32_t cores;           ///< processors that the job may use
+  char job[64];                  ///< name for people: "nearmpi-<pid>"
+  std::uint64_t huge_page_bytes; ///< of the second memfd; 0: there is none
+  os::FileIdentity huge_file;    ///< it, and where the launcher has it open
+  std::int32_t huge_descriptor;
   alignas(64) Atomic<std::uint32_t> epoch; ///< raised by the launcher whenever a process died
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
   Atomic<std::uint32_t> fences;            ///< 1: some process has no membarrier, so every sender fences
@@ -127,13 +138,22 @@ struct alignas(128) Doorbell {
   Atomic<std::uint64_t> cell_wanted; ///< not 0: this rank waits for one of its cells to come home
 };
 
+/// Whole pages of an arena that have been handed out. The owner writes, tools read.
+struct Block {
+  Atomic<std::uint64_t> bytes; ///< 0: none
+  Atomic<Offset> begin;
+  Atomic<std::int32_t> node; ///< that was asked for; -1: the owner's
+  char unused[12];
+};
+static_assert(sizeof(Block) == 32);
+
 /// First page of a process's region.
 struct ControlPage {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t pid;
-  Offset queue, lanes, credits, cell_flags, cells, figures, arena; ///< from the segment's start
-  std::uint64_t queue_slots, lane_count, cell_count, cell_bytes, arena_bytes;
+  Offset queue, lanes, credits, cell_flags, cells, figures, blocks, arena; ///< from the segment's start
+  std::uint64_t queue_slots, lane_count, cell_count, cell_bytes, block_count, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
   std::uint64_t probe_value;
   /// Bits: the processes (of the first 1024) of which `figures` has something; other rows' pages may not
@@ -155,13 +175,18 @@ public:
 
   /// Makes the memfd, sizes and seals it, maps it and writes the header. `slots` is rounded up to a power of
   /// two. The descriptor stays open (it is inherited by the processes) until close_descriptor().
-  Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores);
+  /// With `huge` and where huge pages are reserved, also the memfd of those; a job does without when that
+  /// fails.
+  Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores, bool huge = false);
   /// Maps an existing one; checks seals, magic, version and length. `writable` false: for tools that only
-  /// look. Closes nothing: the descriptor stays the caller's.
+  /// look, and that need no second memfd. The descriptor stays the caller's; that of the second memfd is then
+  /// this object's.
   Result attach(int descriptor, bool writable);
   void unmap();
   void close_descriptor();
   int descriptor() const { return descriptor_; }
+  /// Of reserved huge pages; -1: there are none.
+  int huge_descriptor() const { return huge_descriptor_; }
 
   bool mapped() const { return base_ != nullptr; }
   std::byte* base() const { return base_; }
@@ -171,6 +196,8 @@ public:
     return reinterpret_cast<RankEntry*>(base_ + header_bytes)[slot];
   }
   Offset region(std::uint32_t slot) const { return (slot + 1ull) * header().stride; }
+  /// Of reserved huge pages, as many bytes; only where the header's huge_page_bytes is not 0.
+  Offset huge_region(std::uint32_t slot) const { return (header().slots + 1ull + slot) * header().stride; }
   /// Only once entry(slot) is ready or later.
   ControlPage& control(std::uint32_t slot) const { return *at<ControlPage>(region(slot)); }
 
@@ -186,9 +213,13 @@ public:
   }
 
 private:
+  void create_huge_part();
+  Result attach_huge_part(int descriptor);
+  Result map_both(int first, int second);
+
   std::byte* base_ = nullptr;
-  std::uint64_t bytes_ = 0;
-  int descriptor_ = -1;
+  std::uint64_t bytes_ = 0; ///< with the second memfd's
+  int descriptor_ = -1, huge_descriptor_ = -1;
 };
 
 /// Finds the segment of a running job from outside, through /proc/<launcher pid>/fd; for tools.

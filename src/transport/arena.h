@@ -1,5 +1,6 @@
-// The arena: the rest of this process's region, handed out in whole pages that this process owns and writes
-// first.
+// The arenas: the rest of this process's region, handed out in whole pages that this process owns and writes
+// first. One is of ordinary pages, which the kernel may merge to huge ones; a second, where the administrator
+// has reserved huge pages, of those.
 #pragma once
 
 #include "base/result.h"
@@ -12,20 +13,37 @@ namespace near::transport {
 
 class Arena {
 public:
-  /// `at`: page-aligned; nothing is touched yet.
-  void build(std::byte* at, std::uint64_t bytes, int node);
-  /// Whole pages, populated on the owner's node and zeroed; Code::limit when the address range is used up,
-  /// Code::no_memory when the machine's or the cgroup's memory is.
-  base::Result allocate(std::size_t bytes, std::size_t alignment, void*& made);
+  /// Where pages are wanted, and how.
+  struct Placing {
+    int node = 0;
+    bool huge = false; ///< of ordinary pages: advise the kernel to merge them
+  };
+
+  /// `at`: on a page, nothing is touched yet. `page_bytes`: of a page of this memory. `reserved`: each page
+  /// is one that the administrator has reserved.
+  void build(std::byte* at, std::uint64_t bytes, std::size_t page_bytes, bool reserved);
+  bool empty() const { return bytes_ == 0; }
+  /// Whole pages on this node, populated and zeroed. Code::limit when the address range is used up,
+  /// Code::no_memory when the machine's or the cgroup's memory is, or the node's reserved pages are. Ordinary
+  /// pages come from other nodes when the node is full.
+  base::Result allocate(std::size_t bytes, std::size_t alignment, const Placing& placing, void*& made);
   /// Returns the pages to the system; false when `address` did not come from allocate.
   bool release(void* address);
 
 private:
+  struct Used {
+    std::uint64_t bytes;
+    std::uint64_t advised; ///< of them, to be huge
+  };
+
+  void take_back(std::byte* address, std::uint64_t bytes, std::uint64_t advised);
+
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;
-  int node_ = 0;
+  std::size_t page_bytes_ = 0;
+  bool reserved_ = false;
   std::map<std::uint64_t, std::uint64_t> free_; ///< offset -> bytes, neighbours merged
-  std::map<std::uint64_t, std::uint64_t> used_;
+  std::map<std::uint64_t, Used> used_;
 };
 
 } // namespace near::transport

@@ -88,7 +88,8 @@ Result build_region() {
       credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(queue::CreditCounter<>));
   segment::Offset cells_at = flags_at + align_to_page(most_cells * sizeof(CellFlag));
   segment::Offset figures_at = cells_at + most_cells * cell_bytes;
-  segment::Offset arena_at = figures_at + align_to_page(head.slots * sizeof(segment::PairFigures));
+  segment::Offset blocks_at = figures_at + align_to_page(head.slots * sizeof(segment::PairFigures));
+  segment::Offset arena_at = blocks_at + align_to_page(Blocks::bytes());
   if (arena_at - begin > head.stride)
     return fail(
         Code::limit,
@@ -122,7 +123,11 @@ Result build_region() {
   self.cells.build(base + cells_at, flags, cells, most_cells, cell_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   quick_parts.eager_limit = self.eager_limit;
-  self.arena.build(base + arena_at, begin + head.stride - arena_at, node);
+  self.blocks.build(self.segment.at<segment::Block>(blocks_at));
+  self.arena.build(base + arena_at, begin + head.stride - arena_at, os::page_size(), false);
+  if (head.huge_page_bytes != 0)
+    self.reserved_arena.build(base + self.segment.huge_region(self.slot), head.stride, head.huge_page_bytes,
+                              true);
 
   auto* control = new (base + begin) segment::ControlPage{};
   control->version = segment::layout_version;
@@ -133,6 +138,8 @@ Result build_region() {
   control->cell_flags = flags_at;
   control->cells = cells_at;
   control->figures = figures_at;
+  control->blocks = blocks_at;
+  control->block_count = Blocks::most;
   control->arena = arena_at;
   control->queue_slots = slots;
   control->lane_count = lanes;
@@ -398,10 +405,12 @@ Result start(const Job& job) {
   handlers[static_cast<int>(InternalHandler::lane_recall)] = handle_lane_recall;
   handlers[static_cast<int>(InternalHandler::lane_return)] = handle_lane_return;
   if (job.segment_descriptor < 0) {
-    NEAR_TRY(
-        self.segment.create(1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
+    NEAR_TRY(self.segment.create(1, 1,
+                                 static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN))),
+                                 base::knobs().huge_pages.number != 0));
   } else {
     NEAR_TRY(self.segment.attach(job.segment_descriptor, true));
+    self.segment.close_descriptor(); // of huge pages; the other one is the caller's
     if (job.slot >= self.segment.header().slots)
       return fail(Code::invalid, "slot {} is outside the job's {} slots", job.slot,
                   self.segment.header().slots);
@@ -484,6 +493,10 @@ void count_unexpected() { engine().control->counters.unexpected.bump_relaxed(1);
 
 segment::Place own_place() {
   return running() ? engine().segment.entry(engine().slot).place : segment::Place{};
+}
+
+segment::NearestNodes nearest_nodes() {
+  return running() ? engine().segment.entry(engine().slot).nearest : segment::NearestNodes{};
 }
 
 segment::PairFigures* figures_of(Peer& peer) {
@@ -615,16 +628,6 @@ bool progress() {
   // Most looks of somebody who waits find nothing: a few loads, whatever the number of peers.
   if (self.open_lanes == 0 && !self.chores && !self.queue.has_entry()) return false;
   return move_something();
-}
-
-void* allocate_shareable(std::size_t bytes, std::size_t alignment) {
-  void* made = nullptr;
-  return engine().arena.allocate(bytes, alignment, made).ok() ? made : nullptr;
-}
-
-bool free_shareable(void* address) {
-  Engine& self = engine();
-  return self.segment.contains(address) && self.arena.release(address);
 }
 
 // ---- waiting ----

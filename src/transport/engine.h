@@ -4,6 +4,7 @@
 #include "object/object.h"
 #include "queue/room.h"
 #include "transport/arena.h"
+#include "transport/blocks.h"
 #include "transport/cells.h"
 #include "transport/choice.h"
 #include "transport/quick.h"
@@ -100,7 +101,8 @@ struct Engine {
   std::vector<Window> windows; ///< by slot, as peers
   std::vector<Inlet> inlets;   ///< the same
   Cells cells;
-  Arena arena;
+  Arena arena, reserved_arena; ///< the second of reserved huge pages, where there are any
+  Blocks blocks;
   std::vector<Peer*> pending_peers;    ///< with messages that found no slot
   std::vector<Transfer*> ring_senders; ///< with packed bytes still to send
   std::vector<Helped> helped;

@@ -194,11 +194,9 @@ const segment::Segment& job_segment();
 /// does not run.
 segment::Place own_place();
 segment::StateLine& own_state_line();
-/// Memory of this process's own region that every peer can load and store; nullptr when the arena is used up
-/// or the memory limit is reached (failure_text says which).
-void* allocate_shareable(std::size_t bytes, std::size_t alignment);
-/// False when the address was not made by allocate_shareable.
-bool free_shareable(void* address);
+/// The nodes of each kind of memory that are nearest to this process; NearestNodes::none everywhere without
+/// mpiexec, or while MPI does not run.
+segment::NearestNodes nearest_nodes();
 
 /// A message came before its receive and is kept; for reports.
 void count_unexpected();

@@ -110,7 +110,7 @@ TEST(process, only_the_kept_descriptor_survives_exec) {
   ASSERT_TRUE(os::keep_over_exec(lost, false).ok());
   auto launch = shell("test -e /proc/self/fd/" + std::to_string(kept) +
                       " && echo kept; test -e /proc/self/fd/" + std::to_string(lost) + " && echo lost; true");
-  launch.keep = kept;
+  launch.keep = {kept, -1};
   int status = -1;
   EXPECT_EQ(output_of(launch, status), "kept\n");
   close(kept);

@@ -1,5 +1,6 @@
 #include "ranks.h"
 
+#include "transport/memory.h"
 #include "transport/provider.h"
 
 #include <algorithm>
@@ -213,7 +214,7 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
     Transfer transfer;
     transfer.done = [](Transfer&, int) { finished = true; };
     if (rank == 0) {
-      void* shared = transport::allocate_shareable(bytes, 64);
+      void* shared = transport::allocate_shareable(bytes, {.alignment = 64});
       require(shared != nullptr, "allocation");
       auto data = pattern(bytes, 3);
       std::memcpy(shared, data.data(), bytes);
@@ -315,17 +316,18 @@ TEST(Transport, eight_ranks_that_flood_each_other_through_small_queues_do_not_de
 
 TEST(Transport, the_arena_says_which_limit_was_met) {
   run_ranks(1, [](std::uint32_t) {
-    require(transport::allocate_shareable(1ull << 60, 64) == nullptr, "an absurd size");
+    require(transport::allocate_shareable(1ull << 60, {.alignment = 64}) == nullptr, "an absurd size");
     require(base::failure_text().find("segment") != std::string_view::npos, "the text names the limit");
-    require(transport::allocate_shareable(1ull << 42, 64) == nullptr, "more than the machine has");
+    require(transport::allocate_shareable(1ull << 42, {.alignment = 64}) == nullptr,
+            "more than the machine has");
     require(base::failure_text().find("memory") != std::string_view::npos, "the text names the memory");
-    void* a = transport::allocate_shareable(10000, 4096);
-    void* b = transport::allocate_shareable(10000, 65536);
+    void* a = transport::allocate_shareable(10000, {.alignment = 4096});
+    void* b = transport::allocate_shareable(10000, {.alignment = 65536});
     require(a != nullptr && b != nullptr && a != b, "two allocations");
     require(reinterpret_cast<std::uintptr_t>(b) % 65536 == 0, "alignment");
     std::memset(a, 1, 10000);
     require(transport::free_shareable(a) && !transport::free_shareable(a), "freed once");
-    void* c = transport::allocate_shareable(10000, 4096);
+    void* c = transport::allocate_shareable(10000, {.alignment = 4096});
     require(c == a && *static_cast<char*>(c) == 0, "pages come back as zeros");
   });
 }

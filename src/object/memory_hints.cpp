@@ -1,0 +1,102 @@
+#include "object/memory_hints.h"
+
+#include "abi/types.h"
+#include "base/checked.h"
+#include "base/knob.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace near::object {
+
+namespace {
+
+constexpr std::string_view alignment_key = "mpi_minimum_memory_alignment",
+                           kinds_key = "mpi_memory_alloc_kinds", node_key = "near_memory_node",
+                           tier_key = "near_memory_tier", page_key = "near_page_size";
+/// Those that MPI_Alloc_mem may get without a meaning for it are known too, so that nobody is told of a slip.
+constexpr std::string_view known[] = {alignment_key, kinds_key, node_key, tier_key, page_key};
+constexpr std::string_view tier_names[] = {"dram", "hbm", "cxl"};
+static_assert(std::size(tier_names) == segment::tiers);
+/// The standard's memory kinds with the restrictors that memory of MPI_Alloc_mem and of windows has.
+constexpr std::string_view kinds[] = {"mpi", "mpi:alloc_mem", "mpi:win_allocate", "mpi:win_allocate_shared",
+                                      "system"};
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  auto nearest = base::nearest_word(word, candidates);
+  return nearest.empty() ? std::string() : base::format("; did you mean {}?", nearest);
+}
+
+template <class T>
+bool read_whole(const std::string& text, T& number) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+void read_node(const std::string& value, MemoryHints& hints) {
+  int node = 0;
+  if (read_whole(value, node) && node >= 0)
+    hints.node = node;
+  else
+    hints.remarks.push_back(base::format("{}={}: expected the number of a NUMA node", node_key, value));
+}
+
+void read_tier(const std::string& value, MemoryHints& hints) {
+  auto found = std::find(std::begin(tier_names), std::end(tier_names), value);
+  if (found != std::end(tier_names))
+    hints.tier = static_cast<segment::Tier>(found - std::begin(tier_names));
+  else
+    hints.remarks.push_back(
+        base::format("{}={}: expected dram, hbm or cxl{}", tier_key, value, did_you_mean(value, tier_names)));
+}
+
+void read_page_size(const std::string& value, MemoryHints& hints) {
+  if (!base::parse_bytes(value, hints.page_bytes).ok())
+    hints.remarks.push_back(base::format("{}={}: expected bytes, such as 4k or 2m", page_key, value));
+}
+
+void read_kinds(const std::string& value, MemoryHints& hints) {
+  for (std::size_t at = 0; at <= value.size();) {
+    std::size_t end = std::min(value.find(',', at), value.size());
+    std::string_view kind = std::string_view(value).substr(at, end - at);
+    if (std::find(std::begin(kinds), std::end(kinds), kind) == std::end(kinds))
+      hints.remarks.push_back(base::format("{}: there is no memory of kind {}, only mpi and system{}",
+                                           kinds_key, kind, did_you_mean(kind, kinds)));
+    at = end + 1;
+  }
+}
+
+} // namespace
+
+const char* tier_name(segment::Tier tier) {
+  auto index = static_cast<std::size_t>(tier);
+  return index < std::size(tier_names) ? tier_names[index].data() : "?";
+}
+
+base::Result read_memory_hints(const Info* info, MemoryHints& hints) {
+  hints = MemoryHints{};
+  if (info == nullptr) return {};
+  for (const auto& [key, value] : info->entries) {
+    if (key == alignment_key) {
+      std::size_t alignment = 0;
+      if (!read_whole(value, alignment) || !base::is_power_of_two(alignment))
+        return base::fail(MPI_ERR_INFO_VALUE, "{} is \"{}\", but must be a power of two", alignment_key,
+                          value);
+      hints.alignment = std::max(hints.alignment, alignment);
+    } else if (key == kinds_key) {
+      read_kinds(value, hints);
+    } else if (key == node_key) {
+      read_node(value, hints);
+    } else if (key == tier_key) {
+      read_tier(value, hints);
+    } else if (key == page_key) {
+      read_page_size(value, hints);
+    } else if (key.starts_with("near_") || !base::nearest_word(key, known).empty()) {
+      hints.remarks.push_back(
+          base::format("info key {} means nothing here{}", key, did_you_mean(key, known)));
+    }
+  }
+  return {};
+}
+
+} // namespace near::object

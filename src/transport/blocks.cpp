@@ -1,0 +1,37 @@
+#include "transport/blocks.h"
+
+namespace near::transport {
+
+void Blocks::build(segment::Block* list) {
+  list_ = list;
+  next_ = 0;
+  free_.clear();
+  used_.clear();
+}
+
+void Blocks::add(segment::Offset begin, std::uint64_t bytes, int node) {
+  if (free_.empty() && next_ == most) return;
+  std::uint32_t index = next_;
+  if (free_.empty()) {
+    ++next_;
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  segment::Block& block = list_[index];
+  block.begin.store_relaxed(begin);
+  block.node.store_relaxed(node);
+  // SYNC: block-listed. Release: a tool that sees the bytes sees where they are.
+  block.bytes.store_release(bytes);
+  used_.emplace(begin, index);
+}
+
+void Blocks::remove(segment::Offset begin) {
+  auto found = used_.find(begin);
+  if (found == used_.end()) return;
+  list_[found->second].bytes.store_relaxed(0);
+  free_.push_back(found->second);
+  used_.erase(found);
+}
+
+} // namespace near::transport

@@ -1,0 +1,30 @@
+// The list of what this process's arenas have handed out, in its region, for tools: near place.
+#pragma once
+
+#include "segment/segment.h"
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace near::transport {
+
+class Blocks {
+public:
+  /// So many are listed; further ones are there all the same.
+  static constexpr std::uint32_t most = 1024;
+  static constexpr std::uint64_t bytes() { return most * sizeof(segment::Block); }
+
+  /// `list`: `most` entries that read as zeros. None is touched before it is used.
+  void build(segment::Block* list);
+  void add(segment::Offset begin, std::uint64_t bytes, int node);
+  void remove(segment::Offset begin);
+
+private:
+  segment::Block* list_ = nullptr;
+  std::uint32_t next_ = 0;          ///< the first that was never used
+  std::vector<std::uint32_t> free_; ///< used ones that are free again
+  std::map<segment::Offset, std::uint32_t> used_;
+};
+
+} // namespace near::transport
