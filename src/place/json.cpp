@@ -82,6 +82,8 @@ Json part_of(const Part& part) {
           {"begin", address(part.begin)},
           {"end", address(part.end)},
           {"intended_node", node_or_null(part.node)},
+          {"page_bytes", part.page_bytes},
+          {"huge_bytes", part.huge},
           {"bytes_on", by_node(part.bytes_on)},
           {"judged_bytes", part.share.judged},
           {"local_bytes", part.share.local},

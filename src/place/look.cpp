@@ -18,6 +18,7 @@ using segment::Offset;
 namespace {
 
 constexpr std::string_view segment_name = "/memfd:nearmpi";
+constexpr const char* arena_role = "arena";
 
 std::string now_text() {
   std::time_t now = std::time(nullptr);
@@ -239,6 +240,7 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
     part.role = role;
     part.begin = begin;
     part.end = end;
+    part.page_bytes = os::page_size();
     if (owner >= 0) part.node = processes[static_cast<std::size_t>(owner)].node;
     parts.push_back(std::move(part));
   };
@@ -255,10 +257,16 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
       continue;
     }
     const auto& control = segment.control(slot);
-    const std::pair<const char*, Offset> beginnings[] = {
-        {"control", begin},           {"queue", control.queue},      {"lanes", control.lanes},
-        {"credits", control.credits}, {"flags", control.cell_flags}, {"cells", control.cells},
-        {"figures", control.figures}, {"arena", control.arena},      {"", end}};
+    const std::pair<const char*, Offset> beginnings[] = {{"control", begin},
+                                                         {"queue", control.queue},
+                                                         {"lanes", control.lanes},
+                                                         {"credits", control.credits},
+                                                         {"flags", control.cell_flags},
+                                                         {"cells", control.cells},
+                                                         {"figures", control.figures},
+                                                         {"blocks", control.blocks},
+                                                         {arena_role, control.arena},
+                                                         {"", end}};
     // What another process wrote is not relied on.
     bool ordered = std::is_sorted(std::begin(beginnings), std::end(beginnings),
                                   [](auto& one, auto& other) { return one.second < other.second; });
@@ -306,7 +314,7 @@ std::vector<int> ranks_with(const std::vector<Mapped>& mapped, const std::vector
 /// others'. False when the owner has ended meanwhile.
 bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& pages, Part& part) {
   constexpr std::size_t most_asked = 64; // of faulty pages: who maps them is only told as an example
-  const std::uint64_t page = os::page_size();
+  const std::uint64_t page = part.page_bytes;
   std::vector<int> nodes(pages.size(), os::no_page);
   auto owner = std::find_if(mapped.begin(), mapped.end(),
                             [&](auto& who) { return part.owner >= 0 && who.rank == part.owner; });
@@ -334,18 +342,103 @@ bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& p
   return there;
 }
 
+/// What a rank's arenas have handed out, and where it was asked to be.
+struct Listed {
+  Offset begin, end;
+  int node; ///< -1: nowhere in particular
+};
+
+/// In the order of their beginnings. What another process wrote is not relied on: what lies outside its
+/// arenas is left out.
+std::vector<Listed> listed_blocks(const segment::Segment& segment, std::uint32_t slot) {
+  const auto& head = segment.header();
+  const auto& control = segment.control(slot);
+  std::vector<Listed> found;
+  auto within = [](Offset begin, Offset end, Offset first, Offset behind) {
+    return begin >= first && begin < end && end <= behind;
+  };
+  std::uint64_t most = (control.arena - control.blocks) / sizeof(segment::Block);
+  for (std::uint64_t i = 0; i < std::min(control.block_count, most); ++i) {
+    const auto& block = segment.at<segment::Block>(control.blocks)[i];
+    // SYNC: block-listed. Acquire: where they are was written before.
+    std::uint64_t bytes = block.bytes.load_acquire();
+    Offset begin = block.begin.load_relaxed();
+    bool ours = within(begin, begin + bytes, control.arena, segment.region(slot) + head.stride);
+    bool reserved = head.huge_page_bytes != 0 && within(begin, begin + bytes, segment.huge_region(slot),
+                                                        segment.huge_region(slot) + head.stride);
+    if (bytes != 0 && (ours || reserved)) found.push_back({begin, begin + bytes, block.node.load_relaxed()});
+  }
+  std::sort(found.begin(), found.end(), [](auto& one, auto& other) { return one.begin < other.begin; });
+  return found;
+}
+
+using PagesByNode = std::map<int, std::vector<Offset>>;
+
+/// Pages of an arena by the node that they are meant for: `otherwise` where nothing else was asked for.
+PagesByNode divide(const std::vector<Offset>& pages, const std::vector<Listed>& blocks, int otherwise) {
+  PagesByNode divided;
+  auto block = blocks.begin();
+  for (Offset page : pages) {
+    while (block != blocks.end() && block->end <= page) ++block;
+    bool asked = block != blocks.end() && block->begin <= page && block->node >= 0;
+    divided[asked ? block->node : otherwise].push_back(page);
+  }
+  return divided;
+}
+
+/// Bytes of these pages in huge ones, by what smaps tells of the owner's mappings.
+std::uint64_t huge_bytes(const Snapshot& snapshot, std::uint64_t inode, const Part& part,
+                         const std::vector<Offset>& pages) {
+  if (part.page_bytes != snapshot.page_bytes) return part.page_bytes * pages.size();
+  if (part.owner < 0) return 0;
+  std::uint64_t found = 0;
+  for (const auto& mapping : snapshot.processes[static_cast<std::size_t>(part.owner)].mappings) {
+    const auto& entry = mapping.entry;
+    if (mapping.kind != Kind::segment || entry.inode != inode || entry.huge == 0) continue;
+    auto first = std::lower_bound(pages.begin(), pages.end(), entry.offset);
+    auto behind = std::lower_bound(first, pages.end(), entry.offset + (entry.end - entry.begin));
+    found += std::min(entry.huge, static_cast<std::uint64_t>(behind - first) * part.page_bytes);
+  }
+  return found;
+}
+
 void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& snapshot) {
-  auto mapped = who_maps(snapshot, os::inode_of(descriptor));
-  const std::uint64_t page = os::page_size();
+  std::uint64_t inode = os::inode_of(descriptor);
+  auto mapped = who_maps(snapshot, inode);
+  auto take = [&](Part part, const std::vector<Offset>& pages) {
+    part.huge = huge_bytes(snapshot, inode, part, pages);
+    if (!locate_part(mapped, pages, part))
+      snapshot.processes[static_cast<std::size_t>(part.owner)].problem = "it ended while it was looked at";
+    snapshot.parts.push_back(std::move(part));
+  };
+  auto take_arena = [&](Part part, const std::vector<Offset>& pages, const std::vector<Listed>& blocks) {
+    for (auto& [node, its] : divide(pages, blocks, part.node)) {
+      part.node = node;
+      take(part, its);
+    }
+  };
   for (auto& part : parts_of(segment, snapshot.processes)) {
     std::vector<Offset> pages;
     Offset first = 0, behind = part.begin;
     while (behind < part.end && os::next_data(descriptor, behind, part.end, first, behind))
-      for (Offset at = std::max(first, part.begin); at < behind; at += page) pages.push_back(at);
-    if (pages.empty()) continue;
-    if (!locate_part(mapped, pages, part))
-      snapshot.processes[static_cast<std::size_t>(part.owner)].problem = "it ended while it was looked at";
-    snapshot.parts.push_back(std::move(part));
+      for (Offset at = std::max(first, part.begin); at < behind; at += part.page_bytes) pages.push_back(at);
+    bool arena = part.role == arena_role;
+    auto slot = static_cast<std::uint32_t>(part.owner);
+    std::vector<Listed> blocks = arena ? listed_blocks(segment, slot) : std::vector<Listed>();
+    if (arena)
+      take_arena(part, pages, blocks);
+    else if (!pages.empty())
+      take(part, pages);
+    if (!arena || segment.header().huge_page_bytes == 0) continue;
+    // Of reserved pages the kernel lists no holes, but all are in blocks.
+    part.page_bytes = segment.header().huge_page_bytes;
+    part.begin = segment.huge_region(slot);
+    part.end = part.begin + segment.header().stride;
+    pages.clear();
+    for (const auto& block : blocks)
+      for (Offset at = std::max(block.begin, part.begin); at < block.end; at += part.page_bytes)
+        pages.push_back(at);
+    take_arena(part, pages, blocks);
   }
 }
 

@@ -208,9 +208,11 @@ function drill_down(id, titles, items, cells_of) {
   return table(id, titles, rows);
 }
 
-const part_titles = [["part", "text"], ...node_titles, ["local"], ["foreign"], ["not in core"]];
+const part_titles = [["part", "text"], ...node_titles, ["local"], ["foreign"], ["huge"],
+  ["not in core"]];
 const part_cells = part => [...bytes_cells(part.bytes_on), local_cell(part),
-  cell(amount(part.foreign_bytes), part.foreign_bytes ? "bad" : null), cell(amount(part.not_in_core_bytes))];
+  cell(amount(part.foreign_bytes), part.foreign_bytes ? "bad" : null), cell(amount(part.huge_bytes)),
+  cell(amount(part.not_in_core_bytes))];
 
 const mapping_titles = [["kind", "text"], ["name", "text"], ["policy", "text"], ["page"], ...node_titles,
   ["local"], ["copy on write"], ["zeros"], ["huge"], ["not in core"], ["where", "text"]];
@@ -238,7 +240,7 @@ function details(process) {
 }
 function roles() {
   const sums = new Map();
-  const counts = ["judged_bytes", "local_bytes", "foreign_bytes", "not_in_core_bytes"];
+  const counts = ["judged_bytes", "local_bytes", "foreign_bytes", "huge_bytes", "not_in_core_bytes"];
   for (const part of look.segment) {
     const sum = sums.get(part.role) || {role: part.role, bytes_on: {}};
     add(sum.bytes_on, part.bytes_on);

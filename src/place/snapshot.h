@@ -82,7 +82,9 @@ struct Part {
   int owner = -1;                   ///< rank; -1: mpiexec, or nobody
   std::string role;                 ///< "queue", "lanes", ...
   std::uint64_t begin = 0, end = 0; ///< offsets in the segment
-  int node = -1;                    ///< where the owner's pages are intended; -1: anywhere
+  int node = -1; ///< where its pages are intended, the owner's or one that was asked for; -1: anywhere
+  std::uint64_t page_bytes = 0;
+  std::uint64_t huge = 0; ///< of `bytes_on`, in huge pages
   BytesOn bytes_on;
   Share share;
   std::uint64_t foreign = 0; ///< bytes that exist without the owner's mapping them: another has made them

@@ -112,7 +112,7 @@ struct RoleSum {
   bool owned = false;
   BytesOn bytes_on;
   Share share;
-  std::uint64_t foreign = 0, not_in_core = 0;
+  std::uint64_t foreign = 0, not_in_core = 0, huge = 0;
 };
 
 std::string role_table(const Snapshot& snapshot) {
@@ -121,21 +121,23 @@ std::string role_table(const Snapshot& snapshot) {
   for (const auto& part : snapshot.parts) {
     auto same = std::find_if(roles.begin(), roles.end(), [&](auto& sum) { return sum.role == part.role; });
     if (same == roles.end())
-      same = roles.insert(roles.end(), RoleSum{part.role, part.owner >= 0, {}, {}, 0, 0});
+      same = roles.insert(roles.end(), RoleSum{part.role, part.owner >= 0, {}, {}, 0, 0, 0});
     same->bytes_on = sum_of(same->bytes_on, part.bytes_on);
     same->share += part.share;
     same->foreign += part.foreign;
     same->not_in_core += part.not_in_core;
+    same->huge += part.huge;
   }
   std::string text =
       base::format("\nThe job's segment in KiB by node, over all ranks; foreign: not touched by its "
-                   "owner\n{:<12}{} {:>8} {:>8} {:>11}\n",
-                   "part", node_heads(snapshot), "local", "foreign", "not in core");
+                   "owner\n{:<12}{} {:>8} {:>8} {:>11} {:>9}\n",
+                   "part", node_heads(snapshot), "local", "foreign", "not in core", "huge");
   BytesOn all;
   for (const auto& sum : roles) {
     all = sum_of(all, sum.bytes_on);
-    text += base::format("{:<12}{} {:>8} {:>8} {:>11}\n", sum.role, node_columns(snapshot, sum.bytes_on, kib),
-                         percent_text(sum.share), kib(sum.foreign), kib(sum.not_in_core));
+    text += base::format("{:<12}{} {:>8} {:>8} {:>11} {:>9}\n", sum.role,
+                         node_columns(snapshot, sum.bytes_on, kib), percent_text(sum.share), kib(sum.foreign),
+                         kib(sum.not_in_core), kib(sum.huge));
   }
   return text + base::format("{:<12}{}\n", "all", node_columns(snapshot, all, kib));
 }
@@ -154,7 +156,8 @@ std::string every_part(const Snapshot& snapshot) {
   for (const auto& part : snapshot.parts) {
     std::string owner = part.owner >= 0 ? base::format("rank {}", part.owner) : std::string("-");
     text += base::format("\nsegment: {}, {}, meant for node {}, pages of {} KiB, {} local", owner, part.role,
-                         node_name(part.node), snapshot.page_bytes >> 10, percent_text(part.share));
+                         node_name(part.node), part.page_bytes >> 10, percent_text(part.share));
+    if (part.huge != 0) text += base::format(", {} KiB in huge pages", kib(part.huge));
     if (part.foreign != 0) text += base::format(", {} KiB not touched by it", kib(part.foreign));
     if (part.not_in_core != 0) text += base::format(", {} KiB not in core", kib(part.not_in_core));
     text += '\n' + range_lines(snapshot, part.ranges);
