@@ -43,6 +43,7 @@ class Case:
     arguments: str = ""
     options: str = ""  # of mpiexec
     environment: dict[str, str] = field(default_factory=dict)
+    before: str = ""  # a line of shell that prepares the guest; what it changes stays for later cases
     status: int | str = 0
     says: tuple[str, ...] = ()  # regular expressions; ^ and $ are ends of lines
     never: tuple[str, ...] = ()
@@ -74,6 +75,40 @@ CASES = [
          says=(GOOD, r"^rank 0 \(node 0\) cells: ", r"^rank [3-5] \(node 1\) cells: ")),
     Case("allocated memory is on the caller's node", "four", "allocated", ranks=(4, 8), never=("wrong",),
          says=(GOOD, r"^rank 3 \(node [13]\) MPI_Alloc_mem of 16777216 bytes: 4096 pages, 100.0%")),
+
+    # Memory that is not the usual: another node, another kind, huge pages.
+    Case("memory of a slower kind, when asked for", "two-and-memory", "asked",
+         arguments="2 4194304 near_memory_tier=cxl", ranks=(4,), never=("wrong", "warning"), says=(GOOD,)),
+    Case("memory of a node, when asked for", "two-and-memory", "asked", arguments="1 4194304 near_memory_node=1",
+         ranks=(4,), never=("wrong", "warning"), says=(GOOD, r"^rank 0 \(node 1\) asked: 1024 pages, 100.0%")),
+    Case("memory of a kind that is not there comes from the own node", "two-and-memory", "asked",
+         arguments="own 4194304 near_memory_tier=hbm", ranks=(4,), never=("wrong",),
+         says=(GOOD, r"near_memory_tier=hbm: mpiexec has found no such memory")),
+    Case("memory with a slip in its keys", "two-and-memory", "asked",
+         arguments="own 8192 near_memory_teir=cxl near_memory_tier=cxi near_page_size=3m", ranks=(2,), never=("wrong",),
+         says=(GOOD, r"near_memory_teir means nothing here; did you mean near_memory_tier\?",
+               r"near_memory_tier=cxi: expected dram, hbm or cxl; did you mean cxl\?",
+               r"near_page_size=3145728: pages have 4096 or 2097152 bytes here")),
+    Case("memory of a node that is too small spills, and says so", "two-and-memory", "asked",
+         arguments="2 314572800 near_memory_node=2", ranks=(1,), status=1,
+         says=(r"^rank 0 .* wrong: \d+ on node", r"of its 76800 pages are on node \d: node 2 had no room"),
+         never=("KILLED", "killed")),
+    Case("memory in huge pages that are made of ordinary ones", "four", "asked", arguments="own 5242880", ranks=(4,),
+         before="echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled", never=("wrong", "warning"),
+         says=(GOOD, r"^rank 3: 4096 of 5120 KiB in huge pages$")),
+    Case("near place: its totals with huge pages", "four", "viewed", arguments="huge", ranks=(4,),
+         says=(SAME, LOCAL), never=("DIFFERENT", "warning:")),
+    Case("memory in small pages, when asked for", "four", "asked", arguments="own 5242880 near_page_size=4k", ranks=(4,),
+         never=("wrong", "warning"), says=(GOOD, r"^rank 3: 0 of 5120 KiB in huge pages$")),
+    Case("memory in huge pages that are reserved", "four", "asked", arguments="own 6291456 near_page_size=2m",
+         before="echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled; "
+                "for n in 0 1 2 3; do echo 8 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages; done",
+         ranks=(4,), never=("wrong", "warning"), says=(GOOD, r"^rank 3: 6144 of 6144 KiB in huge pages$")),
+    Case("near place: its totals with reserved pages", "four", "viewed", arguments="huge", ranks=(4,),
+         says=(SAME, LOCAL), never=("DIFFERENT", "warning:")),
+    Case("reserved huge pages run out", "four", "asked", arguments="own 20971520 near_page_size=2m", ranks=(4,),
+         never=("wrong",),
+         says=(GOOD, r"^rank 3: 0 of 20480 KiB in huge pages$", r"the administrator has reserved too few \(\d+ are free\)")),
 
     Case("communicators are split by nodes, caches and cores", "four", "hardware_parts", ranks=(4, 8),
          says=(r"^divided by hwloc://Package$",)),

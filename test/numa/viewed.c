@@ -6,6 +6,7 @@
 //   viewed heap            rank 0 moves a page of its own memory to the last node
 //   viewed moved           rank 0 goes to node 1 behind the launcher's back
 //   viewed policies        each rank has memory that it asked for on other nodes: nothing to complain of
+//   viewed huge            each rank has so much from MPI_Alloc_mem that it may come in huge pages
 #include "placement.h"
 #include <linux/mempolicy.h>
 #include <spawn.h>
@@ -124,6 +125,22 @@ static void take_memory_by_policy(int node, int policy, unsigned long nodes) {
   if (counted.on[node] == counted.total) cannot("memory that was asked for elsewhere lies on node %d", node);
 }
 
+static char* take_memory_of_node(int node) {
+  enum { bytes = 64 * page_bytes };
+  char number[8], *memory = NULL;
+  MPI_Info info;
+  snprintf(number, sizeof number, "%d", node);
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "near_memory_node", number);
+  MPI_Alloc_mem(bytes, info, &memory);
+  MPI_Info_free(&info);
+  memset(memory, 1, bytes);
+  struct Pages counted = {0};
+  count_pages(&counted, memory, memory + bytes);
+  if (counted.on[node] != counted.total) cannot("memory of MPI_Alloc_mem does not lie on node %d", node);
+  return memory;
+}
+
 int main(int argc, char** argv) {
   const char* fault = argc > 1 ? argv[1] : "";
   int node = own_node(), rank = 0, ranks = 0;
@@ -133,8 +150,9 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (ranks < 4 || ranks > most_ranks) cannot("this needs 4 to %d ranks", most_ranks);
   char* own = NULL;
-  MPI_Alloc_mem(1 << 20, MPI_INFO_NULL, &own);
-  char* heap = fresh_pages(16);
+  MPI_Alloc_mem(strcmp(fault, "huge") == 0 ? 4 << 20 : 1 << 20, MPI_INFO_NULL, &own);
+  memset(own, 1, 1 << 20);
+  char *heap = fresh_pages(16), *asked = NULL;
   memset(heap, 1, (size_t)16 * page_bytes);
   if (strcmp(fault, "neighbour") == 0 && rank == ranks - 1) {
     struct Mapped segment = find_segment();
@@ -149,6 +167,7 @@ int main(int argc, char** argv) {
   if (strcmp(fault, "policies") == 0) {
     take_memory_by_policy(node, MPOL_BIND, 1ul << (node + 1) % 4);
     take_memory_by_policy(node, MPOL_INTERLEAVE, 0xf);
+    asked = take_memory_of_node((node + 1) % 4);
   }
   int pid = getpid(), pids[most_ranks];
   MPI_Gather(&pid, 1, MPI_INT, pids, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -167,6 +186,7 @@ int main(int argc, char** argv) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Free_mem(own);
+  if (asked != NULL) MPI_Free_mem(asked);
   MPI_Finalize();
   return bad;
 }
