@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -11,7 +11,7 @@ FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra"]
 
 
 # Names, as on the command line and in results.csv, with titles. The order is that of the tables.
-TITLES = {"nearmpi": "NearMPI", "base": "base", "mpich": "MPICH", "impi": "Intel MPI", "openmpi": "Open MPI",
+TITLES = {"nearmpi": "NearMPI", "unbound": "not bound", "base": "base", "mpich": "MPICH", "impi": "Intel MPI", "openmpi": "Open MPI",
           "limits": "limit"}
 
 
@@ -29,6 +29,7 @@ class Contestant:
     launcher: tuple  # the words before the number of ranks; empty when nothing is launched
     variables: dict = field(default_factory=dict)
     proof: str = ""  # a part of the text that its MPI_Get_library_version gives
+    bound: bool = True  # by its launcher; only looked at where the programs do not bind themselves
 
     @property
     def title(self):
@@ -46,9 +47,14 @@ def _abi(name, folder, launcher, prefix, proof, variables=()):
                       {**dict(variables), "LD_LIBRARY_PATH": path}, proof)
 
 
-def nearmpi(prefix, name="nearmpi"):
+def nearmpi(prefix, name="nearmpi", options=()):
     # More ranks than cores are meant where they occur.
-    return _abi(name, prefix, ("mpiexec", "--oversubscribe", "-n"), prefix, "NearMPI")
+    return _abi(name, prefix, ("mpiexec", "--oversubscribe", *options, "-n"), prefix, "NearMPI")
+
+
+def unbound(prefix):
+    """NearMPI whose ranks may run anywhere; the programs bind themselves unless they are told not to (--cores none)."""
+    return replace(nearmpi(prefix, "unbound", ("--bind-to", "none")), bound=False)
 
 
 def mpich(prefix):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from . import machine, results, tables
 from .cases import BUFFERS, CASES, SHORT_SIZES, SIZES, VARIANTS
-from .contestants import LIMITS, PEERS, ROOT, Unavailable, build, install, nearmpi
+from .contestants import LIMITS, PEERS, ROOT, Unavailable, build, install, nearmpi, unbound
 from .goals import View, committed_instructions, goal_table
 from .runner import plan, run
 
@@ -49,7 +49,9 @@ def parse(arguments=None):
     add("--sizes", type=number_list, help="bytes, comma list (default: powers of two to 16 Mi)")
     add("--variants", type=choice(VARIANTS), default=list(BUFFERS), metavar="LIST",
         help=f"comma list of {', '.join(VARIANTS)}, or all (default: {','.join(BUFFERS)})")
-    add("--cores", type=number_list, default=[0, 1], help="cores that ranks are bound to, in turns (default 0,1)")
+    add("--cores", type=lambda text: [] if text == "none" else number_list(text), default=[0, 1],
+        help="cores that ranks are bound to, in turns (default 0,1); none: the programs leave that to the launcher")
+    add("--unbound", action="store_true", help="also NearMPI with --bind-to none; with --cores none")
     add("--slot", type=float, default=25, help="milliseconds spent on a figure in a round (default 25)")
     add("--prefix", type=Path, default=ROOT / "build/prefix", help="the installation of NearMPI (default build/prefix)")
     add("--base", type=Path, help="another installation of NearMPI, to compare with")
@@ -61,6 +63,8 @@ def parse(arguments=None):
         parser.error("--rounds: there must be at least one")
     if options.np % 2 or options.np < 2:
         parser.error("--np: pairs need an even number of ranks")
+    if options.unbound and options.cores:
+        parser.error("--unbound: the programs bind themselves, unless there is --cores none")
     options.rounds = options.rounds or (8 if options.short else 40)
     options.sizes = sorted(set(options.sizes or (SHORT_SIZES if options.short else SIZES)))
     return options
@@ -73,6 +77,8 @@ def contestants_of(options):
         raise Unavailable(f"there is no NearMPI in {prefix}: run `make build`, or give --prefix")
     install(options.peers)
     ours = [nearmpi(prefix)]
+    if options.unbound:
+        ours.append(unbound(prefix))
     if options.base:
         ours.append(nearmpi(options.base.resolve(), "base"))
     return ours + [PEERS[name](prefix) for name in options.peers]

@@ -34,6 +34,9 @@ def wrong(contestant, ranks, cores, result, notes):
         return f"status {result.status}: {said[0][:160]}"
     if contestant.proof not in notes.get("library", ""):
         return f"it ran on another library: {notes.get('library')}"
+    if not cores:  # the launcher's own binding is what is measured
+        bound = "-1" not in notes.get("cores", "-1").split()
+        return None if bound == contestant.bound else f"ranks were {'' if bound else 'not '}bound: cores {notes.get('cores')}"
     expected = " ".join(str(cores[rank % len(cores)]) for rank in range(ranks))
     if notes.get("cores", expected) != expected:
         return f"ranks were bound to cores {notes['cores']} instead of {expected}"

@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+from dataclasses import replace
 
 import harness
 import pytest
@@ -191,6 +192,10 @@ def test_a_run_on_another_library_or_on_other_cores_does_not_count():
     assert runner.wrong(who, 3, [0, 1], ended(), fine) is None
     assert "another library" in runner.wrong(who, 3, [0, 1], ended(), {**fine, "library": "NearMPI"})
     assert "bound to cores 0 -1 0" in runner.wrong(who, 3, [0, 1], ended(), {**fine, "cores": "0 -1 0"})
+    assert runner.wrong(who, 3, [], ended(), fine) is None
+    assert "not bound" in runner.wrong(who, 3, [], ended(), {**fine, "cores": "0 -1 0"})
+    assert "bound" in runner.wrong(replace(who, bound=False), 3, [], ended(), fine)
+    assert runner.wrong(replace(who, bound=False), 3, [], ended(), {**fine, "cores": "-1 -1 -1"}) is None
     assert runner.wrong(who, 3, [0, 1], ended(9, "first\nlast\n"), fine) == "status 9: last"
     assert runner.wrong(who, 3, [0, 1], ended(timed_out=True), fine) == "ended after 60 s without a result"
 
