@@ -358,10 +358,11 @@ std::vector<Listed> listed_blocks(const segment::Segment& segment, std::uint32_t
     return begin >= first && begin < end && end <= behind;
   };
   std::uint64_t most = (control.arena - control.blocks) / sizeof(segment::Block);
-  for (std::uint64_t i = 0; i < std::min(control.block_count, most); ++i) {
+  // SYNC: block-listed. Acquire: so many were written before. To read a page that is not there would make it.
+  std::uint64_t count = std::min<std::uint64_t>(control.block_count.load_acquire(), most);
+  for (std::uint64_t i = 0; i < count; ++i) {
     const auto& block = segment.at<segment::Block>(control.blocks)[i];
-    // SYNC: block-listed. Acquire: where they are was written before.
-    std::uint64_t bytes = block.bytes.load_acquire();
+    std::uint64_t bytes = block.bytes.load_relaxed();
     Offset begin = block.begin.load_relaxed();
     bool ours = within(begin, begin + bytes, control.arena, segment.region(slot) + head.stride);
     bool reserved = head.huge_page_bytes != 0 && within(begin, begin + bytes, segment.huge_region(slot),

@@ -153,12 +153,13 @@ struct ControlPage {
   std::uint32_t version;
   std::uint32_t pid;
   Offset queue, lanes, credits, cell_flags, cells, figures, blocks, arena; ///< from the segment's start
-  std::uint64_t queue_slots, lane_count, cell_count, cell_bytes, block_count, arena_bytes;
+  std::uint64_t queue_slots, lane_count, cell_count, cell_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
   std::uint64_t probe_value;
   /// Bits: the processes (of the first 1024) of which `figures` has something; other rows' pages may not
   /// exist.
   Atomic<std::uint64_t> with_figures[16];
+  Atomic<std::uint32_t> block_count; ///< so many of `blocks` were ever used; pages behind them may not exist
   Doorbell doorbell;
   StateLine state[state_lines];
   alignas(128) Counters counters;

@@ -2,8 +2,9 @@
 
 namespace near::transport {
 
-void Blocks::build(segment::Block* list) {
+void Blocks::build(segment::Block* list, base::Atomic<std::uint32_t>* count) {
   list_ = list;
+  count_ = count;
   next_ = 0;
   free_.clear();
   used_.clear();
@@ -21,8 +22,10 @@ void Blocks::add(segment::Offset begin, std::uint64_t bytes, int node) {
   segment::Block& block = list_[index];
   block.begin.store_relaxed(begin);
   block.node.store_relaxed(node);
-  // SYNC: block-listed. Release: a tool that sees the bytes sees where they are.
-  block.bytes.store_release(bytes);
+  block.bytes.store_relaxed(bytes);
+  // SYNC: block-listed. Release: a tool that sees the count sees the block, and its page is there. Of a block
+  // that is used again the tool may see old words with new ones: then it takes some pages for another node's.
+  count_->store_release(next_);
   used_.emplace(begin, index);
 }
 

@@ -15,13 +15,15 @@ public:
   static constexpr std::uint32_t most = 1024;
   static constexpr std::uint64_t bytes() { return most * sizeof(segment::Block); }
 
-  /// `list`: `most` entries that read as zeros. None is touched before it is used.
-  void build(segment::Block* list);
+  /// `list`: `most` entries that read as zeros. None is touched before it is used; `count` says how many
+  /// were.
+  void build(segment::Block* list, base::Atomic<std::uint32_t>* count);
   void add(segment::Offset begin, std::uint64_t bytes, int node);
   void remove(segment::Offset begin);
 
 private:
   segment::Block* list_ = nullptr;
+  base::Atomic<std::uint32_t>* count_ = nullptr;
   std::uint32_t next_ = 0;          ///< the first that was never used
   std::vector<std::uint32_t> free_; ///< used ones that are free again
   std::map<segment::Offset, std::uint32_t> used_;

@@ -123,7 +123,6 @@ Result build_region() {
   self.cells.build(base + cells_at, flags, cells, most_cells, cell_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   quick_parts.eager_limit = self.eager_limit;
-  self.blocks.build(self.segment.at<segment::Block>(blocks_at));
   self.arena.build(base + arena_at, begin + head.stride - arena_at, os::page_size(), false);
   if (head.huge_page_bytes != 0)
     self.reserved_arena.build(base + self.segment.huge_region(self.slot), head.stride, head.huge_page_bytes,
@@ -139,7 +138,6 @@ Result build_region() {
   control->cells = cells_at;
   control->figures = figures_at;
   control->blocks = blocks_at;
-  control->block_count = Blocks::most;
   control->arena = arena_at;
   control->queue_slots = slots;
   control->lane_count = lanes;
@@ -152,6 +150,7 @@ Result build_region() {
   NEAR_KILL_POINT("region-filled");
   control->magic = segment::magic;
   self.control = control;
+  self.blocks.build(self.segment.at<segment::Block>(blocks_at), &control->block_count);
   quick_parts.counters = &control->counters;
   self.queue.attach(queue, slots);
   return {};
