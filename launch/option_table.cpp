@@ -156,6 +156,20 @@ Result choose_input(Parsing& at) {
               at.values[0]);
 }
 
+// MPI 5.0, section 11.5: what is not supported is left out of the answer, which is no error.
+Result choose_memory_kinds(Parsing& at) {
+  const std::string& list = at.values[0];
+  for (std::size_t begin = 0; begin <= list.size();) {
+    std::size_t end = std::min(list.find(',', begin), list.size());
+    std::string kind = list.substr(begin, end - begin), name = kind.substr(0, kind.find(':'));
+    if (name != "mpi" && name != "system")
+      at.command.remarks.push_back(
+          base::format("{} {}: memory is of the kinds mpi and system only, not {}", at.option, list, kind));
+    begin = end + 1;
+  }
+  return {};
+}
+
 Result not_here(const Parsing& at, const char* instead) {
   return fail(Code::unsupported, "{} is not supported here; {}", at.option, instead);
 }
@@ -237,6 +251,10 @@ const Option table[] = {
      1,
      "S|after S seconds end the job with status 124 and say what each rank did",
      read_seconds},
+    {{"memory-alloc-kinds"},
+     1,
+     "KINDS|kinds of memory that the program wants to use; mpi and system are there",
+     choose_memory_kinds},
     {{"oversubscribe"},
      0,
      "|more processes than processors are meant so: no warning",

@@ -1,6 +1,7 @@
 // Hints of communicators. Source: MPI 5.0, section 7.4.4. They are kept and given back; nothing is faster for
 // them yet.
 #include "comm/comm.h"
+#include "object/memory_hints.h"
 
 namespace near::comm {
 
@@ -14,18 +15,28 @@ constexpr std::string_view assertions[] = {
     "mpi_assert_strict_persistent_collective_ordering",
 };
 
+/// A promise that buffers are of these kinds only. Nothing needs it here: all kinds are treated alike.
+constexpr std::string_view asserted_kinds = "mpi_assert_memory_alloc_kinds";
+
+/// Keeps a hint that is in force from now on.
+Result keep(Communicator& communicator, std::string_view name, const std::string& value) {
+  if (communicator.info == nullptr) communicator.info = object::make_info();
+  if (communicator.info == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for a communicator's hints");
+  communicator.info->set(name, value);
+  return {};
+}
+
 } // namespace
 
 Result apply_hints(Communicator& communicator, const Info& info) {
   for (std::string_view name : assertions) {
     const std::string* value = info.find(name);
     if (value == nullptr || (*value != "true" && *value != "false")) continue;
-    if (communicator.info == nullptr) communicator.info = object::make_info();
-    if (communicator.info == nullptr)
-      return base::fail(MPI_ERR_NO_MEM, "no memory for a communicator's hints");
-    communicator.info->set(name, *value);
+    NEAR_TRY(keep(communicator, name, *value));
   }
-  return {};
+  const std::string* kinds = info.find(asserted_kinds);
+  return kinds != nullptr && object::are_memory_kinds(*kinds) ? keep(communicator, asserted_kinds, *kinds)
+                                                              : Result();
 }
 
 Info* hints_in_force(const Communicator& communicator) {
@@ -35,7 +46,9 @@ Info* hints_in_force(const Communicator& communicator) {
     const std::string* value = communicator.info != nullptr ? communicator.info->find(name) : nullptr;
     made->set(name, value != nullptr ? std::string_view(*value) : "false");
   }
-  made->set("mpi_memory_alloc_kinds", "mpi,system");
+  made->set("mpi_memory_alloc_kinds", object::memory_kinds);
+  if (communicator.info != nullptr)
+    if (const std::string* kinds = communicator.info->find(asserted_kinds)) made->set(asserted_kinds, *kinds);
   return made;
 }
 

@@ -1,6 +1,7 @@
 // The contents of MPI_INFO_ENV. Keys of which nothing is known are not set, as the standard asks.
 #include "mpi/environment.h"
 
+#include "object/memory_hints.h"
 #include "os/process.h"
 #include "transport/transport.h"
 
@@ -51,6 +52,7 @@ void describe_environment(int argc, char** argv, object::Info& info) {
     std::string processes = std::to_string(transport::job_segment().header().job_size);
     info.set("maxprocs", processes);
     info.set("soft", processes);
+    info.set("mpi_memory_alloc_kinds", object::memory_kinds);
   }
   set_cut(info, "host", os::machine_name());
   if (architecture != nullptr) info.set("arch", architecture);

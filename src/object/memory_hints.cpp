@@ -22,6 +22,19 @@ static_assert(std::size(tier_names) == segment::tiers);
 constexpr std::string_view kinds[] = {"mpi", "mpi:alloc_mem", "mpi:win_allocate", "mpi:win_allocate_shared",
                                       "system"};
 
+bool is_kind(std::string_view word) {
+  return std::find(std::begin(kinds), std::end(kinds), word) != std::end(kinds);
+}
+
+template <class Function>
+void for_each_kind(std::string_view list, Function&& function) {
+  for (std::size_t at = 0; at <= list.size();) {
+    std::size_t end = std::min(list.find(',', at), list.size());
+    function(list.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
   auto nearest = base::nearest_word(word, candidates);
   return nearest.empty() ? std::string() : base::format("; did you mean {}?", nearest);
@@ -56,17 +69,20 @@ void read_page_size(const std::string& value, MemoryHints& hints) {
 }
 
 void read_kinds(const std::string& value, MemoryHints& hints) {
-  for (std::size_t at = 0; at <= value.size();) {
-    std::size_t end = std::min(value.find(',', at), value.size());
-    std::string_view kind = std::string_view(value).substr(at, end - at);
-    if (std::find(std::begin(kinds), std::end(kinds), kind) == std::end(kinds))
+  for_each_kind(value, [&](std::string_view kind) {
+    if (!is_kind(kind))
       hints.remarks.push_back(base::format("{}: there is no memory of kind {}, only mpi and system{}",
                                            kinds_key, kind, did_you_mean(kind, kinds)));
-    at = end + 1;
-  }
+  });
 }
 
 } // namespace
+
+bool are_memory_kinds(std::string_view list) {
+  bool all = true;
+  for_each_kind(list, [&](std::string_view kind) { all = all && is_kind(kind); });
+  return all;
+}
 
 const char* tier_name(segment::Tier tier) {
   auto index = static_cast<std::size_t>(tier);

@@ -7,6 +7,7 @@
 #include "segment/priors.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace near::object {
@@ -18,6 +19,12 @@ struct MemoryHints {
   std::uint64_t page_bytes = 0;              ///< near_page_size; 0: not said
   std::vector<std::string> remarks;          ///< what was not understood and is ignored, a sentence each
 };
+
+/// The standard's kinds of memory that calls take and that the library allocates, as MPI_INFO_ENV and
+/// communicators tell them.
+inline constexpr std::string_view memory_kinds = "mpi,system";
+/// Whether a list as "system,mpi:alloc_mem" names none but these, with the standard's restrictors.
+bool are_memory_kinds(std::string_view list);
 
 /// "dram", "hbm", "cxl".
 const char* tier_name(segment::Tier tier);

@@ -109,6 +109,12 @@ def test_input_for_rank_0_is_what_there_is_anyway(launch):
     assert launch("--stdin", "0", "-n", "1", "cat", input="hello").out == "hello"
 
 
+def test_kinds_of_memory_that_are_not_there_are_remarked(launch):
+    assert launch("-memory-alloc-kinds", "mpi:alloc_mem,system", "-n", "1", "true").err == ""
+    result = launch("--memory-alloc-kinds", "system,cuda:device", "-n", "1", "true")
+    assert result.status == 0 and "mpi and system only, not cuda:device" in result.err, result.report()
+
+
 def test_a_variables_value_may_begin_with_a_dash(launch):
     assert launch("-n", "1", "-genv", "COLOR=-n", "printenv", "COLOR").out == "-n\n"
     assert launch("-n", "1", "-genv", "COLOR", "-O2", "printenv", "COLOR").out == "-O2\n"

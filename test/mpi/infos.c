@@ -57,6 +57,19 @@ int main(int argc, char** argv) {
 
   OK(MPI_Info_get(MPI_INFO_ENV, "command", MPI_MAX_INFO_VAL - 1, value, &flag));
   CHECK(flag && strstr(value, "infos") != NULL);
+  OK(MPI_Info_get(MPI_INFO_ENV, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL - 1, value, &flag));
+  CHECK(flag && strcmp(value, "mpi,system") == 0);
+  for (int known = 1; known >= 0; --known) { // what is not kept does not replace what is
+    MPI_Info hints;
+    OK(MPI_Info_create(&hints));
+    OK(MPI_Info_set(hints, "mpi_assert_memory_alloc_kinds", known ? "system,mpi:alloc_mem" : "system,cuda"));
+    OK(MPI_Comm_set_info(MPI_COMM_SELF, hints));
+    OK(MPI_Info_free(&hints));
+    OK(MPI_Comm_get_info(MPI_COMM_SELF, &hints));
+    OK(MPI_Info_get(hints, "mpi_assert_memory_alloc_kinds", MPI_MAX_INFO_VAL - 1, value, &flag));
+    CHECK(flag && strcmp(value, "system,mpi:alloc_mem") == 0);
+    OK(MPI_Info_free(&hints));
+  }
   char* words[] = {"program", "one", "two", NULL};
   OK(MPI_Info_create_env(3, words, &environment));
   OK(MPI_Info_get(environment, "argv", MPI_MAX_INFO_VAL - 1, value, &flag));
