@@ -70,8 +70,10 @@ std::string shortfall(const void* address, std::size_t bytes, const MemoryWish& 
           count, pages.size(), node, wish.node);
   }
   std::size_t huge = os::huge_page_size();
-  if (wish.page_bytes <= os::page_size() || wish.page_bytes != huge || bytes < huge) return {};
+  if (wish.page_bytes <= os::page_size() || wish.page_bytes != huge) return {};
   if (self.segment.offset_of(address) >= self.segment.huge_region(0)) return {};
+  if (bytes < huge)
+    return base::format("{} bytes are too few for a huge page of {}, but a reserved one", bytes, huge);
   std::uint64_t whole = bytes & ~(huge - 1), found = os::bytes_in_huge_pages(address, whole);
   if (found >= whole) return {};
   std::string policy = os::shared_huge_pages_policy();
