@@ -105,6 +105,10 @@ CASES = [
                 "echo 1 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory; "
                 "for n in 0 1 2 3; do echo 4 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages; done",
          ranks=(4,), never=("wrong", "warning"), says=(GOOD, r"^rank 3: 6144 of 6144 KiB in huge pages$")),
+    Case("reserved huge pages behind a wrapper that closes what it does not know", "four", "asked",
+         arguments="own 6291456 near_page_size=2m", ranks=(4,), never=("wrong", "warning"),
+         options="sh -c 'for f in 3 4 5 6 7 8 9; do eval \"exec $f>&-\"; done; exec \"$0\" \"$@\"'",
+         says=(GOOD, r"^rank 3: 6144 of 6144 KiB in huge pages$")),
     Case("near place: its totals with reserved pages", "four", "viewed", arguments="huge", ranks=(4,),
          says=(SAME, LOCAL), never=("DIFFERENT", "warning:")),
     Case("reserved huge pages run out", "four", "asked", arguments="own 20971520 near_page_size=2m", ranks=(4,),
