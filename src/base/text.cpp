@@ -36,4 +36,13 @@ Result fail_system(std::string_view call, int error, std::string_view what_was_t
   return Result(Code::system);
 }
 
+std::optional<std::string_view> find_variable(char** environment, std::string_view name) {
+  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    std::string_view row(*entry);
+    if (row.size() > name.size() && row.starts_with(name) && row[name.size()] == '=')
+      return row.substr(name.size() + 1);
+  }
+  return std::nullopt;
+}
+
 } // namespace near::base

@@ -1,13 +1,13 @@
 // The library's and the launcher's ends of the start-up contract (boot.h).
 #include "boot/boot.h"
 
+#include "base/text.h"
 #include "os/memory.h"
 #include "os/process.h"
 
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <string_view>
 #include <unistd.h>
 
@@ -24,15 +24,6 @@ constexpr const char* binding_name = "NEAR_BOOT_BINDING";
 constexpr const char* all_names[] = {version_name, segment_name,     launcher_name, rank_name,
                                      size_name,    application_name, binding_name};
 
-std::optional<std::string_view> find(char** environment, std::string_view name) {
-  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
-    std::string_view text(*entry);
-    if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=')
-      return text.substr(name.size() + 1);
-  }
-  return std::nullopt;
-}
-
 template <class T>
 bool take_number(std::string_view& text, T& number) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -44,7 +35,7 @@ bool take_number(std::string_view& text, T& number) {
 
 template <class T>
 Result read_number(char** environment, const char* name, T& number) {
-  auto text = find(environment, name);
+  auto text = base::find_variable(environment, name);
   if (!text)
     return base::fail(base::Code::invalid,
                       "{} is missing although other NEAR_BOOT_ variables are set; start this program with "
@@ -80,7 +71,7 @@ Result reach_segment(Start& start) {
 
 Result read_start(char** environment, Start& start) {
   bool ours = false;
-  for (const char* name : all_names) ours = ours || find(environment, name).has_value();
+  for (const char* name : all_names) ours = ours || base::find_variable(environment, name).has_value();
   if (!ours) {
     std::string other = foreign_launcher(environment);
     if (other.empty()) {
@@ -105,11 +96,11 @@ Result read_start(char** environment, Start& start) {
         "mpiexec speaks version {} of the start-up contract and this library version {}; use the "
         "mpiexec that is installed with the library",
         version, contract_version);
-  std::string_view segment = find(environment, segment_name).value_or("");
+  std::string_view segment = base::find_variable(environment, segment_name).value_or("");
   if (!take_number(segment, read.segment_descriptor) || !take_number(segment, read.segment.device) ||
       !take_number(segment, read.segment.inode) || !segment.empty())
     return base::fail(base::Code::invalid, "{}={}: expected descriptor:device:inode", segment_name,
-                      find(environment, segment_name).value_or(""));
+                      base::find_variable(environment, segment_name).value_or(""));
   NEAR_TRY(read_number(environment, launcher_name, read.launcher));
   NEAR_TRY(read_number(environment, rank_name, read.slot));
   NEAR_TRY(read_number(environment, size_name, read.size));
@@ -117,7 +108,7 @@ Result read_start(char** environment, Start& start) {
   if (read.slot >= read.size)
     return base::fail(base::Code::invalid, "{}={} is outside a job of {} processes", rank_name, read.slot,
                       read.size);
-  read.binding = find(environment, binding_name).value_or("");
+  read.binding = base::find_variable(environment, binding_name).value_or("");
   NEAR_TRY(reach_segment(read));
   start = std::move(read);
   return {};

@@ -1,4 +1,5 @@
 // Recognises launchers of other MPI libraries by the variables that they give to each process.
+#include "base/text.h"
 #include "boot/boot.h"
 
 #include <charconv>
@@ -8,12 +9,7 @@ namespace near::boot {
 namespace {
 
 std::string_view value_of(char** environment, std::string_view name) {
-  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
-    std::string_view text(*entry);
-    if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=')
-      return text.substr(name.size() + 1);
-  }
-  return {};
+  return base::find_variable(environment, name).value_or(std::string_view());
 }
 
 // -1 when the variable is absent or no number.
