@@ -2,11 +2,13 @@
 
 #include "base/knob.h"
 #include "launch/option_table.h"
+#include "launch/slurm.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <unistd.h>
 
 namespace near::launch {
 namespace {
@@ -84,13 +86,23 @@ Result parse_section(const std::vector<std::string>& arguments, std::size_t& at,
   }
   for (; at < arguments.size() && arguments[at] != ":"; ++at) application.arguments.push_back(arguments[at]);
   if (!application.arguments.empty()) {
-    if (application.ranks == 0) application.ranks = 1;
     command.applications.push_back(std::move(application));
     return {};
   }
   if (command.help || command.version) return {};
   return fail(Code::invalid,
               "no program to start; usage: mpiexec -n N program [arguments] [: -n M program2 ...]");
+}
+
+/// Ranks of programs that nobody said a number of: one, or in a job of Slurm's as many as were asked for
+/// there.
+void choose_ranks(const SlurmStep& slurm, Command& command) {
+  bool said = command.applications.size() != 1 || command.applications[0].ranks != 0;
+  if (!said && slurm.tasks != 0) command.applications[0].ranks = slurm.tasks;
+  if (slurm.machines > 1)
+    command.remarks.push_back(
+        base::format("Slurm's job {} has {} machines; all ranks run on this one", slurm.job, slurm.machines));
+  for (auto& application : command.applications) application.ranks = std::max(application.ranks, 1u);
 }
 
 } // namespace
@@ -103,6 +115,7 @@ Result parse_command(const std::vector<std::string>& arguments, Command& command
   if (made.timeout_s == 0)
     if (const char* seconds = std::getenv("MPIEXEC_TIMEOUT"))
       if (double value = std::atof(seconds); value > 0) made.timeout_s = value;
+  choose_ranks(read_slurm_step(environ), made);
   made.placement.ranks = 0;
   for (const auto& application : made.applications) made.placement.ranks += application.ranks;
   if (made.placement.ranks > 65536)

@@ -2,6 +2,7 @@
 
 #include "base/knob.h"
 #include "base/text.h"
+#include "launch/slurm.h"
 #include "os/lease.h"
 #include "topo/drawing.h"
 
@@ -72,13 +73,33 @@ Result plan_beside_others(Job& job) {
   return {};
 }
 
+/// Where Slurm's control groups and masks are switched off, its variables alone tell what it has granted.
+void obey(const SlurmStep& slurm, topo::Slots& slots) {
+  if (slurm.cpus == 0) return;
+  slots.reason += base::format(", Slurm {}", slurm.cpus);
+  slots.count = std::min(slots.count, slurm.cpus);
+}
+
+/// A rank with threads gets cores for them, also when nobody said -t.
+void expect_threads(const SlurmStep& slurm, char** environment, Job& job) {
+  auto& placement = job.command.placement;
+  placement.expected_threads = expected_threads(job.command, environment);
+  placement.expected_by = base::format("OMP_NUM_THREADS={}", placement.expected_threads);
+  if (placement.expected_threads > 1 || slurm.cpus_per_task == 0 || job.machine.cores.empty()) return;
+  // Slurm counts processors, of which a core may have several.
+  unsigned of_core = std::max(job.machine.cores[0].cpus.count(), 1u);
+  placement.expected_threads =
+      placement.by_hwthread ? slurm.cpus_per_task : (slurm.cpus_per_task + of_core - 1) / of_core;
+  placement.expected_by = base::format("SLURM_CPUS_PER_TASK={}", slurm.cpus_per_task);
+}
+
 } // namespace
 
 Result plan_job(Command command, char** environment, Job& job) {
   Job made;
   made.command = std::move(command);
-  auto& placement = made.command.placement;
-  placement.expected_threads = expected_threads(made.command, environment);
+  const SlurmStep slurm = read_slurm_step(environment);
+  const auto& placement = made.command.placement;
   bool cards = made.command.explain || placement.order == topo::Order::by_card;
   if (made.command.machine.empty())
     NEAR_TRY(topo::read_machine(made.machine, cards));
@@ -95,7 +116,9 @@ Result plan_job(Command command, char** environment, Job& job) {
     os::CpuSet affinity;
     NEAR_TRY(os::affinity_of(0, affinity));
     made.slots = topo::count_slots(affinity, os::read_limits());
+    obey(slurm, made.slots);
   }
+  expect_threads(slurm, environment, made);
   if (keeps_off(made))
     NEAR_TRY(plan_beside_others(made));
   else

@@ -470,7 +470,7 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
     // Too few: then its part of them each.
     auto part = std::max(static_cast<unsigned>(units.size()) / request.ranks, 1u);
     request.threads = loose ? std::min(part, request.expected_threads) : request.expected_threads;
-    made.notes.push_back(base::format("threads: OMP_NUM_THREADS={}{}", request.expected_threads,
+    made.notes.push_back(base::format("threads: {}{}", request.expected_by,
                                       loose ? " for each rank are more than there are cores" : ""));
   }
   auto wanted = std::uint64_t{request.ranks} * request.threads;

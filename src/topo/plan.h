@@ -55,6 +55,7 @@ struct Request {
   std::string rank_file;      ///< its name, for messages
   /// Threads that each rank will start (OMP_NUM_THREADS), where nobody said how many cores it gets.
   unsigned expected_threads = 1;
+  std::string expected_by;     ///< who says so: "OMP_NUM_THREADS=4"
   bool threads_chosen = false; ///< the user said how many cores each rank gets
   bool by_hwthread = false;    ///< count hardware threads as cores
   bool bind_chosen = false;    ///< the user said what to bind to

@@ -1,6 +1,7 @@
 """Binding, the plan as text, more ranks than processors."""
 
 import os
+import re
 import signal
 import struct
 
@@ -63,6 +64,36 @@ def test_explain_starts_nothing(launch, tmp_path):
     assert result.status == 0 and not (tmp_path / "file").exists()
     for part in "program: touch file (ranks 0-1)", "machine: ", "slots: ", "rank 1: ", f"directory: {tmp_path}", "A=1":
         assert part in result.out, result.report()
+
+
+SLURM = {"SLURMD_NODENAME": "node1", "SLURM_JOB_ID": "12", "SLURM_CPUS_ON_NODE": "64"}
+
+
+@pytest.mark.parametrize("variables, options, ranks", [
+    ({"SLURM_NTASKS": "3"}, [], 3),
+    ({"SLURM_NTASKS": "3"}, ["-n", "2"], 2),                                    # the user's word counts
+    ({"SLURM_NTASKS": "3", "SLURMD_NODENAME": ""}, [], 1),                      # a shell that is not on the job's machine
+    ({"SLURM_NTASKS": "3", "SLURM_STEP_NUM_TASKS": "3"}, [], 1),                # each task starts an mpiexec
+    ({"SLURM_NTASKS": "9", "SLURM_JOB_NUM_NODES": "3", "SLURM_TASKS_PER_NODE": "2(x2),5"}, [], 2),
+    ({}, [], 1),
+])
+def test_slurm_tells_how_many_ranks(launch, variables, options, ranks):
+    result = launch("--explain", "--oversubscribe", *options, "true", env={**SLURM, **variables})
+    assert result.status == 0 and len(re.findall(r"^rank \d+:", result.out, re.M)) == ranks, result.report()
+    result = launch("--oversubscribe", *options, "true", env={**SLURM, **variables})
+    assert ("all ranks run on this one" in result.err) == ("SLURM_JOB_NUM_NODES" in variables), result.report()
+
+
+def test_slurm_tells_how_many_processors(launch):
+    seen = launch("--explain", "-n", "2", "true", env={**SLURM, "SLURM_CPUS_ON_NODE": "1"})
+    assert re.search(r"^slots: 1 \(affinity mask .*, Slurm 1\)$", seen.out, re.M), seen.report()
+    assert launch("--nooversubscribe", "-n", "2", "true", env={**SLURM, "SLURM_CPUS_ON_NODE": "1"}).status == 1
+    seen = launch("--explain", "-n", "1", "true", env={**SLURM, "SLURM_CPUS_PER_TASK": "2"})
+    assert "SLURM_CPUS_PER_TASK=2" in seen.out, seen.report()
+    seen = launch("--explain", "-n", "1", "true", env={**SLURM, "SLURM_CPUS_PER_TASK": "2", "OMP_NUM_THREADS": "3"})
+    assert "OMP_NUM_THREADS=3" in seen.out and "SLURM_CPUS" not in seen.out, seen.report()
+    result = launch("-n", "1", "true", env={**SLURM, "SLURM_CPUS_ON_NODE": "no", "SLURM_NTASKS": "x", "SLURM_CPUS_PER_TASK": "-1"})
+    assert (result.status, result.err) == (0, ""), result.report()
 
 
 def test_bindings_are_reported(launch):
