@@ -104,7 +104,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
   launch.directory = application.directory;
   launch.keep = {mission_.segment_descriptor, segment_.huge_descriptor()};
   launch.cpus = place.cpus;
-  launch.local_memory = true;
+  launch.local_memory = !os::has_memory_policy(); // `numactl mpiexec ...` means the ranks
   launch.input = rank == 0 ? 0 : null_input_;
   // Only the terminal's foreground group may read from it.
   launch.own_group = !(rank == 0 && mission_.terminal_input);

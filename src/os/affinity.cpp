@@ -131,4 +131,9 @@ Result prefer_local_memory() {
   return {};
 }
 
+bool has_memory_policy() {
+  int mode = MPOL_DEFAULT;
+  return syscall(SYS_get_mempolicy, &mode, nullptr, 0, nullptr, 0) == 0 && mode != MPOL_DEFAULT;
+}
+
 } // namespace near::os

@@ -45,5 +45,7 @@ Result affinity_of(std::int32_t tid, CpuSet& cpus);
 Result bind_this_thread(const CpuSet& cpus);
 /// The calling thread's private memory comes from the node on which it runs when it touches it first.
 Result prefer_local_memory();
+/// Whether this thread's memory follows a policy that somebody has set, such as numactl.
+bool has_memory_policy();
 
 } // namespace near::os

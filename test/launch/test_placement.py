@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import struct
+import sys
 
 import pytest
 
@@ -94,6 +95,26 @@ def test_slurm_tells_how_many_processors(launch):
     assert "OMP_NUM_THREADS=3" in seen.out and "SLURM_CPUS" not in seen.out, seen.report()
     result = launch("-n", "1", "true", env={**SLURM, "SLURM_CPUS_ON_NODE": "no", "SLURM_NTASKS": "x", "SLURM_CPUS_PER_TASK": "-1"})
     assert (result.status, result.err) == (0, ""), result.report()
+
+
+@pytest.mark.parametrize("ask, before, seen", [
+    ("mpiexec", [], "local"),
+    ("numactl mpiexec", ["policy"], "bind:0"),
+])
+def test_ranks_keep_the_memory_policy_that_mpiexec_was_given(launch, prefix, nothing_left, ask, before, seen):
+    set_policy = {"x86_64": 238, "aarch64": 237}.get(os.uname().machine)
+    if set_policy is None or not os.path.exists("/proc/self/numa_maps"):
+        pytest.skip("this kernel or architecture shows no memory policies")
+    # What `numactl --membind=0` does: MPOL_BIND is 2.
+    begin = (f"import ctypes, os, sys; nodes = ctypes.c_ulong(1);\n"
+             f"if ctypes.CDLL(None, use_errno=True).syscall({set_policy}, 2, ctypes.byref(nodes), 64) != 0: sys.exit(77)\n"
+             "os.execv(sys.argv[1], sys.argv[1:])") if before else "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
+    result = nothing_left([sys.executable, "-c", begin, prefix / "bin/mpiexec", "-n", "2", "--oversubscribe", "cat",
+                           "/proc/self/numa_maps"], timeout=60)
+    if result.status == 77:
+        pytest.skip("set_mempolicy is forbidden here")
+    policies = {line.split()[1] for line in result.out.splitlines()}
+    assert result.status == 0 and policies == {seen}, f"{ask}: {result.report()}"
 
 
 def test_bindings_are_reported(launch):
