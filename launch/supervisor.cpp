@@ -267,9 +267,10 @@ void Supervisor::time_out() {
   Verdict verdict;
   verdict.reason = Reason::timed_out;
   verdict.status = 124;
-  verdict.text = base::format("the job was ended after {:.9g} s (--timeout); what its ranks were doing:\n{}",
-                              mission_.job.command.timeout_s,
-                              segment::job_table(segment_, surface::function_name, os::monotonic_ns()));
+  verdict.text = base::format(
+      "the job was ended after {:.9g} s (--timeout); what its ranks were doing:\n{}",
+      mission_.job.command.timeout_s,
+      segment::job_table(segment_, segment_.descriptor(), surface::function_name, os::monotonic_ns()));
   decide(std::move(verdict));
 }
 

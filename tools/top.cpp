@@ -14,14 +14,10 @@
 
 namespace near::tools {
 
-int top(std::int32_t launcher, bool once, double interval_s) {
-  int descriptor = -1;
-  if (!segment::open_job(launcher, descriptor).ok()) return complain();
-  segment::Segment segment;
-  auto attached = segment.attach(descriptor, false);
-  os::close_descriptor(descriptor);
-  if (!attached.ok()) return complain();
+namespace {
 
+int show(const segment::Segment& segment, int descriptor, std::int32_t launcher, bool once,
+         double interval_s) {
   // The end of the launcher ends the waiting.
   os::Poller poller;
   int watch = -1;
@@ -35,7 +31,7 @@ int top(std::int32_t launcher, bool once, double interval_s) {
                 base::counted(segment.header().job_size, "rank").c_str(),
                 segment.header().ready.load_relaxed(),
                 base::counted(segment.header().cores, "processor").c_str(),
-                segment::job_table(segment, surface::function_name, os::monotonic_ns()).c_str());
+                segment::job_table(segment, descriptor, surface::function_name, os::monotonic_ns()).c_str());
     if (!terminal && !once) std::puts("");
     std::fflush(stdout);
     if (once) return 0;
@@ -45,6 +41,18 @@ int top(std::int32_t launcher, bool once, double interval_s) {
       return 0;
     }
   }
+}
+
+} // namespace
+
+int top(std::int32_t launcher, bool once, double interval_s) {
+  int descriptor = -1;
+  if (!segment::open_job(launcher, descriptor).ok()) return complain();
+  segment::Segment segment;
+  int status = segment.attach(descriptor, false).ok() ? show(segment, descriptor, launcher, once, interval_s)
+                                                      : complain();
+  os::close_descriptor(descriptor);
+  return status;
 }
 
 } // namespace near::tools

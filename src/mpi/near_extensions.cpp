@@ -2,13 +2,12 @@
 #include <near.h>
 
 #include "abi/types.h"
-#include "segment/segment.h"
 #include "transport/transport.h"
 
 using near::segment::Path;
 
 namespace {
-constexpr int path_count = static_cast<int>(Path::count);
+constexpr int path_count = static_cast<int>(near::segment::paths);
 }
 
 #define NEAR_EXPORT extern "C" __attribute__((visibility("default")))
@@ -22,8 +21,8 @@ NEAR_EXPORT const char* near_traffic_name(int path) {
 NEAR_EXPORT int near_traffic(int path, std::uint64_t* messages, std::uint64_t* bytes) {
   if (path < 0 || path >= path_count) return MPI_ERR_ARG;
   if (!near::transport::running()) return MPI_ERR_OTHER;
-  const near::segment::Counters& counters = near::transport::own_counters();
-  if (messages) *messages = counters.messages[path].load_relaxed();
-  if (bytes) *bytes = counters.bytes[path].load_relaxed();
+  auto sent = near::transport::own_traffic(static_cast<Path>(path));
+  if (messages) *messages = sent.messages;
+  if (bytes) *bytes = sent.bytes;
   return MPI_SUCCESS;
 }

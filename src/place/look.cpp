@@ -264,6 +264,7 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
                                                          {"flags", control.cell_flags},
                                                          {"cells", control.cells},
                                                          {"figures", control.figures},
+                                                         {"traffic", control.traffic},
                                                          {"blocks", control.blocks},
                                                          {arena_role, control.arena},
                                                          {"", end}};

@@ -1,5 +1,7 @@
 #include "segment/activity.h"
 
+#include "segment/traffic.h"
+
 namespace near::segment {
 namespace {
 
@@ -26,7 +28,7 @@ Activity read_line(const StateLine& line) {
   return copy;
 }
 
-std::string amount(std::uint64_t bytes) {
+std::string bytes_text(std::uint64_t bytes) {
   static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
@@ -67,7 +69,7 @@ std::string activity_text(const Activity& activity, FunctionName name, std::uint
   std::string text = known != nullptr ? known : base::format("MPI function {}", activity.function);
   if (activity.peer >= 0) text += base::format(", rank {}", activity.peer);
   if (activity.peer >= 0 && activity.tag >= 0) text += base::format(", tag {}", activity.tag);
-  if (activity.bytes > 0) text += ", " + amount(activity.bytes);
+  if (activity.bytes > 0) text += ", " + bytes_text(activity.bytes);
   if (activity.since_ns != 0 && now_ns > activity.since_ns)
     text += base::format(", for {:.1f} s", static_cast<double>(now_ns - activity.since_ns) * 1e-9);
   return text;
@@ -84,7 +86,7 @@ const char* phase_name(Phase phase) {
   return "ended";
 }
 
-std::string job_table(const Segment& segment, FunctionName name, std::uint64_t now_ns) {
+std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns) {
   std::string table = base::format("{:>5} {:>8} {:<15} {:>10} {:>10} {:>11} {:>10}  {}\n", "rank", "pid",
                                    "phase", "calls", "messages", "sent", "unexpected", "doing");
   for (std::uint32_t slot = 0; slot < segment.header().job_size; ++slot) {
@@ -94,14 +96,11 @@ std::string job_table(const Segment& segment, FunctionName name, std::uint64_t n
     table += base::format("{:>5} {:>8} {:<15}", slot, entry.pid.load_relaxed(), phase_name(phase));
     if (has_region(segment, slot)) {
       auto activity = activity_of(segment, slot);
-      auto& counters = segment.control(slot).counters;
-      std::uint64_t messages = 0, bytes = 0;
-      for (int path = 0; path < static_cast<int>(Path::count); ++path) {
-        messages += counters.messages[path].load_relaxed();
-        bytes += counters.bytes[path].load_relaxed();
-      }
-      table += base::format(" {:>10} {:>10} {:>11} {:>10}  {}", activity.calls, messages, amount(bytes),
-                            counters.unexpected.load_relaxed(),
+      Amount sent;
+      for (const auto& [to, by_path] : traffic_of(segment, descriptor, slot))
+        for (const Amount& amount : by_path) sent += amount;
+      table += base::format(" {:>10} {:>10} {:>11} {:>10}  {}", activity.calls, sent.messages,
+                            bytes_text(sent.bytes), segment.control(slot).counters.unexpected.load_relaxed(),
                             phase == Phase::ready ? activity_text(activity, name, now_ns) : "");
     }
     while (!table.empty() && table.back() == ' ') table.pop_back();

@@ -38,7 +38,7 @@ std::string activity_text(const Activity& activity, FunctionName name, std::uint
 const char* phase_name(Phase phase);
 
 /// A table with a line for each process of the job: rank, pid, phase, calls, messages and bytes sent,
-/// messages that came before their receives, what it does.
-std::string job_table(const Segment& segment, FunctionName name, std::uint64_t now_ns);
+/// messages that came before their receives, what it does. `descriptor` is the segment's.
+std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns);
 
 } // namespace near::segment

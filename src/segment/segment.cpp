@@ -42,18 +42,6 @@ const char* way_name(Way way) {
   return "?";
 }
 
-const char* path_name(Path path) {
-  switch (path) {
-  case Path::inlined: return "inline";
-  case Path::packet: return "packet";
-  case Path::direct: return "direct";
-  case Path::cma: return "cma";
-  case Path::ring: return "ring";
-  case Path::count: break;
-  }
-  return "?";
-}
-
 Segment::~Segment() {
   unmap();
   close_descriptor();

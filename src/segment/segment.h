@@ -3,10 +3,10 @@
 //   offset 0                         the launcher's region: Header page, then the rank table
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
-//     +--------------+-------+-------+----------------+-------+---------+--------+--------------------------------+
-//     | control page | queue | lanes | credits, flags | cells | figures | blocks | arena: MPI_Alloc_mem,
-//     windows |
-//     +--------------+-------+-------+----------------+-------+---------+--------+--------------------------------+
+//     +--------------+-------+-------+----------------+-------+---------+---------+--------+-------+
+//     | control page | queue | lanes | credits, flags | cells | figures | traffic | blocks | arena |
+//     +--------------+-------+-------+----------------+-------+---------+---------+--------+-------+
+//       the arena is for MPI_Alloc_mem and windows;
 //       every part begins on a page and is written first by the process that owns the region
 //
 //   offset (slots + 1 + slot) * stride   where the administrator has reserved huge pages: as many addresses
@@ -38,7 +38,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 5;
+inline constexpr std::uint32_t layout_version = 6;
 
 /// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
@@ -119,12 +119,8 @@ struct alignas(128) StateLine {
 static_assert(sizeof(StateLine) == 128);
 inline constexpr int state_lines = 4;
 
-/// Plain counters of one process, by path. One writer.
-enum class Path : std::uint32_t { inlined, packet, direct, cma, ring, count };
-const char* path_name(Path path);
+/// Plain counters of one process. One writer. What it sent is counted by receiver: segment/traffic.h.
 struct Counters {
-  Atomic<std::uint64_t> messages[static_cast<int>(Path::count)];
-  Atomic<std::uint64_t> bytes[static_cast<int>(Path::count)];
   Atomic<std::uint64_t> unexpected; ///< arrived before their receives
   Atomic<std::uint64_t> sleeps;
 };
@@ -152,7 +148,8 @@ struct ControlPage {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t pid;
-  Offset queue, lanes, credits, cell_flags, cells, figures, blocks, arena; ///< from the segment's start
+  Offset queue, lanes, credits, cell_flags, cells, figures, traffic, blocks,
+      arena; ///< from the segment's start
   std::uint64_t queue_slots, lane_count, cell_count, cell_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
   std::uint64_t probe_value;

@@ -47,7 +47,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
   }
   NEAR_KILL_POINT("payload-packed");
   peer.window->credit.spend();
-  count_sent(!cell ? segment::Path::inlined : segment::Path::packet, bytes);
+  count_sent(peer, !cell ? segment::Path::inlined : segment::Path::packet, bytes);
   if (!claim) {
     wait_for_slot(peer, waiting, waiter);
     return Eager::waits;

@@ -55,6 +55,7 @@ Result map_peer(std::uint32_t slot) {
   peer.cell_bytes = control.cell_bytes;
   peer.window = &self.windows[slot];
   peer.window->doorbell = &control.doorbell;
+  peer.window->traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
   peer.window->credit =
       queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
   peer.inlet = &self.inlets[slot];
@@ -88,7 +89,8 @@ Result build_region() {
       credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(queue::CreditCounter<>));
   segment::Offset cells_at = flags_at + align_to_page(most_cells * sizeof(CellFlag));
   segment::Offset figures_at = cells_at + most_cells * cell_bytes;
-  segment::Offset blocks_at = figures_at + align_to_page(head.slots * sizeof(segment::PairFigures));
+  segment::Offset traffic_at = figures_at + align_to_page(head.slots * sizeof(segment::PairFigures));
+  segment::Offset blocks_at = traffic_at + align_to_page(segment::traffic_bytes(head.slots));
   segment::Offset arena_at = blocks_at + align_to_page(Blocks::bytes());
   if (arena_at - begin > head.stride)
     return fail(
@@ -120,6 +122,9 @@ Result build_region() {
   for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) queue::CreditCounter<>;
   auto* flags = self.segment.at<CellFlag>(flags_at);
   for (std::uint32_t i = 0; i < most_cells; ++i) new (flags + i) CellFlag;
+  // Nothing to build: pages of zeros, made by the first message that is counted there.
+  for (std::size_t path = 0; path < segment::paths; ++path)
+    self.traffic[path] = self.segment.at<segment::Traffic>(traffic_at) + path * head.slots;
   self.cells.build(base + cells_at, flags, cells, most_cells, cell_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   quick_parts.eager_limit = self.eager_limit;
@@ -137,6 +142,7 @@ Result build_region() {
   control->cell_flags = flags_at;
   control->cells = cells_at;
   control->figures = figures_at;
+  control->traffic = traffic_at;
   control->blocks = blocks_at;
   control->arena = arena_at;
   control->queue_slots = slots;
@@ -151,7 +157,6 @@ Result build_region() {
   control->magic = segment::magic;
   self.control = control;
   self.blocks.build(self.segment.at<segment::Block>(blocks_at), &control->block_count);
-  quick_parts.counters = &control->counters;
   self.queue.attach(queue, slots);
   return {};
 }
@@ -172,12 +177,13 @@ Result check_choice_of_copy() {
 
 /// NEAR_STATS: one line of what this process sent, and how it received.
 void report_traffic() {
-  const auto& counters = own_counters();
+  const auto& counters = engine().control->counters;
   std::string text = "sent";
-  for (int path = 0; path < static_cast<int>(segment::Path::count); ++path)
+  for (std::size_t path = 0; path < segment::paths; ++path) {
+    auto sent = own_traffic(static_cast<segment::Path>(path));
     text += base::format("{} {}: {} messages, {} bytes", path == 0 ? "" : ";",
-                         segment::path_name(static_cast<segment::Path>(path)),
-                         counters.messages[path].load_relaxed(), counters.bytes[path].load_relaxed());
+                         segment::path_name(static_cast<segment::Path>(path)), sent.messages, sent.bytes);
+  }
   text += base::format("; received {} unexpected; slept {} times", counters.unexpected.load_relaxed(),
                        counters.sleeps.load_relaxed());
   base::write_line(Level::note, text);
@@ -472,7 +478,6 @@ void stop() {
 bool running() { return engine().running; }
 bool shares_processors() { return engine().oversubscribed; }
 const segment::Segment& job_segment() { return engine().segment; }
-const segment::Counters& own_counters() { return engine().control->counters; }
 
 segment::StateLine& own_state_line() {
   static base::Atomic<std::uint32_t> threads{0};
@@ -482,10 +487,21 @@ segment::StateLine& own_state_line() {
 
 Peer& peer_at(object::Address address) { return engine().peers[address.slot]; }
 
-void count_sent(segment::Path path, std::uint64_t bytes) {
-  auto& counters = engine().control->counters;
-  counters.messages[static_cast<int>(path)].bump_relaxed(1);
-  counters.bytes[static_cast<int>(path)].bump_relaxed(bytes);
+void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes) {
+  auto& sent = engine().traffic[static_cast<std::size_t>(path)][peer.slot];
+  sent.messages.bump_relaxed(1);
+  sent.bytes.bump_relaxed(bytes);
+}
+
+segment::Amount own_traffic(segment::Path path) {
+  const Engine& self = engine();
+  // Of our own table a page may come into being by that: where it belongs, and only when somebody asks.
+  segment::Amount sum;
+  for (std::size_t slot = 0; slot < self.peers.size(); ++slot) {
+    const auto& sent = self.traffic[static_cast<std::size_t>(path)][slot];
+    sum += {sent.messages.load_relaxed(), sent.bytes.load_relaxed()};
+  }
+  return sum;
 }
 
 void count_unexpected() { engine().control->counters.unexpected.bump_relaxed(1); }

@@ -103,8 +103,9 @@ struct Engine {
   Cells cells;
   Arena arena, reserved_arena; ///< the second of reserved huge pages, where there are any
   Blocks blocks;
-  std::vector<Peer*> pending_peers;    ///< with messages that found no slot
-  std::vector<Transfer*> ring_senders; ///< with packed bytes still to send
+  std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; rows by receiver
+  std::vector<Peer*> pending_peers;                        ///< with messages that found no slot
+  std::vector<Transfer*> ring_senders;                     ///< with packed bytes still to send
   std::vector<Helped> helped;
   bool chores = false; ///< one of the three lists above may hold something
   std::vector<OfferDescriptor*> free_offers;
@@ -194,6 +195,7 @@ segment::PairFigures* figures_of(Peer& peer);
 /// What the job's priors say of a process as far from us as this one.
 const segment::PairPriors& priors_of(const Peer& peer);
 
-void count_sent(segment::Path path, std::uint64_t bytes);
+/// Counts a message of ours that has left by this path.
+void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes);
 
 } // namespace near::transport

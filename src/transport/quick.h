@@ -32,8 +32,11 @@ struct alignas(64) Window {
   queue::LaneWriter<> lane;        ///< left() is 0 unless small messages may go by themselves
   std::uint32_t next_sequence = 0; ///< of our next message to it
   segment::Doorbell* doorbell = nullptr;
-  queue::CreditAccount<> credit; ///< for eager messages under way to it
+  segment::Traffic* traffic = nullptr; ///< how much has gone to it inline
+  queue::CreditAccount<> credit;       ///< for eager messages under way to it
 };
+
+static_assert(offsetof(Window, credit) == 64, "a small message touches one line of it");
 
 /// What receiving from one peer needs.
 struct Inlet {
@@ -50,7 +53,6 @@ void open_window(Window& window);
 struct QuickParts {
   Window* windows = nullptr;
   Inlet* inlets = nullptr;
-  segment::Counters* counters = nullptr;
   std::uint64_t eager_limit = 0;
   int looks = 32; ///< for a message that is probably on its way; a few when processors are shared
 };
@@ -67,9 +69,9 @@ inline constinit QuickParts quick_parts;
   header.in_packet = 0;
   copy::small(header.payload, payload, bytes);
   claim.commit();
-  auto& counters = *quick_parts.counters;
-  counters.messages[static_cast<int>(segment::Path::inlined)].bump_relaxed(1);
-  counters.bytes[static_cast<int>(segment::Path::inlined)].bump_relaxed(bytes);
+  auto& traffic = *window.traffic; // loaded once
+  traffic.messages.bump_relaxed(1);
+  traffic.bytes.bump_relaxed(bytes);
 }
 /// After that: true when more_to_do() must follow, since the receiver sleeps or the window is used up.
 [[gnu::always_inline]] inline bool has_more_to_do(const Window& window) {

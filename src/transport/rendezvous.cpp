@@ -201,7 +201,7 @@ void handle_finished(Arrival& arrival) {
   const auto& message = *reinterpret_cast<const Finished*>(arrival.payload);
   auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
   NEAR_KILL_POINT("finished-read");
-  count_sent(static_cast<segment::Path>(message.path), message.bytes);
+  count_sent(*arrival.from, static_cast<segment::Path>(message.path), message.bytes);
   end_head_start(transfer, -1);
   retire_offer(transfer);
   transfer.busy = false;

@@ -199,7 +199,7 @@ bool advance_ring_senders() {
     // Everything is packed: the buffer is the user's again.
     self.ring_senders[i] = self.ring_senders.back();
     self.ring_senders.pop_back();
-    count_sent(segment::Path::ring, transfer.bytes);
+    count_sent(*transfer.peer, segment::Path::ring, transfer.bytes);
     retire_offer(transfer);
     transfer.busy = false;
     transfer.done(transfer, MPI_SUCCESS);

@@ -13,6 +13,7 @@
 #include "datatype/datatype.h"
 #include "object/group.h"
 #include "segment/segment.h"
+#include "segment/traffic.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -200,7 +201,7 @@ segment::NearestNodes nearest_nodes();
 
 /// A message came before its receive and is kept; for reports.
 void count_unexpected();
-/// Bytes and messages sent by path, summed over peers, unexpected messages, sleeps; for reports.
-const segment::Counters& own_counters();
+/// What this process has sent by a path, summed over peers; any thread; for reports.
+segment::Amount own_traffic(segment::Path path);
 
 } // namespace near::transport

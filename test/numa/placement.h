@@ -157,9 +157,9 @@ static inline struct Pages existing_pages(const struct Mapped* segment, uint64_t
 }
 
 /// The parts of a process's region, in their order, each from its offset to that of the next.
-enum { parts = 9 };
-static const char* const part_names[parts] = {"control", "queue",   "lanes",  "credits", "flags",
-                                              "cells",   "figures", "blocks", "arena"};
+enum { parts = 10 };
+static const char* const part_names[parts] = {"control", "queue",   "lanes",   "credits", "flags",
+                                              "cells",   "figures", "traffic", "blocks",  "arena"};
 struct Region {
   uint64_t begin[parts + 1]; ///< offsets from the segment's start; the last is the region's end
 };
@@ -170,7 +170,7 @@ static inline uint64_t word_at(const struct Mapped* segment, uint64_t offset) {
 
 /// The region of the process in that slot, which must have set it up.
 static inline struct Region region_of(const struct Mapped* segment, int slot) {
-  enum { known_version = 5, version_at = 8, stride_at = 24, offsets_at = 16 };
+  enum { known_version = 6, version_at = 8, stride_at = 24, offsets_at = 16 };
   const uint64_t magic = 0x4e6561724d504931;
   if (word_at(segment, 0) != magic || (uint32_t)word_at(segment, version_at) != known_version)
     cannot("the segment's layout is not version %d: look up segment.h, change region_of()", known_version);

@@ -220,8 +220,7 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
       std::memcpy(shared, data.data(), bytes);
       require(transport::offer(peer(1), {7, 0, 1, bytes}, bytes_view(shared, bytes), transfer).ok(), "offer");
       wait_for([] { return finished; });
-      auto& counters = transport::own_counters();
-      require(counters.bytes[static_cast<int>(segment::Path::direct)].load_relaxed() == bytes, "path");
+      require(transport::own_traffic(segment::Path::direct).bytes == bytes, "path");
       require(transport::free_shareable(shared), "release");
       require(!transport::free_shareable(data.data()), "foreign memory is not ours to free");
       return;

@@ -1,0 +1,38 @@
+#include "segment/traffic.h"
+
+#include "os/pages.h"
+
+#include <algorithm>
+
+namespace near::segment {
+
+const char* path_name(Path path) {
+  switch (path) {
+  case Path::inlined: return "inline";
+  case Path::packet: return "packet";
+  case Path::direct: return "direct";
+  case Path::cma: return "cma";
+  case Path::ring: return "ring";
+  case Path::count: break;
+  }
+  return "?";
+}
+
+std::map<std::uint32_t, ByPath> traffic_of(const Segment& segment, int descriptor, std::uint32_t slot) {
+  const std::uint32_t slots = segment.header().slots;
+  const Offset begin = segment.control(slot).traffic, end = begin + traffic_bytes(slots);
+  const Offset region = segment.region(slot), region_end = region + segment.header().stride;
+  std::map<std::uint32_t, ByPath> found;
+  bool plausible = begin % sizeof(Traffic) == 0 && begin >= region && begin < end && end <= region_end;
+  Offset first = 0, behind = begin;
+  while (plausible && behind < end && os::next_data(descriptor, behind, end, first, behind))
+    for (Offset at = std::max(first, begin); at < behind; at += sizeof(Traffic)) {
+      const auto& row = *segment.at<Traffic>(at);
+      Amount amount{row.messages.load_relaxed(), row.bytes.load_relaxed()};
+      std::uint64_t index = (at - begin) / sizeof(Traffic);
+      if (amount.messages != 0) found[static_cast<std::uint32_t>(index % slots)][index / slots] = amount;
+    }
+  return found;
+}
+
+} // namespace near::segment
