@@ -189,6 +189,7 @@ int look_at_own(const PlaceOptions& options, Output& output) {
     if (viewer == nullptr || !viewer->look(snapshot).ok()) {
       problem = base::failure_text();
       job = false; // it has ended; the program may start another
+      if (viewer != nullptr) viewer->read_traffic(best);
       continue;
     }
     if (options.watch && !show(options, snapshot, output).ok()) return complain();
@@ -201,6 +202,7 @@ int look_at_own(const PlaceOptions& options, Output& output) {
                  problem.c_str());
     return ending.status() != 0 ? ending.status() : 1;
   }
+  if (viewer != nullptr) viewer->read_traffic(best); // all of it, also of what had no look
   if (!options.watch && !show(options, best, output).ok()) return complain();
   // Looks at a job are asserted while one watches. A launcher that has started none yet is not its job.
   if (!options.watch || best.job.empty()) asserted = check(options, best);

@@ -93,10 +93,28 @@ Json part_of(const Part& part) {
           {"ranges", ranges_of(part.ranges)}};
 }
 
+Json flow_of(const Flow& flow) {
+  Json paths = Json::object();
+  for (std::size_t path = 0; path < segment::paths; ++path) {
+    const auto& sent = flow.sent[path];
+    if (sent.messages != 0)
+      paths[segment::path_name(static_cast<segment::Path>(path))] = {{"messages", sent.messages},
+                                                                     {"bytes", sent.bytes}};
+  }
+  auto total = flow.total();
+  return {{"from", flow.from},
+          {"to", flow.to},
+          {"distance", segment::distance_name(flow.distance)},
+          {"messages", total.messages},
+          {"bytes", total.bytes},
+          {"paths", paths}};
+}
+
 } // namespace
 
 std::string json_of(const Snapshot& snapshot, bool indented) {
-  Json nodes = Json::array(), processes = Json::array(), parts = Json::array(), warnings = Json::array();
+  Json nodes = Json::array(), processes = Json::array(), parts = Json::array(), flows = Json::array(),
+       warnings = Json::array();
   for (const auto& node : snapshot.nodes)
     nodes.push_back({{"node", node.number},
                      {"processors", node.cpus.members()},
@@ -104,6 +122,7 @@ std::string json_of(const Snapshot& snapshot, bool indented) {
                      {"free_bytes", node.free_bytes}});
   for (const auto& process : snapshot.processes) processes.push_back(process_of(process));
   for (const auto& part : snapshot.parts) parts.push_back(part_of(part));
+  for (const auto& flow : snapshot.flows) flows.push_back(flow_of(flow));
   for (const auto& warning : warnings_of(snapshot))
     warnings.push_back({{"warning", warning_name(warning.what)},
                         {"rank", node_or_null(warning.rank)},
@@ -124,6 +143,7 @@ std::string json_of(const Snapshot& snapshot, bool indented) {
                    {"bytes_on", by_node(snapshot.bytes_on())},
                    {"processes", processes},
                    {"segment", parts},
+                   {"traffic", flows},
                    {"warnings", warnings}};
   // File names may hold any bytes.
   return document.dump(indented ? 1 : -1, ' ', false, Json::error_handler_t::replace);

@@ -444,6 +444,24 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
   }
 }
 
+// ---- what the ranks have sent ---------------------------------------------------------------------------
+
+std::vector<Flow> read_flows(const segment::Segment& segment, int descriptor) {
+  const std::uint32_t ranks = segment.header().job_size;
+  std::vector<Flow> flows;
+  for (std::uint32_t from = 0; from < ranks; ++from) {
+    if (!segment::has_region(segment, from)) continue;
+    for (const auto& [to, sent] : segment::traffic_of(segment, descriptor, from)) {
+      if (to >= ranks) break;
+      auto distance = from == to
+                          ? segment::Distance::core // also of one that is not bound
+                          : segment::distance_between(segment.entry(from).place, segment.entry(to).place);
+      flows.push_back({static_cast<int>(from), static_cast<int>(to), distance, sent});
+    }
+  }
+  return flows;
+}
+
 } // namespace
 
 Viewer::~Viewer() { os::close_descriptor(descriptor_); }
@@ -489,10 +507,16 @@ Result Viewer::look(Snapshot& snapshot) {
       return fail(Code::gone, "no rank of {} can be looked at: {}", made.job, problem);
     }
     locate_segment(segment_, descriptor_, made);
+    read_traffic(made);
   }
   made.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   snapshot = std::move(made);
   return {};
+}
+
+void Viewer::read_traffic(Snapshot& snapshot) const {
+  if (segment_.mapped() && snapshot.job == segment_.header().job)
+    snapshot.flows = read_flows(segment_, descriptor_);
 }
 
 } // namespace near::place

@@ -24,6 +24,9 @@ public:
   /// looked at while others can has its Process::problem.
   Result look(Snapshot& snapshot);
 
+  /// What the ranks have sent by now, into a look at the same job; also when it has ended since.
+  void read_traffic(Snapshot& snapshot) const;
+
 private:
   segment::Segment segment_;
   int descriptor_ = -1; ///< of the segment: it knows which pages exist

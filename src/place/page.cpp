@@ -252,6 +252,103 @@ function roles() {
   return table("roles", part_titles, rows);
 }
 
+// ---- what the ranks have sent ----
+
+const most_lines = 32; // of the matrix; more ranks share lines, which open
+const distances = ["core", "l3", "numa", "package", "machine"];
+const paths = [...new Set(look.traffic.flatMap(flow => Object.keys(flow.paths)))];
+const none = {messages: 0, bytes: 0};
+let measure = "bytes", path = "all", pair = null;
+const whole = {from: 0, to: 0, ranks: look.processes.length};
+let area = whole; // of the matrix: the first sender, the first receiver, how many of each
+
+const volume = bytes => bytes < 1024 ? `${bytes} B` : amount(bytes);
+const shown = sent => measure === "bytes" ? volume(sent.bytes) : fixed(sent.messages, 0);
+const by_path = flow => path === "all" ? flow : flow.paths[path] || none;
+function redraw_traffic() {
+  document.getElementById("traffic").replaceWith(traffic());
+}
+function radios(name, values, now, set) {
+  return make("div", {class: "controls"}, ...values.map(([value, title]) => make("label", {},
+    make("input", {type: "radio", name, value, checked: value === now ? "" : null,
+      onchange: () => { set(value); redraw_traffic(); }}), ` ${title}`)));
+}
+
+function traffic_cell(from, to, step, sent, most) {
+  if (!sent.messages) return cell("");
+  const open = () => {
+    if (step === 1) pair = {from, to};
+    else area = {from, to, ranks: step};
+    redraw_traffic();
+  };
+  const strength = (0.12 + 0.68 * sent[measure] / most).toFixed(3);
+  return make("td", {
+    "data-from": from, "data-to": to, "data-bytes": sent.bytes, "data-messages": sent.messages,
+    title: `${ranks_text(from, step)} to ${ranks_text(to, step)}: ${sent.bytes} bytes, ${sent.messages} messages`,
+    style: `background: hsl(270 80% 50% / ${strength})`,
+  }, make("button", {onclick: open}, shown(sent)));
+}
+const ranks_text = (first, step) =>
+  step === 1 ? `${first}` : `${first}-${Math.min(first + step, look.processes.length) - 1}`;
+function matrix() {
+  const step = Math.ceil(area.ranks / most_lines);
+  const firsts = from => {
+    const list = [];
+    for (let rank = from; rank < Math.min(from + area.ranks, look.processes.length); rank += step)
+      list.push(rank);
+    return list;
+  };
+  const sums = new Map();
+  for (const flow of look.traffic) {
+    const from = flow.from - area.from, to = flow.to - area.to;
+    if (Math.min(from, to) < 0 || Math.max(from, to) >= area.ranks) continue;
+    const key = `${flow.from - from % step} ${flow.to - to % step}`, sum = sums.get(key) || none;
+    const sent = by_path(flow);
+    sums.set(key, {messages: sum.messages + sent.messages, bytes: sum.bytes + sent.bytes});
+  }
+  const most = [...sums.values()].reduce((so_far, sum) => Math.max(so_far, sum[measure]), 1);
+  const receivers = firsts(area.to);
+  const rows = firsts(area.from).map(from => make("tr", {},
+    make("th", {scope: "row"}, ranks_text(from, step)),
+    ...receivers.map(to => traffic_cell(from, to, step, sums.get(`${from} ${to}`) || none, most))));
+  return table("matrix", [["from \\ to"], ...receivers.map(to => [ranks_text(to, step)])], rows);
+}
+function pair_details() {
+  const flow = look.traffic.find(each => each.from === pair.from && each.to === pair.to);
+  const rows = Object.entries(flow.paths).map(([name, sent]) => make("tr", {"data-path": name},
+    make("th", {class: "text", scope: "row"}, name), cell(fixed(sent.messages, 0)), cell(fixed(sent.bytes, 0))));
+  return make("div", {id: "pair"},
+    make("h3", {}, `From rank ${flow.from} to rank ${flow.to}, distance ${flow.distance}`),
+    table(null, [["path", "text"], ["messages"], ["bytes"]], rows));
+}
+function distance_table() {
+  const sums = {};
+  for (const flow of look.traffic) {
+    const row = sums[flow.distance] ||= {};
+    for (const [name, sent] of Object.entries(flow.paths)) {
+      const sum = row[name] || none;
+      row[name] = {messages: sum.messages + sent.messages, bytes: sum.bytes + sent.bytes};
+    }
+  }
+  const rows = distances.filter(distance => sums[distance]).map(distance => make("tr", {"data-distance": distance},
+    make("th", {class: "text", scope: "row"}, distance),
+    ...paths.map(name => sums[distance][name] || none).map(sent => cell(sent.messages ? shown(sent) : ""))));
+  return table("distances", [["distance", "text"], ...paths.map(name => [name])], rows);
+}
+function traffic() {
+  if (!look.traffic.length) return make("section", {id: "traffic"}, make("p", {}, "No rank has sent a message."));
+  const all_ranks = () => { area = whole; pair = null; redraw_traffic(); };
+  return make("section", {id: "traffic"},
+    radios("measure", [["bytes", "bytes"], ["messages", "messages"]], measure, value => { measure = value; }),
+    radios("path", [["all", "all paths"], ...paths.map(name => [name, name])], path, value => { path = value; }),
+    make("p", {class: "note"}, "A line is a sender, a column a receiver. ",
+      area.ranks > most_lines ? "Ranks share lines; choose a cell to have them apart. "
+        : "Choose a pair for what it sent by each path. ",
+      area === whole ? null : make("button", {id: "all-ranks", onclick: all_ranks}, "Show all ranks.")),
+    matrix(), pair ? pair_details() : null,
+    make("h3", {}, "By distance: the smallest part of the machine that holds both ranks"), distance_table());
+}
+
 function title() {
   if (look.job === null) return `process ${look.launcher}: ${look.program}`;
   return `${look.job}: ${look.program}, ${look.processes.length} ranks`;
@@ -291,6 +388,7 @@ function draw() {
       `${metric.note} A frame marks the rank's own node. `,
       "Local: of the pages that are its own, or of its region. Choose a rank for its mappings and ranges."),
     heat_map(), ...(chosen ? [details(chosen)] : []),
+    ...(look.job !== null ? [make("h2", {}, "Messages between the ranks"), traffic()] : []),
     ...(look.segment.length ? [make("h2", {}, "The segment, over all ranks"), roles()] : []));
 }
 draw();

@@ -50,6 +50,12 @@ Share Process::own() const {
   return sum;
 }
 
+segment::Amount Flow::total() const {
+  segment::Amount sum;
+  for (const auto& amount : sent) sum += amount;
+  return sum;
+}
+
 BytesOn Snapshot::bytes_on() const {
   BytesOn sum;
   for (const auto& process : processes)

@@ -9,6 +9,8 @@
 
 #include "os/pages.h"
 #include "place/maps.h"
+#include "segment/priors.h"
+#include "segment/traffic.h"
 
 #include <string>
 #include <vector>
@@ -94,6 +96,15 @@ struct Part {
   std::vector<int> mapped_by; ///< ranks that map pages which are wrong or foreign
 };
 
+/// What one rank has sent to another.
+struct Flow {
+  int from = 0, to = 0;
+  segment::Distance distance = segment::Distance::machine;
+  segment::ByPath sent;
+
+  segment::Amount total() const;
+};
+
 struct Snapshot {
   std::string job;           ///< "nearmpi-<pid>"; "" for a process alone
   std::int32_t launcher = 0; ///< mpiexec, or the process
@@ -103,6 +114,7 @@ struct Snapshot {
   std::vector<os::Node> nodes;
   std::vector<Process> processes;
   std::vector<Part> parts; ///< those that have pages
+  std::vector<Flow> flows; ///< of ranks that talk, in the order of `from` and `to`
 
   /// The sum over processes of numa_maps. A page that several processes map counts in each.
   BytesOn bytes_on() const;

@@ -4,6 +4,9 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
 
 namespace near::place {
 
@@ -188,6 +191,106 @@ std::string every_mapping(const Snapshot& snapshot, const Process& process) {
   return text;
 }
 
+// ---- what the ranks have sent ---------------------------------------------------------------------------
+
+/// At most five letters: "1023", "9.5K", "640M".
+std::string short_bytes(std::uint64_t bytes) {
+  if (bytes < 1024) return std::to_string(bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  std::string_view units = "KMGTPE";
+  while (value >= 1023.5 && units.size() > 1) {
+    value /= 1024;
+    units.remove_prefix(1);
+  }
+  return value < 9.95 ? base::format("{:.1f}{}", value, units[0]) : base::format("{:.0f}{}", value, units[0]);
+}
+
+std::string sent_columns(const segment::Amount& sent) {
+  if (sent.messages == 0) return base::format(" {:>9} {:>6}", "-", "-");
+  return base::format(" {:>9} {:>6}", sent.messages, short_bytes(sent.bytes));
+}
+
+std::string distance_table(const std::vector<Flow>& flows) {
+  std::array<segment::ByPath, segment::distances> sums{};
+  for (const auto& flow : flows)
+    for (std::size_t path = 0; path < segment::paths; ++path)
+      sums[static_cast<std::size_t>(flow.distance)][path] += flow.sent[path];
+  std::string text =
+      "\nSent by distance and path: messages, and bytes of payload (K, M, G: powers of 1024)\ndistance";
+  for (std::size_t path = 0; path < segment::paths; ++path)
+    text += base::format(" {:>16}", segment::path_name(static_cast<segment::Path>(path)));
+  text += '\n';
+  for (std::size_t distance = 0; distance < segment::distances; ++distance) {
+    segment::Amount all;
+    std::string line;
+    for (const auto& sent : sums[distance]) {
+      all += sent;
+      line += sent_columns(sent);
+    }
+    auto name = segment::distance_name(static_cast<segment::Distance>(distance));
+    if (all.messages != 0) text += base::format("{:<8}{}\n", name, line);
+  }
+  return text;
+}
+
+std::string matrix(const std::vector<Flow>& flows, int ranks) {
+  std::string text = "\nBytes sent from each rank (line) to each other\n  from  ";
+  for (int to = 0; to < ranks; ++to) text += base::format(" {:>6}", base::format("to {}", to));
+  std::map<std::pair<int, int>, std::uint64_t> bytes;
+  for (const auto& flow : flows) bytes[{flow.from, flow.to}] = flow.total().bytes;
+  for (int from = 0; from < ranks; ++from) {
+    text += base::format("\n{:>6}  ", from);
+    for (int to = 0; to < ranks; ++to) {
+      auto found = bytes.find({from, to});
+      text += base::format(" {:>6}", found == bytes.end() ? "-" : short_bytes(found->second));
+    }
+  }
+  return text + '\n';
+}
+
+std::string pair_lines(const std::vector<Flow>& flows) {
+  std::string text;
+  for (const auto& flow : flows) {
+    auto total = flow.total();
+    text += base::format("{:>6} to {:<6} {:<8}{}", flow.from, flow.to, segment::distance_name(flow.distance),
+                         sent_columns(total));
+    const char* before = "  ";
+    for (std::size_t path = 0; path < segment::paths; ++path) {
+      const auto& sent = flow.sent[path];
+      if (sent.messages == 0) continue;
+      text += base::format("{}{} {} in {}", before, segment::path_name(static_cast<segment::Path>(path)),
+                           short_bytes(sent.bytes), sent.messages);
+      before = ", ";
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string traffic(const Snapshot& snapshot, bool all) {
+  constexpr std::size_t most_ranks = 16, most_pairs = 10;
+  if (snapshot.job.empty()) return {};
+  if (snapshot.flows.empty()) return "\nNo rank has sent a message.\n";
+  std::string text = distance_table(snapshot.flows);
+  bool few = snapshot.processes.size() <= most_ranks;
+  if (few) text += matrix(snapshot.flows, static_cast<int>(snapshot.processes.size()));
+  if (all) return text + "\nEach pair: messages, bytes, and by path\n" + pair_lines(snapshot.flows);
+  if (few) return text;
+  auto heaviest = snapshot.flows;
+  std::sort(heaviest.begin(), heaviest.end(), [](const Flow& one, const Flow& other) {
+    auto order = [](const Flow& flow) {
+      auto total = flow.total();
+      return std::tuple(total.bytes, total.messages, -flow.from, -flow.to);
+    };
+    return order(one) > order(other);
+  });
+  heaviest.resize(std::min(heaviest.size(), most_pairs));
+  return text +
+         base::format("\nThe heaviest of {} pairs (--all has them all): messages, bytes, and by path\n",
+                      snapshot.flows.size()) +
+         pair_lines(heaviest);
+}
+
 std::string warning_lines(const Snapshot& snapshot) {
   auto warnings = warnings_of(snapshot);
   if (warnings.empty()) {
@@ -211,7 +314,7 @@ std::string text_of(const Snapshot& snapshot, bool all) {
                                 snapshot.job.empty() ? base::counted(snapshot.processes[0].threads, "thread")
                                                      : base::counted(snapshot.processes.size(), "rank")),
                    base::counted(snapshot.nodes.size(), "node"), snapshot.at, snapshot.took_s * 1e3);
-  text += process_table(snapshot) + role_table(snapshot);
+  text += process_table(snapshot) + role_table(snapshot) + traffic(snapshot, all);
   if (all) {
     text += every_part(snapshot);
     for (const auto& process : snapshot.processes) text += every_mapping(snapshot, process);

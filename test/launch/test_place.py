@@ -124,16 +124,90 @@ def test_looking_leaves_a_job_as_it_is(near, waiting):
             assert "TracerPid:\t0" in file.read()
 
 
-def test_each_field_of_the_json_is_documented_and_the_other_way_round(near, waiting):
-    document = look(near, "--job", waiting.pid)
+def test_each_field_of_the_json_is_documented_and_the_other_way_round(near, counted):
+    document = look(near, "--job", counted("ring").pid)
     text = DOCUMENT.read_text().partition("## JSON")[2]
     tables = {title: set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*)\|", body, re.M))))
               for title, body in re.findall(r"^\| (field[^|]*?) \| meaning \|\n((?:\|.*\n)*)", text, re.M)}
     mapping = document["processes"][0]["mappings"][0]
     assert tables == {"field": set(document), "field of a process": set(document["processes"][0]),
-                      "field of a mapping": set(mapping), "field of a part": set(document["segment"][0])}
+                      "field of a mapping": set(mapping), "field of a part": set(document["segment"][0]),
+                      "field of a pair": set(document["traffic"][0])}
     for name in [*document["nodes"][0], *mapping["ranges"][0]]:
         assert f"`{name}`" in text
+
+
+def sent_by_each(way):
+    """What counted_messages sends to its right neighbour, and to itself."""
+    right = {"inline": {"messages": 4, "bytes": 24}, "packet": {"messages": 2, "bytes": 2000},
+             way: {"messages": 1, "bytes": 1 << 20}}
+    return right, {"inline": {"messages": 2, "bytes": 48}}
+
+
+@pytest.fixture
+def counted(start, compiled):
+    """counted(way): a job of three ranks that have sent what they say, and wait for ever."""
+    jobs = []
+
+    def begin(way):
+        jobs.append(start("-n", "3", "-x", f"NEAR_COPY={way}", compiled("counted_messages"), "hold"))
+        jobs[-1].wait_for("has-sent", 3)
+        return jobs[-1]
+
+    yield begin
+    for job in jobs:
+        job.signal(signal.SIGINT)
+        assert job.finish()[0] == 130
+
+
+@pytest.mark.parametrize("way", ["direct", "cma", "ring"])
+def test_every_message_is_in_the_matrix_by_pair_and_path(near, prefix, counted, way):
+    job = counted(way)
+    document = look(near, "--job", job.pid)
+    pairs = {(each["from"], each["to"]): each for each in document["traffic"]}
+    assert list(pairs) == [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0), (2, 2)]
+    right, itself = sent_by_each(way)
+    for (sender, receiver), pair in pairs.items():
+        assert pair["paths"] == (itself if sender == receiver else right)
+        assert pair["messages"] == sum(path["messages"] for path in pair["paths"].values())
+        assert pair["bytes"] == sum(path["bytes"] for path in pair["paths"].values())
+        assert pair["distance"] in (["core"] if sender == receiver else ["core", "l3", "numa", "package", "machine"])
+    seen = near("--job", job.pid)
+    assert re.search(r"^ +1 +- +48 +1\.0M$", seen.out, re.M), seen.report()
+    seen = near("--job", job.pid, "--all")
+    assert re.search(rf"^ +2 to 0 .* inline 24 in 4, packet 2\.0K in 2, {way} 1\.0M in 1$", seen.out, re.M), seen.report()
+    seen = harness.run([prefix / "bin/near", "top", "--once", "--job", job.pid])  # its sums
+    assert len(re.findall(r" 9 +1\.0 MiB ", seen.out)) == 3, seen.report()
+
+
+def test_nobody_makes_a_page_of_the_counters_by_looking(near, prefix, counted):
+    def traffic_pages():
+        return {part["owner"]: part["bytes_on"] for part in look(near, "--job", job.pid)["segment"]
+                if part["role"] == "traffic"}
+
+    job = counted("ring")
+    before = traffic_pages()
+    assert sorted(before) == [0, 1, 2]
+    harness.run([prefix / "bin/near", "top", "--once", "--job", job.pid])
+    assert traffic_pages() == before
+
+
+def test_all_messages_of_a_program_of_its_own_are_told_when_it_has_ended(near, prefix, compiled):
+    seen = near("--json", "--", prefix / "bin/mpiexec", "-n", "3", "-x", "NEAR_COPY=ring", compiled("counted_messages"),
+                "late")
+    assert seen.status == 0, seen.report()
+    traffic = json.loads(seen.out)["traffic"]  # which nobody had sent when its memory was looked at
+    right, itself = sent_by_each("ring")
+    assert [each["paths"] for each in traffic] == [itself, right, itself, right, right, itself]
+
+
+def test_what_a_killed_rank_has_sent_is_told_too(near, prefix, compiled):
+    seen = near("--json", "--", prefix / "bin/mpiexec", "-n", "3", "-x", "NEAR_COPY=ring", compiled("counted_messages"),
+                "die")
+    assert seen.status == 137, seen.report()
+    traffic = json.loads(seen.out[seen.out.index("{"):])["traffic"]
+    right, itself = sent_by_each("ring")
+    assert [each["paths"] for each in traffic if each["from"] == 1] == [itself, right]
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor: a rank cannot leave it")
@@ -282,6 +356,51 @@ def test_the_page_has_each_rank_and_node_and_opens_to_ranges(near, waiting, tmp_
     assert sum(map(int, re.findall(r'data-bytes="(\d+)"', row))) == region
     drawn = browse(page, clicks + "document.querySelector('#parts button').click();")
     assert "data-range" not in drawn
+
+
+def cells_of(drawn):
+    """{(from, to): (bytes, messages)} of the page's matrix."""
+    return {(int(one), int(other)): (int(size), int(count)) for one, other, size, count in re.findall(
+        r'data-from="(\d+)" data-to="(\d+)" data-bytes="(\d+)" data-messages="(\d+)"', drawn)}
+
+
+def test_the_page_has_what_was_sent_and_opens_to_paths(near, counted, tmp_path, browse):
+    page = tmp_path / "page.html"
+    assert near("--job", counted("ring").pid, "--html", page).status == 0
+    right, itself = (24 + 2000 + (1 << 20), 7), (48, 2)
+    drawn = browse(page)
+    assert cells_of(drawn) == {(0, 0): itself, (0, 1): right, (1, 1): itself, (1, 2): right, (2, 0): right, (2, 2): itself}
+    assert 'id="pair"' not in drawn
+    drawn = browse(page, "document.querySelector('input[name=path][value=packet]').click();"
+                         "document.querySelector('input[name=measure][value=messages]').click();"
+                         "document.querySelector('[data-from=\"1\"][data-to=\"2\"] button').click();")
+    assert cells_of(drawn) == {(0, 1): (2000, 2), (1, 2): (2000, 2), (2, 0): (2000, 2)}
+    assert "From rank 1 to rank 2, distance " in drawn
+    rows = re.findall(r'<tr data-path="(\w+)">(.*?)</tr>', drawn)
+    assert [(path, re.findall(r"<td[^>]*>([^<]*)</td>", row)) for path, row in rows] == [
+        ("inline", ["4", "24"]), ("packet", ["2", "2,000"]), ("ring", ["1", "1,048,576"])]
+
+
+def test_of_many_ranks_some_share_a_line_which_opens(near, waiting, tmp_path, browse):
+    page = tmp_path / "page.html"
+    assert near("--job", waiting.pid, "--html", page).status == 0
+    document = json.loads(re.search(r'id="look">(.*?)</script>', page.read_text())[1])
+    ranks = 70  # three a line
+    document["processes"] = [{**document["processes"][0], "rank": rank} for rank in range(ranks)]
+    document["traffic"] = [{"from": rank, "to": (rank + 1) % ranks, "distance": "l3", "messages": 1, "bytes": 8,
+                            "paths": {"inline": {"messages": 1, "bytes": 8}}} for rank in range(ranks)]
+    before, _, rest = page.read_text().partition('id="look">')
+    page.write_text(f'{before}id="look">{json.dumps(document)}</script>{rest.partition("</script>")[2]}')
+    drawn = browse(page)
+    cells = cells_of(drawn)
+    assert sum(count for _, count in cells.values()) == ranks
+    assert cells[0, 0] == (16, 2) and cells[0, 3] == (8, 1) and cells[69, 0] == (8, 1) and (69, 69) not in cells
+    click = "document.querySelector('[data-from=\"%d\"][data-to=\"%d\"] button').click();"
+    assert cells_of(browse(page, click % (3, 3))) == {(3, 4): (8, 1), (4, 5): (8, 1)}
+    drawn = browse(page, click % (69, 0) + click % (69, 0))
+    assert cells_of(drawn) == {(69, 0): (8, 1)} and "From rank 69 to rank 0, distance l3" in drawn
+    drawn = browse(page, click % (69, 0) + "document.querySelector('#all-ranks').click();")
+    assert cells_of(drawn) == cells
 
 
 def test_a_page_that_cannot_be_written_is_told_and_nothing_is_left(near, waiting, tmp_path):

@@ -258,6 +258,88 @@ TEST(text, a_rank_that_cannot_be_looked_at_says_why) {
   EXPECT_NE(place::text_of(snapshot, true).find("    3      103 it has ended\n"), std::string::npos);
 }
 
+/// Each rank has sent its right neighbour some 8-byte messages, and rank 0 a large one to rank 2.
+void talk(Snapshot& snapshot, int ranks) {
+  using segment::Distance;
+  auto at = [](segment::Path path) { return static_cast<std::size_t>(path); };
+  for (int from = 0; from < ranks; ++from) {
+    place::Flow flow;
+    flow.from = from;
+    flow.to = (from + 1) % ranks;
+    flow.distance = from % 2 == 0 ? Distance::package : Distance::machine;
+    flow.sent[at(segment::Path::inlined)] = {static_cast<std::uint64_t>(from + 1),
+                                             static_cast<std::uint64_t>(8 * (from + 1))};
+    snapshot.flows.push_back(flow);
+    if (from != 0) continue;
+    flow.to = 2;
+    flow.distance = Distance::machine;
+    flow.sent = {};
+    flow.sent[at(segment::Path::packet)] = {1, 0};
+    flow.sent[at(segment::Path::ring)] = {2, 3 << 20};
+    snapshot.flows.push_back(flow);
+  }
+}
+
+TEST(text, who_sent_how_much_to_whom_is_a_matrix) {
+  auto snapshot = job(1);
+  talk(snapshot, 4);
+  auto text = place::text_of(snapshot, false);
+  EXPECT_NE(text.find("\n  from     to 0   to 1   to 2   to 3\n"
+                      "     0        -      8   3.0M      -\n"
+                      "     1        -      -     16      -\n"
+                      "     2        -      -      -     24\n"
+                      "     3       32      -      -      -\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\npackage          4     32         -      -         -      -"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\nmachine          6     48         1      0         -      -         -      -        "
+                      " 2   3.0M\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("\ncore"), std::string::npos) << "nobody is so near";
+  text = place::text_of(snapshot, true);
+  EXPECT_NE(text.find("\n     0 to 2      machine          3   3.0M  packet 0 in 1, ring 3.0M in 2\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(text, of_many_ranks_the_heaviest_pairs) {
+  auto snapshot = job(1);
+  for (int rank = 4; rank < 20; ++rank) {
+    snapshot.processes.push_back(snapshot.processes[0]);
+    snapshot.processes.back().rank = rank;
+  }
+  talk(snapshot, 20);
+  auto text = place::text_of(snapshot, false),
+       heaviest = text.substr(text.find("\nThe heaviest of 21 pairs"));
+  EXPECT_EQ(text.find("  from     to 0"), std::string::npos);
+  auto first = heaviest.find("\n     0 to 2 "), second = heaviest.find("\n    19 to 0 "),
+       tenth = heaviest.find("\n    11 to 12 ");
+  EXPECT_TRUE(first < second && second < tenth && tenth != std::string::npos) << heaviest;
+  EXPECT_EQ(heaviest.find("\n    10 to 11 "), std::string::npos) << heaviest;
+  EXPECT_NE(place::text_of(snapshot, true).find("\n    10 to 11 "), std::string::npos);
+}
+
+TEST(text, a_job_that_has_sent_nothing_says_so_and_a_process_alone_has_nobody) {
+  auto snapshot = job(1);
+  EXPECT_NE(place::text_of(snapshot, false).find("No rank has sent a message."), std::string::npos);
+  snapshot.job.clear();
+  EXPECT_EQ(place::text_of(snapshot, false).find("sent"), std::string::npos);
+}
+
+TEST(json, holds_each_pair_with_its_paths) {
+  auto snapshot = job(1);
+  EXPECT_EQ(nlohmann::json::parse(place::json_of(snapshot, false))["traffic"], nlohmann::json::array());
+  talk(snapshot, 4);
+  auto traffic = nlohmann::json::parse(place::json_of(snapshot, false))["traffic"];
+  ASSERT_EQ(traffic.size(), 5u);
+  EXPECT_EQ(traffic[1], nlohmann::json::parse(R"({"from": 0, "to": 2, "distance": "machine", "messages": 3,
+      "bytes": 3145728, "paths": {"packet": {"messages": 1, "bytes": 0}, "ring": {"messages": 2, "bytes": 3145728}}})"));
+  EXPECT_EQ(traffic[4]["from"], 3);
+  EXPECT_EQ(traffic[4]["bytes"], 32);
+}
+
 TEST(json, holds_the_totals_and_every_range) {
   auto snapshot = job(100);
   plant(snapshot);
