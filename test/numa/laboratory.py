@@ -1,0 +1,236 @@
+"""What boots a small system on machines that we do not have: QEMU, emulated in software, with Debian's kernel for
+clouds, an initramfs with busybox, and a serial console that carries what the programs say. See README.md.
+"""
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+KEPT = ROOT / "build/numa"
+PACKAGES = ["linux-image-cloud-amd64", "busybox-static"]
+MARK = "::numa::"  # begins the lines of the console that are for this program
+BOOT = 60  # seconds that a guest may need to boot, report and halt, on a busy machine
+
+
+class Missing(Exception):
+    """Something that the laboratory needs is not there, and what to do."""
+
+
+def download():
+    """Kernel and busybox, unpacked in KEPT/root: by apt's own client, with lists of its own, so without root."""
+    root, stamp = KEPT / "root", KEPT / "root/.complete"
+    if stamp.exists() and stamp.read_text().split() == PACKAGES:
+        return root
+    for name in ("lists", "cache", "packages"):
+        shutil.rmtree(KEPT / name, ignore_errors=True)
+        (KEPT / name).mkdir(parents=True)
+    shutil.rmtree(root, ignore_errors=True)
+    user = subprocess.run(["id", "-un"], text=True, capture_output=True, check=True).stdout.strip()
+    (KEPT / "apt.conf").write_text(f'APT::Architecture "amd64";\nAPT::Sandbox::User "{user}";\n'
+                                   f'Dir::State::Lists "{KEPT}/lists";\nDir::Cache "{KEPT}/cache";\n')
+    environment = {**os.environ, "APT_CONFIG": str(KEPT / "apt.conf")}
+    said = []
+
+    def run(*command, **options):
+        done = subprocess.run(command, text=True, capture_output=True, env=environment, **options)
+        said.append(done.stdout + done.stderr)
+        if done.returncode != 0:
+            (KEPT / "apt.log").write_text("".join(said))
+            raise Missing(f"'{' '.join(command)}' failed (see {KEPT}/apt.log); it needs a network and Debian's packages\n"
+                          + "".join(said)[-1500:])
+        return done.stdout
+
+    print(f"numa: downloading {' '.join(PACKAGES)}", flush=True)
+    run("apt-get", "update")
+    # The first package is a name for the newest kernel; what it depends on has the file.
+    depends = run("apt-cache", "depends", PACKAGES[0])
+    kernel = re.search(r"Depends: (linux-image-\S+)", depends)
+    if not kernel:
+        raise Missing(f"{PACKAGES[0]} does not name a kernel:\n{depends}")
+    run("apt-get", "download", kernel[1], *PACKAGES[1:], cwd=KEPT / "packages")
+    for package in sorted((KEPT / "packages").glob("*.deb")):
+        run("dpkg-deb", "-x", str(package), str(root))
+    shutil.rmtree(root / "lib/modules", ignore_errors=True)  # nothing that we use is a module
+    stamp.write_text(" ".join(PACKAGES))
+    return root
+
+
+def needed_libraries(files, own):
+    """The system's libraries that `files` are linked to, by the paths under which they are looked for. `own`: the libraries
+    among them, which are found beside each other."""
+    paths = os.pathsep.join(sorted({str(path.parent) for path in own}))
+    found = set()
+    for file in files:
+        listed = subprocess.run(["ldd", str(file)], text=True, capture_output=True,
+                                env={**os.environ, "LD_LIBRARY_PATH": paths})
+        if "not found" in listed.stdout:
+            raise Missing(f"{file} lacks a library:\n{listed.stdout}")
+        found |= {Path(path) for path in re.findall(r"^\s*(?:\S+ => )?(/\S+) \(0x", listed.stdout, re.MULTILINE)}
+    return sorted(found - set(own))
+
+
+def compiled(programs, prefix, folder="programs"):
+    """Each program of test/numa or test/mpi that is named, compiled by the installation's mpicc."""
+    made = {}
+    (KEPT / folder).mkdir(parents=True, exist_ok=True)
+    for name in sorted(programs):
+        made[name] = KEPT / folder / name
+        source = next(path for path in (HERE / f"{name}.c", HERE.parent / f"mpi/{name}.c") if path.exists())
+        done = subprocess.run([prefix / "bin/mpicc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror",
+                               source, "-o", made[name]], text=True, capture_output=True)
+        if done.returncode != 0:
+            raise Missing(f"{source} does not compile:\n{done.stdout}{done.stderr}")
+    return made
+
+
+def archive(entries):
+    """A cpio archive (newc), what a kernel unpacks as its first file system. `entries`: path to (mode, bytes)."""
+    parts = []
+    folders = {str(parent) for path in entries for parent in Path(path).parents} - {"."}
+    everything = {**{folder: (0o040755, b"") for folder in folders}, **entries}
+    for number, path in enumerate([*sorted(everything), "TRAILER!!!"], 1):
+        mode, content = everything.get(path, (0, b""))
+        fields = [number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(path.encode()) + 1, 0]
+        head = b"070701" + b"".join(b"%08x" % field for field in fields) + path.encode() + b"\0"
+        parts += [head, b"\0" * (-len(head) % 4), content, b"\0" * (-len(content) % 4)]
+    return b"".join(parts)
+
+
+def installation(prefix, where, left_out=r"^$"):
+    """The files of an installation, by their paths in the guest, below `where`."""
+    return {f"{where}/{path.relative_to(prefix)}": path for folder in ("bin", "etc", "lib", "share")
+            for path in sorted((prefix / folder).rglob("*"))
+            if path.is_file() and not re.search(left_out, str(path.relative_to(prefix)))}
+
+
+def installed(prefix, where, programs, left_out=r"^$"):
+    """What goes into a guest, path there to path here: an installation in /`where`, the programs (name to path) in
+    /`where`/programs, and the system's libraries that they need. `left_out`: a pattern of paths below `prefix`."""
+    own = {path.relative_to(prefix): path for folder in ("bin", "etc", "lib", "share")
+           for path in sorted((prefix / folder).rglob("*")) if path.is_file()}
+    own = {name: path for name, path in own.items() if not re.search(left_out, str(name))}
+    linked = [path for path in [*own.values(), *programs.values()] if path.read_bytes()[:4] == b"\x7fELF"]
+    libraries = [path for path in linked if path.is_relative_to(prefix / "lib")]
+    return {**{str(path).lstrip("/"): path for path in needed_libraries(linked, libraries)},
+            **{f"{where}/{name}": path for name, path in own.items()},
+            **{f"{where}/programs/{name}": path for name, path in programs.items()}}
+
+
+def first_system(root, files):
+    """The initramfs without its /init: what all machines have in common. `files`: path there to path here."""
+    return {name: (0o100755, path.read_bytes()) for name, path in {"bin/busybox": root / "bin/busybox", **files}.items()}
+
+
+# What the first process of the guest does. It begins with a watchdog, so a guest ends even when nobody outside waits.
+INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /proc /sys /dev /tmp /sbin /usr/bin /usr/sbin
+/bin/busybox --install -s
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/shm && mount -t tmpfs shm /dev/shm
+exec </dev/null >/dev/ttyS0 2>&1
+(sleep {limit}; echo; echo '{mark} watchdog'; poweroff -f) &
+export PATH=/nearmpi/bin:/nearmpi/programs:/bin:/sbin:/usr/bin:/usr/sbin LD_LIBRARY_PATH=/nearmpi/lib HOME=/tmp
+cd /tmp
+for node in /sys/devices/system/node/node[0-9]*; do
+  echo "{mark} node ${{node##*node}} cpus [$(cat $node/cpulist)] distance [$(cat $node/distance)]" \\
+    "memory [$(awk '/MemTotal/ {{print $4}}' $node/meminfo)]" \\
+    "bandwidth [$(cat $node/access0/initiators/read_bandwidth 2>/dev/null)]"
+done
+{commands}
+echo "{mark} end"
+poweroff -f
+"""
+
+
+def processors(text):
+    """"0-2,5" as a set of numbers."""
+    ranges = [part.split("-") for part in text.split(",") if part]
+    return {number for each in ranges for number in range(int(each[0]), int(each[-1]) + 1)}
+
+
+def machine_faults(console, machine):
+    """In what the guest differs from the machine that was asked for."""
+    faults, seen = [], set()
+    for number, cpus, distance, memory, bandwidth in re.findall(
+            MARK + r" node (\d+) cpus \[(.*?)\] distance \[(.*?)\] memory \[(.*?)\] bandwidth \[(.*?)\]", console):
+        node = int(number)
+        seen.add(node)
+        if node >= machine.all_nodes:
+            continue
+        if processors(cpus) != machine.processors_of(node):
+            faults.append(f"node {node} has processors [{cpus}], not {sorted(machine.processors_of(node))}")
+        if [int(word) for word in distance.split()] != machine.distances_of(node):
+            faults.append(f"node {node} has distances [{distance}], not {machine.distances_of(node)}")
+        # Kernel and firmware keep some 40 MiB for themselves.
+        if not machine.memory - 64 < int(memory or 0) / 1024 <= machine.memory:
+            faults.append(f"node {node} has {int(memory or 0) // 1024} MiB, not {machine.memory}")
+        wanted = str(machine.bandwidth[node]) if machine.bandwidth else ""
+        if bandwidth != wanted:
+            faults.append(f"node {node} has bandwidth [{bandwidth}], not [{wanted}]")
+    if seen != set(range(machine.all_nodes)):
+        faults.append(f"it has the nodes {sorted(seen)}, not {list(range(machine.all_nodes))}")
+    return faults
+
+
+def qemu_arguments(machine, kernel, initramfs):
+    board = machine.board + (",hmat=on" if machine.bandwidth else "")
+    arguments = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+                 "-machine", board, "-accel", "tcg,thread=multi", "-cpu", "max",
+                 "-smp", f"{machine.nodes * machine.processors},sockets={machine.nodes},cores={machine.processors}",
+                 "-m", f"{machine.all_nodes * machine.memory}M"]
+    tables = []
+    for node in range(machine.all_nodes):
+        nearest = machine.nearest_to(node)
+        arguments += ["-object", f"memory-backend-ram,id=memory{node},size={machine.memory}M", "-numa",
+                      f"node,nodeid={node},memdev=memory{node}" + (f",initiator={nearest}" if machine.bandwidth else "")]
+        for other, distance in enumerate(machine.distances_of(node)):
+            tables += ["-numa", f"dist,src={node},dst={other},val={distance}"]
+        for other in range(machine.nodes) if machine.bandwidth else ():
+            link = f"hmat-lb,initiator={other},target={node},hierarchy=memory"
+            bandwidth = machine.bandwidth[node] // (1 if other == nearest else 2)
+            tables += ["-numa", f"{link},data-type=access-latency,latency={5 * machine.distances_of(node)[other]}",
+                       "-numa", f"{link},data-type=access-bandwidth,bandwidth={bandwidth}M"]
+    for node in range(machine.nodes):
+        arguments += ["-numa", f"cpu,node-id={node},socket-id={node}"]
+    arguments += tables
+    return [*arguments, *machine.more, "-kernel", str(kernel), "-initrd", str(initramfs), "-serial", "stdio",
+            "-append", "console=ttyS0 quiet loglevel=3 panic=-1"]
+
+
+def boot(machine, name, commands, limit, system, root):
+    """Boots the machine, runs the shell commands there and returns what the console said. It ends within `limit` seconds."""
+    init = INIT.format(mark=MARK, limit=limit, commands=commands)
+    initramfs = KEPT / f"{name}.cpio.gz"
+    initramfs.write_bytes(gzip.compress(archive({**system, "init": (0o100755, init.encode())}), compresslevel=1))
+    kernel = next((root / "boot").glob("vmlinuz-*"))
+    # Time in the guest may pass more slowly than here, so the watchdog here gives it a little more.
+    try:
+        done = subprocess.run(qemu_arguments(machine, kernel, initramfs), stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=limit + 30)
+        said, status = done.stdout + done.stderr, f"status {done.returncode}"
+    except subprocess.TimeoutExpired as expired:
+        said, status = (expired.stdout or b"") + (expired.stderr or b""), "ended by the watchdog outside"
+    console = said.decode(errors="replace").replace("\r", "")
+    (KEPT / f"{name}.log").write_text(console + f"\nQEMU: {status}\n")
+    return console
+
+
+def marked(number, command):
+    """Shell lines that run the command so that section() finds what it said and how it ended."""
+    return f"echo '{MARK} begin {number}'\n{command}\nstatus=$?; echo; echo \"{MARK} exit {number} $status\""
+
+
+def section(console, number):
+    """Output and exit status (None: it did not come to that) of the case with that number."""
+    found = re.search(rf"^{MARK} begin {number}\n(.*?)(?:^{MARK} exit {number} (\d+)$|\Z)", console,
+                      re.MULTILINE | re.DOTALL)
+    if not found:
+        return "", None
+    return found[1], None if found[2] is None else int(found[2])
