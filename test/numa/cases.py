@@ -141,7 +141,7 @@ CASES = [
     Case("planted: a rank that runs on another node in MPI_Init", "four", "pages", arguments="early", ranks=(4,),
          status=1, never=(GOOD, r"^rank [123] .*wrong"),
          says=(r"^rank 0 \(node 0\) queue: .*, 0.0% on node 0, wrong: \d+ on node 1$",
-               r"^rank 0 \(node 0\) arena: .*, 0.0% on node 0, wrong: \d+ on node 1$")),
+               r"^rank 0 \(node 0\) cells: .*, 0.0% on node 0, wrong: \d+ on node 1$")),
     Case("planted: a rank that writes to another's arena", "four", "pages", arguments="neighbour", ranks=(4,),
          status=1, never=(GOOD, r"^rank [123] .*wrong", r"^rank 0 .* queue: .*wrong"),
          says=(r"^rank 0 \(node 0\) arena: .*, wrong: 1 on node 3$",)),
