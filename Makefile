@@ -3,8 +3,8 @@
 #   make build                 a usable installation in build/prefix (release, link-time optimisation)
 #   make demo                  mpi4py built with our mpicc, its own demos, and a picture denoised on 4 ranks
 #   make test                  everything that CI tests
-#   make test-long             what takes too long for every change: arm64 and NUMA machines under
-#                              emulation, models
+#   make test-long             what takes too long for every change: arm64 under emulation, all
+#                              cases of NUMA machines, models
 #   make check                 format, lint, layers, generated files: under a minute
 #   make bench                 NearMPI beside its peers and the limits of this machine:
 #                              bench/README.md (COMPARE=--short)
@@ -34,7 +34,7 @@ demo: build
 	@python3 dev/demo.py
 
 test: build
-	@dev/setup build python test tools oracles mpi4py bench valgrind
+	@dev/setup build python test tools oracles mpi4py bench valgrind numa
 	@build/venv/bin/python dev/test.py
 
 test-long: build

@@ -52,6 +52,7 @@ def steps():
     yield "a kill at each point of the protocols", [*PYTEST, "test/kill", f"--prefix={prefix}", f"--cflags={SANITIZED}"]
     yield "random kills", ["test/kill/random", "--count", "200", "--seconds", "50"]
     yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
+    yield "NUMA laboratory, standard set: machines with several nodes under qemu", ["test/numa/run", "--standard"]
 
 
 def long_steps():
@@ -60,7 +61,7 @@ def long_steps():
     yield from build("debug", "model_queue")
     yield "models, ten times as far", ["env", "NEAR_MODEL_EFFORT=10", "build/debug/bin/model_queue"]
     yield "arm64: build everything, unit tests and rows under qemu", ["test/arm64/run"]
-    yield "NUMA laboratory: machines with several nodes under qemu", ["test/numa/run"]
+    yield "NUMA laboratory, all of it", ["test/numa/run"]
 
 
 if __name__ == "__main__":

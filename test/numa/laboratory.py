@@ -4,6 +4,7 @@ clouds, an initramfs with busybox, and a serial console that carries what the pr
 
 import gzip
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -12,7 +13,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 KEPT = ROOT / "build/numa"
-PACKAGES = ["linux-image-cloud-amd64", "busybox-static"]
+KERNELS = ["linux-image-cloud-amd64", "linux-image-virtual"]  # Debian's and Ubuntu's name for the newest kernel
+PACKAGES = ["busybox-static"]
 MARK = "::numa::"  # begins the lines of the console that are for this program
 BOOT = 60  # seconds that a guest may need to boot, report and halt, on a busy machine
 
@@ -21,10 +23,22 @@ class Missing(Exception):
     """Something that the laboratory needs is not there, and what to do."""
 
 
+def demand_tools():
+    """Raises Missing unless guests can be booted here; installs what dev/setup can."""
+    if platform.machine() != "x86_64":
+        raise Missing(f"the guests' kernel and programs are for x86-64; this machine is {platform.machine()}")
+    if subprocess.run([ROOT / "dev/setup", "numa"]).returncode != 0:
+        raise Missing("the packages of the group [numa] of dev/packages.txt are missing")
+    for tool in ("qemu-system-x86_64", "apt-get", "dpkg-deb"):
+        if not shutil.which(tool):
+            raise Missing(f"{tool} is not installed (QEMU: group [numa] of dev/packages.txt; kernel and busybox come as "
+                          "packages of Debian or Ubuntu)")
+
+
 def download():
     """Kernel and busybox, unpacked in KEPT/root: by apt's own client, with lists of its own, so without root."""
-    root, stamp = KEPT / "root", KEPT / "root/.complete"
-    if stamp.exists() and stamp.read_text().split() == PACKAGES:
+    root, stamp, wanted = KEPT / "root", KEPT / "root/.complete", [*KERNELS, *PACKAGES]
+    if stamp.exists() and stamp.read_text().split() == wanted:
         return root
     for name in ("lists", "cache", "packages"):
         shutil.rmtree(KEPT / name, ignore_errors=True)
@@ -41,22 +55,27 @@ def download():
         said.append(done.stdout + done.stderr)
         if done.returncode != 0:
             (KEPT / "apt.log").write_text("".join(said))
-            raise Missing(f"'{' '.join(command)}' failed (see {KEPT}/apt.log); it needs a network and Debian's packages\n"
+            raise Missing(f"'{' '.join(command)}' failed (see {KEPT}/apt.log); it needs a network and the packages of Debian or Ubuntu\n"
                           + "".join(said)[-1500:])
         return done.stdout
 
-    print(f"numa: downloading {' '.join(PACKAGES)}", flush=True)
+    print("numa: downloading a kernel and " + " ".join(PACKAGES), flush=True)
     run("apt-get", "update")
-    # The first package is a name for the newest kernel; what it depends on has the file.
-    depends = run("apt-cache", "depends", PACKAGES[0])
+    known = run("apt-cache", "pkgnames", "linux-image-").split()
+    name = next((name for name in KERNELS if name in known), None)
+    if not name:
+        raise Missing(f"none of {' '.join(KERNELS)} is among the packages of this system's sources (apt)")
+    # The package is a name for the newest kernel; what it depends on has the file.
+    depends = run("apt-cache", "depends", name)
     kernel = re.search(r"Depends: (linux-image-\S+)", depends)
     if not kernel:
-        raise Missing(f"{PACKAGES[0]} does not name a kernel:\n{depends}")
-    run("apt-get", "download", kernel[1], *PACKAGES[1:], cwd=KEPT / "packages")
+        raise Missing(f"{name} does not name a kernel:\n{depends}")
+    run("apt-get", "download", kernel[1], *PACKAGES, cwd=KEPT / "packages")
     for package in sorted((KEPT / "packages").glob("*.deb")):
         run("dpkg-deb", "-x", str(package), str(root))
-    shutil.rmtree(root / "lib/modules", ignore_errors=True)  # nothing that we use is a module
-    stamp.write_text(" ".join(PACKAGES))
+    for folder in ("lib/modules", "usr/lib/modules"):  # nothing that we use is a module
+        shutil.rmtree(root / folder, ignore_errors=True)
+    stamp.write_text(" ".join(wanted))
     return root
 
 
@@ -123,7 +142,9 @@ def installed(prefix, where, programs, left_out=r"^$"):
 
 def first_system(root, files):
     """The initramfs without its /init: what all machines have in common. `files`: path there to path here."""
-    return {name: (0o100755, path.read_bytes()) for name, path in {"bin/busybox": root / "bin/busybox", **files}.items()}
+    busybox = next(path for path in (root / "bin/busybox", root / "usr/bin/busybox") if path.exists())
+    files = {"bin/busybox": busybox, **files}
+    return {name: (0o100755, path.read_bytes()) for name, path in files.items()}
 
 
 # What the first process of the guest does. It begins with a watchdog, so a guest ends even when nobody outside waits.
@@ -224,13 +245,16 @@ def boot(machine, name, commands, limit, system, root):
 
 def marked(number, command):
     """Shell lines that run the command so that section() finds what it said and how it ended."""
-    return f"echo '{MARK} begin {number}'\n{command}\nstatus=$?; echo; echo \"{MARK} exit {number} $status\""
+    return (f"echo \"{MARK} begin {number}\"\nread started rest </proc/uptime\n{command}\nstatus=$?\n"
+            f"read ended rest </proc/uptime\necho; echo \"{MARK} exit {number} $status $started $ended\"")
 
 
 def section(console, number):
-    """Output and exit status (None: it did not come to that) of the case with that number."""
-    found = re.search(rf"^{MARK} begin {number}\n(.*?)(?:^{MARK} exit {number} (\d+)$|\Z)", console,
+    """Output, exit status (None: it did not come to that) and seconds in the guest of the command with that number."""
+    found = re.search(rf"^{MARK} begin {number}\n(.*?)(?:^{MARK} exit {number} (\d+) (\S+) (\S+)$|\Z)", console,
                       re.MULTILINE | re.DOTALL)
     if not found:
-        return "", None
-    return found[1], None if found[2] is None else int(found[2])
+        return "", None, 0.0
+    if found[2] is None:
+        return found[1], None, 0.0
+    return found[1], int(found[2]), float(found[4]) - float(found[3])
