@@ -51,6 +51,20 @@ class Case:
     seconds: int = 240  # of the guest's time; a busy host needs many
 
 
+@dataclass(frozen=True)
+class JoinedCase:
+    """Two machines with a network between them, and a shell command for each. $GUEST there is 0 or 1, $OTHER the other's
+    address."""
+
+    name: str
+    machine: str
+    commands: tuple[str, str]
+    says: tuple[tuple[str, ...], tuple[str, ...]]  # regular expressions that must be found on each
+    standard: bool = False  # whether it is in the standard set
+    status: int | str = 0  # of both commands; "fails": any but 0, no watchdog
+    seconds: int = 60
+
+
 def around_a_ring(one, other):
     """Distances of four nodes of which each has two neighbours."""
     return 30 if abs(one - other) == 2 else 20
@@ -58,6 +72,7 @@ def around_a_ring(one, other):
 
 MACHINES = {
     "four": Machine(nodes=4, processors=2, distance=around_a_ring),
+    "two": Machine(nodes=2),
     "two-and-memory": Machine(nodes=2, processors=2, memory_only=1, bandwidth=(40000, 40000, 8000),
                               distance=lambda one, other: 60 if 2 in (one, other) else 21),
 }
@@ -146,4 +161,16 @@ CASES = [
     Case("planted: a rank that writes to another's arena", "four", "pages", arguments="neighbour", ranks=(4,), standard=(4,),
          status=1, never=(GOOD, r"^rank [123] .*wrong", r"^rank 0 .* queue: .*wrong"),
          says=(r"^rank 0 \(node 0\) arena: .*, wrong: 1 on node 3$",)),
+]
+
+# 1 MiB that is alike nowhere, made on both machines.
+MADE = "seq 1 170000 | head -c 1048576"
+# busybox's nc shuts down the connection when its own input ends, so it gets one that does not.
+RECEIVE = ("mkfifo /tmp/endless && "
+           f'[ "$(nc -l -p 5000 <>/tmp/endless | md5sum)" = "$({MADE} | md5sum)" ] && echo "came as sent"')
+SEND = f"until {MADE} | nc $OTHER 5000; do sleep 1; done"
+JOINED_CASES = [
+    JoinedCase("two machines hear each other, and bytes come as they were sent", "two", standard=True,
+               commands=(f"{RECEIVE} && {SEND}", f"ping -c 3 $OTHER && {SEND} && {RECEIVE}"),
+               says=((r"^came as sent$",), (r"^3 packets transmitted, 3 packets received", r"^came as sent$"))),
 ]

@@ -3,11 +3,14 @@ clouds, an initramfs with busybox, and a serial console that carries what the pr
 """
 
 import gzip
+import lzma
 import os
 import platform
 import re
 import shutil
+import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -15,6 +18,9 @@ ROOT = HERE.parent.parent
 KEPT = ROOT / "build/numa"
 KERNELS = ["linux-image-cloud-amd64", "linux-image-virtual"]  # Debian's and Ubuntu's name for the newest kernel
 PACKAGES = ["busybox-static"]
+# What a network card needs, where the kernel has it as modules, in the order in which they are loaded.
+MODULES = ["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "failover",
+           "net_failover", "virtio_net"]
 MARK = "::numa::"  # begins the lines of the console that are for this program
 BOOT = 60  # seconds that a guest may need to boot, report and halt, on a busy machine
 
@@ -37,7 +43,7 @@ def demand_tools():
 
 def download():
     """Kernel and busybox, unpacked in KEPT/root: by apt's own client, with lists of its own, so without root."""
-    root, stamp, wanted = KEPT / "root", KEPT / "root/.complete", [*KERNELS, *PACKAGES]
+    root, stamp, wanted = KEPT / "root", KEPT / "root/.complete", [*KERNELS, *PACKAGES, *MODULES]
     if stamp.exists() and stamp.read_text().split() == wanted:
         return root
     for name in ("lists", "cache", "packages"):
@@ -73,7 +79,12 @@ def download():
     run("apt-get", "download", kernel[1], *PACKAGES, cwd=KEPT / "packages")
     for package in sorted((KEPT / "packages").glob("*.deb")):
         run("dpkg-deb", "-x", str(package), str(root))
-    for folder in ("lib/modules", "usr/lib/modules"):  # nothing that we use is a module
+    (root / "modules").mkdir()
+    for module in MODULES:
+        for file in [*root.rglob(f"{module}.ko*")]:
+            content = file.read_bytes()
+            (root / f"modules/{module}.ko").write_bytes(lzma.decompress(content) if file.suffix == ".xz" else content)
+    for folder in ("lib/modules", "usr/lib/modules"):
         shutil.rmtree(root / folder, ignore_errors=True)
     stamp.write_text(" ".join(wanted))
     return root
@@ -143,7 +154,8 @@ def installed(prefix, where, programs, left_out=r"^$"):
 def first_system(root, files):
     """The initramfs without its /init: what all machines have in common. `files`: path there to path here."""
     busybox = next(path for path in (root / "bin/busybox", root / "usr/bin/busybox") if path.exists())
-    files = {"bin/busybox": busybox, **files}
+    files = {"bin/busybox": busybox, **files,
+             **{f"modules/{path.name}": path for path in (root / "modules").iterdir()}}
     return {name: (0o100755, path.read_bytes()) for name, path in files.items()}
 
 
@@ -225,16 +237,21 @@ def qemu_arguments(machine, kernel, initramfs):
             "-append", "console=ttyS0 quiet loglevel=3 panic=-1"]
 
 
-def boot(machine, name, commands, limit, system, root):
-    """Boots the machine, runs the shell commands there and returns what the console said. It ends within `limit` seconds."""
+def boot(machine, name, commands, limit, system, root, wire=None):
+    """Boots the machine, runs the shell commands there and returns what the console said. It ends within `limit` seconds.
+    `wire`: a connected socket, the other end of which another machine has: makes a network card."""
     init = INIT.format(mark=MARK, limit=limit, commands=commands)
     initramfs = KEPT / f"{name}.cpio.gz"
     initramfs.write_bytes(gzip.compress(archive({**system, "init": (0o100755, init.encode())}), compresslevel=1))
     kernel = next((root / "boot").glob("vmlinuz-*"))
+    arguments = qemu_arguments(machine, kernel, initramfs)
+    if wire:
+        arguments += ["-netdev", f"socket,id=wire,fd={wire.fileno()}",
+                      "-device", f"virtio-net-pci,netdev=wire,romfile=,mac=52:54:00:00:00:{wire.fileno() % 256:02x}"]
     # Time in the guest may pass more slowly than here, so the watchdog here gives it a little more.
     try:
-        done = subprocess.run(qemu_arguments(machine, kernel, initramfs), stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=limit + 30)
+        done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit + 30,
+                              pass_fds=[wire.fileno()] if wire else [])
         said, status = done.stdout + done.stderr, f"status {done.returncode}"
     except subprocess.TimeoutExpired as expired:
         said, status = (expired.stdout or b"") + (expired.stderr or b""), "ended by the watchdog outside"
@@ -258,3 +275,27 @@ def section(console, number):
     if found[2] is None:
         return found[1], None, 0.0
     return found[1], int(found[2]), float(found[4]) - float(found[3])
+
+
+# For each of two guests that have a network between them: $GUEST is 0 or 1, $OWN and $OTHER are the addresses. A guest
+# begins when it hears the other, and stays until both are done.
+JOINED = """for module in {modules}; do [ ! -f /modules/$module.ko ] || insmod /modules/$module.ko; done
+export GUEST={guest} OWN=10.0.0.{own} OTHER=10.0.0.{other}
+ifconfig lo 127.0.0.1 up
+ifconfig eth0 $OWN netmask 255.255.255.0 up
+timeout {limit} sh -c 'until ping -c 1 -W 1 $OTHER >/dev/null 2>&1; do sleep 1; done' || echo "$OTHER is not heard"
+{commands}
+if [ $GUEST = 0 ]; then timeout {limit} nc -l -p 9 >/dev/null; fi
+if [ $GUEST = 1 ]; then timeout {limit} sh -c 'until nc $OTHER 9 </dev/null 2>&1; do sleep 1; done' >/dev/null; fi"""
+
+
+def boot_two(machine, name, commands, limit, system, root):
+    """Boots two such machines with a network between them, runs commands[0] on one and commands[1] on the other, and
+    returns what the two consoles said."""
+    wires = socket.socketpair()
+    with wires[0], wires[1], ThreadPoolExecutor() as pool:
+        guests = [pool.submit(boot, machine, f"{name}.{guest}",
+                              JOINED.format(modules=" ".join(MODULES), guest=guest, own=1 + guest, other=2 - guest,
+                                            limit=BOOT, commands=commands[guest]),
+                              limit, system, root, wires[guest]) for guest in range(2)]
+        return [guest.result() for guest in guests]
