@@ -77,6 +77,10 @@ MACHINES = {
                               distance=lambda one, other: 60 if 2 in (one, other) else 21),
 }
 
+# Else the kernel maps pages around one that is touched.
+PAGE_BY_PAGE = ("mount -t debugfs debug /sys/kernel/debug 2>/dev/null; "
+                "echo 4096 > /sys/kernel/debug/fault_around_bytes")
+
 SAME = r"^the totals are those of numa_maps$"
 LOCAL, NOT_LOCAL = (rf"^near place --assert-local ended with status {status}$" for status in (0, 3))
 GOOD = r"^all pages on the nodes of their owners$"
@@ -152,6 +156,14 @@ CASES = [
     Case("near place: planted, a rank that left its binding", "four", "viewed", arguments="moved", ranks=(4,),
          says=(SAME, r"^warning: rank 0 may now run on processors 2-3 \(node 1\); mpiexec had bound it to processor 0"),
          never=("DIFFERENT", r"warning: rank [123] may")),
+
+    # The same asked without any knowledge of the segment, as test/numa/peers asks it of other libraries.
+    Case("an outsider finds every page on its owner's node", "four", "touched", ranks=(4, 8), before=PAGE_BY_PAGE,
+         says=(r"^of one rank: [1-9]\d+ pages, 100.0% on its node$", r"^beside: \d+ pages, 100.0% on its node$",
+               r"^of a pair: \d+ pages, 100.0% on the node")),
+    Case("planted: an outsider finds the pages of a rank that runs on another node in MPI_Init", "four", "touched",
+         arguments="early", ranks=(4,), before=PAGE_BY_PAGE, never=("100.0% on its node",),
+         says=(r"^rank 0 \(node 0, bound\): \d{3,} pages, \d there$", r"^of one rank: [1-9]\d+ pages")),
 
     # Planted faults: what finds nothing wrong must be able to.
     Case("planted: a rank that runs on another node in MPI_Init", "four", "pages", arguments="early", ranks=(4,), standard=(4,),
