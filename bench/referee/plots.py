@@ -14,7 +14,7 @@ from .contestants import TITLES  # noqa: E402
 from .figures import DIRECT, bounds  # noqa: E402
 
 # Colours that the colour-blind tell apart (Okabe and Ito).
-COLOURS = dict(zip(TITLES, ["#d55e00", "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#555555"], strict=True))
+COLOURS = dict(zip(TITLES, ["#d55e00", "#8c510a", "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#555555"], strict=True))
 
 
 def read(path):
