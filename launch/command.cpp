@@ -176,7 +176,7 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
 
 unsigned expected_threads(const Command& command, char** inherited) {
   constexpr std::string_view name = "OMP_NUM_THREADS=";
-  unsigned most = 1;
+  unsigned most = 0;
   for (const auto& application : command.applications)
     for (const auto& row : environment_for(command, application, inherited))
       if (row.starts_with(name))

@@ -54,7 +54,7 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
                                          char** inherited);
 
 /// Threads that each rank will start by its environment (OMP_NUM_THREADS, the first number; the most of all
-/// programs); 1 where it says nothing.
+/// programs); 0 where it says nothing.
 unsigned expected_threads(const Command& command, char** inherited);
 
 /// Adds OMP_PLACES, unless the environment says already where OpenMP's threads go.

@@ -80,16 +80,27 @@ void obey(const SlurmStep& slurm, topo::Slots& slots) {
   slots.count = std::min(slots.count, slurm.cpus);
 }
 
-/// A rank with threads gets cores for them, also when nobody said -t.
+/// Cores for each rank's threads, also when nobody said -t: by OMP_NUM_THREADS, else as Slurm was asked, if
+/// the ranks are the tasks that it was asked for and there is room.
 void expect_threads(const SlurmStep& slurm, char** environment, Job& job) {
   auto& placement = job.command.placement;
   placement.expected_threads = expected_threads(job.command, environment);
-  placement.expected_by = base::format("OMP_NUM_THREADS={}", placement.expected_threads);
-  if (placement.expected_threads > 1 || slurm.cpus_per_task == 0 || job.machine.cores.empty()) return;
+  if (placement.expected_threads != 0) {
+    placement.expected_by = base::format("OMP_NUM_THREADS={}", placement.expected_threads);
+    return;
+  }
+  placement.expected_threads = 1;
+  if (slurm.cpus_per_task == 0 || placement.ranks != std::max(slurm.tasks, 1u)) return;
+  std::uint64_t cores = 0, processors = 0;
+  for (const auto& core : job.machine.cores) {
+    unsigned allowed = (core.cpus & job.slots.allowed).count();
+    processors += allowed;
+    cores += allowed != 0;
+  }
+  if (cores == 0 || processors < std::uint64_t{placement.ranks} * slurm.cpus_per_task) return;
   // Slurm counts processors, of which a core may have several.
-  unsigned of_core = std::max(job.machine.cores[0].cpus.count(), 1u);
-  placement.expected_threads =
-      placement.by_hwthread ? slurm.cpus_per_task : (slurm.cpus_per_task + of_core - 1) / of_core;
+  auto of_core = placement.by_hwthread ? 1 : static_cast<unsigned>(processors / cores);
+  placement.expected_threads = (slurm.cpus_per_task + of_core - 1) / of_core;
   placement.expected_by = base::format("SLURM_CPUS_PER_TASK={}", slurm.cpus_per_task);
 }
 

@@ -93,6 +93,10 @@ def test_slurm_tells_how_many_processors(launch):
     assert "SLURM_CPUS_PER_TASK=2" in seen.out, seen.report()
     seen = launch("--explain", "-n", "1", "true", env={**SLURM, "SLURM_CPUS_PER_TASK": "2", "OMP_NUM_THREADS": "3"})
     assert "OMP_NUM_THREADS=3" in seen.out and "SLURM_CPUS" not in seen.out, seen.report()
+    # Not of other ranks than Slurm was asked for, not beside the user's word, and not more than there are.
+    for options, variables in ((["-n", "2"], {}), ([], {"OMP_NUM_THREADS": "1"}), ([], {"SLURM_CPUS_PER_TASK": "4096"})):
+        seen = launch("--explain", *options, "true", env={**SLURM, "SLURM_NTASKS": "1", "SLURM_CPUS_PER_TASK": "2", **variables})
+        assert "SLURM_CPUS" not in seen.out and "bound to: core" in seen.out, seen.report()
     result = launch("-n", "1", "true", env={**SLURM, "SLURM_CPUS_ON_NODE": "no", "SLURM_NTASKS": "x", "SLURM_CPUS_PER_TASK": "-1"})
     assert (result.status, result.err) == (0, ""), result.report()
 
