@@ -343,34 +343,51 @@ bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& p
   return there;
 }
 
+/// Whether part of the segment is of reserved huge pages, of the size that this kernel has.
+bool has_reserved_pages(const segment::Segment& segment) {
+  std::uint64_t page = segment.header().huge_page_bytes;
+  return page != 0 && page == os::huge_page_size();
+}
+
 /// What a rank's arenas have handed out, and where it was asked to be.
 struct Listed {
   Offset begin, end;
   int node; ///< -1: nowhere in particular
 };
 
-/// In the order of their beginnings. What another process wrote is not relied on: what lies outside its
-/// arenas is left out.
+/// In the order of their beginnings. What another process wrote is not relied on, and read once: what is not
+/// in its arenas, not of whole pages or given out twice is left out.
 std::vector<Listed> listed_blocks(const segment::Segment& segment, std::uint32_t slot) {
-  const auto& head = segment.header();
   const auto& control = segment.control(slot);
-  std::vector<Listed> found;
-  auto within = [](Offset begin, Offset end, Offset first, Offset behind) {
-    return begin >= first && begin < end && end <= behind;
-  };
-  std::uint64_t most = (control.arena - control.blocks) / sizeof(segment::Block);
+  const Offset region = segment.region(slot), stride = segment.header().stride;
+  const Offset list = control.blocks, arena = control.arena;
   // SYNC: block-listed. Acquire: so many were written before. To read a page that is not there would make it.
-  std::uint64_t count = std::min<std::uint64_t>(control.block_count.load_acquire(), most);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto& block = segment.at<segment::Block>(control.blocks)[i];
+  std::uint32_t count = std::min(control.block_count.load_acquire(), segment::most_blocks);
+  std::vector<Listed> found;
+  if (list % alignof(segment::Block) != 0 || list < region || list > arena || arena > region + stride ||
+      arena - list < count * sizeof(segment::Block))
+    return found;
+  auto within = [](Offset begin, std::uint64_t bytes, Offset first, Offset behind, std::uint64_t page) {
+    return begin >= first && begin < behind && bytes != 0 && bytes <= behind - begin && begin % page == 0 &&
+           bytes % page == 0;
+  };
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto& block = segment.at<segment::Block>(list)[i];
     std::uint64_t bytes = block.bytes.load_relaxed();
     Offset begin = block.begin.load_relaxed();
-    bool ours = within(begin, begin + bytes, control.arena, segment.region(slot) + head.stride);
-    bool reserved = head.huge_page_bytes != 0 && within(begin, begin + bytes, segment.huge_region(slot),
-                                                        segment.huge_region(slot) + head.stride);
-    if (bytes != 0 && (ours || reserved)) found.push_back({begin, begin + bytes, block.node.load_relaxed()});
+    bool reserved =
+        has_reserved_pages(segment) && within(begin, bytes, segment.huge_region(slot),
+                                              segment.huge_region(slot) + stride, os::huge_page_size());
+    if (reserved || within(begin, bytes, arena, region + stride, os::page_size()))
+      found.push_back({begin, begin + bytes, block.node.load_relaxed()});
   }
   std::sort(found.begin(), found.end(), [](auto& one, auto& other) { return one.begin < other.begin; });
+  Offset behind = 0;
+  std::erase_if(found, [&](const Listed& block) {
+    if (block.begin < behind) return true;
+    behind = block.end;
+    return false;
+  });
   return found;
 }
 
@@ -431,9 +448,9 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
       take_arena(part, pages, blocks);
     else if (!pages.empty())
       take(part, pages);
-    if (!arena || segment.header().huge_page_bytes == 0) continue;
-    // Of reserved pages the kernel lists no holes, but all are in blocks.
-    part.page_bytes = segment.header().huge_page_bytes;
+    if (!arena || !has_reserved_pages(segment)) continue;
+    // Of reserved pages the kernel lists no holes: those in listed blocks are looked at.
+    part.page_bytes = os::huge_page_size();
     part.begin = segment.huge_region(slot);
     part.end = part.begin + segment.header().stride;
     pages.clear();

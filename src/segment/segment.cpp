@@ -59,7 +59,7 @@ void Segment::close_descriptor() {
   descriptor_ = huge_descriptor_ = -1;
 }
 
-Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores, bool huge) {
+Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores) {
   slots = std::bit_ceil(std::max(slots, 1u));
   // One region more than slots (the launcher's), and the launcher's must hold the table.
   std::uint64_t stride = std::bit_floor(largest_segment / (slots + 1ull));
@@ -108,7 +108,7 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   name.copy(head->job, sizeof head->job - 1);
   for (std::uint32_t slot = 0; slot < slots; ++slot) new (&entry(slot)) RankEntry{};
   // Who limits addresses needs them for something else.
-  if (huge && limit == UINT64_MAX) create_huge_part();
+  if (limit == UINT64_MAX) create_huge_part();
   header().magic = magic; // where it is by now
   return {};
 }

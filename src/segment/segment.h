@@ -142,6 +142,8 @@ struct Block {
   char unused[12];
 };
 static_assert(sizeof(Block) == 32);
+inline constexpr std::uint32_t most_blocks =
+    1024; ///< listed of a process; further ones are there all the same
 
 /// First page of a process's region.
 struct ControlPage {
@@ -173,9 +175,8 @@ public:
 
   /// Makes the memfd, sizes and seals it, maps it and writes the header. `slots` is rounded up to a power of
   /// two. The descriptor stays open (it is inherited by the processes) until close_descriptor().
-  /// With `huge` and where huge pages are reserved, also the memfd of those; a job does without when that
-  /// fails.
-  Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores, bool huge = false);
+  /// Where huge pages are reserved and free, also the memfd of those; a job does without when that fails.
+  Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores);
   /// Maps an existing one; checks seals, magic, version and length. `writable` false: for tools that only
   /// look, and that need no second memfd. The descriptor stays the caller's; that of the second memfd is then
   /// this object's.

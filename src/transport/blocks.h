@@ -11,8 +11,7 @@ namespace near::transport {
 
 class Blocks {
 public:
-  /// So many are listed; further ones are there all the same.
-  static constexpr std::uint32_t most = 1024;
+  static constexpr std::uint32_t most = segment::most_blocks;
   static constexpr std::uint64_t bytes() { return most * sizeof(segment::Block); }
 
   /// `list`: `most` entries that read as zeros. None is touched before it is used; `count` says how many
