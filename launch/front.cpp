@@ -3,7 +3,6 @@
 // is killed: doc/launcher.md.
 #include "launch/job.h"
 
-#include "base/knob.h"
 #include "launch/supervisor.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
@@ -87,10 +86,7 @@ int run_job(const Job& job, char** environment) {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
   segment::Segment segment;
-  if (!segment
-           .create(job.command.placement.ranks, job.command.placement.ranks, processors_of(job),
-                   base::knobs().huge_pages.number != 0)
-           .ok())
+  if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, processors_of(job)).ok())
     return complain();
   give_priors(job, segment);
   if (!os::become_subreaper().ok()) return complain();

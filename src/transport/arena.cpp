@@ -42,9 +42,10 @@ Result Arena::allocate(std::size_t bytes, std::size_t alignment, const Placing& 
     std::uint64_t skip = base::round_up(absolute, unit) - absolute;
     if (length < skip || length - skip < need) continue;
     std::byte* address = base_ + begin + skip;
-    // A policy that is forbidden here is no failure: first touch by this bound process still decides.
+    // A policy that is forbidden here is no failure, since first touch by this bound process still decides;
+    // but reserved pages would come from any node.
     if (reserved_)
-      (void)os::insist_on_node(address, need, placing.node);
+      NEAR_TRY(os::insist_on_node(address, need, placing.node));
     else
       (void)os::prefer_node(address, need, placing.node);
     if (advised != 0) os::advise_huge_pages(address, advised, os::HugePages::wanted);

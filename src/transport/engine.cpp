@@ -103,6 +103,8 @@ Result build_region() {
   std::byte* base = self.segment.base();
   int node = os::current_node();
   Result policy = os::prefer_node(base + begin, arena_at - begin, node);
+  // Not even where the administrator wants huge pages everywhere: what is reserved here is less than one.
+  os::advise_huge_pages(base + begin, head.stride, os::HugePages::never);
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
   segment::Offset populated_end = cells_at + cells * cell_bytes; // the other cells when there is traffic
   NEAR_TRY(os::check_memory(populated_end - begin));
@@ -410,9 +412,8 @@ Result start(const Job& job) {
   handlers[static_cast<int>(InternalHandler::lane_recall)] = handle_lane_recall;
   handlers[static_cast<int>(InternalHandler::lane_return)] = handle_lane_return;
   if (job.segment_descriptor < 0) {
-    NEAR_TRY(self.segment.create(1, 1,
-                                 static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN))),
-                                 base::knobs().huge_pages.number != 0));
+    NEAR_TRY(
+        self.segment.create(1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
   } else {
     NEAR_TRY(self.segment.attach(job.segment_descriptor, true));
     self.segment.close_descriptor(); // of huge pages; the other one is the caller's
