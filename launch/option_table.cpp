@@ -159,7 +159,7 @@ Result choose_input(Parsing& at) {
 // MPI 5.0, section 11.5: what is not supported is left out of the answer, which is no error.
 Result choose_memory_kinds(Parsing& at) {
   const std::string& list = at.values[0];
-  for (std::size_t begin = 0; begin <= list.size();) {
+  for (std::size_t begin = 0; begin < list.size();) {
     std::size_t end = std::min(list.find(',', begin), list.size());
     std::string kind = list.substr(begin, end - begin), name = kind.substr(0, kind.find(':'));
     if (name != "mpi" && name != "system")

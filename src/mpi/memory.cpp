@@ -6,29 +6,38 @@
 #include "transport/memory.h"
 #include "transport/transport.h"
 
+#include <algorithm>
 #include <set>
 
 namespace near::mpi::impl {
 
 namespace {
 
-/// A remark on an info object, once: programs allocate in loops.
-void remark(const std::string& text) {
+/// A remark on an info object, once of each kind: programs allocate in loops.
+void remark(const std::string& kind, const std::string& text) {
   static std::set<std::string> said;
   constexpr std::size_t most = 64;
-  if (said.size() < most && said.insert(text).second)
+  if (said.size() < most && said.insert(kind).second)
     base::log(base::Level::warning, "MPI_Alloc_mem: {}", text);
 }
 
 /// The node that the hints ask for; -1: none in particular.
 int node_from(const object::MemoryHints& hints) {
-  if (hints.node >= 0 || hints.tier == segment::Tier::count) return hints.node;
-  int node = transport::nearest_nodes().of[static_cast<std::size_t>(hints.tier)];
+  if (hints.node >= 0) {
+    if (os::has_node(hints.node)) return hints.node;
+    remark("no node", base::format("near_memory_node={}: this machine has no such node", hints.node));
+  }
+  if (hints.node >= 0 || hints.tier == segment::Tier::count) return -1;
+  auto nearest = transport::nearest_nodes().of;
+  int node = nearest[static_cast<std::size_t>(hints.tier)];
+  bool any =
+      std::any_of(nearest.begin(), nearest.end(), [](int its) { return its != segment::NearestNodes::none; });
   if (node == segment::NearestNodes::none)
-    remark(base::format(
-        "near_memory_tier={}: mpiexec has found no such memory on this machine (`near info` shows what "
-        "there is); ordinary memory is used",
-        object::tier_name(hints.tier)));
+    remark("no tier",
+           base::format("near_memory_tier={}: {}; ordinary memory is used", object::tier_name(hints.tier),
+                        any ? "mpiexec has found no such memory on this machine (`near info` shows what "
+                              "there is)"
+                            : "only mpiexec tells which memory is of which kind"));
   return node;
 }
 
@@ -41,7 +50,8 @@ transport::MemoryWish wish_from(const object::MemoryHints& hints) {
   if (hints.page_bytes == 0 || hints.page_bytes == small || hints.page_bytes == huge)
     wish.page_bytes = hints.page_bytes;
   else
-    remark(base::format("near_page_size={}: pages have {} or {} bytes here", hints.page_bytes, small, huge));
+    remark("page size",
+           base::format("near_page_size={}: pages have {} or {} bytes here", hints.page_bytes, small, huge));
   return wish;
 }
 
@@ -50,7 +60,7 @@ transport::MemoryWish wish_from(const object::MemoryHints& hints) {
 Result Alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
   object::MemoryHints hints;
   NEAR_TRY(object::read_memory_hints(info, hints));
-  for (const auto& text : hints.remarks) remark(text);
+  for (const auto& text : hints.remarks) remark(text, text);
   *static_cast<void**>(baseptr) = nullptr;
   if (size == 0) return {};
   auto bytes = static_cast<std::size_t>(size);
@@ -59,7 +69,8 @@ Result Alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
   if (made == nullptr)
     return base::fail(MPI_ERR_NO_MEM, "no {} bytes: {}", size, std::string(base::failure_text()));
   if (wish.node >= 0 || wish.page_bytes != 0)
-    if (auto text = transport::shortfall(made, bytes, wish); !text.empty()) remark(text);
+    if (auto text = transport::shortfall(made, bytes, wish); !text.empty())
+      remark(wish.node >= 0 ? "shortfall of a node" : "shortfall of pages", text);
   *static_cast<void**>(baseptr) = made;
   return {};
 }

@@ -12,10 +12,11 @@ namespace near::object {
 namespace {
 
 constexpr std::string_view alignment_key = "mpi_minimum_memory_alignment",
-                           kinds_key = "mpi_memory_alloc_kinds", node_key = "near_memory_node",
+                           kinds_key = "mpi_memory_alloc_kinds",
+                           asserted_key = "mpi_assert_memory_alloc_kinds", node_key = "near_memory_node",
                            tier_key = "near_memory_tier", page_key = "near_page_size";
 /// Those that MPI_Alloc_mem may get without a meaning for it are known too, so that nobody is told of a slip.
-constexpr std::string_view known[] = {alignment_key, kinds_key, node_key, tier_key, page_key};
+constexpr std::string_view known[] = {alignment_key, kinds_key, asserted_key, node_key, tier_key, page_key};
 constexpr std::string_view tier_names[] = {"dram", "hbm", "cxl"};
 static_assert(std::size(tier_names) == segment::tiers);
 /// The standard's memory kinds with the restrictors that memory of MPI_Alloc_mem and of windows has.
@@ -28,7 +29,7 @@ bool is_kind(std::string_view word) {
 
 template <class Function>
 void for_each_kind(std::string_view list, Function&& function) {
-  for (std::size_t at = 0; at <= list.size();) {
+  for (std::size_t at = 0; at < list.size();) { // none of an empty list
     std::size_t end = std::min(list.find(',', at), list.size());
     function(list.substr(at, end - at));
     at = end + 1;
@@ -64,7 +65,10 @@ void read_tier(const std::string& value, MemoryHints& hints) {
 }
 
 void read_page_size(const std::string& value, MemoryHints& hints) {
-  if (!base::parse_bytes(value, hints.page_bytes).ok())
+  std::uint64_t bytes = 0;
+  if (base::parse_bytes(value, bytes).ok())
+    hints.page_bytes = bytes;
+  else
     hints.remarks.push_back(base::format("{}={}: expected bytes, such as 4k or 2m", page_key, value));
 }
 
@@ -107,6 +111,8 @@ base::Result read_memory_hints(const Info* info, MemoryHints& hints) {
       read_tier(value, hints);
     } else if (key == page_key) {
       read_page_size(value, hints);
+    } else if (key == asserted_key) {
+      continue; // a promise of the program's, which nothing needs
     } else if (key.starts_with("near_") || !base::nearest_word(key, known).empty()) {
       hints.remarks.push_back(
           base::format("info key {} means nothing here{}", key, did_you_mean(key, known)));

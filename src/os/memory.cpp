@@ -236,6 +236,10 @@ int current_node() {
   return syscall(SYS_getcpu, &cpu, &node, nullptr) == 0 ? static_cast<int>(node) : 0;
 }
 
+bool has_node(int node) {
+  return access(base::format("/sys/devices/system/node/node{}", node).c_str(), F_OK) == 0;
+}
+
 namespace {
 
 Result set_policy(void* base, std::size_t bytes, int mode, int node) {

@@ -56,6 +56,8 @@ Result keep_from_children_and_dumps(void* base, std::uint64_t bytes);
 
 /// The NUMA node that this thread runs on.
 int current_node();
+/// Whether this machine has a NUMA node of that number, with or without processors.
+bool has_node(int node);
 /// Asks for pages of the range on `node`, others when it is full. Code::refused or Code::unsupported where a
 /// sandbox forbids policies or the kernel has none: placement then rests on first touch.
 Result prefer_node(void* base, std::size_t bytes, int node);

@@ -67,6 +67,15 @@ TEST(MemoryHints, slips_are_told_with_the_nearest) {
             "mpi_memory_alloc_kinds: there is no memory of kind cuda:device, only mpi and system");
 }
 
+TEST(MemoryHints, what_is_not_understood_is_not_used) {
+  for (const char* value : {"2mb", "4096b", "99999999999999g", "", "-1"})
+    EXPECT_EQ(hints_of({{"near_page_size", value}}).page_bytes, 0u) << value;
+  EXPECT_TRUE(hints_of({{"mpi_memory_alloc_kinds", ""}, {"mpi_assert_memory_alloc_kinds", "system"}})
+                  .remarks.empty());
+  EXPECT_TRUE(object::are_memory_kinds(""));
+  EXPECT_FALSE(object::are_memory_kinds("mpi,,system"));
+}
+
 TEST(MemoryHints, a_wrong_alignment_is_an_error) {
   for (const char* value : {"3", "0", "-8", "64k", ""}) {
     object::Info* info = object::make_info();
