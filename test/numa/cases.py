@@ -85,6 +85,15 @@ SAME = r"^the totals are those of numa_maps$"
 LOCAL, NOT_LOCAL = (rf"^near place --assert-local ended with status {status}$" for status in (0, 3))
 GOOD = r"^all pages on the nodes of their owners$"
 
+HUGE = r"^each rank has an arena in huge pages$"
+
+# What the administrator allows: ordinary pages that are merged, or pages that are set aside.
+MERGED = ("for n in 0 1 2 3; do echo 0 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages; done; "
+          "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled")
+RESERVED = ("echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled; "
+            "echo 1 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory; "
+            "for n in 0 1 2 3; do echo 4 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages; done")
+
 CASES = [
     Case("every page of a rank is on its node", "four", "pages", ranks=(4, 8), standard=(4,), never=("wrong",),
          says=(GOOD, r"^rank 0 \(node 0\) queue: ", r"^rank 3 \(node [13]\) arena: ", r"^of nobody: 0 pages$")),
@@ -114,26 +123,28 @@ CASES = [
          says=(r"^rank 0 .* wrong: \d+ on node", r"of its 76800 pages are on node \d: node 2 had no room"),
          never=("KILLED", "killed")),
     Case("memory in huge pages that are made of ordinary ones", "four", "asked", arguments="own 5242880", ranks=(4,),
-         before="echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled", never=("wrong", "warning"),
-         says=(GOOD, r"^rank 3: 4096 of 5120 KiB in huge pages$")),
-    Case("near place: its totals with huge pages", "four", "viewed", arguments="huge", ranks=(4,),
-         says=(SAME, LOCAL), never=("DIFFERENT", "warning:")),
+         before=MERGED, never=("wrong", "warning"), says=(GOOD, r"^rank 3: 4096 of 5120 KiB in huge pages$")),
+    Case("near place: its totals with huge pages", "four", "viewed", arguments="huge", ranks=(4,), before=MERGED,
+         says=(SAME, LOCAL, HUGE), never=("DIFFERENT", "warning:")),
     Case("memory in small pages, when asked for", "four", "asked", arguments="own 5242880 near_page_size=4k", ranks=(4,),
-         never=("wrong", "warning"), says=(GOOD, r"^rank 3: 0 of 5120 KiB in huge pages$")),
+         before=MERGED, never=("wrong", "warning"), says=(GOOD, r"^rank 3: 0 of 5120 KiB in huge pages$")),
     Case("memory in huge pages that are reserved", "four", "asked", arguments="own 6291456 near_page_size=2m",
-         before="echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled; "
-                "echo 1 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory; "
-                "for n in 0 1 2 3; do echo 4 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages; done",
-         ranks=(4,), standard=(4,), never=("wrong", "warning"), says=(GOOD, r"^rank 3: 6144 of 6144 KiB in huge pages$")),
+         before=RESERVED, ranks=(4,), standard=(4,), never=("wrong", "warning"), says=(GOOD, r"^rank 3: 6144 of 6144 KiB in huge pages$")),
     Case("reserved huge pages behind a wrapper that closes what it does not know", "four", "asked",
          arguments="own 6291456 near_page_size=2m", ranks=(4,), never=("wrong", "warning"),
+         before=RESERVED, environment={"NEAR_HUGE_PAGES": "0"},  # which leaves them to who asks
          options="sh -c 'for f in 3 4 5 6 7 8 9; do eval \"exec $f>&-\"; done; exec \"$0\" \"$@\"'",
          says=(GOOD, r"^rank 3: 6144 of 6144 KiB in huge pages$")),
-    Case("near place: its totals with reserved pages", "four", "viewed", arguments="huge", ranks=(4,),
-         says=(SAME, LOCAL), never=("DIFFERENT", "warning:")),
+    Case("near place: its totals with reserved pages", "four", "viewed", arguments="huge", ranks=(4,), before=RESERVED,
+         says=(SAME, LOCAL, HUGE), never=("DIFFERENT", "warning:")),
     Case("reserved huge pages run out", "four", "asked", arguments="own 20971520 near_page_size=2m", ranks=(4,),
-         never=("wrong",),
+         before=RESERVED, never=("wrong",),
          says=(GOOD, r"^rank 3: 0 of 20480 KiB in huge pages$", r"the administrator has reserved too few \(\d+ are free\)")),
+
+    Case("reserved huge pages come back when a job ends", "four", "asked", arguments="own 8192", ranks=(1,),
+         before=RESERVED, says=(GOOD, r"^free: 16$"),
+         options="sh -c 'for n in 1 2; do mpiexec -n 4 asked own 6291456 near_page_size=2m; done; sleep 1; "
+                 "echo free: $(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages); exec \"$0\" \"$@\"'"),
 
     Case("communicators are split by nodes, caches and cores", "four", "hardware_parts", ranks=(4, 8),
          says=(r"^divided by hwloc://Package$",)),

@@ -94,7 +94,11 @@ static int compare(const int* pids, int ranks, char* job) {
   if (length <= 0 || length == sizeof json - 1) cannot("the viewer's JSON: %s", strerror(errno));
   close(file);
   json[length] = 0;
-  int differ = 0;
+  int differ = 0, huge = 0;
+  for (const char* at = strstr(json, "\"segment\": ["); at != NULL;
+       at = strstr(at + 1, "\"huge_bytes\": 4194304,"))
+    ++huge; // and the beginning
+  if (huge == ranks + 1) puts("each rank has an arena in huge pages");
   for (int rank = 0; rank < ranks; ++rank) {
     struct Totals seen = totals_in(json, pids[rank]);
     for (int node = 0; node < most_nodes; ++node) {
