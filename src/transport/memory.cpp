@@ -37,7 +37,7 @@ void* allocate_shareable(std::size_t bytes, const MemoryWish& wish) {
   void* made = nullptr;
   // To try without enough of them would take them from others for a moment.
   bool reserved = placing.huge && !self.reserved_arena.empty() && fits_reserved(bytes, wish) &&
-                  os::reserved_huge_pages() >= bytes / os::huge_page_size() &&
+                  os::reserved_huge_pages() >= (bytes - 1) / os::huge_page_size() + 1 &&
                   self.reserved_arena.allocate(bytes, wish.alignment, placing, made).ok();
   if (!reserved && !self.arena.allocate(bytes, wish.alignment, placing, made).ok()) return nullptr;
   std::uint64_t page = reserved ? os::huge_page_size() : os::page_size();
