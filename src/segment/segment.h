@@ -9,10 +9,9 @@
 //       the arena is for MPI_Alloc_mem and windows;
 //       every part begins on a page and is written first by the process that owns the region
 //
-//   offset (slots + 1 + slot) * stride   where the administrator has reserved huge pages: as many addresses
-//   again,
-//                                    of a second memfd that is made of those; the arena's large blocks are
-//                                    here
+//   offset (slots + 1 + slot) * stride   where the administrator has reserved huge pages: as many
+//                                    addresses again, of a second memfd that is made of those, for the
+//                                    arena's large blocks
 //
 // So any shareable byte is (owner, offset), "is it shareable?" is one comparison, and the owner of an offset
 // is one division by a power of two. Offsets, never pointers, stand in shared memory.
@@ -142,16 +141,16 @@ struct Block {
   char unused[12];
 };
 static_assert(sizeof(Block) == 32);
-inline constexpr std::uint32_t most_blocks =
-    1024; ///< listed of a process; further ones are there all the same
+/// Listed of a process; further ones are there all the same.
+inline constexpr std::uint32_t most_blocks = 1024;
 
 /// First page of a process's region.
 struct ControlPage {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t pid;
-  Offset queue, lanes, credits, cell_flags, cells, figures, traffic, blocks,
-      arena; ///< from the segment's start
+  /// From the segment's start.
+  Offset queue, lanes, credits, cell_flags, cells, figures, traffic, blocks, arena;
   std::uint64_t queue_slots, lane_count, cell_count, cell_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
   std::uint64_t probe_value;
