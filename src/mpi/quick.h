@@ -17,9 +17,9 @@ namespace near::mpi::quick {
 /// True for an address that may be a buffer of the program's; the standard's special ones are small numbers.
 inline bool is_memory(const void* address) { return reinterpret_cast<std::uintptr_t>(address) >= 4096; }
 
-/// Wakes a receiver that sleeps, opens a window that is used up. Returns MPI_SUCCESS, so that an entry point
+/// Wakes a receiver that sleeps, opens a gate that is used up. Returns MPI_SUCCESS, so that an entry point
 /// may end with it.
-[[gnu::noinline]] int finish_small(transport::Window& window);
+[[gnu::noinline]] int finish_small(transport::Gate& gate);
 
 /// So that no multiplication by a predefined datatype's size overflows.
 inline constexpr MPI_Count most_elements = MPI_Count{1} << 48;
@@ -61,9 +61,9 @@ template <class Count, class Decline>
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
   if (!may_send(buffer, count, size, destination, tag, communicator, transport::inline_bytes)) [[unlikely]]
     return decline();
-  transport::Window& window =
-      transport::quick_parts.windows[communicator->addresses[static_cast<unsigned>(destination)].slot];
-  if (window.lane.left() == 0) [[unlikely]]
+  transport::Gate& gate =
+      transport::quick_parts.gates[communicator->addresses[static_cast<unsigned>(destination)].slot];
+  if (gate.lane.left() == 0) [[unlikely]]
     return decline();
   // From here on nothing fails.
   if (request != nullptr) *request = p2p::sent_request;
@@ -72,10 +72,10 @@ template <class Count, class Decline>
   line.function.store_relaxed(function);
   line.calls.bump_relaxed(1);
   Call::write_about(line, context, destination, tag, static_cast<MPI_Count>(bytes));
-  transport::send_small(window, context | p2p::user_channel, source, tag, buffer, bytes);
+  transport::send_small(gate, context | p2p::user_channel, source, tag, buffer, bytes);
   line.function.store_relaxed(0);
-  if (transport::has_more_to_do(window)) [[unlikely]]
-    return finish_small(window);
+  if (transport::has_more_to_do(gate)) [[unlikely]]
+    return finish_small(gate);
   return MPI_SUCCESS;
 }
 

@@ -6,8 +6,8 @@
 
 namespace near::mpi {
 
-int quick::finish_small(transport::Window& window) {
-  transport::more_to_do(window);
+int quick::finish_small(transport::Gate& gate) {
+  transport::more_to_do(gate);
   return MPI_SUCCESS;
 }
 

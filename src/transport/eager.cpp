@@ -10,8 +10,8 @@ std::size_t eager_limit() { return engine().eager_limit; }
 Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfer* waiter) {
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
-  close_window(peer); // what is left of it has our credits
-  if (bytes > self.eager_limit || !peer.window->credit.available(self.credit_limit)) return Eager::refused;
+  close_gate(peer); // what is left of it has our credits
+  if (bytes > self.eager_limit || !peer.gate->credit.available(self.credit_limit)) return Eager::refused;
   Cells::Taken cell;
   if (bytes > inline_bytes) {
     cell = self.cells.take();
@@ -46,14 +46,14 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
       datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
   }
   NEAR_KILL_POINT("payload-packed");
-  peer.window->credit.spend();
+  peer.gate->credit.spend();
   count_sent(peer, !cell ? segment::Path::inlined : segment::Path::packet, bytes);
   if (!claim) {
     wait_for_slot(peer, waiting, waiter);
     return Eager::waits;
   }
   send_claimed(peer, std::move(claim));
-  if (!cell) open_window(*peer.window); // another small one is likely to follow
+  if (!cell) open_gate(*peer.gate); // another small one is likely to follow
   return Eager::left;
 }
 

@@ -53,10 +53,10 @@ Result map_peer(std::uint32_t slot) {
   peer.cells = self.segment.at<std::byte>(control.cells);
   peer.cell_flags = self.segment.at<CellFlag>(control.cell_flags);
   peer.cell_bytes = control.cell_bytes;
-  peer.window = &self.windows[slot];
-  peer.window->doorbell = &control.doorbell;
-  peer.window->traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
-  peer.window->credit =
+  peer.gate = &self.gates[slot];
+  peer.gate->doorbell = &control.doorbell;
+  peer.gate->traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
+  peer.gate->credit =
       queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
   peer.inlet = &self.inlets[slot];
   peer.inlet->released = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
@@ -275,12 +275,12 @@ bool take_from_queue() {
 
 queue::Claim<> claim_channel(Peer& peer) {
   if (!peer.lane_open) return peer.producer.claim();
-  close_window(peer);
-  return peer.window->lane.claim();
+  close_gate(peer);
+  return peer.gate->lane.claim();
 }
 
 void commit(Peer& peer, queue::Claim<>&& claim) {
-  header_of(claim).sequence = peer.window->next_sequence++;
+  header_of(claim).sequence = peer.gate->next_sequence++;
   claim.commit();
   auto& bell = peer.control->doorbell;
   DoorbellCalls::ring_if_sleeping(bell.sleeping, bell.bell, engine().fences);
@@ -446,8 +446,8 @@ Result start(const Job& job) {
                                               : knobs.spin.number * 1000;
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
   self.peers.resize(head.slots);
-  self.windows.resize(head.slots);
-  quick_parts.windows = self.windows.data();
+  self.gates.resize(head.slots);
+  quick_parts.gates = self.gates.data();
   self.inlets.resize(head.slots);
   quick_parts.inlets = self.inlets.data();
   NEAR_TRY(build_region());
@@ -547,25 +547,25 @@ void send_claimed(Peer& peer, queue::Claim<>&& claim) {
 }
 
 // What a look finds stays true while it lasts: the slots are this process's alone, credits for them are paid,
-// and whatever makes earlier messages wait (post, hold_back) goes through close_window.
-void open_window(Window& window) {
+// and whatever makes earlier messages wait (post, hold_back) goes through close_gate.
+void open_gate(Gate& gate) {
   Engine& self = engine();
-  const Peer& peer = self.peers[static_cast<std::size_t>(&window - self.windows.data())];
+  const Peer& peer = self.peers[static_cast<std::size_t>(&gate - self.gates.data())];
   if (!peer.lane_open || self.fences || peer.held || !peer.pending.empty() ||
-      !window.credit.available(self.credit_limit))
+      !gate.credit.available(self.credit_limit))
     return;
-  window.credit.spend(window.lane.look(window.credit.left(self.credit_limit)));
+  gate.credit.spend(gate.lane.look(gate.credit.left(self.credit_limit)));
 }
 
-void more_to_do(Window& window) {
-  DoorbellCalls::ring_if_sleeping(window.doorbell->sleeping, window.doorbell->bell, engine().fences);
-  if (window.lane.left() == 0) open_window(window);
+void more_to_do(Gate& gate) {
+  DoorbellCalls::ring_if_sleeping(gate.doorbell->sleeping, gate.doorbell->bell, engine().fences);
+  if (gate.lane.left() == 0) open_gate(gate);
 }
 
-void close_window(Peer& peer) { peer.window->credit.take_back(peer.window->lane.give_up_left()); }
+void close_gate(Peer& peer) { peer.gate->credit.take_back(peer.gate->lane.give_up_left()); }
 
 void hold_back(Peer& peer, bool held) {
-  close_window(peer);
+  close_gate(peer);
   peer.held = held;
 }
 

@@ -47,7 +47,7 @@ struct Peer {
   std::uint32_t queued = 0;     ///< messages through the queue since we last asked
   std::uint32_t ask_after = 16; ///< of them before we ask
   bool held = false;            ///< see hold_back()
-  Window* window = nullptr;
+  Gate* gate = nullptr;
   Inlet* inlet = nullptr;
   queue::LaneRing<>* lanes = nullptr; ///< its lanes, as mapped here
   struct LaneIn* lane_in = nullptr;   ///< open: our lane from it
@@ -98,7 +98,7 @@ struct Engine {
   std::uint32_t open_lanes = 0;  ///< bits of `lanes`: granted and switched to
   std::array<LaneIn, most_lanes> lanes;
   std::vector<Peer> peers;
-  std::vector<Window> windows; ///< by slot, as peers
+  std::vector<Gate> gates; ///< by slot, as peers
   std::vector<Inlet> inlets;   ///< the same
   Cells cells;
   Arena arena, reserved_arena; ///< the second of reserved huge pages, where there are any
@@ -131,8 +131,8 @@ void post(Peer& peer, const MessageHeader& header);
 /// A control message: `payload` of at most inline_bytes, no credit, no packet.
 void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, const void* payload,
                   std::size_t bytes);
-/// No small message goes to this peer by itself until it opens again: open_window().
-void close_window(Peer& peer);
+/// No small message goes to this peer by itself until it opens again: open_gate().
+void close_gate(Peer& peer);
 /// Claims a slot unless earlier messages still wait for one. Fill its header, then send_claimed, or
 /// wait_for_slot if there was none.
 queue::Claim<> claim_slot(Peer& peer);

@@ -139,7 +139,7 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
     const auto& granted = *reinterpret_cast<const LaneGrant*>(header.payload);
     auto* ring =
         reinterpret_cast<std::byte*>(peer.lanes) + granted.lane * queue::LaneRing<>::bytes(lane_slots);
-    peer.window->lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots,
+    peer.gate->lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots,
                                             engine().slot, granted.position);
     NEAR_KILL_POINT("lane-switched");
     peer.lane_open = true;
@@ -147,7 +147,7 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
   } else if (header.handler == static_cast<std::uint8_t>(InternalHandler::lane_return)) {
     NEAR_KILL_POINT("lane-returned");
     peer.lane_open = false;
-    close_window(peer);
+    close_gate(peer);
   }
 }
 

@@ -2,9 +2,9 @@
 //
 // A message of up to inline_bytes to a peer whose lane is open needs no more than a slot of that lane.
 // Whether it may take one depends on much else: a credit, no earlier message that waits for a slot or for a
-// descriptor. All of it is folded into one number, LaneWriter::left(): open_window() looks at everything once
+// descriptor. All of it is folded into one number, LaneWriter::left(): open_gate() looks at everything once
 // and lowers it to what may go by itself from there, with credits that are paid in advance. While it is above
-// 0 nobody has to ask again. Whoever sends another way closes the window first, which takes what is left of
+// 0 nobody has to ask again. Whoever sends another way closes the gate first, which takes what is left of
 // those credits back.
 //
 // Receiving: while nothing is posted and nothing waits, the oldest message of a peer's lane is the next
@@ -28,7 +28,7 @@ using DoorbellCalls = queue::DoorbellProtocol<base::Hardware, DoorbellSystem>;
 
 /// What sending to one peer needs. The first line holds all that a small message touches. Invariant: credits
 /// are paid for lane.left() messages that are not sent yet.
-struct alignas(64) Window {
+struct alignas(64) Gate {
   queue::LaneWriter<> lane;        ///< left() is 0 unless small messages may go by themselves
   std::uint32_t next_sequence = 0; ///< of our next message to it
   segment::Doorbell* doorbell = nullptr;
@@ -36,7 +36,7 @@ struct alignas(64) Window {
   queue::CreditAccount<> credit;       ///< for eager messages under way to it
 };
 
-static_assert(offsetof(Window, credit) == 64, "a small message touches one line of it");
+static_assert(offsetof(Gate, credit) == 64, "a small message touches one line of it");
 
 /// What receiving from one peer needs.
 struct Inlet {
@@ -47,38 +47,38 @@ struct Inlet {
 };
 
 /// Lets small messages to this peer go by themselves if they may now: then left() is not 0.
-void open_window(Window& window);
+void open_gate(Gate& gate);
 
 /// Set when the transport starts. By slot, like the engine's peers.
 struct QuickParts {
-  Window* windows = nullptr;
+  Gate* gates = nullptr;
   Inlet* inlets = nullptr;
   std::uint64_t eager_limit = 0;
   int looks = 32; ///< for a message that is probably on its way; a few when processors are shared
 };
 inline constinit QuickParts quick_parts;
 
-/// Fills a slot of the window's lane. Only if left() > 0 and `bytes` is at most inline_bytes.
-[[gnu::always_inline]] inline void send_small(Window& window, std::uint64_t context, std::int32_t source,
+/// Fills a slot of the gate's lane. Only if left() > 0 and `bytes` is at most inline_bytes.
+[[gnu::always_inline]] inline void send_small(Gate& gate, std::uint64_t context, std::int32_t source,
                                               std::int32_t tag, const void* payload, std::uint64_t bytes) {
-  auto claim = window.lane.claim_left();
+  auto claim = gate.lane.claim_left();
   auto& header = *reinterpret_cast<MessageHeader*>(claim.body());
   header.envelope = {context, source, tag, bytes};
-  header.sequence = window.next_sequence++;
+  header.sequence = gate.next_sequence++;
   header.handler = static_cast<std::uint8_t>(Handler::p2p_eager);
   header.in_packet = 0;
   copy::small(header.payload, payload, bytes);
   claim.commit();
-  auto& traffic = *window.traffic; // loaded once
+  auto& traffic = *gate.traffic; // loaded once
   traffic.messages.bump_relaxed(1);
   traffic.bytes.bump_relaxed(bytes);
 }
-/// After that: true when more_to_do() must follow, since the receiver sleeps or the window is used up.
-[[gnu::always_inline]] inline bool has_more_to_do(const Window& window) {
-  constexpr bool fences = false; // no window opens where senders must fence
-  return DoorbellCalls::is_sleeping(window.doorbell->sleeping, fences) || window.lane.left() == 0;
+/// After that: true when more_to_do() must follow, since the receiver sleeps or the gate is used up.
+[[gnu::always_inline]] inline bool has_more_to_do(const Gate& gate) {
+  constexpr bool fences = false; // no gate opens where senders must fence
+  return DoorbellCalls::is_sleeping(gate.doorbell->sleeping, fences) || gate.lane.left() == 0;
 }
-void more_to_do(Window& window);
+void more_to_do(Gate& gate);
 
 /// The oldest message of the peer's lane, if it is a whole one that this receive matches and that fits into
 /// `room` bytes; `tag` may be MPI_ANY_TAG. nullptr: nothing, or another message.
