@@ -343,10 +343,10 @@ bool flush_pending() {
   return moved;
 }
 
-/// What waits for a slot of a peer's queue or lane, or for a cell of ours to come home.
+/// What waits for a slot of a peer's queue or lane, for a cell of ours to come home, or for a lock.
 bool waits_for_room() {
   const Engine& self = engine();
-  return !self.pending_peers.empty() || !self.ring_senders.empty();
+  return !self.pending_peers.empty() || !self.ring_senders.empty() || !self.wanted_locks.empty();
 }
 
 /// Who makes room from here on rings us, and what was made before is there for our next look.
@@ -357,6 +357,7 @@ bool waits_for_room() {
   for (const Transfer* transfer : self.ring_senders)
     RoomCalls::want(transfer->peer->control->doorbell.slot_wanted, us);
   RoomCalls::want(self.control->doorbell.cell_wanted, us);
+  for (auto* wanted : self.wanted_locks) RoomCalls::want(*wanted, us);
   RoomCalls::ready_to_look(self.fences);
 }
 
@@ -747,10 +748,11 @@ void wait_until(bool (*done)(void*), void* argument) {
     // Before the looks below: what they miss, and what is announced by a ring alone, ends the sleep.
     std::uint32_t rung = DoorbellCalls::rung(bell.bell);
     if (done(argument)) break;
-    bool moved = progress();
-    if (!moved && waits_for_room() && os::monotonic_ns() >= spin_until) {
+    bool moved = progress(), spins = os::monotonic_ns() < spin_until;
+    if (!moved && !spins && waits_for_room()) {
       ask_for_room();
       moved = progress();
+      if (!moved && done(argument)) break; // a lock is no message
     }
     if (moved) {
       // Another thread may wait, asleep, for what this thread's progress just completed.
@@ -760,7 +762,7 @@ void wait_until(bool (*done)(void*), void* argument) {
     }
     {
       LockPause unlocked;
-      if (os::monotonic_ns() < spin_until) {
+      if (spins) {
         // With more ranks than processors, whoever we wait for may be runnable right here: a yield costs less
         // than a sleep with its barrier and wake-up, and ends like one when nobody else wants the processor.
         if (self.oversubscribed)
@@ -778,6 +780,18 @@ void wait_until(bool (*done)(void*), void* argument) {
   }
   --waiting_threads;
   line.since_ns.store_relaxed(0);
+}
+
+void wait_for_lock(base::Atomic<std::uint64_t>& wanted, bool (*attempt)(void*), void* argument) {
+  if (attempt(argument)) return;
+  auto& list = engine().wanted_locks;
+  list.push_back(&wanted);
+  wait_until(attempt, argument);
+  list.erase(std::find(list.begin(), list.end(), &wanted));
+}
+
+void lock_was_left(base::Atomic<std::uint64_t>& wanted) {
+  RoomCalls::made(wanted, engine().fences, announce_room);
 }
 
 } // namespace near::transport

@@ -98,8 +98,8 @@ struct Engine {
   std::uint32_t open_lanes = 0;  ///< bits of `lanes`: granted and switched to
   std::array<LaneIn, most_lanes> lanes;
   std::vector<Peer> peers;
-  std::vector<Gate> gates; ///< by slot, as peers
-  std::vector<Inlet> inlets;   ///< the same
+  std::vector<Gate> gates;   ///< by slot, as peers
+  std::vector<Inlet> inlets; ///< the same
   Cells cells;
   Arena arena, reserved_arena; ///< the second of reserved huge pages, where there are any
   Blocks blocks;
@@ -107,7 +107,8 @@ struct Engine {
   std::vector<Peer*> pending_peers;                        ///< with messages that found no slot
   std::vector<Transfer*> ring_senders;                     ///< with packed bytes still to send
   std::vector<Helped> helped;
-  bool chores = false; ///< one of the three lists above may hold something
+  std::vector<base::Atomic<std::uint64_t>*> wanted_locks; ///< words of locks that threads of ours wait for
+  bool chores = false;                                    ///< one of the three lists above may hold something
   std::vector<OfferDescriptor*> free_offers;
   Transfer* offers_out = nullptr; ///< announced, not finished; linked by previous and next
   std::uint32_t credit_limit = 0;

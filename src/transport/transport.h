@@ -147,6 +147,11 @@ bool progress();
 /// Waits until done(argument): polls, then sleeps on this rank's doorbell. Releases the engine lock while it
 /// waits.
 void wait_until(bool (*done)(void*), void* argument);
+/// Waits until attempt(argument) succeeds, which takes a lock that processes share; `wanted` is its word
+/// (queue/shared_lock.h). A failed attempt may leave nothing but the wish.
+void wait_for_lock(base::Atomic<std::uint64_t>& wanted, bool (*attempt)(void*), void* argument);
+/// Such a lock has been left: ends the sleep of those who want it.
+void lock_was_left(base::Atomic<std::uint64_t>& wanted);
 /// Something that another thread may wait for was done outside of wait_until(): ends the waiters' sleep.
 void wake_waiting_threads();
 
