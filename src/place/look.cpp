@@ -18,7 +18,7 @@ using segment::Offset;
 namespace {
 
 constexpr std::string_view segment_name = "/memfd:nearmpi";
-constexpr const char* arena_role = "arena";
+constexpr const char *arena_role = "arena", *window_role = "window";
 
 std::string now_text() {
   std::time_t now = std::time(nullptr);
@@ -349,38 +349,55 @@ bool has_reserved_pages(const segment::Segment& segment) {
   return page != 0 && page == os::huge_page_size();
 }
 
-/// What a rank's arenas have handed out, and where it was asked to be.
+/// What an arena has handed out, to whom, and where it was asked to be.
 struct Listed {
   Offset begin, end;
+  int owner;
   int node; ///< -1: nowhere in particular
+  const char* role;
 };
 
-/// In the order of their beginnings. What another process wrote is not relied on, and read once: what is not
-/// in its arenas, not of whole pages or given out twice is left out.
-std::vector<Listed> listed_blocks(const segment::Segment& segment, std::uint32_t slot) {
+/// Adds the blocks that a rank has listed as its own. What another process wrote is not relied on, and read
+/// once: what is not in the rank's arenas, or of a window in another's, or not of whole pages, is left out.
+void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std::vector<Listed>& found) {
   const auto& control = segment.control(slot);
   const Offset region = segment.region(slot), stride = segment.header().stride;
   const Offset list = control.blocks, arena = control.arena;
   // SYNC: block-listed. Acquire: so many were written before. To read a page that is not there would make it.
   std::uint32_t count = std::min(control.block_count.load_acquire(), segment::most_blocks);
-  std::vector<Listed> found;
   if (list % alignof(segment::Block) != 0 || list < region || list > arena || arena > region + stride ||
       arena - list < count * sizeof(segment::Block))
-    return found;
+    return;
   auto within = [](Offset begin, std::uint64_t bytes, Offset first, Offset behind, std::uint64_t page) {
     return begin >= first && begin < behind && bytes != 0 && bytes <= behind - begin && begin % page == 0 &&
            bytes % page == 0;
+  };
+  auto within_arena = [&](Offset begin, std::uint64_t bytes, std::uint32_t whose) {
+    return segment::has_region(segment, whose) && within(begin, bytes, segment.control(whose).arena,
+                                                         segment.region(whose) + stride, os::page_size());
   };
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto& block = segment.at<segment::Block>(list)[i];
     std::uint64_t bytes = block.bytes.load_relaxed();
     Offset begin = block.begin.load_relaxed();
+    bool window = block.use.load_relaxed() == static_cast<std::uint32_t>(segment::BlockUse::window);
     bool reserved =
         has_reserved_pages(segment) && within(begin, bytes, segment.huge_region(slot),
                                               segment.huge_region(slot) + stride, os::huge_page_size());
-    if (reserved || within(begin, bytes, arena, region + stride, os::page_size()))
-      found.push_back({begin, begin + bytes, block.node.load_relaxed()});
+    std::uint64_t whose = begin / stride - 1; // wraps for the launcher's region
+    bool others = window && whose < segment.header().job_size &&
+                  within_arena(begin, bytes, static_cast<std::uint32_t>(whose));
+    if (reserved || others || within_arena(begin, bytes, slot))
+      found.push_back({begin, begin + bytes, static_cast<int>(slot), block.node.load_relaxed(),
+                       window ? window_role : arena_role});
   }
+}
+
+/// Those of all ranks, in the order of their beginnings; of two that overlap the first.
+std::vector<Listed> listed_blocks(const segment::Segment& segment) {
+  std::vector<Listed> found;
+  for (std::uint32_t slot = 0; slot < segment.header().job_size; ++slot)
+    if (segment::has_region(segment, slot)) add_listed_blocks(segment, slot, found);
   std::sort(found.begin(), found.end(), [](auto& one, auto& other) { return one.begin < other.begin; });
   Offset behind = 0;
   std::erase_if(found, [&](const Listed& block) {
@@ -391,16 +408,28 @@ std::vector<Listed> listed_blocks(const segment::Segment& segment, std::uint32_t
   return found;
 }
 
-using PagesByNode = std::map<int, std::vector<Offset>>;
+/// Whose pages of an arena are, what for, and where they are meant to be.
+struct Meant {
+  int owner, node;
+  std::string role;
+  auto operator<=>(const Meant&) const = default;
+};
+using MeantPages = std::map<Meant, std::vector<Offset>>;
 
-/// Pages of an arena by the node that they are meant for: `otherwise` where nothing else was asked for.
-PagesByNode divide(const std::vector<Offset>& pages, const std::vector<Listed>& blocks, int otherwise) {
-  PagesByNode divided;
+/// Divides pages of an arena: `otherwise` are those of no block.
+MeantPages divide(const std::vector<Offset>& pages, const std::vector<Listed>& blocks, const Meant& otherwise,
+                  const std::vector<Process>& processes) {
+  MeantPages divided;
   auto block = blocks.begin();
   for (Offset page : pages) {
     while (block != blocks.end() && block->end <= page) ++block;
-    bool asked = block != blocks.end() && block->begin <= page && block->node >= 0;
-    divided[asked ? block->node : otherwise].push_back(page);
+    bool listed = block != blocks.end() && block->begin <= page;
+    if (!listed) {
+      divided[otherwise].push_back(page);
+      continue;
+    }
+    int node = block->node >= 0 ? block->node : processes[static_cast<std::size_t>(block->owner)].node;
+    divided[{block->owner, node, block->role}].push_back(page);
   }
   return divided;
 }
@@ -430,9 +459,13 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
       snapshot.processes[static_cast<std::size_t>(part.owner)].problem = "it ended while it was looked at";
     snapshot.parts.push_back(std::move(part));
   };
-  auto take_arena = [&](Part part, const std::vector<Offset>& pages, const std::vector<Listed>& blocks) {
-    for (auto& [node, its] : divide(pages, blocks, part.node)) {
-      part.node = node;
+  auto blocks = listed_blocks(segment);
+  auto take_arena = [&](Part part, const std::vector<Offset>& pages) {
+    Meant otherwise{part.owner, part.node, part.role};
+    for (auto& [meant, its] : divide(pages, blocks, otherwise, snapshot.processes)) {
+      part.owner = meant.owner;
+      part.node = meant.node;
+      part.role = meant.role;
       take(part, its);
     }
   };
@@ -442,22 +475,21 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
     while (behind < part.end && os::next_data(descriptor, behind, part.end, first, behind))
       for (Offset at = std::max(first, part.begin); at < behind; at += part.page_bytes) pages.push_back(at);
     bool arena = part.role == arena_role;
-    auto slot = static_cast<std::uint32_t>(part.owner);
-    std::vector<Listed> blocks = arena ? listed_blocks(segment, slot) : std::vector<Listed>();
     if (arena)
-      take_arena(part, pages, blocks);
+      take_arena(part, pages);
     else if (!pages.empty())
       take(part, pages);
     if (!arena || !has_reserved_pages(segment)) continue;
     // Of reserved pages the kernel lists no holes: those in listed blocks are looked at.
     part.page_bytes = os::huge_page_size();
-    part.begin = segment.huge_region(slot);
+    part.begin = segment.huge_region(static_cast<std::uint32_t>(part.owner));
     part.end = part.begin + segment.header().stride;
     pages.clear();
     for (const auto& block : blocks)
-      for (Offset at = std::max(block.begin, part.begin); at < block.end; at += part.page_bytes)
+      for (Offset at = std::max(block.begin, part.begin); at < std::min(block.end, part.end);
+           at += part.page_bytes)
         pages.push_back(at);
-    take_arena(part, pages, blocks);
+    take_arena(part, pages);
   }
 }
 

@@ -37,7 +37,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 6;
+inline constexpr std::uint32_t layout_version = 7;
 
 /// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
@@ -133,12 +133,17 @@ struct alignas(128) Doorbell {
   Atomic<std::uint64_t> cell_wanted; ///< not 0: this rank waits for one of its cells to come home
 };
 
-/// Whole pages of an arena that have been handed out. The owner writes, tools read.
+/// What a block is for.
+enum class BlockUse : std::uint32_t { allocated = 0, window = 1, count };
+
+/// Whole pages of an arena that have been handed out. The owner writes, tools read. A window whose parts lie
+/// one behind the other is in one process's arena, and each process lists the pages that are its own.
 struct Block {
   Atomic<std::uint64_t> bytes; ///< 0: none
   Atomic<Offset> begin;
   Atomic<std::int32_t> node; ///< that was asked for; -1: the owner's
-  char unused[12];
+  Atomic<std::uint32_t> use; ///< BlockUse
+  char unused[8];
 };
 static_assert(sizeof(Block) == 32);
 /// Listed of a process; further ones are there all the same.

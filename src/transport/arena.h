@@ -27,23 +27,24 @@ public:
   /// Code::no_memory when the machine's or the cgroup's memory is, or the node's reserved pages are. Ordinary
   /// pages come from other nodes when the node is full.
   base::Result allocate(std::size_t bytes, std::size_t alignment, const Placing& placing, void*& made);
-  /// Returns the pages to the system; false when `address` did not come from allocate.
+  /// Addresses for whole pages, which nobody has touched. Code::limit when there are none in a row.
+  base::Result reserve(std::size_t bytes, std::size_t alignment, void*& made);
+  /// Returns the pages to the system; false when `address` did not come from allocate or reserve.
   bool release(void* address);
 
 private:
-  struct Used {
-    std::uint64_t bytes;
-    std::uint64_t advised; ///< of them, to be huge
-  };
-
-  void take_back(std::byte* address, std::uint64_t bytes, std::uint64_t advised);
-
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::size_t page_bytes_ = 0;
   bool reserved_ = false;
   std::map<std::uint64_t, std::uint64_t> free_; ///< offset -> bytes, neighbours merged
-  std::map<std::uint64_t, Used> used_;
+  std::map<std::uint64_t, std::uint64_t> used_; ///< the same
 };
+
+/// Populates whole ordinary pages, of any process's arena, as this process's: on the node if it has room, in
+/// huge ones where those fit and are wanted.
+base::Result place_pages(std::byte* address, std::uint64_t bytes, const Arena::Placing& placing);
+/// Returns pages that this process has placed to the system.
+void take_pages_back(std::byte* address, std::uint64_t bytes);
 
 } // namespace near::transport

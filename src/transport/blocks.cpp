@@ -10,7 +10,7 @@ void Blocks::build(segment::Block* list, base::Atomic<std::uint32_t>* count) {
   used_.clear();
 }
 
-void Blocks::add(segment::Offset begin, std::uint64_t bytes, int node) {
+void Blocks::add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use) {
   if (free_.empty() && next_ == most) return;
   std::uint32_t index = next_;
   if (free_.empty()) {
@@ -22,6 +22,7 @@ void Blocks::add(segment::Offset begin, std::uint64_t bytes, int node) {
   segment::Block& block = list_[index];
   block.begin.store_relaxed(begin);
   block.node.store_relaxed(node);
+  block.use.store_relaxed(static_cast<std::uint32_t>(use));
   block.bytes.store_relaxed(bytes);
   // SYNC: block-listed. Release: a tool that sees the count sees the block, and its page is there. Of a block
   // that is used again the tool may see old words with new ones: then it takes some pages for another node's.
@@ -35,6 +36,11 @@ void Blocks::remove(segment::Offset begin) {
   list_[found->second].bytes.store_relaxed(0);
   free_.push_back(found->second);
   used_.erase(found);
+}
+
+bool Blocks::is_not(segment::Offset begin, segment::BlockUse use) const {
+  auto found = used_.find(begin);
+  return found != used_.end() && list_[found->second].use.load_relaxed() != static_cast<std::uint32_t>(use);
 }
 
 } // namespace near::transport

@@ -17,8 +17,10 @@ public:
   /// `list`: `most` entries that read as zeros. None is touched before it is used; `count` says how many
   /// were.
   void build(segment::Block* list, base::Atomic<std::uint32_t>* count);
-  void add(segment::Offset begin, std::uint64_t bytes, int node);
+  void add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use);
   void remove(segment::Offset begin);
+  /// Whether a listed block that begins there is for something else.
+  bool is_not(segment::Offset begin, segment::BlockUse use) const;
 
 private:
   segment::Block* list_ = nullptr;

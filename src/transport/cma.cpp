@@ -11,6 +11,7 @@
 #include "base/kill_point.h"
 #include "base/log.h"
 #include "os/peer_memory.h"
+#include "transport/memory.h"
 
 #include <algorithm>
 #include <array>
@@ -53,12 +54,13 @@ std::uint32_t chunks_of(std::uint64_t bytes) {
   return static_cast<std::uint32_t>((bytes + chunk_bytes - 1) / chunk_bytes);
 }
 
-bool read_all(Peer& peer, std::uint64_t address, std::span<os::Run> runs) {
+bool copy_all(decltype(os::read_peer) copy, const Peer& peer, std::uint64_t address,
+              std::span<os::Run> runs) {
   auto pid = static_cast<std::int32_t>(peer.control->pid);
   while (!runs.empty()) {
     std::size_t copied = 0;
     NEAR_KILL_POINT("cma-begun");
-    if (!os::read_peer(pid, address, runs, copied).ok() || copied == 0) return false;
+    if (!copy(pid, address, runs, copied).ok() || copied == 0) return false;
     NEAR_KILL_POINT("cma-copied");
     address += copied;
     while (!runs.empty() && copied >= runs.front().bytes) {
@@ -71,6 +73,10 @@ bool read_all(Peer& peer, std::uint64_t address, std::span<os::Run> runs) {
     }
   }
   return true;
+}
+
+bool read_all(const Peer& peer, std::uint64_t address, std::span<os::Run> runs) {
+  return copy_all(os::read_peer, peer, address, runs);
 }
 
 /// A receiver's layout with gaps: read many pieces in one call, or, when they are small, a run that is then
@@ -133,12 +139,32 @@ bool read_with_help(Peer& peer, const OfferTicket& ticket, const Transfer& trans
   return complete && (failed == hands.none || read_chunk(peer, ticket, transfer, failed));
 }
 
+/// Whether we may read its memory.
+bool is_readable(Peer& peer) {
+  return peer.cma == CmaState::works || (peer.cma == CmaState::unknown && probe(peer));
+}
+
 } // namespace
+
+bool reaches_memory_of(Peer& peer) {
+  if (!is_readable(peer)) return false;
+  // Reading and writing are two system calls, either of which may be forbidden. The word gets its own value.
+  std::uint64_t word = peer.control->probe_value;
+  std::array<os::Run, 1> run = {{{&word, sizeof word}}};
+  return copy_to_peer(peer, peer.control->probe_address, run);
+}
+
+bool copy_from_peer(Peer& peer, std::uint64_t address, std::span<os::Run> into) {
+  return read_all(peer, address, into);
+}
+
+bool copy_to_peer(Peer& peer, std::uint64_t address, std::span<os::Run> from) {
+  return copy_all(os::write_peer, peer, address, from);
+}
 
 bool cma_is_possible(Peer& peer, const OfferTicket& ticket) {
   // What lies in the segment can be loaded without the kernel.
-  if (ticket.address == 0 || ticket.shared != 0 || peer.cma == CmaState::refused) return false;
-  return peer.cma == CmaState::works || probe(peer);
+  return ticket.address != 0 && ticket.shared == 0 && is_readable(peer);
 }
 
 Pulled pull_cma(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {

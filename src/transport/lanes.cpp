@@ -140,7 +140,7 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
     auto* ring =
         reinterpret_cast<std::byte*>(peer.lanes) + granted.lane * queue::LaneRing<>::bytes(lane_slots);
     peer.gate->lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots,
-                                            engine().slot, granted.position);
+                                          engine().slot, granted.position);
     NEAR_KILL_POINT("lane-switched");
     peer.lane_open = true;
     peer.stores.show_in(figures_of(peer));

@@ -29,11 +29,15 @@ bool fits_reserved(std::size_t bytes, const MemoryWish& wish) {
   return wish.page_bytes != 0 || bytes >= 4 * huge || bytes % huge == 0;
 }
 
+Arena::Placing placing_of(std::size_t bytes, const MemoryWish& wish) {
+  return {wish.node >= 0 ? wish.node : os::current_node(), wants_huge(bytes, wish)};
+}
+
 } // namespace
 
-void* allocate_shareable(std::size_t bytes, const MemoryWish& wish) {
+void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::BlockUse use) {
   Engine& self = engine();
-  Arena::Placing placing{wish.node >= 0 ? wish.node : os::current_node(), wants_huge(bytes, wish)};
+  Arena::Placing placing = placing_of(bytes, wish);
   void* made = nullptr;
   // To try without enough of them would take them from others for a moment.
   bool reserved = placing.huge && !self.reserved_arena.empty() && fits_reserved(bytes, wish) &&
@@ -41,17 +45,43 @@ void* allocate_shareable(std::size_t bytes, const MemoryWish& wish) {
                   self.reserved_arena.allocate(bytes, wish.alignment, placing, made).ok();
   if (!reserved && !self.arena.allocate(bytes, wish.alignment, placing, made).ok()) return nullptr;
   std::uint64_t page = reserved ? os::huge_page_size() : os::page_size();
-  self.blocks.add(self.segment.offset_of(made), base::round_up(bytes, page), wish.node);
+  self.blocks.add(self.segment.offset_of(made), base::round_up(bytes, page), wish.node, use);
   return made;
 }
 
-bool free_shareable(void* address) {
+bool free_shareable(void* address, segment::BlockUse use) {
   Engine& self = engine();
-  if (!self.segment.contains(address)) return false;
+  if (!self.segment.contains(address) || self.blocks.is_not(self.segment.offset_of(address), use))
+    return false;
   // The list first: nobody should look for pages that are gone.
   self.blocks.remove(self.segment.offset_of(address));
   return self.arena.release(address) ||
          (!self.reserved_arena.empty() && self.reserved_arena.release(address));
+}
+
+void* reserve_shareable(std::size_t bytes, const MemoryWish& wish) {
+  void* made = nullptr;
+  std::size_t alignment =
+      wants_huge(bytes, wish) ? std::max(wish.alignment, os::huge_page_size()) : wish.alignment;
+  return engine().arena.reserve(bytes, alignment, made).ok() ? made : nullptr;
+}
+
+Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWish& wish,
+                       segment::BlockUse use) {
+  if (bytes == 0) return {};
+  Engine& self = engine();
+  auto* address = self.segment.at<std::byte>(begin);
+  // A huge page across the border would be of two processes. In its own region a process has said so before.
+  os::advise_huge_pages(address, bytes, os::HugePages::never);
+  NEAR_TRY(place_pages(address, bytes, placing_of(bytes, wish)));
+  self.blocks.add(begin, bytes, wish.node, use);
+  return {};
+}
+
+void unplace_shareable(segment::Offset begin, std::size_t bytes) {
+  if (bytes == 0) return;
+  engine().blocks.remove(begin);
+  take_pages_back(engine().segment.at<std::byte>(begin), bytes);
 }
 
 std::string shortfall(const void* address, std::size_t bytes, const MemoryWish& wish) {

@@ -1,13 +1,19 @@
-// Memory of this process's own region that every peer can load and store.
+// Memory that processes share: of this process's own region, which every peer can load and store, and what
+// the kernel copies out of or into another's private memory.
 #pragma once
 
-#include "base/result.h"
+#include "os/peer_memory.h"
+#include "segment/segment.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace near::transport {
+
+using base::Result;
+struct Peer;
 
 struct MemoryWish {
   std::size_t alignment = 64; ///< a power of two
@@ -17,10 +23,30 @@ struct MemoryWish {
 
 /// Whole pages, zeroed, first touched here. nullptr when the arena is used up or the memory limit is reached
 /// (failure_text says which). A wish for a node or for pages that cannot be met is no failure.
-void* allocate_shareable(std::size_t bytes, const MemoryWish& wish);
-/// False when the address was not made by allocate_shareable.
-bool free_shareable(void* address);
+void* allocate_shareable(std::size_t bytes, const MemoryWish& wish,
+                         segment::BlockUse use = segment::BlockUse::allocated);
+/// False when the address was not made by allocate_shareable, or for another use.
+bool free_shareable(void* address, segment::BlockUse use = segment::BlockUse::allocated);
 /// How memory that was allocated just now falls short of the wish, by the kernel's word; "" when it does not.
 std::string shortfall(const void* address, std::size_t bytes, const MemoryWish& wish);
+
+// Memory that lies in a row in one process's region, and of which each page belongs to the process that
+// places it.
+
+/// Addresses for it, on a page and untouched; free_shareable ends them. nullptr as above.
+void* reserve_shareable(std::size_t bytes, const MemoryWish& wish);
+/// Makes whole pages of such addresses this process's own: populated, zeroed, on its node. Code::no_memory.
+Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWish& wish,
+                       segment::BlockUse use);
+/// Gives them back, before their addresses end.
+void unplace_shareable(segment::Offset begin, std::size_t bytes);
+
+/// Whether the kernel copies from and to the private memory of another process, by trying both.
+bool reaches_memory_of(Peer& peer);
+/// Copies consecutive bytes from the other's address into the runs, or from the runs to there. False when not
+/// all of it is mapped there: then any part may have been copied.
+/// The runs' contents are undefined afterwards.
+bool copy_from_peer(Peer& peer, std::uint64_t address, std::span<os::Run> into);
+bool copy_to_peer(Peer& peer, std::uint64_t address, std::span<os::Run> from);
 
 } // namespace near::transport

@@ -170,7 +170,7 @@ static inline uint64_t word_at(const struct Mapped* segment, uint64_t offset) {
 
 /// The region of the process in that slot, which must have set it up.
 static inline struct Region region_of(const struct Mapped* segment, int slot) {
-  enum { known_version = 6, version_at = 8, stride_at = 24, offsets_at = 16 };
+  enum { known_version = 7, version_at = 8, stride_at = 24, offsets_at = 16 };
   const uint64_t magic = 0x4e6561724d504931;
   if (word_at(segment, 0) != magic || (uint32_t)word_at(segment, version_at) != known_version)
     cannot("the segment's layout is not version %d: look up segment.h, change region_of()", known_version);
