@@ -35,8 +35,15 @@ CpuSet to_set(hwloc_const_cpuset_t set) {
 }
 
 // Cards are looked for only where somebody asks: that takes longer than all the rest.
+/// What the bus tells of accelerators is enough; to ask their vendors' libraries may take seconds.
+void leave_vendors_out(Topology& topology) {
+  for (const char* name : {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"})
+    (void)hwloc_topology_set_components(topology.handle, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, name);
+}
+
 Result load(Topology& topology, bool cards) {
   auto filter = cards ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE;
+  leave_vendors_out(topology);
   // Processors that this process may not use are kept: what may be used is decided later, from one set.
   if (hwloc_topology_set_flags(topology.handle, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
       hwloc_topology_set_io_types_filter(topology.handle, filter) != 0 ||
