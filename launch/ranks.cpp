@@ -1,6 +1,7 @@
 // The supervisor's dealings with single ranks: start, watch, mark dead, judge.
 #include "launch/supervisor.h"
 
+#include "base/log.h"
 #include "boot/boot.h"
 #include "launch/keys.h"
 #include "os/clock.h"
@@ -8,6 +9,7 @@
 #include "os/memory.h"
 #include "profile/profile.h"
 #include "queue/doorbell.h"
+#include "segment/machine.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -20,6 +22,8 @@ constexpr std::uint64_t abort_grace_ns = 200'000'000;
 // What a program left behind has this long to call MPI_Init, if no other rank has: then the job is an MPI
 // program. If it is none, what is left is a background process, with which nobody waits.
 constexpr std::uint64_t left_grace_ns = 2'000'000'000;
+// A job that lasts so long has time for a look at the machine's cards.
+constexpr std::uint64_t until_cards_ns = 300'000'000;
 // How many ends of children that were no rank's are remembered: a wrapper's MPI process for each rank, and
 // some background processes that end between it and the wrapper.
 constexpr std::size_t strangers_of_one_rank = 2;
@@ -51,6 +55,53 @@ segment::NearestNodes nearest_nodes(const topo::Machine& machine, const os::CpuS
   return nearest;
 }
 
+std::uint32_t kind_of(topo::Tier tier) {
+  switch (tier) {
+  case topo::Tier::dram: return static_cast<std::uint32_t>(segment::Tier::dram);
+  case topo::Tier::hbm: return static_cast<std::uint32_t>(segment::Tier::hbm);
+  case topo::Tier::slow: return static_cast<std::uint32_t>(segment::Tier::slow);
+  case topo::Tier::device: break;
+  }
+  return static_cast<std::uint32_t>(segment::Tier::count);
+}
+
+/// Tells ranks and tools of the machine. They do without where there is no room for it.
+void publish(const topo::Machine& machine, segment::Segment& segment) {
+  segment::Machine tables;
+  auto nodes = static_cast<std::uint32_t>(machine.nodes.size());
+  if (!segment::make_machine(segment, machine.cpus().count(), nodes, tables).ok()) {
+    base::log(base::Level::debug, "{}", base::failure_text());
+    return;
+  }
+  auto processor = tables.processors.begin();
+  for (const auto& core : machine.cores)
+    for (unsigned number : core.cpus.members()) {
+      auto narrow = [](unsigned value) { return static_cast<std::uint16_t>(value); };
+      *processor++ = {narrow(number),  narrow(core.index), narrow(core.l2),
+                      narrow(core.l3), narrow(core.numa),  narrow(core.package)};
+    }
+  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
+    const auto& node = machine.nodes[i];
+    tables.nodes[i] = {node.bytes, static_cast<std::int32_t>(node.number), kind_of(node.tier)};
+    for (std::size_t other = 0; other < machine.nodes.size(); ++other)
+      tables.distances[i * machine.nodes.size() + other] = static_cast<std::uint16_t>(
+          machine.distance(static_cast<unsigned>(i), static_cast<unsigned>(other)));
+  }
+}
+
+void publish_cards(const topo::Machine& machine, const segment::Segment& segment) {
+  std::vector<segment::MachineCard> cards;
+  for (const auto& card : machine.cards) {
+    segment::MachineCard told{};
+    card.name.copy(told.name, sizeof told.name - 1);
+    told.near = profile::place_of(machine, card.near);
+    told.network = card.kind == topo::Card::Kind::network ? 1 : 0;
+    told.fast = card.fast ? 1 : 0;
+    cards.push_back(told);
+  }
+  segment::add_cards(segment, cards);
+}
+
 std::string short_name(const std::string& program) {
   auto slash = program.rfind('/');
   return slash == std::string::npos ? program : program.substr(slash + 1);
@@ -61,6 +112,8 @@ std::string short_name(const std::string& program) {
 base::Result Supervisor::start_ranks() {
   const auto& application_of = mission_.job.application_of;
   ranks_.resize(application_of.size());
+  publish(mission_.job.machine, segment_);
+  cards_ns_ = os::monotonic_ns() + until_cards_ns;
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
     const auto& place = mission_.job.plan.places[rank];
     auto& entry = segment_.entry(rank);
@@ -74,6 +127,12 @@ base::Result Supervisor::start_ranks() {
   }
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) NEAR_TRY(start_rank(rank));
   return {};
+}
+
+// To find them takes milliseconds, which a short job should not pay.
+void Supervisor::tell_cards() {
+  topo::Machine machine;
+  if (topo::read_machine(machine, true).ok()) publish_cards(machine, segment_);
 }
 
 base::Result Supervisor::start_rank(unsigned rank) {

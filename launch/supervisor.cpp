@@ -96,7 +96,7 @@ void Supervisor::dispatch(std::uint64_t key) {
 
 int Supervisor::next_timeout(std::uint64_t now_ns) {
   std::uint64_t due = UINT64_MAX;
-  for (std::uint64_t at : {timeout_ns_, ask_ns_, kill_ns_, give_up_ns_})
+  for (std::uint64_t at : {timeout_ns_, ask_ns_, kill_ns_, give_up_ns_, cards_ns_})
     if (at != 0) due = std::min(due, at);
   for (const auto& rank : ranks_)
     if (rank.inner_gone_ns != 0 && !rank.ended && !decided_)
@@ -130,6 +130,10 @@ void Supervisor::on_time(std::uint64_t now_ns) {
         at.wrapper_ended ? "had started its parent, which alone knows how" : "started it and goes on";
     verdict.status = 1;
     decide(std::move(verdict));
+  }
+  if (cards_ns_ != 0 && now_ns >= cards_ns_) {
+    cards_ns_ = 0;
+    if (stage_ == Stage::running) tell_cards();
   }
   if (timeout_ns_ != 0 && now_ns >= timeout_ns_) {
     timeout_ns_ = 0;

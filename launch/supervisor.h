@@ -53,6 +53,7 @@ private:
   base::Result prepare();
   base::Result start_ranks();
   base::Result start_rank(unsigned rank);
+  void tell_cards();
   void loop();
   void dispatch(std::uint64_t key);
   int next_timeout(std::uint64_t now_ns);
@@ -119,6 +120,7 @@ private:
   std::uint64_t timeout_ns_ = 0; ///< when --timeout ends the job; 0: never
   std::uint64_t ask_ns_ = 0;     ///< when SIGTERM goes out; 0: not planned
   std::uint64_t kill_ns_ = 0;    ///< when SIGKILL goes out (again); 0: not planned
+  std::uint64_t cards_ns_ = 0;   ///< when the machine's cards are looked for; 0: they have been
   std::uint64_t give_up_ns_ = 0; ///< when output that nobody reads is dropped; 0: never
   std::vector<std::uint64_t> keys_;
 };

@@ -20,6 +20,8 @@ int calibrate(Calibrate what);
 
 /// Version, machine, slots and profile; the knobs with their present values.
 int info(bool knobs);
+/// `near info --job`: the machine of a running job, as mpiexec has told it.
+int job_machine(std::int32_t launcher);
 /// `near info --transport`: the ways of large messages in a running job.
 int transport(std::int32_t launcher);
 

@@ -119,7 +119,7 @@ int run(int count, char** arguments) {
   auto* info_command = app.add_subcommand("info", "version, machine, slots");
   info_command->add_flag("--knobs", knobs, "the knobs (environment variables) with their present values");
   info_command->add_flag("--transport", ways, "by which way large messages of a running job travel, and why");
-  info_command->add_option("--job", job, "with --transport: process number of the job's mpiexec")
+  info_command->add_option("--job", job, "of a running job: process number of its mpiexec")
       ->type_name("PID")
       ->transform(number("the process number of a job's mpiexec"));
 
@@ -167,7 +167,7 @@ int run(int count, char** arguments) {
     std::fputs("near: info --transport needs --job PID, the process number of the job's mpiexec\n", stderr);
     return usage_status;
   }
-  return ways ? transport(job) : info(knobs);
+  return ways ? transport(job) : job != 0 ? job_machine(job) : info(knobs);
 }
 
 } // namespace

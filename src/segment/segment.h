@@ -1,6 +1,6 @@
 // The shared segment: one sparse, sealed memfd per job and machine, mapped once by every process of the job.
 //
-//   offset 0                         the launcher's region: Header page, then the rank table
+//   offset 0                         the launcher's region: Header page, rank table, the machine (machine.h)
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
 //     +--------------+-------+-------+----------------+-------+---------+---------+--------+-------+
@@ -82,6 +82,7 @@ struct Header {
   std::uint64_t huge_page_bytes; ///< of the second memfd; 0: there is none
   os::FileIdentity huge_file;    ///< it, and where the launcher has it open
   std::int32_t huge_descriptor;
+  Offset machine;                          ///< of the tables in segment/machine.h; 0: none
   alignas(64) Atomic<std::uint32_t> epoch; ///< raised by the launcher whenever a process died
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
   Atomic<std::uint32_t> fences;            ///< 1: some process has no membarrier, so every sender fences

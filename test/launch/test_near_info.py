@@ -29,6 +29,21 @@ def test_the_ways_of_a_running_job_are_shown(start, prefix, compiled, way):
     assert job.finish()[0] == 130
 
 
+def test_the_machine_of_a_running_job_is_told(start, prefix, compiled):
+    job = start("-n", "2", compiled("talk_for_ever"))
+    job.wait_for("talk_for_ever", 2)
+    seen = harness.run([prefix / "bin/near", "info", "--job", job.pid])
+    assert seen.status == 0, seen.report()
+    machine = re.search(r"^machine: (.*)$", harness.run([prefix / "bin/near", "info"]).out, re.M)[1]
+    for part in ("package", "NUMA node", "core", "processor"):
+        assert re.search(rf"\d+ {part}s?", machine)[0] in seen.out.splitlines()[0], (machine, seen.report())
+    nodes = re.findall(r"^node (\d+): DRAM, [\d.]+ GiB, processors [\d,-]+$", seen.out, re.M)
+    assert nodes, seen.report()
+    assert ("distances:" in seen.out) == (len(re.findall("^node ", seen.out, re.M)) > 1), seen.report()
+    job.signal(signal.SIGINT)
+    assert job.finish()[0] == 130
+
+
 def test_it_says_what_it_needs(prefix):
     seen = harness.run([prefix / "bin/near", "info", "--transport"])
     assert seen.status == 2 and "--job PID" in seen.err, seen.report()

@@ -1,0 +1,86 @@
+#include "segment/machine.h"
+
+#include "base/checked.h"
+#include "os/memory.h"
+
+#include <algorithm>
+#include <new>
+
+namespace near::segment {
+
+using base::Code;
+using base::fail;
+
+namespace {
+
+constexpr std::uint32_t most_processors = 1u << 16, most_nodes = 1u << 12;
+
+std::uint64_t bytes_for(std::uint64_t processors, std::uint64_t nodes, std::uint64_t cards) {
+  auto whole = [](std::uint64_t bytes) { return base::round_up(bytes, 8); };
+  return sizeof(MachineHead) + whole(processors * sizeof(MachineProcessor)) + nodes * sizeof(MachineNode) +
+         whole(nodes * nodes * sizeof(std::uint16_t)) + cards * sizeof(MachineCard);
+}
+
+/// The tables behind a head, with the first `cards` of the last one.
+Machine tables(MachineHead& head, std::uint32_t processors, std::uint32_t nodes, std::uint32_t cards) {
+  auto* at = reinterpret_cast<std::byte*>(&head + 1);
+  auto next = [&at]<class T>(T*, std::uint64_t count) {
+    std::span<T> table(reinterpret_cast<T*>(at), count);
+    at += base::round_up(count * sizeof(T), 8);
+    return table;
+  };
+  Machine machine;
+  machine.processors = next(static_cast<MachineProcessor*>(nullptr), processors);
+  machine.nodes = next(static_cast<MachineNode*>(nullptr), nodes);
+  machine.distances = next(static_cast<std::uint16_t*>(nullptr), std::uint64_t{nodes} * nodes);
+  machine.cards = next(static_cast<MachineCard*>(nullptr), cards);
+  return machine;
+}
+
+MachineHead& head_of(const Segment& segment) { return *segment.at<MachineHead>(segment.header().machine); }
+
+} // namespace
+
+Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t nodes, Machine& machine) {
+  auto& header = segment.header();
+  std::uint64_t begin = base::round_up(header_bytes + header.slots * sizeof(RankEntry), os::page_size());
+  std::uint64_t bytes = bytes_for(processors, nodes, most_cards);
+  if (processors > most_processors || nodes > most_nodes || begin + bytes > header.stride)
+    return fail(Code::limit, "the launcher's part of the segment has no room for {} processors and {} nodes",
+                processors, nodes);
+  NEAR_TRY(os::populate(segment.at<std::byte>(begin), base::round_up(bytes, os::page_size())));
+  auto* head = new (segment.at<std::byte>(begin)) MachineHead{};
+  head->processor_count = processors;
+  head->node_count = nodes;
+  head->card_room = most_cards;
+  header.machine = begin;
+  machine = tables(*head, processors, nodes, 0);
+  return {};
+}
+
+void add_cards(const Segment& segment, std::span<const MachineCard> cards) {
+  if (segment.header().machine == 0) return;
+  MachineHead& head = head_of(segment);
+  auto count = std::min(static_cast<std::uint32_t>(cards.size()), head.card_room);
+  auto room = tables(head, head.processor_count, head.node_count, count).cards;
+  std::copy_n(cards.begin(), count, room.begin());
+  // SYNC: cards-listed. Release: who sees the count sees the cards.
+  head.card_count.store_release(count);
+}
+
+bool find_machine(const Segment& segment, Machine& machine) {
+  const auto& header = segment.header();
+  std::uint64_t begin = header.machine;
+  if (begin < header_bytes || begin % os::page_size() != 0 || begin > header.stride - sizeof(MachineHead))
+    return false;
+  MachineHead& head = head_of(segment);
+  std::uint32_t processors = head.processor_count, nodes = head.node_count, room = head.card_room;
+  if (processors > most_processors || nodes > most_nodes || room > most_cards ||
+      bytes_for(processors, nodes, room) > header.stride - begin)
+    return false;
+  // SYNC: cards-listed. Acquire: so many were written before.
+  machine = tables(head, processors, nodes, std::min(head.card_count.load_acquire(), room));
+  return true;
+}
+
+} // namespace near::segment
