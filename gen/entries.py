@@ -15,7 +15,17 @@ src/mpi/quick.h, and call all of this only when that declines.
 
 import fnmatch
 
-from kinds import BARE_HANDLES, BLOCKS, COUNT_KINDS, OBJECTS, POSITIVE_KINDS, SIGNED, SIZE_KINDS, base_name
+from kinds import (
+    BARE_HANDLES,
+    BLOCKS,
+    COUNT_KINDS,
+    OBJECTS,
+    POSITIVE_KINDS,
+    SIGNED,
+    SIZE_KINDS,
+    UNUSED_BY_NO_OP,
+    base_name,
+)
 
 COMM, ROOT, HANDLE, VALUE, MATCH, BUFFER, OUTPUT = range(7)
 
@@ -50,6 +60,7 @@ class Entry:
         self.by_name = {p.name: p for p in function.parameters}
         comms = [p for p in function.parameters if p.kind == "COMMUNICATOR" and p.direction == "in"]
         self.comm = comms[0] if comms else None
+        self.win = next((p for p in function.parameters if p.kind == "WINDOW" and p.direction == "in"), None)
         self.tool = function.short.startswith("T_")
 
     # Questions about parameters
@@ -70,7 +81,10 @@ class Entry:
 
     def is_optional(self, p):
         """The datatype may be ignored by the call, so the implementation gets a pointer."""
-        return self.use_of(p) in ("leaf", "root", "placed")
+        return self.use_of(p) in ("leaf", "root", "placed") or self.unused_by_no_op(p)
+
+    def unused_by_no_op(self, p):
+        return self.function.short in UNUSED_BY_NO_OP and p.name.startswith("origin_")
 
     def is_w(self, p):
         return p.kind == "DATATYPE" and p.array and p.direction == "in"
@@ -278,6 +292,8 @@ class Entry:
         return lines
 
     def guard_of(self, p):
+        if self.unused_by_no_op(p):
+            return "op != MPI_NO_OP"
         use, side = self.use_of(p), self.side_of(p)
         if use is None or use == "always":
             return None
@@ -359,15 +375,16 @@ class Entry:
         if self.null_named:
             guard = f"{name} != {null}"
             steps.append((HANDLE, guard, f"NEAR_CHECK(check::{validator}({value}, {quoted}, {name}_object));"))
-            if p is self.comm:
+            if p in (self.comm, self.win):
                 steps.append((HANDLE, guard, f"call.on(*{name}_object);"))
             return f"{name}_object"
         if p.kind == "DATATYPE" and not self.uncommitted:
             validator = "committed"
         if p.kind == "INFO":
             validator = "info" if self.null_info_refused or p.direction == "inout" else "info_or_null"
-        check(COMM if p.kind == "COMMUNICATOR" else HANDLE, f"{validator}({value}, {quoted}, {name}_object)")
-        if p is self.comm or p.kind == "COMMUNICATOR" and p.direction == "inout":
+        owner = p.kind in ("COMMUNICATOR", "WINDOW")
+        check(COMM if owner else HANDLE, f"{validator}({value}, {quoted}, {name}_object)")
+        if p in (self.comm, self.win) or owner and p.direction == "inout":
             steps.append((COMM, None, f"call.on(*{name}_object);"))
             if self.sides:
                 self.side_conditions(steps)
@@ -534,6 +551,10 @@ class Entry:
 
     def about(self):
         """Fills the state line, for calls on a communicator that may wait."""
+        if self.win and self.function.chapter == 12:
+            peer = next((n for n in ("target_rank", "rank") if n in self.by_name), "MPI_UNDEFINED")
+            bytes_ = "target_count * target_datatype_object->size" if "target_count" in self.by_name else "0"
+            return f"call.about(*win_object->communicator, {peer}, MPI_UNDEFINED, {bytes_});"
         if self.comm is None or self.function.chapter not in (3, 6, 7, 8, 16):
             return None
         peer = next((n for n in ("dest", "source", "root") if n in self.by_name), None)
@@ -555,7 +576,7 @@ IMPL_HEAD = """\
 
 #include "datatype/counts.h"
 #include "datatype/operation.h"
-#include "object/communicator.h"
+#include "object/window.h"
 #include "p2p/p2p.h"
 
 namespace near::mpi::impl {
@@ -568,6 +589,7 @@ using object::ErrorHandler;
 using object::Group;
 using object::Info;
 using object::Result;
+using object::Window;
 
 """
 
@@ -609,6 +631,7 @@ using object::ErrorHandler;
 using object::Group;
 using object::Info;
 using object::Result;
+using object::Window;
 
 extern "C" {{
 """

@@ -20,13 +20,23 @@ HANDLES = {
     "REQUEST": ("MPI_Request", "MPI_REQUEST_NULL", "MPI_REQUEST_NULL", "MPI_ERR_REQUEST", "freed_request"),
     "MESSAGE": ("MPI_Message", "MPI_MESSAGE_NO_PROC", "MPI_MESSAGE_NULL", "MPI_ERR_REQUEST", None),
     "FILE": ("MPI_File", "MPI_FILE_NULL", None, "MPI_ERR_FILE", None),
-    "WINDOW": ("MPI_Win", "MPI_WIN_NULL", None, "MPI_ERR_WIN", None),
+    "WINDOW": ("MPI_Win", "win", "MPI_WIN_NULL", "MPI_ERR_WIN", "freed_win"),
     "SESSION": ("MPI_Session", "MPI_SESSION_NULL", None, "MPI_ERR_SESSION", None),
 }
 GARBAGE = ("0", "1", "0x7fffffffffff0", "~0ull", "0x44000123", "0x7fffffff")
 TEXT_KINDS = {"STRING"}
 FREE_POINTERS = {"EXTRA_STATE", "EXTRA_STATE2", "ATTRIBUTE_VAL", "ATTRIBUTE_VAL_10"}
 INT = {"int": "ints", "MPI_Count": "counts", "MPI_Aint": "aints"}
+
+
+# A wrong number for what windows are made and synchronized with, and its class.
+WINDOW_NUMBERS = {
+    "WINDOW_SIZE": ("-1", "MPI_ERR_SIZE"),
+    "POLYRMA_DISPLACEMENT": ("0", "MPI_ERR_DISP"),
+    "RMA_DISPLACEMENT_NNI": ("-1", "MPI_ERR_DISP"),
+    "LOCK_TYPE": ("77", "MPI_ERR_LOCKTYPE"),
+    "ASSERT": ("1 << 30", "MPI_ERR_ASSERT"),
+}
 
 
 # Of MPI_INT: the number of bytes has 64 bits and is 4 in the lower ones.
@@ -72,6 +82,10 @@ class Cases:
         if type_.endswith("*"):
             return "space" if "void" in type_ else f"out_{self.base_type(p)}"
         if p.kind == "COMM_SIZE":
+            return "1"
+        if p.kind == "LOCK_TYPE":
+            return "MPI_LOCK_SHARED"
+        if p.kind == "POLYRMA_DISPLACEMENT":
             return "1"
         if p.name == "logical_size":
             return "4"
@@ -200,6 +214,12 @@ class Cases:
             yield "0", "0", "MPI_ERR_ARG"
         elif p.kind == "COLOR":
             yield "-1", "-1", "MPI_ERR_ARG"
+        elif p.kind == "RANK_NNI" and entry.win:
+            for value in ("99", "-77"):
+                yield value, value, "MPI_ERR_RANK"
+        elif p.kind in WINDOW_NUMBERS:
+            value, error_class = WINDOW_NUMBERS[p.kind]
+            yield value, value, error_class
         elif p.kind == "KEYVAL":
             yield "0", "0", "MPI_ERR_KEYVAL"
             yield "-1", "-1", "MPI_ERR_KEYVAL"
@@ -238,7 +258,7 @@ static MPI_Info MPI_Info_variable, MPI_Info_array[8];
 static MPI_Request MPI_Request_variable, MPI_Request_array[8];
 static MPI_Message MPI_Message_variable;
 static MPI_File MPI_File_variable;
-static MPI_Win MPI_Win_variable;
+static MPI_Win MPI_Win_variable, win, freed_win;
 static MPI_Session MPI_Session_variable;
 
 static int any_function(void) { return MPI_SUCCESS; }
@@ -275,6 +295,13 @@ static void prepare(void) {
   MPI_Irecv(ints, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &freed_request);
   MPI_Request r = freed_request;
   MPI_Wait(&r, MPI_STATUS_IGNORE);
+  void* base;
+  MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &freed_win);
+  MPI_Win w = freed_win;
+  MPI_Win_free(&w);
+  MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Win_fence(0, win);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, 0);
   MPI_Psend_init(ints, 1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &partitioned_send);
   MPI_Precv_init(ints, 1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &partitioned_receive);

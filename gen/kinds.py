@@ -11,9 +11,10 @@ OBJECTS = {
     "INFO": ("Info", "info", "MPI_INFO_NULL"),
     "REQUEST": ("p2p::Request", "request", "MPI_REQUEST_NULL"),
     "MESSAGE": ("p2p::Message", "message", "MPI_MESSAGE_NULL"),
+    "WINDOW": ("Window", "window", "MPI_WIN_NULL"),
 }
 # Handles of objects that no layer makes yet: passed as they are.
-BARE_HANDLES = {"WINDOW", "FILE", "SESSION"}
+BARE_HANDLES = {"FILE", "SESSION"}
 
 # Counts of elements (MPI_ERR_COUNT) and sizes (MPI_ERR_ARG) that must not be negative.
 COUNT_KINDS = {"POLYXFER_NUM_ELEM_NNI", "POLYXFER_NUM_ELEM", "POLYDTYPE_NUM_ELEM_NNI", "POLYDTYPE_NUM_ELEM",
@@ -24,6 +25,8 @@ POSITIVE_KINDS = {"ARRAY_LENGTH_PI", "COMM_SIZE_PI"}
 # Collectives that move `count` elements for each process (or neighbour): which side's count is such a block.
 BLOCKS = {"Gather": {"recv"}, "Scatter": {"send"}, "Allgather": {"recv"}, "Alltoall": {"send", "recv"},
           "Reduce_scatter_block": {"recv"}, "Neighbor_allgather": {"recv"}, "Neighbor_alltoall": {"send", "recv"}}
+# With MPI_NO_OP what the origin would send is not looked at (MPI 5.0, 12.3.4).
+UNUSED_BY_NO_OP = {"Get_accumulate", "Rget_accumulate"}
 # Signed element counts: a stride may be negative.
 SIGNED = {("Type_vector", "stride")}
 

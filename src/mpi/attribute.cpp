@@ -44,7 +44,9 @@ int* predefined(int key) {
 
 Result check_key(object::Kind kind, int key) {
   if (object::find_attribute_key(kind, key) != nullptr) return {};
-  if (kind == object::Kind::communicator && predefined(key) != nullptr)
+  bool of_windows = key >= MPI_WIN_BASE && key <= MPI_WIN_MODEL;
+  if ((kind == object::Kind::communicator && predefined(key) != nullptr) ||
+      (kind == object::Kind::window && of_windows))
     return base::fail(MPI_ERR_KEYVAL, "attribute {} is predefined and cannot be changed", key);
   if (key == MPI_KEYVAL_INVALID) return base::fail(MPI_ERR_KEYVAL, "the key is MPI_KEYVAL_INVALID");
   return base::fail(MPI_ERR_KEYVAL, "{} is no key of this kind of object", key);
@@ -86,7 +88,21 @@ Result free_key(object::Kind kind, int* key) {
   return {};
 }
 
-constexpr auto of_communicator = object::Kind::communicator, of_datatype = object::Kind::datatype;
+constexpr auto of_communicator = object::Kind::communicator, of_datatype = object::Kind::datatype,
+               of_window = object::Kind::window;
+
+/// What a predefined attribute of a window gives; false for any other key. The base is the address itself,
+/// the others are addresses of numbers (MPI 5.0, 12.2.6).
+bool predefined_of_window(Window& win, int key, void*& value) {
+  switch (key) {
+  case MPI_WIN_BASE: value = win.base; return true;
+  case MPI_WIN_SIZE: value = &win.size; return true;
+  case MPI_WIN_DISP_UNIT: value = &win.unit; return true;
+  case MPI_WIN_CREATE_FLAVOR: value = &win.flavor; return true;
+  case MPI_WIN_MODEL: value = &win.model; return true;
+  default: return false;
+  }
+}
 
 } // namespace
 
@@ -132,6 +148,28 @@ Result Type_get_attr(Datatype& datatype, int type_keyval, void* attribute_val, i
 Result Type_delete_attr(Datatype& datatype, int type_keyval) {
   return remove(of_datatype, datatype, type_keyval);
 }
+
+Result Win_create_keyval(MPI_Win_copy_attr_function* copy, MPI_Win_delete_attr_function* remove,
+                         int* win_keyval, void* extra_state) {
+  return create_key(of_window, copy, remove, extra_state, win_keyval);
+}
+
+Result Win_free_keyval(int* win_keyval) { return free_key(of_window, win_keyval); }
+
+Result Win_set_attr(Window& win, int win_keyval, void* attribute_val) {
+  return set(of_window, win, win_keyval, attribute_val);
+}
+
+Result Win_get_attr(Window& win, int win_keyval, void* attribute_val, int* flag) {
+  void* value = nullptr;
+  if (!predefined_of_window(win, win_keyval, value))
+    return get(of_window, win, win_keyval, attribute_val, flag);
+  *static_cast<void**>(attribute_val) = value;
+  *flag = 1;
+  return {};
+}
+
+Result Win_delete_attr(Window& win, int win_keyval) { return remove(of_window, win, win_keyval); }
 
 Result Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval,
                      void* extra_state) {

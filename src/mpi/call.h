@@ -3,7 +3,7 @@
 #pragma once
 
 #include "mpi/process.h"
-#include "object/communicator.h"
+#include "object/window.h"
 #include "transport/transport.h"
 
 #include <exception>
@@ -40,7 +40,9 @@ public:
 
   /// Names the communicator whose error handler a failure of this call runs. Remembered by handle, so a
   /// communicator that goes away during the call does no harm.
-  void on(const object::Communicator& communicator) { communicator_ = communicator.handle; }
+  void on(const object::Communicator& communicator) { object_ = communicator.handle; }
+  /// The same for a window.
+  void on(const object::Window& window) { object_ = window.handle; }
   /// The same, if the handle is good.
   void on_valid(MPI_Comm handle) {
     if (auto* found = object::find_communicator(handle)) on(*found);
@@ -72,9 +74,9 @@ public:
     return raise(result);
   }
   /// Runs the error handler; returns the error code if that lets the call return.
-  int raise(Result failure) const { return raise(failure, function_, communicator_, files_); }
+  int raise(Result failure) const { return raise(failure, function_, object_, files_); }
   /// What a function that does not exist yet does: names itself and raises MPI_ERR_UNSUPPORTED_OPERATION.
-  int unsupported() const { return raise(not_here(), function_, communicator_, files_); }
+  int unsupported() const { return raise(not_here(), function_, object_, files_); }
 
   /// Where state is written from now on: this line, or each thread's own. nullptr: nowhere.
   static void write_state_to(segment::StateLine* line, bool several_threads) {
@@ -91,8 +93,8 @@ public:
 
 private:
   // The cold half; static, so that a Call can live in registers.
-  [[gnu::cold]] [[gnu::noinline]] static int raise(Result failure, unsigned function,
-                                                   object::HandleBits communicator, bool files);
+  [[gnu::cold]] [[gnu::noinline]] static int raise(Result failure, unsigned function, object::HandleBits on,
+                                                   bool files);
   [[gnu::cold]] [[gnu::noinline]] static Result refuse();
   [[gnu::cold]] [[gnu::noinline]] static Result not_here();
   [[gnu::cold]] [[gnu::noinline]] static void back_to(segment::StateLine& line, unsigned function);
@@ -106,7 +108,7 @@ private:
   transport::EngineLock lock_; // first in, last out
   segment::StateLine& line_;
   unsigned function_, outer_;
-  object::HandleBits communicator_ = 0;
+  object::HandleBits object_ = 0; ///< a communicator or a window
   bool files_ = false;
 };
 

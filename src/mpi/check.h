@@ -18,6 +18,7 @@ using object::Communicator;
 using object::ErrorHandler;
 using object::Group;
 using object::Info;
+using object::Window;
 
 enum Null : bool { refuse_null = false, allow_null = true };
 enum State : bool { any_state = false, committed_only = true };
@@ -94,6 +95,13 @@ inline Result error_handler(MPI_Errhandler handle, const char* name, ErrorHandle
     return {};
   return bad_handle(MPI_ERR_ERRHANDLER, "error handler", "MPI_ERRHANDLER_NULL", bits(MPI_ERRHANDLER_NULL),
                     bits(handle), name);
+}
+
+inline Result window(MPI_Win handle, const char* name, Window*& found) {
+  found = object::find_window(handle);
+  if (found != nullptr) [[likely]]
+    return {};
+  return bad_handle(MPI_ERR_WIN, "window", "MPI_WIN_NULL", bits(MPI_WIN_NULL), bits(handle), name);
 }
 
 inline Result info(MPI_Info handle, const char* name, Info*& found) {

@@ -87,6 +87,9 @@ int Call::raise(Result failure, unsigned function, object::HandleBits on, bool f
     return run_error_handler(
         *(process.file_errors != nullptr ? process.file_errors : object::errors_return()), object::Kind::file,
         reinterpret_cast<std::uintptr_t>(MPI_FILE_NULL), code, text);
+  object::Window* window = object::find_window(reinterpret_cast<MPI_Win>(static_cast<std::uintptr_t>(on)));
+  if (window != nullptr)
+    return run_error_handler(*window->error_handler, object::Kind::window, window->handle, code, text);
   object::Communicator* communicator =
       object::find_communicator(reinterpret_cast<MPI_Comm>(static_cast<std::uintptr_t>(on)));
   if (communicator == nullptr) communicator = object::self();

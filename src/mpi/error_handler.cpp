@@ -82,6 +82,25 @@ Result Comm_call_errhandler(Communicator& comm, int errorcode) {
   return {};
 }
 
+Result Win_set_errhandler(Window& win, ErrorHandler& errhandler) {
+  NEAR_TRY(check_fits(errhandler, Kind::window, "window"));
+  ErrorHandler* old = win.error_handler;
+  win.error_handler = object::keep(&errhandler);
+  object::release(old);
+  return {};
+}
+
+Result Win_get_errhandler(Window& win, ErrorHandler*& errhandler) {
+  errhandler = hand_out(*win.error_handler);
+  return {};
+}
+
+Result Win_call_errhandler(Window& win, int errorcode) {
+  run_error_handler(*win.error_handler, Kind::window, win.handle, errorcode,
+                    called_by_program("MPI_Win_call_errhandler", errorcode));
+  return {};
+}
+
 // No file can be open yet, so only MPI_FILE_NULL is a file here: it holds the handler of files to come.
 
 Result File_set_errhandler(MPI_File file, ErrorHandler& errhandler) {

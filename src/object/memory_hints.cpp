@@ -16,7 +16,11 @@ constexpr std::string_view alignment_key = "mpi_minimum_memory_alignment",
                            asserted_key = "mpi_assert_memory_alloc_kinds", node_key = "near_memory_node",
                            tier_key = "near_memory_tier", page_key = "near_page_size";
 /// Those that MPI_Alloc_mem may get without a meaning for it are known too, so that nobody is told of a slip.
-constexpr std::string_view known[] = {alignment_key, kinds_key, asserted_key, node_key, tier_key, page_key};
+constexpr std::string_view known[] = {alignment_key, kinds_key, asserted_key, node_key, tier_key, page_key,
+                                      // of windows:
+                                      "no_locks", "accumulate_ordering", "accumulate_ops",
+                                      "mpi_accumulate_granularity", "same_size", "same_disp_unit",
+                                      "alloc_shared_noncontig"};
 constexpr std::string_view tier_names[] = {"dram", "hbm", "cxl"};
 static_assert(std::size(tier_names) == segment::tiers);
 /// The standard's memory kinds with the restrictors that memory of MPI_Alloc_mem and of windows has.
@@ -111,8 +115,8 @@ base::Result read_memory_hints(const Info* info, MemoryHints& hints) {
       read_tier(value, hints);
     } else if (key == page_key) {
       read_page_size(value, hints);
-    } else if (key == asserted_key) {
-      continue; // a promise of the program's, which nothing needs
+    } else if (std::find(std::begin(known), std::end(known), key) != std::end(known)) {
+      continue; // a promise of the program's, or what windows look at themselves
     } else if (key.starts_with("near_") || !base::nearest_word(key, known).empty()) {
       hints.remarks.push_back(
           base::format("info key {} means nothing here{}", key, did_you_mean(key, known)));

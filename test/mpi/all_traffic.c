@@ -98,6 +98,24 @@ static void collect(int round) {
   look(out, 50000, round % size, round);
 }
 
+static MPI_Win in_segment, in_private;
+static long *counters, own_counters[2]; // of each rank's window: accumulated, put
+
+// Everybody at one target, locked, with plain stores and through the kernel.
+static void reach(MPI_Win win, int round) {
+  const int target = round % size;
+  long one = 1, all[2] = {0, 0};
+  OK(MPI_Win_lock(rank % 2 == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, win));
+  OK(MPI_Accumulate(&one, 1, MPI_LONG, target, 0, 1, MPI_LONG, MPI_SUM, win));
+  OK(MPI_Win_unlock(target, win));
+  OK(MPI_Win_fence(0, win));
+  if (rank == 0) OK(MPI_Put(&one, 1, MPI_LONG, target, 1, 1, MPI_LONG, win));
+  OK(MPI_Win_fence(0, win));
+  OK(MPI_Get(all, 2, MPI_LONG, target, 0, 2, MPI_LONG, win));
+  OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+  CHECK(all[0] == size * (round / size + 1) && all[1] == 1);
+}
+
 int main(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -107,6 +125,17 @@ int main(int argc, char** argv) {
   in = malloc(largest);
   OK(MPI_Alloc_mem(largest, MPI_INFO_NULL, &shared));
   memset(out, 0, largest);
+  OK(MPI_Win_allocate(sizeof own_counters, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &counters,
+                      &in_segment));
+  // Where the kernel lets nobody copy from others there is no window of private memory, and that is told.
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  int class = MPI_SUCCESS;
+  MPI_Error_class(MPI_Win_create(own_counters, sizeof own_counters, sizeof(long), MPI_INFO_NULL,
+                                 MPI_COMM_WORLD, &in_private),
+                  &class);
+  CHECK(class == MPI_SUCCESS || class == MPI_ERR_UNSUPPORTED_OPERATION);
+  const int reached = class == MPI_SUCCESS;
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
   for (int round = 0; round != rounds; ++round) {
     talk(round);
     for (int bytes = 0; bytes <= largest; bytes = bytes == 0 ? 1 : bytes * 8)
@@ -116,6 +145,8 @@ int main(int argc, char** argv) {
     flood(round);
     cancel_and_probe(round);
     collect(round);
+    reach(in_segment, round);
+    if (reached) reach(in_private, round);
     // The others wait for a sleeper, and sleep.
     if (rank == round % size) usleep(3000);
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -124,6 +155,8 @@ int main(int argc, char** argv) {
       fflush(stdout);
     }
   }
+  if (reached) OK(MPI_Win_free(&in_private));
+  OK(MPI_Win_free(&in_segment));
   // What nobody receives does not hold anybody either.
   MPI_Request request;
   OK(MPI_Isend(out, largest, MPI_BYTE, (rank + 1) % size, 99, MPI_COMM_WORLD, &request));

@@ -1,0 +1,18 @@
+// What info objects ask of memory, for MPI_Alloc_mem and windows.
+#pragma once
+
+#include "object/memory_hints.h"
+#include "transport/memory.h"
+
+#include <string>
+
+namespace near::mpi {
+
+/// What the memory should be, by the hints in `info` (may be nullptr); what cannot be is remarked under the
+/// function's name, once of each kind.
+object::Result read_wish(const char* function, const object::Info* info, transport::MemoryWish& wish);
+/// Remarks how memory that was allocated just now falls short of the wish.
+void remark_shortfall(const char* function, const void* made, std::size_t bytes,
+                      const transport::MemoryWish& wish);
+
+} // namespace near::mpi

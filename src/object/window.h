@@ -1,0 +1,48 @@
+// Window data. Nothing here communicates: creation, epochs and access are in rma/. Source: MPI 5.0,
+// chapter 12.
+#pragma once
+
+#include "object/communicator.h"
+
+#include <memory>
+#include <string>
+
+namespace near::object {
+
+/// What rma keeps of a window.
+struct WindowExtension {
+  virtual ~WindowExtension() = default;
+};
+
+struct Window : Object {
+  Communicator* communicator = nullptr;  ///< one of its own, on the processes that made it; owned
+  ErrorHandler* error_handler = nullptr; ///< owned reference
+  AttributeSet attributes;
+  std::string name;
+  Info* info = nullptr; ///< hints in force; owned, may be null
+  // This process's part, as the predefined attributes tell it: two of them are addresses of these.
+  void* base = nullptr;
+  MPI_Aint size = 0;
+  int unit = 1; ///< of displacements; one that fits no int (MPI_Win_create_c) is 0 here
+  int flavor = 0;
+  int model = MPI_WIN_UNIFIED;
+  std::unique_ptr<WindowExtension> extension;
+};
+
+Pool<Window, Kind::window>& windows();
+/// nullptr for MPI_WIN_NULL and anything that is no window.
+Window* find_window(MPI_Win handle);
+/// A new window on `communicator`, whose reference it takes, also when it fails: nullptr when memory or
+/// handles are used up.
+Window* make_window(Communicator* communicator);
+/// Ends it. Attributes must have been deleted by the caller.
+void destroy(Window* window);
+
+/// The user's name, or "window 0x60000001": for messages.
+std::string describe(const Window& window);
+
+inline MPI_Win public_handle(const Window& window) {
+  return reinterpret_cast<MPI_Win>(static_cast<std::uintptr_t>(window.handle));
+}
+
+} // namespace near::object

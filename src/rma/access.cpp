@@ -1,0 +1,261 @@
+// Put, get and accumulate: the origin moves the bytes. Source: MPI 5.0, section 12.3.
+#include "base/checked.h"
+#include "base/kill_point.h"
+#include "coll/team.h"
+#include "rma/state.h"
+
+#include <algorithm>
+
+namespace near::rma {
+
+namespace {
+
+/// Bytes from a view's address: where the data begins, and where it ends. False when that does not fit.
+bool hull(MPI_Count count, const Datatype& type, MPI_Count& low, MPI_Count& high) {
+  MPI_Count steps = 0;
+  if (!base::checked_multiply(count - 1, type.extent, steps)) return false;
+  MPI_Count end = 0;
+  if (!base::checked_add(type.true_lb, type.true_extent, end)) return false;
+  return base::checked_add(type.true_lb, std::min<MPI_Count>(steps, 0), low) &&
+         base::checked_add(end, std::max<MPI_Count>(steps, 0), high);
+}
+
+Result out_of_range(const Window& window, const Target& target) {
+  return base::fail(MPI_ERR_RMA_RANGE,
+                    "{} elements of {} bytes at displacement {} are not within the part of rank {} of {}",
+                    target.count, target.type->extent, target.displacement, target.rank,
+                    object::describe(window));
+}
+
+/// The attached memory that holds bytes [address + low, address + high) of this process; false without one.
+bool find_attached(const Member& member, std::uint64_t address, MPI_Count low, MPI_Count high,
+                   AttachedPiece& piece) {
+  for (const Attached& each : shared_part(member).attached) {
+    piece = read_attached(each);
+    if (piece.address == 0) continue;
+    auto from = static_cast<std::int64_t>(address - piece.address);
+    MPI_Count first = 0, behind = 0;
+    if (!base::checked_add<MPI_Count>(from, low, first) || !base::checked_add<MPI_Count>(from, high, behind))
+      continue;
+    if (first >= 0 && behind <= static_cast<MPI_Count>(piece.bytes)) return true;
+  }
+  return false;
+}
+
+/// Moves packed bytes between a view here and one in another's private memory, as it lies there.
+template <class Copy>
+Result move_through_kernel(const View& here, const View& there, transport::Peer& peer, Copy&& copy) {
+  constexpr std::size_t most = 256; // pieces at a time; the kernel takes 1024
+  std::vector<datatype::Piece> targets, origins;
+  std::vector<os::Run> runs;
+  const MPI_Count bytes = there.bytes();
+  for (MPI_Count at = 0; at < bytes;) {
+    targets.clear();
+    datatype::pieces(there, at, bytes - at, targets, most);
+    for (const auto& target : targets) {
+      for (std::size_t done = 0; done < target.bytes;) {
+        origins.clear();
+        runs.clear();
+        MPI_Count covered =
+            datatype::pieces(here, at, static_cast<MPI_Count>(target.bytes - done), origins, most);
+        for (const auto& origin : origins) runs.push_back({origin.address, origin.bytes});
+        if (!copy(peer, reinterpret_cast<std::uint64_t>(target.address) + done, std::span<os::Run>(runs)))
+          return base::fail(
+              MPI_ERR_RMA_RANGE, "the kernel does not reach the memory at {:#x} of the target: {}",
+              reinterpret_cast<std::uint64_t>(target.address) + done, std::string(base::failure_text()));
+        done += static_cast<std::size_t>(covered);
+        at += covered;
+      }
+    }
+  }
+  return {};
+}
+
+View view_of(const Place& place, const Target& target) {
+  void* address = place.here != nullptr ? place.here : reinterpret_cast<void*>(place.address);
+  return {address, target.count, target.type};
+}
+
+Result store(const View& from, const Place& place, const Target& target) {
+  View there = view_of(place, target);
+  if (place.here == nullptr) return move_through_kernel(from, there, *place.peer, transport::copy_to_peer);
+  datatype::copy(from, there, there.bytes());
+  return {};
+}
+
+Result load(const View& into, const Place& place, const Target& target) {
+  View there = view_of(place, target);
+  if (place.here == nullptr) return move_through_kernel(into, there, *place.peer, transport::copy_from_peer);
+  datatype::copy(there, into, there.bytes());
+  return {};
+}
+
+/// Rank, epoch, amounts, range. `place` is set unless there is nothing to do.
+Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& nothing, Place& place) {
+  nothing = true;
+  if (target.rank == MPI_PROC_NULL) return {};
+  NEAR_TRY(check_rank(target.rank, window));
+  NEAR_TRY(open_access(target.rank, window));
+  MPI_Count there = target.count * target.type->size; // a number: the glue has looked
+  if (bytes != there)
+    return base::fail(MPI_ERR_COUNT, "{} bytes here and {} at the target: a one-sided call moves as many",
+                      bytes, there);
+  if (there == 0) return {};
+  nothing = false;
+  return find_place(window, target, place);
+}
+
+/// The view as elements that lie one behind the other; false when they do not.
+bool as_elements(View& view, Datatype& element) {
+  if (!view.type->dense || !element.dense)
+    return view.type->basic == element.basic && element.basic != datatype::Basic::none;
+  view = {view.dense_start(), view.bytes() / element.size, &element};
+  return true;
+}
+
+/// Room for `count` elements of a predefined type.
+Result room_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, View& view) {
+  std::size_t bytes = 0;
+  std::ptrdiff_t origin = 0;
+  if (!coll::scratch_layout(count, element, bytes, origin))
+    return base::fail(MPI_ERR_NO_MEM, "{} elements of {} bytes are more than memory can hold", count,
+                      element.size);
+  memory.resize(bytes);
+  view = {memory.data() + origin, count, &element};
+  return {};
+}
+
+} // namespace
+
+AttachedPiece read_attached(const Attached& entry) {
+  for (;;) {
+    // SYNC: attached. Acquire: the fields below are not older than this number.
+    std::uint64_t before = entry.sequence.load_acquire();
+    // SYNC: attached. Acquire: a field that is newer brings the odd number with it.
+    AttachedPiece piece{entry.address.load_acquire(), entry.bytes.load_acquire(),
+                        entry.shared.load_acquire()};
+    if (before % 2 == 0 && entry.sequence.load_relaxed() == before) return piece;
+    base::cpu_relax();
+  }
+}
+
+Result find_place(const Window& window, const Target& target, Place& place) {
+  const State& state = state_of(window);
+  const Member& member = state.members[static_cast<std::size_t>(target.rank)];
+  MPI_Count low = 0, high = 0, offset = 0;
+  if (!hull(target.count, *target.type, low, high)) return out_of_range(window, target);
+  Offset shared = 0;
+  std::uint64_t address = 0;
+  if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+    address = static_cast<std::uint64_t>(target.displacement);
+    AttachedPiece piece;
+    if (!find_attached(member, address, low, high, piece))
+      return base::fail(MPI_ERR_RMA_RANGE,
+                        "rank {} has not attached the memory at {:#x} that {} elements of {} bytes take",
+                        target.rank, address, target.count, target.type->extent);
+    if (piece.shared != 0) shared = piece.shared + (address - piece.address);
+  } else {
+    MPI_Count first = 0, behind = 0;
+    if (target.displacement < 0)
+      return base::fail(MPI_ERR_DISP, "target_disp is {}, but must not be negative", target.displacement);
+    if (!base::checked_multiply<MPI_Count>(target.displacement, member.unit, offset) ||
+        !base::checked_add(offset, low, first) || !base::checked_add(offset, high, behind) || first < 0 ||
+        behind > member.size)
+      return out_of_range(window, target);
+    address = member.address + static_cast<std::uint64_t>(offset);
+    if (member.shared != 0) shared = member.shared + static_cast<std::uint64_t>(offset);
+  }
+  place.address = address;
+  if (target.rank == state.rank)
+    place.here = reinterpret_cast<std::byte*>(address);
+  else if (shared != 0)
+    place.here = transport::job_segment().at<std::byte>(shared);
+  else
+    place.peer = &peer_of(window, target.rank);
+  return {};
+}
+
+Result put(const View& origin, const Target& target, Window& window) {
+  Place place;
+  bool nothing = true;
+  NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
+  return nothing ? Result() : store(origin, place, target);
+}
+
+Result get(const View& origin, const Target& target, Window& window) {
+  Place place;
+  bool nothing = true;
+  NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
+  return nothing ? Result() : load(origin, place, target);
+}
+
+Result accumulate(const View& origin, const View* before, const Target& target, const Operation& operation,
+                  Window& window) {
+  bool changes = operation.builtin != datatype::Builtin::no_op;
+  bool replaces = operation.builtin == datatype::Builtin::replace || !changes;
+  Datatype* element = target.type->element;
+  if (operation.builtin == datatype::Builtin::user)
+    NEAR_TRY(datatype::check_accumulate(operation, *target.type));
+  if (!changes && before == nullptr)
+    return base::fail(MPI_ERR_OP, "MPI_NO_OP changes nothing: it is for calls that return what was there");
+  Place place;
+  bool nothing = true;
+  MPI_Count bytes = changes ? origin.bytes() : before != nullptr ? before->bytes() : 0;
+  NEAR_TRY(prepare(target, bytes, window, nothing, place));
+  if (changes && before != nullptr && before->bytes() != bytes)
+    return base::fail(MPI_ERR_COUNT,
+                      "{} bytes of results and {} at the target: a one-sided call moves as many",
+                      before->bytes(), bytes);
+  if (nothing) return {};
+  if (!replaces && element == nullptr)
+    return base::fail(MPI_ERR_TYPE, "{} consists of several predefined datatypes, and {} needs one",
+                      datatype::describe(*target.type), datatype::describe(operation));
+  if (!replaces) NEAR_TRY(datatype::check_accumulate(operation, *element));
+  const Member& member = state_of(window).members[static_cast<std::size_t>(target.rank)];
+
+  // What needs memory comes before the lock.
+  std::vector<std::byte> mine_memory, theirs_memory;
+  View mine = origin, theirs = view_of(place, target);
+  bool direct = false;
+  if (!replaces) {
+    MPI_Count count = bytes / element->size;
+    if (!as_elements(mine, *element)) {
+      NEAR_TRY(room_for(count, *element, mine_memory, mine));
+      datatype::copy(origin, mine, bytes);
+    }
+    direct = place.here != nullptr && as_elements(theirs, *element);
+    if (!direct) NEAR_TRY(room_for(count, *element, theirs_memory, theirs));
+  }
+
+  ElementLock alone(member);
+  NEAR_KILL_POINT("accumulate-locked");
+  if (before != nullptr) NEAR_TRY(load(*before, place, target));
+  if (!changes) return {};
+  if (replaces) return store(origin, place, target);
+  if (!direct) NEAR_TRY(load(theirs, place, target));
+  datatype::reduce(operation, mine.address, theirs.address, bytes / element->size, *element);
+  return direct ? Result() : store(theirs, place, target);
+}
+
+Result compare_and_swap(const void* origin, const void* compare, void* before, const Target& target,
+                        Window& window) {
+  using datatype::Family;
+  Datatype& type = *target.type;
+  bool fits = type.family == Family::c_integer || type.family == Family::fortran_integer ||
+              type.family == Family::logical || type.family == Family::multi_language ||
+              type.family == Family::byte;
+  if (!fits)
+    return base::fail(MPI_ERR_TYPE, "{} is no integer, logical, multi-language or byte type",
+                      datatype::describe(type));
+  Place place;
+  bool nothing = true;
+  NEAR_TRY(prepare(target, type.size, window, nothing, place));
+  if (nothing) return {};
+  ElementLock alone(state_of(window).members[static_cast<std::size_t>(target.rank)]);
+  View result{before, 1, &type};
+  NEAR_TRY(load(result, place, target));
+  if (std::memcmp(before, compare, static_cast<std::size_t>(type.size)) != 0) return {};
+  return store({const_cast<void*>(origin), 1, &type}, place, target);
+}
+
+} // namespace near::rma

@@ -1,0 +1,112 @@
+// What rma keeps of a window, and what its processes share of it.
+#pragma once
+
+#include "p2p/p2p.h"
+#include "queue/shared_lock.h"
+#include "rma/rma.h"
+#include "transport/transport.h"
+
+#include <map>
+#include <vector>
+
+namespace near::rma {
+
+using segment::Offset;
+
+/// Memory that was attached to a dynamic window. Its owner may attach and detach while others look for
+/// another piece, so it is a seqlock with one writer: odd while it is written.
+struct Attached {
+  base::Atomic<std::uint64_t> sequence;
+  base::Atomic<std::uint64_t> address; ///< 0: none
+  base::Atomic<std::uint64_t> bytes;
+  base::Atomic<Offset> shared; ///< the same memory in the segment; 0: private
+};
+inline constexpr std::size_t most_attached = 120;
+
+/// A consistent copy of one.
+struct AttachedPiece {
+  std::uint64_t address = 0, bytes = 0;
+  Offset shared = 0;
+};
+AttachedPiece read_attached(const Attached& entry);
+
+/// In each process's region, a page of its own: what others need of it. Locks that are taken by different
+/// calls lie on different lines.
+struct SharedPart {
+  alignas(64) queue::SharedLock<> epoch;    ///< MPI_Win_lock
+  alignas(64) queue::SharedLock<> elements; ///< accumulates, one at a time
+  alignas(64) Attached attached[most_attached];
+};
+static_assert(sizeof(SharedPart) <= 4096);
+
+/// One process's part, as all know it.
+struct Member {
+  std::uint64_t address = 0; ///< in its own address space
+  Offset shared = 0;         ///< the same in the segment; 0: it is private
+  Offset part = 0;           ///< SharedPart
+  MPI_Aint size = 0, unit = 1;
+  std::int64_t failed = 0; ///< error class: it could not make its part
+};
+
+/// How this process holds the lock of one target.
+enum class Held : std::uint8_t { not_held, together, alone, unchecked };
+
+struct State : object::WindowExtension {
+  std::vector<Member> members; ///< by rank
+  int rank = 0;
+  SharedPart* own = nullptr;
+
+  // Of memory that was made for the window.
+  void* allocated = nullptr; ///< by this process: the whole of its part, or of all parts in a row
+  Offset placed = 0;         ///< pages in such a row that are this process's
+  std::size_t placed_bytes = 0;
+
+  // Access epochs: at most one kind at a time.
+  bool fenced = false;     ///< a fence has begun one, if it is used
+  bool fence_used = false; ///< it was
+  bool started = false;
+  bool locked_all = false;
+  bool unchecked_all = false;           ///< by MPI_MODE_NOCHECK: nothing is held
+  std::map<int, Held> held;             ///< by target
+  std::map<int, p2p::Request*> awaited; ///< targets of the started epoch; their posts, null when here
+  // The exposure epoch of MPI_Win_post.
+  bool posted = false;
+  std::vector<p2p::Request*> completions; ///< of its origins, and what told them of it
+};
+
+inline State& state_of(const Window& window) { return static_cast<State&>(*window.extension); }
+
+inline SharedPart& shared_part(const Member& member) {
+  return *transport::job_segment().at<SharedPart>(member.part);
+}
+
+inline transport::Peer& peer_of(const Window& window, int rank) {
+  return transport::peer_at(window.communicator->addresses[rank]);
+}
+
+/// MPI_ERR_RANK unless it is one of the window's.
+Result check_rank(int rank, const Window& window);
+/// MPI_ERR_RMA_SYNC unless an epoch reaches this target; waits for its post.
+Result open_access(int rank, Window& window);
+
+/// Memory of a target as this process gets at it.
+struct Place {
+  std::byte* here = nullptr; ///< to load and store; nullptr: through the kernel
+  std::uint64_t address = 0; ///< there
+  transport::Peer* peer = nullptr;
+};
+Result find_place(const Window& window, const Target& target, Place& place);
+
+/// A scope in which no other process accumulates at this target.
+class ElementLock {
+public:
+  explicit ElementLock(const Member& member);
+  ~ElementLock();
+  ElementLock(const ElementLock&) = delete;
+  ElementLock& operator=(const ElementLock&) = delete;
+
+private:
+  queue::SharedLock<>& lock_;
+};
+
+} // namespace near::rma

@@ -1,0 +1,330 @@
+// Epochs. Source: MPI 5.0, section 12.5.
+//
+// Every operation is complete when its call returns (access.cpp), so these calls only say who may go on:
+//
+//   fence                a barrier
+//   post, start          a message from the target to each origin; the origin waits for it before it comes to
+//                        that target, at the latest in complete
+//   complete, wait       a message from each origin to the target
+//   lock, unlock         a lock in the target's region, which the target does not hear of
+//   flush, sync          nothing but order
+//
+// A message, a barrier or a lock orders the accesses before it before those behind it, in either process.
+#include "base/kill_point.h"
+#include "comm/exchange.h"
+#include "rma/state.h"
+
+#include <type_traits>
+#include <utility>
+
+namespace near::rma {
+
+namespace {
+
+using object::Channel;
+
+/// Tags on the window's own communicator.
+constexpr int tag_posted = 1, tag_completed = 2;
+
+Result out_of_order(const Window& window, const char* what) {
+  return base::fail(MPI_ERR_RMA_SYNC, "{}: {}", object::describe(window), what);
+}
+
+Result check_assertion(int assertion, int known) {
+  if ((assertion & ~known) == 0) return {};
+  return base::fail(MPI_ERR_ASSERT, "assert is {:#x}, of which {:#x} means nothing here", assertion,
+                    assertion & ~known);
+}
+
+/// A message without data.
+View nothing() { return comm::bytes_view(nullptr, 0); }
+
+Result await(p2p::Request* request) {
+  if (request == nullptr) return {};
+  p2p::wait_complete(*request);
+  MPI_Request handle = p2p::public_handle(*request);
+  return p2p::finish(handle, *request, MPI_STATUS_IGNORE, false);
+}
+
+/// The same for a request that several threads may wait for: one of them finishes it.
+Result await_post(p2p::Request*& request) {
+  p2p::wait_until([&request] { return request == nullptr || request->complete; });
+  return await(std::exchange(request, nullptr));
+}
+
+/// The window's ranks of a group, without repetition as groups have none.
+Result ranks_of(const Group& group, const Window& window, std::vector<int>& ranks) {
+  for (int i = 0; i < group.size(); ++i) {
+    int rank = object::translate_rank(group, i, *window.communicator->group);
+    if (rank == MPI_UNDEFINED)
+      return base::fail(MPI_ERR_GROUP, "rank {} of the group is not a process of {}", i,
+                        object::describe(window));
+    ranks.push_back(rank);
+  }
+  return {};
+}
+
+/// What a fence may have begun ends without a word, unless it was used.
+Result end_fence(Window& window) {
+  State& state = state_of(window);
+  if (state.fence_used)
+    return out_of_order(window,
+                        "the epoch that MPI_Win_fence began has been used: end it with MPI_Win_fence");
+  state.fenced = false;
+  return {};
+}
+
+bool is_locked(const State& state) { return state.locked_all || !state.held.empty(); }
+
+template <class Attempt>
+void take(queue::SharedLock<>& lock, Attempt&& attempt) {
+  transport::wait_for_lock(
+      lock.wanted, [](void* at) -> bool { return (*static_cast<std::remove_reference_t<Attempt>*>(at))(); },
+      &attempt);
+}
+
+void leave(const Member& member, Held held) {
+  if (held == Held::unchecked) {
+    // SYNC: window-sync. As in synchronize(): nothing else orders what this epoch has done.
+    base::Hardware::fence_store_load();
+    return;
+  }
+  auto& lock = shared_part(member).epoch;
+  if (held == Held::together) lock.leave_together();
+  if (held == Held::alone) lock.leave_alone();
+  NEAR_KILL_POINT("window-left");
+  transport::lock_was_left(lock.wanted);
+}
+
+/// All locks together or none: one that holds some of them while it waits could wait for somebody who waits
+/// for one of those.
+bool try_all_together(const State& state, std::size_t& missing) {
+  for (std::size_t rank = 0; rank < state.members.size(); ++rank) {
+    if (shared_part(state.members[rank]).epoch.try_together()) continue;
+    missing = rank;
+    while (rank-- > 0) leave(state.members[rank], Held::together);
+    return false;
+  }
+  return true;
+}
+
+} // namespace
+
+Result check_rank(int rank, const Window& window) {
+  int size = window.communicator->size;
+  if (rank >= 0 && rank < size) return {};
+  return base::fail(MPI_ERR_RANK, "rank {} is outside {} of size {}", rank, object::describe(window), size);
+}
+
+Result open_access(int rank, Window& window) {
+  State& state = state_of(window);
+  if (state.locked_all || state.held.contains(rank)) return {};
+  if (state.started) {
+    auto found = state.awaited.find(rank);
+    if (found == state.awaited.end())
+      return out_of_order(window, "the target is not in the group that was given to MPI_Win_start");
+    return await_post(found->second);
+  }
+  if (state.fenced) {
+    state.fence_used = true;
+    return {};
+  }
+  return out_of_order(window,
+                      "no epoch has begun that reaches the target: call MPI_Win_fence, MPI_Win_start, "
+                      "MPI_Win_lock or MPI_Win_lock_all first");
+}
+
+Result fence(int assertion, Window& window) {
+  NEAR_TRY(check_assertion(assertion,
+                           MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED));
+  State& state = state_of(window);
+  if (state.started || state.posted || is_locked(state))
+    return out_of_order(window, "MPI_Win_fence inside an epoch of another kind");
+  NEAR_TRY(coll::barrier(*window.communicator));
+  state.fenced = (assertion & MPI_MODE_NOSUCCEED) == 0;
+  state.fence_used = false;
+  return {};
+}
+
+Result start(const Group& targets, int assertion, Window& window) {
+  NEAR_TRY(check_assertion(assertion, MPI_MODE_NOCHECK));
+  State& state = state_of(window);
+  if (state.started || is_locked(state)) return out_of_order(window, "MPI_Win_start inside an access epoch");
+  std::vector<int> ranks;
+  NEAR_TRY(ranks_of(targets, window, ranks));
+  NEAR_TRY(end_fence(window));
+  state.started = true;
+  for (int rank : ranks) {
+    p2p::Request* request = nullptr;
+    // MPI_MODE_NOCHECK: every target has posted already, and told nobody.
+    if ((assertion & MPI_MODE_NOCHECK) == 0)
+      NEAR_TRY(
+          p2p::start_receive(nothing(), rank, tag_posted, *window.communicator, request, Channel::internal));
+    state.awaited[rank] = request;
+  }
+  return {};
+}
+
+Result complete(Window& window) {
+  State& state = state_of(window);
+  if (!state.started) return out_of_order(window, "MPI_Win_complete without MPI_Win_start");
+  // The targets wait for each of these: all are sent before a failure is told.
+  Result result;
+  for (auto& [rank, request] : state.awaited) {
+    if (Result posted = await_post(request); !posted.ok()) result = posted;
+    Result sent = p2p::send(nothing(), rank, tag_completed, *window.communicator, p2p::SendMode::standard,
+                            Channel::internal);
+    if (!sent.ok()) result = sent;
+  }
+  state.awaited.clear();
+  state.started = false;
+  return result;
+}
+
+Result post(const Group& origins, int assertion, Window& window) {
+  NEAR_TRY(check_assertion(assertion, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT));
+  State& state = state_of(window);
+  if (state.posted) return out_of_order(window, "MPI_Win_post inside an exposure epoch");
+  std::vector<int> ranks;
+  NEAR_TRY(ranks_of(origins, window, ranks));
+  NEAR_TRY(end_fence(window));
+  state.posted = true;
+  for (int rank : ranks) {
+    p2p::Request* request = nullptr;
+    NEAR_TRY(
+        p2p::start_receive(nothing(), rank, tag_completed, *window.communicator, request, Channel::internal));
+    state.completions.push_back(request);
+    if ((assertion & MPI_MODE_NOCHECK) != 0) continue;
+    // Without credit it waits for its receive, which may be long in coming; this call must not.
+    NEAR_TRY(p2p::start_send(nothing(), rank, tag_posted, *window.communicator, p2p::SendMode::standard,
+                             request, Channel::internal));
+    state.completions.push_back(request);
+  }
+  return {};
+}
+
+Result wait(Window& window) {
+  State& state = state_of(window);
+  if (!state.posted) return out_of_order(window, "MPI_Win_wait without MPI_Win_post");
+  Result result;
+  for (auto* request : std::exchange(state.completions, {}))
+    if (Result each = await(request); !each.ok()) result = each;
+  state.posted = false;
+  return result;
+}
+
+Result test(Window& window, bool& over) {
+  State& state = state_of(window);
+  if (!state.posted) return out_of_order(window, "MPI_Win_test without MPI_Win_post");
+  p2p::progress();
+  for (const auto* request : state.completions)
+    if (!request->complete) {
+      over = false;
+      return {};
+    }
+  over = true;
+  return wait(window);
+}
+
+Result lock(int type, int rank, int assertion, Window& window) {
+  if (type != MPI_LOCK_SHARED && type != MPI_LOCK_EXCLUSIVE)
+    return base::fail(MPI_ERR_LOCKTYPE,
+                      "lock_type is {}, but must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE (compiled with "
+                      "another library's mpi.h?)",
+                      type);
+  NEAR_TRY(check_assertion(assertion, MPI_MODE_NOCHECK));
+  if (rank == MPI_PROC_NULL) return {};
+  NEAR_TRY(check_rank(rank, window));
+  State& state = state_of(window);
+  if (state.locked_all || state.started || state.held.contains(rank))
+    return out_of_order(window, state.started      ? "MPI_Win_lock inside an epoch of MPI_Win_start"
+                                : state.locked_all ? "MPI_Win_lock inside an epoch of MPI_Win_lock_all"
+                                                   : "MPI_Win_lock of a target that is locked already");
+  NEAR_TRY(end_fence(window));
+  Held held = type == MPI_LOCK_SHARED ? Held::together : Held::alone;
+  if ((assertion & MPI_MODE_NOCHECK) != 0) held = Held::unchecked;
+  auto& its = shared_part(state.members[static_cast<std::size_t>(rank)]).epoch;
+  if (held == Held::together) take(its, [&its] { return its.try_together(); });
+  if (held == Held::alone) take(its, [&its] { return its.insist_alone(); });
+  NEAR_KILL_POINT("window-locked");
+  state.held[rank] = held;
+  return {};
+}
+
+Result unlock(int rank, Window& window) {
+  if (rank == MPI_PROC_NULL) return {};
+  NEAR_TRY(check_rank(rank, window));
+  State& state = state_of(window);
+  auto found = state.held.find(rank);
+  if (found == state.held.end())
+    return out_of_order(window, "MPI_Win_unlock of a target that MPI_Win_lock has not locked");
+  Held held = found->second;
+  state.held.erase(found);
+  p2p::progress();
+  leave(state.members[static_cast<std::size_t>(rank)], held);
+  return {};
+}
+
+Result lock_all(int assertion, Window& window) {
+  NEAR_TRY(check_assertion(assertion, MPI_MODE_NOCHECK));
+  State& state = state_of(window);
+  if (state.started || is_locked(state))
+    return out_of_order(window, "MPI_Win_lock_all inside an access epoch");
+  NEAR_TRY(end_fence(window));
+  state.unchecked_all = (assertion & MPI_MODE_NOCHECK) != 0;
+  std::size_t missing = 0;
+  while (!state.unchecked_all && !try_all_together(state, missing)) {
+    // Until the one that was missing can be had; then once more from the beginning.
+    auto& its = shared_part(state.members[missing]).epoch;
+    take(its, [&its] { return its.try_together(); });
+    leave(state.members[missing], Held::together);
+  }
+  state.locked_all = true;
+  return {};
+}
+
+Result unlock_all(Window& window) {
+  State& state = state_of(window);
+  if (!state.locked_all) return out_of_order(window, "MPI_Win_unlock_all without MPI_Win_lock_all");
+  state.locked_all = false;
+  p2p::progress();
+  for (const Member& member : state.members)
+    leave(member, state.unchecked_all ? Held::unchecked : Held::together);
+  return {};
+}
+
+Result flush(int rank, Window& window) {
+  if (rank == MPI_PROC_NULL) return {};
+  NEAR_TRY(check_rank(rank, window));
+  const State& state = state_of(window);
+  if (!state.locked_all && !state.held.contains(rank))
+    return out_of_order(window,
+                        "a flush of a target that neither MPI_Win_lock nor MPI_Win_lock_all has locked");
+  return synchronize(window);
+}
+
+Result flush_all(Window& window) {
+  if (!is_locked(state_of(window)))
+    return out_of_order(window, "a flush outside of an epoch of MPI_Win_lock or MPI_Win_lock_all");
+  return synchronize(window);
+}
+
+Result synchronize(Window&) {
+  p2p::progress(); // a program may wait with nothing but this
+  // SYNC: window-sync. Every process that shares the window makes this fence: what one stores before its own,
+  // and then a word that another loads before its, is there behind that one's. Stores that bypass the cache
+  // have been ordered by whoever made them (copy/).
+  base::Hardware::fence_store_load();
+  return {};
+}
+
+ElementLock::ElementLock(const Member& member) : lock_(shared_part(member).elements) {
+  take(lock_, [this] { return lock_.try_alone(); });
+}
+
+ElementLock::~ElementLock() {
+  lock_.leave_alone();
+  transport::lock_was_left(lock_.wanted);
+}
+
+} // namespace near::rma
