@@ -105,6 +105,15 @@ CASES = [
     Case("allocated memory is on the caller's node", "four", "allocated", ranks=(4, 8), standard=(4,), never=("wrong",),
          says=(GOOD, r"^rank 3 \(node [13]\) MPI_Alloc_mem of 16777216 bytes: 4096 pages, 100.0%")),
 
+    Case("windows are on the nodes of their owners", "four", "windows", ranks=(4, 8), standard=(4,), never=("wrong",),
+         says=(GOOD, r"^rank 3 \(node [13]\) allocated window of 4096 bytes: 1 pages, 100.0%",
+               r"^rank 2 \(node [12]\) shared window of 12388 bytes: [34] pages, 100.0%",
+               r"^rank 1 \(node [01]\) shared, apart, window of 1048584 bytes: 257 pages, 100.0%")),
+    Case("windows are on the nodes of their owners, whoever writes first", "four", "windows", arguments="remote", ranks=(4,),
+         standard=(4,), never=("wrong",), says=(GOOD, r"^rank 3 \(node 3\) shared window of 1048584 bytes: 25[67] pages, 100.0%")),
+    Case("windows on another node, when asked for", "two-and-memory", "windows", arguments="2", ranks=(4,), standard=(4,),
+         never=("wrong", "warning"), says=(GOOD, r"^rank 0 \(node 2\) shared window of 1048584 bytes: 257 pages, 100.0%")),
+
     # Memory that is not the usual: another node, another kind, huge pages.
     Case("memory of a slower kind, when asked for", "two-and-memory", "asked",
          arguments="2 4194304 near_memory_tier=cxl", ranks=(4,), standard=(4,), never=("wrong", "warning"), says=(GOOD,)),
@@ -156,6 +165,11 @@ CASES = [
          says=(SAME, LOCAL, r"^Every page lies where it belongs\.$"), never=("DIFFERENT", "warning:")),
     Case("near place: memory that was asked for on other nodes is no fault", "four", "viewed", arguments="policies",
          ranks=(4,), standard=(4,), says=(SAME, LOCAL), never=("DIFFERENT", "warning:")),
+    Case("near place: windows, also one whose parts lie in a row", "four", "viewed", arguments="windows", ranks=(4,),
+         standard=(4,), says=(SAME, LOCAL, r"^every rank has pages in windows$"), never=("DIFFERENT", "warning:")),
+    Case("near place: planted, a page of rank 0's window on node 3", "four", "viewed",
+         arguments="window-neighbour", ranks=(4,), never=("DIFFERENT", LOCAL),
+         says=(SAME, NOT_LOCAL, r"^warning: rank 0 window: 1 of \d+ pages not on node 0 but on node 3 ")),
     Case("near place: planted, a page of rank 0's arena made by rank 3", "four", "viewed", arguments="neighbour",
          ranks=(4,), standard=(4,), never=("DIFFERENT", LOCAL),
          says=(SAME, NOT_LOCAL, r"^warning: rank 0 arena: 1 of \d+ pages not on node 0 but on node 3 ",

@@ -6,6 +6,8 @@
 //   viewed heap            rank 0 moves a page of its own memory to the last node
 //   viewed moved           rank 0 goes to node 1 behind the launcher's back
 //   viewed policies        each rank has memory that it asked for on other nodes: nothing to complain of
+//   viewed windows         each rank has windows, of its own memory and in a row with the others'
+//   viewed window-neighbour  the last rank moves a page of rank 0's window to its node
 //   viewed huge            each rank has so much from MPI_Alloc_mem that it may come in huge pages
 #include "placement.h"
 #include <linux/mempolicy.h>
@@ -98,6 +100,19 @@ static int compare(const int* pids, int ranks, char* job) {
   for (const char* at = strstr(json, "\"segment\": ["); at != NULL;
        at = strstr(at + 1, "\"huge_bytes\": 4194304,"))
     ++huge; // and the beginning
+  int windows = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    char owned[64];
+    snprintf(owned, sizeof owned, "\"owner\": %d,", rank);
+    int found = 0;
+    for (const char* at = strstr(json, owned); at != NULL && !found; at = strstr(at + 1, owned)) {
+      const char *next = at + strlen(owned), *role = "\"role\": \"window\"";
+      next += strspn(next, " \n");
+      found = strncmp(next, role, strlen(role)) == 0;
+    }
+    windows += found;
+  }
+  if (windows == ranks) puts("every rank has pages in windows");
   if (huge == ranks + 1) puts("each rank has an arena in huge pages");
   for (int rank = 0; rank < ranks; ++rank) {
     struct Totals seen = totals_in(json, pids[rank]);
@@ -145,6 +160,29 @@ static char* take_memory_of_node(int node) {
   return memory;
 }
 
+static MPI_Win window, row;
+
+static void make_windows(void) {
+  enum { bytes = 40 * page_bytes + 100 };
+  char* base = NULL;
+  MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
+  memset(base, 1, bytes);
+  MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &row);
+  memset(base, 1, bytes);
+}
+
+/// Moves a page of rank 0's window to this rank's node.
+static void take_a_page_of_the_first(int node) {
+  char* base = NULL;
+  MPI_Aint bytes = 0;
+  int unit = 0, status = -1;
+  MPI_Win_shared_query(window, 0, &bytes, &unit, &base);
+  void* page = base;
+  *(volatile char*)page = 1;
+  if (syscall(SYS_move_pages, 0, 1ul, &page, &node, &status, MPOL_MF_MOVE_ALL) != 0 || status != node)
+    cannot("move_pages: status %d, %s", status, strerror(errno));
+}
+
 int main(int argc, char** argv) {
   const char* fault = argc > 1 ? argv[1] : "";
   int node = own_node(), rank = 0, ranks = 0;
@@ -173,6 +211,9 @@ int main(int argc, char** argv) {
     take_memory_by_policy(node, MPOL_INTERLEAVE, 0xf);
     asked = take_memory_of_node((node + 1) % 4);
   }
+  const int windows = strncmp(fault, "window", 6) == 0;
+  if (windows) make_windows();
+  if (strcmp(fault, "window-neighbour") == 0 && rank == ranks - 1) take_a_page_of_the_first(node);
   int pid = getpid(), pids[most_ranks];
   MPI_Gather(&pid, 1, MPI_INT, pids, 1, MPI_INT, 0, MPI_COMM_WORLD);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -191,6 +232,8 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Free_mem(own);
   if (asked != NULL) MPI_Free_mem(asked);
+  if (windows) MPI_Win_free(&window);
+  if (windows) MPI_Win_free(&row);
   MPI_Finalize();
   return bad;
 }
