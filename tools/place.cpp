@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <unistd.h>
 
@@ -51,9 +52,16 @@ private:
   std::FILE* file_ = stdout;
 };
 
-/// A browser that reloads the page while we watch never meets half of it.
+/// A browser that reloads the page while we watch never meets half of it. What is no file (a link, a device,
+/// a pipe) is not replaced but written to.
 base::Result write_page(const std::string& path, const std::string& text) {
   Output draft;
+  std::error_code none;
+  auto there = std::filesystem::symlink_status(path, none).type();
+  if (there != std::filesystem::file_type::regular && there != std::filesystem::file_type::not_found) {
+    NEAR_TRY(draft.open(path, "we"));
+    return draft.write(text);
+  }
   auto beside = base::format("{}.{}", path, getpid());
   // In a folder of everybody's, somebody may have foreseen the name and laid a link to another file there.
   unlink(beside.c_str());
