@@ -408,6 +408,20 @@ std::vector<Listed> listed_blocks(const segment::Segment& segment) {
   return found;
 }
 
+/// What was listed now, and beside that what was listed earlier: a window may come or go between the look at
+/// the lists and the look at the pages.
+std::vector<Listed> united(const std::vector<Listed>& now, const std::vector<Listed>& earlier) {
+  std::vector<Listed> all = now;
+  for (const auto& block : earlier) {
+    bool free = std::none_of(now.begin(), now.end(), [&](const Listed& other) {
+      return block.begin < other.end && other.begin < block.end;
+    });
+    if (free) all.push_back(block);
+  }
+  std::sort(all.begin(), all.end(), [](auto& one, auto& other) { return one.begin < other.begin; });
+  return all;
+}
+
 /// Whose pages of an arena are, what for, and where they are meant to be.
 struct Meant {
   int owner, node;
@@ -459,8 +473,9 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
       snapshot.processes[static_cast<std::size_t>(part.owner)].problem = "it ended while it was looked at";
     snapshot.parts.push_back(std::move(part));
   };
-  auto blocks = listed_blocks(segment);
+  const auto earlier = listed_blocks(segment);
   auto take_arena = [&](Part part, const std::vector<Offset>& pages) {
+    const auto blocks = united(listed_blocks(segment), earlier);
     Meant otherwise{part.owner, part.node, part.role};
     for (auto& [meant, its] : divide(pages, blocks, otherwise, snapshot.processes)) {
       part.owner = meant.owner;
@@ -485,7 +500,7 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
     part.begin = segment.huge_region(static_cast<std::uint32_t>(part.owner));
     part.end = part.begin + segment.header().stride;
     pages.clear();
-    for (const auto& block : blocks)
+    for (const auto& block : listed_blocks(segment))
       for (Offset at = std::max(block.begin, part.begin); at < std::min(block.end, part.end);
            at += part.page_bytes)
         pages.push_back(at);

@@ -73,15 +73,21 @@ Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWis
   auto* address = self.segment.at<std::byte>(begin);
   // A huge page across the border would be of two processes. In its own region a process has said so before.
   os::advise_huge_pages(address, bytes, os::HugePages::never);
-  NEAR_TRY(place_pages(address, bytes, placing_of(bytes, wish)));
+  // Listed first, and to the end: a tool that met a page of it without the list would take it for the page of
+  // whose region this is.
   self.blocks.add(begin, bytes, wish.node, use);
-  return {};
+  Result placed = place_pages(address, bytes, placing_of(bytes, wish));
+  if (!placed.ok()) {
+    take_pages_back(address, bytes);
+    self.blocks.remove(begin);
+  }
+  return placed;
 }
 
 void unplace_shareable(segment::Offset begin, std::size_t bytes) {
   if (bytes == 0) return;
-  engine().blocks.remove(begin);
   take_pages_back(engine().segment.at<std::byte>(begin), bytes);
+  engine().blocks.remove(begin);
 }
 
 std::string shortfall(const void* address, std::size_t bytes, const MemoryWish& wish) {
