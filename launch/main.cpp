@@ -51,13 +51,14 @@ int main(int count, char** arguments) {
 
   launch::Job job;
   if (!launch::plan_job(std::move(command), environ, job).ok()) return complain(1);
+  if (!job.command.quiet)
+    for (const auto& remark : job.command.remarks)
+      std::fprintf(stderr, "mpiexec: warning: %s\n", remark.c_str());
   if (job.command.explain) {
     std::fputs(launch::explain(job, environ).c_str(), stdout);
     return 0;
   }
   if (!job.command.quiet) {
-    for (const auto& remark : job.command.remarks)
-      std::fprintf(stderr, "mpiexec: warning: %s\n", remark.c_str());
     if (job.plan.oversubscribed && !job.command.oversubscribe)
       std::fputs(oversubscription(job).c_str(), stderr);
   }
