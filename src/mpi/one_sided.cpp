@@ -7,8 +7,6 @@ namespace near::mpi::impl {
 
 namespace {
 
-using rma::Target;
-
 /// The request of an operation that is complete.
 Result completed(Window& win, p2p::Request*& request) {
   p2p::Completion nothing;

@@ -211,6 +211,11 @@ Result accumulate(const View& origin, const View* before, const Target& target, 
     return base::fail(MPI_ERR_TYPE, "{} consists of several predefined datatypes, and {} needs one",
                       datatype::describe(*target.type), datatype::describe(operation));
   if (!replaces) NEAR_TRY(datatype::check_accumulate(operation, *element));
+  const Datatype* sent = origin.type->element;
+  if (!replaces && (sent == nullptr || sent->basic != element->basic || sent->size != element->size))
+    return base::fail(MPI_ERR_TYPE,
+                      "{} here and {} at the target: both must consist of one predefined datatype",
+                      datatype::describe(*origin.type), datatype::describe(*target.type));
   const Member& member = state_of(window).members[static_cast<std::size_t>(target.rank)];
 
   // What needs memory comes before the lock.

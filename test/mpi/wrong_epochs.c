@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
   FAILS(MPI_ERR_COUNT, MPI_Put(&one, 1, MPI_INT, 0, 0, 2, MPI_INT, win));
   FAILS(MPI_ERR_OP, MPI_Accumulate(&one, 1, MPI_FLOAT, 0, 0, 1, MPI_FLOAT, MPI_BXOR, win));
   FAILS(MPI_ERR_OP, MPI_Accumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win));
+  FAILS(MPI_ERR_TYPE, MPI_Accumulate(&one, 1, MPI_FLOAT, 0, 0, 1, MPI_INT, MPI_SUM, win));
   FAILS(MPI_ERR_TYPE, MPI_Compare_and_swap(&one, &one, &other, MPI_FLOAT, 0, 0, win));
   FAILS(MPI_ERR_BUFFER, MPI_Fetch_and_op(&one, NULL, MPI_INT, 0, 0, MPI_SUM, win));
   FAILS(MPI_ERR_BUFFER, MPI_Fetch_and_op(NULL, &one, MPI_INT, 0, 0, MPI_SUM, win));
