@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "base/kill_point.h"
 #include "coll/team.h"
+#include "os/clock.h"
 #include "rma/state.h"
 
 #include <algorithm>
@@ -42,6 +43,19 @@ bool find_attached(const Member& member, std::uint64_t address, MPI_Count low, M
   return false;
 }
 
+/// Why the kernel did not copy. A target that has died is not our program's error, and its end is the job's:
+/// that is waited for, but not for ever.
+Result out_of_reach(transport::Peer& peer, std::uint64_t address) {
+  std::string why(base::failure_text());
+  if (!transport::reaches_memory_of(peer)) {
+    constexpr std::uint64_t launcher_acts_ns = 2'000'000'000;
+    std::uint64_t until = os::monotonic_ns() + launcher_acts_ns;
+    p2p::wait_until([until] { return os::monotonic_ns() >= until; });
+  }
+  return base::fail(MPI_ERR_RMA_RANGE, "the kernel does not reach the memory at {:#x} of the target: {}",
+                    address, why);
+}
+
 /// Moves packed bytes between a view here and one in another's private memory, as it lies there.
 template <class Copy>
 Result move_through_kernel(const View& here, const View& there, transport::Peer& peer, Copy&& copy) {
@@ -59,10 +73,8 @@ Result move_through_kernel(const View& here, const View& there, transport::Peer&
         MPI_Count covered =
             datatype::pieces(here, at, static_cast<MPI_Count>(target.bytes - done), origins, most);
         for (const auto& origin : origins) runs.push_back({origin.address, origin.bytes});
-        if (!copy(peer, reinterpret_cast<std::uint64_t>(target.address) + done, std::span<os::Run>(runs)))
-          return base::fail(
-              MPI_ERR_RMA_RANGE, "the kernel does not reach the memory at {:#x} of the target: {}",
-              reinterpret_cast<std::uint64_t>(target.address) + done, std::string(base::failure_text()));
+        auto address = reinterpret_cast<std::uint64_t>(target.address) + done;
+        if (!copy(peer, address, std::span<os::Run>(runs))) return out_of_reach(peer, address);
         done += static_cast<std::size_t>(covered);
         at += covered;
       }
