@@ -172,7 +172,7 @@ int look_at_own(const PlaceOptions& options, Output& output) {
   std::int32_t child = 0;
   if (!os::start_process(launch, child).ok()) return complain();
 
-  constexpr double first_ms = 50; // then a tenth of the time that has passed: short programs are seen too
+  constexpr double first_ms = 50; // then twice as late each time: short programs are seen too
   const std::uint64_t started = os::monotonic_ns();
   std::unique_ptr<place::Viewer> viewer;
   bool job = false, any = false;
@@ -191,7 +191,7 @@ int look_at_own(const PlaceOptions& options, Output& output) {
     if (ended || none_left) break;
     now_ms = static_cast<double>(os::monotonic_ns() - started) * 1e-6;
     if (now_ms < next_ms) continue;
-    next_ms = now_ms + std::min(options.interval_s * 1000, first_ms + now_ms / 10);
+    next_ms = now_ms + std::min(options.interval_s * 1000, std::max(first_ms, now_ms));
     if (!job) viewer = find_viewer(child, job);
     place::Snapshot snapshot;
     if (viewer == nullptr || !viewer->look(snapshot).ok()) {
