@@ -413,10 +413,9 @@ std::vector<Listed> listed_blocks(const segment::Segment& segment) {
 std::vector<Listed> united(const std::vector<Listed>& now, const std::vector<Listed>& earlier) {
   std::vector<Listed> all = now;
   for (const auto& block : earlier) {
-    bool free = std::none_of(now.begin(), now.end(), [&](const Listed& other) {
-      return block.begin < other.end && other.begin < block.end;
-    });
-    if (free) all.push_back(block);
+    auto next = std::partition_point(now.begin(), now.end(),
+                                     [&](const Listed& other) { return other.end <= block.begin; });
+    if (next == now.end() || next->begin >= block.end) all.push_back(block);
   }
   std::sort(all.begin(), all.end(), [](auto& one, auto& other) { return one.begin < other.begin; });
   return all;
