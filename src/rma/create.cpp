@@ -153,8 +153,7 @@ Result create_any(Communicator& communicator, int flavor, const Member& mine, co
   Window* window = nullptr;
   NEAR_TRY(make(communicator, flavor, window));
   NEAR_TRY(agree(*window, mine, make_shared_part(*window)));
-  Member reached = mine;
-  NEAR_TRY(agree(*window, reached, check_reach(*window)));
+  NEAR_TRY(agree(*window, mine, check_reach(*window)));
   NEAR_TRY(finish(*window, info, reinterpret_cast<void*>(mine.address)));
   made = window;
   return {};

@@ -49,7 +49,7 @@ struct Member {
 };
 
 /// How this process holds the lock of one target.
-enum class Held : std::uint8_t { not_held, together, alone, unchecked };
+enum class Held : std::uint8_t { together, alone, unchecked };
 
 struct State : object::WindowExtension {
   std::vector<Member> members; ///< by rank

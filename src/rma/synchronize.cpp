@@ -287,9 +287,9 @@ Result unlock_all(Window& window) {
   State& state = state_of(window);
   if (!state.locked_all) return out_of_order(window, "MPI_Win_unlock_all without MPI_Win_lock_all");
   state.locked_all = false;
+  if (state.unchecked_all) return synchronize(window);
   p2p::progress();
-  for (const Member& member : state.members)
-    leave(member, state.unchecked_all ? Held::unchecked : Held::together);
+  for (const Member& member : state.members) leave(member, Held::together);
   return {};
 }
 
