@@ -1,6 +1,5 @@
 // `near info --job`: the machine of a running job, as mpiexec has published it for ranks and tools.
 #include "os/affinity.h"
-#include "os/memory.h"
 #include "segment/machine.h"
 #include "tools/commands.h"
 
@@ -80,12 +79,8 @@ void print_cards(const Machine& machine) {
 } // namespace
 
 int job_machine(std::int32_t launcher) {
-  int descriptor = -1;
-  if (!segment::open_job(launcher, descriptor).ok()) return complain();
   segment::Segment segment;
-  auto attached = segment.attach(descriptor, false);
-  os::close_descriptor(descriptor);
-  if (!attached.ok()) return complain();
+  if (!segment::attach_job(launcher, segment).ok()) return complain();
   Machine machine;
   if (!segment::find_machine(segment, machine)) {
     std::puts("Nobody has told this job of its machine: it was started without mpiexec.");

@@ -1,8 +1,6 @@
 // `near info --transport`: for each pair of ranks of a running job that exchanged large messages, the way by
 // size, how fast it was, and what the others would give.
 #include "base/text.h"
-#include "os/descriptor.h"
-#include "os/memory.h"
 #include "segment/segment.h"
 #include "tools/commands.h"
 
@@ -85,12 +83,8 @@ void print_stores(const segment::Segment& segment, std::uint32_t owner, std::uin
 } // namespace
 
 int transport(std::int32_t launcher) {
-  int descriptor = -1;
-  if (!segment::open_job(launcher, descriptor).ok()) return complain();
   segment::Segment segment;
-  auto attached = segment.attach(descriptor, false);
-  os::close_descriptor(descriptor);
-  if (!attached.ok()) return complain();
+  if (!segment::attach_job(launcher, segment).ok()) return complain();
   const auto& head = segment.header();
   auto each_pair = [&](auto&& print) {
     for (std::uint32_t owner = 0; owner < head.slots; ++owner) {

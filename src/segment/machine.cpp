@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::uint32_t most_processors = 1u << 16, most_nodes = 1u << 12;
 
-std::uint64_t bytes_for(std::uint64_t processors, std::uint64_t nodes, std::uint64_t cards) {
+std::uint64_t bytes_for(std::uint64_t processors, std::uint64_t nodes) {
   auto whole = [](std::uint64_t bytes) { return base::round_up(bytes, 8); };
   return sizeof(MachineHead) + whole(processors * sizeof(MachineProcessor)) + nodes * sizeof(MachineNode) +
-         whole(nodes * nodes * sizeof(std::uint16_t)) + cards * sizeof(MachineCard);
+         whole(nodes * nodes * sizeof(std::uint16_t)) + most_cards * sizeof(MachineCard);
 }
 
 /// The tables behind a head, with the first `cards` of the last one.
@@ -43,8 +43,8 @@ MachineHead& head_of(const Segment& segment) { return *segment.at<MachineHead>(s
 
 Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t nodes, Machine& machine) {
   auto& header = segment.header();
-  std::uint64_t begin = base::round_up(header_bytes + header.slots * sizeof(RankEntry), os::page_size());
-  std::uint64_t bytes = bytes_for(processors, nodes, most_cards);
+  std::uint64_t begin = table_bytes(header.slots);
+  std::uint64_t bytes = bytes_for(processors, nodes);
   if (processors > most_processors || nodes > most_nodes || begin + bytes > header.stride)
     return fail(Code::limit, "the launcher's part of the segment has no room for {} processors and {} nodes",
                 processors, nodes);
@@ -52,7 +52,6 @@ Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t no
   auto* head = new (segment.at<std::byte>(begin)) MachineHead{};
   head->processor_count = processors;
   head->node_count = nodes;
-  head->card_room = most_cards;
   header.machine = begin;
   machine = tables(*head, processors, nodes, 0);
   return {};
@@ -61,7 +60,7 @@ Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t no
 void add_cards(const Segment& segment, std::span<const MachineCard> cards) {
   if (segment.header().machine == 0) return;
   MachineHead& head = head_of(segment);
-  auto count = std::min(static_cast<std::uint32_t>(cards.size()), head.card_room);
+  auto count = std::min(static_cast<std::uint32_t>(cards.size()), most_cards);
   auto room = tables(head, head.processor_count, head.node_count, count).cards;
   std::copy_n(cards.begin(), count, room.begin());
   // SYNC: cards-listed. Release: who sees the count sees the cards.
@@ -74,12 +73,12 @@ bool find_machine(const Segment& segment, Machine& machine) {
   if (begin < header_bytes || begin % os::page_size() != 0 || begin > header.stride - sizeof(MachineHead))
     return false;
   MachineHead& head = head_of(segment);
-  std::uint32_t processors = head.processor_count, nodes = head.node_count, room = head.card_room;
-  if (processors > most_processors || nodes > most_nodes || room > most_cards ||
-      bytes_for(processors, nodes, room) > header.stride - begin)
+  std::uint32_t processors = head.processor_count, nodes = head.node_count;
+  if (processors > most_processors || nodes > most_nodes ||
+      bytes_for(processors, nodes) > header.stride - begin)
     return false;
   // SYNC: cards-listed. Acquire: so many were written before.
-  machine = tables(head, processors, nodes, std::min(head.card_count.load_acquire(), room));
+  machine = tables(head, processors, nodes, std::min(head.card_count.load_acquire(), most_cards));
   return true;
 }
 

@@ -36,8 +36,8 @@ struct MachineCard {
 };
 static_assert(sizeof(MachineCard) == 64);
 
-struct MachineHead {
-  std::uint32_t processor_count, node_count, card_room;
+struct alignas(8) MachineHead {
+  std::uint32_t processor_count, node_count;
   Atomic<std::uint32_t> card_count;
 };
 

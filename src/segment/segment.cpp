@@ -26,11 +26,11 @@ constexpr std::uint64_t largest_segment = 16ull << 40;
 // Below this a rank's queue, pool and a small arena would not fit.
 constexpr std::uint64_t smallest_stride = 4ull << 20;
 
+} // namespace
+
 std::uint64_t table_bytes(std::uint32_t slots) {
   return base::round_up(header_bytes + slots * sizeof(RankEntry), os::page_size());
 }
-
-} // namespace
 
 const char* way_name(Way way) {
   switch (way) {
@@ -216,6 +216,14 @@ Result open_job(std::int32_t launcher, int& descriptor) {
   }
   return fail(Code::invalid,
               "process {} is no running NearMPI job of yours (no segment among its descriptors)", launcher);
+}
+
+Result attach_job(std::int32_t launcher, Segment& segment) {
+  int descriptor = -1;
+  NEAR_TRY(open_job(launcher, descriptor));
+  Result attached = segment.attach(descriptor, false);
+  os::close_descriptor(descriptor);
+  return attached;
 }
 
 } // namespace near::segment

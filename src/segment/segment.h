@@ -135,7 +135,7 @@ struct alignas(128) Doorbell {
 };
 
 /// What a block is for.
-enum class BlockUse : std::uint32_t { allocated = 0, window = 1, count };
+enum class BlockUse : std::uint32_t { allocated = 0, window = 1 };
 
 /// Whole pages of an arena that have been handed out. The owner writes, tools read. A window whose parts lie
 /// one behind the other is in one process's arena, and each process lists the pages that are its own.
@@ -169,6 +169,9 @@ struct ControlPage {
   alignas(128) Counters counters;
 };
 static_assert(sizeof(ControlPage) <= 4096);
+
+/// Header and rank table, in whole pages.
+std::uint64_t table_bytes(std::uint32_t slots);
 
 /// A mapped segment.
 class Segment {
@@ -228,5 +231,7 @@ private:
 
 /// Finds the segment of a running job from outside, through /proc/<launcher pid>/fd; for tools.
 Result open_job(std::int32_t launcher, int& descriptor);
+/// The same, mapped for reading.
+Result attach_job(std::int32_t launcher, Segment& segment);
 
 } // namespace near::segment
