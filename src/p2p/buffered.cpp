@@ -112,6 +112,16 @@ private:
 
 } // namespace
 
+std::byte* own_memory(EngineRequest& request, std::size_t bytes) {
+  static auto& heap = *new SendBuffer(MPI_BUFFER_AUTOMATIC, 0); // never destroyed
+  std::byte* start = heap.reserve(bytes);
+  if (start == nullptr) return nullptr;
+  request.owns_more = true;
+  request.buffer = &heap;
+  request.block = reinterpret_cast<std::uint64_t>(start);
+  return start;
+}
+
 void release_block(SendBuffer& buffer, std::size_t block) { buffer.give_back(block); }
 
 Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Communicator& communicator) {

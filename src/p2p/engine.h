@@ -62,7 +62,7 @@ struct EngineRequest : Request, Posted {
   EngineRequest* next_deferred = nullptr;
 
   // What destroy() looks at, and empties, if owns_more.
-  SendBuffer* buffer = nullptr; ///< holds this buffered send's data at `block`
+  SendBuffer* buffer = nullptr; ///< holds the data of a buffered send, or own_memory(), at `block`
   std::size_t block = 0;
   std::unique_ptr<Schedule> schedule;
   std::unique_ptr<Generalized> generalized;
@@ -236,6 +236,9 @@ void discard_schedule(EngineRequest& request);
 
 /// Copies the message into the attached buffer if it cannot leave at once, and sends it from there.
 Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Communicator& communicator);
+/// Memory for the message of a request of the pool, which lives as long as the request; nullptr: none is
+/// left.
+std::byte* own_memory(EngineRequest& request, std::size_t bytes);
 /// The buffered send in `block` has left.
 void release_block(SendBuffer& buffer, std::size_t block);
 

@@ -3,16 +3,18 @@
 //   Psend_init  --- setup: {bytes of a part, number of parts, first tag} --->  Precv_init
 //   Pready(i)   --- part i, under the tag first_tag - i ------------------->  one receive a part, since Start
 //
-// Setups carry the program's tag and match in the order of the init calls, as the standard asks; parts carry
-// tags below every valid one, which the sender never uses twice. All travel on a channel of their own. The
-// receiver takes parts as the sender cut them: a partition of its own has arrived when every part that it
-// overlaps is there, so both sides may cut differently.
+// Setups carry the program's tag and match in the order of the init calls, as the standard asks; so one that
+// has not met its other side outlives its request. Parts carry tags below every valid one, which the sender
+// never uses twice. All travel on a channel of their own. The receiver takes parts as the sender cut them: a
+// partition of its own has arrived when every part that it overlaps is there, so both sides may cut
+// differently.
 #include "p2p/engine.h"
 
 #include <algorithm>
 #include <limits>
 #include <new>
 #include <string>
+#include <utility>
 
 namespace near::p2p {
 
@@ -49,7 +51,10 @@ public:
       : part_(part), partitions_(partitions), rank_(rank), tag_(tag), communicator_(communicator) {
     object::keep(part_.type);
   }
-  ~Partitioned() override { datatype::release(part_.type); }
+  ~Partitioned() override {
+    let_go(setup_request_);
+    datatype::release(part_.type);
+  }
   Partitioned(const Partitioned&) = delete;
   Partitioned& operator=(const Partitioned&) = delete;
 
@@ -62,11 +67,15 @@ protected:
     request.view = view;
     request.aim(rank_, tag, communicator_, Channel::partitioned);
   }
-  /// A setup that never met its other side is taken back; one that is on its way is waited for.
-  static void retract(EngineRequest& setup) {
-    if (!setup.active || setup.complete) return;
-    (void)p2p::cancel(setup);
-    wait_complete(setup);
+  /// Makes the request that carries the setup.
+  Result make_setup(RequestKind what) {
+    NEAR_TRY(make_request(what, &communicator_, View{}, setup_request_));
+    std::byte* memory = own_memory(*setup_request_, sizeof(Setup));
+    if (memory == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for a partitioned request");
+    setup_ = new (memory) Setup{};
+    setup_request_->mode = SendMode::standard;
+    aim(*setup_request_, what, bytes_view(setup_, sizeof(Setup)), tag_);
+    return {};
   }
   Result make_parts(int parts) {
     requests_.reset(new (std::nothrow) EngineRequest[static_cast<std::size_t>(parts)]);
@@ -74,11 +83,6 @@ protected:
       return base::fail(MPI_ERR_NO_MEM, "no memory for the requests of {} partitions", parts);
     parts_ = parts;
     return {};
-  }
-  bool all_complete() const {
-    for (int i = 0; i < parts_; ++i)
-      if (!request(i).complete) return false;
-    return true;
   }
   /// Fills the completion of all parts; the first failure counts.
   void conclude(Completion& completion) {
@@ -93,29 +97,44 @@ protected:
   const View part_; ///< the first partition as the program described it
   const int partitions_, rank_, tag_;
   Communicator& communicator_; ///< kept alive by the request
-  int parts_ = 0;              ///< on the wire: what the sender cut
+  EngineRequest* setup_request_ = nullptr;
+  Setup* setup_ = nullptr; ///< the setup request's own memory
+  int parts_ = 0;          ///< on the wire: what the sender cut
+  int complete_ = 0;       ///< so many of the first parts are complete, perhaps more
   std::unique_ptr<EngineRequest[]> requests_;
   std::string sentence_;
+
+private:
+  /// The other side's init call that belongs to this one may come later, and must not meet the setup of the
+  /// next request instead: a setup is never withdrawn.
+  static void let_go(EngineRequest* setup) {
+    if (setup == nullptr) return;
+    if (setup->active && !setup->complete)
+      retire(*setup);
+    else
+      destroy(*setup);
+  }
 };
 
 class PartitionedSend : public Partitioned {
 public:
   using Partitioned::Partitioned;
-  ~PartitionedSend() override { retract(setup_request_); }
 
   Result announce() {
     NEAR_TRY(make_parts(partitions_));
-    first_tag_ = take_tags(partitions_);
-    setup_ = {static_cast<std::uint64_t>(part_.bytes()), partitions_, first_tag_};
-    aim(setup_request_, RequestKind::send, bytes_view(&setup_, sizeof setup_), tag_);
-    return begin_send(setup_request_);
+    NEAR_TRY(make_setup(RequestKind::send));
+    *setup_ = {static_cast<std::uint64_t>(part_.bytes()), partitions_, take_tags(partitions_)};
+    first_tag_ = setup_->first_tag;
+    return begin_send(*setup_request_);
   }
   Result begin() override {
+    complete_ = 0;
     for (int i = 0; i < parts_; ++i) request(i).active = request(i).complete = false;
     return {};
   }
   bool advance(Completion& completion) override {
-    if (!all_complete()) return false;
+    while (complete_ < parts_ && request(complete_).complete) ++complete_;
+    if (complete_ < parts_) return false;
     conclude(completion);
     return true;
   }
@@ -128,19 +147,16 @@ public:
   }
 
 private:
-  Setup setup_{};
   std::int32_t first_tag_ = 0;
-  EngineRequest setup_request_;
 };
 
 class PartitionedReceive : public Partitioned {
 public:
   using Partitioned::Partitioned;
-  ~PartitionedReceive() override { retract(setup_request_); }
 
   Result expect() {
-    aim(setup_request_, RequestKind::receive, bytes_view(&setup_, sizeof setup_), tag_);
-    return begin_receive(setup_request_);
+    NEAR_TRY(make_setup(RequestKind::receive));
+    return begin_receive(*setup_request_);
   }
   Result begin() override {
     started_ = false;
@@ -148,8 +164,8 @@ public:
   }
   bool advance(Completion& completion) override {
     if (!started_ && !start_parts(completion)) return completion.error != MPI_SUCCESS;
-    unpack_arrived();
-    if (!all_complete()) return false;
+    while (complete_ < parts_ && has(complete_)) ++complete_;
+    if (complete_ < parts_) return false;
     completion.source = rank_;
     completion.tag = rank_ == MPI_PROC_NULL ? MPI_ANY_TAG : tag_;
     for (int i = 0; i < parts_; ++i) completion.bytes += request(i).completion.bytes;
@@ -159,33 +175,38 @@ public:
   /// Whether this partition of the receive buffer is filled.
   bool arrived(int partition) {
     if (!started_) return false;
-    unpack_arrived();
-    auto first = static_cast<std::int64_t>(partition) * parts_ / partitions_;
-    auto end = (static_cast<std::int64_t>(partition + 1) * parts_ + partitions_ - 1) / partitions_;
-    for (std::int64_t i = first; i < end; ++i)
-      if (!request(static_cast<int>(i)).complete) return false;
-    return true;
+    auto [first, end] = overlapped_by(partition);
+    bool all = true;
+    for (int i = first; i < end; ++i) all = has(i) && all; // unpacks each that is here
+    return all;
   }
 
 private:
   /// Once the setup is here, posts the receives of all parts. False: not yet, or completion.error is set.
   bool start_parts(Completion& completion) {
-    if (!setup_request_.complete) return false;
+    if (!setup_request_->complete) return false;
+    if (Result failed = outcome(*setup_request_); !failed.ok()) return give_up(failed, completion);
     if (rank_ != MPI_PROC_NULL && requests_ == nullptr) {
-      if (Result made = make_parts(setup_.parts); !made.ok()) return give_up(made, completion);
+      if (Result made = make_parts(setup_->parts); !made.ok()) return give_up(made, completion);
       if (needs_staging()) {
-        staging_.reset(new (std::nothrow) std::byte[part_bytes() * static_cast<std::uint64_t>(parts_) + 1]);
-        if (staging_ == nullptr)
+        auto parts = static_cast<std::size_t>(parts_);
+        staging_.reset(new (std::nothrow) std::byte[part_bytes() * parts + 1]);
+        unpacked_.reset(new (std::nothrow) bool[parts]);
+        if (staging_ == nullptr || unpacked_ == nullptr) {
+          requests_.reset(); // a later start tries again
           return give_up(
               base::fail(MPI_ERR_NO_MEM, "no memory to receive partitions that are cut differently"),
               completion);
+        }
       }
     }
     started_ = true;
-    unpacked_ = 0;
+    complete_ = 0;
+    if (unpacked_ != nullptr) std::fill_n(unpacked_.get(), parts_, false);
     for (int i = 0; i < parts_; ++i) {
-      aim(request(i), RequestKind::receive, part_view(i), setup_.first_tag - i);
+      aim(request(i), RequestKind::receive, part_view(i), setup_->first_tag - i);
       if (Result begun = begin_receive(request(i)); !begun.ok()) {
+        request(i).completion = Completion{};
         request(i).completion.error = begun.code();
         request(i).complete = true;
       }
@@ -198,13 +219,14 @@ private:
     return false;
   }
 
-  std::uint64_t part_bytes() const { return setup_.part_bytes; }
+  std::uint64_t part_bytes() const { return setup_->part_bytes; }
   std::uint64_t capacity() const {
     return static_cast<std::uint64_t>(part_.bytes()) * static_cast<std::uint64_t>(partitions_);
   }
   /// The sender's cuts lie inside elements of a type with gaps: such parts are received packed and unpacked.
   bool needs_staging() const {
-    return !part_.is_dense() && part_bytes() % static_cast<std::uint64_t>(part_.type->size) != 0;
+    return !part_.is_dense() && part_.type->size != 0 &&
+           part_bytes() % static_cast<std::uint64_t>(part_.type->size) != 0;
   }
   View part_view(int i) const {
     std::uint64_t offset = part_bytes() * static_cast<std::uint64_t>(i);
@@ -216,22 +238,32 @@ private:
     return View{at(part_, static_cast<MPI_Count>(offset / size)), static_cast<MPI_Count>(room / size),
                 part_.type};
   }
-  /// Staged parts are unpacked in order, as far as they are here.
-  void unpack_arrived() {
-    if (staging_ == nullptr) return;
-    View whole{part_.address, part_.count * partitions_, part_.type};
-    for (; unpacked_ < parts_ && request(unpacked_).complete; ++unpacked_) {
-      std::uint64_t offset = part_bytes() * static_cast<std::uint64_t>(unpacked_);
-      MPI_Count bytes = request(unpacked_).completion.bytes;
-      if (bytes != 0) datatype::unpack(whole, static_cast<MPI_Count>(offset), staging_.get() + offset, bytes);
-    }
+  /// Whether part `i` is in the buffer. A staged one that is here gets there now.
+  bool has(int i) {
+    if (!request(i).complete) return false;
+    if (staging_ == nullptr || unpacked_[static_cast<std::size_t>(i)]) return true;
+    unpacked_[static_cast<std::size_t>(i)] = true;
+    std::uint64_t offset = part_bytes() * static_cast<std::uint64_t>(i);
+    MPI_Count bytes = request(i).completion.bytes;
+    if (bytes != 0)
+      datatype::unpack(View{part_.address, part_.count * partitions_, part_.type},
+                       static_cast<MPI_Count>(offset), staging_.get() + offset, bytes);
+    return true;
+  }
+  /// The parts that hold bytes of this partition; all of them if none does.
+  std::pair<int, int> overlapped_by(int partition) const {
+    if (parts_ == 0 || part_bytes() == 0) return {0, parts_};
+    auto bytes = static_cast<std::uint64_t>(part_.bytes()), from = bytes * static_cast<unsigned>(partition);
+    auto sent = static_cast<std::uint64_t>(parts_);
+    std::uint64_t first = from / part_bytes();
+    std::uint64_t end = std::min(sent, (from + bytes + part_bytes() - 1) / part_bytes());
+    if (bytes == 0 || first >= end) return {0, parts_};
+    return {static_cast<int>(first), static_cast<int>(end)};
   }
 
-  Setup setup_{};
-  EngineRequest setup_request_;
   bool started_ = false;
   std::unique_ptr<std::byte[]> staging_;
-  int unpacked_ = 0;
+  std::unique_ptr<bool[]> unpacked_; ///< which staged parts are in the buffer
 };
 
 template <class T>
