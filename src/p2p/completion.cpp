@@ -95,7 +95,10 @@ void free_request(MPI_Request& handle, Request& base) {
   EngineRequest& request = engine(base);
   handle = MPI_REQUEST_NULL;
   if (request.active && !request.complete) {
-    retire(request);
+    if (request.generalized != nullptr)
+      request.freed = true; // its handle stays good for MPI_Grequest_complete, which destroys it
+    else
+      retire(request);
     return;
   }
   if (request.generalized != nullptr) (void)free_generalized(*request.generalized);
