@@ -18,7 +18,7 @@ using segment::Offset;
 namespace {
 
 constexpr std::string_view segment_name = "/memfd:nearmpi";
-constexpr const char *arena_role = "arena", *window_role = "window";
+constexpr const char *arena_role = "arena", *window_role = "window", *kept_role = "kept";
 
 std::string now_text() {
   std::time_t now = std::time(nullptr);
@@ -380,7 +380,8 @@ void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std:
     const auto& block = segment.at<segment::Block>(list)[i];
     std::uint64_t bytes = block.bytes.load_relaxed();
     Offset begin = block.begin.load_relaxed();
-    bool window = block.use.load_relaxed() == static_cast<std::uint32_t>(segment::BlockUse::window);
+    auto use = static_cast<segment::BlockUse>(block.use.load_relaxed());
+    bool window = use == segment::BlockUse::window;
     bool reserved =
         has_reserved_pages(segment) && within(begin, bytes, segment.huge_region(slot),
                                               segment.huge_region(slot) + stride, os::huge_page_size());
@@ -389,7 +390,9 @@ void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std:
                   within_arena(begin, bytes, static_cast<std::uint32_t>(whose));
     if (reserved || others || within_arena(begin, bytes, slot))
       found.push_back({begin, begin + bytes, static_cast<int>(slot), block.node.load_relaxed(),
-                       window ? window_role : arena_role});
+                       window                           ? window_role
+                       : use == segment::BlockUse::kept ? kept_role
+                                                        : arena_role});
   }
 }
 

@@ -135,7 +135,11 @@ struct alignas(128) Doorbell {
 };
 
 /// What a block is for.
-enum class BlockUse : std::uint32_t { allocated = 0, window = 1 };
+enum class BlockUse : std::uint32_t {
+  allocated = 0,
+  window = 1,
+  kept = 2, ///< freed, with its pages, for the next allocation
+};
 
 /// Whole pages of an arena that have been handed out. The owner writes, tools read. A window whose parts lie
 /// one behind the other is in one process's arena, and each process lists the pages that are its own.

@@ -38,6 +38,13 @@ void Blocks::remove(segment::Offset begin) {
   used_.erase(found);
 }
 
+void Blocks::change(segment::Offset begin, int node, segment::BlockUse use) {
+  auto found = used_.find(begin);
+  if (found == used_.end()) return;
+  list_[found->second].node.store_relaxed(node);
+  list_[found->second].use.store_relaxed(static_cast<std::uint32_t>(use));
+}
+
 bool Blocks::is_not(segment::Offset begin, segment::BlockUse use) const {
   auto found = used_.find(begin);
   return found != used_.end() && list_[found->second].use.load_relaxed() != static_cast<std::uint32_t>(use);

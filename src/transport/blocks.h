@@ -19,6 +19,8 @@ public:
   void build(segment::Block* list, base::Atomic<std::uint32_t>* count);
   void add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use);
   void remove(segment::Offset begin);
+  /// Says of a listed block that it is for something else now.
+  void change(segment::Offset begin, int node, segment::BlockUse use);
   /// Whether a listed block that begins there is for something else.
   bool is_not(segment::Offset begin, segment::BlockUse use) const;
 

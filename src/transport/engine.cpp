@@ -131,6 +131,7 @@ Result build_region() {
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   quick_parts.eager_limit = self.eager_limit;
   self.arena.build(base + arena_at, begin + head.stride - arena_at, os::page_size(), false);
+  self.kept.build();
   if (head.huge_page_bytes != 0)
     self.reserved_arena.build(base + self.segment.huge_region(self.slot), head.stride, head.huge_page_bytes,
                               true);

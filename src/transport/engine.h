@@ -7,6 +7,7 @@
 #include "transport/blocks.h"
 #include "transport/cells.h"
 #include "transport/choice.h"
+#include "transport/kept.h"
 #include "transport/quick.h"
 #include "transport/stores.h"
 
@@ -118,6 +119,7 @@ struct Engine {
   bool oversubscribed = false;
   bool running = false;
   bool receives_no_more = false;
+  KeptBlocks kept; ///< of `arena`
 };
 
 /// The one engine, never destroyed: exit handlers and forked children may still look.

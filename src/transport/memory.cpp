@@ -2,11 +2,13 @@
 
 #include "base/checked.h"
 #include "base/knob.h"
+#include "os/limits.h"
 #include "os/memory.h"
 #include "os/pages.h"
 #include "transport/engine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <vector>
 
@@ -33,28 +35,99 @@ Arena::Placing placing_of(std::size_t bytes, const MemoryWish& wish) {
   return {wish.node >= 0 ? wish.node : os::current_node(), wants_huge(bytes, wish)};
 }
 
+/// False when nothing is kept.
+bool give_back_oldest() {
+  Engine& self = engine();
+  KeptBlocks::Block block;
+  if (!self.kept.take_oldest(block)) return false;
+  self.blocks.remove(self.segment.offset_of(block.address));
+  self.arena.release(block.address);
+  return true;
+}
+
+/// What `attempt` could not have goes to it once more when nothing is kept any longer.
+template <class Attempt>
+Result with_room(Attempt&& attempt) {
+  Result result = attempt();
+  if (result.ok() || !give_back_oldest()) return result;
+  while (give_back_oldest()) {}
+  return attempt();
+}
+
+/// Memory that was freed before, if some was placed as this should be; else nullptr.
+void* take_kept(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing,
+                segment::BlockUse use) {
+  Engine& self = engine();
+  std::uint64_t page = os::page_size(), whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
+  KeptBlocks::Block block;
+  if (whole < bytes || !base::is_power_of_two(std::max<std::uint64_t>(wish.alignment, 1)) ||
+      !self.kept.take(whole, std::max<std::size_t>(wish.alignment, 1), placing, block))
+    return nullptr;
+  self.blocks.change(self.segment.offset_of(block.address), wish.node, use);
+  if (use == segment::BlockUse::window) std::memset(block.address, 0, block.bytes);
+  return block.address;
+}
+
+/// Whether a block's pages lie where they should; asked once of each, and only where there are several nodes.
+/// The kernel takes others when the node is full: such pages should not stay where they are.
+bool is_in_place(KeptBlocks::Block& block) {
+  static const bool several = os::has_node(1);
+  if (block.in_place || !several) return true;
+  std::vector<std::uint64_t> pages;
+  auto begin = reinterpret_cast<std::uintptr_t>(block.address);
+  for (std::uintptr_t at = begin; at < begin + block.bytes; at += os::page_size()) pages.push_back(at);
+  std::vector<int> nodes;
+  if (!os::nodes_of_pages(0, pages, nodes).ok()) return false;
+  block.in_place = std::all_of(nodes.begin(), nodes.end(),
+                               [&](int node) { return node == block.placing.node || node == os::no_page; });
+  return block.in_place;
+}
+
 } // namespace
+
+std::uint64_t most_kept_bytes() {
+  constexpr std::uint64_t most = 64u << 20, share = 32;
+  std::uint64_t memory = os::physical_memory();
+  const os::Limits limits = os::read_limits();
+  if (const os::MemoryLimit* least = limits.least_memory()) memory = std::min(memory, least->bytes);
+  return std::min(most, memory / share / std::max(engine().job_size, 1u));
+}
 
 void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::BlockUse use) {
   Engine& self = engine();
   Arena::Placing placing = placing_of(bytes, wish);
+  if (void* again = take_kept(bytes, wish, placing, use); again != nullptr) return again;
   void* made = nullptr;
   // To try without enough of them would take them from others for a moment.
   bool reserved = placing.huge && !self.reserved_arena.empty() && fits_reserved(bytes, wish) &&
                   os::reserved_huge_pages() >= (bytes - 1) / os::huge_page_size() + 1 &&
                   self.reserved_arena.allocate(bytes, wish.alignment, placing, made).ok();
-  if (!reserved && !self.arena.allocate(bytes, wish.alignment, placing, made).ok()) return nullptr;
+  if (!reserved && !with_room([&] { return self.arena.allocate(bytes, wish.alignment, placing, made); }).ok())
+    return nullptr;
   std::uint64_t page = reserved ? os::huge_page_size() : os::page_size();
-  self.blocks.add(self.segment.offset_of(made), base::round_up(bytes, page), wish.node, use);
+  std::uint64_t whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
+  self.blocks.add(self.segment.offset_of(made), whole, wish.node, use);
+  // Reserved pages are too few to be kept from others.
+  if (!reserved) self.kept.handed_out({static_cast<std::byte*>(made), whole, placing});
   return made;
 }
 
 bool free_shareable(void* address, segment::BlockUse use) {
   Engine& self = engine();
-  if (!self.segment.contains(address) || self.blocks.is_not(self.segment.offset_of(address), use))
-    return false;
+  if (!self.segment.contains(address)) return false;
+  segment::Offset begin = self.segment.offset_of(address);
+  auto* at = static_cast<std::byte*>(address);
+  if (self.blocks.is_not(begin, use) || self.kept.has(at)) return false;
+  KeptBlocks::Block block;
+  if (!self.kept.has_bound()) self.kept.set_bound(most_kept_bytes()); // not before there is something to keep
+  if (self.kept.returned(at, block) && self.kept.admits(block.bytes) && is_in_place(block)) {
+    self.blocks.change(begin, block.placing.node, segment::BlockUse::kept);
+    self.kept.keep(block);
+    while (self.kept.over_full()) give_back_oldest();
+    return true;
+  }
   // The list first: nobody should look for pages that are gone.
-  self.blocks.remove(self.segment.offset_of(address));
+  self.blocks.remove(begin);
   return self.arena.release(address) ||
          (!self.reserved_arena.empty() && self.reserved_arena.release(address));
 }
@@ -63,7 +136,7 @@ void* reserve_shareable(std::size_t bytes, const MemoryWish& wish) {
   void* made = nullptr;
   std::size_t alignment =
       wants_huge(bytes, wish) ? std::max(wish.alignment, os::huge_page_size()) : wish.alignment;
-  return engine().arena.reserve(bytes, alignment, made).ok() ? made : nullptr;
+  return with_room([&] { return engine().arena.reserve(bytes, alignment, made); }).ok() ? made : nullptr;
 }
 
 Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWish& wish,
@@ -76,7 +149,7 @@ Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWis
   // Listed first, and to the end: a tool that met a page of it without the list would take it for the page of
   // whose region this is.
   self.blocks.add(begin, bytes, wish.node, use);
-  Result placed = place_pages(address, bytes, placing_of(bytes, wish));
+  Result placed = with_room([&] { return place_pages(address, bytes, placing_of(bytes, wish)); });
   if (!placed.ok()) {
     take_pages_back(address, bytes);
     self.blocks.remove(begin);

@@ -21,12 +21,17 @@ struct MemoryWish {
   std::size_t page_bytes = 0; ///< 0: huge pages from one huge page of memory on, where there are any
 };
 
-/// Whole pages, zeroed, first touched here. nullptr when the arena is used up or the memory limit is reached
-/// (failure_text says which). A wish for a node or for pages that cannot be met is no failure.
+/// Whole pages, first touched here. Those of windows are zeroed; others may be ones that this process has had
+/// before. nullptr when the arena is used up or the memory limit is reached (failure_text says which), also
+/// without what is kept of freed memory. A wish for a node or for pages that cannot be met is no failure.
 void* allocate_shareable(std::size_t bytes, const MemoryWish& wish,
                          segment::BlockUse use = segment::BlockUse::allocated);
-/// False when the address was not made by allocate_shareable, or for another use.
+/// Keeps the pages for the next such allocation, within most_kept_bytes(). False when the address was not
+/// made by allocate_shareable, or for another use, or is free already.
 bool free_shareable(void* address, segment::BlockUse use = segment::BlockUse::allocated);
+/// So much freed memory this process keeps: 64 MiB, and all ranks together at most a 32nd of the machine's
+/// memory, or of the strictest control group's.
+std::uint64_t most_kept_bytes();
 /// How memory that was allocated just now falls short of the wish, by the kernel's word; "" when it does not.
 std::string shortfall(const void* address, std::size_t bytes, const MemoryWish& wish);
 

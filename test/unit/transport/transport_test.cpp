@@ -326,8 +326,71 @@ TEST(Transport, the_arena_says_which_limit_was_met) {
     require(reinterpret_cast<std::uintptr_t>(b) % 65536 == 0, "alignment");
     std::memset(a, 1, 10000);
     require(transport::free_shareable(a) && !transport::free_shareable(a), "freed once");
-    void* c = transport::allocate_shareable(10000, {.alignment = 4096});
-    require(c == a && *static_cast<char*>(c) == 0, "pages come back as zeros");
+  });
+}
+
+/// What the list for tools says of a block; `missing` when it is not listed.
+constexpr std::uint32_t missing = 99;
+std::uint32_t listed_use(const void* at) {
+  const auto& segment = transport::job_segment();
+  const auto& control = segment.control(0);
+  for (std::uint32_t i = 0; i < control.block_count.load_relaxed(); ++i) {
+    const auto& block = segment.at<segment::Block>(control.blocks)[i];
+    if (block.bytes.load_relaxed() != 0 && block.begin.load_relaxed() == segment.offset_of(at))
+      return block.use.load_relaxed();
+  }
+  return missing;
+}
+constexpr auto kept_use = static_cast<std::uint32_t>(segment::BlockUse::kept),
+               allocated_use = static_cast<std::uint32_t>(segment::BlockUse::allocated),
+               window_use = static_cast<std::uint32_t>(segment::BlockUse::window);
+
+TEST(Transport, freed_memory_is_kept_for_the_next_allocation_of_its_kind) {
+  run_ranks(1, [](std::uint32_t) {
+    void* a = transport::allocate_shareable(1 << 20, {});
+    require(a != nullptr && listed_use(a) == allocated_use, "listed as allocated");
+    std::memset(a, 7, 1 << 20);
+    require(transport::free_shareable(a) && listed_use(a) == kept_use, "listed as kept");
+    require(!transport::free_shareable(a), "kept memory is free");
+    require(!transport::free_shareable(a, segment::BlockUse::window), "and no window's");
+    void* b = transport::allocate_shareable((1 << 20) - 5000, {.alignment = 4096});
+    require(b == a && static_cast<char*>(b)[9] == 7, "a little less takes the same pages");
+    require(transport::free_shareable(b), "release");
+    void* c = transport::allocate_shareable(4096, {});
+    require(c != a, "a small block does not take a large one");
+    void* w = transport::allocate_shareable(1 << 20, {}, segment::BlockUse::window);
+    require(w == a && listed_use(w) == window_use, "a window may take them");
+    const char* bytes = static_cast<char*>(w);
+    require(std::all_of(bytes, bytes + (1 << 20), [](char byte) { return byte == 0; }), "and finds zeros");
+    require(!transport::free_shareable(w), "it is a window's");
+    require(transport::free_shareable(w, segment::BlockUse::window), "release");
+  });
+}
+
+TEST(Transport, kept_memory_is_bounded_and_goes_when_it_is_needed) {
+  run_ranks(1, [](std::uint32_t) {
+    constexpr std::size_t each = 4u << 20;
+    const std::uint64_t most = transport::most_kept_bytes();
+    require(most >= 2 * each, "this machine has too little memory to test that");
+    std::vector<void*> blocks;
+    for (std::uint64_t bytes = 0; bytes < most + 3 * each; bytes += each)
+      blocks.push_back(transport::allocate_shareable(each, {}));
+    for (void* block : blocks)
+      require(block != nullptr && transport::free_shareable(block), "allocated and released");
+    auto kept = static_cast<std::uint64_t>(
+        std::count_if(blocks.begin(), blocks.end(), [](void* at) { return listed_use(at) == kept_use; }));
+    require(kept == most / each, "as many are kept as the bound allows");
+    require(listed_use(blocks.front()) == missing, "the first ones went");
+    require(transport::allocate_shareable(1ull << 42, {}) == nullptr, "more than the machine has");
+    for (void* block : blocks) require(listed_use(block) == missing, "nothing is kept from who needs it");
+    void* fresh = transport::allocate_shareable(each, {});
+    require(fresh != nullptr && *static_cast<char*>(fresh) == 0, "new pages are zeros");
+    std::vector<void*> small;
+    for (int i = 0; i < 300; ++i) small.push_back(transport::allocate_shareable(1, {}));
+    for (void* at : small) require(transport::free_shareable(at), "release");
+    require(static_cast<std::size_t>(std::count_if(
+                small.begin(), small.end(), [](void* at) { return listed_use(at) == kept_use; })) == 256,
+            "blocks are counted too");
   });
 }
 
