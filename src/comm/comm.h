@@ -36,7 +36,8 @@ int compare(const Communicator& a, const Communicator& b);
 Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods,
                         bool reorder, Communicator*& made);
 Result cartesian_sub(Communicator& parent, std::span<const int> remain, Communicator*& made);
-/// MPI_Dims_create: fills the zeros of `dims` with a balanced factorisation, in non-increasing order.
+/// MPI_Dims_create: fills the zeros of `dims` with the factorisation whose largest and smallest extent differ
+/// least, in non-increasing order.
 /// MPI_ERR_DIMS when the given ones are negative or do not divide `processes`.
 Result choose_dims(int processes, std::span<int> dims);
 /// The rank at these coordinates; those of periodic dimensions wrap. MPI_PROC_NULL outside the grid.

@@ -1,21 +1,25 @@
 // MPI_Dims_create. Source: MPI 5.0, section 8.5.2.
 //
-// "As close to each other as possible" is made exact: the largest extent is as small as it can be, then the
-// second largest, and so on.
+// "As close to each other as possible" is made exact, as J. L. Traeff and F. D. Luebbe propose
+// ("Specification Guideline Violations by MPI_Dims_create", EuroMPI 2015): the difference between the largest
+// and the smallest extent is as small as it can be. Among equals the largest extent is the smallest, then the
+// second, and so on.
 #include "comm/comm.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <tuple>
 
 namespace near::comm {
 
 namespace {
 
-/// base^exponent >= value, without overflow.
-bool power_reaches(std::int64_t base, std::size_t exponent, std::int64_t value) {
+/// base^exponent, or any number above `most` if it is more than that.
+std::int64_t power_up_to(std::int64_t most, std::int64_t base, std::size_t exponent) {
   std::int64_t power = 1;
-  for (std::size_t i = 0; i < exponent && base > 1; ++i) {
-    power *= base;
-    if (power >= value) return true;
-  }
-  return power >= value;
+  for (std::size_t i = 0; i < exponent && base > 1 && power <= most; ++i) power *= base;
+  return power;
 }
 
 std::vector<std::int64_t> divisors_of(std::int64_t number) {
@@ -29,20 +33,72 @@ std::vector<std::int64_t> divisors_of(std::int64_t number) {
   return small;
 }
 
-/// Fills `extents` with divisors that multiply to `product`, not increasing, none above `bound`; false when
-/// there are none.
-bool factor(std::int64_t product, std::int64_t bound, std::span<const std::int64_t> divisors,
-            std::span<int> extents) {
-  if (extents.empty()) return product == 1;
-  for (std::int64_t first : divisors) {
-    if (first > bound) return false;
-    if (product % first != 0 || !power_reaches(first, extents.size(), product)) continue;
-    if (factor(product / first, first, divisors, extents.subspan(1))) {
-      extents[0] = static_cast<int>(first);
-      return true;
+class Factorisation {
+public:
+  explicit Factorisation(std::int64_t number) : number_(number), divisors_(divisors_of(number)) {}
+
+  /// The best extents, not increasing. At least two: what is asked for in fewer dimensions is no choice.
+  std::vector<std::int64_t> best(std::size_t dimensions) {
+    std::vector<std::int64_t> found, rest(dimensions - 1);
+    std::int64_t difference = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t largest : divisors_) {
+      if (power_up_to(number_, largest, dimensions) < number_) continue;
+      // Only a smaller difference than the best so far counts. No smallest extent is above the root.
+      std::int64_t least = std::max<std::int64_t>(1, largest - difference + 1);
+      if (power_up_to(number_, least, dimensions) > number_) break;
+      while (fill(number_ / largest, least, largest, rest)) {
+        found.assign(1, largest);
+        found.insert(found.end(), rest.begin(), rest.end());
+        difference = largest - rest.back();
+        least = rest.back() + 1;
+      }
     }
+    return found;
   }
-  return false;
+
+private:
+  /// Fills `extents` with divisors from `least` to `most` that multiply to `product`, not increasing, the
+  /// first ones as small as possible; false when there are none.
+  bool fill(std::int64_t product, std::int64_t least, std::int64_t most, std::span<std::int64_t> extents) {
+    failed_.clear();
+    return fill_below(product, least, most, extents);
+  }
+
+  bool fill_below(std::int64_t product, std::int64_t least, std::int64_t most,
+                  std::span<std::int64_t> extents) {
+    if (extents.size() == 1) {
+      extents[0] = product;
+      return product >= least && product <= most;
+    }
+    if (power_up_to(product, most, extents.size()) < product ||
+        power_up_to(product, least, extents.size()) > product ||
+        failed_.contains({product, most, extents.size()}))
+      return false;
+    for (auto first = std::lower_bound(divisors_.begin(), divisors_.end(), least);
+         first != divisors_.end() && *first <= most; ++first) {
+      if (product % *first != 0 || power_up_to(product, *first, extents.size()) < product) continue;
+      if (fill_below(product / *first, least, *first, extents.subspan(1))) {
+        extents[0] = *first;
+        return true;
+      }
+    }
+    failed_.insert({product, most, extents.size()});
+    return false;
+  }
+
+  const std::int64_t number_;
+  const std::vector<std::int64_t> divisors_;
+  /// Product, greatest extent, dimensions: what fill() has tried in vain.
+  std::set<std::tuple<std::int64_t, std::int64_t, std::size_t>> failed_;
+};
+
+/// What is left for the dimensions that are open.
+std::vector<std::int64_t> open_extents(std::int64_t number, std::size_t dimensions) {
+  if (dimensions == 1) return {number};
+  // An int has fewer than 31 factors, so that the smallest of 32 extents is 1, and so is each further one.
+  std::vector<std::int64_t> extents = Factorisation(number).best(std::min<std::size_t>(dimensions, 32));
+  extents.resize(dimensions, 1);
+  return extents;
 }
 
 } // namespace
@@ -68,11 +124,10 @@ Result choose_dims(int processes, std::span<int> dims) {
                         processes);
     return {};
   }
-  std::vector<int> extents(open);
-  factor(left, left, divisors_of(left), extents);
+  std::vector<std::int64_t> extents = open_extents(left, open);
   std::size_t next = 0;
   for (int& extent : dims)
-    if (extent == 0) extent = extents[next++];
+    if (extent == 0) extent = static_cast<int>(extents[next++]);
   return {};
 }
 

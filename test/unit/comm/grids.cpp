@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace {
 
 using namespace near;
@@ -33,15 +36,63 @@ TEST(ChooseDims, keeps_the_extents_close_together) {
   EXPECT_EQ(chosen(720720, {0, 0, 0, 0, 0, 0}).front(), 13);
 }
 
-TEST(ChooseDims, agrees_with_exhaustive_search_in_three_dimensions) {
-  for (int processes = 1; processes <= 300; ++processes) {
-    Dims best{processes, 1, 1};
-    for (int a = 1; a <= processes; ++a)
-      for (int b = 1; b <= a; ++b)
-        if (processes % (a * b) == 0 && processes / (a * b) <= b)
-          best = std::min(best, Dims{a, b, processes / (a * b)});
-    EXPECT_EQ(chosen(processes, {0, 0, 0}), best);
+TEST(ChooseDims, minimises_the_difference_and_not_the_largest_extent) {
+  EXPECT_EQ(chosen(34425, {0, 0, 0}), (Dims{51, 27, 25}));
+  EXPECT_EQ(chosen(34425 * 7, {0, 7, 0, 0}), (Dims{51, 7, 27, 25}));
+}
+
+/// Calls visit() with every way to write `number` as a product of `dimensions` factors that do not increase.
+template <class F>
+void each_factorisation(int number, int bound, std::size_t dimensions, Dims& factors, F visit) {
+  if (dimensions == 0) {
+    if (number == 1) visit(factors);
+    return;
   }
+  for (int factor = 1; factor <= std::min(number, bound); ++factor) {
+    if (number % factor != 0) continue;
+    factors.push_back(factor);
+    each_factorisation(number / factor, factor, dimensions - 1, factors, visit);
+    factors.pop_back();
+  }
+}
+
+Dims by_exhaustive_search(int processes, std::size_t dimensions) {
+  Dims best, factors;
+  auto rank = [](const Dims& dims) { return std::pair(dims.front() - dims.back(), dims); };
+  each_factorisation(processes, processes, dimensions, factors, [&](const Dims& dims) {
+    if (best.empty() || rank(dims) < rank(best)) best = dims;
+  });
+  return best;
+}
+
+TEST(ChooseDims, agrees_with_exhaustive_search) {
+  for (std::size_t dimensions = 1; dimensions <= 6; ++dimensions)
+    for (int processes = 1; processes <= 600; ++processes)
+      EXPECT_EQ(chosen(processes, Dims(dimensions, 0)), by_exhaustive_search(processes, dimensions))
+          << processes;
+  for (int processes : {1260, 1440, 1680, 2520, 5040, 7560, 9216, 10010, 34425})
+    for (std::size_t dimensions = 2; dimensions <= 5; ++dimensions)
+      EXPECT_EQ(chosen(processes, Dims(dimensions, 0)), by_exhaustive_search(processes, dimensions))
+          << processes;
+}
+
+TEST(ChooseDims, keeps_the_extents_that_are_given) {
+  for (int given : {1, 2, 3, 4, 6, 12})
+    for (int rest = 1; rest <= 100; ++rest) {
+      Dims open = by_exhaustive_search(rest, 3);
+      EXPECT_EQ(chosen(given * rest, {0, 0, given, 0}), (Dims{open[0], open[1], given, open[2]}));
+    }
+}
+
+TEST(ChooseDims, finds_an_answer_for_numbers_with_the_most_divisors) {
+  for (int processes : {735134400, 2095133040, 2147483646, 2147483647, 1 << 30})
+    for (std::size_t dimensions : {1, 2, 3, 4, 6, 9, 40}) {
+      Dims dims = chosen(processes, Dims(dimensions, 0));
+      EXPECT_TRUE(std::is_sorted(dims.rbegin(), dims.rend()));
+      std::int64_t product = 1;
+      for (int extent : dims) product *= extent;
+      EXPECT_EQ(product, processes);
+    }
 }
 
 TEST(ChooseDims, refuses_what_cannot_be) {
