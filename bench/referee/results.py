@@ -1,5 +1,6 @@
 """Writes a run into a folder: results.md, results.csv, and the plots."""
 
+import os
 import subprocess
 
 from . import tables
@@ -26,7 +27,7 @@ def markdown(options, figures, contestants, machine):
     lines = ["# Results of bench/compare", "",
              f"{figures.rounds} rounds{', ' + figures.cut_short if figures.cut_short else ''}. "
              "Medians ± standard deviation over the rounds; a ratio is the median of the rounds' ratios.",
-             "How it is measured: [README](../README.md).", "",
+             f"How it is measured: [README]({os.path.relpath(ROOT / 'bench/README.md', options.out.resolve())}).", "",
              tables.markdown(["machine", ""], [list(row) for row in machine.items()]), "",
              tables.markdown(["library", "version"], _versions(figures, contestants)), "",
              "## Goals", "", tables.markdown(*goal_table(view)), "", "## Cases", ""]
