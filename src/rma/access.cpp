@@ -51,6 +51,8 @@ Result out_of_reach(transport::Peer& peer, std::uint64_t address) {
     constexpr std::uint64_t launcher_acts_ns = 2'000'000'000;
     std::uint64_t until = os::monotonic_ns() + launcher_acts_ns;
     p2p::wait_until([until] { return os::monotonic_ns() >= until; });
+    return base::fail(MPI_ERR_PROC_ABORTED,
+                      "the target cannot be reached any more, as if its process had ended: {}", why);
   }
   return base::fail(MPI_ERR_RMA_RANGE, "the kernel does not reach the memory at {:#x} of the target: {}",
                     address, why);

@@ -15,10 +15,15 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <unordered_map>
 
 namespace near::transport {
 
 namespace {
+
+/// Why the probe of each doubtful peer failed.
+auto& doubts = *new std::unordered_map<const Peer*, std::string>; // never destroyed
 
 /// Says once per job why large messages take the slower way.
 void explain_refusal(const Peer& peer, std::string_view why) {
@@ -39,10 +44,12 @@ bool probe(Peer& peer) {
       os::read_peer(static_cast<std::int32_t>(peer.control->pid), peer.control->probe_address, run, copied);
   NEAR_KILL_POINT("cma-probed");
   bool works = read.ok() && copied == sizeof word && word == peer.control->probe_value;
-  peer.cma = works ? CmaState::works : CmaState::refused;
+  peer.cma = works ? CmaState::works : CmaState::doubtful;
+  // A peer that has died looks the same, and the launcher may not have noticed yet: this is a refusal only if
+  // the peer answers afterwards.
   if (!works)
-    explain_refusal(peer, read.ok() ? "process_vm_readv reads another process: pid namespaces differ"
-                                    : base::failure_text());
+    doubts[&peer] = read.ok() ? "process_vm_readv reads another process: pid namespaces differ"
+                              : std::string(base::failure_text());
   return works;
 }
 
@@ -146,8 +153,14 @@ bool is_readable(Peer& peer) {
 
 } // namespace
 
+void confirm_refusal(Peer& peer) {
+  peer.cma = CmaState::refused;
+  explain_refusal(peer, doubts[&peer]);
+  doubts.erase(&peer);
+}
+
 bool reaches_memory_of(Peer& peer) {
-  if (!is_readable(peer)) return false;
+  if (peer.cma == CmaState::refused || (peer.cma != CmaState::works && !probe(peer))) return false;
   // Reading and writing are two system calls, either of which may be forbidden. The word gets its own value.
   std::uint64_t word = peer.control->probe_value;
   std::array<os::Run, 1> run = {{{&word, sizeof word}}};

@@ -25,7 +25,8 @@ struct PendingMessage {
 };
 
 /// Whether the kernel copies between us and a peer; found out at the first large message.
-enum class CmaState : std::uint8_t { unknown, works, refused };
+/// `doubtful`: a probe failed, and the peer has not been heard of since. It may have died.
+enum class CmaState : std::uint8_t { unknown, works, doubtful, refused };
 
 /// Offers of less (synchronous sends, mostly) tell nothing about ways and get no head start.
 inline constexpr std::uint64_t worth_timing = 4096;

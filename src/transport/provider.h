@@ -27,6 +27,8 @@ std::span<const Provider> ladder();
 
 /// Whether the kernel copies between us and this peer; tried at the first question.
 bool cma_is_possible(Peer& peer, const OfferTicket& ticket);
+/// The probe of a doubtful peer failed, and it lives: the kernel does not let us copy. Says so, once per job.
+void confirm_refusal(Peer& peer);
 
 Pulled pull_self(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
 Pulled pull_direct(Peer& peer, const OfferTicket& ticket, Transfer& transfer);

@@ -210,6 +210,9 @@ bool advance_ring_senders() {
 void handle_ring_fragment(Arrival& arrival) {
   NEAR_KILL_POINT("piece-arrived");
   auto& transfer = *reinterpret_cast<Transfer*>(arrival.envelope.context);
+  // The sender has answered the request that the probe led to, so it lived on.
+  if (arrival.from->cma == CmaState::doubtful) [[unlikely]]
+    confirm_refusal(*arrival.from);
   take_piece(transfer, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
 }
 
