@@ -3,6 +3,7 @@
 // is killed: doc/launcher.md.
 #include "launch/job.h"
 
+#include "base/text.h"
 #include "launch/supervisor.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
@@ -16,7 +17,7 @@ namespace near::launch {
 namespace {
 
 int complain() {
-  std::fprintf(stderr, "mpiexec: %s\n", std::string(base::failure_text()).c_str());
+  std::fprintf(stderr, "mpiexec: %s\n", base::printable(base::failure_text(), true).c_str());
   return 1;
 }
 
@@ -59,7 +60,7 @@ void end_orphans(const segment::Segment& segment) {
   bool none_left = false;
   while (!none_left) {
     std::vector<os::Pid> ranks;
-    for (std::uint32_t slot = 0; slot < segment.header().job_size; ++slot)
+    for (std::uint32_t slot = 0; slot < segment.job_size(); ++slot)
       ranks.push_back(static_cast<os::Pid>(segment.entry(slot).pid.load_relaxed()));
     bool out_of_reach = os::signal_descendants(SIGKILL, ranks) == 0 && !os::processes_are_listed();
     os::Ending ending;

@@ -14,7 +14,7 @@ namespace {
 constexpr int usage_status = 2;
 
 int complain(int status) {
-  std::fprintf(stderr, "mpiexec: %s\n", std::string(near::base::failure_text()).c_str());
+  std::fprintf(stderr, "mpiexec: %s\n", near::base::printable(near::base::failure_text(), true).c_str());
   return status;
 }
 

@@ -1,5 +1,6 @@
 #include "launch/output.h"
 
+#include "base/text.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/futex.h"
@@ -29,6 +30,7 @@ Result Output::open(os::Poller& poller, std::uint64_t key_base, bool tags, bool 
 Result Output::add(unsigned rank, Which which, int& write_end) {
   Stream stream;
   stream.rank = rank;
+  stream.which = which;
   stream.sink = sink_of_[which];
   NEAR_TRY(os::make_pipe(stream.descriptor, write_end));
   streams_.push_back(std::move(stream));
@@ -62,6 +64,7 @@ void Output::readable(std::uint64_t index) {
 void Output::take(std::size_t index, std::string_view data) {
   Stream& stream = streams_[index];
   Target& target = sinks_[stream.sink];
+  said_ = said_ || stream.which == standard_error;
   auto newline = data.rfind('\n');
   if (newline != std::string_view::npos) {
     if (stream.held.empty()) {
@@ -225,7 +228,7 @@ void Output::say(std::string_view line) {
   Target& target = sinks_[sink_of_[standard_error]];
   if (target.open_line != nobody) target.sink.put("\n");
   target.open_line = nobody;
-  target.sink.put(line);
+  target.sink.put(base::printable(line, true));
 }
 
 } // namespace near::launch

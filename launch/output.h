@@ -44,11 +44,14 @@ public:
   bool drain();
   /// Everything has been written out.
   bool idle() const;
-  /// A line of the launcher's own, on standard error. Never waits.
+  /// Lines of the launcher's own, on standard error, with everything but letters made visible: there are
+  /// names in them that others have chosen. Never waits.
   void say(std::string_view line);
 
   /// Which stream cannot be written and why; empty when both can, or their reader has gone.
   std::string failure() const;
+  /// Whether a rank may have written to standard error: it has, or it has mpiexec's own.
+  bool may_have_said() const { return streams_.empty() || said_; }
   /// Nothing more can be written to standard output.
   bool broken() const { return sinks_[0].sink.broken(); }
 
@@ -59,6 +62,7 @@ private:
 
   struct Stream {
     unsigned rank = 0;
+    Which which = standard_output;
     std::size_t sink = 0;
     int descriptor = -1;
     bool waiting = false;       ///< not polled: no room, or another owns the sink
@@ -87,6 +91,7 @@ private:
   Target sinks_[2];
   std::size_t sink_of_[2] = {0, 1};
   bool tags_ = false;
+  bool said_ = false; ///< something has come from a rank's standard error
   std::vector<Stream> streams_;
   std::vector<char> buffer_;
 };

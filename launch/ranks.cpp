@@ -22,6 +22,8 @@ constexpr std::uint64_t abort_grace_ns = 200'000'000;
 // What a program left behind has this long to call MPI_Init, if no other rank has: then the job is an MPI
 // program. If it is none, what is left is a background process, with which nobody waits.
 constexpr std::uint64_t left_grace_ns = 2'000'000'000;
+// No process is left, and what the ranks wrote says that some go on: they are given so long all the same.
+constexpr std::uint64_t lost_grace_ns = 500'000'000;
 // A job that lasts so long has time for a look at the machine's cards.
 constexpr std::uint64_t until_cards_ns = 300'000'000;
 // How many ends of children that were no rank's are remembered: a wrapper's MPI process for each rank, and
@@ -29,14 +31,17 @@ constexpr std::uint64_t until_cards_ns = 300'000'000;
 constexpr std::size_t strangers_of_one_rank = 2;
 constexpr std::size_t most_strangers_of_others = 64;
 
-// SYNC: rank-phase. Acquire: what the process wrote before its phase (its region, its last messages) is seen.
-segment::Phase phase_of(const segment::Segment& segment, unsigned rank) {
-  return static_cast<segment::Phase>(segment.entry(rank).phase.load_acquire());
-}
-
 // SYNC: rank-phase. Release: whoever sees `dead` may read how.
 void store_phase(const segment::Segment& segment, unsigned rank, segment::Phase phase) {
   segment.entry(rank).phase.store_release(static_cast<std::uint32_t>(phase));
+}
+
+/// How the process ends its job, if it does; what is neither is damage, and no reason to end it.
+segment::Abort abort_of(const segment::RankEntry& entry) {
+  // SYNC: abort — the code was written before.
+  auto how = static_cast<segment::Abort>(entry.aborting.load_acquire());
+  bool known = how == segment::Abort::called || how == segment::Abort::failed;
+  return known ? how : segment::Abort::none;
 }
 
 struct Waker {
@@ -65,13 +70,13 @@ std::uint32_t kind_of(topo::Tier tier) {
   return static_cast<std::uint32_t>(segment::Tier::count);
 }
 
-/// Tells ranks and tools of the machine. They do without where there is no room for it.
-void publish(const topo::Machine& machine, segment::Segment& segment) {
+/// Tells ranks and tools of the machine. They do without where there is no room for it: false.
+bool publish(const topo::Machine& machine, segment::Segment& segment) {
   segment::Machine tables;
   auto nodes = static_cast<std::uint32_t>(machine.nodes.size());
   if (!segment::make_machine(segment, machine.cpus().count(), nodes, tables).ok()) {
     base::log(base::Level::debug, "{}", base::failure_text());
-    return;
+    return false;
   }
   auto processor = tables.processors.begin();
   for (const auto& core : machine.cores)
@@ -87,9 +92,12 @@ void publish(const topo::Machine& machine, segment::Segment& segment) {
       tables.distances[i * machine.nodes.size() + other] = static_cast<std::uint16_t>(
           machine.distance(static_cast<unsigned>(i), static_cast<unsigned>(other)));
   }
+  return true;
 }
 
-void publish_cards(const topo::Machine& machine, const segment::Segment& segment) {
+/// `published` is what publish() was given.
+void publish_cards(const topo::Machine& machine, const topo::Machine& published,
+                   const segment::Segment& segment) {
   std::vector<segment::MachineCard> cards;
   for (const auto& card : machine.cards) {
     segment::MachineCard told{};
@@ -99,7 +107,8 @@ void publish_cards(const topo::Machine& machine, const segment::Segment& segment
     told.fast = card.fast ? 1 : 0;
     cards.push_back(told);
   }
-  segment::add_cards(segment, cards);
+  segment::add_cards(segment, published.cpus().count(), static_cast<std::uint32_t>(published.nodes.size()),
+                     cards);
 }
 
 std::string short_name(const std::string& program) {
@@ -112,8 +121,7 @@ std::string short_name(const std::string& program) {
 base::Result Supervisor::start_ranks() {
   const auto& application_of = mission_.job.application_of;
   ranks_.resize(application_of.size());
-  publish(mission_.job.machine, segment_);
-  cards_ns_ = os::monotonic_ns() + until_cards_ns;
+  if (publish(mission_.job.machine, segment_)) cards_ns_ = os::monotonic_ns() + until_cards_ns;
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
     const auto& place = mission_.job.plan.places[rank];
     auto& entry = segment_.entry(rank);
@@ -132,7 +140,7 @@ base::Result Supervisor::start_ranks() {
 // To find them takes milliseconds, which a short job should not pay.
 void Supervisor::tell_cards() {
   topo::Machine machine;
-  if (topo::read_machine(machine, true).ok()) publish_cards(machine, segment_);
+  if (topo::read_machine(machine, true).ok()) publish_cards(machine, mission_.job.machine, segment_);
 }
 
 base::Result Supervisor::start_rank(unsigned rank) {
@@ -189,6 +197,30 @@ base::Result Supervisor::start_rank(unsigned rank) {
   return {};
 }
 
+/// Where the rank stands. Its word in the rank table is believed only where it comes after what stood there
+/// before.
+segment::Phase Supervisor::phase_of(unsigned rank) {
+  using segment::Phase;
+  auto& at = ranks_[rank];
+  // SYNC: rank-phase. Acquire: what the process wrote before its phase (its region, its last messages) is
+  // seen.
+  auto told = static_cast<Phase>(segment_.entry(rank).phase.load_acquire());
+  bool ready = told == Phase::ready && at.phase == Phase::launched;
+  bool finalized = told == Phase::finalized && (at.phase == Phase::launched || at.phase == Phase::ready);
+  if (!ready && !finalized) return at.phase;
+  if (at.phase == Phase::launched) {
+    auto number = static_cast<os::Pid>(base::load_once(segment_.control(rank).pid));
+    at.number = number > 0 ? number : at.pid;
+  }
+  return at.phase = told;
+}
+
+/// Whether the rank has a region that may be read.
+bool Supervisor::has_region(unsigned rank) {
+  auto phase = phase_of(rank);
+  return (phase == segment::Phase::dead ? ranks_[rank].died_in : phase) != segment::Phase::launched;
+}
+
 void Supervisor::collect_endings() {
   os::Ending ending;
   while (os::reap(ending, no_children_)) endings_.push_back(ending);
@@ -226,24 +258,24 @@ void Supervisor::reap() {
 
 /// The process whose end is the rank's: the one that was started, or the MPI process once that has ended
 /// well.
-bool Supervisor::is_end_of(unsigned rank, os::Pid pid) const {
+bool Supervisor::is_end_of(unsigned rank, os::Pid pid) {
   const auto& at = ranks_[rank];
   if (at.ended) return false;
   if (!at.wrapper_ended && at.left_ns == 0) return at.pid == pid;
   if (at.inner != 0) return at.inner == pid;
   // It may have come and gone between two looks.
-  return segment::has_region(segment_, rank) && static_cast<os::Pid>(segment_.control(rank).pid) == pid;
+  return has_region(rank) && at.number == pid;
 }
 
 void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   auto& at = ranks_[rank];
   look_at(rank);
   bool may_have_left = ending.raw == 0 && ending.pid == at.pid && at.left_ns == 0;
-  if (may_have_left && phase_of(segment_, rank) == segment::Phase::launched && has_left_processes(rank)) {
+  if (may_have_left && phase_of(rank) == segment::Phase::launched && has_left_processes(rank)) {
     at.left_ns = os::monotonic_ns();
     return;
   }
-  if (may_have_left && segment::has_region(segment_, rank)) {
+  if (may_have_left && has_region(rank)) {
     // Did it leave its MPI process behind? Then the end of that counts, whether it is still to come or was
     // the first of the two. What ended before its wrapper is our child since the wrapper's end: there to be
     // collected now, unless the wrapper had waited for it.
@@ -255,7 +287,7 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
       return;
     }
   }
-  auto phase = phase_of(segment_, rank);
+  auto phase = phase_of(rank);
   at.ended = true;
   --living_;
   Verdict verdict = verdict_on(rank, ending);
@@ -266,16 +298,17 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
 }
 
 /// How the MPI process of a wrapper ended, if that is known by now.
-const os::Ending* Supervisor::seen_ending_of_inner(unsigned rank) const {
+const os::Ending* Supervisor::seen_ending_of_inner(unsigned rank) {
   const auto& at = ranks_[rank];
-  if (!segment::has_region(segment_, rank)) return nullptr;
-  auto pid = at.inner != 0 ? at.inner : static_cast<os::Pid>(segment_.control(rank).pid);
-  if (pid == at.pid) return nullptr;
+  if (!has_region(rank)) return nullptr;
+  auto pid = at.inner != 0 ? at.inner : at.number;
+  if (std::any_of(ranks_.begin(), ranks_.end(), [pid](const Rank& other) { return other.pid == pid; }))
+    return nullptr;
   for (const auto* list : {&endings_, &strangers_})
     for (auto seen = list->rbegin(); seen != list->rend(); ++seen)
       if (seen->pid == pid) return &*seen;
   // A wrapper that waited for it, and ended well after its MPI_Finalize, has said that all is well.
-  bool told = at.inner_ending.pid != 0 && phase_of(segment_, rank) == segment::Phase::ready;
+  bool told = at.inner_ending.pid != 0 && phase_of(rank) == segment::Phase::ready;
   return told ? &at.inner_ending : nullptr;
 }
 
@@ -289,10 +322,10 @@ bool Supervisor::has_left_processes(unsigned rank) const {
 void Supervisor::look_for_left_processes() {
   bool someone_is_ready = false;
   for (unsigned rank = 0; rank < ranks_.size(); ++rank)
-    someone_is_ready = someone_is_ready || segment::has_region(segment_, rank);
+    someone_is_ready = someone_is_ready || has_region(rank);
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
     auto& at = ranks_[rank];
-    if (at.left_ns == 0 || at.ended || phase_of(segment_, rank) == segment::Phase::ready) continue;
+    if (at.left_ns == 0 || at.ended || phase_of(rank) == segment::Phase::ready) continue;
     bool patient = someone_is_ready || os::monotonic_ns() < at.left_ns + left_grace_ns;
     if (stage_ == Stage::running && patient && has_left_processes(rank)) continue;
     // The MPI process may have come and gone since its phase was looked at.
@@ -301,7 +334,7 @@ void Supervisor::look_for_left_processes() {
       rank_ended(rank, *seen);
       continue;
     }
-    if (phase_of(segment_, rank) == segment::Phase::ready) continue;
+    if (phase_of(rank) == segment::Phase::ready) continue;
     at.ended = true;
     --living_;
   }
@@ -314,12 +347,11 @@ Verdict Supervisor::verdict_on(unsigned rank, const os::Ending& ending) {
   verdict.ending = ending;
   verdict.program = short_name(job.command.applications[job.application_of[rank]].arguments[0]);
   verdict.status = ending.status();
-  verdict.was_in_mpi = segment::has_region(segment_, rank);
+  verdict.was_in_mpi = has_region(rank);
   if (verdict.was_in_mpi) verdict.activity = segment::activity_of(segment_, rank);
-  auto phase = phase_of(segment_, rank);
+  auto phase = phase_of(rank);
   auto& entry = segment_.entry(rank);
-  // SYNC: abort — the code was written before.
-  if (auto how = static_cast<segment::Abort>(entry.aborting.load_acquire()); how != segment::Abort::none) {
+  if (auto how = abort_of(entry); how != segment::Abort::none) {
     verdict.reason = Reason::aborted;
     verdict.told = how == segment::Abort::failed;
     verdict.abort_code = entry.abort_code.load_relaxed();
@@ -338,17 +370,19 @@ Verdict Supervisor::verdict_on(unsigned rank, const os::Ending& ending) {
 }
 
 void Supervisor::mark_dead(unsigned rank, int raw_status) {
+  auto& at = ranks_[rank];
+  at.died_in = phase_of(rank);
+  at.phase = segment::Phase::dead;
   auto& entry = segment_.entry(rank);
   entry.exit_status.store_relaxed(static_cast<std::uint32_t>(raw_status));
-  // SYNC: rank-phase. As in phase_of.
-  entry.died_in.store_relaxed(entry.phase.load_acquire());
+  entry.died_in.store_relaxed(static_cast<std::uint32_t>(at.died_in));
   store_phase(segment_, rank, segment::Phase::dead);
   auto& header = segment_.header();
   header.epoch.add_acq_rel(1);
   os::futex_wake_all(header.epoch.address());
   os::futex_wake_all(header.ready.address());
   for (unsigned other = 0; other < ranks_.size(); ++other) {
-    if (other == rank || phase_of(segment_, other) != segment::Phase::ready) continue;
+    if (other == rank || phase_of(other) != segment::Phase::ready) continue;
     Doorbell::announce(segment_.control(other).doorbell.bell);
   }
 }
@@ -364,10 +398,9 @@ void Supervisor::look() {
 
 void Supervisor::look_at(unsigned rank) {
   auto& at = ranks_[rank];
-  if (at.pid == 0 || !segment::has_region(segment_, rank)) return;
+  if (at.pid == 0 || !has_region(rank)) return;
   if (!at.ended && at.inner == 0 && at.inner_gone_ns == 0) look_for_inner(rank);
-  // SYNC: abort — the code was written before.
-  if (!at.aborting && !at.ended && segment_.entry(rank).aborting.load_acquire() != 0) {
+  if (!at.aborting && !at.ended && abort_of(segment_.entry(rank)) != segment::Abort::none) {
     at.aborting = true;
     decide(verdict_on(rank, {at.pid, 0}), abort_grace_ns);
   }
@@ -376,27 +409,25 @@ void Supervisor::look_at(unsigned rank) {
 // The process that called MPI_Init may be a child of the one that was started: then its end is what counts.
 void Supervisor::look_for_inner(unsigned rank) {
   auto& at = ranks_[rank];
-  auto number = static_cast<os::Pid>(segment_.control(rank).pid);
-  if (number == at.pid || phase_of(segment_, rank) != segment::Phase::ready) return;
+  if (phase_of(rank) != segment::Phase::ready || at.number == at.pid) return;
   if (!os::processes_are_listed()) return; // the wrapper's end is all that can be seen
-  if (watch_inner(rank) || phase_of(segment_, rank) != segment::Phase::ready) return;
+  if (watch_inner(rank) || phase_of(rank) != segment::Phase::ready) return;
   at.inner_gone_ns = os::monotonic_ns(); // it ended before it was ever seen
   int watch = -1;
-  if (!os::watch_process(number, watch).ok()) return;
-  if (os::Ending ending; os::ending_of(number, watch, ending)) at.inner_ending = ending;
+  if (!os::watch_process(at.number, watch).ok()) return;
+  if (os::Ending ending; os::ending_of(at.number, watch, ending)) at.inner_ending = ending;
   os::close_descriptor(watch);
 }
 
 /// Finds the living MPI process that the rank's wrapper started, and watches it.
 bool Supervisor::watch_inner(unsigned rank) {
   auto& at = ranks_[rank];
-  auto number = static_cast<os::Pid>(segment_.control(rank).pid);
-  if (at.inner != 0 || number == at.pid || !os::processes_are_listed()) return false;
+  if (at.inner != 0 || at.number == at.pid || !os::processes_are_listed()) return false;
   // By its descent, since the number alone may be one of another process namespace; below the supervisor if
   // its wrapper has gone already.
-  os::Pid found = os::find_descendant(at.pid, number);
+  os::Pid found = os::find_descendant(at.pid, at.number);
   if (found == 0) {
-    found = os::find_descendant(getpid(), number);
+    found = os::find_descendant(getpid(), at.number);
     for (const auto& other : ranks_)
       if (!other.ended && os::descends_from(found, other.pid)) found = 0;
   }
@@ -411,7 +442,7 @@ void Supervisor::look_for_missing_init() {
   unsigned without = 0;
   bool waiting = false, gone = false;
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-    auto phase = phase_of(segment_, rank);
+    auto phase = phase_of(rank);
     waiting = waiting || (phase == segment::Phase::ready && !ranks_[rank].ended);
     if (!gone && ranks_[rank].ended && phase == segment::Phase::launched) {
       gone = true;
@@ -425,6 +456,24 @@ void Supervisor::look_for_missing_init() {
   decide(std::move(verdict));
 }
 
+/// No process is left below this one, so every rank has ended, whatever the segment says of MPI processes
+/// that wrappers have started.
+void Supervisor::look_for_lost_ranks(std::uint64_t now_ns) {
+  if (!no_children_ || living_ == 0 || decided_ || stage_ != Stage::running) {
+    lost_ns_ = 0;
+    return;
+  }
+  if (lost_ns_ == 0) lost_ns_ = now_ns;
+  if (now_ns < lost_ns_ + lost_grace_ns) return;
+  auto lost = std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; });
+  auto rank = static_cast<unsigned>(lost - ranks_.begin());
+  Verdict verdict = verdict_on(rank, {lost->pid, 0});
+  verdict.reason = Reason::vanished;
+  verdict.text = "has ended too, and nobody has told how";
+  verdict.status = 1;
+  decide(std::move(verdict));
+}
+
 void Supervisor::inner_ended(unsigned rank) {
   auto& at = ranks_[rank];
   os::Ending ending;
@@ -434,7 +483,7 @@ void Supervisor::inner_ended(unsigned rank) {
   at.inner_watch = -1;
   reap(); // it may be our child by now
   if (at.ended) return;
-  if (phase_of(segment_, rank) == segment::Phase::ready) {
+  if (phase_of(rank) == segment::Phase::ready) {
     at.inner_gone_ns = os::monotonic_ns();
   } else if (at.wrapper_ended) {
     // Its parent was neither the wrapper nor we: nobody is left to tell its status.

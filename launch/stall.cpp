@@ -43,15 +43,14 @@ std::string who_waits(const Waiting& waiting, std::size_t others) {
 
 /// What is to be said now about ranks that wait for ranks which have called MPI_Finalize; empty when that is
 /// not certain. `since` becomes a number that stays the same as long as it is the same wait.
-std::string Supervisor::stall_text(std::uint64_t& since) const {
+std::string Supervisor::stall_text(std::uint64_t& since) {
   std::vector<Waiting> waiting;
   std::vector<unsigned> left;
   std::vector<bool> has_left(ranks_.size(), false);
   bool all_wait = true;
   since = 0;
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-    // SYNC: rank-phase. Acquire: as in phase_of.
-    auto phase = static_cast<segment::Phase>(segment_.entry(rank).phase.load_acquire());
+    auto phase = phase_of(rank);
     if (phase == segment::Phase::finalized) has_left[rank] = true;
     if (phase == segment::Phase::ready) {
       auto activity = segment::activity_of(segment_, rank);

@@ -23,6 +23,8 @@ constexpr std::uint64_t until_kill_again_ns = 50 * millisecond;
 constexpr std::uint64_t wrapper_grace_ns = 100 * millisecond;
 // After an interrupt, output that nobody reads is dropped.
 constexpr std::uint64_t unread_output_ns = 500 * millisecond;
+// Signals that are taken before other things have their turn: a rank may send them without end.
+constexpr int signals_at_once = 64;
 // The rank table is looked at this often in case a process could not signal (another process namespace).
 constexpr int look_ms = 500;
 
@@ -124,13 +126,14 @@ void Supervisor::on_time(std::uint64_t now_ns) {
       decide(verdict_on(rank, *seen));
       continue;
     }
-    Verdict verdict = verdict_on(rank, {static_cast<os::Pid>(segment_.control(rank).pid), 0});
+    Verdict verdict = verdict_on(rank, {at.number, 0});
     verdict.reason = Reason::vanished;
     verdict.text =
         at.wrapper_ended ? "had started its parent, which alone knows how" : "started it and goes on";
     verdict.status = 1;
     decide(std::move(verdict));
   }
+  look_for_lost_ranks(now_ns);
   if (cards_ns_ != 0 && now_ns >= cards_ns_) {
     cards_ns_ = 0;
     if (stage_ == Stage::running) tell_cards();
@@ -184,7 +187,8 @@ void Supervisor::say_verdict() {
   said_ = true;
   bool by_broken_pipe =
       verdict_.reason == Reason::signalled && verdict_.ending.signal() == SIGPIPE && output_.broken();
-  if (by_broken_pipe) return; // the usual end of `mpiexec ... | head`
+  if (by_broken_pipe) return;                               // the usual end of `mpiexec ... | head`
+  verdict_.told = verdict_.told && output_.may_have_said(); // all that the ranks wrote has come
   output_.say(verdict_text(verdict_, others_, os::monotonic_ns()));
 }
 
@@ -246,11 +250,13 @@ void Supervisor::forward(int signal) {
 
 void Supervisor::take_signals() {
   os::Pid sender = 0;
-  bool ended = false;
-  while (int signal = inbox_.take(sender)) {
+  bool ended = false, asked = false;
+  for (int taken = 0; taken < signals_at_once; ++taken) {
+    int signal = inbox_.take(sender);
+    if (signal == 0) break;
     switch (signal) {
     case SIGCHLD: ended = true; break;
-    case SIGURG: look(); break; // a process asks for it
+    case SIGURG: asked = true; break; // a process wants the table looked at
     case SIGUSR1:
     case SIGUSR2: forward(signal); break;
     case SIGTSTP:
@@ -264,17 +270,20 @@ void Supervisor::take_signals() {
     default: interrupt(signal); break;
     }
   }
+  if (asked) look();
   if (ended) reap();
 }
 
 void Supervisor::time_out() {
+  std::vector<os::Pid> pids;
+  for (const auto& rank : ranks_) pids.push_back(rank.pid);
   Verdict verdict;
   verdict.reason = Reason::timed_out;
   verdict.status = 124;
-  verdict.text = base::format(
-      "the job was ended after {:.9g} s (--timeout); what its ranks were doing:\n{}",
-      mission_.job.command.timeout_s,
-      segment::job_table(segment_, segment_.descriptor(), surface::function_name, os::monotonic_ns()));
+  verdict.text = base::format("the job was ended after {:.9g} s (--timeout); what its ranks were doing:\n{}",
+                              mission_.job.command.timeout_s,
+                              segment::job_table(segment_, mission_.segment_descriptor,
+                                                 surface::function_name, os::monotonic_ns(), pids));
   decide(std::move(verdict));
 }
 

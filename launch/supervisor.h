@@ -38,6 +38,11 @@ private:
   struct Rank {
     os::Pid pid = 0;
     bool ended = false;
+    // From the rank table and the rank's region, which every rank can write: taken once, and believed only
+    // where it can follow what was there before.
+    segment::Phase phase = segment::Phase::launched;
+    segment::Phase died_in = segment::Phase::launched; ///< once its phase is `dead`
+    os::Pid number = 0;   ///< what the MPI process knows itself by, once it has a region
     os::Pid inner = 0;    ///< the MPI process, when a wrapper started it
     int inner_watch = -1; ///< its pidfd
     std::uint64_t inner_gone_ns = 0;
@@ -63,7 +68,9 @@ private:
   void reap();
   void collect_endings();
   void rank_ended(unsigned rank, os::Ending ending);
-  const os::Ending* seen_ending_of_inner(unsigned rank) const;
+  segment::Phase phase_of(unsigned rank);
+  bool has_region(unsigned rank);
+  const os::Ending* seen_ending_of_inner(unsigned rank);
   void look();
   void look_at(unsigned rank);
   void look_for_inner(unsigned rank);
@@ -72,8 +79,9 @@ private:
   bool has_left_processes(unsigned rank) const;
   void look_for_left_processes();
   void look_for_stall();
-  std::string stall_text(std::uint64_t& since) const;
-  bool is_end_of(unsigned rank, os::Pid pid) const;
+  std::string stall_text(std::uint64_t& since);
+  bool is_end_of(unsigned rank, os::Pid pid);
+  void look_for_lost_ranks(std::uint64_t now_ns);
   void inner_ended(unsigned rank);
   void mark_dead(unsigned rank, int raw_status);
 
@@ -112,6 +120,7 @@ private:
   bool out_of_reach_ = false; ///< whoever is left cannot be found: see kill_all
   unsigned living_ = 0;
   unsigned others_ = 0;          ///< ranks that the verdict ended beside the one that it speaks of
+  std::uint64_t lost_ns_ = 0;    ///< since when no process is left though ranks have not ended; 0: not so
   bool paused_ = false;          ///< SIGTSTP has stopped the ranks
   bool stall_said_ = false;      ///< that ranks wait for one that has called MPI_Finalize
   std::uint64_t stall_ = 0;      ///< what identifies the wait that was seen last

@@ -1,4 +1,5 @@
 // `near info --job`: the machine of a running job, as mpiexec has published it for ranks and tools.
+#include "base/text.h"
 #include "os/affinity.h"
 #include "segment/machine.h"
 #include "tools/commands.h"
@@ -72,7 +73,8 @@ void print_cards(const Machine& machine) {
   for (const auto& card : machine.cards) {
     std::string name(card.name, strnlen(card.name, sizeof card.name));
     const char* kind = card.network == 0 ? "accelerator" : card.fast != 0 ? "network, with verbs" : "network";
-    std::printf("card %s: %s, nearest to %s\n", name.c_str(), kind, place_text(card.near, machine).c_str());
+    std::printf("card %s: %s, nearest to %s\n", base::printable(name).c_str(), kind,
+                place_text(card.near, machine).c_str());
   }
 }
 

@@ -27,10 +27,9 @@ int show(const segment::Segment& segment, int descriptor, std::int32_t launcher,
   std::vector<std::uint64_t> keys;
   for (;;) {
     if (terminal && !once) std::fputs("\033[H\033[J", stdout);
-    std::printf("%s: %s, %u ready, %s\n%s", segment.header().job,
-                base::counted(segment.header().job_size, "rank").c_str(),
-                segment.header().ready.load_relaxed(),
-                base::counted(segment.header().cores, "processor").c_str(),
+    std::printf("%s: %s, %u ready, %s\n%s", segment.name().c_str(),
+                base::counted(segment.job_size(), "rank").c_str(), segment.header().ready.load_relaxed(),
+                base::counted(segment.cores(), "processor").c_str(),
                 segment::job_table(segment, descriptor, surface::function_name, os::monotonic_ns()).c_str());
     if (!terminal && !once) std::puts("");
     std::fflush(stdout);

@@ -1,11 +1,13 @@
 // `near info --transport`: for each pair of ranks of a running job that exchanged large messages, the way by
 // size, how fast it was, and what the others would give.
 #include "base/text.h"
-#include "segment/segment.h"
+#include "segment/activity.h"
 #include "tools/commands.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <string>
 
 namespace near::tools {
 
@@ -25,6 +27,15 @@ std::string class_text(int size_class) {
   if (size_class == 0) return "below 8 KiB";
   if (size_class == segment::size_classes - 1) return size_text(from) + " and more";
   return base::format("{} to {}", size_text(from), size_text(2 * from));
+}
+
+/// What `owner` has learnt of the others; nullptr where it says that this lies outside its region, or where
+/// it cannot be. What another process wrote is not relied on.
+const segment::PairFigures* figures_of(const segment::Segment& segment, std::uint32_t owner) {
+  segment::Offset at = base::load_once(segment.control(owner).figures), region = segment.region(owner);
+  std::uint64_t bytes = segment.slots() * sizeof(segment::PairFigures);
+  bool within = at >= region && bytes <= segment.stride() && at - region <= segment.stride() - bytes;
+  return within && at % alignof(segment::PairFigures) == 0 ? segment.at<segment::PairFigures>(at) : nullptr;
 }
 
 /// The weakest of what the figures rest on that were compared.
@@ -56,8 +67,7 @@ bool has_figures(const segment::ControlPage& control, std::uint32_t other) {
          (control.with_figures[other / 64].load_relaxed() >> other % 64 & 1) != 0;
 }
 
-void print_pair(const segment::Segment& segment, std::uint32_t owner, std::uint32_t other) {
-  const auto& row = segment.at<segment::PairFigures>(segment.control(owner).figures)[other];
+void print_pair(const segment::PairFigures& row, std::uint32_t owner, std::uint32_t other) {
   for (int size_class = 0; size_class < segment::size_classes; ++size_class) {
     const auto& figures = row.from_it[size_class];
     std::uint32_t present = figures.present.load_relaxed(), messages = figures.messages.load_relaxed();
@@ -71,8 +81,7 @@ void print_pair(const segment::Segment& segment, std::uint32_t owner, std::uint3
   }
 }
 
-void print_stores(const segment::Segment& segment, std::uint32_t owner, std::uint32_t other) {
-  const auto& row = segment.at<segment::PairFigures>(segment.control(owner).figures)[other];
+void print_stores(const segment::PairFigures& row, std::uint32_t owner, std::uint32_t other) {
   std::uint32_t cached = row.store_cost[0].load_relaxed(), streaming = row.store_cost[1].load_relaxed();
   if (cached == 0 && streaming == 0) return;
   std::printf("%4u to %-4u  %-9s  cached %s, streaming %s\n", owner, other,
@@ -85,20 +94,20 @@ void print_stores(const segment::Segment& segment, std::uint32_t owner, std::uin
 int transport(std::int32_t launcher) {
   segment::Segment segment;
   if (!segment::attach_job(launcher, segment).ok()) return complain();
-  const auto& head = segment.header();
   auto each_pair = [&](auto&& print) {
-    for (std::uint32_t owner = 0; owner < head.slots; ++owner) {
-      // SYNC: rank-ready. Acquire: the layout of its region was written before.
-      auto phase = segment.entry(owner).phase.load_acquire();
-      if (phase < static_cast<std::uint32_t>(segment::Phase::ready)) continue;
-      for (std::uint32_t other = 0; other < head.slots; ++other)
-        if (has_figures(segment.control(owner), other)) print(segment, owner, other);
+    for (std::uint32_t owner = 0; owner < segment.slots(); ++owner) {
+      if (!segment::has_region(segment, owner)) continue;
+      const auto* rows = figures_of(segment, owner);
+      for (std::uint32_t other = 0; rows != nullptr && other < segment.slots(); ++other)
+        if (has_figures(segment.control(owner), other)) print(rows[other], owner, other);
     }
   };
+  const auto& priors = segment.header().priors;
+  std::string measured(priors.measured, strnlen(priors.measured, sizeof priors.measured));
   std::printf("The ranks began with %s%s.\n\n",
-              head.priors.basis == segment::Basis::profile ? "the machine's profile, measured "
-                                                           : "what is built in: mpiexec found no profile",
-              head.priors.measured);
+              priors.basis == segment::Basis::profile ? "the machine's profile, measured "
+                                                      : "what is built in: mpiexec found no profile",
+              base::printable(measured).c_str());
   std::puts("Large messages: the way that their receiver takes, and what that was decided by\n"
             "       ranks  size               way            rate   messages  reason     the other ways");
   each_pair(print_pair);

@@ -92,6 +92,13 @@ struct Hardware {
 template <class T>
 using Atomic = Hardware::Atomic<T>;
 
+/// Reads a plain word of memory that another process may write at any time: once, so that what is checked is
+/// what is used.
+template <class T>
+T load_once(const T& word) {
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+}
+
 inline void cpu_relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

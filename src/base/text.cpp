@@ -36,6 +36,43 @@ Result fail_system(std::string_view call, int error, std::string_view what_was_t
   return Result(Code::system);
 }
 
+namespace {
+
+/// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none, or with a control
+/// character.
+std::size_t character_of(std::string_view text) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first < 0x20 || first == 0x7f ? 0 : 1;
+  const std::size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  const unsigned second = byte(1);
+  bool control = first == 0xc2 && second < 0xa0; // C1, of which 0x9b alone begins a command
+  bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  bool beyond = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
+  return control || overlong || beyond ? 0 : length;
+}
+
+} // namespace
+
+std::string printable(std::string_view text, bool lines) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    std::size_t length = lines && text[0] == '\n' ? 1 : character_of(text);
+    if (length == 0) {
+      shown += fmt::format("\\{:03o}", static_cast<unsigned char>(text[0]));
+      length = 1;
+    } else {
+      shown += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return shown;
+}
+
 std::optional<std::string_view> find_variable(char** environment, std::string_view name) {
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     std::string_view row(*entry);

@@ -15,4 +15,8 @@ std::string counted(std::uint64_t number, std::string_view noun);
 /// when it is not there.
 std::optional<std::string_view> find_variable(char** environment, std::string_view name);
 
+/// Text that others have chosen (a file's name, what stands in a job's segment) as a terminal may show it:
+/// control characters, and bytes that are no UTF-8, become \\ooo. With `lines` a line end stays one.
+std::string printable(std::string_view text, bool lines = false);
+
 } // namespace near::base

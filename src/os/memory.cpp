@@ -168,7 +168,8 @@ Result keep_over_exec(int descriptor, bool keep) {
 
 Result open_descriptor_of(std::int32_t pid, int number, bool writable, int& descriptor) {
   auto path = base::format("/proc/{}/fd/{}", pid, number);
-  int opened = open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  // What it is, nobody knows yet: to open a pipe or a terminal shall neither wait nor take it.
+  int opened = open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (opened < 0) return fail_system("open", errno, path);
   descriptor = opened;
   return {};

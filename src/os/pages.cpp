@@ -220,6 +220,8 @@ bool next_data(int descriptor, std::uint64_t from, std::uint64_t end, std::uint6
   if (data < 0 || static_cast<std::uint64_t>(data) >= end) return false;
   off_t hole = lseek(descriptor, data, SEEK_HOLE);
   first = static_cast<std::uint64_t>(data);
+  // Somebody may give the page back in between: whoever asks on from `behind` comes forward all the same.
+  if (hole == data) ++hole;
   behind = hole < 0 ? end : std::min(end, static_cast<std::uint64_t>(hole));
   return true;
 }

@@ -146,7 +146,7 @@ std::string json_of(const Snapshot& snapshot, bool indented) {
                    {"traffic", flows},
                    {"warnings", warnings}};
   // File names may hold any bytes.
-  return document.dump(indented ? 1 : -1, ' ', false, Json::error_handler_t::replace);
+  return document.dump(indented ? 1 : -1, ' ', true, Json::error_handler_t::replace);
 }
 
 } // namespace near::place

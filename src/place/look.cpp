@@ -156,6 +156,13 @@ os::CpuSet bound_part(const std::vector<os::Node>& nodes, int processor, const s
   return part;
 }
 
+/// mpiexec's binding as a rank table tells it, which every rank can write.
+int planned_processor(const segment::RankEntry& entry) {
+  constexpr std::int32_t most_processors = 1 << 16;
+  std::int32_t told = base::load_once(entry.first_cpu);
+  return told >= 0 && told < most_processors ? told : -1;
+}
+
 /// The process that took the slot: with a wrapper script it is not the one that mpiexec started.
 std::int32_t process_of(const segment::RankEntry& entry) {
   auto started = static_cast<std::int32_t>(entry.pid.load_relaxed());
@@ -166,12 +173,12 @@ std::int32_t process_of(const segment::RankEntry& entry) {
   return found != 0 ? found : claimed;
 }
 
-void read_rank(const segment::Segment& segment, std::uint32_t slot, const std::vector<os::Node>& nodes,
-               Process& process) {
+void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint32_t slot,
+               const std::vector<os::Node>& nodes, Process& process) {
   const auto& entry = segment.entry(slot);
   process.rank = static_cast<int>(slot);
   process.pid = process_of(entry);
-  process.planned = entry.first_cpu;
+  process.planned = planned_processor(entry);
   // SYNC: rank-phase. Acquire: its plan and its region were written before.
   auto phase = static_cast<segment::Phase>(entry.phase.load_acquire());
   process.phase = segment::phase_name(phase);
@@ -181,13 +188,20 @@ void read_rank(const segment::Segment& segment, std::uint32_t slot, const std::v
     auto its = nodes_of(nodes, one);
     if (!its.empty()) process.node = its[0];
   }
-  if (process.pid == 0 || phase == segment::Phase::dead) {
-    process.problem = process.pid == 0 ? "it has not started" : "it has ended";
+  if (process.pid <= 0 || phase == segment::Phase::dead) {
+    process.problem = process.pid <= 0 ? "it has not started" : "it has ended";
     return;
   }
   if (auto read = read_process(nodes, process); !read.ok()) {
     process.problem = base::failure_text();
     process.unseen = !read.is(Code::gone);
+  } else if (!os::descends_from(process.pid, launcher)) {
+    // Whatever the table says, a stranger's memory is not shown as the rank's.
+    Process stranger;
+    stranger.pid = process.pid, stranger.rank = process.rank, stranger.phase = process.phase;
+    stranger.problem = "no process of the job has that number";
+    process = std::move(stranger);
+    return;
   }
   if (process.planned < 0 || process.allowed.empty()) return;
   auto part = bound_part(nodes, process.planned, entry.place);
@@ -232,7 +246,6 @@ std::vector<Mapped> who_maps(const Snapshot& snapshot, std::uint64_t inode) {
 
 /// Every part of every region, in the order of their offsets, without gaps.
 std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Process>& processes) {
-  const auto& head = segment.header();
   std::vector<Part> parts;
   auto add = [&](int owner, const char* role, Offset begin, Offset end) {
     Part part;
@@ -245,9 +258,9 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
     parts.push_back(std::move(part));
   };
   add(-1, "job", 0, segment.region(0));
-  for (std::uint32_t slot = 0; slot < head.slots; ++slot) {
-    Offset begin = segment.region(slot), end = begin + head.stride;
-    if (slot >= head.job_size) {
+  for (std::uint32_t slot = 0; slot < segment.slots(); ++slot) {
+    Offset begin = segment.region(slot), end = begin + segment.stride();
+    if (slot >= segment.job_size()) {
       add(-1, "nobody's", begin, end);
       continue;
     }
@@ -258,19 +271,21 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
     }
     const auto& control = segment.control(slot);
     const std::pair<const char*, Offset> beginnings[] = {{"control", begin},
-                                                         {"queue", control.queue},
-                                                         {"lanes", control.lanes},
-                                                         {"credits", control.credits},
-                                                         {"flags", control.cell_flags},
-                                                         {"cells", control.cells},
-                                                         {"figures", control.figures},
-                                                         {"traffic", control.traffic},
-                                                         {"blocks", control.blocks},
-                                                         {arena_role, control.arena},
+                                                         {"queue", base::load_once(control.queue)},
+                                                         {"lanes", base::load_once(control.lanes)},
+                                                         {"credits", base::load_once(control.credits)},
+                                                         {"flags", base::load_once(control.cell_flags)},
+                                                         {"cells", base::load_once(control.cells)},
+                                                         {"figures", base::load_once(control.figures)},
+                                                         {"traffic", base::load_once(control.traffic)},
+                                                         {"blocks", base::load_once(control.blocks)},
+                                                         {arena_role, base::load_once(control.arena)},
                                                          {"", end}};
     // What another process wrote is not relied on.
-    bool ordered = std::is_sorted(std::begin(beginnings), std::end(beginnings),
-                                  [](auto& one, auto& other) { return one.second < other.second; });
+    auto before = [](auto& one, auto& other) { return one.second < other.second; };
+    bool ordered = std::is_sorted(std::begin(beginnings), std::end(beginnings), before) &&
+                   std::all_of(std::begin(beginnings), std::end(beginnings),
+                               [](auto& part) { return part.second % os::page_size() == 0; });
     if (!ordered) {
       add(rank, "region", begin, end);
       continue;
@@ -345,7 +360,7 @@ bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& p
 
 /// Whether part of the segment is of reserved huge pages, of the size that this kernel has.
 bool has_reserved_pages(const segment::Segment& segment) {
-  std::uint64_t page = segment.header().huge_page_bytes;
+  std::uint64_t page = segment.huge_page_bytes();
   return page != 0 && page == os::huge_page_size();
 }
 
@@ -361,8 +376,8 @@ struct Listed {
 /// once: what is not in the rank's arenas, or of a window in another's, or not of whole pages, is left out.
 void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std::vector<Listed>& found) {
   const auto& control = segment.control(slot);
-  const Offset region = segment.region(slot), stride = segment.header().stride;
-  const Offset list = control.blocks, arena = control.arena;
+  const Offset region = segment.region(slot), stride = segment.stride();
+  const Offset list = base::load_once(control.blocks), arena = base::load_once(control.arena);
   // SYNC: block-listed. Acquire: so many were written before. To read a page that is not there would make it.
   std::uint32_t count = std::min(control.block_count.load_acquire(), segment::most_blocks);
   if (list % alignof(segment::Block) != 0 || list < region || list > arena || arena > region + stride ||
@@ -373,8 +388,10 @@ void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std:
            bytes % page == 0;
   };
   auto within_arena = [&](Offset begin, std::uint64_t bytes, std::uint32_t whose) {
-    return segment::has_region(segment, whose) && within(begin, bytes, segment.control(whose).arena,
-                                                         segment.region(whose) + stride, os::page_size());
+    Offset its = segment.region(whose);
+    return segment::has_region(segment, whose) &&
+           within(begin, bytes, std::max(its, base::load_once(segment.control(whose).arena)), its + stride,
+                  os::page_size());
   };
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto& block = segment.at<segment::Block>(list)[i];
@@ -386,10 +403,10 @@ void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std:
         has_reserved_pages(segment) && within(begin, bytes, segment.huge_region(slot),
                                               segment.huge_region(slot) + stride, os::huge_page_size());
     std::uint64_t whose = begin / stride - 1; // wraps for the launcher's region
-    bool others = window && whose < segment.header().job_size &&
-                  within_arena(begin, bytes, static_cast<std::uint32_t>(whose));
+    bool others =
+        window && whose < segment.job_size() && within_arena(begin, bytes, static_cast<std::uint32_t>(whose));
     if (reserved || others || within_arena(begin, bytes, slot))
-      found.push_back({begin, begin + bytes, static_cast<int>(slot), block.node.load_relaxed(),
+      found.push_back({begin, begin + bytes, static_cast<int>(slot), std::max(block.node.load_relaxed(), -1),
                        window                           ? window_role
                        : use == segment::BlockUse::kept ? kept_role
                                                         : arena_role});
@@ -399,7 +416,7 @@ void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std:
 /// Those of all ranks, in the order of their beginnings; of two that overlap the first.
 std::vector<Listed> listed_blocks(const segment::Segment& segment) {
   std::vector<Listed> found;
-  for (std::uint32_t slot = 0; slot < segment.header().job_size; ++slot)
+  for (std::uint32_t slot = 0; slot < segment.job_size(); ++slot)
     if (segment::has_region(segment, slot)) add_listed_blocks(segment, slot, found);
   std::sort(found.begin(), found.end(), [](auto& one, auto& other) { return one.begin < other.begin; });
   Offset behind = 0;
@@ -500,7 +517,7 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
     // Of reserved pages the kernel lists no holes: those in listed blocks are looked at.
     part.page_bytes = os::huge_page_size();
     part.begin = segment.huge_region(static_cast<std::uint32_t>(part.owner));
-    part.end = part.begin + segment.header().stride;
+    part.end = part.begin + segment.stride();
     pages.clear();
     for (const auto& block : listed_blocks(segment))
       for (Offset at = std::max(block.begin, part.begin); at < std::min(block.end, part.end);
@@ -513,7 +530,7 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
 // ---- what the ranks have sent ---------------------------------------------------------------------------
 
 std::vector<Flow> read_flows(const segment::Segment& segment, int descriptor) {
-  const std::uint32_t ranks = segment.header().job_size;
+  const std::uint32_t ranks = segment.job_size();
   std::vector<Flow> flows;
   for (std::uint32_t from = 0; from < ranks; ++from) {
     if (!segment::has_region(segment, from)) continue;
@@ -559,11 +576,11 @@ Result Viewer::look(Snapshot& snapshot) {
     NEAR_TRY(read_process(made.nodes, process));
     made.processes.push_back(std::move(process));
   } else {
-    made.job = segment_.header().job;
+    made.job = segment_.name();
     bool any = false;
-    for (std::uint32_t slot = 0; slot < segment_.header().job_size; ++slot) {
+    for (std::uint32_t slot = 0; slot < segment_.job_size(); ++slot) {
       Process process;
-      read_rank(segment_, slot, made.nodes, process);
+      read_rank(segment_, pid_, slot, made.nodes, process);
       any |= process.problem.empty();
       made.processes.push_back(std::move(process));
     }
@@ -581,7 +598,7 @@ Result Viewer::look(Snapshot& snapshot) {
 }
 
 void Viewer::read_traffic(Snapshot& snapshot) const {
-  if (segment_.mapped() && snapshot.job == segment_.header().job)
+  if (segment_.mapped() && snapshot.job == segment_.name())
     snapshot.flows = read_flows(segment_, descriptor_);
 }
 

@@ -19,19 +19,6 @@ std::string mib(std::uint64_t bytes) {
 /// Of the segment, where single pages count.
 std::string kib(std::uint64_t bytes) { return bytes == 0 ? "-" : base::format("{}", bytes >> 10); }
 
-/// The name of a file may hold anything: line ends and a terminal's commands are shown, not obeyed.
-std::string printable(std::string_view name) {
-  std::string text;
-  for (char each : name) {
-    auto byte = static_cast<unsigned char>(each);
-    if (byte < 0x20 || byte == 0x7f)
-      text += base::format("\\{:03o}", byte);
-    else
-      text += each;
-  }
-  return text;
-}
-
 std::string percent_text(const Share& share) {
   if (share.judged == 0) return "-";
   // Never rounded up to 100.
@@ -174,10 +161,11 @@ std::string every_mapping(const Snapshot& snapshot, const Process& process) {
     if (mapping.line.pages_on.empty() && mapping.not_in_core == 0) continue;
     std::string whose =
         process.rank >= 0 ? base::format("rank {}", process.rank) : base::format("process {}", process.pid);
-    text += base::format("\n{}: {:#x}-{:#x} {} {}{}{}, policy {}, pages of {} KiB", whose,
-                         mapping.entry.begin, mapping.entry.end, mapping.entry.permissions,
-                         kind_name(mapping.kind), mapping.entry.name.empty() ? "" : " ",
-                         printable(mapping.entry.name), mapping.line.policy, mapping.line.page_bytes >> 10);
+    text +=
+        base::format("\n{}: {:#x}-{:#x} {} {}{}{}, policy {}, pages of {} KiB", whose, mapping.entry.begin,
+                     mapping.entry.end, mapping.entry.permissions, kind_name(mapping.kind),
+                     mapping.entry.name.empty() ? "" : " ", base::printable(mapping.entry.name),
+                     mapping.line.policy, mapping.line.page_bytes >> 10);
     for (auto [node, bytes] : mapping.line.bytes_on())
       text += base::format(", {} MiB on node {}", mib(bytes), node);
     if (mapping.own.judged != 0) text += base::format(", {} local", percent_text(mapping.own));
@@ -310,7 +298,7 @@ std::string text_of(const Snapshot& snapshot, bool all) {
   std::string text =
       base::format("{}: {}, {} at {} (looked for {:.0f} ms)\n",
                    snapshot.job.empty() ? base::format("process {}", snapshot.launcher) : snapshot.job,
-                   base::format("{}, {}", printable(snapshot.program()),
+                   base::format("{}, {}", base::printable(snapshot.program()),
                                 snapshot.job.empty() ? base::counted(snapshot.processes[0].threads, "thread")
                                                      : base::counted(snapshot.processes.size(), "rank")),
                    base::counted(snapshot.nodes.size(), "node"), snapshot.at, snapshot.took_s * 1e3);

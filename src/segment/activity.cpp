@@ -81,19 +81,21 @@ const char* phase_name(Phase phase) {
   case Phase::launched: return "before MPI_Init";
   case Phase::ready: return "running";
   case Phase::finalized: return "finalized";
-  case Phase::dead: break;
+  case Phase::dead: return "ended";
   }
-  return "ended";
+  return "unknown";
 }
 
-std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns) {
+std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns,
+                      std::span<const std::int32_t> pids) {
   std::string table = base::format("{:>5} {:>8} {:<15} {:>10} {:>10} {:>11} {:>10}  {}\n", "rank", "pid",
                                    "phase", "calls", "messages", "sent", "unexpected", "doing");
-  for (std::uint32_t slot = 0; slot < segment.header().job_size; ++slot) {
+  for (std::uint32_t slot = 0; slot < segment.job_size(); ++slot) {
     auto& entry = segment.entry(slot);
     // SYNC: rank-phase. Acquire: how it died was written before `dead`.
     auto phase = static_cast<Phase>(entry.phase.load_acquire());
-    table += base::format("{:>5} {:>8} {:<15}", slot, entry.pid.load_relaxed(), phase_name(phase));
+    auto pid = slot < pids.size() ? pids[slot] : static_cast<std::int32_t>(entry.pid.load_relaxed());
+    table += base::format("{:>5} {:>8} {:<15}", slot, pid, phase_name(phase));
     if (has_region(segment, slot)) {
       auto activity = activity_of(segment, slot);
       Amount sent;

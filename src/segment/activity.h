@@ -4,8 +4,8 @@
 
 #include "segment/segment.h"
 
+#include <span>
 #include <string>
-#include <vector>
 
 namespace near::segment {
 
@@ -38,7 +38,9 @@ std::string activity_text(const Activity& activity, FunctionName name, std::uint
 const char* phase_name(Phase phase);
 
 /// A table with a line for each process of the job: rank, pid, phase, calls, messages and bytes sent,
-/// messages that came before their receives, what it does. `descriptor` is the segment's.
-std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns);
+/// messages that came before their receives, what it does. `descriptor` is the segment's. `pids` are the
+/// processes by rank, where the caller knows them better than the rank table, which every process can write.
+std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns,
+                      std::span<const std::int32_t> pids = {});
 
 } // namespace near::segment

@@ -13,7 +13,7 @@ using base::fail;
 
 namespace {
 
-constexpr std::uint32_t most_processors = 1u << 16, most_nodes = 1u << 12;
+constexpr std::uint32_t most_processors = 1u << 16, most_nodes = 1u << 10; // as the kernel has it
 
 std::uint64_t bytes_for(std::uint64_t processors, std::uint64_t nodes) {
   auto whole = [](std::uint64_t bytes) { return base::round_up(bytes, 8); };
@@ -37,15 +37,18 @@ Machine tables(MachineHead& head, std::uint32_t processors, std::uint32_t nodes,
   return machine;
 }
 
-MachineHead& head_of(const Segment& segment) { return *segment.at<MachineHead>(segment.header().machine); }
+/// Where the tables always are. What the header says of that may be overwritten.
+MachineHead& head_of(const Segment& segment) {
+  return *segment.at<MachineHead>(table_bytes(segment.slots()));
+}
 
 } // namespace
 
 Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t nodes, Machine& machine) {
   auto& header = segment.header();
-  std::uint64_t begin = table_bytes(header.slots);
+  std::uint64_t begin = table_bytes(segment.slots());
   std::uint64_t bytes = bytes_for(processors, nodes);
-  if (processors > most_processors || nodes > most_nodes || begin + bytes > header.stride)
+  if (processors > most_processors || nodes > most_nodes || begin + bytes > segment.stride())
     return fail(Code::limit, "the launcher's part of the segment has no room for {} processors and {} nodes",
                 processors, nodes);
   NEAR_TRY(os::populate(segment.at<std::byte>(begin), base::round_up(bytes, os::page_size())));
@@ -57,25 +60,24 @@ Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t no
   return {};
 }
 
-void add_cards(const Segment& segment, std::span<const MachineCard> cards) {
-  if (segment.header().machine == 0) return;
+void add_cards(const Segment& segment, std::uint32_t processors, std::uint32_t nodes,
+               std::span<const MachineCard> cards) {
   MachineHead& head = head_of(segment);
   auto count = std::min(static_cast<std::uint32_t>(cards.size()), most_cards);
-  auto room = tables(head, head.processor_count, head.node_count, count).cards;
+  auto room = tables(head, processors, nodes, count).cards;
   std::copy_n(cards.begin(), count, room.begin());
   // SYNC: cards-listed. Release: who sees the count sees the cards.
   head.card_count.store_release(count);
 }
 
 bool find_machine(const Segment& segment, Machine& machine) {
-  const auto& header = segment.header();
-  std::uint64_t begin = header.machine;
-  if (begin < header_bytes || begin % os::page_size() != 0 || begin > header.stride - sizeof(MachineHead))
+  std::uint64_t begin = table_bytes(segment.slots());
+  if (base::load_once(segment.header().machine) != begin || begin + sizeof(MachineHead) > segment.stride())
     return false;
   MachineHead& head = head_of(segment);
-  std::uint32_t processors = head.processor_count, nodes = head.node_count;
+  std::uint32_t processors = base::load_once(head.processor_count), nodes = base::load_once(head.node_count);
   if (processors > most_processors || nodes > most_nodes ||
-      bytes_for(processors, nodes) > header.stride - begin)
+      bytes_for(processors, nodes) > segment.stride() - begin)
     return false;
   // SYNC: cards-listed. Acquire: so many were written before.
   machine = tables(head, processors, nodes, std::min(head.card_count.load_acquire(), most_cards));

@@ -56,8 +56,10 @@ inline constexpr std::uint32_t most_cards = 64;
 /// The launcher's: room for so many, zeroed, with `cards` empty. Fails when the launcher's region is too
 /// small or memory is used up.
 Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t nodes, Machine& machine);
-/// The launcher's: adds the cards, at most once.
-void add_cards(const Segment& segment, std::span<const MachineCard> cards);
+/// The launcher's: adds the cards, at most once, behind tables of so many processors and nodes, for which
+/// make_machine has made room.
+void add_cards(const Segment& segment, std::uint32_t processors, std::uint32_t nodes,
+               std::span<const MachineCard> cards);
 /// False when nobody told of the machine: a program without mpiexec. What was written is not relied on.
 bool find_machine(const Segment& segment, Machine& machine);
 

@@ -1,10 +1,12 @@
 #include "segment/segment.h"
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "os/memory.h"
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <ctime>
 #include <new>
 #include <unistd.h>
@@ -25,6 +27,44 @@ constexpr std::uint64_t largest_segment = 16ull << 40;
 #endif
 // Below this a rank's queue, pool and a small arena would not fit.
 constexpr std::uint64_t smallest_stride = 4ull << 20;
+
+/// Of a header that nobody writes meanwhile.
+Segment::Facts facts_of(const Header& head) {
+  Segment::Facts facts;
+  facts.slots = head.slots;
+  facts.job_size = head.job_size;
+  facts.cores = head.cores;
+  facts.launcher = static_cast<std::int32_t>(head.launcher);
+  facts.stride = head.stride;
+  facts.huge_page_bytes = head.huge_page_bytes;
+  facts.huge_descriptor = head.huge_descriptor;
+  facts.huge_file = head.huge_file;
+  facts.name = base::printable({head.job, strnlen(head.job, sizeof head.job)});
+  return facts;
+}
+
+/// Whether what a header says of a segment of so many bytes fits together: then every row of the rank table
+/// and every region lies within it.
+Result check(const Segment::Facts& facts, std::uint64_t length) {
+  if (facts.slots == 0 || facts.slots > most_slots || !base::is_power_of_two(facts.slots))
+    return fail(Code::invalid, "the segment's header speaks of {} slots", facts.slots);
+  if (facts.stride == 0 || length % facts.stride != 0 || length / facts.stride != facts.slots + 1ull)
+    return fail(Code::invalid, "the segment's header speaks of {} regions of {} bytes, its length is {}",
+                facts.slots, facts.stride, length);
+  if (!base::is_power_of_two(facts.stride) || facts.stride < table_bytes(facts.slots))
+    return fail(Code::invalid, "the segment's header speaks of regions of {} bytes, which cannot be",
+                facts.stride);
+  if (facts.job_size == 0 || facts.job_size > facts.slots)
+    return fail(Code::invalid, "the segment's header speaks of {} processes in {}", facts.job_size,
+                base::counted(facts.slots, "slot"));
+  if (facts.launcher <= 0)
+    return fail(Code::invalid, "the segment's header speaks of process {} as its launcher", facts.launcher);
+  std::uint64_t huge = facts.huge_page_bytes;
+  if (huge != 0 && (!base::is_power_of_two(huge) || huge < os::page_size() || facts.stride % huge != 0))
+    return fail(Code::invalid, "the segment's header speaks of huge pages of {} bytes in regions of {}", huge,
+                facts.stride);
+  return {};
+}
 
 } // namespace
 
@@ -107,6 +147,7 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   auto name = base::format("nearmpi-{}", getpid());
   name.copy(head->job, sizeof head->job - 1);
   for (std::uint32_t slot = 0; slot < slots; ++slot) new (&entry(slot)) RankEntry{};
+  facts_ = facts_of(*head);
   // Who limits addresses needs them for something else.
   if (limit == UINT64_MAX) create_huge_part();
   header().magic = magic; // where it is by now
@@ -115,8 +156,8 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
 
 // The first memfd is mapped anew, with room behind it. All of this can fail without harm.
 void Segment::create_huge_part() {
-  std::uint64_t page = os::huge_page_size(), length = header().stride * header().slots;
-  if (os::reserved_huge_pages() == 0 || header().stride % page != 0) return;
+  std::uint64_t page = os::huge_page_size(), length = facts_.stride * facts_.slots;
+  if (os::reserved_huge_pages() == 0 || facts_.stride % page != 0) return;
   int made = -1;
   if (!os::make_shared_file("nearmpi-huge", length, made, true).ok()) return;
   os::FileIdentity file;
@@ -127,14 +168,14 @@ void Segment::create_huge_part() {
     return;
   }
   huge_descriptor_ = made;
-  header().huge_page_bytes = page;
-  header().huge_file = file;
-  header().huge_descriptor = made;
+  facts_.huge_page_bytes = header().huge_page_bytes = page;
+  facts_.huge_file = header().huge_file = file;
+  facts_.huge_descriptor = header().huge_descriptor = made;
 }
 
 /// Maps both files side by side; on failure all is as it was.
 Result Segment::map_both(int first, int second) {
-  std::uint64_t own = header().stride * (header().slots + 1ull), length = header().stride * header().slots;
+  std::uint64_t own = facts_.stride * (facts_.slots + 1ull), length = facts_.stride * facts_.slots;
   std::byte* at = nullptr;
   NEAR_TRY(os::keep_addresses(own + length, at));
   Result mapped = os::map_shared_at(first, own, true, at);
@@ -152,16 +193,16 @@ Result Segment::map_both(int first, int second) {
 
 // Inherited under the launcher's number; a wrapper may have closed that, or opened something else there.
 Result Segment::attach_huge_part(int descriptor) {
-  auto wanted = header().huge_file;
-  int number = header().huge_descriptor, opened = number;
+  auto wanted = facts_.huge_file;
+  int number = facts_.huge_descriptor, opened = number;
   os::FileIdentity found;
   bool inherited = os::identify(number, found).ok() && found == wanted;
   if (!inherited) {
-    NEAR_TRY(os::open_descriptor_of(static_cast<std::int32_t>(header().launcher), number, true, opened));
+    NEAR_TRY(os::open_descriptor_of(facts_.launcher, number, true, opened));
     if (!os::identify(opened, found).ok() || found != wanted) {
       os::close_descriptor(opened);
       return fail(Code::gone, "the job's memory of huge pages is out of reach: process {} is not its mpiexec",
-                  header().launcher);
+                  facts_.launcher);
     }
   }
   Result mapped = map_both(descriptor, opened);
@@ -178,29 +219,28 @@ Result Segment::attach(int descriptor, bool writable) {
     return fail(Code::invalid, "descriptor {} is not a NearMPI segment (no sealed memory file)", descriptor);
   if (length < header_bytes)
     return fail(Code::invalid, "a segment of {} bytes has no room for a header", length);
-  std::byte* at = nullptr;
-  NEAR_TRY(os::map_shared(descriptor, length, writable, at));
-  const auto& head = *reinterpret_cast<const Header*>(at);
-  Result wrong;
+  // A copy: what is checked here cannot change any more.
+  alignas(Header) std::byte copy[sizeof(Header)];
+  if (pread(descriptor, copy, sizeof copy, 0) != static_cast<ssize_t>(sizeof copy))
+    return fail(Code::invalid, "descriptor {} is not a NearMPI segment (it cannot be read)", descriptor);
+  const auto& head = *reinterpret_cast<const Header*>(copy);
   if (head.magic != magic)
-    wrong = fail(Code::invalid, "descriptor {} is not a NearMPI segment (wrong first word)", descriptor);
-  else if (head.version != layout_version)
-    wrong = fail(
+    return fail(Code::invalid, "descriptor {} is not a NearMPI segment (wrong first word)", descriptor);
+  if (head.version != layout_version)
+    return fail(
         Code::unsupported,
         "the job's segment has layout version {}, this library knows version {}: launcher and library must "
         "be of one installation",
         head.version, layout_version);
-  else if (head.stride * (head.slots + 1ull) != length)
-    wrong = fail(Code::invalid, "the segment's header speaks of {} regions of {} bytes, its length is {}",
-                 head.slots, head.stride, length);
-  if (!wrong.ok()) {
-    os::unmap(at, length);
-    return wrong;
-  }
+  Facts facts = facts_of(head);
+  NEAR_TRY(check(facts, length));
+  std::byte* at = nullptr;
+  NEAR_TRY(os::map_shared(descriptor, length, writable, at));
+  facts_ = std::move(facts);
   base_ = at;
   bytes_ = length;
   if (!writable) return {};
-  if (header().huge_page_bytes != 0) return attach_huge_part(descriptor);
+  if (facts_.huge_page_bytes != 0) return attach_huge_part(descriptor);
   return os::keep_from_children_and_dumps(at, length);
 }
 

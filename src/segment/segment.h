@@ -38,6 +38,8 @@ using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
 inline constexpr std::uint32_t layout_version = 7;
+/// Processes of a job, and rows of its rank table, at most.
+inline constexpr std::uint32_t most_slots = 65536;
 
 /// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
@@ -68,7 +70,9 @@ struct alignas(128) RankEntry {
 };
 static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the process's");
 
-/// First page of the segment. Readers check magic and version before anything else.
+/// First page of the segment. Readers check magic and version before anything else. Each process of the job
+/// can write it, so whoever has mapped a segment goes by what the header said then (Segment::slots() and so
+/// on), which was checked.
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
@@ -189,9 +193,9 @@ public:
   /// two. The descriptor stays open (it is inherited by the processes) until close_descriptor().
   /// Where huge pages are reserved and free, also the memfd of those; a job does without when that fails.
   Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores);
-  /// Maps an existing one; checks seals, magic, version and length. `writable` false: for tools that only
-  /// look, and that need no second memfd. The descriptor stays the caller's; that of the second memfd is then
-  /// this object's.
+  /// Maps an existing one; checks seals, and all of the header that a reader builds on. `writable` false: for
+  /// tools that only look, and that need no second memfd. The descriptor stays the caller's; that of the
+  /// second memfd is then this object's.
   Result attach(int descriptor, bool writable);
   void unmap();
   void close_descriptor();
@@ -202,13 +206,22 @@ public:
   bool mapped() const { return base_ != nullptr; }
   std::byte* base() const { return base_; }
   std::uint64_t bytes() const { return bytes_; }
+  /// What stands in the segment now: nothing to build on, see the next ones.
   Header& header() const { return *reinterpret_cast<Header*>(base_); }
+  // What the header said when this segment was made or mapped.
+  std::uint32_t slots() const { return facts_.slots; }
+  std::uint32_t job_size() const { return facts_.job_size; } ///< at most slots()
+  std::uint32_t cores() const { return facts_.cores; }
+  std::int32_t launcher() const { return facts_.launcher; }
+  std::uint64_t stride() const { return facts_.stride; }
+  std::uint64_t huge_page_bytes() const { return facts_.huge_page_bytes; }
+  const std::string& name() const { return facts_.name; } ///< of the job, as a terminal may show it
   RankEntry& entry(std::uint32_t slot) const {
     return reinterpret_cast<RankEntry*>(base_ + header_bytes)[slot];
   }
-  Offset region(std::uint32_t slot) const { return (slot + 1ull) * header().stride; }
+  Offset region(std::uint32_t slot) const { return (slot + 1ull) * facts_.stride; }
   /// Of reserved huge pages, as many bytes; only where the header's huge_page_bytes is not 0.
-  Offset huge_region(std::uint32_t slot) const { return (header().slots + 1ull + slot) * header().stride; }
+  Offset huge_region(std::uint32_t slot) const { return (facts_.slots + 1ull + slot) * facts_.stride; }
   /// Only once entry(slot) is ready or later.
   ControlPage& control(std::uint32_t slot) const { return *at<ControlPage>(region(slot)); }
 
@@ -223,6 +236,16 @@ public:
     return static_cast<Offset>(static_cast<const std::byte*>(address) - base_);
   }
 
+  /// What a reader builds on, in memory that no other process can write.
+  struct Facts {
+    std::uint32_t slots = 0, job_size = 0, cores = 0;
+    std::int32_t launcher = 0;
+    std::uint64_t stride = 0, huge_page_bytes = 0;
+    std::int32_t huge_descriptor = -1;
+    os::FileIdentity huge_file;
+    std::string name;
+  };
+
 private:
   void create_huge_part();
   Result attach_huge_part(int descriptor);
@@ -230,12 +253,13 @@ private:
 
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0; ///< with the second memfd's
+  Facts facts_;
   int descriptor_ = -1, huge_descriptor_ = -1;
 };
 
 /// Finds the segment of a running job from outside, through /proc/<launcher pid>/fd; for tools.
 Result open_job(std::int32_t launcher, int& descriptor);
-/// The same, mapped for reading.
+/// Finds it like open_job, and maps it for reading.
 Result attach_job(std::int32_t launcher, Segment& segment);
 
 } // namespace near::segment

@@ -19,9 +19,9 @@ const char* path_name(Path path) {
 }
 
 std::map<std::uint32_t, ByPath> traffic_of(const Segment& segment, int descriptor, std::uint32_t slot) {
-  const std::uint32_t slots = segment.header().slots;
-  const Offset begin = segment.control(slot).traffic, end = begin + traffic_bytes(slots);
-  const Offset region = segment.region(slot), region_end = region + segment.header().stride;
+  const std::uint32_t slots = segment.slots();
+  const Offset begin = base::load_once(segment.control(slot).traffic), end = begin + traffic_bytes(slots);
+  const Offset region = segment.region(slot), region_end = region + segment.stride();
   std::map<std::uint32_t, ByPath> found;
   bool plausible = begin % sizeof(Traffic) == 0 && begin >= region && begin < end && end <= region_end;
   Offset first = 0, behind = begin;

@@ -39,7 +39,7 @@ TEST(Machine, what_is_told_is_found) {
   card.near.numa = 1;
   card.network = 1;
   const MachineCard cards[] = {card, card};
-  add_cards(job.segment, cards);
+  add_cards(job.segment, 3, 2, cards);
   ASSERT_TRUE(find_machine(job.segment, found));
   ASSERT_EQ(found.cards.size(), 2u);
   EXPECT_STREQ(found.cards[1].name, "x");
@@ -53,7 +53,7 @@ TEST(Machine, of_too_many_cards_the_first_are_told) {
   Machine machine;
   ASSERT_TRUE(make_machine(job.segment, 1, 1, machine).ok());
   std::vector<MachineCard> cards(most_cards + 5);
-  add_cards(job.segment, cards);
+  add_cards(job.segment, 1, 1, cards);
   ASSERT_TRUE(find_machine(job.segment, machine));
   EXPECT_EQ(machine.cards.size(), most_cards);
 }
