@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "launch/supervisor.h"
 #include "os/descriptor.h"
+#include "os/lease.h"
 #include "os/memory.h"
 #include "profile/profile.h"
 
@@ -100,7 +101,11 @@ int run_job(const Job& job, char** environment) {
   Mission mission{job, environment, segment.descriptor(), getpid(), getpgrp(), os::is_foreground_terminal(0)};
   os::Pid supervisor = 0;
   if (!os::fork_process(supervisor).ok()) return complain();
-  if (supervisor == 0) _exit(Supervisor(mission).run());
+  if (supervisor == 0) {
+    int status = Supervisor(mission).run();
+    if (getppid() != mission.front) os::end_lease(); // which would do it, but has been killed
+    _exit(status);
+  }
 
   os::Ending ending = attend(inbox, poller, supervisor);
   if (ending.by_signal()) {

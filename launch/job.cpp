@@ -18,14 +18,20 @@ bool keeps_off(const Job& job) {
   return base::knobs().leases.number != 0 && !job.machine.recorded && !command.oversubscribe && bound;
 }
 
-/// "job 12 of yours", "jobs 12 and 13 of yours"
+/// "job 12 of yours", "jobs 12 and 13 of yours", "job 12 of yours and 1 in other containers".
 std::string owners_text(const std::vector<os::Lease>& leases) {
   constexpr std::size_t shown = 4;
-  std::string text = leases.size() == 1 ? "job" : "jobs";
-  for (std::size_t i = 0; i < leases.size() && i < shown; ++i)
-    text += base::format("{} {}", i == 0 ? "" : i + 1 == leases.size() ? " and" : ",", leases[i].owner);
-  if (leases.size() > shown) text += base::format(" and {} more", leases.size() - shown);
-  return text + " of yours";
+  std::vector<os::Pid> numbers;
+  for (const auto& lease : leases)
+    if (lease.owner != 0) numbers.push_back(lease.owner);
+  std::size_t elsewhere = leases.size() - numbers.size();
+  if (numbers.empty()) return base::counted(elsewhere, "job") + " of yours in other containers";
+  std::string text = numbers.size() == 1 ? "job" : "jobs";
+  for (std::size_t i = 0; i < numbers.size() && i < shown; ++i)
+    text += base::format("{} {}", i == 0 ? "" : i + 1 == numbers.size() ? " and" : ",", numbers[i]);
+  if (numbers.size() > shown) text += base::format(" and {} more", numbers.size() - shown);
+  text += " of yours";
+  return elsewhere == 0 ? text : text + base::format(" and {} in other containers", elsewhere);
 }
 
 /// The slots without the cores of which others hold something.
@@ -54,7 +60,7 @@ bool plan_on_free_ones(Job& job, const os::CpuSet& held, const std::string& owne
 
 /// Plans beside this user's other jobs, or on the same processors with a remark; holds its own.
 Result plan_beside_others(Job& job) {
-  const os::LeasePlanning planning;
+  os::LeasePlanning planning;
   std::vector<os::Lease> others = planning.others();
   std::erase_if(others, [&](const os::Lease& lease) { return (lease.cpus & job.slots.allowed).empty(); });
   os::CpuSet held;
@@ -67,6 +73,8 @@ Result plan_beside_others(Job& job) {
           "this is meant",
           held.text(), owners_text(others)));
   }
+  if (!planning.problem().empty())
+    job.plan.notes.push_back("which processors your other jobs hold is not known: " + planning.problem());
   os::CpuSet own;
   for (const auto& place : job.plan.places) own = own | place.home;
   if (!job.command.explain && !own.empty()) planning.take(own);

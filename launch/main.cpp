@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "launch/job.h"
 #include "os/descriptor.h"
+#include "os/lease.h"
 
 #include <cstdio>
 #include <unistd.h>
@@ -28,6 +29,14 @@ std::string oversubscription(const near::launch::Job& job) {
       counted(job.slots.count, "slot"), job.slots.reason);
 }
 
+/// The processors that the job holds are given back however main() ends.
+struct LeaseEnd {
+  LeaseEnd() = default;
+  LeaseEnd(const LeaseEnd&) = delete;
+  LeaseEnd& operator=(const LeaseEnd&) = delete;
+  ~LeaseEnd() { near::os::end_lease(); }
+};
+
 } // namespace
 
 int main(int count, char** arguments) {
@@ -49,6 +58,7 @@ int main(int count, char** arguments) {
 
   if (!base::read_knobs(environ).ok()) return complain(usage_status);
 
+  const LeaseEnd lease;
   launch::Job job;
   if (!launch::plan_job(std::move(command), environ, job).ok()) return complain(1);
   if (!job.command.quiet)

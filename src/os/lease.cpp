@@ -1,106 +1,229 @@
 #include "os/lease.h"
 
-#include "base/text.h"
-
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <charconv>
-#include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <fstream>
-#include <string>
-#include <string_view>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace near::os {
 namespace {
 
-std::string prefix_of(unsigned user) { return base::format("nearmpi/{}/", user); }
+using base::Code;
+using base::fail;
+using base::fail_system;
 
-/// A socket with this abstract name, close-on-exec; -1 when there is one already, or sockets are forbidden.
-int hold_name(std::string_view name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name.size() + 1 > sizeof address.sun_path) return -1;
-  name.copy(address.sun_path + 1, name.size()); // the first character, 0, makes it abstract
-  int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (made < 0) return -1;
-  auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (bind(made, reinterpret_cast<const sockaddr*>(&address), length) == 0) return made;
-  int error = errno;
+constexpr const char* file_name = "nearmpi-leases";
+
+/// A row of the file.
+struct Row {
+  std::uint64_t process;
+  std::uint64_t space; ///< the process namespace that its number is of
+  std::array<std::uint64_t, 510> cpus;
+};
+static_assert(sizeof(Row) == 4096);
+constexpr off_t most_rows = 4096;
+/// Where there are no rows.
+constexpr off_t planning_byte = off_t{1} << 40;
+
+/// The lease of this process: the file stays open for it.
+struct Held {
+  int folder = -1, file = -1;
+  off_t row = 0;
+  std::string made; ///< the folder, if it was made for leases
+} held;
+
+struct flock range(short type, off_t begin, off_t bytes) {
+  struct flock made{};
+  made.l_type = type;
+  made.l_whence = SEEK_SET;
+  made.l_start = begin;
+  made.l_len = bytes;
+  return made;
+}
+
+bool lock(int file, off_t begin, off_t bytes) {
+  auto wanted = range(F_WRLCK, begin, bytes);
+  return fcntl(file, F_OFD_SETLK, &wanted) == 0;
+}
+
+void unlock(int file, off_t begin, off_t bytes) {
+  auto given = range(F_UNLCK, begin, bytes);
+  fcntl(file, F_OFD_SETLK, &given);
+}
+
+/// The first row at or behind `row` that somebody else holds; most_rows when there is none.
+off_t next_held(int file, off_t row) {
+  if (row >= most_rows) return most_rows;
+  constexpr off_t bytes = sizeof(Row);
+  auto asked = range(F_WRLCK, row * bytes, (most_rows - row) * bytes);
+  if (fcntl(file, F_OFD_GETLK, &asked) != 0 || asked.l_type == F_UNLCK) return most_rows;
+  return std::max(row, asked.l_start / bytes);
+}
+
+std::uint64_t process_space() {
+  struct stat status{};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+/// In a user namespace, everybody who is not known there has one and the same number: a file of that number
+/// may be anybody's.
+bool is_known(uid_t user) {
+  uid_t unknown = 65534;
+  std::ifstream("/proc/sys/kernel/overflowuid") >> unknown;
+  std::uint64_t inside = 0, outside = 0, count = 0;
+  std::ifstream map("/proc/self/uid_map");
+  bool whole = map >> inside >> outside >> count && inside == 0 && outside == 0 && count >= UINT32_MAX;
+  return whole || user != unknown;
+}
+
+/// Opened, and nobody else's: with no right for others, of its group either.
+Result open_own(int folder, const std::string& path, int flags, mode_t kind, int& opened) {
+  int made = openat(folder, path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
+  if (made < 0) return fail_system("open", errno, path);
+  struct stat status{};
+  bool seen = fstat(made, &status) == 0;
+  const uid_t user = geteuid();
+  if (seen && (status.st_mode & S_IFMT) == kind && status.st_uid == user &&
+      (status.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
+    opened = made;
+    return {};
+  }
   close(made);
-  errno = error;
-  return -1;
+  if (!seen) return fail(Code::system, "{} cannot be looked at", path);
+  if (status.st_uid != user)
+    return fail(Code::refused, "{} belongs to user {}, not to user {}", path, status.st_uid, user);
+  return fail(Code::refused, "{} is open to others than its owner, or is not what it should be", path);
 }
 
-/// "0-3,8,12" in pieces of at most `room` characters, cut at commas.
-std::vector<std::string> pieces_of(const std::string& text, std::size_t room) {
-  std::vector<std::string> pieces;
-  std::size_t begin = 0;
-  while (text.size() - begin > room) {
-    std::size_t comma = text.rfind(',', begin + room);
-    pieces.push_back(text.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
-  pieces.push_back(text.substr(begin));
-  return pieces;
+Result open_folder(const std::string& path, bool make, int& folder) {
+  if (make && mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return fail_system("mkdir", errno, path);
+  return open_own(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, S_IFDIR, folder);
 }
 
-} // namespace
-
-std::vector<Lease> leases_in(std::istream& list, unsigned user) {
-  std::vector<Lease> found;
-  std::string mark = " @" + prefix_of(user);
-  for (std::string line; std::getline(list, line);) {
-    auto at = line.find(mark);
-    if (at == std::string::npos) continue;
-    const char* end = line.data() + line.size();
-    Lease lease;
-    auto [slash, error] = std::from_chars(line.data() + at + mark.size(), end, lease.owner);
-    if (error != std::errc{} || slash == end || *slash != '/' || lease.owner <= 0) continue;
-    // Others of this user's programs may have such a name too: what makes no sense is none of ours.
-    if (!parse_cpus({slash + 1, static_cast<std::size_t>(end - slash - 1)}, lease.cpus).ok() ||
-        lease.cpus.empty())
-      continue;
-    auto same = [&lease](const Lease& other) { return other.owner == lease.owner; };
-    if (auto known = std::find_if(found.begin(), found.end(), same); known != found.end())
-      known->cpus = known->cpus | lease.cpus;
-    else
-      found.push_back(std::move(lease));
-  }
-  return found;
+/// Whether the file that is open is still the one of that name: the last to end may have removed it.
+bool is_there(int folder, int file) {
+  struct stat opened{}, named{};
+  return fstat(file, &opened) == 0 && fstatat(folder, file_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-LeasePlanning::LeasePlanning() {
+bool is_removed(int folder) {
+  struct stat status{};
+  return fstat(folder, &status) == 0 && status.st_nlink == 0;
+}
+
+/// Waits until this process alone plans; a second at most, and not where locks are forbidden.
+void wait_to_plan(int file) {
   constexpr timespec pause{0, 2'000'000};
   constexpr int patience = 500;
-  std::string name = prefix_of(getuid()) + "planning";
-  for (int i = 0; i < patience; ++i) {
-    lock_ = hold_name(name);
-    if (lock_ >= 0 || errno != EADDRINUSE) return;
+  for (int i = 0; i < patience && !lock(file, planning_byte, 1); ++i) {
+    if (errno != EAGAIN && errno != EACCES) return;
     nanosleep(&pause, nullptr);
   }
 }
 
-LeasePlanning::~LeasePlanning() {
-  if (lock_ >= 0) close(lock_);
+/// Removes the file if nobody holds anything, and the folder if that was made for it, then closes both. Not
+/// while another process plans: it would go on with a file that nobody finds.
+void leave(int& folder, int& file, const std::string& made) {
+  bool last = file >= 0 && lock(file, planning_byte, 1) && next_held(file, 0) == most_rows;
+  if (last && is_there(folder, file)) {
+    unlinkat(folder, file_name, 0);
+    if (!made.empty()) rmdir(made.c_str());
+  }
+  if (file >= 0) close(file);
+  if (folder >= 0) close(folder);
+  folder = file = -1;
 }
 
+} // namespace
+
+std::vector<std::string> lease_folders() {
+  std::vector<std::string> folders;
+  if (const char* told = std::getenv("XDG_RUNTIME_DIR"); told != nullptr && told[0] == '/')
+    folders.emplace_back(told);
+  folders.push_back(base::format("/run/user/{}", geteuid()));
+  folders.push_back(base::format("/tmp/nearmpi-{}", geteuid()));
+  return folders;
+}
+
+LeasePlanning::LeasePlanning(const std::vector<std::string>& folders) {
+  if (!is_known(geteuid())) {
+    problem_ = base::format("user {} of this namespace may be anybody", geteuid());
+    return;
+  }
+  for (const auto& path : folders) {
+    made_ = &path == &folders.back() ? path : "";
+    // The last of other jobs may remove what was opened here, until that is locked: then once more.
+    constexpr int attempts = 10;
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+      bool there = open_folder(path, !made_.empty(), folder_).ok();
+      if (there && open_own(folder_, file_name, O_RDWR | O_CREAT, S_IFREG, file_).ok()) {
+        wait_to_plan(file_);
+        if (is_there(folder_, file_)) {
+          problem_.clear();
+          return;
+        }
+      }
+      problem_ = base::failure_text();
+      bool again = there && (file_ >= 0 || is_removed(folder_));
+      if (file_ >= 0) close(file_);
+      if (folder_ >= 0) close(folder_);
+      folder_ = file_ = -1;
+      if (!again) break;
+    }
+  }
+}
+
+LeasePlanning::~LeasePlanning() { leave(folder_, file_, made_); }
+
 std::vector<Lease> LeasePlanning::others() const {
-  std::ifstream list("/proc/net/unix");
-  std::vector<Lease> found = leases_in(list, getuid());
-  std::erase_if(found, [](const Lease& lease) { return descends_from(getpid(), lease.owner); });
+  std::vector<Lease> found;
+  if (file_ < 0) return found;
+  const std::uint64_t space = process_space();
+  for (off_t row = 0; (row = next_held(file_, row)) < most_rows; ++row) {
+    Row read{};
+    if (pread(file_, &read, sizeof read, row * static_cast<off_t>(sizeof read)) != sizeof read) continue;
+    Lease lease;
+    if (read.space == space && read.process < INT32_MAX) lease.owner = static_cast<Pid>(read.process);
+    for (unsigned cpu = 0; cpu < read.cpus.size() * 64; ++cpu)
+      if ((read.cpus[cpu / 64] >> cpu % 64 & 1) != 0) lease.cpus.add(cpu);
+    bool own = lease.owner != 0 && descends_from(getpid(), lease.owner);
+    if (!lease.cpus.empty() && !own) found.push_back(std::move(lease));
+  }
   return found;
 }
 
-void LeasePlanning::take(const CpuSet& cpus) const {
-  std::string name = prefix_of(getuid()) + std::to_string(getpid()) + "/";
-  constexpr std::size_t room = sizeof(sockaddr_un::sun_path) - 1;
-  // The descriptors stay open: that is the lease.
-  for (const auto& piece : pieces_of(cpus.text(), room - name.size())) hold_name(name + piece);
+void LeasePlanning::take(const CpuSet& cpus) {
+  if (file_ < 0 || held.file >= 0) return;
+  Row own{};
+  own.process = static_cast<std::uint64_t>(getpid());
+  own.space = process_space();
+  for (std::size_t i = 0; i < std::min(own.cpus.size(), cpus.words().size()); ++i)
+    own.cpus[i] = cpus.words()[i];
+  constexpr off_t bytes = sizeof own;
+  for (off_t row = 0; row < most_rows; ++row) {
+    if (next_held(file_, row) == row || !lock(file_, row * bytes, bytes)) continue;
+    if (pwrite(file_, &own, sizeof own, row * bytes) != bytes) {
+      unlock(file_, row * bytes, bytes);
+      return;
+    }
+    unlock(file_, planning_byte, 1);
+    held = {std::exchange(folder_, -1), std::exchange(file_, -1), row, made_};
+    return;
+  }
+}
+
+void end_lease() {
+  if (held.file < 0) return;
+  unlock(held.file, held.row * static_cast<off_t>(sizeof(Row)), sizeof(Row));
+  leave(held.folder, held.file, held.made);
 }
 
 } // namespace near::os

@@ -1,4 +1,4 @@
-"""Two jobs of one user keep off each other's processors. In a network namespace of its own, where nobody else's are."""
+"""Two jobs of one user keep off each other's processors. Their leases are in a runtime folder of the test's own."""
 
 import os
 import re
@@ -7,22 +7,21 @@ import subprocess
 import harness
 import pytest
 
-ALONE = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--user", "--map-current-user"]
-
 
 @pytest.fixture
-def alone():
-    """The command that gives a network namespace, in which several commands run: alone(script)."""
+def alone(tmp_path):
+    """Several commands with leases that no other job sees: alone(script). `before` comes before the shell."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")
-    if subprocess.run([*ALONE, "true"], capture_output=True).returncode != 0:
-        pytest.skip("no network namespace here")
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
 
-    def run(script, **env):
-        running = harness.Running([*ALONE, "bash", "-euc", script], env={"NEAR_LEASES": "1", **env})
+    def run(script, before=(), **env):
+        running = harness.Running([*before, "bash", "-euc", script], env={"NEAR_LEASES": "1", "XDG_RUNTIME_DIR": runtime, **env})
         result = running.finish(60)
         assert not harness.survivors(running.mark)
         assert result.status == 0, result.report()
+        assert not list(runtime.iterdir()), "the last job leaves nothing"
         return result
 
     return run
@@ -78,7 +77,7 @@ def test_a_job_that_was_killed_holds_nothing(alone, prefix, tmp_path):
     everything = len(os.sched_getaffinity(0))
     then = f"""
         kill -9 $job; wait $job || true
-        for i in $(seq 400); do grep -q '@nearmpi/[0-9]*/[0-9]*/' /proc/net/unix || break; sleep 0.05; done
+        for i in $(seq 400); do ./mpiexec -n 1 --explain true | grep -q 'are left to' || break; sleep 0.05; done
         ./mpiexec -n {everything} true
     """
     result = alone(script(prefix, f"-n {everything}", then), HOME=tmp_path)
@@ -103,3 +102,79 @@ def test_jobs_that_start_at_once_take_different_cores(alone, prefix, tmp_path):
     said = [(tmp_path / str(job)).read_text() for job in range(jobs)]
     used = [processors(text)[0] for text in said]
     assert len(set(used)) == jobs, said
+
+
+def test_a_job_whose_supervisor_was_killed_holds_nothing(alone, prefix, tmp_path):
+    then = "kill -9 $(cat /proc/$job/task/$job/children)\nwait $job || true\n./mpiexec -n 1 --explain true"
+    result = alone(script(prefix, "-n 1", then), HOME=tmp_path)
+    assert "are left to" not in result.out, result.report()
+
+
+# ---- other users -------------------------------------------------------------------------------------------
+
+STRANGER = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+SQUAT = """import socket, sys, time
+held = []
+for name in sys.argv[1:]:
+    held.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    held[-1].bind(chr(0) + name)
+print("held", flush=True)
+time.sleep(50)
+"""
+
+
+def test_another_user_delays_and_displaces_nobody(prefix, tmp_path):
+    """Whatever he has made beforehand, where leases are or where they have been."""
+    before = ["unshare", "--mount", "--net", "--propagation", "private"]
+    if os.geteuid() != 0 or subprocess.run([*before, "true"], capture_output=True).returncode != 0:
+        pytest.skip("only root can be another user, with mounts of his own")
+    everything = len(os.sched_getaffinity(0))
+    steps = f"""
+        mount -t tmpfs -o mode=1777 tmpfs /tmp
+        mkdir -p /run/user; mount -t tmpfs tmpfs /run/user
+        {STRANGER} mkdir -m 700 /tmp/nearmpi-0
+        {STRANGER} python3 -c '{SQUAT}' nearmpi/0/planning nearmpi/0/$$/0-63 >/tmp/held & squatter=$!
+        for i in $(seq 400); do grep -q held /tmp/held && break; sleep 0.05; done
+        grep -q held /tmp/held
+        {prefix}/bin/mpiexec -n {everything} --explain true
+        {prefix}/bin/mpiexec -n {everything} true
+        kill $squatter
+    """
+    environment = {"NEAR_LEASES": "1", "XDG_RUNTIME_DIR": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    running = harness.Running([*before, "bash", "-euc", steps], env=environment)
+    result = running.finish(60)
+    assert not harness.survivors(running.mark)
+    assert (result.status, result.err) == (0, ""), result.report()
+    assert "of yours" not in result.out, result.report()
+    assert "/tmp/nearmpi-0 belongs to user 65534, not to user 0" in result.out, result.report()
+
+
+def in_user_namespace(*options):
+    before = ["unshare", "--user", *options]
+    if subprocess.run([*before, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no user namespace here")
+    return before
+
+
+def test_leases_hold_in_a_user_namespace(alone, prefix, tmp_path):
+    before = in_user_namespace("--map-root-user")
+    result = alone(script(prefix, "-n 1 --report-bindings", "./mpiexec -n 1 --report-bindings true"), before, HOME=tmp_path)
+    used = processors((tmp_path / "first.err").read_text()) + processors(result.err)
+    assert len(used) == 2 and used[0] != used[1], result.report()
+
+
+def test_a_user_who_may_be_anybody_has_no_leases(alone, prefix):
+    result = alone(f"{prefix}/bin/mpiexec -n 1 --explain true; {prefix}/bin/mpiexec -n 1 true", in_user_namespace())
+    assert "of this namespace may be anybody" in result.out and result.err == "", result.report()
+
+
+def test_without_a_folder_there_are_no_leases(alone, prefix):
+    before = ["unshare", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0 or subprocess.run([*before, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no mounts of one's own here")
+    steps = f"""
+        mkdir -p /run/user; mount -t tmpfs -o ro tmpfs /run/user; mount -t tmpfs -o ro tmpfs /tmp
+        {prefix}/bin/mpiexec -n 1 --explain true; {prefix}/bin/mpiexec -n 1 true
+    """
+    result = alone(steps, before, XDG_RUNTIME_DIR="/nowhere")
+    assert "which processors your other jobs hold is not known: mkdir" in result.out and result.err == "", result.report()

@@ -3,55 +3,61 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <functional>
 #include <string>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
 
 using namespace near::os;
+namespace fs = std::filesystem;
 
-std::string line(const std::string& name) {
-  return "0000000000000000: 00000002 00000000 00000000 0002 01 48241 " + name + "\n";
+CpuSet set_of(unsigned first, unsigned last) {
+  CpuSet made;
+  made.add_range(first, last);
+  return made;
 }
 
-TEST(Leases, are_read_from_the_kernels_list) {
-  std::string text = "Num       RefCount Protocol Flags    Type St Inode Path\n" +
-                     line("@nearmpi/7/120/0-3") + line("/run/dbus/system_bus_socket") +
-                     line("@nearmpi/7/120/8,12") + line("@nearmpi/8/130/4") + line("@nearmpi/7/planning") +
-                     line("@nearmpi/7/140/5");
-  std::istringstream list(text);
-  auto found = leases_in(list, 7);
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].owner, 120);
-  EXPECT_EQ(found[0].cpus.text(), "0-3,8,12");
-  EXPECT_EQ(found[1].owner, 140);
-  EXPECT_EQ(found[1].cpus.text(), "5");
-}
-
-TEST(Leases, that_make_no_sense_are_none) {
-  for (const char* name : {"@nearmpi/7/", "@nearmpi/7/x/0", "@nearmpi/7/12", "@nearmpi/7/12/",
-                           "@nearmpi/7/-3/0", "@nearmpi/7/0/1", "@nearmpi/7/12/3-",
-                           "@nearmpi/7/99999999999999/3", "@nearmpi/77/1/3", "/tmp/@nearmpi/7/12/3"}) {
-    std::istringstream list(line(name));
-    EXPECT_TRUE(leases_in(list, 7).empty()) << name;
+/// A folder that nobody else uses, and in it the one for leases, which is not there yet.
+class Leases : public testing::Test {
+protected:
+  void SetUp() override {
+    alarm(60);
+    char name[] = "/tmp/lease-test-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    ASSERT_EQ(chmod(name, 0777 | S_ISVTX), 0); // as /tmp
+    root = name;
+    folders = {root + "/own"};
   }
-}
+  void TearDown() override {
+    end_lease();
+    alarm(0);
+    fs::remove_all(root);
+  }
+  std::string root;
+  std::vector<std::string> folders;
+};
 
 /// A child that holds processors until its standard input, a pipe of ours, is closed.
 class Holder {
 public:
-  explicit Holder(const CpuSet& cpus) {
+  Holder(const std::vector<std::string>& folders, const CpuSet& cpus) {
     int ready[2], end[2];
     EXPECT_EQ(pipe(ready), 0);
     EXPECT_EQ(pipe(end), 0);
     pid_ = fork();
     if (pid_ == 0) {
       close(end[1]);
-      LeasePlanning().take(cpus);
+      LeasePlanning(folders).take(cpus);
       char byte = 0;
       bool told = write(ready[1], &byte, 1) == 1 && read(end[0], &byte, 1) == 0;
+      end_lease();
       _exit(told ? 0 : 1);
     }
     close(ready[1]);
@@ -70,6 +76,13 @@ public:
     waitpid(pid_, &status, 0);
     EXPECT_EQ(status, 0);
   }
+  /// Without time to give anything back.
+  void kill_it() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    close(end_);
+    end_ = -1;
+  }
   Pid pid() const { return pid_; }
 
 private:
@@ -83,34 +96,131 @@ const Lease* lease_of(Pid pid, const std::vector<Lease>& leases) {
   return at == leases.end() ? nullptr : &*at;
 }
 
-TEST(Leases, last_as_long_as_their_holder) {
-  alarm(60);
+TEST_F(Leases, last_as_long_as_their_holder) {
   CpuSet many;
-  for (unsigned cpu = 0; cpu < 600; cpu += 3) many.add(cpu); // more than one name has room for
-  Holder holder(many);
+  for (unsigned cpu = 0; cpu < 6000; cpu += 3) many.add(cpu);
+  Holder first(folders, many), second(folders, set_of(2, 4));
   {
-    auto leases = LeasePlanning().others();
-    const Lease* found = lease_of(holder.pid(), leases);
-    if (found == nullptr && leases.empty()) GTEST_SKIP() << "no list of sockets here";
-    ASSERT_NE(found, nullptr);
-    EXPECT_EQ(found->cpus, many);
+    LeasePlanning planning(folders);
+    EXPECT_EQ(planning.problem(), "");
+    auto leases = planning.others();
+    ASSERT_EQ(leases.size(), 2u);
+    const Lease *one = lease_of(first.pid(), leases), *other = lease_of(second.pid(), leases);
+    ASSERT_TRUE(one != nullptr && other != nullptr);
+    EXPECT_EQ(one->cpus, many);
+    EXPECT_EQ(other->cpus.text(), "2-4");
   }
-  holder.finish();
-  EXPECT_EQ(lease_of(holder.pid(), LeasePlanning().others()), nullptr);
-  alarm(0);
+  first.finish();
+  EXPECT_EQ(LeasePlanning(folders).others().size(), 1u);
+  second.finish();
+  EXPECT_FALSE(fs::exists(folders[0])) << "the last one leaves nothing";
 }
 
-TEST(Leases, of_a_process_that_this_one_descends_from_are_not_others) {
-  alarm(60);
-  CpuSet one;
-  one.add(1);
-  LeasePlanning().take(one); // ours, until this test program ends
+TEST_F(Leases, of_a_killed_process_are_none) {
+  Holder holder(folders, set_of(0, 0));
+  holder.kill_it();
+  EXPECT_TRUE(LeasePlanning(folders).others().empty());
+  EXPECT_FALSE(fs::exists(folders[0])) << "whoever finds nothing held removes what was left";
+}
+
+TEST_F(Leases, of_a_process_that_this_one_descends_from_are_not_others) {
+  LeasePlanning(folders).take(set_of(1, 1));
   pid_t child = fork();
-  if (child == 0) _exit(lease_of(getppid(), LeasePlanning().others()) == nullptr ? 0 : 1);
+  if (child == 0) _exit(LeasePlanning(folders).others().empty() ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  alarm(0);
+}
+
+TEST_F(Leases, a_file_that_makes_no_sense_holds_nothing) {
+  Holder holder(folders, set_of(0, 0));
+  int file = open((folders[0] + "/nearmpi-leases").c_str(), O_RDWR);
+  ASSERT_GE(file, 0);
+  std::string nonsense(4096, '\xff');
+  ASSERT_EQ(pwrite(file, nonsense.data(), nonsense.size(), 0), 4096);
+  auto leases = LeasePlanning(folders).others();
+  ASSERT_EQ(leases.size(), 1u) << "its own user has damaged it";
+  EXPECT_EQ(leases[0].owner, 0) << "no process has such a number";
+  ASSERT_EQ(ftruncate(file, 0), 0);
+  EXPECT_TRUE(LeasePlanning(folders).others().empty());
+  close(file);
+}
+
+TEST_F(Leases, without_any_folder_there_are_none) {
+  LeasePlanning planning({root + "/not/there"});
+  EXPECT_NE(planning.problem(), "");
+  planning.take(set_of(0, 0));
+  EXPECT_TRUE(planning.others().empty());
+}
+
+TEST_F(Leases, a_folder_that_is_open_to_others_is_passed_over) {
+  ASSERT_EQ(mkdir((root + "/open").c_str(), 0755), 0);
+  Holder holder({root + "/open", folders[0]}, set_of(0, 0));
+  EXPECT_TRUE(fs::is_empty(root + "/open"));
+  EXPECT_NE(lease_of(holder.pid(), LeasePlanning(folders).others()), nullptr);
+}
+
+// ---- another user ---------------------------------------------------------------------------------------
+
+constexpr uid_t stranger = 65534;
+
+/// Runs `act` as another user; its result is the child's status. Only root can.
+int as_stranger(const std::function<int()>& act) {
+  pid_t child = fork();
+  if (child == 0)
+    _exit(setresgid(stranger, stranger, stranger) == 0 && setresuid(stranger, stranger, stranger) == 0 ? act()
+                                                                                                       : 99);
+  int status = -1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class LeasesOfStrangers : public Leases {
+protected:
+  void SetUp() override {
+    Leases::SetUp();
+    if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  }
+};
+
+TEST_F(LeasesOfStrangers, a_folder_of_that_name_is_not_used) {
+  ASSERT_EQ(as_stranger([&] { return mkdir(folders[0].c_str(), 0700); }), 0);
+  LeasePlanning planning(folders);
+  EXPECT_NE(planning.problem().find("belongs to user 65534, not to user 0"), std::string::npos)
+      << planning.problem();
+  planning.take(set_of(0, 0));
+  EXPECT_TRUE(fs::is_empty(folders[0]));
+}
+
+TEST_F(LeasesOfStrangers, a_link_of_that_name_is_not_followed) {
+  ASSERT_EQ(mkdir((root + "/mine").c_str(), 0700), 0);
+  ASSERT_EQ(as_stranger([&] { return symlink((root + "/mine").c_str(), folders[0].c_str()); }), 0);
+  EXPECT_NE(LeasePlanning(folders).problem(), "");
+  EXPECT_TRUE(fs::is_empty(root + "/mine"));
+}
+
+TEST_F(LeasesOfStrangers, a_strangers_file_is_not_used) {
+  ASSERT_EQ(mkdir(folders[0].c_str(), 0700), 0);
+  std::string name = folders[0] + "/nearmpi-leases";
+  close(open(name.c_str(), O_CREAT | O_RDWR, 0600));
+  ASSERT_EQ(chown(name.c_str(), stranger, stranger), 0);
+  EXPECT_NE(LeasePlanning(folders).problem().find("belongs to user 65534"), std::string::npos);
+  ASSERT_EQ(chown(name.c_str(), 0, 0), 0);
+  ASSERT_EQ(chmod(name.c_str(), 0666), 0);
+  EXPECT_NE(LeasePlanning(folders).problem().find("open to others"), std::string::npos);
+}
+
+TEST_F(LeasesOfStrangers, nobody_else_can_hold_the_lock_or_a_row) {
+  Holder holder(folders, set_of(0, 0));
+  std::string name = folders[0] + "/nearmpi-leases";
+  EXPECT_EQ(as_stranger([&] { return open(name.c_str(), O_RDONLY) < 0 && errno == EACCES ? 0 : 1; }), 0);
+  EXPECT_EQ(as_stranger([&] {
+              LeasePlanning planning(folders);
+              planning.take(set_of(1, 1));
+              return planning.problem().empty() || !planning.others().empty() ? 1 : 0;
+            }),
+            0);
+  EXPECT_EQ(LeasePlanning(folders).others().size(), 1u);
 }
 
 } // namespace
