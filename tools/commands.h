@@ -18,7 +18,7 @@ int coverage(bool all);
 enum class Calibrate { measure, show, remove };
 int calibrate(Calibrate what);
 
-/// Version, machine, slots and profile; the knobs with their present values.
+/// Version, machine, slots, profile and running jobs; the knobs with their present values.
 int info(bool knobs);
 /// `near info --job`: the machine of a running job, as mpiexec has told it.
 int job_machine(std::int32_t launcher);
@@ -36,6 +36,12 @@ struct PlaceOptions {
   std::string page;        ///< file for an HTML page; "": none
 };
 int place(const PlaceOptions& options);
+
+/// Sets `job` to the launcher of the only running job of this user, unless it is set already. Where there are
+/// none or several: says so, lists them, and returns false.
+bool choose_job(std::int32_t& job);
+/// A table of jobs, by their launchers.
+std::string jobs_text(const std::vector<std::int32_t>& launchers);
 
 /// "near: <failure text>" on standard error; returns 1.
 int complain();

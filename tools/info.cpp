@@ -3,6 +3,7 @@
 #include "os/limits.h"
 #include "os/memory.h"
 #include "profile/profile.h"
+#include "segment/segment.h"
 #include "tools/commands.h"
 #include "topo/plan.h"
 
@@ -67,6 +68,12 @@ int info(bool knobs) {
                 static_cast<unsigned long long>(limit.used >> 20), limit.group.c_str());
   std::printf("memory: %s\nhuge pages: %s\n", memory_text(machine).c_str(), huge_text().c_str());
   std::printf("profile: %s\n", profile_text(machine).c_str());
+  auto jobs = segment::running_jobs();
+  if (jobs.empty())
+    std::puts("running jobs of yours: none");
+  else
+    std::printf("running jobs of yours (near info --job shows the machine of one):\n%s",
+                jobs_text(jobs).c_str());
   return 0;
 }
 

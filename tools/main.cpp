@@ -1,9 +1,11 @@
 // `near`: the command line.
 #include "base/knob.h"
+#include "base/text.h"
 #include "os/descriptor.h"
 #include "tools/commands.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -12,7 +14,7 @@
 namespace near::tools {
 
 int complain() {
-  std::fprintf(stderr, "near: %s\n", std::string(base::failure_text()).c_str());
+  std::fprintf(stderr, "near: %s\n", base::printable(base::failure_text(), true).c_str());
   return 1;
 }
 
@@ -49,6 +51,22 @@ CLI::Validator number(const char* what) {
   return {check, ""};
 }
 
+/// Of --job, whose number may be left out: 0.
+CLI::Validator job_number() {
+  auto check = [](std::string& text) {
+    std::int32_t value = 0;
+    const char* last = text.data() + text.size();
+    if (text.empty() || text == "true") { // what CLI11 has for no value
+      text = "0";
+      return std::string();
+    }
+    auto [end, error] = std::from_chars(text.data(), last, value);
+    bool good = error == std::errc{} && end == last && value > 0;
+    return good ? std::string() : base::format("'{}' is not the process number of a job's mpiexec", text);
+  };
+  return {check, ""};
+}
+
 /// Of a share of pages.
 CLI::Validator percentage() {
   auto check = [](std::string& text) {
@@ -70,9 +88,11 @@ int run(int count, char** arguments) {
   bool once = false, all = false, knobs = false, ways = false, show = false, remove = false;
   double interval = 1;
   auto* top_command = app.add_subcommand("top", "what the ranks of a running job are doing");
-  top_command->add_option("--job", job, "process number of the job's mpiexec")
-      ->type_name("PID")
-      ->transform(number("the process number of a job's mpiexec"));
+  constexpr const char* which_job = "process number of the job's mpiexec; without it the only job of yours";
+  top_command->add_option("--job", job, which_job)
+      ->type_name("[PID]")
+      ->expected(0, 1)
+      ->transform(job_number());
   top_command->add_flag("--once", once,
                         "print once, do not go on; so it is when standard output is no terminal");
   auto* interval_option =
@@ -82,9 +102,10 @@ int run(int count, char** arguments) {
   PlaceOptions places;
   auto* place_command =
       app.add_subcommand("place", "where the memory of a running job or process lies, and where it should");
-  auto* place_job = place_command->add_option("--job", places.job, "process number of the job's mpiexec")
-                        ->type_name("PID")
-                        ->transform(number("the process number of a job's mpiexec"));
+  auto* place_job = place_command->add_option("--job", places.job, which_job)
+                        ->type_name("[PID]")
+                        ->expected(0, 1)
+                        ->transform(job_number());
   auto* place_pid = place_command->add_option("--pid", places.pid, "a process by itself, of whatever program")
                         ->type_name("PID")
                         ->transform(number("a process number"))
@@ -119,9 +140,11 @@ int run(int count, char** arguments) {
   auto* info_command = app.add_subcommand("info", "version, machine, slots");
   info_command->add_flag("--knobs", knobs, "the knobs (environment variables) with their present values");
   info_command->add_flag("--transport", ways, "by which way large messages of a running job travel, and why");
-  info_command->add_option("--job", job, "of a running job: process number of its mpiexec")
-      ->type_name("PID")
-      ->transform(number("the process number of a job's mpiexec"));
+  auto* info_job =
+      info_command->add_option("--job", job, "the machine of a running job: " + std::string(which_job))
+          ->type_name("[PID]")
+          ->expected(0, 1)
+          ->transform(job_number());
 
   // A word that is no subcommand is told with the nearest one, before CLI11 complains that one is missing.
   std::vector<std::string> kept;
@@ -144,30 +167,19 @@ int run(int count, char** arguments) {
     return usage_status;
   }
   if (!base::read_knobs(environ).ok()) return complain();
-  if (top_command->parsed() && job == 0) {
-    std::fputs("near: top needs --job PID, the process number of the job's mpiexec\n", stderr);
-    return usage_status;
-  }
   if (interval_option->empty() && !os::is_terminal(1)) once = true; // a log has no use for a picture a second
-  if (top_command->parsed()) return top(job, once, interval);
+  if (top_command->parsed()) return choose_job(job) ? top(job, once, interval) : 1;
   if (place_command->parsed()) {
-    if (places.job == 0 && places.pid == 0 && places.command.empty()) {
-      std::fputs(
-          "near: place needs --job PID (the process number of a job's mpiexec), --pid PID, or -- and a "
-          "program to start\n",
-          stderr);
-      return usage_status;
-    }
+    bool of_job = places.pid == 0 && places.command.empty();
+    if (of_job && !choose_job(places.job)) return 1;
     return place(places);
   }
   if (calibrate_command->parsed())
     return calibrate(show ? Calibrate::show : remove ? Calibrate::remove : Calibrate::measure);
   if (coverage_command->parsed()) return coverage(all);
-  if (ways && job == 0) {
-    std::fputs("near: info --transport needs --job PID, the process number of the job's mpiexec\n", stderr);
-    return usage_status;
-  }
-  return ways ? transport(job) : job != 0 ? job_machine(job) : info(knobs);
+  if (!ways && info_job->empty()) return info(knobs);
+  if (!choose_job(job)) return 1;
+  return ways ? transport(job) : job_machine(job);
 }
 
 } // namespace

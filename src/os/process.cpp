@@ -267,18 +267,29 @@ bool reap(Ending& ending, bool& none_left) {
   return true;
 }
 
-std::vector<Pid> descendants_of(Pid root) {
-  std::unordered_multimap<Pid, Pid> children;
+namespace {
+
+/// Calls act(folder, pid) for each process in /proc, whose descriptor `folder` is.
+template <class Act>
+void for_each_process(Act&& act) {
   DIR* folder = opendir("/proc");
-  if (folder == nullptr) return {};
+  if (folder == nullptr) return;
   while (dirent* entry = readdir(folder)) {
     std::string_view name(entry->d_name);
     Pid pid = 0;
     auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
-    if (Pid parent = parent_of(pid); parent > 0) children.emplace(parent, pid);
+    if (error == std::errc{} && end == name.data() + name.size()) act(dirfd(folder), pid);
   }
   closedir(folder);
+}
+
+} // namespace
+
+std::vector<Pid> descendants_of(Pid root) {
+  std::unordered_multimap<Pid, Pid> children;
+  for_each_process([&children](int, Pid pid) {
+    if (Pid parent = parent_of(pid); parent > 0) children.emplace(parent, pid);
+  });
   std::vector<Pid> found{root};
   for (std::size_t i = 0; i < found.size(); ++i) {
     auto [first, last] = children.equal_range(found[i]);
@@ -286,6 +297,23 @@ std::vector<Pid> descendants_of(Pid root) {
   }
   found.erase(found.begin());
   return found;
+}
+
+std::vector<Pid> own_processes() {
+  std::vector<Pid> found;
+  for_each_process([&found](int folder, Pid pid) {
+    struct stat status{};
+    bool own = fstatat(folder, std::to_string(pid).c_str(), &status, 0) == 0 && status.st_uid == geteuid();
+    if (own) found.push_back(pid);
+  });
+  return found;
+}
+
+std::string arguments_of(Pid pid) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/cmdline");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
 }
 
 Pid find_descendant(Pid root, Pid number) {

@@ -92,6 +92,12 @@ std::size_t signal_descendants(int signal, std::span<const Pid> known);
 void send_look_signal(Pid pid);
 int look_signal();
 
+/// The processes of this user that /proc shows.
+std::vector<Pid> own_processes();
+/// The arguments that the process was started with, each behind the other with a space; "" when they may not
+/// be known.
+std::string arguments_of(Pid pid);
+
 /// The last path component of what the process executes, or "" when it is gone.
 std::string name_of(Pid pid);
 

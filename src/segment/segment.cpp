@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "os/memory.h"
+#include "os/process.h"
 
 #include <algorithm>
 #include <bit>
@@ -35,6 +36,7 @@ Segment::Facts facts_of(const Header& head) {
   facts.job_size = head.job_size;
   facts.cores = head.cores;
   facts.launcher = static_cast<std::int32_t>(head.launcher);
+  facts.started_ns = head.started_ns;
   facts.stride = head.stride;
   facts.huge_page_bytes = head.huge_page_bytes;
   facts.huge_descriptor = head.huge_descriptor;
@@ -256,6 +258,33 @@ Result open_job(std::int32_t launcher, int& descriptor) {
   }
   return fail(Code::invalid,
               "process {} is no running NearMPI job of yours (no segment among its descriptors)", launcher);
+}
+
+std::vector<std::int32_t> running_jobs() {
+  struct Holder {
+    std::int32_t process;
+    os::FileIdentity file;
+  };
+  std::vector<Holder> holders;
+  for (auto process : os::own_processes()) {
+    int descriptor = -1;
+    os::FileIdentity file;
+    if (!open_job(process, descriptor).ok()) continue;
+    if (os::identify(descriptor, file).ok()) holders.push_back({process, file});
+    os::close_descriptor(descriptor);
+  }
+  // mpiexec's other half and wrappers of ranks have it open too: the launcher is the one that the others
+  // descend from.
+  std::vector<std::int32_t> launchers;
+  for (const auto& one : holders) {
+    bool below = std::any_of(holders.begin(), holders.end(), [&one](const Holder& other) {
+      return other.process != one.process && other.file == one.file &&
+             os::descends_from(one.process, other.process);
+    });
+    if (!below) launchers.push_back(one.process);
+  }
+  std::sort(launchers.begin(), launchers.end());
+  return launchers;
 }
 
 Result attach_job(std::int32_t launcher, Segment& segment) {

@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace near::segment {
 
@@ -213,6 +214,7 @@ public:
   std::uint32_t job_size() const { return facts_.job_size; } ///< at most slots()
   std::uint32_t cores() const { return facts_.cores; }
   std::int32_t launcher() const { return facts_.launcher; }
+  std::uint64_t started_ns() const { return facts_.started_ns; } ///< CLOCK_REALTIME
   std::uint64_t stride() const { return facts_.stride; }
   std::uint64_t huge_page_bytes() const { return facts_.huge_page_bytes; }
   const std::string& name() const { return facts_.name; } ///< of the job, as a terminal may show it
@@ -240,6 +242,7 @@ public:
   struct Facts {
     std::uint32_t slots = 0, job_size = 0, cores = 0;
     std::int32_t launcher = 0;
+    std::uint64_t started_ns = 0;
     std::uint64_t stride = 0, huge_page_bytes = 0;
     std::int32_t huge_descriptor = -1;
     os::FileIdentity huge_file;
@@ -259,6 +262,8 @@ private:
 
 /// Finds the segment of a running job from outside, through /proc/<launcher pid>/fd; for tools.
 Result open_job(std::int32_t launcher, int& descriptor);
+/// The launchers (processes as for open_job) of all running jobs of this user, by number.
+std::vector<std::int32_t> running_jobs();
 /// Finds it like open_job, and maps it for reading.
 Result attach_job(std::int32_t launcher, Segment& segment);
 
