@@ -61,6 +61,12 @@ def test_every_subcommand_of_near_has_a_page_with_its_options(prefix):
         assert "help" in options and not unnamed(options, page_of(prefix, f"near-{name}")), name
 
 
+def test_the_page_of_near_names_its_own_options_and_every_subcommand(prefix):
+    page = page_of(prefix, "near")
+    assert not unnamed(options_in(harness.run([prefix / "bin/near", "--help"]).out), page)
+    assert not [name for name in subcommands(prefix) if f"near-{name}" not in plain(page)]
+
+
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_every_option_of_the_wrappers_is_in_their_page(prefix, wrapper):
     script = (prefix / "bin" / wrapper).read_text()
