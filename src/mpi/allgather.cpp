@@ -7,10 +7,8 @@ namespace {
 Result allgather_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                     MPI_Count recvcount, Datatype& recvtype, Communicator& comm, coll::Call& call) {
   const View send = view_of(sendbuf, sendcount, sendtype), receive = view_of(recvbuf, recvcount, &recvtype);
-  if (!comm.is_inter()) {
-    NEAR_TRY(check_aliasing(send, receive));
-    NEAR_TRY(check_aliasing(send, coll::block(receive, comm.rank)));
-  }
+  NEAR_TRY(check_aliasing(send, receive));
+  if (!comm.is_inter()) NEAR_TRY(check_aliasing(send, coll::block(receive, comm.rank)));
   call = coll::allgather_call(send, receive, comm);
   return {};
 }
@@ -20,7 +18,7 @@ Result allgatherv_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtyp
                      coll::Call& call) {
   const View send = view_of(sendbuf, sendcount, sendtype);
   const Blocks receive{recvbuf, recvcounts, displs, &recvtype, nullptr};
-  if (!comm.is_inter()) NEAR_TRY(check_aliasing(send, receive.at(comm.rank)));
+  NEAR_TRY(check_aliasing(send, receive, comm.peers));
   call = coll::allgatherv_call(send, receive, comm);
   return {};
 }

@@ -17,8 +17,7 @@ Result alltoallv_of(const void* sendbuf, Counts sendcounts, Counts sdispls, Data
                     coll::Call& call) {
   const Blocks send{const_cast<void*>(sendbuf), sendcounts, sdispls, sendtype, nullptr};
   const Blocks receive{recvbuf, recvcounts, rdispls, &recvtype, nullptr};
-  if (!comm.is_inter() && sendbuf != MPI_IN_PLACE)
-    NEAR_TRY(check_aliasing(send.at(comm.rank), receive.at(comm.rank)));
+  NEAR_TRY(check_aliasing(send, receive, comm.peers));
   call = coll::alltoallv_call(send, receive);
   return {};
 }
@@ -29,16 +28,18 @@ public:
   TypedExchange(const void* sendbuf, Counts sendcounts, Counts sdispls, const MPI_Datatype* sendtypes,
                 void* recvbuf, Counts recvcounts, Counts rdispls, const MPI_Datatype* recvtypes,
                 const Communicator& comm)
-      : receive_types_(resolve(recvtypes, comm.peers)) {
+      : receive_types_(resolve(recvtypes, comm.peers)), peers_(comm.peers) {
     if (sendbuf != MPI_IN_PLACE) send_types_ = resolve(sendtypes, comm.peers);
     call_ = coll::alltoallv_call(
         Blocks{const_cast<void*>(sendbuf), sendcounts, sdispls, nullptr, send_types_.data()},
         Blocks{recvbuf, recvcounts, rdispls, nullptr, receive_types_.data()});
   }
+  Result check() const { return check_aliasing(call_.send_blocks, call_.receive_blocks, peers_); }
   const coll::Call& call() const { return call_; }
 
 private:
   std::vector<Datatype*> send_types_, receive_types_;
+  int peers_;
   coll::Call call_;
 };
 
@@ -97,6 +98,7 @@ Result Alltoallw(const void* sendbuf, Counts sendcounts, Counts sdispls, const M
                  Communicator& comm) {
   const TypedExchange exchange(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                                recvtypes, comm);
+  NEAR_TRY(exchange.check());
   return coll::run(exchange.call(), comm);
 }
 
@@ -105,6 +107,7 @@ Result Ialltoallw(const void* sendbuf, Counts sendcounts, Counts sdispls, const 
                   Communicator& comm, p2p::Request*& request) {
   const TypedExchange exchange(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                                recvtypes, comm);
+  NEAR_TRY(exchange.check());
   return coll::start(exchange.call(), comm, request);
 }
 
@@ -113,6 +116,7 @@ Result Alltoallw_init(const void* sendbuf, Counts sendcounts, Counts sdispls, co
                       Communicator& comm, Info*, p2p::Request*& request) {
   const TypedExchange exchange(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                                recvtypes, comm);
+  NEAR_TRY(exchange.check());
   return coll::prepare(exchange.call(), comm, request);
 }
 

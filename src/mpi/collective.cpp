@@ -8,6 +8,18 @@ Result same_buffer(const char* send_name, const char* receive_name) {
                     receive_name);
 }
 
+Result check_aliasing(const Blocks& send, const Blocks& receive, int peers) {
+  if (send.address == MPI_IN_PLACE) return {};
+  for (int i = 0; i < peers; ++i) NEAR_TRY(check_aliasing(send.at(i), receive.at(i)));
+  return {};
+}
+
+Result check_aliasing(const View& one, const Blocks& blocks, int peers) {
+  if (one.address == MPI_IN_PLACE || blocks.address == MPI_IN_PLACE) return {};
+  for (int i = 0; i < peers; ++i) NEAR_TRY(check_aliasing(one, blocks.at(i)));
+  return {};
+}
+
 Result check_intra(const Communicator& communicator) {
   if (!communicator.is_inter()) [[likely]]
     return {};

@@ -25,6 +25,11 @@ inline Result check_aliasing(const View& send, const View& receive, const char* 
   return same_buffer(send_name, receive_name);
 }
 
+/// The same for the block of each of `peers`: one begins where the other's does.
+Result check_aliasing(const Blocks& send, const Blocks& receive, int peers);
+/// The same for one buffer and a side of several blocks, of which none may begin where it does.
+Result check_aliasing(const View& one, const Blocks& blocks, int peers);
+
 /// The collective has no meaning between two groups.
 Result check_intra(const Communicator& communicator);
 

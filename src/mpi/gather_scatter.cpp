@@ -19,8 +19,7 @@ Result gatherv_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, 
                   coll::Call& call) {
   const View send = view_of(sendbuf, sendcount, sendtype);
   const Blocks receive{recvbuf, recvcounts, displs, recvtype, nullptr};
-  if (!comm.is_inter() && comm.rank == root && sendbuf != MPI_IN_PLACE)
-    NEAR_TRY(check_aliasing(send, receive.at(root)));
+  if (!comm.is_inter() && comm.rank == root) NEAR_TRY(check_aliasing(send, receive, comm.size));
   call = coll::gatherv_call(send, receive, root, comm);
   return {};
 }
@@ -38,8 +37,7 @@ Result scatterv_of(const void* sendbuf, Counts sendcounts, Counts displs, Dataty
                    MPI_Count recvcount, Datatype* recvtype, int root, Communicator& comm, coll::Call& call) {
   const Blocks send{const_cast<void*>(sendbuf), sendcounts, displs, sendtype, nullptr};
   const View receive = view_of(recvbuf, recvcount, recvtype);
-  if (!comm.is_inter() && comm.rank == root && recvbuf != MPI_IN_PLACE)
-    NEAR_TRY(check_aliasing(send.at(root), receive));
+  if (!comm.is_inter() && comm.rank == root) NEAR_TRY(check_aliasing(receive, send, comm.size));
   call = coll::scatterv_call(send, receive, root, comm);
   return {};
 }
