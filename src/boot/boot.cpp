@@ -114,6 +114,12 @@ Result read_start(char** environment, Start& start) {
   return {};
 }
 
+std::uint32_t size_of_job(char** environment) {
+  if (!base::find_variable(environment, size_name)) return foreign_launcher(environment).empty() ? 1 : 0;
+  std::uint32_t size = 0;
+  return read_number(environment, size_name, size).ok() ? size : 0;
+}
+
 void forget_start() {
   for (const char* name : all_names) unsetenv(name);
 }

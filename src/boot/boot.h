@@ -46,6 +46,10 @@ struct Start {
 /// The descriptor is the caller's: it maps the segment, then closes it.
 Result read_start(char** environment, Start& start);
 
+/// Library: how many processes mpiexec started together with this one, without joining them; 1 for a
+/// singleton. 0: unknown, since the variables are wrong or another launcher's.
+std::uint32_t size_of_job(char** environment);
+
 /// Library, after read_start: takes NEAR_BOOT_* out of this process's environment, so that a program which
 /// this rank starts is a job of its own and not a second process in the same slot.
 void forget_start();

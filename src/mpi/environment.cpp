@@ -1,13 +1,14 @@
 // The contents of MPI_INFO_ENV. Keys of which nothing is known are not set, as the standard asks.
 #include "mpi/environment.h"
 
+#include "mpi/process.h"
 #include "object/memory_hints.h"
 #include "os/process.h"
-#include "transport/transport.h"
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <unistd.h>
 
 namespace near::mpi {
 
@@ -48,12 +49,13 @@ void describe_environment(int argc, char** argv, object::Info& info) {
     set_cut(info, "command", words.front());
     set_cut(info, "argv", rest);
   }
-  if (transport::running()) {
-    std::string processes = std::to_string(transport::job_segment().header().job_size);
-    info.set("maxprocs", processes);
-    info.set("soft", processes);
-    info.set("mpi_memory_alloc_kinds", object::memory_kinds);
+  // Before MPI_Init the launcher's variables say it, afterwards they are gone.
+  std::uint32_t size = process.life == Life::before ? boot::size_of_job(environ) : process.start.size;
+  if (size != 0) {
+    info.set("maxprocs", std::to_string(size));
+    info.set("soft", std::to_string(size));
   }
+  info.set("mpi_memory_alloc_kinds", object::memory_kinds);
   set_cut(info, "host", os::machine_name());
   if (architecture != nullptr) info.set("arch", architecture);
   std::error_code unknown;

@@ -7,7 +7,8 @@
 namespace near::mpi {
 
 /// Sets the reserved keys of which something is known: command and argv from the arguments (null: this
-/// process's own command line), maxprocs and soft once MPI is initialised, host, arch, wdir.
+/// process's own command line), maxprocs and soft, host, arch, wdir, mpi_memory_alloc_kinds; before MPI_Init
+/// as afterwards.
 void describe_environment(int argc, char** argv, object::Info& info);
 
 } // namespace near::mpi
