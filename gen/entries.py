@@ -3,7 +3,8 @@ call to a function of src/mpi/check.h or src/mpi/call.h, where compilers and peo
 
 An entry point, in this order:
 
-    Call call(<index in the function table>);         lock, state line
+    Call call(<index in the function table>);         lock, state line; a MakingCall knows the handles that a
+                                                      failure leaves null
     NEAR_CHECK(call.enter());                         initialized, not finalized
     NEAR_CHECK(check::...);                           handles to objects, then every argument by its kind
     call.about(...);                                  state line: communicator, peer, tag, bytes
@@ -14,6 +15,7 @@ src/mpi/quick.h, and call all of this only when that declines.
 """
 
 import fnmatch
+import re
 
 from kinds import (
     BARE_HANDLES,
@@ -62,8 +64,15 @@ class Entry:
         self.comm = comms[0] if comms else None
         self.win = next((p for p in function.parameters if p.kind == "WINDOW" and p.direction == "in"), None)
         self.tool = function.short.startswith("T_")
+        self.files = function.chapter == 14 or any(p.kind == "FILE" for p in function.parameters)
 
     # Questions about parameters
+
+    def made(self):
+        """(name, null handle) of each handle that the call makes."""
+        null = {kind: row[2] for kind, row in OBJECTS.items()} | BARE_HANDLES
+        return [(p.name, null[p.kind]) for p in self.function.parameters
+                if p.kind in null and p.direction == "out" and not p.array]
 
     def side_of(self, p):
         """'send', 'recv' or None; for collectives where one side may be ignored."""
@@ -195,7 +204,9 @@ class Entry:
                 lines += [f"  if (mpi::quick::second::{f.short}({index}, {arguments})) [[likely]]",
                           "    return MPI_SUCCESS;"]
             lines += self.body(large, index)
-            lines.append(f"}} catch (const std::exception& thrown) {{\n  return mpi::caught({index}, thrown);\n}}")
+            lines.append("} catch (const std::exception& thrown) {")
+            lines += [f"  Made{{{name}, {null}}}.fail();" for name, null in self.made()]
+            lines += [f"  return mpi::caught({index}, thrown);", "}"]
             if self.quick:
                 arguments = ", ".join(p.name for p in f.form_parameters(large))
                 lines += [f.prototype(large, "P") + " {",
@@ -211,10 +222,10 @@ class Entry:
     def unused(self, prototype, large):
         """The prototype with the names of parameters that the body does not use taken out."""
         f = self.function
-        kept = self.comm.name if self.comm and not self.plain else None
+        body = "" if self.plain else "\n".join(self.not_done(0))
         parts = []
         for p in f.form_parameters(large):
-            parts.append(p.declare(large) if p.name == kept or p.kind == "VARARGS"
+            parts.append(p.declare(large) if re.search(rf"\b{p.name}\b", body) or p.kind == "VARARGS"
                          else f"{p.type(large)} /*{p.name}*/{p.array}")
         return f"{f.returns} P{f.form_name(large)}({', '.join(parts) or 'void'})"
 
@@ -224,21 +235,28 @@ class Entry:
             return [f"  return mpi::unsupported_value<{f.returns}>({index});"]
         if self.tool:
             return [f"  return mpi::unsupported_tool({index});"]
-        lines = [f"  Call call({index});"]
+        lines = self.entering(index)
+        handler = next((p for p in f.parameters if p.kind == "ERRHANDLER" and p.direction == "in"), None)
+        if self.comm and not self.files:
+            lines.append(f"  call.on_valid({self.comm.name});")
+        if handler and any(p.kind == "SESSION" and p.direction == "out" for p in f.parameters):
+            lines.append(f"  return call.unsupported_session({handler.name});")
+        else:
+            lines.append("  return call.unsupported();")
+        return lines
+
+    def entering(self, index):
+        made = "".join(f", Made{{{name}, {null}}}" for name, null in self.made())
+        lines = [f"  {'MakingCall' if made else 'Call'} call({index}{made});"]
         if not self.any_time:
             lines.append("  NEAR_CHECK(call.enter());")
-        if self.comm:
-            lines.append(f"  call.on_valid({self.comm.name});")
-        elif any(p.kind == "FILE" for p in f.parameters):
+        if self.files:
             lines.append("  call.on_files();")
-        lines.append("  return call.unsupported();")
         return lines
 
     def body(self, large, index):
         f = self.function
-        lines = [f"  Call call({index});"]
-        if not self.any_time:
-            lines.append("  NEAR_CHECK(call.enter());")
+        lines = self.entering(index)
         steps, arguments, after = [], [], []
         declared = []
         for p in f.parameters:
@@ -621,6 +639,8 @@ ENTRIES_HEAD = """\
 
 using namespace near;
 using near::mpi::Call;
+using near::mpi::Made;
+using near::mpi::MakingCall;
 namespace check = near::mpi::check;
 namespace impl = near::mpi::impl;
 using datatype::Counts;

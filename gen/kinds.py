@@ -13,8 +13,8 @@ OBJECTS = {
     "MESSAGE": ("p2p::Message", "message", "MPI_MESSAGE_NULL"),
     "WINDOW": ("Window", "window", "MPI_WIN_NULL"),
 }
-# Handles of objects that no layer makes yet: passed as they are.
-BARE_HANDLES = {"FILE", "SESSION"}
+# Handles of objects that no layer makes yet, passed as they are, and their null handles.
+BARE_HANDLES = {"FILE": "MPI_FILE_NULL", "SESSION": "MPI_SESSION_NULL"}
 
 # Counts of elements (MPI_ERR_COUNT) and sizes (MPI_ERR_ARG) that must not be negative.
 COUNT_KINDS = {"POLYXFER_NUM_ELEM_NNI", "POLYXFER_NUM_ELEM", "POLYDTYPE_NUM_ELEM_NNI", "POLYDTYPE_NUM_ELEM",

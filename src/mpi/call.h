@@ -7,6 +7,7 @@
 #include "transport/transport.h"
 
 #include <exception>
+#include <tuple>
 
 namespace near::mpi {
 
@@ -76,7 +77,9 @@ public:
   /// Runs the error handler; returns the error code if that lets the call return.
   int raise(Result failure) const { return raise(failure, function_, object_, files_); }
   /// What a function that does not exist yet does: names itself and raises MPI_ERR_UNSUPPORTED_OPERATION.
-  int unsupported() const { return raise(not_here(), function_, object_, files_); }
+  int unsupported() const { return raise(not_here(function_), function_, object_, files_); }
+  /// The same for one that makes a session, whose error handler is an argument.
+  [[gnu::cold]] [[gnu::noinline]] int unsupported_session(MPI_Errhandler handler) const;
 
   /// Where state is written from now on: this line, or each thread's own. nullptr: nowhere.
   static void write_state_to(segment::StateLine* line, bool several_threads) {
@@ -96,7 +99,7 @@ private:
   [[gnu::cold]] [[gnu::noinline]] static int raise(Result failure, unsigned function, object::HandleBits on,
                                                    bool files);
   [[gnu::cold]] [[gnu::noinline]] static Result refuse();
-  [[gnu::cold]] [[gnu::noinline]] static Result not_here();
+  [[gnu::cold]] [[gnu::noinline]] static Result not_here(unsigned function);
   [[gnu::cold]] [[gnu::noinline]] static void back_to(segment::StateLine& line, unsigned function);
 
   static inline segment::StateLine nowhere_{};
@@ -110,6 +113,50 @@ private:
   unsigned function_, outer_;
   object::HandleBits object_ = 0; ///< a communicator or a window
   bool files_ = false;
+};
+
+/// A handle that a call makes, and what it is if the call fails.
+template <class H>
+struct Made {
+  H* handle;
+  H null;
+  void fail() const {
+    if (handle != nullptr) *handle = null;
+  }
+};
+template <class H>
+Made(H*, H) -> Made<H>;
+
+/// A call that makes objects. Their handles are null after a failure, and already when its error handler
+/// runs.
+template <class... H>
+class MakingCall : public Call {
+public:
+  [[gnu::always_inline]] explicit MakingCall(unsigned function, Made<H>... made)
+      : Call(function), made_(made...) {}
+  int finish(Result result) const {
+    if (result.ok()) [[likely]]
+      return MPI_SUCCESS;
+    return raise(result);
+  }
+  int raise(Result failure) const {
+    fail();
+    return Call::raise(failure);
+  }
+  int unsupported() const {
+    fail();
+    return Call::unsupported();
+  }
+  int unsupported_session(MPI_Errhandler handler) const {
+    fail();
+    return Call::unsupported_session(handler);
+  }
+
+private:
+  void fail() const {
+    std::apply([](const auto&... each) { (each.fail(), ...); }, made_);
+  }
+  std::tuple<Made<H>...> made_;
 };
 
 /// The same for MPI_T functions, which never run an error handler.

@@ -97,9 +97,23 @@ int Call::raise(Result failure, unsigned function, object::HandleBits on, bool f
                            code, text);
 }
 
-Result Call::not_here() {
+Result Call::not_here(unsigned function) {
+  if (std::string_view(surface::function_name(function)).find("ession") != std::string_view::npos)
+    return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
+                      "sessions are not part of NearMPI " NEAR_VERSION ": call MPI_Init instead");
   return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
                     "not part of NearMPI " NEAR_VERSION " (`near coverage` lists what is)");
+}
+
+int Call::unsupported_session(MPI_Errhandler given) const {
+  const ErrorHandler* handler = object::find_error_handler(given);
+  if (handler == nullptr)
+    return raise(base::fail(MPI_ERR_ERRHANDLER, "errhandler is {:#x}, which is no error handler",
+                            reinterpret_cast<std::uintptr_t>(given)));
+  int code = object::error_class(not_here(function_));
+  last = {code, base::format("{}: {}", surface::function_name(function_), base::failure_text())};
+  return run_error_handler(*handler, object::Kind::session,
+                           reinterpret_cast<std::uintptr_t>(MPI_SESSION_NULL), code, last.text);
 }
 
 int caught(unsigned function, const std::exception& thrown) {

@@ -76,12 +76,53 @@ static void nobody(void) {
   CHECK(in[0] == 'x');
 }
 
+/// A message of nothing to or from nobody needs no datatype; any other does.
+static void nothing(void) {
+  const MPI_Datatype null = MPI_DATATYPE_NULL;
+  const MPI_Comm world = MPI_COMM_WORLD;
+  MPI_Status status;
+  MPI_Request requests[6];
+  MPI_Message message;
+  OK(MPI_Recv(NULL, 0, null, MPI_PROC_NULL, 0, world, &status));
+  is_from_nobody(&status);
+  OK(MPI_Send(NULL, 0, null, MPI_PROC_NULL, 0, world));
+  OK(MPI_Ssend(NULL, 0, null, MPI_PROC_NULL, 0, world));
+  OK(MPI_Bsend(NULL, 0, null, MPI_PROC_NULL, 0, world));
+  OK(MPI_Rsend(NULL, 0, null, MPI_PROC_NULL, 0, world));
+  OK(MPI_Sendrecv(NULL, 0, null, MPI_PROC_NULL, 0, NULL, 0, null, MPI_PROC_NULL, 0, world, &status));
+  OK(MPI_Sendrecv_replace(NULL, 0, null, MPI_PROC_NULL, 0, MPI_PROC_NULL, 0, world, &status));
+  OK(MPI_Irecv(NULL, 0, null, MPI_PROC_NULL, 0, world, &requests[0]));
+  OK(MPI_Isend(NULL, 0, null, MPI_PROC_NULL, 0, world, &requests[1]));
+  OK(MPI_Recv_init(NULL, 0, null, MPI_PROC_NULL, 0, world, &requests[2]));
+  OK(MPI_Send_init(NULL, 0, null, MPI_PROC_NULL, 0, world, &requests[3]));
+  OK(MPI_Psend_init(NULL, 1, 0, null, MPI_PROC_NULL, 0, world, MPI_INFO_NULL, &requests[4]));
+  OK(MPI_Precv_init(NULL, 1, 0, null, MPI_PROC_NULL, 0, world, MPI_INFO_NULL, &requests[5]));
+  OK(MPI_Startall(4, requests + 2));
+  OK(MPI_Pready(0, requests[4]));
+  OK(MPI_Waitall(6, requests, MPI_STATUSES_IGNORE));
+  for (int i = 2; i < 6; ++i) OK(MPI_Request_free(&requests[i]));
+  OK(MPI_Mprobe(MPI_PROC_NULL, 0, world, &message, &status));
+  OK(MPI_Mrecv(NULL, 0, null, &message, &status));
+  is_from_nobody(&status);
+
+  OK(MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN));
+  FAILS(MPI_ERR_TYPE, MPI_Recv(in, 1, null, MPI_PROC_NULL, 0, world, &status));
+  FAILS(MPI_ERR_TYPE, MPI_Send(out, 1, null, MPI_PROC_NULL, 0, world));
+  FAILS(MPI_ERR_TYPE, MPI_Recv(in, 0, null, 0, 0, world, &status));
+  FAILS(MPI_ERR_TYPE, MPI_Isend(out, 0, null, 0, 0, world, &requests[0]));
+  FAILS(MPI_ERR_TYPE, MPI_Sendrecv(out, 0, null, 0, 0, in, 0, null, MPI_PROC_NULL, 0, world, &status));
+  FAILS(MPI_ERR_TYPE, MPI_Sendrecv_replace(in, 0, null, 0, 0, MPI_PROC_NULL, 0, world, &status));
+  FAILS(MPI_ERR_TYPE, MPI_Bcast(in, 0, null, 0, world));
+  OK(MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL));
+}
+
 int main(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   int rank;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   self(rank);
   nobody();
+  nothing();
   OK(MPI_Finalize());
   return 0;
 }
