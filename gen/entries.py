@@ -74,6 +74,20 @@ class Entry:
         return [(p.name, null[p.kind]) for p in self.function.parameters
                 if p.kind in null and p.direction == "out" and not p.array]
 
+    def nobody(self, type_):
+        """C++ condition under which a message of 0 elements has no partner, so that its datatype may be null."""
+        if self.function.chapter not in (3, 4) or self.type_is_alone(type_):
+            return None
+        count = self.function.parameters[self.function.parameters.index(type_) - 1].name
+        if "message" in self.by_name:
+            return f"{count} == 0 && *message == MPI_MESSAGE_NO_PROC"
+        ranks = {"sendtype": ["dest"], "recvtype": ["source"]}.get(type_.name, ["dest", "source"])
+        return " && ".join([f"{count} == 0"] + [f"{rank} == MPI_PROC_NULL" for rank in ranks if rank in self.by_name])
+
+    def type_is_alone(self, type_):
+        """The datatype is not that of a message that the call sends or receives."""
+        return not any(p.kind == "BUFFER" for p in self.function.parameters) or type_.kind != "DATATYPE"
+
     def side_of(self, p):
         """'send', 'recv' or None; for collectives where one side may be ignored."""
         if not self.sides:
@@ -400,6 +414,10 @@ class Entry:
             validator = "committed"
         if p.kind == "INFO":
             validator = "info" if self.null_info_refused or p.direction == "inout" else "info_or_null"
+        nobody = self.nobody(p) if p.kind == "DATATYPE" else None
+        if nobody:
+            check(HANDLE, f"committed_or_null({value}, {nobody}, {quoted}, {name}_object)")
+            return f"{name}_object" if self.is_optional(p) else f"*{name}_object"
         owner = p.kind in ("COMMUNICATOR", "WINDOW")
         check(COMM if owner else HANDLE, f"{validator}({value}, {quoted}, {name}_object)")
         if p in (self.comm, self.win) or owner and p.direction == "inout":

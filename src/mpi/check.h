@@ -79,6 +79,16 @@ inline Result committed(MPI_Datatype handle, const char* name, Datatype*& found)
     return {};
   return not_committed(*found, name);
 }
+/// Of a message; MPI_DATATYPE_NULL will do for one of no elements with MPI_PROC_NULL (`to_nobody`), as
+/// elsewhere.
+inline Result committed_or_null(MPI_Datatype handle, bool to_nobody, const char* name, Datatype*& found) {
+  Result bad = committed(handle, name, found);
+  if (bad.ok()) [[likely]]
+    return {};
+  if (!to_nobody || handle != MPI_DATATYPE_NULL) return bad;
+  found = near::datatype::find_datatype(MPI_BYTE);
+  return {};
+}
 /// Every one of `n`; also when the array is missing.
 Result datatypes(const MPI_Datatype* handles, MPI_Count n, const char* name, State state);
 
