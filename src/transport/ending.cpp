@@ -9,12 +9,28 @@
 
 #include "base/kill_point.h"
 
+#include <utility>
+
 namespace near::transport {
 
 namespace {
 
 void tell(Peer& peer, InternalHandler what) {
   post_control(peer, static_cast<std::uint8_t>(what), {}, "", 0);
+}
+
+/// Whether nothing has to be waited for from this peer.
+bool settle(Peer& peer) {
+  if (peer.offers_out == nullptr) return true;
+  if (!has_ended(peer)) return false;
+  // It matches no more, so what cannot be withdrawn now is being moved, and need not be tried again.
+  if (std::exchange(peer.may_withdraw, false)) {
+    for (Transfer *out = peer.offers_out, *next; out != nullptr; out = next) {
+      next = out->next;
+      cancel_offer(*out);
+    }
+  }
+  return peer.offers_out == nullptr || has_left(peer);
 }
 
 } // namespace
@@ -52,15 +68,11 @@ bool has_ended(Peer& peer) {
 }
 
 bool offers_settled() {
+  Engine& self = engine();
   bool settled = true;
-  for (Transfer *out = engine().offers_out, *next; out != nullptr; out = next) {
-    next = out->next;
-    if (!has_ended(*out->peer)) {
-      settled = false;
-    } else if (!cancel_offer(*out) && !has_left(*out->peer)) {
-      settled = false; // it is being moved now
-    }
-  }
+  // Asked at every look while this process waits: no offer may be tried each time.
+  if (self.offers_out != 0)
+    for (Peer& peer : self.peers) settled &= settle(peer);
   return settled;
 }
 

@@ -66,9 +66,11 @@ struct Peer {
   std::unique_ptr<Choice> choice;    ///< of the ways from it to us; made at the first large message
   std::list<PendingMessage> pending; ///< a list takes no memory while it is empty, a deque half a KiB
   bool on_pending_list = false;
+  Transfer* offers_out = nullptr; ///< announced to it, not finished; linked by previous and next
   CmaState cma = CmaState::unknown;
   // The end: we asked whether it receives any more; it asked us; it said no.
   bool asked = false, asks = false, closed = false;
+  bool may_withdraw = false; ///< an offer was announced since all were tried at the end
 };
 
 /// A lane in our region.
@@ -112,7 +114,7 @@ struct Engine {
   std::vector<base::Atomic<std::uint64_t>*> wanted_locks; ///< words of locks that threads of ours wait for
   bool chores = false;                                    ///< one of the three lists above may hold something
   std::vector<OfferDescriptor*> free_offers;
-  Transfer* offers_out = nullptr; ///< announced, not finished; linked by previous and next
+  std::size_t offers_out = 0; ///< announced to any peer, not finished
   std::uint32_t credit_limit = 0;
   std::uint64_t eager_limit = 0;
   std::uint64_t spin_ns = 0;

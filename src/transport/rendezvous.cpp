@@ -117,9 +117,11 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
   transfer.descriptor = self.segment.offset_of(&descriptor);
   transfer.busy = true;
   transfer.previous = nullptr;
-  transfer.next = self.offers_out;
-  if (self.offers_out != nullptr) self.offers_out->previous = &transfer;
-  self.offers_out = &transfer;
+  transfer.next = peer.offers_out;
+  if (peer.offers_out != nullptr) peer.offers_out->previous = &transfer;
+  peer.offers_out = &transfer;
+  peer.may_withdraw = true;
+  ++self.offers_out;
   OfferTicket ticket{};
   ticket.descriptor = transfer.descriptor;
   ticket.cookie = reinterpret_cast<std::uint64_t>(&transfer);
@@ -145,8 +147,9 @@ void retire_offer(Transfer& transfer) {
   NEAR_KILL_POINT("offer-retired");
   Engine& self = engine();
   self.free_offers.push_back(&descriptor);
-  (transfer.previous != nullptr ? transfer.previous->next : self.offers_out) = transfer.next;
+  (transfer.previous != nullptr ? transfer.previous->next : transfer.peer->offers_out) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
+  --self.offers_out;
 }
 
 bool cancel_offer(Transfer& transfer) {
