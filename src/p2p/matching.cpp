@@ -1,7 +1,9 @@
 // The matching engine; see matching.h and doc/matching.md.
 #include "p2p/matching.h"
 
+#include <algorithm>
 #include <new>
+#include <utility>
 
 namespace near::p2p {
 
@@ -13,65 +15,268 @@ std::size_t hash(std::uint64_t context, std::int32_t source) {
   return static_cast<std::size_t>(mixed ^ (mixed >> 29));
 }
 
-void append(Bucket& bucket, Waiting& message, Waiting::Link Waiting::* link) {
-  (message.*link).previous = bucket.last_waiting;
-  (message.*link).next = nullptr;
-  if (bucket.last_waiting != nullptr)
-    (bucket.last_waiting->*link).next = &message;
-  else
-    bucket.first_waiting = &message;
-  bucket.last_waiting = &message;
+Posted* receive_at(Link* link) { return static_cast<Posted*>(static_cast<PostedLink*>(link)); }
+
+template <Ring ring>
+Link& link_of(Waiting& message) {
+  return static_cast<WaitingLink<ring>&>(message);
+}
+template <Ring ring>
+Waiting* message_at(Link* link) {
+  return static_cast<Waiting*>(static_cast<WaitingLink<ring>*>(link));
 }
 
-void unlink(Bucket& bucket, Waiting& message, Waiting::Link Waiting::* link) {
-  Waiting::Link& own = message.*link;
-  (own.previous != nullptr ? (own.previous->*link).next : bucket.first_waiting) = own.next;
-  (own.next != nullptr ? (own.next->*link).previous : bucket.last_waiting) = own.previous;
+/// Sorts the bucket's messages by tag. Without memory for that they stay as they are: searches take longer.
+template <Ring in_order, Ring by_tag>
+[[gnu::cold]] bool sort_waiting(Bucket& bucket) {
+  std::unique_ptr<RingByTag> sorted(new (std::nothrow) RingByTag);
+  if (sorted == nullptr) return false;
+  for (Link* each = bucket.waiting.next; each != &bucket.waiting; each = each->next) {
+    Waiting* message = message_at<in_order>(each);
+    Link* ring = sorted->find_or_make(message->envelope.tag);
+    if (ring == nullptr) return false;
+    link_last(*ring, link_of<by_tag>(*message));
+  }
+  bucket.waiting_by_tag = std::move(sorted);
+  return true;
+}
+
+template <Ring in_order, Ring by_tag>
+void add_to(Bucket& bucket, Waiting& message) {
+  link_last(bucket.waiting, link_of<in_order>(message));
+  if (bucket.waiting_by_tag == nullptr) [[likely]]
+    return;
+  if (Link* ring = bucket.waiting_by_tag->find_or_make(message.envelope.tag))
+    link_last(*ring, link_of<by_tag>(message));
+  else
+    bucket.waiting_by_tag.reset();
+}
+
+template <Ring in_order, Ring by_tag>
+void remove_from(Bucket& bucket, Waiting& message) {
+  unlink(link_of<in_order>(message));
+  if (bucket.waiting_by_tag == nullptr) [[likely]]
+    return;
+  unlink(link_of<by_tag>(message));
+  if (is_empty(bucket.waiting)) bucket.waiting_by_tag.reset();
 }
 
 } // namespace
 
 Matching::~Matching() {
-  for (std::size_t i = 0; i < table_size_; ++i) delete table_[i];
+  if (table_ == no_buckets) return;
+  for (std::size_t i = 0; i <= table_mask_; ++i) delete table_[i];
+  delete[] table_;
 }
 
-/// The oldest receive from any source if it is older than `receive`, else that.
-Posted* Matching::earlier(Posted* receive, const transport::Envelope& envelope) const {
-  Posted* wildcard = first_match(lookup(envelope.context, MPI_ANY_SOURCE), envelope.tag);
-  return wildcard != nullptr && (receive == nullptr || wildcard->order < receive->order) ? wildcard : receive;
+[[gnu::always_inline]] inline Bucket* Matching::search(std::uint64_t context, std::int32_t source) const {
+  std::size_t mask = table_mask_;
+  for (std::size_t i = hash(context, source) & mask;; i = (i + 1) & mask) {
+    Bucket* bucket = table_[i];
+    if (bucket == nullptr) return nullptr;
+    if (bucket->context == context && bucket->source == source) {
+      if (bucket->posted_by_tag == nullptr) recent_ = bucket;
+      return bucket;
+    }
+  }
+}
+
+[[gnu::always_inline]] inline Bucket* Matching::lookup(std::uint64_t context, std::int32_t source) const {
+  return is_recent(context, source) ? recent_ : search(context, source);
+}
+
+[[gnu::always_inline]] inline Bucket* Matching::lookup_or_make(std::uint64_t context, std::int32_t source) {
+  Bucket* bucket = lookup(context, source);
+  return bucket != nullptr ? bucket : make_bucket(context, source);
+}
+
+bool Matching::sort_posted(Bucket& bucket) {
+  std::unique_ptr<RingByTag> sorted(new (std::nothrow) RingByTag);
+  std::size_t receives = 0;
+  for (Link* each = bucket.posted.next; each != &bucket.posted; each = each->next) ++receives;
+  // Before anything has moved.
+  if (sorted == nullptr || !sorted->reserve(receives)) return false;
+  for (Link *each = bucket.posted.next, *next; each != &bucket.posted; each = next) {
+    next = each->next;
+    if (receive_at(each)->tag == MPI_ANY_TAG) continue;
+    unlink(*each);
+    link_last(*sorted->find_or_make(receive_at(each)->tag), *each);
+  }
+  bucket.sorted_receives = receives;
+  bucket.posted_by_tag = std::move(sorted);
+  if (recent_ == &bucket) recent_ = nullptr;
+  return true;
+}
+
+/// The bucket's first receive of this tag; nullptr: none. The bucket may be missing.
+[[gnu::always_inline]] inline Posted* Matching::first(Bucket* bucket, std::int32_t tag) {
+  if (bucket == nullptr) return nullptr;
+  if (bucket->posted_by_tag == nullptr) [[likely]] {
+    Link* head = bucket->posted.next;
+    if (head == &bucket->posted) return nullptr;
+    if (matches(receive_at(head)->tag, tag)) return receive_at(head);
+  }
+  return first_behind_head(*bucket, tag);
+}
+
+Posted* Matching::first_behind_head(Bucket& bucket, std::int32_t tag) {
+  if (bucket.posted_by_tag == nullptr) {
+    auto* each = static_cast<PostedLink*>(bucket.posted.next);
+    int left = near_entries;
+    do {
+      if (--left == 0 && sort_posted(bucket)) break;
+      each = static_cast<PostedLink*>(each->next);
+    } while (!matches(each->tag, tag));
+    if (bucket.posted_by_tag == nullptr) return each != &bucket.posted ? receive_at(each) : nullptr;
+  }
+  Link* ring = bucket.posted_by_tag->find(tag);
+  Posted* exact = ring == nullptr || is_empty(*ring) ? nullptr : receive_at(ring->next);
+  Posted* any_tag = is_empty(bucket.posted) ? nullptr : receive_at(bucket.posted.next);
+  if (exact == nullptr || any_tag == nullptr) return exact != nullptr ? exact : any_tag;
+  return exact->order < any_tag->order ? exact : any_tag;
+}
+
+/// match() when the bucket is not the recent one, is sorted by tag or ought to be, or there are receives from
+/// any source. This function and others below leave what is rare to a call at their end, so that they save no
+/// registers for it.
+Posted* Matching::match_elsewhere(const transport::Envelope& envelope) {
+  Bucket* bucket = search(envelope.context, envelope.source);
+  if (posted_to_any_ != 0) [[unlikely]]
+    return match_any_source(bucket, envelope);
+  if (bucket == nullptr) return nullptr;
+  Link* head = bucket->posted.next;
+  if (bucket->posted_by_tag == nullptr) [[likely]] {
+    if (head == &bucket->posted) return nullptr;
+    if (matches(receive_at(head)->tag, envelope.tag)) {
+      take_off(*receive_at(head));
+      return receive_at(head);
+    }
+  }
+  return match_behind_head(*bucket, envelope.tag);
+}
+
+Posted* Matching::match_behind_head(Bucket& bucket, std::int32_t tag) {
+  Posted* receive = first_behind_head(bucket, tag);
+  if (receive != nullptr) take_off(bucket, *receive);
+  return receive;
+}
+
+Posted* Matching::match_any_source(Bucket* bucket, const transport::Envelope& envelope) {
+  Posted* receive = first(bucket, envelope.tag);
+  Bucket* any_source = lookup(envelope.context, MPI_ANY_SOURCE);
+  Posted* wildcard = first(any_source, envelope.tag);
+  if (wildcard != nullptr && (receive == nullptr || wildcard->order < receive->order)) {
+    receive = wildcard;
+    bucket = any_source;
+  }
+  if (receive != nullptr) take_off(*bucket, *receive);
+  return receive;
+}
+
+inline void Matching::take_off(Bucket& bucket, Posted& receive) {
+  take_off(receive);
+  if (bucket.posted_by_tag != nullptr && --bucket.sorted_receives == 0) bucket.posted_by_tag.reset();
+}
+
+void Matching::remove(Posted& receive) { take_off(*lookup(receive.context, receive.rank), receive); }
+
+bool Matching::post_elsewhere(Posted& receive) {
+  Bucket* bucket = search(receive.context, receive.rank);
+  if (bucket == nullptr || bucket->posted_by_tag != nullptr) [[unlikely]]
+    return post_anywhere(receive);
+  append(bucket->posted, receive);
+  return true;
+}
+
+bool Matching::post_anywhere(Posted& receive) {
+  Bucket* bucket = lookup_or_make(receive.context, receive.rank);
+  if (bucket == nullptr) return false;
+  Link* ring = &bucket->posted;
+  if (bucket->posted_by_tag != nullptr) {
+    if (receive.tag != MPI_ANY_TAG) ring = bucket->posted_by_tag->find_or_make(receive.tag);
+    if (ring == nullptr) return false;
+    ++bucket->sorted_receives;
+  }
+  append(*ring, receive);
+  return true;
 }
 
 bool Matching::repost(Posted& receive) {
+  std::uint64_t order = receive.order;
   Bucket* bucket = lookup_or_make(receive.context, receive.rank);
   if (bucket == nullptr) return false;
-  PostedLink* behind = bucket->posted.previous;
-  while (behind != &bucket->posted && static_cast<Posted*>(behind)->order > receive.order)
-    behind = behind->previous;
-  link(*behind, receive);
+  Link* ring = &bucket->posted;
+  if (bucket->posted_by_tag != nullptr) {
+    if (receive.tag != MPI_ANY_TAG) ring = bucket->posted_by_tag->find_or_make(receive.tag);
+    if (ring == nullptr) return false;
+    ++bucket->sorted_receives;
+  }
+  // match() took it from near the front.
+  Link* behind = ring->next;
+  while (behind != ring && receive_at(behind)->order < order) behind = behind->next;
+  link_behind(*behind->previous, receive);
+  ++entries_;
+  if (receive.rank == MPI_ANY_SOURCE) ++posted_to_any_;
   return true;
+}
+
+template <Ring in_order, Ring by_tag>
+inline Waiting* Matching::find_in(Bucket& bucket, std::int32_t tag) {
+  Link* head = bucket.waiting.next;
+  if (head == &bucket.waiting) return nullptr;
+  if (matches(tag, message_at<in_order>(head)->envelope.tag)) return message_at<in_order>(head);
+  return find_behind_head<in_order, by_tag>(bucket, tag);
+}
+
+template <Ring in_order, Ring by_tag>
+Waiting* Matching::find_behind_head(Bucket& bucket, std::int32_t tag) {
+  if (bucket.waiting_by_tag == nullptr) {
+    int left = near_entries;
+    for (Link* each = bucket.waiting.next; each != &bucket.waiting; each = each->next) {
+      Waiting* message = message_at<in_order>(each);
+      if (matches(tag, message->envelope.tag)) return message;
+      if (--left == 0 && sort_waiting<in_order, by_tag>(bucket)) break;
+    }
+    if (bucket.waiting_by_tag == nullptr) return nullptr;
+  }
+  Link* ring = bucket.waiting_by_tag->find(tag);
+  return ring == nullptr || is_empty(*ring) ? nullptr : message_at<by_tag>(ring->next);
 }
 
 Waiting* Matching::find(std::uint64_t context, std::int32_t source, std::int32_t tag) {
   if (waiting_ == 0) return nullptr;
   Bucket* bucket = lookup(context, source);
   if (bucket == nullptr) return nullptr;
-  Waiting::Link Waiting::* link = source == MPI_ANY_SOURCE ? &Waiting::by_context : &Waiting::by_source;
-  Waiting* message = bucket->first_waiting;
-  while (message != nullptr && !matches(tag, message->envelope.tag)) message = (message->*link).next;
-  return message;
+  return source == MPI_ANY_SOURCE ? find_in<Ring::of_context, Ring::of_context_and_tag>(*bucket, tag)
+                                  : find_in<Ring::of_source, Ring::of_source_and_tag>(*bucket, tag);
 }
 
 bool Matching::add(Waiting& message) {
+  Bucket* source = lookup(message.envelope.context, message.envelope.source);
+  Bucket* context = search(message.envelope.context, MPI_ANY_SOURCE);
+  if (source == nullptr || context == nullptr || source->waiting_by_tag != nullptr ||
+      context->waiting_by_tag != nullptr) [[unlikely]]
+    return add_anywhere(message);
+  link_last(source->waiting, link_of<Ring::of_source>(message));
+  link_last(context->waiting, link_of<Ring::of_context>(message));
+  message.source_bucket = source;
+  message.context_bucket = context;
+  ++waiting_;
+  ++entries_;
+  return true;
+}
+
+bool Matching::add_anywhere(Waiting& message) {
   // Each bucket gets its entry before the next one is asked for: making a bucket may discard empty ones.
   Bucket* source = lookup_or_make(message.envelope.context, message.envelope.source);
   if (source == nullptr) return false;
-  append(*source, message, &Waiting::by_source);
+  add_to<Ring::of_source, Ring::of_source_and_tag>(*source, message);
   Bucket* context = lookup_or_make(message.envelope.context, MPI_ANY_SOURCE);
   if (context == nullptr) {
-    unlink(*source, message, &Waiting::by_source);
+    remove_from<Ring::of_source, Ring::of_source_and_tag>(*source, message);
     return false;
   }
-  append(*context, message, &Waiting::by_context);
+  add_to<Ring::of_context, Ring::of_context_and_tag>(*context, message);
   message.source_bucket = source;
   message.context_bucket = context;
   ++waiting_;
@@ -80,27 +285,34 @@ bool Matching::add(Waiting& message) {
 }
 
 void Matching::remove(Waiting& message) {
-  unlink(*message.source_bucket, message, &Waiting::by_source);
-  unlink(*message.context_bucket, message, &Waiting::by_context);
+  if (message.source_bucket->waiting_by_tag != nullptr || message.context_bucket->waiting_by_tag != nullptr)
+      [[unlikely]]
+    return remove_anywhere(message);
+  unlink(link_of<Ring::of_source>(message));
+  unlink(link_of<Ring::of_context>(message));
   --waiting_;
   --entries_;
 }
 
-Bucket* Matching::search(std::uint64_t context, std::int32_t source) const {
-  if (table_size_ == 0) return nullptr;
-  std::size_t mask = table_size_ - 1;
-  for (std::size_t i = hash(context, source) & mask;; i = (i + 1) & mask) {
-    Bucket* bucket = table_[i];
-    if (bucket == nullptr) return nullptr;
-    if (bucket->context == context && bucket->source == source) {
-      recent_ = bucket;
-      return bucket;
-    }
+void Matching::remove_anywhere(Waiting& message) {
+  remove_from<Ring::of_source, Ring::of_source_and_tag>(*message.source_bucket, message);
+  remove_from<Ring::of_context, Ring::of_context_and_tag>(*message.context_bucket, message);
+  --waiting_;
+  --entries_;
+}
+
+std::size_t Matching::sorting_bytes() const {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i <= table_mask_; ++i) {
+    if (table_[i] == nullptr) continue;
+    for (const RingByTag* sorted : {table_[i]->posted_by_tag.get(), table_[i]->waiting_by_tag.get()})
+      if (sorted != nullptr) bytes += sorted->bytes();
   }
+  return bytes;
 }
 
 Bucket* Matching::make_bucket(std::uint64_t context, std::int32_t source) {
-  if (4 * (bucket_count_ + 1) > 3 * table_size_ && !make_room()) return nullptr;
+  if (4 * (bucket_count_ + 1) > 3 * (table_mask_ + 1) && !make_room()) return nullptr;
   auto* bucket = new (std::nothrow) Bucket(context, source);
   if (bucket == nullptr) return nullptr;
   place(bucket);
@@ -112,15 +324,15 @@ Bucket* Matching::make_bucket(std::uint64_t context, std::int32_t source) {
 /// Contexts are never reused, so buckets of finished communicators are swept out here, and only then the
 /// table grows: its size follows the pairs that have something pending.
 bool Matching::make_room() {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < table_size_; ++i) kept += table_[i] != nullptr && !table_[i]->empty();
-  std::size_t size = table_size_ != 0 ? table_size_ : 64;
+  std::size_t kept = 0, old_size = table_mask_ + 1;
+  for (std::size_t i = 0; i < old_size; ++i) kept += table_[i] != nullptr && !table_[i]->empty();
+  std::size_t size = std::max<std::size_t>(old_size, 64);
   while (2 * (kept + 1) > size) size *= 2;
-  std::unique_ptr<Bucket*[]> old(new (std::nothrow) Bucket*[size]());
-  if (old == nullptr) return false;
-  old.swap(table_);
-  std::size_t old_size = table_size_;
-  table_size_ = size;
+  Bucket** old = table_;
+  auto** made = new (std::nothrow) Bucket*[size]();
+  if (made == nullptr) return false;
+  table_ = made;
+  table_mask_ = size - 1;
   bucket_count_ = kept;
   recent_ = nullptr;
   for (std::size_t i = 0; i < old_size; ++i) {
@@ -131,11 +343,12 @@ bool Matching::make_room() {
     else
       place(bucket);
   }
+  if (old != no_buckets) delete[] old;
   return true;
 }
 
 void Matching::place(Bucket* bucket) {
-  std::size_t mask = table_size_ - 1;
+  std::size_t mask = table_mask_;
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): envelopes are initialised; the analyzer loses the
   // union
   std::size_t i = hash(bucket->context, bucket->source) & mask;

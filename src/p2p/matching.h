@@ -3,11 +3,13 @@
 //
 // Invariants:
 //   no posted receive matches a waiting message
-//   each bucket's ring of posted receives ascends in `order`
-//   each list of waiting messages is in order of arrival
+//   each ring of posted receives ascends in `order`
+//   each ring of waiting messages is in order of arrival
+//   a bucket that sorts its receives by tag has one, and is not `recent_`
 #pragma once
 
 #include "object/object.h"
+#include "p2p/ring_by_tag.h"
 #include "transport/transport.h"
 
 #include <cstddef>
@@ -18,26 +20,29 @@ namespace near::p2p {
 struct Bucket;
 
 /// In a ring of posted receives, whose first and last element is the bucket's own.
-struct PostedLink {
-  PostedLink* previous = nullptr;
-  PostedLink* next = nullptr;
+struct PostedLink : Link {
+  std::int32_t tag = MPI_ANY_TAG; ///< of the receive; the bucket's own element ends every search
 };
 
 /// A receive that waits for its message; base of the engine's requests.
 struct Posted : PostedLink {
-  std::uint64_t order = 0; ///< rank in posting order among all receives
-  std::uint64_t context = 0;
   std::int32_t rank = MPI_PROC_NULL; ///< the source; may be MPI_ANY_SOURCE
-  std::int32_t tag = 0;              ///< may be MPI_ANY_TAG
+  std::uint64_t order = 0;           ///< rank in posting order among all receives
+  std::uint64_t context = 0;
 };
+static_assert(sizeof(Posted) == 40, "the fields fill the gap behind the tag");
 
-/// A message that arrived before its receive: on the list of its source and on the list of its context.
-struct Waiting {
-  struct Link {
-    Waiting* previous = nullptr;
-    Waiting* next = nullptr;
-  };
-  Link by_source, by_context;
+/// The rings that a waiting message may be in.
+enum class Ring : std::uint8_t { of_source, of_context, of_source_and_tag, of_context_and_tag };
+template <Ring>
+struct WaitingLink : Link {};
+
+/// A message that arrived before its receive: in the ring of its source and in the ring of its context; and,
+/// in a bucket that sorts its messages by tag, in the ring of its tag.
+struct Waiting : WaitingLink<Ring::of_source>,
+                 WaitingLink<Ring::of_context>,
+                 WaitingLink<Ring::of_source_and_tag>,
+                 WaitingLink<Ring::of_context_and_tag> {
   Bucket* source_bucket = nullptr;
   Bucket* context_bucket = nullptr;
   transport::Envelope envelope;
@@ -54,7 +59,7 @@ public:
   Posted* match(const transport::Envelope& envelope);
   /// Adds a receive behind all others. False: no memory.
   [[nodiscard]] bool post(Posted& receive);
-  /// Puts a receive that match() gave back to its old place: its message was withdrawn by the sender.
+  /// Puts the receive that match() just gave back to its old place: its message was withdrawn by the sender.
   [[nodiscard]] bool repost(Posted& receive);
   void remove(Posted& receive);
 
@@ -72,23 +77,41 @@ public:
   /// No message waits and no receive is posted, so the next message is the next receive's.
   bool idle() const { return entries_ == 0; }
   std::size_t buckets() const { return bucket_count_; }
+  /// Bytes that sorting by tag takes now.
+  std::size_t sorting_bytes() const;
 
 private:
   static bool matches(std::int32_t wanted, std::int32_t tag) {
     return wanted == tag || wanted == MPI_ANY_TAG;
   }
-  static Posted* first_match(Bucket* bucket, std::int32_t tag);
+  bool is_recent(std::uint64_t context, std::int32_t source) const;
   Bucket* lookup(std::uint64_t context, std::int32_t source) const;
   Bucket* lookup_or_make(std::uint64_t context, std::int32_t source);
   Bucket* search(std::uint64_t context, std::int32_t source) const;
   Bucket* make_bucket(std::uint64_t context, std::int32_t source);
   bool make_room();
   void place(Bucket* bucket);
-  void link(PostedLink& behind, Posted& receive);
-  Posted* earlier(Posted* receive, const transport::Envelope& envelope) const;
+  void append(Link& ring, Posted& receive);
+  void take_off(Posted& receive);
+  void take_off(Bucket& bucket, Posted& receive);
+  [[gnu::noinline]] Posted* match_elsewhere(const transport::Envelope& envelope);
+  [[gnu::noinline]] Posted* match_any_source(Bucket* bucket, const transport::Envelope& envelope);
+  [[gnu::noinline]] Posted* match_behind_head(Bucket& bucket, std::int32_t tag);
+  [[gnu::noinline]] bool post_elsewhere(Posted& receive);
+  [[gnu::noinline]] bool post_anywhere(Posted& receive);
+  Posted* first(Bucket* bucket, std::int32_t tag);
+  [[gnu::noinline]] Posted* first_behind_head(Bucket& bucket, std::int32_t tag);
+  bool sort_posted(Bucket& bucket);
+  template <Ring in_order, Ring by_tag>
+  static Waiting* find_in(Bucket& bucket, std::int32_t tag);
+  template <Ring in_order, Ring by_tag>
+  [[gnu::noinline]] static Waiting* find_behind_head(Bucket& bucket, std::int32_t tag);
+  [[gnu::noinline]] bool add_anywhere(Waiting& message);
+  [[gnu::noinline]] void remove_anywhere(Waiting& message);
 
-  std::unique_ptr<Bucket*[]> table_; ///< open addressing; nullptr: free
-  std::size_t table_size_ = 0;       ///< a power of two
+  static inline constinit Bucket* no_buckets[1] = {nullptr};
+  Bucket** table_ = no_buckets; ///< open addressing; nullptr: free, and at least one is
+  std::size_t table_mask_ = 0;  ///< its size, a power of two, less 1
   std::size_t bucket_count_ = 0;
   std::size_t waiting_ = 0;
   std::size_t entries_ = 0;       ///< waiting messages and posted receives
@@ -99,65 +122,70 @@ private:
 
 /// What is posted to, or waits from, one source of one context. With source MPI_ANY_SOURCE: the wildcard
 /// receives of the context, and all of its waiting messages.
+///
+/// Receives are all in `posted`; once a search has been long, only those with MPI_ANY_TAG are, and the others
+/// are in `posted_by_tag`, until no receive is left. Messages are always in `waiting`; after a long search
+/// they are in `waiting_by_tag` as well, until none is left.
 struct Bucket {
-  Bucket(std::uint64_t its_context, std::int32_t its_source) : context(its_context), source(its_source) {}
+  Bucket(std::uint64_t its_context, std::int32_t its_source) : context(its_context), source(its_source) {
+    posted.previous = posted.next = &posted;
+  }
   std::uint64_t context;
   std::int32_t source;
-  PostedLink posted{&posted, &posted}; ///< a ring: posted.next is the oldest receive
-  Waiting* first_waiting = nullptr;
-  Waiting* last_waiting = nullptr;
-  bool empty() const { return posted.next == &posted && first_waiting == nullptr; }
+  PostedLink posted;
+  Link waiting{&waiting, &waiting};
+  std::unique_ptr<RingByTag> posted_by_tag;
+  std::unique_ptr<RingByTag> waiting_by_tag;
+  std::size_t sorted_receives = 0; ///< in `posted` and `posted_by_tag`; unused without the latter
+
+  bool empty() const { return is_empty(posted) && posted_by_tag == nullptr && is_empty(waiting); }
 };
 
-inline Posted* Matching::first_match(Bucket* bucket, std::int32_t tag) {
-  if (bucket == nullptr) return nullptr;
-  for (PostedLink* each = bucket->posted.next; each != &bucket->posted; each = each->next)
-    if (matches(static_cast<Posted*>(each)->tag, tag)) return static_cast<Posted*>(each);
-  return nullptr;
+/// Entries that a search looks at before its bucket is sorted by tag.
+inline constexpr int near_entries = 32;
+
+[[gnu::always_inline]] inline bool Matching::is_recent(std::uint64_t context, std::int32_t source) const {
+  const Bucket* recent = recent_;
+  return recent != nullptr && recent->context == context && recent->source == source;
 }
 
-inline Bucket* Matching::lookup(std::uint64_t context, std::int32_t source) const {
-  Bucket* recent = recent_;
-  if (recent != nullptr && recent->context == context && recent->source == source) [[likely]]
-    return recent;
-  return search(context, source);
-}
-
-inline Bucket* Matching::lookup_or_make(std::uint64_t context, std::int32_t source) {
-  Bucket* bucket = lookup(context, source);
-  return bucket != nullptr ? bucket : make_bucket(context, source);
-}
-
-inline Posted* Matching::match(const transport::Envelope& envelope) {
-  Posted* receive = first_match(lookup(envelope.context, envelope.source), envelope.tag);
-  if (posted_to_any_ != 0) [[unlikely]]
-    receive = earlier(receive, envelope);
-  if (receive != nullptr) [[likely]]
-    remove(*receive);
+[[gnu::always_inline]] inline Posted* Matching::match(const transport::Envelope& envelope) {
+  if (!is_recent(envelope.context, envelope.source) || posted_to_any_ != 0) [[unlikely]]
+    return match_elsewhere(envelope);
+  PostedLink* end = &recent_->posted;
+  auto* each = static_cast<PostedLink*>(end->next);
+  if (each == end) return nullptr;
+  if (!matches(each->tag, envelope.tag)) {
+    int left = near_entries;
+    do {
+      if (--left == 0) [[unlikely]]
+        return match_elsewhere(envelope);
+      each = static_cast<PostedLink*>(each->next);
+    } while (!matches(each->tag, envelope.tag));
+    if (each == end) return nullptr;
+  }
+  auto* receive = static_cast<Posted*>(each);
+  take_off(*receive);
   return receive;
 }
 
-inline void Matching::remove(Posted& receive) {
-  receive.previous->next = receive.next;
-  receive.next->previous = receive.previous;
+/// Of a bucket that does not sort its receives.
+inline void Matching::take_off(Posted& receive) {
+  unlink(receive);
   --entries_;
   if (receive.rank == MPI_ANY_SOURCE) --posted_to_any_;
 }
 
-inline bool Matching::post(Posted& receive) {
-  Bucket* bucket = lookup_or_make(receive.context, receive.rank);
-  if (bucket == nullptr) [[unlikely]]
-    return false;
-  receive.order = next_order_++;
-  link(*bucket->posted.previous, receive);
+[[gnu::always_inline]] inline bool Matching::post(Posted& receive) {
+  if (!is_recent(receive.context, receive.rank)) [[unlikely]]
+    return post_elsewhere(receive);
+  append(recent_->posted, receive);
   return true;
 }
 
-inline void Matching::link(PostedLink& behind, Posted& receive) {
-  receive.previous = &behind;
-  receive.next = behind.next;
-  receive.next->previous = &receive;
-  behind.next = &receive;
+[[gnu::always_inline]] inline void Matching::append(Link& ring, Posted& receive) {
+  receive.order = next_order_++;
+  link_last(ring, receive);
   ++entries_;
   if (receive.rank == MPI_ANY_SOURCE) ++posted_to_any_;
 }
@@ -168,13 +196,12 @@ inline Matching& matching() { return matching_storage.value; }
 
 template <class F>
 void Matching::each_waiting(F visit) {
-  for (std::size_t i = 0; i < table_size_; ++i) {
+  for (std::size_t i = 0; i <= table_mask_; ++i) {
     Bucket* bucket = table_[i];
     if (bucket == nullptr || bucket->source != MPI_ANY_SOURCE) continue;
-    for (Waiting* message = bucket->first_waiting; message != nullptr;) {
-      Waiting* next = message->by_context.next;
-      visit(*message);
-      message = next;
+    for (Link *each = bucket->waiting.next, *next; each != &bucket->waiting; each = next) {
+      next = each->next;
+      visit(static_cast<Waiting&>(*static_cast<WaitingLink<Ring::of_context>*>(each)));
     }
   }
 }

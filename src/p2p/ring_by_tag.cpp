@@ -1,0 +1,54 @@
+#include "p2p/ring_by_tag.h"
+
+#include <new>
+
+namespace near::p2p {
+
+/// The slot of this tag, or the free one where it belongs.
+std::size_t RingByTag::place_of(std::int32_t tag) const {
+  std::uint64_t mixed = static_cast<std::uint32_t>(tag) * 0x9e3779b97f4a7c15u;
+  std::size_t mask = size_ - 1;
+  std::size_t i = static_cast<std::size_t>(mixed >> 32) & mask;
+  while (slots_[i].used() && slots_[i].tag != tag) i = (i + 1) & mask;
+  return i;
+}
+
+Link* RingByTag::find(std::int32_t tag) const {
+  if (size_ == 0) return nullptr;
+  Slot& slot = slots_[place_of(tag)];
+  return slot.used() ? &slot.ring : nullptr;
+}
+
+Link* RingByTag::find_or_make(std::int32_t tag) {
+  if (Link* ring = find(tag)) return ring;
+  if (4 * (used_ + 1) > 3 * size_ && !reserve(1)) return nullptr;
+  Slot& slot = slots_[place_of(tag)];
+  slot.ring = {&slot.ring, &slot.ring};
+  slot.tag = tag;
+  ++used_;
+  return &slot.ring;
+}
+
+/// Rings without entries are swept out here: the size follows the tags that have something pending.
+bool RingByTag::reserve(std::size_t more) {
+  std::size_t kept = 0;
+  each([&](const Link& ring) { kept += !is_empty(ring); });
+  std::size_t size = 64;
+  while (size < 2 * (kept + more)) size *= 2;
+  std::unique_ptr<Slot[]> old(new (std::nothrow) Slot[size]());
+  if (old == nullptr) return false;
+  old.swap(slots_);
+  std::size_t old_size = size_;
+  size_ = size;
+  used_ = kept;
+  for (std::size_t i = 0; i < old_size; ++i) {
+    const Slot& from = old[i];
+    if (!from.used() || is_empty(from.ring)) continue;
+    Slot& to = slots_[place_of(from.tag)];
+    to = from;
+    to.ring.next->previous = to.ring.previous->next = &to.ring;
+  }
+  return true;
+}
+
+} // namespace near::p2p

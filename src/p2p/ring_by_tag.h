@@ -1,0 +1,60 @@
+// Rings of entries, one for each tag: how a bucket with many entries finds those of one tag at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace near::p2p {
+
+/// Makes an element of a doubly linked ring. Who owns the ring has one as well, which is no entry: its next
+/// is the first entry, its previous the last.
+struct Link {
+  Link* previous = nullptr;
+  Link* next = nullptr;
+};
+inline bool is_empty(const Link& ring) { return ring.next == &ring; }
+inline void link_behind(Link& before, Link& entry) {
+  entry.previous = &before;
+  entry.next = before.next;
+  entry.next->previous = &entry;
+  before.next = &entry;
+}
+inline void link_last(Link& ring, Link& entry) { link_behind(*ring.previous, entry); }
+inline void unlink(Link& entry) {
+  entry.previous->next = entry.next;
+  entry.next->previous = entry.previous;
+}
+
+/// A hash table of rings. An entry leaves its ring by unlink() alone: the table learns of it when it grows.
+/// Invariant: every ring has entries of one tag only.
+class RingByTag {
+public:
+  /// The ring of this tag, perhaps empty; nullptr if there is none. Valid until the next find_or_make().
+  Link* find(std::int32_t tag) const;
+  /// The ring of this tag, made if there is none; nullptr: no memory.
+  [[nodiscard]] Link* find_or_make(std::int32_t tag);
+  /// Makes room for so many rings besides those with entries. False: no memory.
+  [[nodiscard]] bool reserve(std::size_t more);
+  std::size_t bytes() const { return sizeof *this + size_ * sizeof(Slot); }
+  /// Calls visit(Link&) for each ring.
+  template <class F>
+  void each(F visit) {
+    for (std::size_t i = 0; i < size_; ++i)
+      if (slots_[i].used()) visit(slots_[i].ring);
+  }
+
+private:
+  struct Slot {
+    Link ring;
+    std::int32_t tag = 0;
+    bool used() const { return ring.next != nullptr; }
+  };
+  std::size_t place_of(std::int32_t tag) const;
+
+  std::unique_ptr<Slot[]> slots_; ///< open addressing
+  std::size_t size_ = 0;          ///< a power of two
+  std::size_t used_ = 0;
+};
+
+} // namespace near::p2p
