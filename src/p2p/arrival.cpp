@@ -32,14 +32,17 @@ std::size_t record_count = 0;
 
 /// Withdrawn offers lose their records before memory grows.
 [[gnu::cold]] [[gnu::noinline]] void more_records() {
-  matching().each_waiting([](Waiting& waiting) {
+  std::size_t withdrawn = 0;
+  matching().each_waiting([&](Waiting& waiting) {
     auto& message = static_cast<Unexpected&>(waiting);
     if (message.is_offer && !transport::offer_is_live(message.ticket)) {
       take(message);
       discard(message);
+      ++withdrawn;
     }
   });
-  if (free_records != nullptr) return;
+  // A few records would soon be used, and all messages be looked through again.
+  if (withdrawn > record_count / 4) return;
   std::size_t more = std::max<std::size_t>(64, record_count);
   auto* records = new (std::nothrow) Unexpected[more];
   if (records == nullptr) give_up_for_memory();

@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -18,7 +19,11 @@ namespace near::p2p {
 /// One attached buffer. With MPI_BUFFER_AUTOMATIC blocks come from the heap.
 class SendBuffer {
 public:
-  SendBuffer(void* base, MPI_Count size) : user_base_(base), size_(static_cast<std::uint64_t>(size)) {}
+  SendBuffer(void* buffer, MPI_Count size) : user_base_(buffer), size_(static_cast<std::uint64_t>(size)) {
+    if (automatic()) return;
+    std::uint64_t begin = key(static_cast<std::byte*>(buffer)), from = base::round_up(begin, alignment);
+    if (from < begin + size_) free_.emplace(from, begin + size_ - from);
+  }
 
   bool automatic() const { return user_base_ == MPI_BUFFER_AUTOMATIC; }
   void* user_base() const { return user_base_; }
@@ -27,26 +32,28 @@ public:
   std::uint64_t used() const { return used_; }
   std::uint64_t last() const { return next_number_; }
   /// Whether every block up to this number is released.
-  bool left(std::uint64_t number) const {
-    for (const auto& [at, block] : blocks_)
-      if (block.number < number) return false;
-    return true;
-  }
+  bool left(std::uint64_t number) const { return numbers_.empty() || *numbers_.begin() >= number; }
 
   /// First fit. nullptr: no room.
   std::byte* reserve(std::uint64_t bytes) {
     std::uint64_t length = base::round_up(bytes + 1, alignment);
     std::byte* start = automatic() ? static_cast<std::byte*>(std::malloc(length)) : find_room(length);
     if (start == nullptr) return nullptr;
+    numbers_.insert(next_number_);
     blocks_.emplace(key(start), Block{length, next_number_++});
     used_ += length;
     return start;
   }
   void give_back(std::uint64_t start) {
     auto at = blocks_.find(start);
-    used_ -= at->second.length;
-    if (automatic()) std::free(reinterpret_cast<void*>(start));
+    auto [length, number] = at->second;
+    used_ -= length;
+    numbers_.erase(number);
     blocks_.erase(at);
+    if (automatic())
+      std::free(reinterpret_cast<void*>(start));
+    else
+      add_room(start, length);
   }
 
 private:
@@ -57,21 +64,39 @@ private:
   };
 
   static std::uint64_t key(const std::byte* start) { return reinterpret_cast<std::uint64_t>(start); }
-  std::byte* find_room(std::uint64_t length) const {
-    std::uint64_t from = base::round_up(key(static_cast<std::byte*>(user_base_)), alignment);
-    std::uint64_t end = key(static_cast<std::byte*>(user_base_)) + size_;
-    for (const auto& [start, block] : blocks_) {
-      if (start - from >= length) break;
-      from = start + block.length;
+  std::byte* find_room(std::uint64_t length) {
+    for (auto at = free_.begin(); at != free_.end(); ++at) {
+      auto [start, room] = *at;
+      if (room < length) continue;
+      free_.erase(at);
+      if (room > length) free_.emplace(start + length, room - length);
+      return reinterpret_cast<std::byte*>(start);
     }
-    return from <= end && end - from >= length ? reinterpret_cast<std::byte*>(from) : nullptr;
+    return nullptr;
+  }
+  void add_room(std::uint64_t start, std::uint64_t length) {
+    auto after = free_.lower_bound(start);
+    if (after != free_.end() && start + length == after->first) {
+      length += after->second;
+      after = free_.erase(after);
+    }
+    if (after != free_.begin()) {
+      auto before = std::prev(after);
+      if (before->first + before->second == start) {
+        before->second += length;
+        return;
+      }
+    }
+    free_.emplace(start, length);
   }
 
   void* user_base_;
   std::uint64_t size_;
   std::uint64_t used_ = 0;
   std::uint64_t next_number_ = 0;
-  std::map<std::uint64_t, Block> blocks_; ///< by address
+  std::unordered_map<std::uint64_t, Block> blocks_; ///< by address
+  std::set<std::uint64_t> numbers_;                 ///< of all blocks
+  std::map<std::uint64_t, std::uint64_t> free_;     ///< room between blocks: address and length
 };
 
 namespace {

@@ -59,7 +59,7 @@ struct EngineRequest : Request, Posted {
   Peer* peer = nullptr;
   Envelope envelope; ///< of the send; of a message that was too long for its receive
   OwnedTransfer transfer;
-  EngineRequest* next_deferred = nullptr;
+  std::size_t place = 0; ///< on the list of active schedules, if scheduled
 
   // What destroy() looks at, and empties, if owns_more.
   SendBuffer* buffer = nullptr; ///< holds the data of a buffered send, or own_memory(), at `block`

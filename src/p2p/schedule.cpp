@@ -53,6 +53,7 @@ Result begin_schedule(EngineRequest& request) {
     return {};
   }
   request.scheduled = true;
+  request.place = active.size();
   active.push_back(&request);
   ++background;
   return {};
@@ -60,13 +61,10 @@ Result begin_schedule(EngineRequest& request) {
 
 void discard_schedule(EngineRequest& request) {
   request.scheduled = false;
-  for (EngineRequest*& each : active)
-    if (each == &request) {
-      each = active.back();
-      active.pop_back();
-      --background;
-      return;
-    }
+  active[request.place] = active.back();
+  active[request.place]->place = request.place;
+  active.pop_back();
+  --background;
 }
 
 Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> schedule, bool persistent,

@@ -13,8 +13,8 @@ namespace {
 
 /// First come, first served, per peer. Empty except when a program has very many unmatched sends.
 struct Fifo {
-  EngineRequest* first = nullptr;
-  EngineRequest* last = nullptr;
+  Link ring{&ring, &ring}; ///< of the links that a receive has for its ring of posted ones
+  EngineRequest& first() const { return static_cast<EngineRequest&>(*static_cast<PostedLink*>(ring.next)); }
 };
 auto& deferred = *new std::unordered_map<Peer*, Fifo>; // never destroyed
 
@@ -57,14 +57,12 @@ bool put_on_wire(EngineRequest& send, Result& result) {
 
 [[gnu::cold]] void defer(EngineRequest& send) {
   send.stage = Stage::deferred;
-  send.next_deferred = nullptr;
   Fifo& fifo = deferred[send.peer];
-  if (fifo.first == nullptr) {
+  if (is_empty(fifo.ring)) {
     ++background;
     transport::hold_back(*send.peer, true);
   }
-  (fifo.last != nullptr ? fifo.last->next_deferred : fifo.first) = &send;
-  fifo.last = &send;
+  link_last(fifo.ring, send);
 }
 
 Result launch(EngineRequest& send) {
@@ -113,9 +111,9 @@ bool move_deferred() {
   bool moved = false;
   for (auto at = deferred.begin(); at != deferred.end();) {
     Fifo& fifo = at->second;
-    while (fifo.first != nullptr) {
-      EngineRequest& send = *fifo.first;
-      EngineRequest* next = send.next_deferred; // the request may be gone once it has left
+    while (!is_empty(fifo.ring)) {
+      EngineRequest& send = fifo.first();
+      Link* next = send.next; // the request may be gone once it has left
       Result result;
       if (!put_on_wire(send, result)) {
         if (result.ok()) break;
@@ -123,9 +121,10 @@ bool move_deferred() {
         complete(send);
       }
       moved = true;
-      fifo.first = next;
+      fifo.ring.next = next;
+      next->previous = &fifo.ring;
     }
-    if (fifo.first != nullptr)
+    if (!is_empty(fifo.ring))
       ++at;
     else
       at = forget(at);
@@ -137,12 +136,8 @@ bool withdraw_offer(EngineRequest& send) { return transport::cancel_offer(send.t
 
 void withdraw_deferred(EngineRequest& send) {
   auto at = deferred.find(send.peer);
-  Fifo& fifo = at->second;
-  EngineRequest* before = nullptr;
-  for (EngineRequest* each = fifo.first; each != &send; each = each->next_deferred) before = each;
-  (before != nullptr ? before->next_deferred : fifo.first) = send.next_deferred;
-  if (fifo.last == &send) fifo.last = before;
-  if (fifo.first == nullptr) forget(at);
+  unlink(send);
+  if (is_empty(at->second.ring)) forget(at);
 }
 
 Result begin_send(EngineRequest& send) {

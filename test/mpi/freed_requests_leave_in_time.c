@@ -1,0 +1,63 @@
+// Requests of every kind are freed while they are under way, tens of thousands of them: what they send still
+// arrives, and MPI_Finalize ends with any number of them, received or not.
+#include "check.h"
+
+enum { many = 60000, data_tag = 1, left_tag = 2, first_tag = 3 };
+
+static int words[many];
+
+enum Kind { plain, synchronous, persistent, buffered, kinds };
+
+static void send_and_free(enum Kind kind, int* word, int to, int tag) {
+  MPI_Request request;
+  switch (kind) {
+  case plain: OK(MPI_Isend(word, 1, MPI_INT, to, tag, MPI_COMM_WORLD, &request)); break;
+  case synchronous: OK(MPI_Issend(word, 1, MPI_INT, to, tag, MPI_COMM_WORLD, &request)); break;
+  case buffered: OK(MPI_Ibsend(word, 1, MPI_INT, to, tag, MPI_COMM_WORLD, &request)); break;
+  default: OK(MPI_Send_init(word, 1, MPI_INT, to, tag, MPI_COMM_WORLD, &request)); OK(MPI_Start(&request));
+  }
+  OK(MPI_Request_free(&request));
+}
+
+int main(int argc, char** argv) {
+  OK(MPI_Init(&argc, &argv));
+  int rank, size;
+  OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  const int room = many * (MPI_BSEND_OVERHEAD + (int)sizeof(int));
+  void* buffer = malloc((size_t)room);
+  CHECK(buffer != NULL);
+  OK(MPI_Buffer_attach(buffer, room));
+  for (int i = 0; i < many; ++i) words[i] = i;
+  int to = (rank + 1) % size, from = (rank + size - 1) % size;
+  // Nobody receives yet.
+  for (int i = 0; i < many; ++i) send_and_free((enum Kind)(i % kinds), &words[i], to, data_tag);
+  static int late[many];
+  for (int i = 0; i < many; ++i) {
+    MPI_Request request;
+    OK(MPI_Irecv(&late[i], 1, MPI_INT, from, first_tag + i, MPI_COMM_WORLD, &request));
+    OK(MPI_Request_free(&request));
+  }
+  for (int i = 0; i < many; ++i) {
+    int word = -1;
+    OK(MPI_Recv(&word, 1, MPI_INT, from, data_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(word == i);
+  }
+  for (int i = many; i-- > 0;) send_and_free(plain, &words[i], to, first_tag + i);
+  // Rank 0 is in MPI_Finalize while these are received, and the last ones never are.
+  for (int i = 0; i < many; ++i) send_and_free(i % 2 == 0 ? plain : synchronous, &words[i], to, left_tag);
+  if (rank != 0)
+    for (int i = 0; i < many - 1000; ++i) {
+      int word = -1;
+      OK(MPI_Recv(&word, 1, MPI_INT, from, left_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+      CHECK(word == i);
+    }
+  OK(MPI_Finalize());
+  // By now every receive is complete, though nobody could ask.
+  for (int i = 0; i < many; ++i)
+    if (late[i] != i) {
+      fprintf(stderr, "rank %d: receive %d has %d\n", rank, i, late[i]);
+      return 1;
+    }
+  return 0;
+}
