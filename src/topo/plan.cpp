@@ -207,7 +207,21 @@ std::vector<Chunk> spread_by_speed(const Units& units, unsigned threads, unsigne
   return chunks;
 }
 
-std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, Level level) {
+// The rows' places in the order of ranks.
+std::vector<Chunk> ranked(const std::vector<std::vector<Chunk>>& rows, bool span) {
+  std::vector<Chunk> chunks;
+  if (!span)
+    for (const auto& row : rows) chunks.insert(chunks.end(), row.begin(), row.end());
+  for (std::size_t turn = 0; span; ++turn) {
+    std::size_t before = chunks.size();
+    for (const auto& row : rows)
+      if (turn < row.size()) chunks.push_back(row[turn]);
+    if (chunks.size() == before) break;
+  }
+  return chunks;
+}
+
+std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, Level level, Ranking ranking) {
   auto groups = grouped(units, level);
   std::vector<unsigned> share(groups.size(), 0);
   for (unsigned given = 0, before = 0; given < ranks; before = given) {
@@ -219,25 +233,21 @@ std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, L
   std::vector<std::vector<Chunk>> rows;
   for (std::size_t i = 0; i < groups.size(); ++i)
     rows.push_back(spread(groups[i], threads, share[i], Level::package));
-  std::vector<Chunk> chunks;
-  for (std::size_t turn = 0;; ++turn) {
-    std::size_t before = chunks.size();
-    for (const auto& row : rows)
-      if (turn < row.size()) chunks.push_back(row[turn]);
-    if (chunks.size() == before) return chunks;
-  }
+  return ranked(rows, ranking != Ranking::fill);
 }
 
 std::vector<Chunk> filled(const Units& units, unsigned threads, unsigned ranks, Level level,
-                          unsigned per_domain) {
-  std::vector<Chunk> chunks;
+                          unsigned per_domain, Ranking ranking) {
+  std::vector<std::vector<Chunk>> rows;
+  unsigned given = 0;
   for (const auto& group : grouped(units, level)) {
     auto row = spread(group, threads, std::min(per_domain, capacity_of(group, threads)), Level::package);
     if (row.empty()) row.push_back(group);
-    for (unsigned i = 0; i < per_domain && chunks.size() < ranks; ++i)
-      chunks.push_back(row[i * row.size() / per_domain]);
+    rows.emplace_back();
+    for (unsigned i = 0; i < per_domain && given < ranks; ++i, ++given)
+      rows.back().push_back(row[i * row.size() / per_domain]);
   }
-  return chunks;
+  return ranked(rows, ranking == Ranking::span);
 }
 
 // Fails when there is no card, or none of that name.
@@ -310,9 +320,11 @@ std::vector<Chunk> by_card(const Machine& machine, const std::vector<Card>& card
 Result listed_chunks(const Machine& machine, const Units& cores, const Request& request,
                      std::vector<Chunk>& chunks) {
   for (unsigned rank = 0; rank < request.ranks; ++rank) {
-    if (rank >= request.listed.size() || !request.listed[rank].given)
-      return base::fail(base::Code::invalid, "{}: no line gives rank {} a place", request.rank_file, rank);
-    const auto& listed = request.listed[rank];
+    std::size_t at = request.listed_repeats ? rank % request.listed.size() : rank;
+    if (at >= request.listed.size() || !request.listed[at].given)
+      return base::fail(base::Code::invalid, "{}: nothing there gives rank {} a place", request.rank_file,
+                        rank);
+    const auto& listed = request.listed[at];
     Chunk chunk;
     CpuSet found;
     unsigned position = 0; // within the package
@@ -333,8 +345,9 @@ Result listed_chunks(const Machine& machine, const Units& cores, const Request& 
     for (unsigned number : listed.numbers.members())
       if (!found.has(number))
         return base::fail(base::Code::invalid,
-                          "{}:{}: rank {}: there is no {} {}{} here, or it may not be used",
-                          request.rank_file, listed.line, rank, listed.by_cpu ? "processor" : "core", number,
+                          "{}{}: rank {}: there is no {} {}{} here, or it may not be used", request.rank_file,
+                          listed.line == 0 ? "" : base::format(":{}", listed.line), rank,
+                          listed.by_cpu ? "processor" : "core", number,
                           listed.package >= 0 ? base::format(" of package {}", listed.package) : "");
     chunks.push_back(std::move(chunk));
   }
@@ -507,7 +520,9 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
     chunks = packed(units, request.threads, positions);
     break;
   case Order::spread: chunks = spread_by_speed(units, request.threads, positions); break;
-  case Order::dealt: chunks = dealt(units, request.threads, positions, request.domain); break;
+  case Order::dealt:
+    chunks = dealt(units, request.threads, positions, request.domain, request.ranking);
+    break;
   case Order::by_card: {
     std::vector<Card> cards;
     NEAR_TRY(chosen_cards(machine, request.card, cards));
@@ -524,7 +539,8 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
                         request.per_domain, level_name(request.domain),
                         base::counted(domains * request.per_domain, "rank"), base::counted(domains, "domain"),
                         request.ranks);
-    chunks = filled(units, request.threads, request.ranks, request.domain, request.per_domain);
+    chunks =
+        filled(units, request.threads, request.ranks, request.domain, request.per_domain, request.ranking);
     break;
   }
   }
@@ -561,10 +577,13 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   else if (request.order == Order::listed)
     made.notes.push_back(base::format("order: as {} says", request.rank_file));
   else if (request.order == Order::dealt)
-    made.notes.push_back(base::format("order: one rank to each {} in turn", level_name(request.domain)));
+    made.notes.push_back(
+        base::format("order: one rank to each {} in turn{}", level_name(request.domain),
+                     request.ranking == Ranking::fill ? ", numbered one after the other" : ""));
   else if (request.order == Order::filled)
-    made.notes.push_back(base::format("order: {} to each {}", base::counted(request.per_domain, "rank"),
-                                      level_name(request.domain)));
+    made.notes.push_back(base::format("order: {} to each {}{}", base::counted(request.per_domain, "rank"),
+                                      level_name(request.domain),
+                                      request.ranking == Ranking::span ? ", numbered in turn" : ""));
   else
     made.notes.push_back(base::format(
         "order: {}{}", order_reason(request.order),
@@ -584,6 +603,11 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& aske
   }
   plan = std::move(made);
   return {};
+}
+
+unsigned ranks_of_filled(const Machine& machine, const Slots& slots, const Request& request) {
+  auto units = usable_units(machine, slots.allowed, request.by_hwthread);
+  return request.per_domain * static_cast<unsigned>(grouped(units, request.domain).size());
 }
 
 std::string openmp_places(const Machine& machine, const Place& place) {

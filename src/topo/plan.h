@@ -34,13 +34,20 @@ enum class Order {
   listed,    ///< each where `Request::listed` says
 };
 
-/// Where a rank file puts one rank.
+/// How ranks are numbered over the domains of `Order::dealt` and `Order::filled`.
+enum class Ranking {
+  as_mapped, ///< in the order in which they take their places
+  fill,      ///< neighbours within one domain
+  span,      ///< one to each domain in turn
+};
+
+/// Where a rank file, or a list of processors, puts one rank.
 struct Listed {
   bool given = false;
   bool by_cpu = false; ///< `numbers` are the kernel's processors; else cores
   int package = -1;    ///< `numbers` count the cores of this package; -1: of the machine
   CpuSet numbers;
-  unsigned line = 0; ///< of the file, for messages
+  unsigned line = 0; ///< of the file, for messages; 0: of no file
   std::string host;  ///< as written
 };
 
@@ -50,9 +57,13 @@ struct Request {
   Order order = Order::automatic;
   Level domain = Level::core;
   unsigned per_domain = 0;
-  std::string card;           ///< of by_card: its name; empty: every card that carries messages
-  std::vector<Listed> listed; ///< of `listed`: by rank
-  std::string rank_file;      ///< its name, for messages
+  std::string card;            ///< of by_card: its name; empty: every card that carries messages
+  std::vector<Listed> listed;  ///< of `listed`: by rank
+  bool listed_repeats = false; ///< ranks beyond the end of `listed` begin at its first again
+  std::string rank_file;       ///< its name, or the option that lists the places, for messages
+  Ranking ranking = Ranking::as_mapped;
+  bool may_share = false;      ///< more ranks than processors are meant so
+  bool must_not_share = false; ///< more ranks than processors are an error
   /// Threads that each rank will start (OMP_NUM_THREADS), where nobody said how many cores it gets.
   unsigned expected_threads = 1;
   std::string expected_by;     ///< who says so: "OMP_NUM_THREADS=4"
@@ -64,12 +75,20 @@ struct Request {
 };
 
 /// Reads the words of --map-by: core, slot, hwthread, l2, l3, numa, package, socket, node, spread,
-/// nic, nic=<card>, ppr:N:<domain>, each with an optional :PE=n or :OVERSUBSCRIBE. Fails with the nearest
-/// word.
+/// nic, nic=<card>, ppr:N:<domain>, pe-list=<cores>, each with an optional :PE=n or :OVERSUBSCRIBE. Fails
+/// with the nearest word.
 Result parse_map_by(std::string_view text, Request& request);
+/// Reads the words of --rank-by: slot, node, fill, span.
+Result parse_rank_by(std::string_view text, Request& request);
 /// Reads the words of --bind-to: none, hwthread, core, l2, l3, numa, package, socket, node; core:4 is four
-/// cores.
+/// cores; user:0,2-3 is the kernel's processors, one entry a rank.
 Result parse_bind_to(std::string_view text, Request& request);
+/// Puts ranks on the cores of a list such as "0-3,8": each rank on one of them, in this order, or all ranks
+/// on all of them. `option` is what the messages call it.
+Result use_cores(std::string_view list, bool one_each, const std::string& option, Request& request);
+/// Puts ranks on the kernel's processors, one entry of the list each, beginning again at its end:
+/// "0,1" or "0+4,1+5" or "0-3,4-7".
+Result use_processors(std::string_view list, const std::string& option, Request& request);
 
 /// Reads a rank file: lines "rank N=HOST slot=SPEC", where SPEC is cores ("0-3,8"), cores of a package
 /// ("1:0-3") or the kernel's processors ("cpu:0-3,16"); '#' begins a comment. Which HOST is meant, the
@@ -92,6 +111,9 @@ struct Plan {
 
 /// Fails when the request cannot be met: no processor allowed, more ranks than ppr gives room for.
 Result make_plan(const Machine& machine, const Slots& slots, const Request& request, Plan& plan);
+
+/// How many ranks a request for `per_domain` ranks to each domain makes on this machine.
+unsigned ranks_of_filled(const Machine& machine, const Slots& slots, const Request& request);
 
 /// OMP_PLACES for a rank: each of its cores a place, "{0,16},{1,17}".
 std::string openmp_places(const Machine& machine, const Place& place);

@@ -27,7 +27,7 @@ Result parse_rank_file(const std::string& text, const std::string& name, Request
   constexpr unsigned most_ranks = 65536;
   if (request.order != Order::automatic)
     return base::fail(base::Code::invalid, "--rankfile {}: {} says already where ranks run", name,
-                      request.order == Order::listed ? "the rank file " + request.rank_file : "--map-by");
+                      request.order == Order::listed ? request.rank_file : "--map-by");
   std::vector<Listed> listed;
   std::istringstream lines(text);
   unsigned number = 0;

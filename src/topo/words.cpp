@@ -12,12 +12,16 @@ namespace {
 struct Word {
   std::string_view word;
   Level level;
+  bool listed = true; ///< messages list it; else it is another launcher's name of one that they list
 };
 constexpr Word domains[] = {
-    {"hwthread", Level::hwthread}, {"core", Level::core},       {"l2", Level::l2},
-    {"l2cache", Level::l2},        {"l3", Level::l3},           {"l3cache", Level::l3},
-    {"numa", Level::numa},         {"package", Level::package}, {"socket", Level::package},
-    {"node", Level::machine},
+    {"hwthread", Level::hwthread},      {"core", Level::core},
+    {"l1cache", Level::core, false},    {"l2", Level::l2},
+    {"l2cache", Level::l2, false},      {"l3", Level::l3},
+    {"l3cache", Level::l3, false},      {"numa", Level::numa},
+    {"numanode", Level::numa, false},   {"package", Level::package},
+    {"socket", Level::package},         {"node", Level::machine},
+    {"machine", Level::machine, false},
 };
 
 std::string lowered(std::string_view text) {
@@ -44,29 +48,139 @@ bool parse_count(std::string_view text, unsigned& count) {
 Result unknown(const char* option, std::string_view text, std::string_view word,
                std::initializer_list<std::string_view> more) {
   std::vector<std::string_view> known(more);
-  for (const auto& row : domains) known.push_back(row.word);
-  auto nearest = base::nearest_word(word, known);
   std::string list;
-  for (auto each : known) list.append(list.empty() ? "" : ", ").append(each);
+  for (auto each : more) list.append(list.empty() ? "" : ", ").append(each);
+  for (const auto& row : domains) {
+    known.push_back(row.word);
+    if (row.listed) list.append(list.empty() ? "" : ", ").append(row.word);
+  }
+  auto nearest = base::nearest_word(word, known);
   if (nearest.empty())
     return base::fail(base::Code::invalid, "{} {}: expected one of {}", option, text, list);
   return base::fail(base::Code::invalid, "{} {}: did you mean {}? Known: {}", option, text, nearest, list);
 }
 
+// The parts of `text` between `separator`s.
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    auto end = std::min(text.find(separator, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+// Places that are written on the command line take the part of a rank file's.
+Result list_places(std::vector<Listed> places, bool repeats, const std::string& option, Request& request) {
+  if (request.order != Order::automatic)
+    return base::fail(base::Code::invalid, "{}: {} says already where ranks run", option,
+                      request.order == Order::listed ? request.rank_file : "--map-by");
+  request.order = Order::listed;
+  request.listed = std::move(places);
+  request.listed_repeats = repeats;
+  request.rank_file = option;
+  return {};
+}
+
+// "dist:mlx5_0", "seq", "board": words that other launchers have and that mean nothing here, or have another
+// name.
+const char* instead_of(std::string_view word) {
+  if (word == "dist") return "the cores nearest to a network card are --map-by nic=CARD";
+  if (word == "seq") return "it takes the machines of a host file in turn; here is one machine: leave it out";
+  return nullptr;
+}
+
+Result read_modifier(std::string_view text, std::string_view modifier, Request& made) {
+  if (modifier.starts_with("pe=")) {
+    if (!parse_count(modifier.substr(3), made.threads))
+      return base::fail(base::Code::invalid, "--map-by {}: PE= takes a number of cores", text);
+    made.threads_chosen = true;
+  } else if (modifier == "hwtcpus") {
+    made.by_hwthread = true;
+  } else if (modifier == "oversubscribe") {
+    made.may_share = true;
+  } else if (modifier == "nooversubscribe") {
+    made.must_not_share = true;
+  } else if (modifier == "span") {
+    made.ranking = Ranking::span;
+  } else if (modifier == "nolocal") {
+    return base::fail(base::Code::unsupported,
+                      "--map-by {}: NOLOCAL leaves out the only machine that there is; remove it", text);
+  } else if (unsigned count = 0; parse_count(modifier, count)) {
+    return base::fail(base::Code::unsupported,
+                      "--map-by {}: ranks cannot skip domains; for {} cores a rank write :PE={}", text, count,
+                      count);
+  } else {
+    return base::fail(base::Code::invalid,
+                      "--map-by {}: unknown modifier '{}'; known: PE=n, HWTCPUS, OVERSUBSCRIBE, "
+                      "NOOVERSUBSCRIBE",
+                      text, modifier);
+  }
+  return {};
+}
+
 } // namespace
+
+Result use_cores(std::string_view list, bool one_each, const std::string& option, Request& request) {
+  std::vector<Listed> places;
+  CpuSet all;
+  for (const auto& item : split(std::string(list), ',')) {
+    CpuSet cores;
+    if (!os::parse_cpus(item, cores).ok() || cores.empty())
+      return base::fail(base::Code::invalid, "{}: expected a list of cores such as 0-3,8", option);
+    all = all | cores;
+    for (unsigned core : cores.members()) {
+      Listed place;
+      place.given = true;
+      place.numbers.add(core);
+      places.push_back(place);
+    }
+  }
+  if (!one_each) {
+    places.resize(1);
+    places[0].numbers = all;
+  }
+  return list_places(std::move(places), !one_each, option, request);
+}
+
+Result use_processors(std::string_view list, const std::string& option, Request& request) {
+  std::vector<Listed> places;
+  for (const auto& item : split(std::string(list), ',')) {
+    Listed place;
+    place.given = place.by_cpu = true;
+    for (const auto& part : split(item, '+')) {
+      CpuSet processors;
+      if (!os::parse_cpus(part, processors).ok() || processors.empty())
+        return base::fail(base::Code::invalid,
+                          "{}: expected processors for each rank, such as 0,1 or 0+4,1+5", option);
+      place.numbers = place.numbers | processors;
+    }
+    places.push_back(place);
+  }
+  return list_places(std::move(places), true, option, request);
+}
+
+Result parse_rank_by(std::string_view text, Request& request) {
+  std::string small = lowered(text);
+  if (small == "fill")
+    request.ranking = Ranking::fill;
+  else if (small == "span")
+    request.ranking = Ranking::span;
+  else if (small != "slot" && small != "node") // one machine: they number as --map-by does
+    return base::fail(base::Code::invalid,
+                      "--rank-by {}: expected slot, node, fill or span; where ranks run is said by --map-by",
+                      text);
+  return {};
+}
 
 Result parse_map_by(std::string_view text, Request& request) {
   std::string small = lowered(text);
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= small.size();) {
-    auto colon = std::min(small.find(':', at), small.size());
-    parts.push_back(small.substr(at, colon - at));
-    at = colon + 1;
-  }
+  std::vector<std::string> parts = split(small, ':');
   std::size_t next = 1;
   Request made = request;
   if (made.order == Order::listed && !parts[0].empty() && parts[0] != "node")
-    return base::fail(base::Code::invalid, "--map-by {}: the rank file {} says already where ranks run", text,
+    return base::fail(base::Code::invalid, "--map-by {}: {} says already where ranks run", text,
                       made.rank_file);
   if (parts[0] == "ppr") {
     if (parts.size() < 3 || !parse_count(parts[1], made.per_domain) || !find_domain(parts[2], made.domain))
@@ -88,29 +202,20 @@ Result parse_map_by(std::string_view text, Request& request) {
     made.order = Order::by_card;
     // As written: names of cards have capital letters too (enP2p1s0).
     made.card = parts[0] == "nic" ? "" : text.substr(4, parts[0].size() - 4);
+  } else if (parts[0].starts_with("pe-list=")) {
+    auto ordered = std::find(parts.begin(), parts.end(), "ordered");
+    NEAR_TRY(use_cores(parts[0].substr(8), ordered != parts.end(), base::format("--map-by {}", text), made));
+    if (ordered != parts.end()) parts.erase(ordered);
   } else if (find_domain(parts[0], made.domain)) {
     made.order = Order::dealt;
+  } else if (const char* instead = instead_of(parts[0])) {
+    return base::fail(base::Code::unsupported, "--map-by {}: {}", text, instead);
   } else {
-    return unknown("--map-by", text, parts[0], {"slot", "spread", "nic", "nic=<card>", "ppr:N:<domain>"});
+    return unknown("--map-by", text, parts[0],
+                   {"slot", "spread", "nic", "nic=<card>", "ppr:N:<domain>", "pe-list=<cores>"});
   }
-  for (; next < parts.size(); ++next) {
-    for (std::size_t at = 0; at <= parts[next].size();) {
-      auto comma = std::min(parts[next].find(',', at), parts[next].size());
-      std::string_view modifier = std::string_view(parts[next]).substr(at, comma - at);
-      at = comma + 1;
-      if (modifier.starts_with("pe=")) {
-        if (!parse_count(modifier.substr(3), made.threads))
-          return base::fail(base::Code::invalid, "--map-by {}: PE= takes a number of cores", text);
-        made.threads_chosen = true;
-      } else if (modifier == "hwtcpus") {
-        made.by_hwthread = true;
-      } else if (modifier != "oversubscribe" && modifier != "nooversubscribe" && modifier != "span") {
-        return base::fail(base::Code::invalid,
-                          "--map-by {}: unknown modifier '{}'; known: PE=n, HWTCPUS, OVERSUBSCRIBE", text,
-                          modifier);
-      }
-    }
-  }
+  for (; next < parts.size(); ++next)
+    for (const auto& modifier : split(parts[next], ',')) NEAR_TRY(read_modifier(text, modifier, made));
   request = made;
   return {};
 }
@@ -122,8 +227,15 @@ Result parse_bind_to(std::string_view text, Request& request) {
     request.bind = false;
     return {};
   }
+  if (small == "user" && text.size() > 5) {
+    request.bind_chosen = true;
+    return use_processors(text.substr(5), base::format("--bind-to {}", text), request);
+  }
   Level level{};
-  if (!find_domain(small, level)) return unknown("--bind-to", text, small, {"none"});
+  if (small == "rr")
+    level = Level::hwthread; // of MPICH: processors in their order
+  else if (!find_domain(small, level))
+    return unknown("--bind-to", text, small, {"none", "user:<processors>"});
   // "core:4" is MPICH's way to say that each rank gets four; words are Open MPI's.
   if (auto colon = text.find(':'); colon != std::string_view::npos) {
     std::string more = lowered(text.substr(colon + 1));
@@ -131,7 +243,9 @@ Result parse_bind_to(std::string_view text, Request& request) {
     if (level <= Level::core && parse_count(more, threads)) {
       request.threads = threads;
       request.threads_chosen = true;
-    } else if (more != "overload-allowed" && more != "no-overload" && more != "if-supported") {
+    } else if (more == "overload-allowed") {
+      request.may_share = true;
+    } else if (more != "no-overload" && more != "if-supported") {
       return base::fail(base::Code::invalid,
                         "--bind-to {}: '{}' is no number of cores behind core or hwthread, and none of "
                         "overload-allowed, no-overload, if-supported",
