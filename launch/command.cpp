@@ -3,6 +3,7 @@
 #include "base/knob.h"
 #include "launch/option_table.h"
 #include "launch/slurm.h"
+#include "launch/tool.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,18 +17,17 @@ namespace {
 using base::Code;
 using base::fail;
 
-const Option* find_option(std::string_view name) {
-  for (const auto& option : options())
-    for (const char* spelling : option.spellings)
-      if (name == spelling) return &option;
-  return nullptr;
+std::string_view without_dashes(std::string_view written) {
+  return written.substr(written.starts_with("--") ? 2 : 1);
 }
 
 Result unknown_option(const std::string& written, std::string_view name) {
+  if (const char* instead = instead_of(name)) return fail(Code::unsupported, "{}: {}", written, instead);
   std::vector<std::string_view> known;
-  for (const auto& option : options())
-    for (const char* spelling : option.spellings)
-      if (std::strlen(spelling) > 2) known.push_back(spelling);
+  for (const auto& group : option_groups())
+    for (const auto& option : group.options)
+      for (const char* spelling : option.spellings)
+        if (std::strlen(spelling) > 2) known.push_back(spelling);
   auto nearest = base::nearest_word(name, known);
   if (nearest.empty())
     return fail(Code::invalid, "unknown option {}; `mpiexec --help` lists the options", written);
@@ -37,19 +37,94 @@ Result unknown_option(const std::string& written, std::string_view name) {
 
 // "-env NAME -n 2": the value was forgotten, and without a word the next option would become it.
 Result check_setting(const Parsing& parsing, int values) {
-  if (values >= 0 || parsing.values.size() != 2) return {};
+  if (values != setting || parsing.values.size() != 2) return {};
   const auto& [name, value] = std::pair(parsing.values[0], parsing.values[1]);
-  if (!value.starts_with('-') || find_option(value.substr(value.starts_with("--") ? 2 : 1)) == nullptr)
-    return {};
+  if (!value.starts_with('-') || find_option(without_dashes(value)) == nullptr) return {};
   return fail(
       Code::invalid,
       "{} {}: its value seems to be missing, since {} is an option; if it is the value, write {} {}={}",
       parsing.option, name, value, parsing.option, name, value);
 }
 
+// "-n2" is -n 2, as srun's users write it.
+bool split_attached_number(std::string& name, std::string& number) {
+  if (name.size() < 2 || std::string_view("nNc").find(name[0]) == std::string_view::npos ||
+      name.find_first_not_of("0123456789", 1) != std::string::npos)
+    return false;
+  number = name.substr(1);
+  name.resize(1);
+  return true;
+}
+
+bool is_file_of_settings(const std::string& name) {
+  std::error_code none;
+  auto status = std::filesystem::status(name, none);
+  constexpr auto executable = std::filesystem::perms::owner_exec;
+  return std::filesystem::is_regular_file(status) &&
+         (status.permissions() & executable) == std::filesystem::perms::none;
+}
+
+/// How many arguments after the option belong to it, where arguments[at] is the option.
+std::size_t values_of(const Option& option, const std::vector<std::string>& arguments, std::size_t at) {
+  bool more = at + 1 < arguments.size();
+  switch (option.values) {
+  case attached: return 0;
+  case setting: return more && arguments[at + 1].find('=') != std::string::npos ? 1 : 2;
+  case file_or_nothing: return more && is_file_of_settings(arguments[at + 1]) ? 1 : 0;
+  default: return static_cast<std::size_t>(option.values);
+  }
+}
+
+/// Reads the option arguments[at]; afterwards `at` is the last argument that belongs to it.
+Result parse_option(const std::vector<std::string>& arguments, std::size_t& at, Command& command,
+                    Application& application) {
+  const auto& written = arguments[at];
+  std::string name(without_dashes(written));
+  Parsing parsing{command, application, {}, written};
+  auto equals = name.find('=');
+  bool given = equals != std::string::npos;
+  if (given) {
+    parsing.values.push_back(name.substr(equals + 1));
+    name.resize(equals);
+    parsing.option = written.substr(0, written.find('='));
+  } else if (std::string number; split_attached_number(name, number)) {
+    parsing.values.push_back(number);
+    parsing.option = "-" + name;
+  }
+  const Option* option = find_option(name);
+  if (option == nullptr) return unknown_option(parsing.option, name);
+  if (given && (option->values == none || option->values == two || option->values == setting))
+    return fail(Code::invalid, "{} does not take a value after '='", parsing.option);
+  if (parsing.values.empty()) {
+    auto wanted = values_of(*option, arguments, at);
+    while (parsing.values.size() < wanted) {
+      if (++at == arguments.size())
+        return fail(Code::invalid, "{}: {} {} missing after it", parsing.option,
+                    wanted == 1 ? "a value" : "values", wanted == 1 ? "is" : "are");
+      parsing.values.push_back(arguments[at]);
+    }
+  }
+  NEAR_TRY(check_setting(parsing, option->values));
+  return option->act(parsing);
+}
+
+// A program that -path leads to, by its whole name.
+void find_in_path(Application& application) {
+  auto& program = application.arguments[0];
+  if (application.path.empty() || program.find('/') != std::string::npos) return;
+  for (const auto& folder : split(application.path, ':')) {
+    std::error_code none;
+    auto candidate = std::filesystem::absolute(std::filesystem::path(folder) / program, none);
+    if (!std::filesystem::is_regular_file(candidate, none)) continue;
+    program = candidate.string();
+    return;
+  }
+}
+
 // The options before one program and the program itself, up to the next ":".
 Result parse_section(const std::vector<std::string>& arguments, std::size_t& at, Command& command) {
   Application application;
+  auto before = command.applications.size();
   for (; at < arguments.size() && arguments[at] != ":"; ++at) {
     const auto& written = arguments[at];
     if (written == "--") {
@@ -57,169 +132,168 @@ Result parse_section(const std::vector<std::string>& arguments, std::size_t& at,
       break;
     }
     if (written.size() < 2 || written[0] != '-') break;
-    std::string name = written.substr(written[1] == '-' ? 2 : 1);
-    Parsing parsing{command, application, {}, written};
-    auto equals = name.find('=');
-    bool attached = equals != std::string::npos;
-    if (attached) {
-      parsing.values.push_back(name.substr(equals + 1));
-      name.resize(equals);
-      parsing.option = written.substr(0, written.find('='));
+    NEAR_TRY(parse_option(arguments, at, command, application));
+    if (command.help) {
+      if (at + 1 < arguments.size()) command.help_about = arguments[at + 1];
+      at = arguments.size();
+      return {};
     }
-    const Option* option = find_option(name);
-    if (option == nullptr) return unknown_option(parsing.option, name);
-    if (attached && option->values != 1 && option->values != -2)
-      return fail(Code::invalid, "{} does not take a value after '='", parsing.option);
-    int wanted = option->values;
-    if (wanted == -2) {
-      wanted = 0;
-    } else if (wanted < 0) // NAME=VALUE is one argument, NAME VALUE are two
-      wanted = at + 1 < arguments.size() && arguments[at + 1].find('=') != std::string::npos ? 1 : 2;
-    while (static_cast<int>(parsing.values.size()) < wanted) {
-      if (++at == arguments.size())
-        return fail(Code::invalid, "{}: {} {} missing after it", parsing.option,
-                    wanted == 1 ? "a value" : "values", wanted == 1 ? "is" : "are");
-      parsing.values.push_back(arguments[at]);
-    }
-    NEAR_TRY(check_setting(parsing, option->values));
-    NEAR_TRY(option->act(parsing));
   }
   for (; at < arguments.size() && arguments[at] != ":"; ++at) application.arguments.push_back(arguments[at]);
+  if (command.applications.size() > before) { // of a file
+    if (application.arguments.empty() && application.ranks == 0) return {};
+    return fail(Code::invalid, "{}: the file of -configfile says what is started; put it there",
+                application.ranks != 0 ? application.ranks_by : application.arguments[0]);
+  }
   if (!application.arguments.empty()) {
+    find_in_path(application);
     command.applications.push_back(std::move(application));
     return {};
   }
-  if (command.help || command.version) return {};
+  if (command.version) return {};
   return fail(Code::invalid,
               "no program to start; usage: mpiexec -n N program [arguments] [: -n M program2 ...]");
 }
 
+/// The number of processes where one is said of each machine, of which there is one.
+Result settle_per_machine(Application& application, Command& command) {
+  auto each = application.per_machine;
+  const auto& by = application.per_machine_by;
+  if (each == 0) return {};
+  if (application.ranks == 0) {
+    application.ranks = each;
+    if (by.starts_with("-N "))
+      command.remarks.push_back(base::format(
+          "{} starts {} processes, as with Open MPI; srun's -N counts machines, of which there is one here",
+          by, each));
+    return {};
+  }
+  // srun's "-N 1": one machine.
+  bool one_machine = by.starts_with("-N ") && each == 1;
+  if (application.per_machine_limits && application.ranks > each && !one_machine)
+    return fail(Code::unsupported,
+                "{} and {}: all processes run on this machine, so these are too many for it; leave {} out",
+                application.ranks_by, by, by);
+  return {};
+}
+
 /// Ranks of programs that nobody said a number of: one, or in a job of Slurm's as many as were asked for
 /// there.
-void choose_ranks(const SlurmStep& slurm, Command& command) {
+Result choose_ranks(const SlurmStep& slurm, Command& command) {
+  for (auto& application : command.applications) NEAR_TRY(settle_per_machine(application, command));
   bool said = command.applications.size() != 1 || command.applications[0].ranks != 0;
-  if (!said && slurm.tasks != 0) command.applications[0].ranks = slurm.tasks;
+  if (!said && slurm.tasks != 0)
+    command.applications[0].ranks = slurm.tasks;
+  else
+    command.ranks_are_default = !said;
   if (slurm.machines > 1)
     command.remarks.push_back(
         base::format("Slurm's job {} has {} machines; all ranks run on this one", slurm.job, slurm.machines));
   for (auto& application : command.applications) application.ranks = std::max(application.ranks, 1u);
+  return {};
+}
+
+/// Variables that other launchers read beside the command line, which comes first.
+Result read_launcher_variables(Command& command) {
+  if (const char* seconds = std::getenv("MPIEXEC_TIMEOUT"); seconds != nullptr && command.timeout_s == 0)
+    if (*seconds != 0 && !parse_seconds(seconds, command.timeout_s))
+      return fail(Code::invalid, "MPIEXEC_TIMEOUT={}: expected a number of seconds", seconds);
+  if (const char* number = std::getenv("MPIEXEC_TIMEOUT_SIGNAL"); number != nullptr && command.timeout_s > 0)
+    command.remarks.push_back(base::format(
+        "MPIEXEC_TIMEOUT_SIGNAL={} is ignored: after the time ranks get SIGTERM, then SIGKILL", number));
+  if (std::getenv("MPIEXEC_PREFIX_DEFAULT") != nullptr && command.prefix.empty()) command.prefix = "[%r] ";
+  return {};
+}
+
+/// What the options say together.
+Result check_together(Command& command) {
+  bool marked = !command.prefix.empty() || command.timestamps;
+  if (marked && (!command.output_file.empty() || !command.error_file.empty()))
+    return fail(
+        Code::unsupported,
+        "lines that go to files cannot begin with the rank or the time: a rank writes its file itself; give "
+        "each rank its own file (out.%r), or leave the files out");
+  if (command.merge_output && !command.error_file.empty() && command.output_file.empty())
+    return fail(Code::invalid, "standard error goes either to files or where standard output goes, not both");
+  if (!command.machine.empty() && !command.explain) {
+    // Intel MPI's "-machine FILE" is a file of hosts.
+    Command unused;
+    Application none_yet;
+    Parsing at{unused, none_yet, {command.machine}, "-machine"};
+    if (!find_option("machinefile")->act(at).ok())
+      return fail(Code::invalid, "{}; to plan for a machine that the file describes add --explain",
+                  std::string(base::failure_text()));
+    command.machine.clear();
+  }
+  unsigned greatest = command.input.greatest();
+  if (greatest >= command.placement.ranks)
+    return fail(Code::invalid, "standard input is for rank {}, but the ranks are 0 to {}", greatest,
+                command.placement.ranks - 1);
+  for (const auto& tool : command.tools)
+    if (tool.ranks.greatest() >= command.placement.ranks)
+      return fail(Code::invalid, "-gtool: there is no rank {}, the ranks are 0 to {}", tool.ranks.greatest(),
+                  command.placement.ranks - 1);
+  return {};
 }
 
 } // namespace
+
+// Each line is what stands between two ':' on a command line. MPI 5.0, section 11.5: '#' begins a comment
+// line,
+// '\' at a line's end continues it.
+Result parse_command_file(Parsing& at) {
+  const auto name = at.values[0];
+  std::string text, line;
+  NEAR_TRY(read_named_file(at, name, text));
+  unsigned number = 0, first = 0;
+  auto before = at.command.applications.size();
+  if (at.command.reading_file)
+    return fail(Code::invalid, "{} {}: a file of programs cannot name another one", at.option, name);
+  at.command.reading_file = true;
+  for (auto part : split(text, '\n')) {
+    ++number;
+    if (line.empty()) first = number;
+    if (part.ends_with('\r')) part.pop_back();
+    bool continued = part.ends_with('\\');
+    if (continued) part.pop_back();
+    line += part;
+    if (continued) continue;
+    auto begin = line.find_first_not_of(" \t");
+    std::vector<std::string> words;
+    Result read;
+    if (begin != std::string::npos && line[begin] != '#') read = split_words(line, words);
+    line.clear();
+    if (!words.empty() && words.back() == ":") words.pop_back();
+    std::size_t next = 0;
+    while (read.ok() && next < words.size()) {
+      read = parse_section(words, next, at.command);
+      ++next;
+    }
+    if (!read.ok()) return fail(Code::invalid, "{}:{}: {}", name, first, std::string(base::failure_text()));
+  }
+  at.command.reading_file = false;
+  if (at.command.applications.size() == before)
+    return fail(Code::invalid, "{} {}: no line of the file names a program", at.option, name);
+  return {};
+}
 
 Result parse_command(const std::vector<std::string>& arguments, Command& command) {
   Command made;
   std::size_t at = 0;
   do NEAR_TRY(parse_section(arguments, at, made));
   while (at++ < arguments.size());
-  if (made.timeout_s == 0)
-    if (const char* seconds = std::getenv("MPIEXEC_TIMEOUT"))
-      if (double value = std::atof(seconds); value > 0) made.timeout_s = value;
-  choose_ranks(read_slurm_step(environ), made);
-  made.placement.ranks = 0;
-  for (const auto& application : made.applications) made.placement.ranks += application.ranks;
-  if (made.placement.ranks > 65536)
-    return fail(Code::limit, "{} processes are more than the 65536 that one job may have",
-                made.placement.ranks);
+  if (!made.help && !made.version) {
+    NEAR_TRY(read_launcher_variables(made));
+    NEAR_TRY(choose_ranks(read_slurm_step(environ), made));
+    made.placement.ranks = 0;
+    for (const auto& application : made.applications) made.placement.ranks += application.ranks;
+    if (made.placement.ranks > 65536)
+      return fail(Code::limit, "{} processes are more than the 65536 that one job may have",
+                  made.placement.ranks);
+    NEAR_TRY(check_together(made));
+  }
   command = std::move(made);
   return {};
-}
-
-namespace {
-
-/// The folder of the library that belongs to this mpiexec: lib beside bin; empty when it is not there.
-std::string own_library_folder() {
-  std::error_code none;
-  auto program = std::filesystem::read_symlink("/proc/self/exe", none);
-  auto prefix = program.parent_path().parent_path();
-  for (const char* name : {"lib", "lib64"})
-    if (std::filesystem::exists(prefix / name / "libmpi_abi.so.1", none)) return (prefix / name).string();
-  return {};
-}
-
-} // namespace
-
-std::vector<std::string> environment_for(const Command& command, const Application& application,
-                                         char** inherited) {
-  std::vector<std::string> rows;
-  auto set = [&](const std::string& name, const std::string& value) {
-    auto same = [&](const std::string& row) {
-      return row.size() > name.size() && row.starts_with(name) && row[name.size()] == '=';
-    };
-    std::erase_if(rows, same);
-    rows.push_back(name + "=" + value);
-  };
-  for (char** entry = inherited; *entry != nullptr; ++entry) {
-    std::string row(*entry);
-    if (row.starts_with("NEAR_BOOT_")) continue; // of a job that this launcher is a part of
-    auto name = row.substr(0, row.find('='));
-    if (command.inherit || std::find(command.only.begin(), command.only.end(), name) != command.only.end())
-      rows.push_back(std::move(row));
-  }
-  // A program that another library's compiler linked has that library's folder as its run path. It runs on
-  // the library that its launcher belongs to: the search path of the environment comes before the run path.
-  if (auto folder = own_library_folder(); !folder.empty()) {
-    std::string path = folder;
-    for (const auto& row : rows)
-      if (row.starts_with("LD_LIBRARY_PATH=") && row.size() > 16) path += ":" + row.substr(16);
-    set("LD_LIBRARY_PATH", path);
-  }
-  if (command.placement.threads > 1) {
-    bool chosen = std::any_of(rows.begin(), rows.end(),
-                              [](const std::string& row) { return row.starts_with("OMP_NUM_THREADS="); });
-    if (!chosen) set("OMP_NUM_THREADS", std::to_string(command.placement.threads));
-  }
-  for (const auto& [name, value] : command.settings) set(name, value);
-  for (const auto& [name, value] : application.settings) set(name, value);
-  return rows;
-}
-
-unsigned expected_threads(const Command& command, char** inherited) {
-  constexpr std::string_view name = "OMP_NUM_THREADS=";
-  unsigned most = 0;
-  for (const auto& application : command.applications)
-    for (const auto& row : environment_for(command, application, inherited))
-      if (row.starts_with(name))
-        most =
-            std::max(most, static_cast<unsigned>(std::clamp(std::atoi(row.c_str() + name.size()), 1, 65536)));
-  return most;
-}
-
-void give_openmp_places(const std::string& places, std::vector<std::string>& environment) {
-  for (const auto& row : environment)
-    for (const char* name : {"OMP_PLACES=", "OMP_PROC_BIND=", "GOMP_CPU_AFFINITY=", "KMP_AFFINITY="})
-      if (row.starts_with(name)) return;
-  environment.push_back("OMP_PLACES=" + places);
-}
-
-Result check_knobs(const std::vector<std::string>& environment) {
-  for (const auto& row : environment) {
-    std::string_view text(row);
-    auto equals = text.find('=');
-    if (!text.starts_with("NEAR_") || equals == std::string_view::npos) continue;
-    NEAR_TRY(base::check_knob(text.substr(0, equals), text.substr(equals + 1)));
-  }
-  return {};
-}
-
-std::string help_text() {
-  std::string text = "usage: mpiexec [options] program [arguments] [: [options] program [arguments]]...\n"
-                     "Starts the processes of an MPI program on this machine.\n\n";
-  for (const auto& option : options()) {
-    if (option.help == nullptr) continue;
-    std::string_view help(option.help);
-    auto bar = help.find('|');
-    std::string left = " ";
-    for (const char* spelling : option.spellings) {
-      left += left == " " ? " " : ", ";
-      left += (std::strlen(spelling) <= 2 ? "-" : "--") + std::string(spelling);
-    }
-    if (bar > 0) left += " " + std::string(help.substr(0, bar));
-    text += left.size() < 34 ? left + std::string(34 - left.size(), ' ') : left + "\n" + std::string(34, ' ');
-    text += std::string(help.substr(bar + 1)) + "\n";
-  }
-  return text + "\nOne dash or two are the same. Knobs are environment variables: `near info --knobs`. The "
-                "manual: man mpiexec.\n";
 }
 
 } // namespace near::launch

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "launch/ranks_named.h"
 #include "topo/plan.h"
 
 #include <string>
@@ -15,34 +16,65 @@ using base::Result;
 
 using Setting = std::pair<std::string, std::string>; ///< an environment variable and its value
 
+/// What a process gets of the launcher's own environment.
+struct Inheritance {
+  bool chosen = false;             ///< somebody said so
+  bool all = true;                 ///< everything, but for `except`; else nothing, but for `only`
+  std::vector<std::string> only;   ///< names; one that ends with '*' means all that begin so
+  std::vector<std::string> except; ///< names
+  bool passes_on(const std::string& name) const;
+};
+
 /// One program of a `:` list.
 struct Application {
   std::vector<std::string> arguments; ///< with the program first
   unsigned ranks = 0;                 ///< 0: not given
+  std::string ranks_by;               ///< the option that gave them: "-n 2"
+  unsigned per_machine = 0;           ///< ranks to each machine, of which there is one; 0: not given
+  std::string per_machine_by;         ///< the option that gave them: "-ppn 2"
+  bool per_machine_limits = false;    ///< more ranks than these need further machines
   std::string directory;              ///< empty: the launcher's
+  std::string path;                   ///< folders to look for the program in first, with ':' between them
+  Inheritance inherited;              ///< where not chosen, the command's counts
   std::vector<Setting> settings;
+};
+
+/// A program that some ranks are started under: `-gtool "strace -c:0"`.
+struct Tool {
+  std::vector<std::string> words;
+  NamedRanks ranks;
 };
 
 struct Command {
   std::vector<Application> applications;
-  topo::Request placement;          ///< `ranks` is the sum
-  std::vector<Setting> settings;    ///< for every application
-  std::vector<std::string> only;    ///< with `inherit` false: names that are passed on all the same
-  bool inherit = true;              ///< the launcher's own environment is passed on
-  std::vector<std::string> remarks; ///< options that were accepted without a meaning here
-  double timeout_s = 0;             ///< 0: none
+  topo::Request placement;       ///< `ranks` is the sum
+  std::vector<Setting> settings; ///< for every application
+  Inheritance inherited;
+  std::vector<Tool> tools;
+  std::vector<std::string> remarks;       ///< what the user should know of the command line
+  bool ranks_are_default = false;         ///< nobody said how many; there is one program
+  double timeout_s = 0;                   ///< 0: none
+  NamedRanks input = NamedRanks::only(0); ///< who reads standard input
+  std::string prefix;                     ///< what each line of output begins with, a pattern; "": nothing
+  bool timestamps = false;                ///< each line begins with the time
+  std::string output_file;                ///< a pattern of the name; "": mpiexec's own standard output
+  std::string error_file;
+  bool merge_output = false; ///< standard error goes where standard output goes
+  std::string report_pid;    ///< where mpiexec's process number goes: "-", "+" or a file; "": nowhere
+  bool print_rank_map = false;
+  bool print_exit_codes = false;
+  bool display_allocation = false;
+  bool display_machine = false;
   bool report_bindings = false;
   bool explain = false;
   bool explain_as_svg = false;
   std::string machine; ///< file of a recorded machine to plan for; empty: this one
-  bool tag_output = false;
-  bool merge_output = false; ///< standard error goes where standard output goes
-  bool oversubscribe = false;
-  bool never_oversubscribe = false;
   bool quiet = false;
   bool verbose = false;
   bool help = false;
+  std::string help_about; ///< a group of options, an option, or "all"; "": what most users need
   bool version = false;
+  bool reading_file = false; ///< while the lines of -configfile are read
 };
 
 /// Reads the arguments after the launcher's name. A failure's text names the argument and, for an unknown
@@ -63,7 +95,10 @@ void give_openmp_places(const std::string& places, std::vector<std::string>& env
 /// Fails on a NEAR_ variable that is no knob, with the nearest name, and on a value that it may not have.
 Result check_knobs(const std::vector<std::string>& environment);
 
-/// The text of --help.
-std::string help_text();
+/// The arguments of one rank's process: its program's, behind the tools that it is started under.
+std::vector<std::string> arguments_for(const Command& command, const Application& application, unsigned rank);
+
+/// The text of --help; `about` is as in Command::help_about.
+std::string help_text(const std::string& about);
 
 } // namespace near::launch

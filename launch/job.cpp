@@ -3,10 +3,15 @@
 #include "base/knob.h"
 #include "base/text.h"
 #include "launch/slurm.h"
+#include "os/descriptor.h"
 #include "os/lease.h"
+#include "os/memory.h"
+#include "os/process.h"
 #include "topo/drawing.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <unistd.h>
 
 namespace near::launch {
 namespace {
@@ -15,7 +20,7 @@ namespace {
 bool keeps_off(const Job& job) {
   const auto& command = job.command;
   bool bound = command.placement.bind || !command.placement.bind_chosen;
-  return base::knobs().leases.number != 0 && !job.machine.recorded && !command.oversubscribe && bound;
+  return base::knobs().leases.number != 0 && !job.machine.recorded && !command.placement.may_share && bound;
 }
 
 /// "job 12 of yours", "jobs 12 and 13 of yours", "job 12 of yours and 1 in other containers".
@@ -112,6 +117,19 @@ void expect_threads(const SlurmStep& slurm, char** environment, Job& job) {
   placement.expected_by = base::format("SLURM_CPUS_PER_TASK={}", slurm.cpus_per_task);
 }
 
+/// How many ranks there are where nobody said it: as many as --map-by ppr asks for, else one.
+void count_ranks(Job& job) {
+  auto& command = job.command;
+  if (!command.ranks_are_default) return;
+  auto& ranks = command.applications[0].ranks;
+  if (command.placement.order == topo::Order::filled)
+    ranks = topo::ranks_of_filled(job.machine, job.slots, command.placement);
+  else if (job.slots.count > 1)
+    command.remarks.push_back(base::format(
+        "one process is started, since no -n says how many; there are {} slots", job.slots.count));
+  command.placement.ranks = ranks;
+}
+
 } // namespace
 
 Result plan_job(Command command, char** environment, Job& job) {
@@ -137,12 +155,13 @@ Result plan_job(Command command, char** environment, Job& job) {
     made.slots = topo::count_slots(affinity, os::read_limits());
     obey(slurm, made.slots);
   }
+  count_ranks(made);
   expect_threads(slurm, environment, made);
   if (keeps_off(made))
     NEAR_TRY(plan_beside_others(made));
   else
     NEAR_TRY(topo::make_plan(made.machine, made.slots, made.command.placement, made.plan));
-  if (made.plan.oversubscribed && made.command.never_oversubscribe)
+  if (made.plan.oversubscribed && made.command.placement.must_not_share)
     return base::fail(base::Code::limit, "{} of {} on {} ({}), and --nooversubscribe forbids that",
                       base::counted(made.command.placement.ranks, "rank"),
                       base::counted(made.command.placement.threads, "thread"),
@@ -151,6 +170,40 @@ Result plan_job(Command command, char** environment, Job& job) {
   for (unsigned index = 0; index < applications.size(); ++index)
     made.application_of.insert(made.application_of.end(), applications[index].ranks, index);
   job = std::move(made);
+  return {};
+}
+
+Result announce(const Job& job) {
+  const auto& command = job.command;
+  if (command.input.several() && os::is_terminal(0))
+    return base::fail(
+        base::Code::unsupported,
+        "only one rank can read from a terminal; for {} write cat | mpiexec, or give a file: <FILE",
+        command.input.text());
+  if (command.report_pid == "-" || command.report_pid == "+") {
+    std::fprintf(command.report_pid == "-" ? stdout : stderr, "%d\n", getpid());
+  } else if (!command.report_pid.empty()) {
+    auto line = base::format("{}\n", getpid());
+    int file = -1;
+    NEAR_TRY(os::open_output_file(command.report_pid, file));
+    Result wrote = os::write_all(file, line.data(), line.size());
+    os::close_descriptor(file);
+    NEAR_TRY(wrote);
+  }
+  if (command.print_rank_map) {
+    std::string ranks;
+    for (unsigned rank = 0; rank < command.placement.ranks; ++rank)
+      ranks += (rank == 0 ? "" : ",") + std::to_string(rank);
+    std::printf("(%s:%s)\n\n", os::machine_name().c_str(), ranks.c_str());
+  }
+  if (command.display_machine)
+    std::fputs((topo::head_text(job.machine, job.slots, job.plan) +
+                topo::draw_text(job.machine, job.slots, job.plan))
+                   .c_str(),
+               stderr);
+  if (command.display_allocation)
+    std::fprintf(stderr, "mpiexec: %s: %s (%s)\n", os::machine_name().c_str(),
+                 base::counted(job.slots.count, "slot").c_str(), job.slots.reason.c_str());
   return {};
 }
 
@@ -167,13 +220,14 @@ std::string explain(const Job& job, char** environment) {
     if (!application.directory.empty()) text += base::format("  directory: {}\n", application.directory);
     for (const auto& [name, value] : job.command.settings) text += base::format("  {}={}\n", name, value);
     for (const auto& [name, value] : application.settings) text += base::format("  {}={}\n", name, value);
-    if (!job.command.inherit)
+    const auto& inherited = application.inherited.chosen ? application.inherited : job.command.inherited;
+    if (inherited.chosen)
       text += base::format("  environment: {} variables\n",
                            environment_for(job.command, application, environment).size());
     first = last + 1;
   }
   if (job.command.timeout_s > 0) text += base::format("timeout: {:.9g} s\n", job.command.timeout_s);
-  text += "standard input: rank 0\n";
+  text += base::format("standard input: {}\n", job.command.input.text());
   return text + topo::head_text(job.machine, job.slots, job.plan) +
          topo::draw_text(job.machine, job.slots, job.plan) + topo::places_text(job.plan);
 }

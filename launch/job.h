@@ -24,6 +24,9 @@ Result plan_job(Command command, char** environment, Job& job);
 /// What --explain prints.
 std::string explain(const Job& job, char** environment);
 
+/// Prints what was asked for of the job before it starts: its map, the allocation, mpiexec's process number.
+Result announce(const Job& job);
+
 /// Starts the job, waits for its end, ends whatever is left of it. Returns the exit status of mpiexec.
 int run_job(const Job& job, char** environment);
 

@@ -45,7 +45,7 @@ int main(int count, char** arguments) {
   launch::Command command;
   if (!launch::parse_command({arguments + 1, arguments + count}, command).ok()) return complain(usage_status);
   if (command.help) {
-    std::fputs(launch::help_text().c_str(), stdout);
+    std::fputs(launch::help_text(command.help_about).c_str(), stdout);
     return 0;
   }
   if (command.version) {
@@ -69,8 +69,9 @@ int main(int count, char** arguments) {
     return 0;
   }
   if (!job.command.quiet) {
-    if (job.plan.oversubscribed && !job.command.oversubscribe)
+    if (job.plan.oversubscribed && !job.command.placement.may_share)
       std::fputs(oversubscription(job).c_str(), stderr);
   }
+  if (!launch::announce(job).ok()) return complain(1);
   return launch::run_job(job, environ);
 }

@@ -10,10 +10,10 @@
 
 namespace near::launch {
 
-Result Output::open(os::Poller& poller, std::uint64_t key_base, bool tags, bool merge) {
+Result Output::open(os::Poller& poller, std::uint64_t key_base, bool merge, bool stamp) {
   poller_ = &poller;
   key_base_ = key_base;
-  tags_ = tags;
+  stamp_ = stamp;
   buffer_.resize(std::size_t{256} << 10);
   NEAR_TRY(bell_.open());
   // One file behind both descriptors (2>&1) needs one writer, or lines could mix after all.
@@ -27,10 +27,10 @@ Result Output::open(os::Poller& poller, std::uint64_t key_base, bool tags, bool 
   return {};
 }
 
-Result Output::add(unsigned rank, Which which, int& write_end) {
+Result Output::add(Which which, std::string prefix, int& write_end) {
   Stream stream;
-  stream.rank = rank;
   stream.which = which;
+  stream.prefix = std::move(prefix);
   stream.sink = sink_of_[which];
   NEAR_TRY(os::make_pipe(stream.descriptor, write_end));
   streams_.push_back(std::move(stream));
@@ -100,12 +100,12 @@ void Output::write_lines(std::size_t index, std::string_view lines) {
   // Someone else's line stands unfinished on the terminal: leave it and begin a new one.
   if (target.terminal && target.open_line != nobody && target.open_line != index) target.sink.put("\n");
   target.open_line = nobody;
-  if (!tags_) {
+  if (!marks(stream)) {
     target.sink.put(lines);
     stream.inside_line = lines.back() != '\n';
     return;
   }
-  std::string tagged, tag = base::format("[{}] ", stream.rank);
+  std::string tagged, tag = stamp_ ? os::time_text() + " " + stream.prefix : stream.prefix;
   while (!lines.empty()) {
     auto length = std::min(lines.find('\n'), lines.size() - 1) + 1;
     if (!stream.inside_line) tagged += tag;
@@ -129,8 +129,8 @@ void Output::end(std::size_t index) {
   Target& target = sinks_[stream.sink];
   bool unfinished = !stream.held.empty() || stream.inside_line;
   flush_partial(index);
-  if (unfinished && tags_) target.sink.put("\n"); // the next line must begin with its tag
-  if (unfinished && tags_) target.open_line = nobody;
+  if (unfinished && marks(stream)) target.sink.put("\n"); // the next line must begin with its tag
+  if (unfinished && marks(stream)) target.open_line = nobody;
   if (!stream.waiting) poller_->remove(stream.descriptor);
   os::close_descriptor(stream.descriptor);
   stream.descriptor = -1;

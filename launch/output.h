@@ -27,10 +27,12 @@ public:
   enum Which { standard_output = 0, standard_error = 1 };
 
   /// Opens the sinks on descriptors 1 and 2. `poller` will report the streams as `key_base` + index.
-  Result open(os::Poller& poller, std::uint64_t key_base, bool tags, bool merge);
+  /// `merge`: both streams go to standard output; `stamp`: each line begins with the time.
+  Result open(os::Poller& poller, std::uint64_t key_base, bool merge, bool stamp);
 
-  /// A new stream of `rank`; `write_end` is for the rank, the caller closes it once the rank has it.
-  Result add(unsigned rank, Which which, int& write_end);
+  /// A new stream, each line of which begins with `prefix`; `write_end` is for the rank, the caller closes it
+  /// once the rank has it.
+  Result add(Which which, std::string prefix, int& write_end);
 
   /// The poller reported a stream, or the bell rang.
   void readable(std::uint64_t index);
@@ -61,8 +63,8 @@ private:
   static constexpr std::size_t nobody = SIZE_MAX;
 
   struct Stream {
-    unsigned rank = 0;
     Which which = standard_output;
+    std::string prefix; ///< before each line
     std::size_t sink = 0;
     int descriptor = -1;
     bool waiting = false;       ///< not polled: no room, or another owns the sink
@@ -77,6 +79,7 @@ private:
     std::size_t open_line = nobody; ///< the stream whose unfinished line was written last
   };
 
+  bool marks(const Stream& stream) const { return stamp_ || !stream.prefix.empty(); }
   void take(std::size_t index, std::string_view data);
   void write_lines(std::size_t index, std::string_view lines);
   void flush_partial(std::size_t index);
@@ -90,8 +93,8 @@ private:
   os::Bell bell_;
   Target sinks_[2];
   std::size_t sink_of_[2] = {0, 1};
-  bool tags_ = false;
   bool said_ = false; ///< something has come from a rank's standard error
+  bool stamp_ = false;
   std::vector<Stream> streams_;
   std::vector<char> buffer_;
 };

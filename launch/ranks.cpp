@@ -3,7 +3,9 @@
 
 #include "base/log.h"
 #include "boot/boot.h"
+#include "launch/advice.h"
 #include "launch/keys.h"
+#include "launch/pattern.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/memory.h"
@@ -134,13 +136,47 @@ base::Result Supervisor::start_ranks() {
     store_phase(segment_, rank, segment::Phase::launched);
   }
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) NEAR_TRY(start_rank(rank));
-  return {};
+  return input_.start();
 }
 
 // To find them takes milliseconds, which a short job should not pay.
 void Supervisor::tell_cards() {
   topo::Machine machine;
   if (topo::read_machine(machine, true).ok()) publish_cards(machine, mission_.job.machine, segment_);
+}
+
+/// Gives the rank its standard streams. `piped` says which of them it got an end of a pipe for, to be closed
+/// once it has been started.
+base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped) {
+  const auto& command = mission_.job.command;
+  launch.input = null_input_;
+  if (command.input.has(rank)) {
+    launch.input = 0;
+    piped.input = command.input.several();
+    if (piped.input) NEAR_TRY(input_.add(launch.input));
+  }
+  // Only the terminal's foreground group may read from it.
+  launch.own_group = !(launch.input == 0 && mission_.terminal_input);
+  launch.join_group = launch.own_group ? 0 : mission_.front_group;
+
+  auto prefix = expand_pattern(command.prefix, rank);
+  // A single rank has nobody to mix with: it gets the real descriptors, terminal and all.
+  bool direct = ranks_.size() == 1 && prefix.empty() && !command.timestamps && !command.merge_output;
+  if (!command.output_file.empty()) {
+    NEAR_TRY(files_.open(command.output_file, rank, launch.output));
+  } else if (!direct) {
+    NEAR_TRY(output_.add(Output::standard_output, prefix, launch.output));
+    piped.output = true;
+  }
+  if (!command.output_file.empty() && command.merge_output) {
+    launch.error = launch.output;
+  } else if (!command.error_file.empty()) {
+    NEAR_TRY(files_.open(command.error_file, rank, launch.error));
+  } else if (!direct) {
+    NEAR_TRY(output_.add(Output::standard_error, prefix, launch.error));
+    piped.error = true;
+  }
+  return {};
 }
 
 base::Result Supervisor::start_rank(unsigned rank) {
@@ -159,8 +195,8 @@ base::Result Supervisor::start_rank(unsigned rank) {
   start.binding = place.text;
 
   os::Launch launch;
-  launch.program = application.arguments[0];
-  launch.arguments = application.arguments;
+  launch.arguments = arguments_for(job.command, application, rank);
+  launch.program = launch.arguments[0];
   launch.environment = environment_for(job.command, application, mission_.environment);
   if (!place.cpus.empty()) {
     auto places = topo::openmp_places(job.machine, place);
@@ -172,23 +208,15 @@ base::Result Supervisor::start_rank(unsigned rank) {
   launch.keep = {mission_.segment_descriptor, segment_.huge_descriptor()};
   launch.cpus = place.cpus;
   launch.local_memory = !os::has_memory_policy(); // `numactl mpiexec ...` means the ranks
-  launch.input = rank == 0 ? 0 : null_input_;
-  // Only the terminal's foreground group may read from it.
-  launch.own_group = !(rank == 0 && mission_.terminal_input);
-  launch.join_group = launch.own_group ? 0 : mission_.front_group;
-
-  // A single rank has nobody to mix with: it gets the real descriptors, terminal and all.
-  bool direct = ranks_.size() == 1 && !job.command.tag_output && !job.command.merge_output;
-  if (!direct) {
-    NEAR_TRY(output_.add(rank, Output::standard_output, launch.output));
-    NEAR_TRY(output_.add(rank, Output::standard_error, launch.error));
-  }
+  Piped piped;
+  NEAR_TRY(connect(rank, launch, piped));
   if (job.command.report_bindings) output_.say(base::format("mpiexec: rank {}: {}\n", rank, place.text));
   base::Result started = os::start_process(launch, ranks_[rank].pid);
-  if (!direct) {
-    os::close_descriptor(launch.output);
-    os::close_descriptor(launch.error);
-  }
+  if (piped.input) os::close_descriptor(launch.input);
+  if (piped.output) os::close_descriptor(launch.output);
+  if (piped.error) os::close_descriptor(launch.error);
+  if (!started.ok())
+    base::set_failure_text(std::string(base::failure_text()) + advice_on(launch.program, launch.directory));
   NEAR_TRY(started);
   segment_.entry(rank).pid.store_relaxed(static_cast<std::uint32_t>(ranks_[rank].pid));
   ++living_;
@@ -289,6 +317,7 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   }
   auto phase = phase_of(rank);
   at.ended = true;
+  at.status = ending.status();
   --living_;
   Verdict verdict = verdict_on(rank, ending);
   if (phase == segment::Phase::ready || verdict.reason != Reason::none) mark_dead(rank, ending.raw);

@@ -46,7 +46,7 @@ base::Result Supervisor::prepare() {
   NEAR_TRY(poller_.add(inbox_.descriptor(), key_signals));
   NEAR_TRY(poller_.add(front_watch_, key_front));
   NEAR_TRY(
-      output_.open(poller_, key_streams, mission_.job.command.tag_output, mission_.job.command.merge_output));
+      output_.open(poller_, key_streams, mission_.job.command.merge_output, mission_.job.command.timestamps));
   NEAR_TRY(poller_.add(output_.bell_descriptor(), key_bell));
   NEAR_TRY(segment_.attach(mission_.segment_descriptor, true));
   kills_before_ = os::read_memory_kills();
@@ -182,7 +182,17 @@ void Supervisor::look_at_output() {
   }
 }
 
+// -print-all-exitcodes
+void Supervisor::say_exit_codes() {
+  if (codes_said_ || !mission_.job.command.print_exit_codes) return;
+  codes_said_ = true;
+  std::string codes;
+  for (const auto& rank : ranks_) codes += (codes.empty() ? "" : ",") + std::to_string(rank.status);
+  output_.say(base::format("mpiexec: exit codes: {}\n", codes));
+}
+
 void Supervisor::say_verdict() {
+  say_exit_codes();
   if (said_ || !decided_) return;
   said_ = true;
   bool by_broken_pipe =

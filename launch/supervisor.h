@@ -3,8 +3,10 @@
 // argument of who ends whom.
 #pragma once
 
+#include "launch/input.h"
 #include "launch/job.h"
 #include "launch/output.h"
+#include "launch/output_files.h"
 #include "launch/verdict.h"
 #include "os/poller.h"
 #include "os/process.h"
@@ -43,6 +45,7 @@ private:
     segment::Phase phase = segment::Phase::launched;
     segment::Phase died_in = segment::Phase::launched; ///< once its phase is `dead`
     os::Pid number = 0;   ///< what the MPI process knows itself by, once it has a region
+    int status = 0;       ///< when ended: what a shell shows
     os::Pid inner = 0;    ///< the MPI process, when a wrapper started it
     int inner_watch = -1; ///< its pidfd
     std::uint64_t inner_gone_ns = 0;
@@ -58,6 +61,10 @@ private:
   base::Result prepare();
   base::Result start_ranks();
   base::Result start_rank(unsigned rank);
+  struct Piped {
+    bool input = false, output = false, error = false;
+  };
+  base::Result connect(unsigned rank, os::Launch& launch, Piped& piped);
   void tell_cards();
   void loop();
   void dispatch(std::uint64_t key);
@@ -93,6 +100,7 @@ private:
   void forward(int signal);
   bool finished();
   void say_verdict();
+  void say_exit_codes();
   void look_at_output();
   void kill_all(int signal);
   void time_out();
@@ -102,6 +110,8 @@ private:
   os::Poller poller_;
   os::SignalInbox inbox_;
   Output output_;
+  OutputFiles files_;
+  Input input_;
   std::vector<Rank> ranks_;
   std::deque<os::Ending> endings_; ///< of children, to be judged
   /// Of children whose end was no rank's when it was judged, the newest last; bounded. The MPI process of a
@@ -116,6 +126,7 @@ private:
   bool decided_ = false;
   bool asked_ = false; ///< SIGTERM has gone out: how a rank ends from now on says nothing
   bool said_ = false;
+  bool codes_said_ = false;
   bool no_children_ = false;
   bool out_of_reach_ = false; ///< whoever is left cannot be found: see kill_all
   unsigned living_ = 0;

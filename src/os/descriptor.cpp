@@ -29,6 +29,15 @@ Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size
   return errno == EAGAIN || errno == EWOULDBLOCK ? Transfer::nothing_now : Transfer::failed;
 }
 
+Transfer read_waiting(int descriptor, char* buffer, std::size_t capacity, std::size_t& bytes) {
+  for (;;) {
+    auto got = read_some(descriptor, buffer, capacity, bytes);
+    if (got != Transfer::nothing_now) return got;
+    pollfd ready{descriptor, POLLIN, 0};
+    poll(&ready, 1, -1);
+  }
+}
+
 Result write_all(int descriptor, const char* data, std::size_t bytes) {
   while (bytes > 0) {
     ssize_t wrote = write(descriptor, data, bytes);
@@ -59,6 +68,21 @@ Result make_pipe(int& read_end, int& write_end) {
   }
   read_end = ends[0];
   write_end = ends[1];
+  return {};
+}
+
+Result make_input_pipe(int& read_end, int& write_end) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return base::fail_system("pipe2", errno);
+  read_end = ends[0];
+  write_end = ends[1];
+  return {};
+}
+
+Result open_output_file(const std::string& name, int& descriptor) {
+  int made = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+  if (made < 0) return base::fail(base::Code::system, "cannot write '{}': {}", name, strerror(errno));
+  descriptor = made;
   return {};
 }
 

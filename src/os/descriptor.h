@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace near::os {
 
@@ -25,12 +26,18 @@ enum class Transfer { some, nothing_now, ended, failed };
 
 /// Reads once, at most `capacity` bytes. `ended` is the end of the file.
 Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size_t& bytes);
+/// As read_some, but waits: also where somebody has made the file description non-blocking.
+Transfer read_waiting(int descriptor, char* buffer, std::size_t capacity, std::size_t& bytes);
 /// Writes all of it, waiting as long as that takes. Fails with Code::gone when nobody reads any more (with
 /// SIGPIPE ignored), with Code::system and the reason otherwise.
 Result write_all(int descriptor, const char* data, std::size_t bytes);
 
 /// A pipe, both ends close-on-exec; reading does not wait, writing does.
 Result make_pipe(int& read_end, int& write_end);
+/// A pipe, both ends close-on-exec, of which both ends wait: for the standard input of another program.
+Result make_input_pipe(int& read_end, int& write_end);
+/// Makes a file anew, or empties it, for appending; close-on-exec. The failure names it.
+Result open_output_file(const std::string& name, int& descriptor);
 /// Opens /dev/null where descriptor 0, 1 or 2 is closed, so that no other file can get such a number.
 void fill_standard_descriptors();
 /// /dev/null for reading, close-on-exec.

@@ -128,8 +128,8 @@ def test_bindings_are_reported(launch):
 
 def test_threads_set_openmp_unless_the_user_did(launch):
     show = ["sh", "-c", "echo $OMP_NUM_THREADS"]
-    assert launch("-t", "2", "-q", "-n", "1", *show, env={}).out == "2\n"
-    assert launch("-t", "2", "-q", "-n", "1", "-x", "OMP_NUM_THREADS=5", *show).out == "5\n"
+    assert launch("--threads", "2", "-q", "-n", "1", *show, env={}).out == "2\n"
+    assert launch("--threads", "2", "-q", "-n", "1", "-x", "OMP_NUM_THREADS=5", *show).out == "5\n"
 
 
 @several
@@ -137,10 +137,10 @@ def test_each_core_of_a_rank_is_a_place_for_openmp(launch):
     show = ["sh", "-c", "echo $OMP_NUM_THREADS $OMP_PLACES"]
     # Alone on the machine or not: what counts is what the rank was given.
     places = f"2 {{{CPUS[0]}}},{{{CPUS[1]}}}\n"
-    result = launch("-q", "-n", "1", "-t", "2", "--bind-to", "hwthread", *show)
+    result = launch("-q", "-n", "1", "--threads", "2", "--bind-to", "hwthread", *show)
     assert result.out in (places, f"2 {{{CPUS[0]},{CPUS[1]}}}\n"), result.report()
-    assert launch("-q", "-n", "1", "-t", "2", "-x", "OMP_PROC_BIND=false", *show).out == "2\n"
-    assert launch("-q", "-n", "1", "-t", "2", "-x", "OMP_PLACES=cores", *show).out == "2 cores\n"
+    assert launch("-q", "-n", "1", "--threads", "2", "-x", "OMP_PROC_BIND=false", *show).out == "2\n"
+    assert launch("-q", "-n", "1", "--threads", "2", "-x", "OMP_PLACES=cores", *show).out == "2 cores\n"
 
 
 @several
@@ -176,7 +176,7 @@ def test_only_a_plan_can_be_made_for_another_machine(launch, tmp_path):
     assert "2 packages" in launch("-n", "2", "--explain", "--machine", file, "true").out
     for arguments, environment in ((["--machine", file], {}), ([], {"HWLOC_SYNTHETIC": "package:2 core:2 pu:1"})):
         result = launch("-n", "2", *arguments, "echo", "started", env=environment)
-        assert (result.status, result.out) == (1, "") and "only --explain" in result.err, result.report()
+        assert result.status != 0 and result.out == "" and "--explain" in result.err, result.report()
     file.write_text("nonsense")
     result = launch("-n", "2", "--explain", "--machine", file, "true")
     assert result.status == 1 and str(file) in result.err, result.report()

@@ -1,0 +1,43 @@
+#include "launch/advice.h"
+
+#include "base/result.h"
+
+#include <filesystem>
+
+namespace near::launch {
+namespace {
+
+struct Kind {
+  const char* ending;
+  const char* form; ///< what to write instead; {} is the file
+};
+// Scripts by the program that runs them, sources by the compiler.
+constexpr Kind scripts[] = {{".py", "python3"}, {".jl", "julia"}, {".sh", "sh"},   {".R", "Rscript"},
+                            {".pl", "perl"},    {".rb", "ruby"},  {".lua", "lua"}, {".m", "octave"}};
+constexpr Kind sources[] = {{".c", "mpicc"}, {".cpp", "mpicxx"}, {".cc", "mpicxx"}, {".cxx", "mpicxx"}};
+
+} // namespace
+
+std::string advice_on(const std::string& program, const std::string& directory) {
+  namespace files = std::filesystem;
+  std::error_code none;
+  files::path written(program);
+  bool named = program.find('/') != std::string::npos;
+  auto file = directory.empty() ? written : files::path(directory) / written;
+  if (!files::exists(file, none)) return {};
+  if (files::is_directory(file, none)) return named ? "; it is a folder" : "; what is there is a folder";
+  if (!files::is_regular_file(file, none)) return {};
+  constexpr auto executable = files::perms::owner_exec | files::perms::group_exec | files::perms::others_exec;
+  if ((files::status(file, none).permissions() & executable) != files::perms::none) return {};
+  for (const auto& kind : scripts)
+    if (written.extension() == kind.ending)
+      return base::format("; it is a script that is not executable: write mpiexec -n N {} {}", kind.form,
+                          program);
+  for (const auto& kind : sources)
+    if (written.extension() == kind.ending)
+      return base::format("; it is source text: compile it first, {} {} -o {}", kind.form, program,
+                          files::path(written).replace_extension().string());
+  return base::format("; the file is not executable: chmod +x {}", program);
+}
+
+} // namespace near::launch

@@ -1,0 +1,122 @@
+// Parameters of other libraries that a command line carries: Open MPI's (`--mca name value`) and the
+// variables of Intel MPI's that say where ranks run (`-genv I_MPI_PIN_DOMAIN=core`).
+#include "launch/option_table.h"
+
+#include <algorithm>
+
+namespace near::launch {
+namespace {
+
+bool is_one_of(const std::string& text, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+bool is_yes(const std::string& value) {
+  return is_one_of(value, {"1", "true", "yes", "on", "enable", "enabled"});
+}
+bool is_no(const std::string& value) {
+  return is_one_of(value, {"0", "false", "no", "off", "disable", "disabled"});
+}
+
+// A parameter that has a meaning here, with its prefix of Open MPI's run-time systems taken off.
+struct Meaning {
+  const char* name;
+  Result (*act)(Parsing& at, const std::string& value);
+};
+const Meaning meanings[] = {
+    {"rmaps_default_mapping_policy",
+     [](Parsing& at, const std::string& value) { return topo::parse_map_by(value, at.command.placement); }},
+    {"rmaps_base_mapping_policy",
+     [](Parsing& at, const std::string& value) { return topo::parse_map_by(value, at.command.placement); }},
+    {"rmaps_base_ranking_policy",
+     [](Parsing& at, const std::string& value) { return topo::parse_rank_by(value, at.command.placement); }},
+    {"rmaps_default_ranking_policy",
+     [](Parsing& at, const std::string& value) { return topo::parse_rank_by(value, at.command.placement); }},
+    {"hwloc_base_binding_policy",
+     [](Parsing& at, const std::string& value) { return topo::parse_bind_to(value, at.command.placement); }},
+    {"hwloc_default_binding_policy",
+     [](Parsing& at, const std::string& value) { return topo::parse_bind_to(value, at.command.placement); }},
+    {"rmaps_base_oversubscribe",
+     [](Parsing& at, const std::string& value) {
+       at.command.placement.may_share = is_yes(value);
+       return Result();
+     }},
+    {"rmaps_base_no_oversubscribe",
+     [](Parsing& at, const std::string& value) {
+       at.command.placement.must_not_share = is_yes(value);
+       return Result();
+     }},
+    {"hwloc_base_report_bindings",
+     [](Parsing& at, const std::string& value) {
+       at.command.report_bindings = is_yes(value);
+       return Result();
+     }},
+    {"tag_output",
+     [](Parsing& at, const std::string& value) {
+       at.command.prefix = is_yes(value) ? "[%r] " : "";
+       return Result();
+     }},
+    {"timestamp_output",
+     [](Parsing& at, const std::string& value) {
+       at.command.timestamps = is_yes(value);
+       return Result();
+     }},
+};
+
+// Frameworks that choose how Open MPI does inside what any library does its own way. Which of them is at work
+// changes no result, so there is nothing to say when it is ignored.
+constexpr const char* inner_frameworks[] = {
+    "accelerator", "allocator", "bml",       "btl",      "coll",       "common", "crs",     "errmgr",
+    "ess",         "fbtl",      "fcoll",     "filem",    "fs",         "gds",    "grpcomm", "hook",
+    "if",          "io",        "iof",       "mca",      "memchecker", "memcpy", "memory",  "mpool",
+    "mtl",         "odls",      "oob",       "op",       "opal",       "osc",    "part",    "patcher",
+    "plm",         "pmix",      "pml",       "pstat",    "ptl",        "ras",    "rcache",  "reachable",
+    "rmaps",       "rml",       "routed",    "schizo",   "sharedfp",   "shmem",  "smsc",    "state",
+    "threads",     "topo",      "treematch", "vprotocol"};
+
+} // namespace
+
+Result use_mca_parameter(Parsing& at, const std::string& name, const std::string& value) {
+  std::string bare = name;
+  for (const char* run_time : {"orte_", "prte_"})
+    if (bare.starts_with(run_time)) bare = bare.substr(5);
+  for (const auto& meaning : meanings)
+    if (bare == meaning.name) return meaning.act(at, value);
+  auto framework = bare.substr(0, bare.find('_'));
+  bool inner = std::any_of(std::begin(inner_frameworks), std::end(inner_frameworks),
+                           [&](const char* each) { return framework == each; });
+  if (!inner && !bare.ends_with("_verbose") && !is_one_of(bare, {"mpi_yield_when_idle", "mpi_leave_pinned"}))
+    at.command.remarks.push_back(
+        base::format("{} {}: there is no such parameter here; it is ignored", at.option, name));
+  return {};
+}
+
+Result use_intel_variable(Parsing& at, const std::string& name, const std::string& value) {
+  constexpr std::string_view pinning = "I_MPI_PIN";
+  if (!name.starts_with(pinning)) return {};
+  auto& placement = at.command.placement;
+  std::string small = value;
+  std::transform(small.begin(), small.end(), small.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  if (name == pinning) {
+    if (is_no(small)) return topo::parse_bind_to("none", placement);
+    if (is_yes(small)) return {};
+  } else if (name == "I_MPI_PIN_DOMAIN") {
+    auto unit = small.substr(0, small.find(':'));
+    if (unit == "auto" || unit == "omp") return {}; // as it is anyway
+    if (unit == "cache2") return topo::parse_bind_to("l2", placement);
+    if (unit == "cache3" || unit == "cache") return topo::parse_bind_to("l3", placement);
+    if (unit == "sock") return topo::parse_bind_to("package", placement);
+    if (is_one_of(unit, {"core", "socket", "numa", "node"})) return topo::parse_bind_to(unit, placement);
+  } else if (is_one_of(name, {"I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_PROCS"}) &&
+             small.find_first_not_of("0123456789,") == std::string::npos) {
+    placement.bind_chosen = true;
+    return topo::use_processors(small, base::format("{} {}={}", at.option, name, value), placement);
+  }
+  at.command.remarks.push_back(
+      base::format("{} {}={} says nothing to NearMPI; where ranks run is said by --bind-to and --map-by",
+                   at.option, name, value));
+  return {};
+}
+
+} // namespace near::launch

@@ -1,0 +1,58 @@
+// Everything else of NearMPI's own: time limits, kinds of memory, help.
+#include "launch/option_table.h"
+
+#include <cmath>
+#include <cstdlib>
+
+namespace near::launch {
+
+using base::Code;
+using base::fail;
+
+bool parse_seconds(const std::string& text, double& seconds) {
+  char* end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || *end != 0 || !(value > 0) || value > 1e9) return false;
+  seconds = value;
+  return true;
+}
+
+namespace {
+
+Result read_seconds(Parsing& at) {
+  if (!parse_seconds(at.values[0], at.command.timeout_s)) return wrong(at, "a number of seconds");
+  return {};
+}
+
+// MPI 5.0, section 11.5: what is not supported is left out of the answer, which is no error.
+Result choose_memory_kinds(Parsing& at) {
+  for (const auto& kind : split(at.values[0], ',')) {
+    auto name = kind.substr(0, kind.find(':'));
+    if (name != "mpi" && name != "system")
+      at.command.remarks.push_back(base::format("{} {}: memory is of the kinds mpi and system only, not {}",
+                                                at.option, at.values[0], kind));
+  }
+  return {};
+}
+
+const Option table[] = {
+    {{"timeout"},
+     one,
+     "S|after S seconds end the job with status 124 and say what each rank did",
+     read_seconds},
+    {{"memory-alloc-kinds"},
+     one,
+     "KINDS|kinds of memory that the program wants to use; mpi and system are there",
+     choose_memory_kinds},
+    {{"V", "version", "info"}, none, "|print the version", NEAR_ACT(at.command.version = true)},
+    {{"h", "help"},
+     none,
+     "[WHAT]|print this, one group or option of it, or all",
+     NEAR_ACT(at.command.help = true)},
+};
+
+} // namespace
+
+OptionGroup other_options() { return {"other", "Other", table}; }
+
+} // namespace near::launch

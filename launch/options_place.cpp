@@ -1,0 +1,186 @@
+// Where ranks run: machines, cores, numbering.
+#include "launch/option_table.h"
+#include "os/process.h"
+
+#include <sstream>
+
+namespace near::launch {
+namespace {
+
+using base::Code;
+using base::fail;
+
+Result check_host(const std::string& option, std::string host) {
+  host = host.substr(0, host.find(':'));
+  auto own = os::machine_name();
+  if (host.empty() || host == "localhost" || host == "127.0.0.1" || host == "::1" || host == own ||
+      host == own.substr(0, own.find('.')))
+    return {};
+  return fail(Code::unsupported,
+              "{} {}: this mpiexec starts processes on this machine ({}) only; for several machines use the "
+              "launcher of your cluster",
+              option, host, own);
+}
+
+Result check_hosts(Parsing& at) {
+  for (const auto& host : split(at.values[0], ',')) NEAR_TRY(check_host(at.option, host));
+  return {};
+}
+
+Result check_host_file(Parsing& at) {
+  std::string text;
+  NEAR_TRY(read_named_file(at, at.values[0], text));
+  for (const auto& line : split(text, '\n')) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string host;
+    if (words >> host) NEAR_TRY(check_host(at.option + " " + at.values[0] + ":", host));
+  }
+  return {};
+}
+
+Result read_rank_file(Parsing& at, const std::string& name) {
+  std::string text;
+  NEAR_TRY(read_named_file(at, name, text));
+  auto& placement = at.command.placement;
+  NEAR_TRY(topo::parse_rank_file(text, name, placement));
+  for (const auto& listed : placement.listed)
+    // "+n0" is the first machine of whatever the job has got.
+    if (listed.given && listed.host != "+n0")
+      NEAR_TRY(check_host(base::format("{}:{}: host", name, listed.line), listed.host));
+  return {};
+}
+
+Result choose_mapping(Parsing& at, const std::string& words) {
+  constexpr std::string_view file = "rankfile:file=";
+  if (words.starts_with(file)) return read_rank_file(at, words.substr(file.size()));
+  if (words == "rankfile")
+    return fail(Code::invalid, "{} rankfile: which file is missing; write {} rankfile:file=FILE", at.option,
+                at.option);
+  return topo::parse_map_by(words, at.command.placement);
+}
+
+// "pin=yes;cell=core;domain=socket;map=spread" of Intel MPI.
+Result choose_intel_binding(Parsing& at) {
+  const std::string& text = at.values[0];
+  if (text.find('=') == std::string::npos) return topo::parse_bind_to(text, at.command.placement);
+  for (const auto& entry : split(text, ';')) {
+    auto equals = entry.find('=');
+    auto name = entry.substr(0, equals), value = equals == std::string::npos ? "" : entry.substr(equals + 1);
+    if (name == "pin") {
+      NEAR_TRY(use_intel_variable(at, "I_MPI_PIN", value));
+    } else if (name == "cell" && value == "unit") {
+      NEAR_TRY(topo::parse_bind_to("hwthread", at.command.placement));
+    } else if (name == "cell" && value == "core") {
+      NEAR_TRY(topo::parse_bind_to("core", at.command.placement));
+    } else if (name == "domain") {
+      NEAR_TRY(use_intel_variable(at, "I_MPI_PIN_DOMAIN", value));
+    } else if (name == "map" && (value == "spread" || value == "scatter")) {
+      NEAR_TRY(topo::parse_map_by("spread", at.command.placement));
+    } else if (name == "map" && value == "bunch") {
+      NEAR_TRY(topo::parse_map_by("core", at.command.placement));
+    } else {
+      return fail(Code::unsupported, "{} {}: '{}' is not known here; see --bind-to and --map-by", at.option,
+                  text, entry);
+    }
+  }
+  return {};
+}
+
+const Option table[] = {
+    {{"threads", "cpus-per-proc", "cpus-per-rank"},
+     one,
+     "T|give each process T cores, and OMP_NUM_THREADS=T",
+     [](Parsing& at) {
+       at.command.placement.threads_chosen = true;
+       return read_count(at, at.command.placement.threads);
+     }},
+    {{"bind-to"},
+     one,
+     "WHAT|core, l2, l3, numa, package, hwthread or none; user:0,2-3",
+     [](Parsing& at) { return topo::parse_bind_to(at.values[0], at.command.placement); }},
+    {{"map-by"},
+     one,
+     "HOW|core, spread, l2, l3, numa, package, hwthread, nic, ppr:N:<domain>; :PE=T",
+     [](Parsing& at) { return choose_mapping(at, at.values[0]); }},
+    {{"rank-by"},
+     one,
+     "HOW|with --map-by of domains: fill one after the other, or span all",
+     [](Parsing& at) { return topo::parse_rank_by(at.values[0], at.command.placement); }},
+    {{"rankfile", "rf"},
+     one,
+     "FILE|each process where the file says",
+     [](Parsing& at) { return read_rank_file(at, at.values[0]); }},
+    {{"cpu-set", "cpu-list"},
+     one,
+     "CORES|all processes on these cores, such as 0-3,8",
+     [](Parsing& at) {
+       return topo::use_cores(at.values[0], false, at.option + " " + at.values[0], at.command.placement);
+     }},
+    {{"oversubscribe", "overcommit"},
+     none,
+     "|more processes than processors are meant so: no warning",
+     NEAR_ACT(at.command.placement.may_share = true)},
+    {{"nooversubscribe"},
+     none,
+     "|more processes than processors are an error",
+     NEAR_ACT(at.command.placement.must_not_share = true)},
+    {{"host", "hosts", "H", "hostlist", "nodelist"},
+     one,
+     "NAME|this machine; others are refused",
+     check_hosts},
+    {{"hostfile", "machinefile", "f", "machine-file", "default-hostfile"},
+     one,
+     "FILE|the same, from a file",
+     check_host_file},
+    {{"machine"},
+     one,
+     "FILE|with --explain: plan for the machine that the file describes",
+     NEAR_ACT(at.command.machine = at.values[0])},
+    {{"binding"}, one, nullptr, choose_intel_binding},
+    {{"use-hwthread-cpus"}, none, nullptr, NEAR_ACT(at.command.placement.by_hwthread = true)},
+    {{"npersocket"},
+     one,
+     nullptr,
+     [](Parsing& at) {
+       return topo::parse_map_by("ppr:" + at.values[0] + ":package", at.command.placement);
+     }},
+    {{"bycore", "byslot"},
+     none,
+     nullptr,
+     [](Parsing& at) { return topo::parse_map_by("core", at.command.placement); }},
+    {{"bysocket"},
+     none,
+     nullptr,
+     [](Parsing& at) { return topo::parse_map_by("package", at.command.placement); }},
+    {{"bind-to-core"},
+     none,
+     nullptr,
+     [](Parsing& at) { return topo::parse_bind_to("core", at.command.placement); }},
+    {{"bind-to-socket"},
+     none,
+     nullptr,
+     [](Parsing& at) { return topo::parse_bind_to("package", at.command.placement); }},
+    {{"bind-to-none"},
+     none,
+     nullptr,
+     [](Parsing& at) { return topo::parse_bind_to("none", at.command.placement); }},
+    {{"membind"},
+     one,
+     nullptr,
+     [](Parsing& at) -> Result {
+       // Each process takes memory from its own node anyway.
+       for (const char* same : {"local", "firsttouch", "none"})
+         if (at.values[0] == same) return {};
+       return fail(
+           Code::unsupported,
+           "{} {}: memory comes from the process's own node; for another policy write mpiexec -n N numactl "
+           "--interleave=all program",
+           at.option, at.values[0]);
+     }},
+};
+
+} // namespace
+
+OptionGroup place_options() { return {"placement", "Where processes run", table}; }
+
+} // namespace near::launch

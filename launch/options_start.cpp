@@ -1,0 +1,96 @@
+// What to start: programs, how many processes of each, where they are found and work.
+#include "launch/option_table.h"
+#include "launch/tool.h"
+
+namespace near::launch {
+namespace {
+
+using base::Code;
+using base::fail;
+
+Result read_ranks(Parsing& at) {
+  auto& application = at.application;
+  unsigned count = 0;
+  NEAR_TRY(read_count(at, count));
+  auto by = at.option + " " + at.values[0];
+  bool short_c = at.option == "-c";
+  if (application.ranks != 0)
+    return fail(Code::invalid, "{}: {} says already how many processes{}", by, application.ranks_by,
+                short_c || application.ranks_by.starts_with("-c ")
+                    ? "; srun's -c, cores for each process, is --threads here"
+                    : "");
+  application.ranks = count;
+  application.ranks_by = by;
+  if (short_c)
+    at.command.remarks.push_back(base::format(
+        "{} starts {} processes, as with Open MPI; srun's -c, cores for each process, is --threads here", by,
+        count));
+  return {};
+}
+
+// Of every machine; here is one, so the number of processes where -n does not give it.
+Result read_per_machine(Parsing& at, bool limits) {
+  NEAR_TRY(read_count(at, at.application.per_machine));
+  at.application.per_machine_by = at.option + " " + at.values[0];
+  at.application.per_machine_limits = limits;
+  return {};
+}
+
+Result read_nodes(Parsing& at) {
+  unsigned count = 0;
+  NEAR_TRY(read_count(at, count));
+  if (count == 1) return {};
+  return fail(Code::unsupported,
+              "{} {}: this mpiexec starts processes on this machine only; for several machines use the "
+              "launcher of your cluster",
+              at.option, at.values[0]);
+}
+
+const Option table[] = {
+    {{"n", "np", "c", "nprocs", "ntasks"}, one, "N|start N processes (default 1)", read_ranks},
+    {{"ppn", "perhost", "ntasks-per-node", "grr"},
+     one,
+     nullptr,
+     [](Parsing& at) { return read_per_machine(at, false); }},
+    {{"N", "npernode"}, one, nullptr, [](Parsing& at) { return read_per_machine(at, true); }},
+    {{"pernode"},
+     none,
+     nullptr,
+     [](Parsing& at) {
+       at.values = {"1"};
+       NEAR_TRY(read_per_machine(at, true));
+       at.application.per_machine_by = at.option;
+       return Result();
+     }},
+    {{"nodes"}, one, nullptr, read_nodes},
+    {{"wdir", "wd", "chdir", "dir"},
+     one,
+     "DIRECTORY|work there",
+     NEAR_ACT(at.application.directory = at.values[0])},
+    {{"path"},
+     one,
+     "FOLDERS|look for the program there first; ':' between several",
+     NEAR_ACT(at.application.path = at.values[0])},
+    {{"configfile", "app"},
+     one,
+     "FILE|take the programs from the file: a line each, options first",
+     parse_command_file},
+    {{"gtool"},
+     one,
+     "\"COMMAND:RANKS\"|start these ranks' program under a command; ';' between several",
+     [](Parsing& at) { return read_tools(at, at.values[0]); }},
+    {{"gtoolfile"},
+     one,
+     nullptr,
+     [](Parsing& at) {
+       std::string text;
+       NEAR_TRY(read_named_file(at, at.values[0], text));
+       return read_tools(at, text);
+     }},
+};
+
+} // namespace
+
+OptionGroup start_options() { return {"start", "What to start", table}; }
+
+} // namespace near::launch
