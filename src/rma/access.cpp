@@ -28,19 +28,41 @@ Result out_of_range(const Window& window, const Target& target) {
                     object::describe(window));
 }
 
-/// The attached memory that holds bytes [address + low, address + high) of this process; false without one.
-bool find_attached(const Member& member, std::uint64_t address, MPI_Count low, MPI_Count high,
-                   AttachedPiece& piece) {
-  for (const Attached& each : shared_part(member).attached) {
-    piece = read_attached(each);
-    if (piece.address == 0) continue;
-    auto from = static_cast<std::int64_t>(address - piece.address);
-    MPI_Count first = 0, behind = 0;
-    if (!base::checked_add<MPI_Count>(from, low, first) || !base::checked_add<MPI_Count>(from, high, behind))
-      continue;
-    if (first >= 0 && behind <= static_cast<MPI_Count>(piece.bytes)) return true;
+/// Where in the segment attached memory is.
+struct Attached {
+  bool shared = false;          ///< all of it is there,
+  std::uint64_t to_segment = 0; ///< at its address plus this
+};
+
+/// Whether all that the target's data take, from `address` on, is attached. Data with gaps may lie in pieces
+/// of memory that have nothing to do with each other.
+bool find_all_attached(const Member& member, std::uint64_t address, const Target& target, MPI_Count low,
+                       MPI_Count high, Attached& found) {
+  const Attachments& attached = shared_part(member).attached;
+  const std::uint64_t begin = address + static_cast<std::uint64_t>(low),
+                      end = address + static_cast<std::uint64_t>(high);
+  AttachedRange range;
+  if (begin < end && find_attached(attached, begin, end, range)) {
+    found = {range.shared, range.to_segment};
+    return true;
   }
-  return false;
+  constexpr std::size_t most = 256;
+  const View there{reinterpret_cast<void*>(address), target.count, target.type};
+  std::vector<datatype::Piece> pieces;
+  found.shared = true;
+  range = {};
+  const MPI_Count bytes = there.bytes();
+  for (MPI_Count at = 0; at < bytes;) {
+    pieces.clear();
+    at += datatype::pieces(there, at, bytes - at, pieces, most);
+    for (const auto& piece : pieces) {
+      const auto first = reinterpret_cast<std::uint64_t>(piece.address), behind = first + piece.bytes;
+      if (first >= range.begin && behind <= range.end && first < behind) continue;
+      if (first >= behind || !find_attached(attached, first, behind, range)) return false;
+      found = {found.shared && range.shared, range.to_segment};
+    }
+  }
+  return true;
 }
 
 /// Why the kernel did not copy. A target that has died is not our program's error, and its end is the job's:
@@ -86,20 +108,20 @@ Result move_through_kernel(const View& here, const View& there, transport::Peer&
 }
 
 View view_of(const Place& place, const Target& target) {
-  void* address = place.here != nullptr ? place.here : reinterpret_cast<void*>(place.address);
+  void* address = place.peer == nullptr ? place.here : reinterpret_cast<void*>(place.address);
   return {address, target.count, target.type};
 }
 
 Result store(const View& from, const Place& place, const Target& target) {
   View there = view_of(place, target);
-  if (place.here == nullptr) return move_through_kernel(from, there, *place.peer, transport::copy_to_peer);
+  if (place.peer != nullptr) return move_through_kernel(from, there, *place.peer, transport::copy_to_peer);
   datatype::copy(from, there, there.bytes());
   return {};
 }
 
 Result load(const View& into, const Place& place, const Target& target) {
   View there = view_of(place, target);
-  if (place.here == nullptr) return move_through_kernel(into, there, *place.peer, transport::copy_from_peer);
+  if (place.peer != nullptr) return move_through_kernel(into, there, *place.peer, transport::copy_from_peer);
   datatype::copy(there, into, there.bytes());
   return {};
 }
@@ -141,33 +163,24 @@ Result room_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memo
 
 } // namespace
 
-AttachedPiece read_attached(const Attached& entry) {
-  for (;;) {
-    // SYNC: attached. Acquire: the fields below are not older than this number.
-    std::uint64_t before = entry.sequence.load_acquire();
-    // SYNC: attached. Acquire: a field that is newer brings the odd number with it.
-    AttachedPiece piece{entry.address.load_acquire(), entry.bytes.load_acquire(),
-                        entry.shared.load_acquire()};
-    if (before % 2 == 0 && entry.sequence.load_relaxed() == before) return piece;
-    base::cpu_relax();
-  }
-}
-
 Result find_place(const Window& window, const Target& target, Place& place) {
   const State& state = state_of(window);
   const Member& member = state.members[static_cast<std::size_t>(target.rank)];
   MPI_Count low = 0, high = 0, offset = 0;
   if (!hull(target.count, *target.type, low, high)) return out_of_range(window, target);
+  bool is_shared = false;
   Offset shared = 0;
   std::uint64_t address = 0;
   if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC) {
     address = static_cast<std::uint64_t>(target.displacement);
-    AttachedPiece piece;
-    if (!find_attached(member, address, low, high, piece))
-      return base::fail(MPI_ERR_RMA_RANGE,
-                        "rank {} has not attached the memory at {:#x} that {} elements of {} bytes take",
-                        target.rank, address, target.count, target.type->extent);
-    if (piece.shared != 0) shared = piece.shared + (address - piece.address);
+    Attached attached;
+    if (!find_all_attached(member, address, target, low, high, attached))
+      return base::fail(
+          MPI_ERR_RMA_RANGE,
+          "rank {} has not attached all of the memory at {:#x} that {} elements of {} bytes take",
+          target.rank, address, target.count, target.type->extent);
+    is_shared = attached.shared;
+    shared = address + attached.to_segment;
   } else {
     MPI_Count first = 0, behind = 0;
     if (target.displacement < 0)
@@ -177,12 +190,13 @@ Result find_place(const Window& window, const Target& target, Place& place) {
         behind > member.size)
       return out_of_range(window, target);
     address = member.address + static_cast<std::uint64_t>(offset);
-    if (member.shared != 0) shared = member.shared + static_cast<std::uint64_t>(offset);
+    is_shared = member.shared != 0;
+    shared = member.shared + static_cast<std::uint64_t>(offset);
   }
   place.address = address;
   if (target.rank == state.rank)
     place.here = reinterpret_cast<std::byte*>(address);
-  else if (shared != 0)
+  else if (is_shared)
     place.here = transport::job_segment().at<std::byte>(shared);
   else
     place.peer = &peer_of(window, target.rank);
@@ -242,7 +256,7 @@ Result accumulate(const View& origin, const View* before, const Target& target, 
       NEAR_TRY(room_for(count, *element, mine_memory, mine));
       datatype::copy(origin, mine, bytes);
     }
-    direct = place.here != nullptr && as_elements(theirs, *element);
+    direct = place.peer == nullptr && as_elements(theirs, *element);
     if (!direct) NEAR_TRY(room_for(count, *element, theirs_memory, theirs));
   }
 

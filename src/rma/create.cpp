@@ -66,6 +66,7 @@ Result leave_row(Window& window) {
 /// What this process did alone; nothing is told any more, and nobody has pages of its row.
 void undo(Window& window) {
   State& state = state_of(window);
+  state.attached.reset();
   if (state.allocated != nullptr) transport::free_shareable(state.allocated, segment::BlockUse::window);
   if (state.own != nullptr) transport::free_shareable(state.own);
   object::destroy(&window);
@@ -98,17 +99,6 @@ Result agree(Window& window, Member mine, Result result) {
   undo(window);
   if (!result.ok()) return base::fail(mine.failed, "{}", text);
   return base::fail(failed, "rank {} of the window could not make its part of it", rank);
-}
-
-/// Only its owner does.
-void write_attached(Attached& entry, const AttachedPiece& piece) {
-  entry.sequence.bump_relaxed(1);
-  // SYNC: attached. Release: a reader that sees a new field sees the odd number before it, and one that sees
-  // the even number behind it sees every field.
-  entry.address.store_release(piece.address);
-  entry.bytes.store_release(piece.bytes);
-  entry.shared.store_release(piece.shared);
-  entry.sequence.bump_release(1);
 }
 
 /// The last step of every window: hints, and what the attributes tell.
@@ -298,34 +288,21 @@ Result attach(Window& window, void* base, MPI_Aint size) {
   auto bytes = static_cast<std::uint64_t>(size);
   if (bytes != 0 && base == nullptr)
     return base::fail(MPI_ERR_BASE, "base is a null pointer and size is {}", size);
-  Attached* free = nullptr;
-  for (Attached& each : state.own->attached) {
-    std::uint64_t address = each.address.load_relaxed();
-    if (address == 0) {
-      if (free == nullptr) free = &each;
-    } else if (bytes != 0 && begin < address + each.bytes.load_relaxed() && address < begin + bytes) {
-      return base::fail(MPI_ERR_RMA_ATTACH, "the memory at {} overlaps what is attached at {:#x}", base,
-                        address);
-    }
-  }
+  if (begin + bytes < begin)
+    return base::fail(MPI_ERR_SIZE, "{} bytes at {} go beyond the last address", size, base);
   if (bytes == 0) return {};
-  if (free == nullptr)
-    return base::fail(MPI_ERR_RMA_ATTACH,
-                      "{} pieces of memory are attached already: attach fewer, larger ones", most_attached);
-  write_attached(*free, {begin, bytes, shared_offset(base)});
-  return {};
+  if (state.attached == nullptr) state.attached = std::make_unique<AttachedList>(state.own->attached);
+  if (std::uint64_t other = state.attached->overlapping(begin, bytes); other != 0)
+    return base::fail(MPI_ERR_RMA_ATTACH, "the memory at {} overlaps what is attached at {:#x}", base, other);
+  return state.attached->add(begin, bytes, shared_offset(base));
 }
 
 Result detach(Window& window, const void* base) {
   if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC)
     return base::fail(MPI_ERR_RMA_FLAVOR, "{} was not made by MPI_Win_create_dynamic",
                       object::describe(window));
-  auto begin = reinterpret_cast<std::uint64_t>(base);
-  for (Attached& each : state_of(window).own->attached)
-    if (begin != 0 && each.address.load_relaxed() == begin) {
-      write_attached(each, {});
-      return {};
-    }
+  const auto& attached = state_of(window).attached;
+  if (attached != nullptr && attached->remove(reinterpret_cast<std::uint64_t>(base))) return {};
   return base::fail(MPI_ERR_RMA_ATTACH, "nothing is attached at {}", base);
 }
 

@@ -44,7 +44,8 @@ Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit,
 /// Without memory; displacements are addresses.
 Result create_dynamic(Communicator& communicator, const Info* info, Window*& made);
 
-/// MPI_ERR_RMA_ATTACH when the window is not dynamic, holds too many already, or one that overlaps.
+/// MPI_ERR_RMA_ATTACH when it overlaps what is attached already, MPI_ERR_RMA_FLAVOR when the window is not
+/// dynamic.
 Result attach(Window& window, void* base, MPI_Aint size);
 Result detach(Window& window, const void* base);
 

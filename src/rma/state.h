@@ -3,39 +3,24 @@
 
 #include "p2p/p2p.h"
 #include "queue/shared_lock.h"
+#include "rma/attached.h"
 #include "rma/rma.h"
 #include "transport/transport.h"
 
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace near::rma {
 
 using segment::Offset;
 
-/// Memory that was attached to a dynamic window. Its owner may attach and detach while others look for
-/// another piece, so it is a seqlock with one writer: odd while it is written.
-struct Attached {
-  base::Atomic<std::uint64_t> sequence;
-  base::Atomic<std::uint64_t> address; ///< 0: none
-  base::Atomic<std::uint64_t> bytes;
-  base::Atomic<Offset> shared; ///< the same memory in the segment; 0: private
-};
-inline constexpr std::size_t most_attached = 120;
-
-/// A consistent copy of one.
-struct AttachedPiece {
-  std::uint64_t address = 0, bytes = 0;
-  Offset shared = 0;
-};
-AttachedPiece read_attached(const Attached& entry);
-
 /// In each process's region, a page of its own: what others need of it. Locks that are taken by different
 /// calls lie on different lines.
 struct SharedPart {
   alignas(64) queue::SharedLock<> epoch;    ///< MPI_Win_lock
   alignas(64) queue::SharedLock<> elements; ///< accumulates, one at a time
-  alignas(64) Attached attached[most_attached];
+  alignas(64) Attachments attached;
 };
 static_assert(sizeof(SharedPart) <= 4096);
 
@@ -55,6 +40,7 @@ struct State : object::WindowExtension {
   std::vector<Member> members; ///< by rank
   int rank = 0;
   SharedPart* own = nullptr;
+  std::unique_ptr<AttachedList> attached; ///< what this process has attached
 
   // Of memory that was made for the window.
   void* allocated = nullptr; ///< by this process: the whole of its part, or of all parts in a row
@@ -91,9 +77,9 @@ Result open_access(int rank, Window& window);
 
 /// Memory of a target as this process gets at it.
 struct Place {
-  std::byte* here = nullptr; ///< to load and store; nullptr: through the kernel
-  std::uint64_t address = 0; ///< there
-  transport::Peer* peer = nullptr;
+  std::byte* here = nullptr;       ///< to load and store; may be null, as MPI_BOTTOM is
+  std::uint64_t address = 0;       ///< there
+  transport::Peer* peer = nullptr; ///< not null: only the kernel reaches it
 };
 Result find_place(const Window& window, const Target& target, Place& place);
 

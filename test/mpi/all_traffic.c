@@ -98,7 +98,7 @@ static void collect(int round) {
   look(out, 50000, round % size, round);
 }
 
-static MPI_Win in_segment, in_private;
+static MPI_Win in_segment, in_private, dynamic;
 static long *counters, own_counters[2]; // of each rank's window: accumulated, put
 
 // Everybody at one target, locked, with plain stores and through the kernel.
@@ -114,6 +114,23 @@ static void reach(MPI_Win win, int round) {
   OK(MPI_Get(all, 2, MPI_LONG, target, 0, 2, MPI_LONG, win));
   OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
   CHECK(all[0] == size * (round / size + 1) && all[1] == 1);
+}
+
+// What a neighbour has attached.
+static void attach(int round) {
+  static char piece[64];
+  const int to = (rank + 1) % size, from = (rank + size - 1) % size;
+  MPI_Aint own, its;
+  fill(piece, sizeof piece, round);
+  OK(MPI_Win_attach(dynamic, piece, sizeof piece));
+  OK(MPI_Get_address(piece, &own));
+  OK(MPI_Sendrecv(&own, 1, MPI_AINT, to, 6, &its, 1, MPI_AINT, from, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  OK(MPI_Win_lock(MPI_LOCK_SHARED, from, 0, dynamic));
+  OK(MPI_Get(in, sizeof piece, MPI_BYTE, from, its, sizeof piece, MPI_BYTE, dynamic));
+  OK(MPI_Win_unlock(from, dynamic));
+  look(in, sizeof piece, from, round);
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  OK(MPI_Win_detach(dynamic, piece));
 }
 
 int main(int argc, char** argv) {
@@ -135,6 +152,7 @@ int main(int argc, char** argv) {
                   &class);
   CHECK(class == MPI_SUCCESS || class == MPI_ERR_UNSUPPORTED_OPERATION);
   const int reached = class == MPI_SUCCESS;
+  if (reached) OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
   OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
   for (int round = 0; round != rounds; ++round) {
     talk(round);
@@ -147,6 +165,7 @@ int main(int argc, char** argv) {
     collect(round);
     reach(in_segment, round);
     if (reached) reach(in_private, round);
+    if (reached) attach(round);
     // The others wait for a sleeper, and sleep.
     if (rank == round % size) usleep(3000);
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -155,6 +174,7 @@ int main(int argc, char** argv) {
       fflush(stdout);
     }
   }
+  if (reached) OK(MPI_Win_free(&dynamic));
   if (reached) OK(MPI_Win_free(&in_private));
   OK(MPI_Win_free(&in_segment));
   // What nobody receives does not hold anybody either.

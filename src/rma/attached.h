@@ -1,0 +1,101 @@
+// The memory that a process has attached to a dynamic window: in its region, sorted, and looked up by others
+// without its help.
+//
+//   Attachments                 directory                         leaf, one page
+//   +----------+-----------+    +-------+-------------+--------   +-------+------------------------+-----
+//   | sequence | directory |--->| count | first, leaf | ...   --->| count | address, bytes, shared | ...
+//   +----------+-----------+    +-------+-------------+--------   +-------+------------------------+-----
+//
+// A seqlock with one writer: `sequence` is odd while the owner changes something. A reader that meets a
+// change reads again. Until it finds that out it may follow words of different times, and that is harmless:
+// whatever was a directory or a leaf once stays one until the window ends, and a count in it never exceeds
+// what it has room for.
+#pragma once
+
+#include "base/atomic.h"
+#include "rma/rma.h"
+#include "segment/segment.h"
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace near::rma {
+
+using segment::Offset;
+
+struct AttachedPiece {
+  base::Atomic<std::uint64_t> address; ///< in the owner's address space
+  base::Atomic<std::uint64_t> bytes;
+  base::Atomic<Offset> shared; ///< the same memory in the segment; 0: private
+};
+
+/// Neighbouring pieces.
+struct AttachedLeaf {
+  static constexpr std::size_t most = 170;
+  base::Atomic<std::uint64_t> count;
+  AttachedPiece pieces[most];
+};
+static_assert(sizeof(AttachedLeaf) <= 4096);
+
+/// The leaves in order of their pieces. None is empty.
+struct alignas(16) AttachedDirectory {
+  struct Entry {
+    base::Atomic<std::uint64_t> first; ///< address of its first piece
+    base::Atomic<Offset> leaf;
+  };
+  base::Atomic<std::uint64_t> count;
+  /// As many as there is room for, behind this.
+  Entry* entries() { return reinterpret_cast<Entry*>(this + 1); }
+  const Entry* entries() const { return reinterpret_cast<const Entry*>(this + 1); }
+};
+
+struct Attachments {
+  base::Atomic<std::uint64_t> sequence;
+  base::Atomic<Offset> directory; ///< 0: nothing was ever attached
+};
+
+/// Attached memory without a gap.
+struct AttachedRange {
+  std::uint64_t begin = 0, end = 0; ///< no more than was looked at
+  bool shared = false;              ///< all of it is in the segment,
+  std::uint64_t to_segment = 0;     ///< at its address plus this, modulo 2^64
+};
+
+/// Finds [begin, end) of the owner's address space, `begin` < `end`; false unless every byte of it is
+/// attached. For any process.
+bool find_attached(const Attachments& attached, std::uint64_t begin, std::uint64_t end, AttachedRange& found);
+
+/// The owner's side.
+class AttachedList {
+public:
+  explicit AttachedList(Attachments& shared) : shared_(shared) {}
+  AttachedList(const AttachedList&) = delete;
+  AttachedList& operator=(const AttachedList&) = delete;
+  /// Nobody looks any more.
+  ~AttachedList();
+
+  /// The address at which something is attached that overlaps [begin, begin + bytes); 0 when nothing does.
+  std::uint64_t overlapping(std::uint64_t begin, std::uint64_t bytes) const;
+  /// Precondition: it overlaps nothing, and `bytes` > 0. MPI_ERR_NO_MEM when there is no room for the list.
+  Result add(std::uint64_t begin, std::uint64_t bytes, Offset shared);
+  /// False when nothing begins there.
+  bool remove(std::uint64_t begin);
+
+private:
+  class Change;
+  AttachedDirectory& directory() const;
+  std::size_t leaf_of(std::uint64_t address) const;
+  Result take_pages(std::size_t bytes, void*& made);
+  Result prepare();
+  AttachedLeaf& new_leaf(std::size_t index, std::uint64_t first);
+  void drop_leaf(std::size_t index);
+
+  Attachments& shared_;
+  std::map<std::uint64_t, std::uint64_t> pieces_; ///< address -> bytes
+  std::size_t most_leaves_ = 0;                   ///< that the directory has room for
+  std::vector<AttachedLeaf*> free_leaves_;
+  std::vector<void*> memory_; ///< all that was allocated, also directories that have become too small
+};
+
+} // namespace near::rma
