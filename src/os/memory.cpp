@@ -59,7 +59,20 @@ std::uint64_t address_space_limit() {
   return limit.rlim_cur;
 }
 
+// Valgrind preloads its replacement functions into the program.
+bool addresses_are_few() {
+  const char* preloaded = getenv("LD_PRELOAD");
+  return preloaded != nullptr && std::string_view(preloaded).find("/vgpreload_") != std::string_view::npos;
+}
+
 namespace {
+
+/// Whether `ulimit` has set this limit for this process.
+bool is_limited(int resource) {
+  rlimit limit{};
+  return getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) == 0 &&
+         limit.rlim_cur != RLIM_INFINITY;
+}
 
 constexpr const char* huge_folder = "/sys/kernel/mm/transparent_hugepage";
 
@@ -129,8 +142,9 @@ Result make_shared_file(const char* name, std::uint64_t bytes, int& descriptor, 
   if (int error = set_length(made, bytes); error != 0) {
     close(made);
     if (error == EFBIG || error == EINVAL)
-      return fail(Code::limit, "a shared memory file of {} MiB exceeds the limit on file sizes (ulimit -f)",
-                  bytes >> 20);
+      return fail(Code::limit, "a shared memory file of {} MiB exceeds {}", bytes >> 20,
+                  is_limited(RLIMIT_FSIZE) ? "the limit on file sizes (ulimit -f)"
+                                           : "what this kernel allows a file");
     return fail_system("ftruncate", error, base::format("shared memory of {} bytes", bytes));
   }
   descriptor = made;
@@ -178,15 +192,10 @@ Result open_descriptor_of(std::int32_t pid, int number, bool writable, int& desc
 namespace {
 
 Result explain_mapping(std::uint64_t bytes, int error) {
-  if (error == ENOMEM)
-    return fail(Code::limit, "mapping {} MiB of shared memory exceeds the address space limit (ulimit -v)",
-                bytes >> 20);
-  if (error == EINVAL)
-    return fail(
-        Code::limit,
-        "mapping {} MiB of shared memory was refused; under a tool that has few addresses to give, such "
-        "as valgrind, run `ulimit -v 16000000` before mpiexec, which then makes a smaller segment",
-        bytes >> 20);
+  if (error == ENOMEM || error == EINVAL)
+    return fail(Code::limit, "mapping {} MiB of shared memory exceeds {}", bytes >> 20,
+                is_limited(RLIMIT_AS) ? "the address space limit (ulimit -v)"
+                                      : "the addresses that this process has left");
   return fail_system("mmap", error, base::format("shared memory of {} bytes", bytes));
 }
 
@@ -225,6 +234,11 @@ Result map_shared(int descriptor, std::uint64_t bytes, bool writable, std::byte*
 }
 
 void unmap(void* base, std::uint64_t bytes) { munmap(base, bytes); }
+
+Result close_pages(void* base, std::uint64_t bytes) {
+  if (mprotect(base, bytes, PROT_NONE) != 0) return fail_system("mprotect", errno);
+  return {};
+}
 
 Result keep_from_children_and_dumps(void* base, std::uint64_t bytes) {
   if (madvise(base, bytes, MADV_DONTFORK) != 0) return fail_system("madvise(MADV_DONTFORK)", errno);

@@ -19,6 +19,9 @@ std::uint64_t physical_memory();
 std::uint64_t largest_cache();
 /// RLIMIT_AS in bytes; UINT64_MAX when unlimited.
 std::uint64_t address_space_limit();
+/// Whether this process runs under a tool that needs most addresses for itself and works through every page
+/// that is mapped: valgrind.
+bool addresses_are_few();
 
 /// Bytes of a huge page: what one entry of the next level of page tables maps; 0 when the kernel has none.
 std::size_t huge_page_size();
@@ -51,6 +54,8 @@ Result map_shared_at(int descriptor, std::uint64_t bytes, bool writable, std::by
 /// Addresses for mappings to come, where huge pages fit; they cannot be read. Code::limit as above.
 Result keep_addresses(std::uint64_t bytes, std::byte*& base);
 void unmap(void* base, std::uint64_t bytes);
+/// Whole pages of a mapping become addresses that nobody may touch.
+Result close_pages(void* base, std::uint64_t bytes);
 /// A forked child does not get the range, and core files leave it out.
 Result keep_from_children_and_dumps(void* base, std::uint64_t bytes);
 

@@ -244,7 +244,7 @@ std::vector<Mapped> who_maps(const Snapshot& snapshot, std::uint64_t inode) {
   return found;
 }
 
-/// Every part of every region, in the order of their offsets, without gaps.
+/// Every part of every region, and the ranks' arenas outside them, in the order of their offsets.
 std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Process>& processes) {
   std::vector<Part> parts;
   auto add = [&](int owner, const char* role, Offset begin, Offset end) {
@@ -293,6 +293,8 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
     for (std::size_t i = 0; i + 1 < std::size(beginnings); ++i)
       add(rank, beginnings[i].first, beginnings[i].second, beginnings[i + 1].second);
   }
+  for (std::uint32_t slot = 0; segment.far_stride() != 0 && slot < segment.job_size(); ++slot)
+    add(static_cast<int>(slot), arena_role, segment.far_region(slot), segment.far_region(slot + 1));
   return parts;
 }
 
@@ -387,10 +389,15 @@ void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std:
     return begin >= first && begin < behind && bytes != 0 && bytes <= behind - begin && begin % page == 0 &&
            bytes % page == 0;
   };
+  const std::uint64_t far_stride = segment.far_stride();
+  const Offset far = segment.far_region(0);
   auto within_arena = [&](Offset begin, std::uint64_t bytes, std::uint32_t whose) {
+    if (!segment::has_region(segment, whose)) return false;
+    if (begin >= far)
+      return far_stride != 0 &&
+             within(begin, bytes, segment.far_region(whose), segment.far_region(whose + 1), os::page_size());
     Offset its = segment.region(whose);
-    return segment::has_region(segment, whose) &&
-           within(begin, bytes, std::max(its, base::load_once(segment.control(whose).arena)), its + stride,
+    return within(begin, bytes, std::max(its, base::load_once(segment.control(whose).arena)), its + stride,
                   os::page_size());
   };
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -400,9 +407,10 @@ void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std:
     auto use = static_cast<segment::BlockUse>(block.use.load_relaxed());
     bool window = use == segment::BlockUse::window;
     bool reserved =
-        has_reserved_pages(segment) && within(begin, bytes, segment.huge_region(slot),
-                                              segment.huge_region(slot) + stride, os::huge_page_size());
-    std::uint64_t whose = begin / stride - 1; // wraps for the launcher's region
+        has_reserved_pages(segment) &&
+        within(begin, bytes, segment.huge_region(slot), segment.huge_region(slot + 1), os::huge_page_size());
+    // The first wraps for the launcher's region.
+    std::uint64_t whose = begin < far || far_stride == 0 ? begin / stride - 1 : (begin - far) / far_stride;
     bool others =
         window && whose < segment.job_size() && within_arena(begin, bytes, static_cast<std::uint32_t>(whose));
     if (reserved || others || within_arena(begin, bytes, slot))
@@ -513,11 +521,11 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
       take_arena(part, pages);
     else if (!pages.empty())
       take(part, pages);
-    if (!arena || !has_reserved_pages(segment)) continue;
+    if (!arena || part.begin >= segment.far_region(0) || !has_reserved_pages(segment)) continue;
     // Of reserved pages the kernel lists no holes: those in listed blocks are looked at.
     part.page_bytes = os::huge_page_size();
     part.begin = segment.huge_region(static_cast<std::uint32_t>(part.owner));
-    part.end = part.begin + segment.stride();
+    part.end = part.begin + segment.huge_stride();
     pages.clear();
     for (const auto& block : listed_blocks(segment))
       for (Offset at = std::max(block.begin, part.begin); at < std::min(block.end, part.end);

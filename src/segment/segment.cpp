@@ -1,6 +1,7 @@
 #include "segment/segment.h"
 
 #include "base/checked.h"
+#include "base/knob.h"
 #include "base/text.h"
 #include "os/memory.h"
 #include "os/process.h"
@@ -19,15 +20,39 @@ using base::fail;
 
 namespace {
 
-// 16 TiB of addresses cost nothing until they are written, and fit a 47-bit address space beside everything
-// else.
-#ifdef __SANITIZE_THREAD__ // which leaves a process some 1 TiB of addresses
-constexpr std::uint64_t largest_segment = 64ull << 30;
-#else
-constexpr std::uint64_t largest_segment = 16ull << 40;
-#endif
+// The regions of a job with few processes. Every tool leaves a process that much: valgrind some 60 GiB, the
+// thread sanitizer less than 1 TiB.
+constexpr std::uint64_t usual_regions = 16ull << 30;
+// The least of one region in a larger job.
+constexpr std::uint64_t usual_stride = 32ull << 20;
+// Of a region where each page costs time although nobody uses it.
+constexpr std::uint64_t narrow_reach = 64ull << 20;
 // Below this a rank's queue, pool and a small arena would not fit.
 constexpr std::uint64_t smallest_stride = 4ull << 20;
+// 16 TiB of addresses cost nothing until they are written, and fit a 47-bit address space beside everything
+// else. A process that cannot have a sixteenth of that needs what it has for something else.
+constexpr std::uint64_t most_far = 16ull << 40;
+constexpr std::uint64_t least_far = 1ull << 40;
+
+// What the knobs ask of a region: room for queue and packets, and as much for an arena.
+std::uint64_t asked_by_knobs(std::uint64_t slots) {
+  const auto& knobs = base::knobs();
+  std::uint64_t cell = std::max<std::uint64_t>(knobs.eager_limit.number, os::page_size());
+  std::uint64_t packets = std::max<std::uint64_t>(knobs.packets.number * cell, knobs.ring.number);
+  std::uint64_t asked = std::bit_ceil(2 * (packets + knobs.queue_slots.number * 128));
+  return std::min(asked, std::bit_floor(most_far / (slots + 1)));
+}
+
+// A region's size if there are addresses enough.
+std::uint64_t wanted_stride(std::uint64_t slots) {
+  if (os::addresses_are_few()) return std::max(narrow_reach, asked_by_knobs(slots));
+  std::uint64_t usual = std::max<std::uint64_t>(std::bit_floor(usual_regions / (slots + 1)), usual_stride);
+  return std::max(usual, asked_by_knobs(slots));
+}
+
+std::uint64_t far_stride_of(std::uint64_t far_bytes, std::uint32_t slots) {
+  return far_bytes < least_far ? 0 : std::bit_floor(far_bytes / slots);
+}
 
 /// Of a header that nobody writes meanwhile.
 Segment::Facts facts_of(const Header& head) {
@@ -38,6 +63,7 @@ Segment::Facts facts_of(const Header& head) {
   facts.launcher = static_cast<std::int32_t>(head.launcher);
   facts.started_ns = head.started_ns;
   facts.stride = head.stride;
+  facts.far_stride = head.far_stride;
   facts.huge_page_bytes = head.huge_page_bytes;
   facts.huge_descriptor = head.huge_descriptor;
   facts.huge_file = head.huge_file;
@@ -50,7 +76,10 @@ Segment::Facts facts_of(const Header& head) {
 Result check(const Segment::Facts& facts, std::uint64_t length) {
   if (facts.slots == 0 || facts.slots > most_slots || !base::is_power_of_two(facts.slots))
     return fail(Code::invalid, "the segment's header speaks of {} slots", facts.slots);
-  if (facts.stride == 0 || length % facts.stride != 0 || length / facts.stride != facts.slots + 1ull)
+  std::uint64_t regions = 0, far = 0;
+  bool counted = base::checked_multiply(facts.stride, facts.slots + std::uint64_t{1}, regions) &&
+                 base::checked_multiply(facts.far_stride, std::uint64_t{facts.slots}, far);
+  if (!counted || facts.stride == 0 || regions > length || length - regions != far)
     return fail(Code::invalid, "the segment's header speaks of {} regions of {} bytes, its length is {}",
                 facts.slots, facts.stride, length);
   if (!base::is_power_of_two(facts.stride) || facts.stride < table_bytes(facts.slots))
@@ -61,10 +90,12 @@ Result check(const Segment::Facts& facts, std::uint64_t length) {
                 base::counted(facts.slots, "slot"));
   if (facts.launcher <= 0)
     return fail(Code::invalid, "the segment's header speaks of process {} as its launcher", facts.launcher);
-  std::uint64_t huge = facts.huge_page_bytes;
-  if (huge != 0 && (!base::is_power_of_two(huge) || huge < os::page_size() || facts.stride % huge != 0))
+  if (facts.far_stride != 0 && !base::is_power_of_two(facts.far_stride))
+    return fail(Code::invalid, "the segment's header speaks of arenas of {} bytes", facts.far_stride);
+  std::uint64_t huge = facts.huge_page_bytes, in = facts.far_stride != 0 ? facts.far_stride : facts.stride;
+  if (huge != 0 && (!base::is_power_of_two(huge) || huge < os::page_size() || in % huge != 0))
     return fail(Code::invalid, "the segment's header speaks of huge pages of {} bytes in regions of {}", huge,
-                facts.stride);
+                in);
   return {};
 }
 
@@ -104,19 +135,19 @@ void Segment::close_descriptor() {
 Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores) {
   slots = std::bit_ceil(std::max(slots, 1u));
   // One region more than slots (the launcher's), and the launcher's must hold the table.
-  std::uint64_t stride = std::bit_floor(largest_segment / (slots + 1ull));
+  std::uint64_t stride = wanted_stride(slots), far_bytes = most_far;
   std::uint64_t limit = os::address_space_limit();
   // The program needs address space too: take a quarter of a limit.
+  if (limit != UINT64_MAX || os::addresses_are_few()) far_bytes = 0;
   while (limit != UINT64_MAX && stride * (slots + 1ull) > limit / 4 && stride > smallest_stride) stride /= 2;
   int made = -1;
   std::byte* at = nullptr;
   std::uint64_t length = 0;
-  std::string refusal;
-  for (;; stride /= 2) {
+  for (std::string refusal;;) {
     if (stride < smallest_stride || stride < table_bytes(slots))
       return fail(Code::limit, "no room for {} processes of {} MiB each{}{}", slots, smallest_stride >> 20,
                   refusal.empty() ? "" : ": ", refusal);
-    length = stride * (slots + 1ull);
+    length = stride * (slots + 1ull) + far_stride_of(far_bytes, slots) * slots;
     Result file = os::make_shared_file("nearmpi", length, made);
     Result mapping;
     if (file.ok()) {
@@ -127,9 +158,14 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
     if (!file.ok() && !file.is(Code::limit)) return file;
     if (!mapping.ok() && !mapping.is(Code::limit)) return mapping;
     refusal = base::failure_text(); // it says which limit
+    if (far_bytes >= least_far)
+      far_bytes /= 2;
+    else
+      stride /= 2;
   }
   base_ = at;
   bytes_ = length;
+  reach_ = everything;
   descriptor_ = made;
   NEAR_TRY(os::seal_length(made));
   NEAR_TRY(os::keep_from_children_and_dumps(at, length));
@@ -140,6 +176,8 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   head->job_size = job_size;
   head->launcher = static_cast<std::uint32_t>(getpid());
   head->stride = stride;
+  head->far_stride = far_stride_of(far_bytes, slots);
+  head->reach.store_relaxed(everything);
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   head->started_ns =
@@ -150,16 +188,16 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   name.copy(head->job, sizeof head->job - 1);
   for (std::uint32_t slot = 0; slot < slots; ++slot) new (&entry(slot)) RankEntry{};
   facts_ = facts_of(*head);
-  // Who limits addresses needs them for something else.
-  if (limit == UINT64_MAX) create_huge_part();
+  // Who has few addresses needs them for something else.
+  if (facts_.far_stride != 0) create_huge_part();
   header().magic = magic; // where it is by now
   return {};
 }
 
 // The first memfd is mapped anew, with room behind it. All of this can fail without harm.
 void Segment::create_huge_part() {
-  std::uint64_t page = os::huge_page_size(), length = facts_.stride * facts_.slots;
-  if (os::reserved_huge_pages() == 0 || facts_.stride % page != 0) return;
+  std::uint64_t page = os::huge_page_size(), length = huge_stride() * facts_.slots;
+  if (os::reserved_huge_pages() == 0 || huge_stride() % page != 0) return;
   int made = -1;
   if (!os::make_shared_file("nearmpi-huge", length, made, true).ok()) return;
   os::FileIdentity file;
@@ -177,7 +215,7 @@ void Segment::create_huge_part() {
 
 /// Maps both files side by side; on failure all is as it was.
 Result Segment::map_both(int first, int second) {
-  std::uint64_t own = facts_.stride * (facts_.slots + 1ull), length = facts_.stride * facts_.slots;
+  std::uint64_t own = far_region(facts_.slots), length = huge_stride() * facts_.slots;
   std::byte* at = nullptr;
   NEAR_TRY(os::keep_addresses(own + length, at));
   Result mapped = os::map_shared_at(first, own, true, at);
@@ -215,6 +253,34 @@ Result Segment::attach_huge_part(int descriptor) {
   return mapped;
 }
 
+namespace {
+
+void lower(Atomic<std::uint64_t>& word, std::uint64_t value) {
+  std::uint64_t seen = word.load_relaxed();
+  while (seen > value && !word.cas_relaxed(seen, value)) {}
+}
+
+/// Maps the regions alone: all of them under one base, since an offset is the same in every process.
+Result map_regions(int descriptor, const Segment::Facts& facts, bool writable, std::byte*& base,
+                   std::uint64_t& reach) {
+  std::uint64_t bytes = facts.stride * (facts.slots + 1ull);
+  std::byte* at = nullptr;
+  NEAR_TRY(os::map_shared(descriptor, bytes, writable, at));
+  // Valgrind's search for leaks would read what may be read, and so make pages of all of it.
+  reach = os::addresses_are_few() ? std::min(wanted_stride(facts.slots), facts.stride) : facts.stride;
+  if (reach < facts.stride)
+    for (std::uint64_t region = 0; region <= facts.slots; ++region)
+      if (Result closed = os::close_pages(at + region * facts.stride + reach, facts.stride - reach);
+          !closed.ok()) {
+        os::unmap(at, bytes);
+        return closed;
+      }
+  base = at;
+  return {};
+}
+
+} // namespace
+
 Result Segment::attach(int descriptor, bool writable) {
   std::uint64_t length = 0;
   if (!os::is_sealed(descriptor, length))
@@ -236,14 +302,27 @@ Result Segment::attach(int descriptor, bool writable) {
         head.version, layout_version);
   Facts facts = facts_of(head);
   NEAR_TRY(check(facts, length));
+  bool few = os::addresses_are_few();
   std::byte* at = nullptr;
-  NEAR_TRY(os::map_shared(descriptor, length, writable, at));
+  Result mapped = few ? Result() : os::map_shared(descriptor, length, writable, at);
+  if (!few && !mapped.ok() && !mapped.is(Code::limit)) return mapped;
+  std::uint64_t reach = everything;
+  if (few || !mapped.ok()) {
+    length = facts.stride * (facts.slots + 1ull);
+    NEAR_TRY(map_regions(descriptor, facts, writable, at, reach));
+  }
   facts_ = std::move(facts);
   base_ = at;
   bytes_ = length;
+  reach_ = reach;
   if (!writable) return {};
-  if (facts_.huge_page_bytes != 0) return attach_huge_part(descriptor);
-  return os::keep_from_children_and_dumps(at, length);
+  if (reach_ == everything && facts_.huge_page_bytes != 0) {
+    Result attached = attach_huge_part(descriptor);
+    if (!attached.is(Code::limit)) return attached;
+    reach_ = facts_.stride;
+  }
+  lower(header().reach, reach_);
+  return os::keep_from_children_and_dumps(base_, bytes_);
 }
 
 Result open_job(std::int32_t launcher, int& descriptor) {

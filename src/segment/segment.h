@@ -9,12 +9,20 @@
 //       the arena is for MPI_Alloc_mem and windows;
 //       every part begins on a page and is written first by the process that owns the region
 //
-//   offset (slots + 1 + slot) * stride   where the administrator has reserved huge pages: as many
-//                                    addresses again, of a second memfd that is made of those, for the
-//                                    arena's large blocks
+//   offset far_region(slot)          far_stride bytes of addresses for the arena of the process in that slot,
+//                                    none where addresses are limited
+//   offset huge_region(slot)         where the administrator has reserved huge pages: as many addresses
+//                                    again, of a second memfd that is made of those, for the arena's large
+//                                    blocks
 //
-// So any shareable byte is (owner, offset), "is it shareable?" is one comparison, and the owner of an offset
-// is one division by a power of two. Offsets, never pointers, stand in shared memory.
+// The regions are small, so that a process to which a tool leaves few addresses (the thread sanitizer) can
+// map all of them. It then maps nothing else; under valgrind, which reads through all that is mapped, only
+// the first part of each. It says so in the header (`reach`) before it is ready. Nobody allocates before all
+// are ready, and from then on every process of the job allocates within what all of them have mapped. So no
+// two processes need to map equally much, and none gets an offset that it has not mapped.
+//
+// So any shareable byte is (owner, offset), and "is it shareable?" is one comparison. Offsets, never
+// pointers, stand in shared memory.
 //
 // Nobody touches a page of another's region before that one's table entry says `ready`: a read of a hole in a
 // shared mapping allocates the page on the reader's node.
@@ -38,7 +46,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 7;
+inline constexpr std::uint32_t layout_version = 8;
 /// Processes of a job, and rows of its rank table, at most.
 inline constexpr std::uint32_t most_slots = 65536;
 
@@ -88,12 +96,17 @@ struct Header {
   os::FileIdentity huge_file;    ///< it, and where the launcher has it open
   std::int32_t huge_descriptor;
   Offset machine;                          ///< of the tables in segment/machine.h; 0: none
+  std::uint64_t far_stride;                ///< bytes of address per far arena, a power of two; 0: none
   alignas(64) Atomic<std::uint32_t> epoch; ///< raised by the launcher whenever a process died
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
   Atomic<std::uint32_t> fences;            ///< 1: some process has no membarrier, so every sender fences
   Atomic<std::uint32_t> notices;           ///< bits of Notice
-  alignas(64) Priors priors;               ///< written before any process of the job starts
+  Atomic<std::uint64_t> reach; ///< bytes of each region that all have mapped; `everything`: the rest as well
+  alignas(64) Priors priors;   ///< written before any process of the job starts
 };
+
+/// Header::reach of a job in which every process has mapped the whole segment.
+inline constexpr std::uint64_t everything = UINT64_MAX;
 
 inline constexpr std::size_t header_bytes = 4096;
 static_assert(sizeof(Header) <= header_bytes);
@@ -192,9 +205,12 @@ public:
 
   /// Makes the memfd, sizes and seals it, maps it and writes the header. `slots` is rounded up to a power of
   /// two. The descriptor stays open (it is inherited by the processes) until close_descriptor().
-  /// Where huge pages are reserved and free, also the memfd of those; a job does without when that fails.
+  /// Takes as many addresses as it can get: without a limit, halves its wishes until they can be mapped.
+  /// Where huge pages are reserved and free, also makes the memfd of those; a job does without when that
+  /// fails.
   Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores);
-  /// Maps an existing one; checks seals, and all of the header that a reader builds on. `writable` false: for
+  /// Maps an existing one; checks seals, and all of the header that a reader builds on. Where there are too
+  /// few addresses, maps the regions only, and says in the header how much, if it may. `writable` false: for
   /// tools that only look, and that need no second memfd. The descriptor stays the caller's; that of the
   /// second memfd is then this object's.
   Result attach(int descriptor, bool writable);
@@ -205,6 +221,8 @@ public:
   int huge_descriptor() const { return huge_descriptor_; }
 
   bool mapped() const { return base_ != nullptr; }
+  /// Bytes of each region that this process has mapped, or `everything`.
+  std::uint64_t reach() const { return reach_; }
   std::byte* base() const { return base_; }
   std::uint64_t bytes() const { return bytes_; }
   /// What stands in the segment now: nothing to build on, see the next ones.
@@ -216,14 +234,20 @@ public:
   std::int32_t launcher() const { return facts_.launcher; }
   std::uint64_t started_ns() const { return facts_.started_ns; } ///< CLOCK_REALTIME
   std::uint64_t stride() const { return facts_.stride; }
+  std::uint64_t far_stride() const { return facts_.far_stride; }
+  std::uint64_t huge_stride() const { return facts_.far_stride != 0 ? facts_.far_stride : facts_.stride; }
   std::uint64_t huge_page_bytes() const { return facts_.huge_page_bytes; }
   const std::string& name() const { return facts_.name; } ///< of the job, as a terminal may show it
   RankEntry& entry(std::uint32_t slot) const {
     return reinterpret_cast<RankEntry*>(base_ + header_bytes)[slot];
   }
   Offset region(std::uint32_t slot) const { return (slot + 1ull) * facts_.stride; }
-  /// Of reserved huge pages, as many bytes; only where the header's huge_page_bytes is not 0.
-  Offset huge_region(std::uint32_t slot) const { return (facts_.slots + 1ull + slot) * facts_.stride; }
+  /// Only where far_stride() is not 0; mapped by all processes if they reach everything.
+  Offset far_region(std::uint32_t slot) const {
+    return (facts_.slots + 1ull) * facts_.stride + slot * facts_.far_stride;
+  }
+  /// Of reserved huge pages, huge_stride() bytes; only where huge_page_bytes() is not 0.
+  Offset huge_region(std::uint32_t slot) const { return far_region(facts_.slots) + slot * huge_stride(); }
   /// Only once entry(slot) is ready or later.
   ControlPage& control(std::uint32_t slot) const { return *at<ControlPage>(region(slot)); }
 
@@ -243,7 +267,7 @@ public:
     std::uint32_t slots = 0, job_size = 0, cores = 0;
     std::int32_t launcher = 0;
     std::uint64_t started_ns = 0;
-    std::uint64_t stride = 0, huge_page_bytes = 0;
+    std::uint64_t stride = 0, far_stride = 0, huge_page_bytes = 0;
     std::int32_t huge_descriptor = -1;
     os::FileIdentity huge_file;
     std::string name;
@@ -255,7 +279,8 @@ private:
   Result map_both(int first, int second);
 
   std::byte* base_ = nullptr;
-  std::uint64_t bytes_ = 0; ///< with the second memfd's
+  std::uint64_t bytes_ = 0; ///< that are mapped, with the second memfd's
+  std::uint64_t reach_ = everything;
   Facts facts_;
   int descriptor_ = -1, huge_descriptor_ = -1;
 };

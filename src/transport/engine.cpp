@@ -46,6 +46,11 @@ Result map_peer(std::uint32_t slot) {
   auto& control = self.segment.control(slot);
   if (control.magic != segment::magic || control.version != segment::layout_version)
     return fail(Code::internal, "the region of process {} is not laid out by this version of NearMPI", slot);
+  if (control.arena - self.segment.region(slot) > self.segment.reach())
+    return fail(Code::limit,
+                "process {} has {} KiB of queue and packets, of which this process can map {} KiB: lower "
+                "NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, and give them to all ranks alike",
+                slot, (control.arena - self.segment.region(slot)) >> 10, self.segment.reach() >> 10);
   peer.control = &control;
   peer.producer =
       queue::Producer<>(self.segment.at<queue::SlotQueue<>>(control.queue), control.queue_slots, self.slot);
@@ -130,12 +135,7 @@ Result build_region() {
   self.cells.build(base + cells_at, flags, cells, most_cells, cell_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   quick_parts.eager_limit = self.eager_limit;
-  self.arena.build(base + arena_at, begin + head.stride - arena_at, os::page_size(), false);
   self.kept.build();
-  if (head.huge_page_bytes != 0)
-    self.reserved_arena.build(base + self.segment.huge_region(self.slot), head.stride, head.huge_page_bytes,
-                              true);
-
   auto* control = new (base + begin) segment::ControlPage{};
   control->version = segment::layout_version;
   control->pid = static_cast<std::uint32_t>(getpid());
@@ -192,6 +192,24 @@ void report_traffic() {
   base::write_line(Level::note, text);
 }
 
+/// The arenas, once every process has said how much of the segment it has mapped.
+void open_arenas() {
+  Engine& self = engine();
+  segment::Offset region = self.segment.region(self.slot), begin = self.control->arena;
+  std::uint64_t reach = self.segment.header().reach.load_relaxed();
+  segment::Offset end = region + std::min<std::uint64_t>(reach, self.segment.stride());
+  self.arena.build(self.segment.base() + begin, end > begin ? end - begin : 0, os::page_size(), false);
+  if (reach != segment::everything) return;
+  if (self.segment.far_stride() != 0) {
+    std::byte* far = self.segment.base() + self.segment.far_region(self.slot);
+    os::advise_huge_pages(far, self.segment.far_stride(), os::HugePages::never); // as in build_region
+    self.far_arena.build(far, self.segment.far_stride(), os::page_size(), false);
+  }
+  if (self.segment.huge_page_bytes() != 0)
+    self.reserved_arena.build(self.segment.base() + self.segment.huge_region(self.slot),
+                              self.segment.huge_stride(), self.segment.huge_page_bytes(), true);
+}
+
 /// Publishes this process and waits for the others of the job.
 Result meet() {
   Engine& self = engine();
@@ -211,6 +229,7 @@ Result meet() {
   }
   NEAR_KILL_POINT("init-met");
   self.fences = head.fences.load_relaxed() != 0;
+  open_arenas();
   for (std::uint32_t slot = 0; slot < head.job_size; ++slot) {
     // SYNC: rank-ready. Acquire: the layout that map_peer reads was written before.
     auto phase = self.segment.entry(slot).phase.load_acquire();

@@ -105,7 +105,11 @@ struct Engine {
   std::vector<Gate> gates;   ///< by slot, as peers
   std::vector<Inlet> inlets; ///< the same
   Cells cells;
-  Arena arena, reserved_arena; ///< the second of reserved huge pages, where there are any
+  Arena arena;          ///< within our region
+  Arena far_arena;      ///< outside the regions; empty unless all processes reach everything
+  Arena reserved_arena; ///< of reserved huge pages, where there are any
+  /// Where memory comes from that every process of the job has mapped.
+  Arena& ordinary_arena() { return far_arena.empty() ? arena : far_arena; }
   Blocks blocks;
   std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; rows by receiver
   std::vector<Peer*> pending_peers;                        ///< with messages that found no slot

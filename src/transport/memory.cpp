@@ -41,7 +41,7 @@ bool give_back_oldest() {
   KeptBlocks::Block block;
   if (!self.kept.take_oldest(block)) return false;
   self.blocks.remove(self.segment.offset_of(block.address));
-  self.arena.release(block.address);
+  self.ordinary_arena().release(block.address);
   return true;
 }
 
@@ -102,7 +102,8 @@ void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::Blo
   bool reserved = placing.huge && !self.reserved_arena.empty() && fits_reserved(bytes, wish) &&
                   os::reserved_huge_pages() >= (bytes - 1) / os::huge_page_size() + 1 &&
                   self.reserved_arena.allocate(bytes, wish.alignment, placing, made).ok();
-  if (!reserved && !with_room([&] { return self.arena.allocate(bytes, wish.alignment, placing, made); }).ok())
+  if (!reserved &&
+      !with_room([&] { return self.ordinary_arena().allocate(bytes, wish.alignment, placing, made); }).ok())
     return nullptr;
   std::uint64_t page = reserved ? os::huge_page_size() : os::page_size();
   std::uint64_t whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
@@ -128,7 +129,7 @@ bool free_shareable(void* address, segment::BlockUse use) {
   }
   // The list first: nobody should look for pages that are gone.
   self.blocks.remove(begin);
-  return self.arena.release(address) ||
+  return self.arena.release(address) || (!self.far_arena.empty() && self.far_arena.release(address)) ||
          (!self.reserved_arena.empty() && self.reserved_arena.release(address));
 }
 
@@ -136,7 +137,8 @@ void* reserve_shareable(std::size_t bytes, const MemoryWish& wish) {
   void* made = nullptr;
   std::size_t alignment =
       wants_huge(bytes, wish) ? std::max(wish.alignment, os::huge_page_size()) : wish.alignment;
-  return with_room([&] { return engine().arena.reserve(bytes, alignment, made); }).ok() ? made : nullptr;
+  return with_room([&] { return engine().ordinary_arena().reserve(bytes, alignment, made); }).ok() ? made
+                                                                                                   : nullptr;
 }
 
 Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWish& wish,
