@@ -204,6 +204,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
     if (places.find("},{") != std::string::npos) give_openmp_places(places, launch.environment);
   }
   for (auto& row : boot::write_environment(start)) launch.environment.push_back(std::move(row));
+  boot::tell_place_in_job(start, launch.environment);
   launch.directory = application.directory;
   launch.keep = {mission_.segment_descriptor, segment_.huge_descriptor()};
   launch.cpus = place.cpus;

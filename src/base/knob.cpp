@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 namespace near::base {
@@ -13,6 +14,13 @@ namespace {
 
 // Names that belong to the start-up contract (boot/), not to users.
 constexpr std::string_view private_prefix = "NEAR_BOOT_";
+
+// What mpiexec tells each rank (boot/), for scripts and libraries: no knobs, though named like some.
+constexpr std::string_view told_to_ranks[] = {"NEAR_RANK", "NEAR_SIZE", "NEAR_LOCAL_RANK", "NEAR_LOCAL_SIZE"};
+
+bool is_told_to_ranks(std::string_view name) {
+  return std::find(std::begin(told_to_ranks), std::end(told_to_ranks), name) != std::end(told_to_ranks);
+}
 
 // How a row of the table writes its form.
 namespace forms {
@@ -206,6 +214,7 @@ std::string expected_of(const Knob& knob) {
 }
 
 Result check_knob(std::string_view name, std::string_view value) {
+  if (is_told_to_ranks(name)) return {};
   std::string nearest;
   if (const Knob* knob = find_knob(name, nearest)) {
     Knob copy = *knob;
@@ -227,6 +236,7 @@ Result read_knobs(char** environment) {
     auto equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     auto name = text.substr(0, equals);
+    if (is_told_to_ranks(name)) continue;
     std::string nearest;
     Knob* knob = find_knob(name, nearest);
     if (knob == nullptr) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 #include <unistd.h>
+#include <utility>
 
 namespace near::boot {
 namespace {
@@ -134,6 +135,19 @@ std::vector<std::string> write_environment(const Start& start) {
           row(size_name, std::to_string(start.size)),
           row(application_name, std::to_string(start.application)),
           row(binding_name, start.binding)};
+}
+
+void tell_place_in_job(const Start& start, std::vector<std::string>& environment) {
+  // All ranks of a job are on one machine.
+  const std::pair<std::string_view, std::uint32_t> rows[] = {
+      {"NEAR_RANK", start.slot},       {"NEAR_SIZE", start.size},       {"NEAR_LOCAL_RANK", start.slot},
+      {"NEAR_LOCAL_SIZE", start.size}, {"MPI_LOCALRANKID", start.slot}, {"MPI_LOCALNRANKS", start.size}};
+  for (const auto& [name, value] : rows) {
+    std::erase_if(environment, [wanted = std::string(name) + "="](const std::string& row) {
+      return row.starts_with(wanted);
+    });
+    environment.push_back(base::format("{}={}", name, value));
+  }
 }
 
 std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t slot) {

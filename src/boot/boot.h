@@ -57,6 +57,12 @@ void forget_start();
 /// Launcher: the contract's variables, as NAME=value.
 std::vector<std::string> write_environment(const Start& start);
 
+/// Launcher: gives an environment the variables from which scripts and libraries tell the ranks of a machine
+/// apart, instead of any that it holds: NEAR_RANK, NEAR_SIZE, NEAR_LOCAL_RANK, NEAR_LOCAL_SIZE, and as
+/// MPI_LOCALRANKID and MPI_LOCALNRANKS, which other libraries' programs know, the last two again. They are
+/// for people: the library reads none of them, and they stay when forget_start() has taken the contract away.
+void tell_place_in_job(const Start& start, std::vector<std::string>& environment);
+
 /// Launcher: those of the variables that tell a process of this rank from every other, its own jobs'
 /// included.
 std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t slot);
