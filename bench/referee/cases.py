@@ -66,6 +66,8 @@ CASES = {
              variants=("reused",), sizes=(8, 4096), slot=100),
         Case("collectives", "Barrier and allreduce", "collectives", "us", {"barrier": "barrier", "allreduce": "allreduce"},
              ranks=(2, 8), sizes=(4,), slot=50),
+        Case("polling", "Programs that poll", "polling", "us", {"traversal": "breadth-first search", "token": "hop of a token"},
+             ranks=(2, 4, 8, 16), sizes=(0,), slot=100, time_limit=120),
         Case("idle", "Processor time of a rank that waits in MPI_Recv", "idle", "% of a core", {"idle": ""}, ranks=(2,),
              sizes=(10, 100, 1000), size_title="waits ms"),
         Case("launch", "Launch, MPI_Init, barrier, MPI_Finalize", "launch", "s", {"launch": ""}, ranks=(2, 8, 32),
