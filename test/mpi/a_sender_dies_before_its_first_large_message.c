@@ -36,8 +36,7 @@ int main(int argc, char** argv) {
   }
   signal(SIGTERM, SIG_IGN); // time for what is tested, before the job's end
   OK(MPI_Recv(&pid, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  while (!has_ended(pid)) {
-  }
+  while (!has_ended(pid)) {}
   for (int i = 0; i < messages; ++i)
     OK(MPI_Irecv(buffer + (size_t)i * bytes, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, &requests[i]));
   OK(MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE));
