@@ -86,7 +86,7 @@ Look look(int count, const MPI_Request* requests) {
 Look look_twice(int count, const MPI_Request* requests) {
   Look found = look(count, requests);
   if (found.any_active && found.complete == MPI_UNDEFINED) {
-    p2p::progress();
+    p2p::poll(requests, count);
     found = look(count, requests);
   }
   return found;
@@ -100,7 +100,7 @@ bool all_complete(int count, const MPI_Request* requests) {
 
 bool all_complete_twice(int count, const MPI_Request* requests) {
   if (all_complete(count, requests)) return true;
-  p2p::progress();
+  p2p::poll(requests, count);
   return all_complete(count, requests);
 }
 
@@ -150,7 +150,7 @@ Result Test(MPI_Request& request, int* flag, MPI_Status* status) {
     p2p::write_empty_status(status);
     return {};
   }
-  if (!found->complete) p2p::progress();
+  if (!found->complete) p2p::poll(found);
   *flag = found->complete ? 1 : 0;
   return found->complete ? finish_one(request, *found, status) : Result();
 }
@@ -230,7 +230,7 @@ Result Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     p2p::write_empty_status(status);
     return {};
   }
-  if (!found->complete) p2p::progress();
+  if (!found->complete) p2p::poll(found);
   *flag = found->complete ? 1 : 0;
   return found->complete ? p2p::peek(*found, status) : Result();
 }

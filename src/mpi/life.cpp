@@ -8,6 +8,7 @@
 #include "mpi/error.h"
 #include "mpi/impl.h"
 #include "os/memory.h"
+#include "transport/polling.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -51,6 +52,8 @@ Result start_engine() {
   job.application = start.application;
   p2p::attach();
   NEAR_TRY(transport::start(job));
+  const std::string& yield = base::knobs().yield.text;
+  p2p::let_polls_yield(yield == "always" || (yield == "auto" && transport::polls_should_yield()));
   // In the segment the ranks agree on who complains.
   NEAR_TRY(coll::configure(base::knobs().coll.text, transport::shares_processors()));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);

@@ -10,12 +10,19 @@ using p2p::Request;
 
 namespace {
 
+/// Names what a probe looks for.
+std::uintptr_t sought(int source, int tag, const Communicator& comm) {
+  auto pair = std::uint64_t{static_cast<std::uint32_t>(source)} << 32 | static_cast<std::uint32_t>(tag);
+  return static_cast<std::uintptr_t>((pair + 1) * 0x9e3779b97f4a7c15u) ^
+         reinterpret_cast<std::uintptr_t>(&comm);
+}
+
 /// One look, and one more after some progress.
 Result probe_matched_now(int source, int tag, Communicator& comm, bool& found, Message*& message,
                          Completion& envelope) {
   NEAR_TRY(p2p::probe_matched(source, tag, comm, found, message, envelope));
   if (found) return {};
-  p2p::progress();
+  p2p::poll(sought(source, tag, comm));
   return p2p::probe_matched(source, tag, comm, found, message, envelope);
 }
 
@@ -51,7 +58,7 @@ Result Iprobe(int source, int tag, Communicator& comm, int* flag, MPI_Status* st
   Completion envelope;
   bool found = p2p::probe(source, tag, comm, envelope);
   if (!found) {
-    p2p::progress();
+    p2p::poll(sought(source, tag, comm));
     found = p2p::probe(source, tag, comm, envelope);
   }
   *flag = found ? 1 : 0;

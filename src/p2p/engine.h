@@ -226,7 +226,8 @@ Result cancel_generalized(const Generalized& generalized, bool is_complete);
 
 // Schedules (schedule.cpp)
 
-/// Schedules under way, and peers to which sends are deferred: what progress does besides the transport's.
+/// What progress does besides the transport's: schedules under way, peers to which sends are deferred, and
+/// one more while polls yield. A poll has to look at nothing else.
 inline std::size_t background = 0;
 
 Result begin_schedule(EngineRequest& request);

@@ -312,7 +312,7 @@ Result has_arrived(Request& request, int partition, bool& arrived) {
   NEAR_TRY(side_of(request, "receive", partition, receive));
   arrived = !request.active || request.complete || receive->arrived(partition);
   if (arrived) return {};
-  progress();
+  poll(reinterpret_cast<std::uintptr_t>(&request) + static_cast<std::uintptr_t>(partition));
   arrived = request.complete || receive->arrived(partition);
   return {};
 }

@@ -115,6 +115,17 @@ Result complete_generalized(Request& request);
 
 /// Runs the progress engine once; true when something happened.
 bool progress();
+/// Runs it for a call that has found nothing, and whose caller will ask again: where ranks share processors,
+/// polls that repeat let others have the processor (patience.h) and run the engine once more. `what` is the
+/// thing that was looked at, to tell its next poll from those of others; `looks`: at how many.
+void poll(std::uintptr_t what, std::uint64_t looks);
+void poll(std::uintptr_t what);
+inline void poll(const void* what) { poll(reinterpret_cast<std::uintptr_t>(what)); }
+inline void poll(const void* what, int looks) {
+  poll(reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(looks));
+}
+/// Whether polls yield; until told otherwise they do not.
+void let_polls_yield(bool yields);
 /// Waits (spin, then sleep) until done() holds. Progress runs in between; done is called under the engine
 /// lock.
 void wait_until(bool (*done)(void*), void* argument);

@@ -1,6 +1,9 @@
 // Schedules, and the p2p part of the progress engine: transport first, then deferred sends, then the
 // schedules that are under way.
+#include "os/clock.h"
 #include "p2p/engine.h"
+#include "p2p/patience.h"
+#include "transport/polling.h"
 
 #include <vector>
 
@@ -37,6 +40,35 @@ bool advance(EngineRequest& request) {
 }
 
 bool has_background() { return background != 0; }
+
+bool polls_yield = false; // one of `background`
+
+thread_local Patience patience;
+
+bool move_all() {
+  bool moved = transport::move_something();
+  if (has_background()) [[unlikely]]
+    moved |= run_background();
+  return moved;
+}
+
+[[gnu::noinline]] void move_and_wake() {
+  if (transport::move_something()) transport::wake_waiting_threads();
+}
+
+[[gnu::noinline]] void poll_on(std::uintptr_t what, std::uint64_t looks) {
+  bool moved = move_all();
+  if (polls_yield && !moved && patience.polled(what, looks) &&
+      patience.gives_way(what, os::monotonic_ns(), transport::own_state_line().calls.load_relaxed())) {
+    transport::give_way();
+    patience.came_back(os::monotonic_ns());
+    moved = move_all();
+  }
+  if (moved) {
+    if (polls_yield) patience.something_moved();
+    transport::wake_waiting_threads();
+  }
+}
 
 } // namespace
 
@@ -90,6 +122,25 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
     moved |= run_background();
   if (moved) transport::wake_waiting_threads();
   return moved;
+}
+
+[[gnu::noinline]] void poll(std::uintptr_t what, std::uint64_t looks) {
+  if (has_background()) [[unlikely]]
+    return poll_on(what, looks);
+  if (!transport::has_nothing_to_move()) move_and_wake();
+}
+
+[[gnu::noinline]] void poll(std::uintptr_t what) {
+  // What is rare is called as the last thing, so that nothing has to be saved for it.
+  if (has_background()) [[unlikely]]
+    return poll_on(what, 1);
+  if (!transport::has_nothing_to_move()) move_and_wake();
+}
+
+void let_polls_yield(bool yields) {
+  if (yields == polls_yield) return;
+  polls_yield = yields;
+  background += yields ? 1 : -1;
 }
 
 void wait_until(bool (*done)(void*), void* argument) {

@@ -14,6 +14,7 @@
 #include "comm/exchange.h"
 #include "rma/state.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -216,14 +217,15 @@ Result wait(Window& window) {
 Result test(Window& window, bool& over) {
   State& state = state_of(window);
   if (!state.posted) return out_of_order(window, "MPI_Win_test without MPI_Win_post");
-  p2p::progress();
-  for (const auto* request : state.completions)
-    if (!request->complete) {
-      over = false;
-      return {};
-    }
-  over = true;
-  return wait(window);
+  auto all_complete = [&state] {
+    return std::ranges::all_of(state.completions, [](const auto* request) { return request->complete; });
+  };
+  over = all_complete();
+  if (!over) {
+    p2p::poll(&window);
+    over = all_complete();
+  }
+  return over ? wait(window) : Result();
 }
 
 Result lock(int type, int rank, int assertion, Window& window) {
@@ -309,8 +311,8 @@ Result flush_all(Window& window) {
   return synchronize(window);
 }
 
-Result synchronize(Window&) {
-  p2p::progress(); // a program may wait with nothing but this
+Result synchronize(Window& window) {
+  p2p::poll(&window); // a program may wait with nothing but this
   // SYNC: window-sync. Every process that shares the window makes this fence: what one stores before its own,
   // and then a word that another loads before its, is there behind that one's. Stores that bypass the cache
   // have been ordered by whoever made them (copy/).

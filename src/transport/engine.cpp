@@ -9,6 +9,7 @@
 #include "os/limits.h"
 #include "os/memory.h"
 #include "os/peer_memory.h"
+#include "transport/polling.h"
 
 #include <algorithm>
 #include <bit>
@@ -457,8 +458,6 @@ Result start(const Job& job) {
   self.slot = job.slot;
   self.job_size = job.size;
   const auto& head = self.segment.header();
-  self.oversubscribed = head.cores < head.job_size;
-  if (self.oversubscribed) quick_parts.looks = 1;
   const auto& knobs = base::knobs();
   constexpr std::uint64_t for_ever = std::uint64_t{1} << 62;
   self.spin_ns = knobs.wait.text == "spin"    ? for_ever
@@ -475,6 +474,8 @@ Result start(const Job& job) {
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
   NEAR_TRY(meet());
+  self.oversubscribed = shares_processors() || shares_its_processors();
+  if (self.oversubscribed) quick_parts.looks = 1;
   self.running = true;
   return {};
 }
@@ -498,7 +499,11 @@ void stop() {
 }
 
 bool running() { return engine().running; }
-bool shares_processors() { return engine().oversubscribed; }
+bool shares_processors() {
+  const auto& head = engine().segment.header();
+  return head.cores < head.job_size;
+}
+bool polls_should_yield() { return engine().oversubscribed; }
 const segment::Segment& job_segment() { return engine().segment; }
 
 segment::StateLine& own_state_line() {
@@ -635,8 +640,6 @@ void announce_slots() {
   RoomCalls::made(self.control->doorbell.slot_wanted, self.fences, announce_room);
 }
 
-namespace {
-
 [[gnu::noinline]] bool move_something() {
   Engine& self = engine();
   bool moved = false;
@@ -658,14 +661,13 @@ namespace {
   return moved;
 }
 
-} // namespace
-
-bool progress() {
+bool has_nothing_to_move() {
   const Engine& self = engine();
   // Most looks of somebody who waits find nothing: a few loads, whatever the number of peers.
-  if (self.open_lanes == 0 && !self.chores && !self.queue.has_entry()) return false;
-  return move_something();
+  return self.open_lanes == 0 && !self.chores && !self.queue.has_entry();
 }
+
+bool progress() { return !has_nothing_to_move() && move_something(); }
 
 // ---- waiting ----
 
@@ -723,6 +725,11 @@ void wake_waiting_threads() {
     return;
   auto& doorbell = engine().control->doorbell;
   DoorbellCalls::ring(doorbell.sleeping, doorbell.bell);
+}
+
+void give_way() {
+  LockPause unlocked;
+  os::yield();
 }
 
 void EngineLock::enter() {

@@ -152,6 +152,8 @@ void wait_until(bool (*done)(void*), void* argument);
 void wait_for_lock(base::Atomic<std::uint64_t>& wanted, bool (*attempt)(void*), void* argument);
 /// Such a lock has been left: ends the sleep of those who want it.
 void lock_was_left(base::Atomic<std::uint64_t>& wanted);
+/// Lets others have the processor: other processes, and threads that wait for the engine lock.
+void give_way();
 /// Something that another thread may wait for was done outside of wait_until(): ends the waiters' sleep.
 void wake_waiting_threads();
 

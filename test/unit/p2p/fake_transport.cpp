@@ -1,6 +1,7 @@
 // See fake_transport.h.
 #include "fake_transport.h"
 
+#include "transport/polling.h"
 #include "transport/quick.h"
 
 #include <algorithm>
@@ -245,7 +246,11 @@ bool accept(Peer&, const OfferTicket& ticket, std::uint64_t offered_bytes, const
 
 bool offer_is_live(const OfferTicket& ticket) { return inner.offers[ticket.cookie].state == State::offered; }
 
-bool progress() {
+bool has_nothing_to_move() { return inner.to_self.empty(); }
+
+bool progress() { return move_something(); }
+
+bool move_something() {
   if (inner.to_self.empty()) return false;
   fake::Sent sent = std::move(inner.to_self.front());
   inner.to_self.pop_front();
@@ -257,6 +262,16 @@ bool progress() {
 }
 
 void wake_waiting_threads() {}
+
+void give_way() {
+  ++the_world.yields;
+  if (the_world.when_yielding) the_world.when_yielding();
+}
+
+segment::StateLine& own_state_line() {
+  static segment::StateLine line{};
+  return line;
+}
 
 void wait_until(bool (*done)(void*), void* argument) {
   for (int idle = 0; !done(argument);) {

@@ -5,6 +5,7 @@
 #include "transport/transport.h"
 
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct World {
   int offers_left = 1 << 30;
   std::size_t eager_limit = 1024;
   int unexpected = 0; ///< as p2p counts them
+  int yields = 0;     ///< of polls
+  std::function<void()> when_yielding;
 };
 World& world();
 

@@ -1,0 +1,75 @@
+"""Empty polls let others have the processor where ranks share processors, and nowhere else: shown by strace."""
+
+import os
+import re
+import shutil
+
+import pytest
+
+PROGRAM = "every_poll_lets_others_run"
+KINDS = 14
+LATE_US = 100_000  # a rank polls for so long before its token comes
+SYNTAX = re.compile(r"^(getpgid\(21244896(\d\d)\)|sched_yield\(\))", re.M)
+
+
+def yields_by_kind(folder):
+    """[calls of sched_yield between the marks of each kind of poll], for each rank."""
+    ranks = []
+    for file in folder.glob("trace.*"):
+        counts, inside = {}, None
+        for found in SYNTAX.finditer(file.read_text()):
+            if found[2] is None:
+                if inside is not None:
+                    counts[inside] += 1
+            elif inside is None:
+                inside = int(found[2])
+                counts[inside] = 0
+            else:
+                inside = None
+        if counts:
+            assert sorted(counts) == list(range(KINDS)), counts
+            ranks.append(list(counts.values()))
+    return ranks
+
+
+def trace(mpiexec, compiled, folder, ranks, before=(), env=None, laps=1):
+    """Runs the program with so many ranks, each with `before` in front of its command."""
+    assert shutil.which("strace"), "strace is not installed: dev/setup test installs it"
+    command = [*before, "strace", "-ff", "-e", "trace=sched_yield,getpgid", "-o", folder / "trace", compiled(PROGRAM), laps, LATE_US]
+    result = mpiexec(ranks, command, env=env or {}, timeout=120)
+    assert result.status == 0 and not result.timed_out, result.report()
+    counts = yields_by_kind(folder)
+    assert len(counts) == ranks
+    return counts
+
+
+def one_processor():
+    return ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+
+
+def test_each_kind_of_poll_yields_where_ranks_share_a_processor(mpiexec, compiled, tmp_path):
+    # Bound by a wrapper, of which mpiexec does not know.
+    # Waits sleep, so that only polls are counted.
+    for counts in trace(mpiexec, compiled, tmp_path, 2, one_processor(), {"NEAR_WAIT": "sleep"}):
+        assert min(counts) >= 3, f"yields by kind of poll: {counts}"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_ranks_with_processors_of_their_own_yield_never(mpiexec, compiled, tmp_path):
+    for counts in trace(mpiexec, compiled, tmp_path, 2):
+        assert counts == [0] * KINDS
+
+
+def test_a_rank_without_others_yields_never(mpiexec, compiled, tmp_path):
+    for counts in trace(mpiexec, compiled, tmp_path, 1, one_processor(), laps=3):
+        assert counts == [0] * KINDS
+
+
+def test_near_yield_decides_for_all_polls(mpiexec, compiled, tmp_path):
+    for choice, expected in ("always", True), ("never", False):
+        folder = tmp_path / choice
+        folder.mkdir()
+        before = [] if expected else one_processor()
+        env = {"NEAR_YIELD": choice, "NEAR_WAIT": "sleep"}  # so that waits do not yield
+        for counts in trace(mpiexec, compiled, folder, 2, before, env):
+            assert (min(counts) >= 3) if expected else (counts == [0] * KINDS), counts

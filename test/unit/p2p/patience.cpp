@@ -1,0 +1,157 @@
+// Which empty polls yield: with invented times, and in p2p::poll() over the fake transport.
+#include "p2p/patience.h"
+#include "fixture.h"
+
+namespace near::p2p {
+namespace {
+
+/// A thread that polls: each poll takes `poll_ns`, each yield `away_ns`.
+struct Poller {
+  Patience patience;
+  std::uint64_t now = 1'000'000'000, calls = 0, poll_ns = 50, away_ns = 2000;
+  int yields = 0;
+
+  /// True when it yields.
+  bool poll(std::uintptr_t what, std::uint64_t looks = 1) {
+    now += poll_ns * looks;
+    ++calls;
+    if (!patience.polled(what, looks) || !patience.gives_way(what, now, calls)) return false;
+    now += away_ns;
+    patience.came_back(now);
+    ++yields;
+    return true;
+  }
+  /// How many of `count` such polls yield.
+  int polls(int count, std::uintptr_t what) {
+    int before = yields;
+    for (int i = 0; i < count; ++i) poll(what);
+    return yields - before;
+  }
+};
+
+TEST(Patience, yields_from_the_second_empty_poll_on) {
+  Poller poller;
+  EXPECT_FALSE(poller.poll(8));
+  EXPECT_EQ(poller.polls(100, 8), 100);
+}
+
+TEST(Patience, begins_anew_when_something_has_moved) {
+  Poller poller;
+  for (int i = 0; i < 100; ++i) {
+    poller.poll(8);
+    poller.patience.something_moved();
+  }
+  EXPECT_EQ(poller.yields, 0);
+  EXPECT_FALSE(poller.poll(8));
+  EXPECT_TRUE(poller.poll(8));
+}
+
+TEST(Patience, yields_once_for_each_sweep_over_many_requests) {
+  Poller poller;
+  for (int sweep = 0; sweep < 10; ++sweep)
+    for (std::uintptr_t request = 1; request <= 1000; ++request) poller.poll(request);
+  EXPECT_EQ(poller.yields, 9) << "the first poll of each sweep but the first ends one";
+}
+
+TEST(Patience, needs_no_clock_within_a_sweep) {
+  Patience patience;
+  EXPECT_TRUE(patience.polled(1, 1));
+  EXPECT_FALSE(patience.gives_way(1, 1000, 1));
+  for (std::uintptr_t request = 2; request <= 1000; ++request) EXPECT_FALSE(patience.polled(request, 1));
+  EXPECT_TRUE(patience.polled(1, 1));
+}
+
+TEST(Patience, yields_though_the_first_request_is_never_polled_again) {
+  Poller poller;
+  poller.poll(1);
+  int polls = 0;
+  while (poller.yields == 0 && polls < 10'000) poller.poll(static_cast<std::uintptr_t>(2 + polls++ % 2));
+  EXPECT_LE(polls, static_cast<int>(Patience::longest_sweep));
+  int before = poller.yields;
+  for (int i = 0; i < 100; ++i) poller.poll(static_cast<std::uintptr_t>(2 + i % 2));
+  EXPECT_EQ(poller.yields - before, 50) << "one of the others is the mark now";
+}
+
+TEST(Patience, takes_a_look_at_a_large_array_for_no_computation) {
+  Poller poller;
+  poller.poll(8, 1000);
+  EXPECT_TRUE(poller.poll(8, 1000));
+}
+
+TEST(Patience, of_a_program_that_computes_yields_once_in_a_turn) {
+  Poller poller;
+  poller.poll(8);
+  for (int i = 0; i < 1000; ++i) {
+    poller.now += 5000;
+    poller.poll(8);
+  }
+  int turns = static_cast<int>(1000 * 5000 / Patience::turn_ns);
+  EXPECT_LE(poller.yields, turns + 1);
+  EXPECT_GE(poller.yields, turns / 2);
+}
+
+TEST(Patience, of_a_program_that_makes_other_calls_yields_once_in_a_turn) {
+  Poller poller;
+  poller.poll(8);
+  for (int i = 0; i < 1000; ++i) {
+    poller.calls += 1; // it has found something else to do
+    poller.poll(8);
+  }
+  EXPECT_LE(poller.yields, 1 + static_cast<int>(1000 * poller.poll_ns / Patience::turn_ns));
+}
+
+TEST(Patience, gives_away_no_more_time_than_a_computing_program_uses) {
+  Poller poller;
+  poller.away_ns = 3'000'000; // to somebody who computes as well, and gives nothing back
+  poller.poll(8);
+  std::uint64_t begin = poller.now, own = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    poller.now += 5000;
+    own += 5000;
+    poller.poll(8);
+  }
+  EXPECT_GE(poller.yields, 2);
+  EXPECT_GE(own * 100, (poller.now - begin) * 45) << "of the time, in percent";
+}
+
+class Polls : public Messages {
+protected:
+  void TearDown() override {
+    let_polls_yield(false);
+    Messages::TearDown();
+  }
+};
+
+TEST_F(Polls, give_way_only_when_they_are_told_to) {
+  for (int i = 0; i < 10; ++i) poll(this);
+  EXPECT_EQ(fake::world().yields, 0);
+  let_polls_yield(true);
+  for (int i = 0; i < 10; ++i) poll(this);
+  EXPECT_GE(fake::world().yields, 1);
+  EXPECT_LE(fake::world().yields, 9);
+  int before = fake::world().yields;
+  let_polls_yield(false);
+  for (int i = 0; i < 10; ++i) poll(this);
+  EXPECT_EQ(fake::world().yields, before);
+}
+
+TEST_F(Polls, find_what_came_while_they_gave_way) {
+  let_polls_yield(true);
+  std::string buffer(5, '.');
+  Request* request = nullptr;
+  ASSERT_TRUE(start_receive(text(buffer), 1, 7, communicator, request).ok());
+  fake::world().when_yielding = [this] {
+    if (fake::world().yields == 3) arrive(1, 7, "hello");
+  };
+  int yields = 0;
+  while (!request->complete && yields < 3) {
+    poll(request);
+    yields = fake::world().yields;
+  }
+  EXPECT_TRUE(request->complete);
+  EXPECT_TRUE(wait(request).ok());
+  EXPECT_EQ(buffer, "hello");
+}
+
+} // namespace
+} // namespace near::p2p
