@@ -19,25 +19,42 @@ namespace {
 /// process_vm_readv or process_vm_writev.
 using Copy = decltype(process_vm_readv);
 
-Result copy_runs(Copy* copy, const char* name, std::int32_t pid, std::uint64_t address,
-                 std::span<const Run> runs, std::size_t& copied) {
-  std::size_t wanted = 0;
-  for (const Run& run : runs) wanted += run.bytes;
-  iovec remote{reinterpret_cast<void*>(address), wanted};
-  ssize_t done = copy(pid, reinterpret_cast<const iovec*>(runs.data()), runs.size(), &remote, 1, 0);
+Result copy_runs(Copy* copy, const char* name, std::int32_t pid, std::span<const Run> theirs,
+                 std::span<const Run> mine, std::size_t& copied) {
+  ssize_t done = copy(pid, reinterpret_cast<const iovec*>(mine.data()), mine.size(),
+                      reinterpret_cast<const iovec*>(theirs.data()), theirs.size(), 0);
   if (done < 0) return base::fail_system(name, errno);
   copied = static_cast<std::size_t>(done);
   return {};
 }
 
+/// As many consecutive bytes there as the runs here have together.
+Run opposite(std::uint64_t address, std::span<const Run> mine) {
+  std::size_t bytes = 0;
+  for (const Run& run : mine) bytes += run.bytes;
+  return {reinterpret_cast<void*>(address), bytes};
+}
+
 } // namespace
 
 Result read_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> into, std::size_t& copied) {
-  return copy_runs(process_vm_readv, "process_vm_readv", pid, address, into, copied);
+  const Run theirs = opposite(address, into);
+  return copy_runs(process_vm_readv, "process_vm_readv", pid, {&theirs, 1}, into, copied);
+}
+
+Result read_peer(std::int32_t pid, std::span<const Run> from, std::span<const Run> into,
+                 std::size_t& copied) {
+  return copy_runs(process_vm_readv, "process_vm_readv", pid, from, into, copied);
 }
 
 Result write_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> from, std::size_t& copied) {
-  return copy_runs(process_vm_writev, "process_vm_writev", pid, address, from, copied);
+  const Run theirs = opposite(address, from);
+  return copy_runs(process_vm_writev, "process_vm_writev", pid, {&theirs, 1}, from, copied);
+}
+
+Result write_peer(std::int32_t pid, std::span<const Run> into, std::span<const Run> from,
+                  std::size_t& copied) {
+  return copy_runs(process_vm_writev, "process_vm_writev", pid, into, from, copied);
 }
 
 } // namespace near::os

@@ -6,6 +6,7 @@
 #include "rma/state.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace near::rma {
 
@@ -80,29 +81,116 @@ Result out_of_reach(transport::Peer& peer, std::uint64_t address) {
                     address, why);
 }
 
-/// Moves packed bytes between a view here and one in another's private memory, as it lies there.
-template <class Copy>
-Result move_through_kernel(const View& here, const View& there, transport::Peer& peer, Copy&& copy) {
-  constexpr std::size_t most = 256; // pieces at a time; the kernel takes 1024
-  std::vector<datatype::Piece> targets, origins;
-  std::vector<os::Run> runs;
-  const MPI_Count bytes = there.bytes();
-  for (MPI_Count at = 0; at < bytes;) {
-    targets.clear();
-    datatype::pieces(there, at, bytes - at, targets, most);
-    for (const auto& target : targets) {
-      for (std::size_t done = 0; done < target.bytes;) {
-        origins.clear();
-        runs.clear();
-        MPI_Count covered =
-            datatype::pieces(here, at, static_cast<MPI_Count>(target.bytes - done), origins, most);
-        for (const auto& origin : origins) runs.push_back({origin.address, origin.bytes});
-        auto address = reinterpret_cast<std::uint64_t>(target.address) + done;
-        if (!copy(peer, address, std::span<os::Run>(runs))) return out_of_reach(peer, address);
-        done += static_cast<std::size_t>(covered);
-        at += covered;
+/// The kernel takes so many pieces on each side of a call (IOV_MAX).
+constexpr std::size_t most_pieces = 1024;
+
+/// As many packed bytes of both views, from `at` on, as one call of the kernel moves, in pieces.
+struct Batch {
+  std::vector<datatype::Piece> here_pieces, there_pieces;
+  std::vector<os::Run> here, there;
+  MPI_Count bytes = 0;
+
+  void fill_there(const View& view, MPI_Count at, MPI_Count most) {
+    there_pieces.clear();
+    bytes = datatype::pieces(view, at, most, there_pieces, most_pieces);
+  }
+  /// Of those bytes, as many as there are pieces for.
+  void fill_here(const View& view, MPI_Count at) {
+    here_pieces.clear();
+    MPI_Count covered = datatype::pieces(view, at, bytes, here_pieces, most_pieces);
+    for (; bytes > covered; there_pieces.pop_back()) {
+      auto last = static_cast<MPI_Count>(there_pieces.back().bytes);
+      if (bytes - last >= covered) {
+        bytes -= last;
+        continue;
       }
+      there_pieces.back().bytes = static_cast<std::size_t>(last - (bytes - covered));
+      bytes = covered;
+      break;
     }
+    list(here_pieces, here);
+    list(there_pieces, there);
+  }
+  static void list(const std::vector<datatype::Piece>& pieces, std::vector<os::Run>& runs) {
+    runs.clear();
+    for (const auto& piece : pieces) runs.push_back({piece.address, piece.bytes});
+  }
+  std::uint64_t address() const {
+    return there_pieces.empty() ? 0 : reinterpret_cast<std::uint64_t>(there_pieces.front().address);
+  }
+};
+
+/// Small pieces that lie close together are read with what lies between them, in one run: that costs the
+/// kernel less than to look for each.
+class CoveringRead {
+public:
+  /// Reads the pieces of a batch. False when they are too far apart, or when what lies between cannot be
+  /// read.
+  bool read(transport::Peer& peer, const Batch& batch) {
+    theirs_.clear();
+    mine_.clear();
+    places_.clear();
+    std::size_t used = 0;
+    std::uint64_t end = 0;
+    for (const auto& piece : batch.there_pieces) {
+      auto begin = reinterpret_cast<std::uint64_t>(piece.address);
+      if (theirs_.empty() || begin < end || begin - end > most_between)
+        theirs_.push_back({piece.address, 0});
+      else
+        used += begin - end;
+      places_.push_back(used);
+      used += piece.bytes;
+      end = begin + piece.bytes;
+      theirs_.back().bytes = end - reinterpret_cast<std::uint64_t>(theirs_.back().address);
+      if (used > most_bytes) return false;
+    }
+    if (theirs_.size() > batch.there_pieces.size() / 4) return false;
+    bytes_.resize(used);
+    mine_.push_back({bytes_.data(), used});
+    return transport::copy_from_peer(peer, theirs_, mine_);
+  }
+  void unpack(const Batch& batch, const View& here, MPI_Count at) {
+    // Each piece to its place among the packed bytes, which is never behind the one where it is.
+    std::size_t packed = 0;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const std::size_t bytes = batch.there_pieces[i].bytes;
+      std::memmove(bytes_.data() + packed, bytes_.data() + places_[i], bytes);
+      packed += bytes;
+    }
+    datatype::unpack(here, at, bytes_.data(), batch.bytes);
+  }
+
+private:
+  static constexpr std::uint64_t most_between = 512;
+  static constexpr std::size_t most_bytes = 1u << 20;
+  std::vector<os::Run> theirs_, mine_;
+  std::vector<std::size_t> places_;
+  std::vector<std::byte> bytes_;
+};
+
+/// Moves packed bytes from a view here into one in another's private memory, as it lies there.
+Result store_through_kernel(const View& here, const View& there, transport::Peer& peer) {
+  Batch batch;
+  for (MPI_Count at = 0, bytes = there.bytes(); at < bytes; at += batch.bytes) {
+    batch.fill_there(there, at, bytes - at);
+    batch.fill_here(here, at);
+    if (!transport::copy_to_peer(peer, batch.there, batch.here)) return out_of_reach(peer, batch.address());
+  }
+  return {};
+}
+
+/// The other way.
+Result load_through_kernel(const View& here, const View& there, transport::Peer& peer) {
+  Batch batch;
+  CoveringRead covering;
+  for (MPI_Count at = 0, bytes = there.bytes(); at < bytes; at += batch.bytes) {
+    batch.fill_there(there, at, bytes - at);
+    if (covering.read(peer, batch)) {
+      covering.unpack(batch, here, at);
+      continue;
+    }
+    batch.fill_here(here, at);
+    if (!transport::copy_from_peer(peer, batch.there, batch.here)) return out_of_reach(peer, batch.address());
   }
   return {};
 }
@@ -114,14 +202,14 @@ View view_of(const Place& place, const Target& target) {
 
 Result store(const View& from, const Place& place, const Target& target) {
   View there = view_of(place, target);
-  if (place.peer != nullptr) return move_through_kernel(from, there, *place.peer, transport::copy_to_peer);
+  if (place.peer != nullptr) return store_through_kernel(from, there, *place.peer);
   datatype::copy(from, there, there.bytes());
   return {};
 }
 
 Result load(const View& into, const Place& place, const Target& target) {
   View there = view_of(place, target);
-  if (place.peer != nullptr) return move_through_kernel(into, there, *place.peer, transport::copy_from_peer);
+  if (place.peer != nullptr) return load_through_kernel(into, there, *place.peer);
   datatype::copy(there, into, there.bytes());
   return {};
 }

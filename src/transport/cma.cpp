@@ -61,29 +61,37 @@ std::uint32_t chunks_of(std::uint64_t bytes) {
   return static_cast<std::uint32_t>((bytes + chunk_bytes - 1) / chunk_bytes);
 }
 
-bool copy_all(decltype(os::read_peer) copy, const Peer& peer, std::uint64_t address,
-              std::span<os::Run> runs) {
+/// Takes so many bytes off the front.
+void drop(std::span<os::Run>& runs, std::size_t bytes) {
+  while (!runs.empty() && bytes >= runs.front().bytes) {
+    bytes -= runs.front().bytes;
+    runs = runs.subspan(1);
+  }
+  if (bytes == 0) return;
+  runs.front().address = static_cast<std::byte*>(runs.front().address) + bytes;
+  runs.front().bytes -= bytes;
+}
+
+using Copy = base::Result(std::int32_t, std::span<const os::Run>, std::span<const os::Run>, std::size_t&);
+
+bool copy_all(Copy* copy, const Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine) {
   auto pid = static_cast<std::int32_t>(peer.control->pid);
-  while (!runs.empty()) {
+  while (!mine.empty()) {
     std::size_t copied = 0;
     NEAR_KILL_POINT("cma-begun");
-    if (!copy(pid, address, runs, copied).ok() || copied == 0) return false;
+    if (!copy(pid, theirs, mine, copied).ok() || copied == 0) return false;
     NEAR_KILL_POINT("cma-copied");
-    address += copied;
-    while (!runs.empty() && copied >= runs.front().bytes) {
-      copied -= runs.front().bytes;
-      runs = runs.subspan(1);
-    }
-    if (copied != 0) {
-      runs.front().address = static_cast<std::byte*>(runs.front().address) + copied;
-      runs.front().bytes -= copied;
-    }
+    drop(theirs, copied);
+    drop(mine, copied);
   }
   return true;
 }
 
 bool read_all(const Peer& peer, std::uint64_t address, std::span<os::Run> runs) {
-  return copy_all(os::read_peer, peer, address, runs);
+  std::size_t bytes = 0;
+  for (const os::Run& run : runs) bytes += run.bytes;
+  std::array<os::Run, 1> theirs = {{{reinterpret_cast<void*>(address), bytes}}};
+  return copy_all(os::read_peer, peer, theirs, runs);
 }
 
 /// A receiver's layout with gaps: read many pieces in one call, or, when they are small, a run that is then
@@ -164,15 +172,16 @@ bool reaches_memory_of(Peer& peer) {
   // Reading and writing are two system calls, either of which may be forbidden. The word gets its own value.
   std::uint64_t word = peer.control->probe_value;
   std::array<os::Run, 1> run = {{{&word, sizeof word}}};
-  return copy_to_peer(peer, peer.control->probe_address, run);
+  std::array<os::Run, 1> theirs = {{{reinterpret_cast<void*>(peer.control->probe_address), sizeof word}}};
+  return copy_to_peer(peer, theirs, run);
 }
 
-bool copy_from_peer(Peer& peer, std::uint64_t address, std::span<os::Run> into) {
-  return read_all(peer, address, into);
+bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine) {
+  return copy_all(os::read_peer, peer, theirs, mine);
 }
 
-bool copy_to_peer(Peer& peer, std::uint64_t address, std::span<os::Run> from) {
-  return copy_all(os::write_peer, peer, address, from);
+bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine) {
+  return copy_all(os::write_peer, peer, theirs, mine);
 }
 
 bool cma_is_possible(Peer& peer, const OfferTicket& ticket) {

@@ -48,10 +48,10 @@ void unplace_shareable(segment::Offset begin, std::size_t bytes);
 
 /// Whether the kernel copies from and to the private memory of another process, by trying both.
 bool reaches_memory_of(Peer& peer);
-/// Copies consecutive bytes from the other's address into the runs, or from the runs to there. False when not
-/// all of it is mapped there: then any part may have been copied.
-/// The runs' contents are undefined afterwards.
-bool copy_from_peer(Peer& peer, std::uint64_t address, std::span<os::Run> into);
-bool copy_to_peer(Peer& peer, std::uint64_t address, std::span<os::Run> from);
+/// Copies from runs of the other's memory into runs of this process's, or the other way; both sides have
+/// equally many bytes, in at most 1024 runs. False when not all of it is mapped there: then any part may have
+/// been copied. What `theirs` and `mine` contain is undefined afterwards.
+bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
+bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
 
 } // namespace near::transport
