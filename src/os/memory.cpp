@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <vector>
 
 #ifndef MFD_HUGE_SHIFT
 #define MFD_HUGE_SHIFT 26
@@ -323,6 +324,25 @@ Result populate(void* base, std::size_t bytes, bool touching) {
   }
   return {};
 }
+
+std::uint64_t bytes_in_core(const void* base, std::size_t bytes) {
+  constexpr std::size_t pages_at_a_time = 1u << 16;
+  std::vector<unsigned char> there(pages_at_a_time);
+  auto* at = const_cast<char*>(static_cast<const char*>(base));
+  std::uint64_t pages = 0;
+  while (bytes != 0) {
+    std::size_t part = std::min(bytes, pages_at_a_time * page_size());
+    if (mincore(at, part, there.data()) != 0) return pages * page_size();
+    auto end = there.begin() + static_cast<std::ptrdiff_t>(part / page_size());
+    pages += static_cast<std::uint64_t>(
+        std::count_if(there.begin(), end, [](auto flags) { return (flags & 1) != 0; }));
+    at += part;
+    bytes -= part;
+  }
+  return pages * page_size();
+}
+
+bool refuses_overcommitment() { return number_in("/proc/sys/vm/overcommit_memory") == 2; }
 
 Result give_back(void* base, std::size_t bytes) {
   if (madvise(base, bytes, MADV_REMOVE) != 0) return fail_system("madvise(MADV_REMOVE)", errno);

@@ -78,6 +78,11 @@ std::uint64_t bytes_in_huge_pages(const void* base, std::size_t bytes);
 /// left. Before Linux 5.14 it touches them instead, one by one; Code::unsupported if `touching` is not
 /// allowed, which ends the process when a reserved huge page is not there any more.
 Result populate(void* base, std::size_t bytes, bool touching = true);
+/// Bytes of a shared range of whole pages that exist, whoever has touched them.
+std::uint64_t bytes_in_core(const void* base, std::size_t bytes);
+/// Whether the kernel refuses memory that it could not give, page by page, to a process that already maps it
+/// (vm.overcommit_memory 2): a page that is touched then may end the process.
+bool refuses_overcommitment();
 /// Gives the pages of a shared range back; it reads as zeros afterwards.
 Result give_back(void* base, std::size_t bytes);
 

@@ -328,9 +328,25 @@ std::vector<int> ranks_with(const std::vector<Mapped>& mapped, const std::vector
   return ranks;
 }
 
+/// What an arena has handed out, to whom, and where it was asked to be.
+struct Listed {
+  Offset begin, end;
+  int owner;
+  int node; ///< -1: nowhere in particular
+  const char* role;
+};
+
+bool is_listed(Offset page, const std::vector<Listed>& blocks) {
+  auto next = std::partition_point(blocks.begin(), blocks.end(),
+                                   [&](const Listed& block) { return block.end <= page; });
+  return next != blocks.end() && next->begin <= page;
+}
+
 /// A part's pages, which exist: each is asked for in the owner's page table, and what that lacks in the
 /// others'. False when the owner has ended meanwhile.
-bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& pages, Part& part) {
+/// Pages that were handed out (`blocks`, in order) anybody may touch first.
+bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& pages,
+                 const std::vector<Listed>& blocks, Part& part) {
   constexpr std::size_t most_asked = 64; // of faulty pages: who maps them is only told as an example
   const std::uint64_t page = part.page_bytes;
   std::vector<int> nodes(pages.size(), os::no_page);
@@ -349,7 +365,7 @@ bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& p
       continue;
     }
     part.bytes_on[nodes[i]] += page;
-    bool foreign = nobodys || (known && there && unmapped_by_owner[i]);
+    bool foreign = nobodys || (known && there && unmapped_by_owner[i] && !is_listed(pages[i], blocks));
     bool judged = part.node >= 0, local = nodes[i] == part.node;
     if (foreign) part.foreign += page;
     if (judged) part.share += {page, local ? page : 0};
@@ -365,14 +381,6 @@ bool has_reserved_pages(const segment::Segment& segment) {
   std::uint64_t page = segment.huge_page_bytes();
   return page != 0 && page == os::huge_page_size();
 }
-
-/// What an arena has handed out, to whom, and where it was asked to be.
-struct Listed {
-  Offset begin, end;
-  int owner;
-  int node; ///< -1: nowhere in particular
-  const char* role;
-};
 
 /// Adds the blocks that a rank has listed as its own. What another process wrote is not relied on, and read
 /// once: what is not in the rank's arenas, or of a window in another's, or not of whole pages, is left out.
@@ -494,9 +502,9 @@ std::uint64_t huge_bytes(const Snapshot& snapshot, std::uint64_t inode, const Pa
 void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& snapshot) {
   std::uint64_t inode = os::inode_of(descriptor);
   auto mapped = who_maps(snapshot, inode);
-  auto take = [&](Part part, const std::vector<Offset>& pages) {
+  auto take = [&](Part part, const std::vector<Offset>& pages, const std::vector<Listed>& blocks) {
     part.huge = huge_bytes(snapshot, inode, part, pages);
-    if (!locate_part(mapped, pages, part))
+    if (!locate_part(mapped, pages, blocks, part))
       snapshot.processes[static_cast<std::size_t>(part.owner)].problem = "it ended while it was looked at";
     snapshot.parts.push_back(std::move(part));
   };
@@ -508,7 +516,7 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
       part.owner = meant.owner;
       part.node = meant.node;
       part.role = meant.role;
-      take(part, its);
+      take(part, its, blocks);
     }
   };
   for (auto& part : parts_of(segment, snapshot.processes)) {
@@ -520,7 +528,7 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
     if (arena)
       take_arena(part, pages);
     else if (!pages.empty())
-      take(part, pages);
+      take(part, pages, {});
     if (!arena || part.begin >= segment.far_region(0) || !has_reserved_pages(segment)) continue;
     // Of reserved pages the kernel lists no holes: those in listed blocks are looked at.
     part.page_bytes = os::huge_page_size();

@@ -166,7 +166,9 @@ struct Block {
   Atomic<Offset> begin;
   Atomic<std::int32_t> node; ///< that was asked for; -1: the owner's
   Atomic<std::uint32_t> use; ///< BlockUse
-  char unused[8];
+  /// Of its pages, so many bytes come into being when they are touched, by any process. Until then they are
+  /// counted as taken.
+  Atomic<std::uint64_t> promised;
 };
 static_assert(sizeof(Block) == 32);
 /// Listed of a process; further ones are there all the same.

@@ -1,7 +1,6 @@
 #include "transport/arena.h"
 
 #include "base/checked.h"
-#include "os/limits.h"
 #include "os/memory.h"
 
 #include <algorithm>
@@ -20,22 +19,6 @@ void Arena::build(std::byte* at, std::uint64_t bytes, std::size_t page_bytes, bo
   free_.clear();
   used_.clear();
   free_.emplace(0, bytes);
-}
-
-Result place_pages(std::byte* address, std::uint64_t bytes, const Arena::Placing& placing) {
-  constexpr std::uint64_t worth_a_look = 1u << 20; // reading the limits costs more than a small allocation
-  if (bytes >= worth_a_look) NEAR_TRY(os::check_memory(bytes));
-  // A policy that is forbidden here is no failure, since first touch by this bound process still decides.
-  (void)os::prefer_node(address, bytes, placing.node);
-  std::uint64_t huge = os::huge_page_size();
-  if (placing.huge && huge != 0) {
-    // The kernel merges whole huge pages only; what is left over at the ends stays in small ones.
-    auto begin = reinterpret_cast<std::uintptr_t>(address);
-    std::uint64_t skip = base::round_up(begin, huge) - begin;
-    if (skip < bytes && bytes - skip >= huge)
-      os::advise_huge_pages(address + skip, (bytes - skip) & ~(huge - 1), os::HugePages::wanted);
-  }
-  return os::populate(address, bytes);
 }
 
 void take_pages_back(std::byte* address, std::uint64_t bytes) {
@@ -70,23 +53,23 @@ Result Arena::reserve(std::size_t bytes, std::size_t alignment, void*& made) {
               bytes_ >> 20, bytes);
 }
 
-Result Arena::allocate(std::size_t bytes, std::size_t alignment, const Placing& placing, void*& made) {
-  std::uint64_t huge = os::huge_page_size();
-  std::uint64_t unit =
-      placing.huge && !reserved_ && bytes >= huge ? std::max<std::uint64_t>(alignment, huge) : alignment;
+Result Arena::allocate(std::size_t bytes, std::size_t alignment, int node, void*& made) {
   void* fresh = nullptr;
-  NEAR_TRY(reserve(bytes, unit, fresh));
-  auto* address = static_cast<std::byte*>(fresh);
+  NEAR_TRY(reserve(bytes, alignment, fresh));
   std::uint64_t need = base::round_up(std::max<std::size_t>(bytes, 1), page_bytes_);
-  // Without insistence reserved pages would come from any node.
-  Result placed = reserved_ ? os::insist_on_node(address, need, placing.node) : Result();
-  if (placed.ok())
-    placed = reserved_ ? os::populate(address, need, false) : place_pages(address, need, placing);
+  // Without insistence reserved pages would come from any node. For ordinary ones first touch by this bound
+  // process decides where a policy is forbidden.
+  Result placed;
+  if (reserved_)
+    placed = os::insist_on_node(fresh, need, node);
+  else
+    (void)os::prefer_node(fresh, need, node);
+  if (placed.ok()) placed = os::populate(fresh, need, !reserved_);
   if (!placed.ok()) {
-    release(address);
+    release(fresh);
     return placed;
   }
-  made = address;
+  made = fresh;
   return {};
 }
 

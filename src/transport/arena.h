@@ -23,13 +23,13 @@ public:
   /// is one that the administrator has reserved.
   void build(std::byte* at, std::uint64_t bytes, std::size_t page_bytes, bool reserved);
   bool empty() const { return bytes_ == 0; }
-  /// Whole pages on this node, populated and zeroed. Code::limit when the address range is used up,
-  /// Code::no_memory when the machine's or the cgroup's memory is, or the node's reserved pages are. Ordinary
-  /// pages come from other nodes when the node is full.
-  base::Result allocate(std::size_t bytes, std::size_t alignment, const Placing& placing, void*& made);
+  /// Whole pages on this node, populated and zeroed; ordinary ones come from other nodes when it is full.
+  /// Code::limit when the address range is used up, Code::no_memory when memory, or the node's reserved
+  /// pages, are.
+  base::Result allocate(std::size_t bytes, std::size_t alignment, int node, void*& made);
   /// Addresses for whole pages, which nobody has touched. Code::limit when there are none in a row.
   base::Result reserve(std::size_t bytes, std::size_t alignment, void*& made);
-  /// Returns the pages to the system; false when `address` did not come from allocate or reserve.
+  /// Returns the pages to the system; false when `address` did not come from one of these.
   bool release(void* address);
 
 private:
@@ -41,9 +41,6 @@ private:
   std::map<std::uint64_t, std::uint64_t> used_; ///< the same
 };
 
-/// Populates whole ordinary pages, of any process's arena, as this process's: on the node if it has room, in
-/// huge ones where those fit and are wanted.
-base::Result place_pages(std::byte* address, std::uint64_t bytes, const Arena::Placing& placing);
 /// Returns pages that this process has placed to the system.
 void take_pages_back(std::byte* address, std::uint64_t bytes);
 

@@ -10,8 +10,9 @@ void Blocks::build(segment::Block* list, base::Atomic<std::uint32_t>* count) {
   used_.clear();
 }
 
-void Blocks::add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use) {
-  if (free_.empty() && next_ == most) return;
+bool Blocks::add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use,
+                 std::uint64_t promised) {
+  if (free_.empty() && next_ == most) return false;
   std::uint32_t index = next_;
   if (free_.empty()) {
     ++next_;
@@ -23,11 +24,18 @@ void Blocks::add(segment::Offset begin, std::uint64_t bytes, int node, segment::
   block.begin.store_relaxed(begin);
   block.node.store_relaxed(node);
   block.use.store_relaxed(static_cast<std::uint32_t>(use));
+  block.promised.store_relaxed(promised);
   block.bytes.store_relaxed(bytes);
   // SYNC: block-listed. Release: a tool that sees the count sees the block, and its page is there. Of a block
   // that is used again the tool may see old words with new ones: then it takes some pages for another node's.
   count_->store_release(next_);
   used_.emplace(begin, index);
+  return true;
+}
+
+void Blocks::populated(segment::Offset begin) {
+  auto found = used_.find(begin);
+  if (found != used_.end()) list_[found->second].promised.store_relaxed(0);
 }
 
 void Blocks::remove(segment::Offset begin) {

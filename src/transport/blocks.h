@@ -17,7 +17,11 @@ public:
   /// `list`: `most` entries that read as zeros. None is touched before it is used; `count` says how many
   /// were.
   void build(segment::Block* list, base::Atomic<std::uint32_t>* count);
-  void add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use);
+  /// `promised`: segment::Block. False when the list is full.
+  bool add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use,
+           std::uint64_t promised = 0);
+  /// All pages of a listed block exist.
+  void populated(segment::Offset begin);
   void remove(segment::Offset begin);
   /// Says of a listed block that it is for something else now.
   void change(segment::Offset begin, int node, segment::BlockUse use);

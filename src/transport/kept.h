@@ -27,6 +27,7 @@ public:
     std::byte* address = nullptr;
     std::uint64_t bytes = 0;
     Arena::Placing placing;
+    bool promised = false; ///< its pages come into being when they are touched
     bool in_place = false; ///< its pages were found on the node that was meant
   };
 

@@ -35,6 +35,102 @@ Arena::Placing placing_of(std::size_t bytes, const MemoryWish& wish) {
   return {wish.node >= 0 ? wish.node : os::current_node(), wants_huge(bytes, wish)};
 }
 
+/// Reading the limits costs more than a small allocation.
+constexpr std::uint64_t worth_a_look = 1u << 20;
+
+/// Whether memory is bound to its node now, and its pages come into being when they are touched. Not where a
+/// page that the kernel cannot give would end the process, where the pages are to be looked at at once, or
+/// where huge ones would come only to who has asked for them.
+bool may_come_later(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing) {
+  constexpr std::size_t large = 16u << 20;
+  if (bytes < large || wish.node >= 0 || wish.page_bytes != 0) return false;
+  static const bool refuses = os::refuses_overcommitment();
+  if (refuses) return false;
+  if (!placing.huge) return true;
+  std::string policy = os::shared_huge_pages_policy();
+  return policy.empty() || policy == "never" || policy == "deny";
+}
+
+struct Promised {
+  std::uint64_t bytes = 0;
+  std::uint64_t in_core = 0; ///< of them, pages that exist by now
+};
+
+/// What all processes of the job have been promised. To count what exists takes a while.
+Promised promised_to_all(bool count) {
+  const Engine& self = engine();
+  Promised sum;
+  for (std::uint32_t slot = 0; slot < self.job_size; ++slot) {
+    const auto& control = self.segment.control(slot);
+    // SYNC: block-listed. Acquire: so many blocks were written before.
+    const std::uint32_t listed = std::min(control.block_count.load_acquire(), segment::most_blocks);
+    for (std::uint32_t i = 0; i < listed; ++i) {
+      const auto& block = self.segment.at<segment::Block>(control.blocks)[i];
+      const std::uint64_t bytes = block.bytes.load_relaxed(), promised = block.promised.load_relaxed();
+      const segment::Offset begin = block.begin.load_relaxed();
+      // The words may be of different blocks while one takes the other's place.
+      if (promised == 0 || bytes != promised || begin > self.segment.bytes() ||
+          bytes > self.segment.bytes() - begin)
+        continue;
+      sum.bytes += bytes;
+      if (count) sum.in_core += os::bytes_in_core(self.segment.at<std::byte>(begin), bytes);
+    }
+  }
+  return sum;
+}
+
+/// Whether there is room for so many bytes beside all that is promised. `listed`: they are promised already.
+Result check_room(std::uint64_t bytes, bool listed) {
+  if (bytes < worth_a_look) return {};
+  // SYNC: block-listed. Of two processes that list what they want and then come here, at least one sees both.
+  base::Hardware::fence_store_load();
+  auto open = [&](const Promised& all) {
+    return std::max(bytes, all.bytes - std::min(all.bytes, all.in_core) + (listed ? 0 : bytes));
+  };
+  Promised all = promised_to_all(false);
+  Result fits = os::check_memory(open(all));
+  if (fits.ok() || open(all) == bytes) return fits;
+  all = promised_to_all(true);
+  fits = os::check_memory(open(all));
+  if (fits.ok()) return fits;
+  return base::fail(base::Code::no_memory,
+                    "{}; {} MiB of that are promised to memory of the job that nobody has touched yet",
+                    std::string(base::failure_text()), (open(all) - bytes) >> 20);
+}
+
+/// Lists whole ordinary pages of any arena as this process's, and places them: on its node if that has room,
+/// in huge ones where those fit and are wanted, zeroed. `promised`: they come into being later.
+Result list_and_place(std::byte* address, std::uint64_t bytes, const MemoryWish& wish, segment::BlockUse use,
+                      bool& promised) {
+  Engine& self = engine();
+  const segment::Offset begin = self.segment.offset_of(address);
+  const Arena::Placing placing = placing_of(bytes, wish);
+  promised = may_come_later(bytes, wish, placing);
+  // Listed first, and to the end: a tool that met a page of it without the list would take it for the page of
+  // whose region this is.
+  promised = self.blocks.add(begin, bytes, wish.node, use, promised ? bytes : 0) && promised;
+  Result placed = check_room(bytes, promised);
+  if (placed.ok()) {
+    // A policy that is forbidden here is no failure, since first touch by this bound process still decides.
+    const bool bound = os::prefer_node(address, bytes, placing.node).ok();
+    std::uint64_t huge = os::huge_page_size();
+    if (placing.huge && huge != 0) {
+      // The kernel merges whole huge pages only; what is left over at the ends stays in small ones.
+      auto at = reinterpret_cast<std::uintptr_t>(address);
+      std::uint64_t skip = base::round_up(at, huge) - at;
+      if (skip < bytes && bytes - skip >= huge)
+        os::advise_huge_pages(address + skip, (bytes - skip) & ~(huge - 1), os::HugePages::wanted);
+    }
+    promised = promised && bound;
+    if (!promised) placed = os::populate(address, bytes);
+    if (!promised) self.blocks.populated(begin);
+  }
+  if (placed.ok()) return placed;
+  take_pages_back(address, bytes);
+  self.blocks.remove(begin);
+  return placed;
+}
+
 /// False when nothing is kept.
 bool give_back_oldest() {
   Engine& self = engine();
@@ -64,7 +160,11 @@ void* take_kept(std::size_t bytes, const MemoryWish& wish, const Arena::Placing&
       !self.kept.take(whole, std::max<std::size_t>(wish.alignment, 1), placing, block))
     return nullptr;
   self.blocks.change(self.segment.offset_of(block.address), wish.node, use);
-  if (use == segment::BlockUse::window) std::memset(block.address, 0, block.bytes);
+  if (use != segment::BlockUse::window) return block.address;
+  if (block.promised)
+    (void)os::give_back(block.address, block.bytes);
+  else
+    std::memset(block.address, 0, block.bytes);
   return block.address;
 }
 
@@ -99,17 +199,27 @@ void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::Blo
   if (void* again = take_kept(bytes, wish, placing, use); again != nullptr) return again;
   void* made = nullptr;
   // To try without enough of them would take them from others for a moment.
-  bool reserved = placing.huge && !self.reserved_arena.empty() && fits_reserved(bytes, wish) &&
-                  os::reserved_huge_pages() >= (bytes - 1) / os::huge_page_size() + 1 &&
-                  self.reserved_arena.allocate(bytes, wish.alignment, placing, made).ok();
-  if (!reserved &&
-      !with_room([&] { return self.ordinary_arena().allocate(bytes, wish.alignment, placing, made); }).ok())
-    return nullptr;
-  std::uint64_t page = reserved ? os::huge_page_size() : os::page_size();
-  std::uint64_t whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
-  self.blocks.add(self.segment.offset_of(made), whole, wish.node, use);
-  // Reserved pages are too few to be kept from others.
-  if (!reserved) self.kept.handed_out({static_cast<std::byte*>(made), whole, placing});
+  std::uint64_t huge = os::huge_page_size(), page = os::page_size();
+  if (placing.huge && !self.reserved_arena.empty() && fits_reserved(bytes, wish) &&
+      os::reserved_huge_pages() >= (bytes - 1) / huge + 1 &&
+      self.reserved_arena.allocate(bytes, wish.alignment, placing.node, made).ok()) {
+    // They are too few to be kept from others when they are free.
+    self.blocks.add(self.segment.offset_of(made), base::round_up(bytes, huge), wish.node, use);
+    return made;
+  }
+  const std::size_t alignment =
+      placing.huge && bytes >= huge ? std::max<std::size_t>(wish.alignment, huge) : wish.alignment;
+  const std::uint64_t whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
+  bool promised = false;
+  Result placed = with_room([&]() -> Result {
+    NEAR_TRY(self.ordinary_arena().reserve(bytes, alignment, made));
+    Result result = list_and_place(static_cast<std::byte*>(made), whole, wish, use, promised);
+    if (!result.ok()) self.ordinary_arena().release(made);
+    return result;
+  });
+  if (!placed.ok()) return nullptr;
+  self.kept.handed_out(
+      {.address = static_cast<std::byte*>(made), .bytes = whole, .placing = placing, .promised = promised});
   return made;
 }
 
@@ -148,15 +258,8 @@ Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWis
   auto* address = self.segment.at<std::byte>(begin);
   // A huge page across the border would be of two processes. In its own region a process has said so before.
   os::advise_huge_pages(address, bytes, os::HugePages::never);
-  // Listed first, and to the end: a tool that met a page of it without the list would take it for the page of
-  // whose region this is.
-  self.blocks.add(begin, bytes, wish.node, use);
-  Result placed = with_room([&] { return place_pages(address, bytes, placing_of(bytes, wish)); });
-  if (!placed.ok()) {
-    take_pages_back(address, bytes);
-    self.blocks.remove(begin);
-  }
-  return placed;
+  bool promised = false;
+  return with_room([&] { return list_and_place(address, bytes, wish, use, promised); });
 }
 
 void unplace_shareable(segment::Offset begin, std::size_t bytes) {

@@ -21,9 +21,10 @@ struct MemoryWish {
   std::size_t page_bytes = 0; ///< 0: huge pages from one huge page of memory on, where there are any
 };
 
-/// Whole pages, first touched here. Those of windows are zeroed; others may be ones that this process has had
-/// before. nullptr when the arena is used up or the memory limit is reached (failure_text says which), also
-/// without what is kept of freed memory. A wish for a node or for pages that cannot be met is no failure.
+/// Whole pages on the wished node, by policy if they are touched only later. Those of windows are zeroed;
+/// others may be ones that this process has had before. nullptr when the arena is used up or the memory limit
+/// is reached (failure_text says which), also without what is kept of freed memory. A wish for a node or for
+/// pages that cannot be met is no failure.
 void* allocate_shareable(std::size_t bytes, const MemoryWish& wish,
                          segment::BlockUse use = segment::BlockUse::allocated);
 /// Keeps the pages for the next such allocation, within most_kept_bytes(). False when the address was not
@@ -40,7 +41,7 @@ std::string shortfall(const void* address, std::size_t bytes, const MemoryWish& 
 
 /// Addresses for it, on a page and untouched; free_shareable ends them. nullptr as above.
 void* reserve_shareable(std::size_t bytes, const MemoryWish& wish);
-/// Makes whole pages of such addresses this process's own: populated, zeroed, on its node. Code::no_memory.
+/// Makes whole pages of such addresses this process's own: zeroed, on its node. Code::no_memory.
 Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWish& wish,
                        segment::BlockUse use);
 /// Gives them back, before their addresses end.

@@ -29,7 +29,7 @@ constexpr std::uint32_t ticket_claimed = 1;
 Result grow_offers() {
   Engine& self = engine();
   void* made = nullptr;
-  Result grown = self.arena.allocate(os::page_size(), os::page_size(), {.node = os::current_node()}, made);
+  Result grown = self.arena.allocate(os::page_size(), os::page_size(), os::current_node(), made);
   if (!grown.ok())
     return base::fail(no_memory, "no memory for more than the present messages under way: {}",
                       std::string(base::failure_text()));

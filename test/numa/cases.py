@@ -111,6 +111,10 @@ CASES = [
                r"^rank 1 \(node [01]\) shared, apart, window of 1048584 bytes: 257 pages, 100.0%")),
     Case("windows are on the nodes of their owners, whoever writes first", "four", "windows", arguments="remote", ranks=(4,),
          standard=(4,), never=("wrong",), says=(GOOD, r"^rank 3 \(node 3\) shared window of 1048584 bytes: 25[67] pages, 100.0%")),
+    Case("large windows are on the nodes of their owners, whoever touches them first", "four", "windows", arguments="remote large",
+         ranks=(4,), standard=(4,), never=("wrong",),
+         says=(GOOD, r"^rank 3 \(node 3\) allocated window of 20971528 bytes: 5121 pages, 100.0%",
+               r"^rank 2 \(node 2\) shared window of 20971528 bytes: 512[012] pages, 100.0%")),
     Case("windows on another node, when asked for", "two-and-memory", "windows", arguments="2", ranks=(4,), standard=(4,),
          never=("wrong", "warning"), says=(GOOD, r"^rank 0 \(node 2\) shared window of 1048584 bytes: 257 pages, 100.0%")),
 

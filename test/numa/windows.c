@@ -3,6 +3,7 @@
 //   windows              of MPI_Win_allocate and MPI_Win_allocate_shared, parts in a row and apart
 //   windows NODE         the same with near_memory_node=NODE
 //   windows remote       the same; every page is written first by a put from another rank, not by its owner
+//   windows remote large the same with windows whose pages come only when they are touched
 #include "placement.h"
 
 static int rank, ranks, node;
@@ -71,8 +72,9 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const int expected = wish[0] >= '0' && wish[0] <= '9' ? atoi(wish) : node;
   uint64_t wrong = 0, all_wrong = 0;
-  const MPI_Aint sizes[] = {page_bytes, 3 * page_bytes + 100, (1 << 20) + 8};
-  for (int i = 0; i < 3; ++i)
+  const MPI_Aint sizes[] = {page_bytes, 3 * page_bytes + 100, (1 << 20) + 8, (20 << 20) + 8};
+  const int large = argc > 2 && strcmp(argv[2], "large") == 0;
+  for (int i = large ? 3 : 0; i < (large ? 4 : 3); ++i)
     for (int kind = 0; kind < 3; ++kind) wrong += one_window(kind != 0, kind == 2, sizes[i], expected);
   MPI_Allreduce(&wrong, &all_wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0 && all_wrong == 0) puts("all pages on the nodes of their owners");

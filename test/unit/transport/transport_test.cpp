@@ -1,5 +1,6 @@
 #include "ranks.h"
 
+#include "os/memory.h"
 #include "transport/memory.h"
 #include "transport/provider.h"
 
@@ -391,6 +392,38 @@ TEST(Transport, kept_memory_is_bounded_and_goes_when_it_is_needed) {
     require(static_cast<std::size_t>(std::count_if(
                 small.begin(), small.end(), [](void* at) { return listed_use(at) == kept_use; })) == 256,
             "blocks are counted too");
+  });
+}
+
+TEST(Transport, large_memory_comes_when_it_is_touched_and_is_counted_before) {
+  std::string policy = os::shared_huge_pages_policy();
+  if (os::refuses_overcommitment() || (!policy.empty() && policy != "never" && policy != "deny"))
+    GTEST_SKIP() << "on this machine all pages are made at once";
+  run_ranks(2, [](std::uint32_t rank) {
+    if (rank != 0) return;
+    constexpr std::size_t bytes = 48u << 20;
+    auto* a = static_cast<char*>(transport::allocate_shareable(bytes, {}, segment::BlockUse::window));
+    require(a != nullptr && os::bytes_in_core(a, bytes) == 0, "nothing is touched");
+    a[0] = a[bytes - 1] = 1;
+    require(os::bytes_in_core(a, bytes) == 2 * os::page_size(), "two pages are");
+    require(transport::free_shareable(a, segment::BlockUse::window), "release");
+    auto* b = static_cast<char*>(transport::allocate_shareable(bytes, {}, segment::BlockUse::window));
+    require(b != nullptr && b[0] == 0 && b[bytes - 1] == 0, "they are zeros again");
+    require(transport::free_shareable(b, segment::BlockUse::window), "release");
+
+    std::size_t half = 0;
+    for (std::size_t most = os::physical_memory(); half == 0 && most > bytes; most -= most / 8)
+      if (void* at = transport::allocate_shareable(most, {}); at != nullptr) {
+        half = most / 16 * 10;
+        require(transport::free_shareable(at), "release");
+      }
+    void* first = transport::allocate_shareable(half, {});
+    require(first != nullptr, "there is room for one");
+    require(transport::allocate_shareable(half, {}) == nullptr, "but not for two, though none is touched");
+    require(base::failure_text().find("promised") != std::string_view::npos, "the text says why");
+    require(transport::free_shareable(first), "release");
+    void* second = transport::allocate_shareable(half, {});
+    require(second != nullptr && transport::free_shareable(second), "now there is room");
   });
 }
 
