@@ -102,7 +102,8 @@ int run_job(const Job& job, char** environment) {
   os::Pid supervisor = 0;
   if (!os::fork_process(supervisor).ok()) return complain();
   if (supervisor == 0) {
-    int status = Supervisor(mission).run();
+    Supervisor half(mission); // and never destroyed: a thread of its may wait for a reader
+    int status = half.run();
     if (getppid() != mission.front) os::end_lease(); // which would do it, but has been killed
     _exit(status);
   }
