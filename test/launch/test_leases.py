@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import harness
 import pytest
@@ -113,7 +114,9 @@ def test_a_job_whose_supervisor_was_killed_holds_nothing(alone, prefix, tmp_path
 # ---- other users -------------------------------------------------------------------------------------------
 
 STRANGER = "setpriv --reuid 65534 --regid 65534 --clear-groups"
-SQUAT = """import socket, sys, time
+SQUAT = """import os, socket, sys, time
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
 held = []
 for name in sys.argv[1:]:
     held.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
@@ -133,7 +136,7 @@ def test_another_user_delays_and_displaces_nobody(prefix, tmp_path):
         mount -t tmpfs -o mode=1777 tmpfs /tmp
         mkdir -p /run/user; mount -t tmpfs tmpfs /run/user
         {STRANGER} mkdir -m 700 /tmp/nearmpi-0
-        {STRANGER} python3 -c '{SQUAT}' nearmpi/0/planning nearmpi/0/$$/0-63 >/tmp/held & squatter=$!
+        {sys.executable} -c '{SQUAT}' nearmpi/0/planning nearmpi/0/$$/0-63 >/tmp/held & squatter=$!
         for i in $(seq 400); do grep -q held /tmp/held && break; sleep 0.05; done
         grep -q held /tmp/held
         {prefix}/bin/mpiexec -n {everything} --explain true
