@@ -14,7 +14,8 @@ namespace {
 std::string age_text(std::uint64_t started_ns) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  auto seconds = static_cast<double>(now.tv_sec) - static_cast<double>(started_ns) * 1e-9;
+  auto seconds = static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+                 static_cast<double>(started_ns) * 1e-9;
   return seconds < 0 || seconds > 1e9 ? "-" : base::format("{:.0f} s", seconds);
 }
 
