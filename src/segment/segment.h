@@ -101,6 +101,7 @@ struct Header {
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
   Atomic<std::uint32_t> fences;            ///< 1: some process has no membarrier, so every sender fences
   Atomic<std::uint32_t> notices;           ///< bits of Notice
+  Atomic<std::uint32_t> held;              ///< 1: MPI_Init waits for the launcher, for a debugger's sake
   Atomic<std::uint64_t> reach; ///< bytes of each region that all have mapped; `everything`: the rest as well
   alignas(64) Priors priors;   ///< written before any process of the job starts
 };

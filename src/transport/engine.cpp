@@ -225,7 +225,8 @@ Result meet() {
   os::futex_wake_all(head.ready.address());
   for (;;) {
     std::uint32_t ready = head.ready.load_acquire();
-    if (ready >= head.job_size) break;
+    // Who is held looks again when his sleep ends.
+    if (ready >= head.job_size && head.held.load_relaxed() == 0) break;
     os::futex_wait(head.ready.address(), ready, sleep_limit_ns);
   }
   NEAR_KILL_POINT("init-met");

@@ -111,7 +111,7 @@ def test_a_job_shows_its_ranks_and_the_parts_of_their_regions(near, waiting):
     assert re.search(r"^ +1 +\d+ +\d+ +\d+ +\d{3,}", seen.out, re.M), seen.report()
     seen = near("--job", waiting.pid, "--all")
     assert re.search(r"^segment: rank 1, queue, .*\n +0x[0-9a-f]+-0x[0-9a-f]+ +node \d+ +\d+ pages$", seen.out, re.M)
-    assert re.search(r"^rank 0: 0x[0-9a-f]+-0x[0-9a-f]+ r-xp library .*libmpi_abi", seen.out, re.M), seen.report()
+    assert re.search(r"^rank 0: 0x[0-9a-f]+-0x[0-9a-f]+ r-xp library .*libnearmpi", seen.out, re.M), seen.report()
 
 
 def test_looking_leaves_a_job_as_it_is(near, waiting):

@@ -45,6 +45,28 @@ def test_the_library_needs_nothing_but_the_c_library(library, request):
     assert "[libmpi_abi.so.1]" in result.out
 
 
+# What README and packages promise; raise it only with them.
+NEWEST_GLIBC = (2, 35)
+
+
+def test_the_installation_runs_with_the_c_library_that_is_promised(prefix, library, request):
+    if request.config.getoption("--cflags"):
+        return  # a sanitizer's runtime has needs of its own
+    for file in (library, prefix / "bin/mpiexec", prefix / "bin/near"):
+        result = harness.run(["objdump", "-T", file])
+        wanted = re.findall(r"GLIBC_([0-9.]+)\)? +(\S+)", result.out)
+        assert wanted, result.report()
+        newer = [f"{name} of {version}" for version, name in wanted
+                 if tuple(int(part) for part in version.split(".")) > NEWEST_GLIBC]
+        assert not newer, f"{file} needs {newer}"
+
+
+def test_the_file_of_the_library_has_the_projects_name_and_the_links_the_abis(prefix, library):
+    names = {name: (prefix / "lib" / name).resolve().name for name in ("libmpi_abi.so", "libmpi_abi.so.1")}
+    assert names == {name: "libnearmpi.so.1.0.0" for name in names}
+    assert not library.resolve().is_symlink()
+
+
 def test_no_object_of_ours_calls_an_mpi_function():
     """The entry points are the only way in; nothing inside goes through them."""
     folders = [f for f in (harness.ROOT / "build").glob("*") if (f / "CMakeCache.txt").exists()

@@ -41,6 +41,8 @@ TEST(Attach, refuses_what_does_not_fit_together) {
   head.stride = 1ull << 63, refused("a stride that overflows", "regions of");
   head.stride = ~0ull / 5 + 1, refused("a product that overflows", "regions of");
   head.stride *= 2, refused("a stride beyond the file", "regions of");
+  head.far_stride = 1ull << 62, refused("arenas beyond the file", "regions of");
+  head.far_stride = 0, refused("no arenas behind the regions", "regions of");
   head.launcher = 0, refused("no launcher", "process 0");
   head.launcher = 0x80000001, refused("a negative launcher", "launcher");
   head.huge_page_bytes = 4095, refused("odd huge pages", "huge pages of 4095");
@@ -60,7 +62,7 @@ TEST(Attach, goes_by_what_it_checked) {
   crafted.header().stride = 1ull << 62;
   crafted.header().slots = 0xffffffff;
   EXPECT_EQ(job_table(seen, crafted.descriptor(), nullptr, 1), before);
-  EXPECT_EQ(seen.region(3) + seen.stride(), seen.bytes());
+  EXPECT_EQ(seen.far_region(Crafted::processes), seen.bytes());
 }
 
 TEST(Attach, a_name_is_text_and_ends) {
