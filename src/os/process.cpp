@@ -156,6 +156,37 @@ bool Ending::by_signal() const { return WIFSIGNALED(raw); }
 int Ending::signal() const { return WTERMSIG(raw); }
 int Ending::status() const { return by_signal() ? 128 + signal() : WEXITSTATUS(raw); }
 
+std::string program_file(const std::string& program, const std::string& directory) {
+  Launch launch;
+  launch.program = program;
+  launch.directory = directory;
+  std::string found = find_program(launch);
+  bool relative = !found.empty() && found.front() != '/' && !directory.empty();
+  return relative ? directory + "/" + found : found;
+}
+
+Result try_in_child(const std::function<void()>& work, unsigned seconds, Ending& ending) {
+  std::fflush(nullptr);
+  Pid child = fork();
+  if (child < 0) return base::fail_system("fork", errno, "too many processes?");
+  if (child == 0) {
+    rlimit time{seconds, seconds}, none{0, 0};
+    setrlimit(RLIMIT_CPU, &time);
+    setrlimit(RLIMIT_CORE, &none);
+    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU}) signal(number, SIG_DFL);
+    if (int null = open("/dev/null", O_WRONLY | O_CLOEXEC); null >= 0) dup2(null, 2);
+    work();
+    _exit(0);
+  }
+  int raw = 0;
+  Pid ended;
+  do ended = waitpid(child, &raw, 0);
+  while (ended < 0 && errno == EINTR);
+  if (ended != child) return base::fail_system("waitpid", errno);
+  ending = {child, raw};
+  return {};
+}
+
 Result start_process(const Launch& launch, Pid& pid) {
   std::string program = find_program(launch);
   if (program.empty())

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,14 @@ struct Launch {
   bool own_group = true;                ///< leads a process group of its own
   Pid join_group = 0;                   ///< else: joins this group; 0: keeps the parent's
 };
+
+/// The file that start_process would execute for this program in this directory; "" when there is none.
+std::string program_file(const std::string& program, const std::string& directory);
+
+/// Runs `work` in a child with at most so many seconds of processor time, and with its standard error closed
+/// to /dev/null, to learn whether it ends at all: for code that may crash or loop on input that nobody
+/// vouches for. `ending` says how the child ended; status 0 when `work` returned.
+Result try_in_child(const std::function<void()>& work, unsigned seconds, Ending& ending);
 
 /// Forks, prepares, executes. The child gets SIGKILL when the calling thread ends. A failure names the step:
 /// the program that was not found, the directory, the processor set.

@@ -1,9 +1,14 @@
 // The only user of hwloc.
 #include "topo/machine.h"
 
+#include "os/process.h"
+
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <hwloc.h>
 #include <hwloc/cpukinds.h>
 #include <hwloc/distances.h>
@@ -243,6 +248,23 @@ Result convert(hwloc_topology_t topology, Machine& machine) {
   return {};
 }
 
+/// Whether hwloc can read what `name` says: in a child, which may crash or loop on what is broken.
+Result try_description(const std::string& name, const std::function<void()>& read) {
+  constexpr unsigned seconds = 20; // the largest real machine takes less than one
+  os::Ending ending;
+  NEAR_TRY(os::try_in_child(read, seconds, ending));
+  if (ending.by_signal())
+    return base::fail(base::Code::invalid, "{}: this description of a machine is broken: hwloc {} on it",
+                      name,
+                      ending.signal() == SIGXCPU || ending.signal() == SIGKILL
+                          ? base::format("worked {} s without an end", seconds)
+                          : base::format("crashed (signal {})", ending.signal()));
+  if (ending.status() != 0)
+    return base::fail(base::Code::invalid, "{}: this description of a machine is broken: hwloc gave up on it",
+                      name);
+  return {};
+}
+
 } // namespace
 
 const char* level_name(Level level) {
@@ -318,6 +340,16 @@ std::string Machine::text() const {
 }
 
 Result read_machine(Machine& machine, bool cards) {
+  // Where this is refused (a sandbox), hwloc would ask again and again.
+  CpuSet allowed;
+  NEAR_TRY(os::affinity_of(0, allowed));
+  const char* file = std::getenv("HWLOC_XMLFILE");
+  if (file != nullptr && *file != 0)
+    NEAR_TRY(try_description(std::string("HWLOC_XMLFILE=") + file, [&] {
+      Topology topology;
+      Machine made;
+      if (topology.made && load(topology, cards).ok()) (void)convert(topology.handle, made);
+    }));
   Topology topology;
   if (!topology.made) return base::fail_system("hwloc_topology_init", errno);
   NEAR_TRY(load(topology, cards));
@@ -336,6 +368,11 @@ Result machine_from_file(const std::string& path, Machine& machine) {
     for (std::string line; std::getline(lines, line);)
       if (!line.starts_with('#')) description += (description.empty() ? "" : " ") + line;
   }
+  // hwloc believes what a file says; some that are broken make it crash, or work for ever.
+  NEAR_TRY(try_description(path, [&] {
+    Machine made;
+    (void)recorded_machine(description, made);
+  }));
   base::Result done = recorded_machine(description, machine);
   if (!done.ok()) return base::fail(done.code(), "{}: {}", path, std::string(base::failure_text()));
   return done;
