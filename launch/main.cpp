@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "launch/job.h"
+#include "launch/linkage.h"
 #include "os/descriptor.h"
 #include "os/lease.h"
 
@@ -71,6 +72,8 @@ int main(int count, char** arguments) {
   if (!job.command.quiet) {
     if (job.plan.oversubscribed && !job.command.placement.may_share)
       std::fputs(oversubscription(job).c_str(), stderr);
+    for (const auto& sentence : launch::foreign_programs(job.command))
+      std::fprintf(stderr, "mpiexec: warning: %s\n", sentence.c_str());
   }
   if (!launch::announce(job).ok()) return complain(1);
   return launch::run_job(job, environ);

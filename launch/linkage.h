@@ -1,0 +1,23 @@
+// Which MPI library a program was linked with, as its file says.
+#pragma once
+
+#include "launch/job.h"
+
+#include <string>
+#include <vector>
+
+namespace near::launch {
+
+/// The names of the shared libraries that an ELF file of this machine's kind asks for, in its order. Empty
+/// for everything else: a script, a file that cannot be read, one that is cut off or whose tables lead
+/// astray.
+std::vector<std::string> needed_libraries(const std::string& path);
+
+/// Whose library this is, such as "Open MPI"; "" where it is no other MPI's.
+std::string owner_of_library(const std::string& library);
+
+/// A sentence for each program of the job that was linked with another MPI library: under NearMPI's mpiexec
+/// each of its processes would be alone.
+std::vector<std::string> foreign_programs(const Command& command);
+
+} // namespace near::launch
