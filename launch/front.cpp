@@ -3,16 +3,23 @@
 // is killed: doc/launcher.md.
 #include "launch/job.h"
 
+#include "base/knob.h"
 #include "base/text.h"
+#include "launch/debugger.h"
 #include "launch/supervisor.h"
 #include "os/descriptor.h"
+#include "os/futex.h"
 #include "os/lease.h"
+#include "os/limits.h"
 #include "os/memory.h"
 #include "profile/profile.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <unistd.h>
+#include <vector>
 
 namespace near::launch {
 namespace {
@@ -31,11 +38,56 @@ void give_priors(const Job& job, segment::Segment& segment) {
   if (found) segment.header().priors = profile::priors_of(known);
 }
 
-// Waits for the supervisor's end while it hands signals on. Returns how it ended.
-os::Ending attend(os::SignalInbox& inbox, os::Poller& poller, os::Pid supervisor) {
+constexpr std::uint64_t queue_slot_bytes = 128;
+constexpr std::uint64_t key_signals = 1, key_pids = 2;
+
+/// The ranks' process numbers as the supervisor tells them, for debuggers.
+class Pids {
+public:
+  explicit Pids(int descriptor) : descriptor_(descriptor) {}
+  /// Takes what is there; true once, when the supervisor has told all of them.
+  bool take(std::size_t wanted, bool& over) {
+    char buffer[4096];
+    std::size_t got = 0;
+    os::Transfer state;
+    while ((state = os::read_some(descriptor_, buffer, sizeof buffer, got)) == os::Transfer::some)
+      bytes_.insert(bytes_.end(), buffer, buffer + got);
+    over = state != os::Transfer::nothing_now;
+    return over && bytes_.size() == wanted * sizeof(os::Pid);
+  }
+  std::vector<os::Pid> list() const {
+    std::vector<os::Pid> pids(bytes_.size() / sizeof(os::Pid));
+    std::memcpy(pids.data(), bytes_.data(), pids.size() * sizeof(os::Pid));
+    return pids;
+  }
+
+private:
+  int descriptor_;
+  std::vector<char> bytes_;
+};
+
+/// Ranks that waited in MPI_Init for a debugger to attach go on.
+void let_go(segment::Segment& segment) {
+  segment.header().held.store_relaxed(0);
+  os::futex_wake_all(segment.header().ready.address());
+}
+
+// Waits for the supervisor's end while it hands signals on and tells debuggers of the ranks. Returns how it
+// ended.
+os::Ending attend(const Job& job, segment::Segment& segment, os::SignalInbox& inbox, os::Poller& poller,
+                  os::Pid supervisor, int pids_from) {
   std::vector<std::uint64_t> keys;
+  Pids pids(pids_from);
   for (;;) {
     poller.wait(-1, keys);
+    bool over = false;
+    if (std::find(keys.begin(), keys.end(), key_pids) != keys.end()) {
+      if (pids.take(job.application_of.size(), over)) tell_debugger(job, pids.list());
+      if (over) {
+        poller.remove(pids_from);
+        let_go(segment);
+      }
+    }
     os::Pid sender = 0;
     while (int signal = inbox.take(sender)) {
       if (signal == SIGCHLD) {
@@ -82,11 +134,47 @@ unsigned processors_of(const Job& job) {
   return all.count() < job.plan.places.size() ? all.count() : job.slots.count;
 }
 
+/// What the ranks reserve when they begin, by their knobs; fails when the machine or the control group has
+/// not so much. Their queue's and packets' pages exist from MPI_Init on, whatever is sent.
+Result check_cost(const Job& job, char** environment) {
+  constexpr std::uint64_t worth_telling = 1ull << 30, worth_checking = 64ull << 20;
+  std::uint64_t total = 0;
+  std::string dearest;
+  std::uint64_t most = 0;
+  for (const auto& application : job.command.applications) {
+    auto rows = environment_for(job.command, application, environment);
+    std::vector<char*> entries;
+    for (auto& row : rows) entries.push_back(row.data());
+    entries.push_back(nullptr);
+    NEAR_TRY(base::read_knobs(entries.data()));
+    const auto& knobs = base::knobs();
+    std::uint64_t cell = std::max<std::uint64_t>(knobs.eager_limit.number, os::page_size());
+    std::uint64_t one = knobs.packets.number * cell + knobs.queue_slots.number * queue_slot_bytes;
+    total += one * application.ranks;
+    if (one > most) {
+      most = one;
+      dearest = base::format("NEAR_PACKETS={}, NEAR_EAGER_LIMIT={}, NEAR_QUEUE_SLOTS={}",
+                             knobs.packets.number, knobs.eager_limit.text, knobs.queue_slots.number);
+    }
+  }
+  NEAR_TRY(base::read_knobs(environment));
+  auto text = base::format("{} of packets and queues for {} ({})", base::format("{} MiB", total >> 20),
+                           base::counted(job.application_of.size(), "rank"), dearest);
+  if (total >= worth_checking)
+    if (Result fits = os::check_memory(total); !fits.ok())
+      return base::fail(fits.code(), "{} do not fit: {}; lower the one that is too large", text,
+                        std::string(base::failure_text()));
+  if (total >= worth_telling && !job.command.quiet)
+    std::fprintf(stderr, "mpiexec: note: %s are reserved when the ranks begin\n", text.c_str());
+  return {};
+}
+
 } // namespace
 
 int run_job(const Job& job, char** environment) {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
+  if (!check_cost(job, environment).ok()) return complain();
   segment::Segment segment;
   if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, processors_of(job)).ok())
     return complain();
@@ -94,21 +182,28 @@ int run_job(const Job& job, char** environment) {
   if (!os::become_subreaper().ok()) return complain();
   os::SignalInbox inbox;
   os::Poller poller;
-  if (!inbox.open(signals).ok() || !poller.open().ok() || !poller.add(inbox.descriptor(), 1).ok())
+  if (!inbox.open(signals).ok() || !poller.open().ok() || !poller.add(inbox.descriptor(), key_signals).ok())
     return complain();
 
+  int pids_from = -1, pids_to = -1;
+  if (!os::make_pipe(pids_from, pids_to).ok() || !poller.add(pids_from, key_pids).ok()) return complain();
+  if (is_debugged()) segment.header().held.store_relaxed(1);
+
   std::fflush(nullptr);
-  Mission mission{job, environment, segment.descriptor(), getpid(), getpgrp(), os::is_foreground_terminal(0)};
+  Mission mission{
+      job, environment, segment.descriptor(), getpid(), getpgrp(), os::is_foreground_terminal(0), pids_to};
   os::Pid supervisor = 0;
   if (!os::fork_process(supervisor).ok()) return complain();
   if (supervisor == 0) {
+    os::close_descriptor(pids_from);
     Supervisor half(mission); // and never destroyed: a thread of its may wait for a reader
     int status = half.run();
     if (getppid() != mission.front) os::end_lease(); // which would do it, but has been killed
     _exit(status);
   }
 
-  os::Ending ending = attend(inbox, poller, supervisor);
+  os::close_descriptor(pids_to);
+  os::Ending ending = attend(job, segment, inbox, poller, supervisor, pids_from);
   if (ending.by_signal()) {
     end_orphans(segment);
     std::fprintf(stderr, "mpiexec: the supervising process was killed by signal %d; the job is ended\n",

@@ -136,7 +136,17 @@ base::Result Supervisor::start_ranks() {
     store_phase(segment_, rank, segment::Phase::launched);
   }
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) NEAR_TRY(start_rank(rank));
+  tell_front();
   return input_.start();
+}
+
+/// The table that debuggers read is in the process that the user sees.
+void Supervisor::tell_front() {
+  std::vector<os::Pid> pids;
+  for (const auto& rank : ranks_) pids.push_back(rank.pid);
+  (void)os::write_all(mission_.pids_to, reinterpret_cast<const char*>(pids.data()),
+                      pids.size() * sizeof(os::Pid));
+  os::close_descriptor(mission_.pids_to);
 }
 
 // To find them takes milliseconds, which a short job should not pay.

@@ -28,6 +28,7 @@ struct Mission {
   os::Pid front;       ///< the process that the user sees as mpiexec
   os::Pid front_group; ///< its process group
   bool terminal_input; ///< standard input is the terminal, and this job is in its foreground
+  int pids_to;         ///< a pipe: the ranks' process numbers go there once all have started
 };
 
 class Supervisor {
@@ -66,6 +67,7 @@ private:
   };
   base::Result connect(unsigned rank, os::Launch& launch, Piped& piped);
   void tell_cards();
+  void tell_front();
   void loop();
   void dispatch(std::uint64_t key);
   int next_timeout(std::uint64_t now_ns);

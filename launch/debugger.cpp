@@ -1,0 +1,56 @@
+#include "launch/debugger.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+// Names and types are the interface's. They must be found in the program's own symbols, also after strip, and
+// the compiler must not know what a debugger stores: hence `used`, default visibility, volatile, and a file
+// that is compiled with debugging information and without link-time optimisation (CMakeLists.txt).
+#define NEAR_FOR_DEBUGGERS [[gnu::used, gnu::visibility("default")]]
+
+extern "C" {
+
+struct MPIR_PROCDESC {
+  char* host_name;
+  char* executable_name;
+  int pid;
+};
+
+NEAR_FOR_DEBUGGERS MPIR_PROCDESC* volatile MPIR_proctable = nullptr;
+NEAR_FOR_DEBUGGERS volatile int MPIR_proctable_size = 0;
+NEAR_FOR_DEBUGGERS volatile int MPIR_being_debugged = 0;
+NEAR_FOR_DEBUGGERS volatile int MPIR_debug_state = 0;
+// Their presence says: this process is no rank, and a rank to which nobody attaches goes on by itself.
+NEAR_FOR_DEBUGGERS volatile int MPIR_i_am_starter = 1;
+NEAR_FOR_DEBUGGERS volatile int MPIR_partial_attach_ok = 1;
+
+void MPIR_Breakpoint();
+NEAR_FOR_DEBUGGERS [[gnu::noinline]] void MPIR_Breakpoint() { asm volatile("" ::: "memory"); }
+
+} // extern "C"
+
+namespace near::launch {
+
+bool is_debugged() { return MPIR_being_debugged != 0; }
+
+void tell_debugger(const Job& job, std::span<const os::Pid> pids) {
+  // For the rest of this process's life: a debugger may attach to it at any time.
+  static std::string host = os::machine_name();
+  static std::vector<std::string> programs;
+  static std::vector<MPIR_PROCDESC> table;
+  for (const auto& application : job.command.applications) {
+    auto file = os::program_file(application.arguments[0], application.directory);
+    programs.push_back(file.empty() ? application.arguments[0] : file);
+  }
+  auto ranks = std::min(pids.size(), job.application_of.size());
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    table.push_back({host.data(), programs[job.application_of[rank]].data(), pids[rank]});
+  MPIR_proctable = table.data();
+  MPIR_proctable_size = static_cast<int>(table.size());
+  constexpr int spawned = 1; // MPIR_DEBUG_SPAWNED
+  MPIR_debug_state = spawned;
+  MPIR_Breakpoint();
+}
+
+} // namespace near::launch
