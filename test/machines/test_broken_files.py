@@ -1,10 +1,9 @@
 """Descriptions of machines that are broken: mpiexec names the file, and neither crashes nor loops."""
 
 import random
+from pathlib import Path
 
 import pytest
-
-from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
