@@ -44,8 +44,6 @@ def test_the_machine_of_a_running_job_is_told(start, prefix, compiled):
     assert job.finish()[0] == 130
 
 
-def test_it_says_what_it_needs(prefix):
-    seen = harness.run([prefix / "bin/near", "info", "--transport"])
-    assert seen.status == 2 and "--job PID" in seen.err, seen.report()
+def test_a_process_that_is_no_mpiexec_is_refused(prefix):
     seen = harness.run([prefix / "bin/near", "info", "--transport", "--job", os.getpid()])
     assert seen.status == 1 and "no running NearMPI job" in seen.err, seen.report()

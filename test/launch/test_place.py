@@ -451,7 +451,7 @@ def test_somebody_elses_process_is_refused(near, sleeper, prefix):
 
 
 @pytest.mark.parametrize("arguments, says", [
-    ([], "--job PID"), (["--job", "1", "--pid", "1"], "excludes"), (["--job", "1", "--", "true"], "excludes"),
+    (["--job", "1", "--pid", "1"], "excludes"), (["--job", "1", "--", "true"], "excludes"),
     (["--pid", "1", "--assert-local", "101"], "percentage"), (["--pid", "1", "--assert-local", "0"], "percentage"),
     (["--pid", "x"], "process number"), (["--jobb", "1"], "did you mean --job")])
 def test_a_wrong_command_line_is_told(near, arguments, says):
