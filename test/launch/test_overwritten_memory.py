@@ -24,6 +24,7 @@ def test_a_rank_that_overwrites_everything_ends_its_job_alone(nothing_left, pref
     result = nothing_left(["prlimit", f"--data={DATA_LIMIT}", prefix / "bin/mpiexec", "--oversubscribe", "-n", ranks,
                            "--timeout", TIMEOUT_S, compiled("overwrites_shared_memory"), seed], timeout=60)
     assert not result.timed_out, result.report()
+    assert result.out == "overwrites\n", result.report()
     said = lines_of_mpiexec(result)
     # A rank that finds the damage itself, and ends the job for it, has written the reason.
     assert len(said) == (result.status != 0) or (not said and "near: " in result.err), result.report()
@@ -33,7 +34,7 @@ def test_a_rank_that_overwrites_everything_ends_its_job_alone(nothing_left, pref
 @pytest.mark.parametrize("way", ["hang", "flood", "go-on"])
 def test_the_time_limit_stays(launch, compiled, way):
     result = launch("-n", 2, "--oversubscribe", "--timeout", 1, compiled("overwrites_shared_memory"), 6, way)
-    assert result.status != 0 and result.err, result.report()
+    assert result.status != 0 and result.err and result.out == "overwrites\n", result.report()
 
 
 def test_a_time_limit_shows_the_processes_that_were_started(launch, compiled):
