@@ -24,7 +24,8 @@ def test_a_rank_that_overwrites_everything_ends_its_job_alone(nothing_left, pref
     result = nothing_left(["prlimit", f"--data={DATA_LIMIT}", prefix / "bin/mpiexec", "--oversubscribe", "-n", ranks,
                            "--timeout", TIMEOUT_S, compiled("overwrites_shared_memory"), seed], timeout=60)
     assert not result.timed_out, result.report()
-    assert result.out == "overwrites\n", result.report()
+    # A supervisor that the rank kills may not have passed the line on.
+    assert result.out == "overwrites\n" or "supervising process was killed" in result.err, result.report()
     said = lines_of_mpiexec(result)
     # A rank that finds the damage itself, and ends the job for it, has written the reason.
     assert len(said) == (result.status != 0) or (not said and "near: " in result.err), result.report()
