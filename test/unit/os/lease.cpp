@@ -44,7 +44,8 @@ protected:
   std::vector<std::string> folders;
 };
 
-/// A child that holds processors until its standard input, a pipe of ours, is closed.
+/// A child that holds processors until it is told to end. The end of a pipe would not do for that: children
+/// that are made later have it, too.
 class Holder {
 public:
   Holder(const std::vector<std::string>& folders, const CpuSet& cpus) {
@@ -56,7 +57,7 @@ public:
       close(end[1]);
       LeasePlanning(folders).take(cpus);
       char byte = 0;
-      bool told = write(ready[1], &byte, 1) == 1 && read(end[0], &byte, 1) == 0;
+      bool told = write(ready[1], &byte, 1) == 1 && read(end[0], &byte, 1) == 1;
       end_lease();
       _exit(told ? 0 : 1);
     }
@@ -70,6 +71,8 @@ public:
   ~Holder() { finish(); }
   void finish() {
     if (end_ < 0) return;
+    char byte = 0;
+    EXPECT_EQ(write(end_, &byte, 1), 1);
     close(end_);
     end_ = -1;
     int status = -1;

@@ -80,8 +80,12 @@ private:
 
 /// Whether a terminal would take something in the text for a command.
 inline bool has_commands(const std::string& text) {
-  for (unsigned char each : text)
-    if ((each < 0x20 && each != '\n') || each >= 0x7f) return true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto each = static_cast<unsigned char>(text[i]);
+    if ((each < 0x20 && each != '\n') || each == 0x7f) return true;
+    // U+0080 to U+009F in UTF-8. Other letters are welcome in a name.
+    if (each == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
+  }
   return false;
 }
 
