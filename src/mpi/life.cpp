@@ -53,7 +53,8 @@ Result start_engine() {
   p2p::attach();
   NEAR_TRY(transport::start(job));
   const std::string& yield = base::knobs().yield.text;
-  p2p::let_polls_yield(yield == "always" || (yield == "auto" && transport::polls_should_yield()));
+  bool always = yield == "always";
+  p2p::let_polls_yield(always || (yield == "auto" && transport::polls_should_yield()), always);
   // In the segment the ranks agree on who complains.
   NEAR_TRY(coll::configure(base::knobs().coll.text, transport::shares_processors()));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);

@@ -8,10 +8,12 @@
 //   sweep    the empty polls from one of some thing (its mark) to the next one of the same thing: a request
 //            that is tested in a loop makes sweeps of one poll, a thousand requests that are tested one by
 //            one a sweep of a thousand. Whatever progress moves ends the sweep, without a yield.
-//   idle     a sweep in which the program made no other MPI call, and took little more time than polls take
+//   idle     a sweep that took little more time than its polls take, and the other MPI calls in it: programs
+//            that poll ask for a rank or look at requests that are null as they go round
 //
-// The end of an idle sweep yields. The end of any other one yields if the program has had the processor for
-// `turn_ns`, and for as long as the last yield has taken: it gives away no more than it uses.
+// The end of an idle sweep yields. The end of any other one yields if the program has had the processor for a
+// turn: `turn_ns`, or as long as the last yield has taken, if that is more, up to `longest_turn_ns`. Without
+// that bound, three ranks that poll on one processor would wait for ever longer turns of each other.
 #pragma once
 
 #include <algorithm>
@@ -23,12 +25,13 @@ namespace near::p2p {
 /// thread, with the one that polls.
 class Patience {
 public:
-  /// Of a program that computes between its polls: the least time between two yields.
-  static constexpr std::uint64_t turn_ns = 50'000;
+  /// Of a program that computes between its polls: the least time between two yields, and the most if it
+  /// polls as often.
+  static constexpr std::uint64_t turn_ns = 50'000, longest_turn_ns = 100'000;
   /// A sweep that has not come back to its mark by then ends: the marked request may be gone.
   static constexpr std::uint64_t longest_sweep = 2048;
-  /// What a poll takes at most, and then each further thing that it looks at.
-  static constexpr std::uint64_t poll_ns = 1000, look_ns = 250;
+  /// What a poll takes at most, then each further thing that it looks at, and each other MPI call.
+  static constexpr std::uint64_t poll_ns = 1000, look_ns = 250, call_ns = 500;
 
   /// An empty poll of `what` (not 0) that looked at so many things. True: it begins or ends a sweep; then
   /// ask gives_way(). Others need no clock.
@@ -38,13 +41,16 @@ public:
     return mark_ == what || mark_ == 0 || looks_ >= longest_sweep;
   }
 
-  /// Whether the poll that polled() was told of yields. If so, came_back() follows.
-  bool gives_way(std::uintptr_t what, std::uint64_t now_ns, std::uint64_t calls) {
+  /// Whether the poll that polled() was told of yields; `always`: at each end of a sweep, whatever the
+  /// program does meanwhile. If so, came_back() follows.
+  bool gives_way(std::uintptr_t what, std::uint64_t now_ns, std::uint64_t calls, bool always = false) {
     bool ends = mark_ != 0;
-    bool idle = calls - calls_ <= polls_ && now_ns - since_ns_ <= poll_ns + looks_ * look_ns;
-    bool its_turn_is_over = now_ns - back_ns_ >= std::max(turn_ns, away_ns_);
+    // Polls of a sweep that was given up are among the calls, too.
+    std::uint64_t others = calls - calls_ - std::min(calls - calls_, polls_);
+    bool idle = now_ns - since_ns_ <= poll_ns + looks_ * look_ns + others * call_ns;
+    bool its_turn_is_over = now_ns - back_ns_ >= std::clamp(away_ns_, turn_ns, longest_turn_ns);
     begin_sweep(what, now_ns, calls);
-    if (!ends || !(idle || its_turn_is_over)) return false;
+    if (!ends || !(idle || its_turn_is_over || always)) return false;
     left_ns_ = now_ns;
     return true;
   }

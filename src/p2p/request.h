@@ -124,8 +124,9 @@ inline void poll(const void* what) { poll(reinterpret_cast<std::uintptr_t>(what)
 inline void poll(const void* what, int looks) {
   poll(reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(looks));
 }
-/// Whether polls yield; until told otherwise they do not.
-void let_polls_yield(bool yields);
+/// Whether polls yield; until told otherwise they do not. `always`: also those of a program that computes
+/// between them, each time.
+void let_polls_yield(bool yields, bool always = false);
 /// Waits (spin, then sleep) until done() holds. Progress runs in between; done is called under the engine
 /// lock.
 void wait_until(bool (*done)(void*), void* argument);

@@ -42,6 +42,7 @@ bool advance(EngineRequest& request) {
 bool has_background() { return background != 0; }
 
 bool polls_yield = false; // one of `background`
+bool polls_yield_always = false;
 
 thread_local Patience patience;
 
@@ -59,7 +60,8 @@ bool move_all() {
 [[gnu::noinline]] void poll_on(std::uintptr_t what, std::uint64_t looks) {
   bool moved = move_all();
   if (polls_yield && !moved && patience.polled(what, looks) &&
-      patience.gives_way(what, os::monotonic_ns(), transport::own_state_line().calls.load_relaxed())) {
+      patience.gives_way(what, os::monotonic_ns(), transport::own_state_line().calls.load_relaxed(),
+                         polls_yield_always)) {
     transport::give_way();
     patience.came_back(os::monotonic_ns());
     moved = move_all();
@@ -137,7 +139,8 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
   if (!transport::has_nothing_to_move()) move_and_wake();
 }
 
-void let_polls_yield(bool yields) {
+void let_polls_yield(bool yields, bool always) {
+  polls_yield_always = always;
   if (yields == polls_yield) return;
   polls_yield = yields;
   background += yields ? 1 : -1;

@@ -262,8 +262,8 @@ Result unlock(int rank, Window& window) {
     return out_of_order(window, "MPI_Win_unlock of a target that MPI_Win_lock has not locked");
   Held held = found->second;
   state.held.erase(found);
-  p2p::progress();
   leave(state.members[static_cast<std::size_t>(rank)], held);
+  p2p::poll(&window); // a program may wait with lock, look and unlock; not while it holds the lock
   return {};
 }
 
@@ -290,8 +290,8 @@ Result unlock_all(Window& window) {
   if (!state.locked_all) return out_of_order(window, "MPI_Win_unlock_all without MPI_Win_lock_all");
   state.locked_all = false;
   if (state.unchecked_all) return synchronize(window);
-  p2p::progress();
   for (const Member& member : state.members) leave(member, Held::together);
+  p2p::poll(&window);
   return {};
 }
 
