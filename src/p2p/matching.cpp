@@ -10,9 +10,11 @@ namespace near::p2p {
 namespace {
 
 std::size_t hash(std::uint64_t context, std::int32_t source) {
-  std::uint64_t mixed = (context ^ (static_cast<std::uint64_t>(static_cast<std::uint32_t>(source)) << 40)) *
-                        0x9e3779b97f4a7c15u;
-  return static_cast<std::size_t>(mixed ^ (mixed >> 29));
+  // The source into the low half before it is mixed, and the high half of the product down again: a product's
+  // low bits know nothing of its factor's high ones.
+  std::uint64_t key = context ^ static_cast<std::uint32_t>(source) * 0xd6e8feb86659fd93u;
+  std::uint64_t mixed = key * 0x9e3779b97f4a7c15u;
+  return static_cast<std::size_t>(mixed ^ (mixed >> 32));
 }
 
 Posted* receive_at(Link* link) { return static_cast<Posted*>(static_cast<PostedLink*>(link)); }
