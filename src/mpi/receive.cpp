@@ -69,11 +69,16 @@ Result Iprobe(int source, int tag, Communicator& comm, int* flag, MPI_Status* st
 Result Mprobe(int source, int tag, Communicator& comm, Message*& message, MPI_Status* status) {
   Completion envelope;
   Result result;
-  p2p::wait_until([&] {
-    bool found = false;
-    result = p2p::probe_matched(source, tag, comm, found, message, envelope);
-    return found || !result.ok();
-  });
+  p2p::wait_until(
+      [&] {
+        bool found = false;
+        result = p2p::probe_matched(source, tag, comm, found, message, envelope);
+        return found || !result.ok();
+      },
+      [&] {
+        Completion ignored;
+        return p2p::probe(source, tag, comm, ignored);
+      });
   if (result.ok()) p2p::write_status(status, envelope, false);
   return result;
 }

@@ -76,6 +76,7 @@ Result cancel(Request& base) {
     request.completion = Completion{};
     request.completion.cancelled = true;
     complete(request);
+    transport::wake_waiting_threads();
   }
   return {};
 }

@@ -128,11 +128,28 @@ inline void poll(const void* what, int looks) {
 /// between them, each time.
 void let_polls_yield(bool yields, bool always = false);
 /// Waits (spin, then sleep) until done() holds. Progress runs in between; done is called under the engine
-/// lock.
-void wait_until(bool (*done)(void*), void* argument);
+/// lock, by this thread. `look` may be called by another thread that waits: it says whether done() is worth a
+/// call, and neither takes anything nor fails.
+void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*));
+template <class F>
+bool call_at(void* at) {
+  return (*static_cast<F*>(at))();
+}
+/// A condition that only looks, in whatever thread.
 template <class F>
 void wait_until(F&& done) {
-  wait_until([](void* at) -> bool { return (*static_cast<std::remove_reference_t<F>*>(at))(); }, &done);
+  using Done = std::remove_reference_t<F>;
+  wait_until(call_at<Done>, &done, call_at<Done>);
+}
+/// One that takes something or may fail, and a look at what it depends on.
+template <class F, class G>
+void wait_until(F&& done, G&& look) {
+  struct Both {
+    F& done;
+    G& look;
+  } both{done, look};
+  wait_until([](void* at) -> bool { return static_cast<Both*>(at)->done(); }, &both,
+             [](void* at) -> bool { return static_cast<Both*>(at)->look(); });
 }
 
 } // namespace near::p2p

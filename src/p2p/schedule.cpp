@@ -146,18 +146,25 @@ void let_polls_yield(bool yields, bool always) {
   background += yields ? 1 : -1;
 }
 
-void wait_until(bool (*done)(void*), void* argument) {
+void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*)) {
   struct Wait {
     bool (*done)(void*);
     void* argument;
-  } wait{done, argument};
+    bool (*look)(void*);
+  } wait{done, argument, look};
   transport::wait_until(
       [](void* at) -> bool {
         auto& each = *static_cast<Wait*>(at);
         if (each.done(each.argument)) return true;
-        return has_background() && run_background() && each.done(each.argument);
+        if (!has_background() || !run_background()) return false;
+        transport::wake_waiting_threads();
+        return each.done(each.argument);
       },
-      &wait);
+      &wait,
+      [](void* at) -> bool {
+        auto& each = *static_cast<Wait*>(at);
+        return each.look(each.argument);
+      });
 }
 
 } // namespace near::p2p

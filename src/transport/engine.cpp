@@ -714,18 +714,162 @@ private:
   int depth_ = 0;
 };
 
-int waiting_threads = 0; // under the engine lock
-
-/// Of all ranks on a processor, before this one prepares to sleep.
+/// With more ranks than processors: looks of a wait, each followed by a yield, before it prepares to sleep.
 constexpr int turns = 16;
+
+/// The time at which a wait began, for tools, while it lasts.
+class WaitTime {
+public:
+  explicit WaitTime(std::uint64_t since) : line_(own_state_line()) { line_.since_ns.store_relaxed(since); }
+  ~WaitTime() { line_.since_ns.store_relaxed(0); }
+  WaitTime(const WaitTime&) = delete;
+  WaitTime& operator=(const WaitTime&) = delete;
+
+private:
+  segment::StateLine& line_;
+};
+
+// Threads that wait at the same time (MPI_THREAD_MULTIPLE): after a few looks one of them leads. It goes on
+// looking, and sleeps on the doorbell; each of the others follows: it sleeps on a word of its own. After
+// progress the leader looks whether followers may have what they wait for, and wakes those alone. So a
+// message wakes the thread that it is for, and nobody else takes the engine lock.
+//
+// No wake-up is lost, since all of this is under the engine lock but the sleep itself:
+// - A follower clears its word, asks its own condition, and sees that there is a leader; then it lets go of
+//   the lock to sleep. What makes its condition true from then on is done under the lock, and
+//   tell_followers() comes after it and sets the word: so futex_wait() ends, or returns at once.
+// - The leader goes only through ~Lead, however its wait ends. That wakes a follower if one sleeps; one that
+//   is awake sees that nobody leads before it sleeps again. Either it leads, or its wait ends, and ~Follower
+//   wakes the next one.
+// - What the leader did on behalf of all before it slept, asking for room, a follower that comes later does
+//   for itself. The answer rings the doorbell, where the leader sleeps.
+// - A thread that makes progress without leading tells followers and leader by wake_waiting_threads().
+// What nobody announces (time that passes, a peer's death) the leader looks for after each of its sleeps, as
+// a thread does that waits alone.
+//
+// A condition may take things, and fail with a text that belongs to its thread: it is asked by its own thread
+// only. The leader calls `look`, which says whether that is worth while; a thread without a look is woken
+// whenever anything has happened. Nothing here is a cancellation point. A child made by fork() does not come
+// here, since MPI refuses its calls.
+class Follower;
+
+/// All under the engine lock. The leader is a thread, since a callback that it runs may wait in turn.
+struct WaitingThreads {
+  std::uint32_t count = 0;   ///< leader and followers
+  std::uintptr_t leader = 0; ///< 0: nobody waits, or a follower is awake that sees it
+  bool leader_sleeps = false;
+  std::uint32_t events = 0; ///< of other threads, that the leader's condition may depend on
+  Follower* first = nullptr;
+  Follower* last = nullptr;
+};
+WaitingThreads waiting;
+
+class Follower {
+public:
+  Follower(bool (*look)(void*), void* argument) : look_(look), argument_(argument), previous_(waiting.last) {
+    (previous_ != nullptr ? previous_->next_ : waiting.first) = this;
+    waiting.last = this;
+    ++waiting.count;
+  }
+  ~Follower() {
+    --waiting.count;
+    (previous_ != nullptr ? previous_->next_ : waiting.first) = next_;
+    (next_ != nullptr ? next_->previous_ : waiting.last) = previous_;
+    if (waiting.leader == 0) wake_one();
+  }
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  /// From here on a wake() is not forgotten.
+  void listen() { woken_.store_relaxed(0); }
+  void sleep() {
+    asleep_ = true;
+    {
+      LockPause unlocked;
+      os::futex_wait(woken_.address(), 0, sleep_limit_ns);
+    }
+    asleep_ = false;
+  }
+  /// The one that waits for longest of those that sleep.
+  static void wake_one() {
+    for (Follower* each = waiting.first; each != nullptr; each = each->next_)
+      if (each->asleep_) return each->wake();
+  }
+  [[gnu::noinline]] static void wake_those_that_may_be_done() {
+    for (Follower* each = waiting.first; each != nullptr; each = each->next_)
+      if (each->woken_.load_relaxed() == 0 && (each->look_ == nullptr || each->look_(each->argument_)))
+        each->wake();
+  }
+
+private:
+  void wake() {
+    woken_.store_relaxed(1);
+    if (!asleep_) return;
+    asleep_ = false; // it is on its way
+    os::futex_wake_all(woken_.address());
+  }
+
+  bool (*look_)(void*);
+  void* argument_;
+  Follower *previous_, *next_ = nullptr;
+  base::Atomic<std::uint32_t> woken_{0}; ///< changed under the engine lock, which orders all else
+  bool asleep_ = false;
+};
+
+void tell_followers() {
+  if (waiting.first != nullptr) [[unlikely]]
+    Follower::wake_those_that_may_be_done();
+}
+
+/// Waits while another thread leads. True: done() was true. False: this thread leads now.
+bool follow(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+  const WaitTime time(os::monotonic_ns());
+  Follower self(look, argument);
+  for (;;) {
+    self.listen();
+    if (done(argument)) return true;
+    if (waiting.leader_sleeps && waits_for_room()) {
+      ask_for_room();
+      if (progress()) wake_waiting_threads();
+      if (done(argument)) return true; // a lock is no message
+    }
+    if (waiting.leader == 0) break;
+    self.sleep();
+  }
+  waiting.leader = this_thread();
+  return false;
+}
+
+/// The role of the leader, as long as this lives. A thread that has it already, and waits within a callback,
+/// keeps it.
+class Lead {
+public:
+  explicit Lead(bool nested) : nested_(nested) {
+    waiting.leader = this_thread();
+    ++waiting.count;
+  }
+  ~Lead() {
+    --waiting.count;
+    if (nested_) return;
+    waiting.leader = 0;
+    Follower::wake_one();
+  }
+  Lead(const Lead&) = delete;
+  Lead& operator=(const Lead&) = delete;
+
+private:
+  bool nested_;
+};
 
 } // namespace
 
 void wake_waiting_threads() {
-  if (waiting_threads == 0) [[likely]]
+  if (waiting.count == 0) [[likely]]
     return;
+  tell_followers();
+  ++waiting.events;
   auto& doorbell = engine().control->doorbell;
-  DoorbellCalls::ring(doorbell.sleeping, doorbell.bell);
+  if (waiting.leader_sleeps) DoorbellCalls::ring(doorbell.sleeping, doorbell.bell);
 }
 
 void give_way() {
@@ -749,16 +893,17 @@ void EngineLock::leave() {
   pthread_mutex_unlock(&state.mutex);
 }
 
-void wait_until(bool (*done)(void*), void* argument) {
-  Engine& self = engine();
-  if (done(argument)) return;
-  // The reply is often here before a clock could be read; not when its sender waits for this processor.
-  // With more ranks than processors it comes when its sender has the processor: that gets it at once, and
-  // nothing is set up for a longer wait before all have had a few turns.
+namespace {
+
+/// The reply is often here before a clock could be read; not when its sender waits for this processor.
+/// With more ranks than processors it comes when its sender has the processor: that gets it at once, and
+/// nothing is set up for a longer wait before all have had a few turns. True: done() was true.
+[[gnu::always_inline]] inline bool look_for_a_while(bool (*done)(void*), void* argument) {
+  const Engine& self = engine();
   for (int look = self.oversubscribed ? turns : quick_parts.looks; look > 0; --look) {
     bool moved = progress();
     if (moved) wake_waiting_threads();
-    if ((moved || self.oversubscribed) && done(argument)) return;
+    if ((moved || self.oversubscribed) && done(argument)) return true;
     if (self.oversubscribed && self.spin_ns != 0) {
       LockPause unlocked;
       os::yield();
@@ -766,27 +911,38 @@ void wait_until(bool (*done)(void*), void* argument) {
       base::cpu_relax();
     }
   }
-  auto& line = own_state_line();
+  return false;
+}
+
+/// Looks for messages until done(argument), and sleeps in between.
+void look_and_sleep(bool (*done)(void*), void* argument) {
+  Engine& self = engine();
   std::uint64_t since = os::monotonic_ns();
-  line.since_ns.store_relaxed(since);
-  ++waiting_threads;
+  const WaitTime time(since);
   std::uint64_t spin_until = since + self.spin_ns;
   for (;;) {
     auto& bell = self.control->doorbell;
     // Before the looks below: what they miss, and what is announced by a ring alone, ends the sleep.
     std::uint32_t rung = DoorbellCalls::rung(bell.bell);
-    if (done(argument)) break;
+    std::uint32_t events = waiting.events;
+    if (done(argument)) return;
     bool moved = progress(), spins = os::monotonic_ns() < spin_until;
     if (!moved && !spins && waits_for_room()) {
       ask_for_room();
       moved = progress();
-      if (!moved && done(argument)) break; // a lock is no message
+      if (!moved && done(argument)) return; // a lock is no message
+      tell_followers();
     }
     if (moved) {
-      // Another thread may wait, asleep, for what this thread's progress just completed.
-      if (waiting_threads > 1) DoorbellCalls::ring(bell.sleeping, bell.bell);
+      tell_followers();
       spin_until = os::monotonic_ns() + self.spin_ns;
       continue;
+    }
+    if (!spins) {
+      if (waiting.events != events) continue;
+      waiting.leader_sleeps = true;
+      auto& sleeps = self.control->counters.sleeps;
+      sleeps.store_relaxed(sleeps.load_relaxed() + 1);
     }
     {
       LockPause unlocked;
@@ -799,15 +955,29 @@ void wait_until(bool (*done)(void*), void* argument) {
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;
       }
-      auto& sleeps = self.control->counters.sleeps;
-      sleeps.store_relaxed(sleeps.load_relaxed() + 1);
       DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, self.fences, sleep_limit_ns, has_work);
     }
-    // Under the lock again: whoever waits besides us may be asleep, whoever comes sets the flag anew.
-    if (waiting_threads == 1) DoorbellCalls::awake(bell.sleeping);
+    waiting.leader_sleeps = false;
+    DoorbellCalls::awake(bell.sleeping); // nobody else sleeps here
+    tell_followers();                    // a ring may have been for one of them
   }
-  --waiting_threads;
-  line.since_ns.store_relaxed(0);
+}
+
+[[gnu::noinline]] void wait_among_threads(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+  const bool nested = waiting.leader == this_thread();
+  if (waiting.leader != 0 && !nested && follow(done, argument, look)) return;
+  const Lead lead(nested);
+  look_and_sleep(done, argument);
+}
+
+} // namespace
+
+void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+  if (done(argument) || look_for_a_while(done, argument)) return;
+  if (EngineLock::threads_allowed())
+    wait_among_threads(done, argument, look);
+  else
+    look_and_sleep(done, argument);
 }
 
 void wait_for_lock(base::Atomic<std::uint64_t>& wanted, bool (*attempt)(void*), void* argument) {

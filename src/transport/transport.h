@@ -145,8 +145,10 @@ bool expects_answer();
 /// Runs everything that is ready; true when something moved.
 bool progress();
 /// Waits until done(argument): polls, then sleeps on this rank's doorbell. Releases the engine lock while it
-/// waits.
-void wait_until(bool (*done)(void*), void* argument);
+/// waits. Of several threads that wait, one looks for messages on behalf of all: `look` tells it whether
+/// done() may be true now, without taking anything or failing. It is called in any thread. Without a look the
+/// waiting thread is woken, and asks, whenever anything has happened.
+void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*) = nullptr);
 /// Waits until attempt(argument) succeeds, which takes a lock that processes share; `wanted` is its word
 /// (queue/shared_lock.h). A failed attempt may leave nothing but the wish.
 void wait_for_lock(base::Atomic<std::uint64_t>& wanted, bool (*attempt)(void*), void* argument);
@@ -172,6 +174,7 @@ public:
   EngineLock(const EngineLock&) = delete;
   EngineLock& operator=(const EngineLock&) = delete;
   static void allow_threads(bool allowed) { threads_ = allowed; }
+  static bool threads_allowed() { return threads_; }
 
 private:
   // Static, so that a lock which lives in a register need not be in memory.
