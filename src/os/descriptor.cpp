@@ -80,8 +80,22 @@ Result make_input_pipe(int& read_end, int& write_end) {
 }
 
 Result open_output_file(const std::string& name, int& descriptor) {
-  int made = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  if (made < 0) return base::fail(base::Code::system, "cannot write '{}': {}", name, strerror(errno));
+  // O_NONBLOCK: to open a named pipe that nobody reads would wait for a reader, perhaps for good.
+  int made = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (made < 0) {
+    int error = errno;
+    struct stat status{};
+    if (error == ENXIO && stat(name.c_str(), &status) == 0 && S_ISFIFO(status.st_mode))
+      return base::fail(base::Code::gone, "nobody reads the pipe '{}'", name);
+    return base::fail(base::Code::system, "cannot write '{}': {}", name, strerror(error));
+  }
+  // Ranks write to it as if it had been opened without.
+  int flags = fcntl(made, F_GETFL);
+  if (flags < 0 || fcntl(made, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+    int error = errno;
+    close(made);
+    return base::fail_system("fcntl", error, base::format("'{}'", name));
+  }
   descriptor = made;
   return {};
 }

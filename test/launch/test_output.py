@@ -209,3 +209,30 @@ def test_a_prompt_appears_on_a_terminal(prefix):
         text += os.read(master, 100)
     assert job.wait(30) == 0
     os.close(master)
+
+
+# ---- named files that are no ordinary ones ------------------------------------------------------------------
+
+@pytest.mark.parametrize("option", ["-outfile-pattern", "-errfile-pattern", "--report-pid"])
+def test_a_pipe_that_nobody_reads_is_an_error(launch, tmp_path, option):
+    os.mkfifo(tmp_path / "ff")
+    result = launch("-n", "1", option, "ff", "true", cwd=tmp_path)
+    assert result.status != 0 and not result.timed_out and "nobody reads the pipe 'ff'" in result.err, result.report()
+
+
+def test_a_pipe_that_somebody_reads_takes_all_output(launch, tmp_path):
+    """Much more than it holds: a rank waits for the reader."""
+    os.mkfifo(tmp_path / "ff")
+    held = os.open(tmp_path / "ff", os.O_RDWR)  # until the job has ended, the reader sees no end
+    with subprocess.Popen(["bash", "-c", "wc -c <ff"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as reader:
+        result = launch("-n", "1", "-outfile-pattern", "ff", "head", "-c", "1000000", "/dev/zero", cwd=tmp_path)
+        os.close(held)
+        assert reader.stdout.read() == "1000000\n", result.report()
+    assert (result.status, result.err) == (0, ""), result.report()
+
+
+def test_a_file_of_programs_may_be_a_pipe(launch, tmp_path):
+    os.mkfifo(tmp_path / "ff")
+    with subprocess.Popen(["bash", "-c", "echo '-n 1 echo here' >ff"], cwd=tmp_path):
+        result = launch("-configfile", "ff", cwd=tmp_path)
+    assert (result.status, result.out) == (0, "here\n"), result.report()
