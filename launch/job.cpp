@@ -186,7 +186,8 @@ Result announce(const Job& job) {
     auto line = base::format("{}\n", getpid());
     int file = -1;
     NEAR_TRY(os::open_output_file(command.report_pid, file));
-    Result wrote = os::write_all(file, line.data(), line.size());
+    Result wrote = os::empty_file(file, command.report_pid);
+    if (wrote.ok()) wrote = os::write_all(file, line.data(), line.size());
     os::close_descriptor(file);
     NEAR_TRY(wrote);
   }

@@ -8,21 +8,40 @@
 
 namespace near::launch {
 
+using base::Result;
+
 OutputFiles::~OutputFiles() {
-  for (const auto& [name, descriptor] : open_) os::close_descriptor(descriptor);
+  for (const auto& [file, descriptor] : files_) os::close_descriptor(descriptor);
 }
 
 base::Result OutputFiles::open(const std::string& pattern, unsigned rank, int& descriptor) {
   auto name = expand_pattern(pattern, rank);
-  if (auto known = open_.find(name); known != open_.end()) {
+  if (auto known = names_.find(name); known != names_.end()) {
     descriptor = known->second;
     return {};
   }
   std::error_code refused; // open says what is wrong
   if (auto folder = std::filesystem::path(name).parent_path(); !folder.empty())
     std::filesystem::create_directories(folder, refused);
-  NEAR_TRY(os::open_output_file(name, descriptor));
-  open_.emplace(std::move(name), descriptor);
+  int made = -1;
+  NEAR_TRY(os::open_output_file(name, made));
+  os::FileIdentity identity;
+  Result ready = os::identify(made, identity);
+  if (ready.ok()) {
+    // Two names may be of one file: it is emptied once, since ranks may be writing to it by then.
+    auto [first, is_new] = files_.emplace(std::pair(identity.device, identity.inode), made);
+    if (is_new) {
+      ready = os::empty_file(made, name);
+    } else {
+      os::close_descriptor(made);
+      made = first->second;
+    }
+  } else {
+    os::close_descriptor(made);
+  }
+  NEAR_TRY(ready);
+  descriptor = made;
+  names_.emplace(std::move(name), made);
   return {};
 }
 

@@ -4,8 +4,10 @@
 
 #include "base/result.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace near::launch {
 
@@ -17,11 +19,12 @@ public:
   ~OutputFiles();
   /// The descriptor of the file that `pattern` names for this rank; it stays this object's. A file is made
   /// anew by the first rank that is given it, with the folders on its way; several ranks share one if the
-  /// pattern gives them the same name.
+  /// pattern gives them the same name, or another name of the same file.
   base::Result open(const std::string& pattern, unsigned rank, int& descriptor);
 
 private:
-  std::map<std::string, int> open_;
+  std::map<std::string, int> names_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, int> files_; ///< by device and inode
 };
 
 } // namespace near::launch

@@ -81,7 +81,7 @@ Result make_input_pipe(int& read_end, int& write_end) {
 
 Result open_output_file(const std::string& name, int& descriptor) {
   // O_NONBLOCK: to open a named pipe that nobody reads would wait for a reader, perhaps for good.
-  int made = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+  int made = open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   if (made < 0) {
     int error = errno;
     struct stat status{};
@@ -97,6 +97,14 @@ Result open_output_file(const std::string& name, int& descriptor) {
     return base::fail_system("fcntl", error, base::format("'{}'", name));
   }
   descriptor = made;
+  return {};
+}
+
+Result empty_file(int descriptor, const std::string& name) {
+  struct stat status{};
+  if (fstat(descriptor, &status) == 0 && !S_ISREG(status.st_mode)) return {};
+  if (ftruncate(descriptor, 0) != 0)
+    return base::fail(base::Code::system, "cannot empty '{}': {}", name, strerror(errno));
   return {};
 }
 

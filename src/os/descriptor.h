@@ -36,9 +36,11 @@ Result write_all(int descriptor, const char* data, std::size_t bytes);
 Result make_pipe(int& read_end, int& write_end);
 /// A pipe, both ends close-on-exec, of which both ends wait: for the standard input of another program.
 Result make_input_pipe(int& read_end, int& write_end);
-/// Makes a file anew, or empties it, for appending; close-on-exec. The failure names it: also a named pipe that
-/// nobody reads, for which it does not wait.
+/// Opens a file for appending, which is made if need be and not emptied; close-on-exec. The failure names it:
+/// also a named pipe that nobody reads, for which it does not wait.
 Result open_output_file(const std::string& name, int& descriptor);
+/// Takes what was in the file before; a pipe, terminal or other device stays as it is. `name` is for the message.
+Result empty_file(int descriptor, const std::string& name);
 /// Opens /dev/null where descriptor 0, 1 or 2 is closed, so that no other file can get such a number.
 void fill_standard_descriptors();
 /// /dev/null for reading, close-on-exec.

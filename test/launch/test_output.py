@@ -236,3 +236,20 @@ def test_a_file_of_programs_may_be_a_pipe(launch, tmp_path):
     with subprocess.Popen(["bash", "-c", "echo '-n 1 echo here' >ff"], cwd=tmp_path):
         result = launch("-configfile", "ff", cwd=tmp_path)
     assert (result.status, result.out) == (0, "here\n"), result.report()
+
+
+def test_one_file_by_two_names_is_emptied_once(launch, tmp_path):
+    """By other folders, and by a link; what was in it before goes."""
+    (tmp_path / "al").mkdir()
+    (tmp_path / "al/f0").write_text("before\n" * 100)
+    (tmp_path / "link0").symlink_to("al/f0")
+    for other in ("al/../al/f%r", "link%r"):
+        result = launch("-n", "1", "-outfile-pattern", "al/f%r", "-errfile-pattern", other, "sh", "-c",
+                        "echo out; echo err >&2", cwd=tmp_path)
+        assert (result.status, (tmp_path / "al/f0").read_text()) == (0, "out\nerr\n"), result.report()
+
+
+def test_a_file_is_not_emptied_by_the_name_that_a_later_rank_has_for_it(launch, tmp_path):
+    (tmp_path / "f1").symlink_to("f0")
+    result = launch("-n", "2", "--oversubscribe", "-outfile-pattern", "f%r", "sh", "-c", "echo here", cwd=tmp_path)
+    assert (result.status, (tmp_path / "f0").read_text()) == (0, "here\n" * 2), result.report()
