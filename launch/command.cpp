@@ -239,8 +239,7 @@ Result check_together(Command& command) {
 } // namespace
 
 // Each line is what stands between two ':' on a command line. MPI 5.0, section 11.5: '#' begins a comment
-// line,
-// '\' at a line's end continues it.
+// line, '\' at a line's end continues it. A comment is not continued, and may follow words.
 Result parse_command_file(Parsing& at) {
   const auto name = at.values[0];
   std::string text, line;
@@ -250,18 +249,20 @@ Result parse_command_file(Parsing& at) {
   if (at.command.reading_file)
     return fail(Code::invalid, "{} {}: a file of programs cannot name another one", at.option, name);
   at.command.reading_file = true;
-  for (auto part : split(text, '\n')) {
+  const auto parts = split(text, '\n');
+  bool pending = false;
+  for (auto part : parts) {
     ++number;
-    if (line.empty()) first = number;
+    if (!pending) first = number;
     if (part.ends_with('\r')) part.pop_back();
-    bool continued = part.ends_with('\\');
-    if (continued) part.pop_back();
+    auto begin = part.find_first_not_of(" \t");
+    bool comment = !pending && begin != std::string::npos && part[begin] == '#';
+    pending = !comment && part.ends_with('\\');
+    if (pending) part.pop_back();
     line += part;
-    if (continued) continue;
-    auto begin = line.find_first_not_of(" \t");
+    if (pending && number < parts.size()) continue; // the last one has nothing that continues it
     std::vector<std::string> words;
-    Result read;
-    if (begin != std::string::npos && line[begin] != '#') read = split_words(line, words);
+    Result read = split_words(line, words, '#');
     line.clear();
     if (!words.empty() && words.back() == ":") words.pop_back();
     std::size_t next = 0;

@@ -5,7 +5,7 @@ namespace near::launch {
 using base::Code;
 using base::fail;
 
-Result split_words(const std::string& line, std::vector<std::string>& words) {
+Result split_words(const std::string& line, std::vector<std::string>& words, char comment) {
   std::vector<std::string> made;
   std::string word;
   bool inside = false; // a word has begun, be it empty
@@ -27,6 +27,8 @@ Result split_words(const std::string& line, std::vector<std::string>& words) {
       if (inside) made.push_back(word);
       word.clear();
       inside = false;
+    } else if (letter == comment && comment != 0 && !inside) {
+      break;
     } else {
       word += letter;
       inside = true;

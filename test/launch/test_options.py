@@ -213,3 +213,17 @@ def test_it_works_without_any_network(prefix, nothing_left):
     if "unshare" in result.err:
         pytest.skip("this machine lets nobody make a network namespace")
     assert (result.status, result.out) == (0, "a\na\n"), result.report()
+
+
+@pytest.mark.parametrize("text, says", [
+    ("-n 1 echo a\n-n 1 echo b \\", "ab"),
+    ("-n 1 echo a\n-n 1 echo b \\\n", "ab"),
+    ("# folders: C:\\\n-n 1 echo a\n", "a"),
+    ("-n 1 echo a # who's there\n-n 1 echo b\n", "ab"),
+    ("-n 1 echo a #\\\n-n 1 echo b\n", "a"),
+    ("-n 1 echo '#a' \\#b c#d\n", "#a #b c#d"),
+])
+def test_lines_of_a_file_of_programs_end_and_are_left_out(launch, tmp_path, text, says):
+    (tmp_path / "programs").write_text(text)
+    result = launch("--oversubscribe", "-configfile", tmp_path / "programs")
+    assert (result.status, "".join(lines(result))) == (0, says), result.report()
