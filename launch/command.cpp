@@ -67,10 +67,12 @@ bool is_file_of_settings(const std::string& name) {
 /// How many arguments after the option belong to it, where arguments[at] is the option.
 std::size_t values_of(const Option& option, const std::vector<std::string>& arguments, std::size_t at) {
   bool more = at + 1 < arguments.size();
+  // One dash is Intel MPI's spelling, where nothing need follow; that of Open MPI always has a file.
+  bool has_file = arguments[at].starts_with("--") || arguments[at] == "-am";
   switch (option.values) {
   case attached: return 0;
   case setting: return more && arguments[at + 1].find('=') != std::string::npos ? 1 : 2;
-  case file_or_nothing: return more && is_file_of_settings(arguments[at + 1]) ? 1 : 0;
+  case file_or_nothing: return has_file || (more && is_file_of_settings(arguments[at + 1])) ? 1 : 0;
   default: return static_cast<std::size_t>(option.values);
   }
 }

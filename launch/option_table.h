@@ -25,7 +25,7 @@ enum Values : int {
   two = 2,
   setting = -1,        ///< NAME VALUE or NAME=VALUE
   attached = -2,       ///< nothing, or a value after '='
-  file_or_nothing = -3 ///< nothing, or the name of a file that is no program
+  file_or_nothing = -3 ///< a file; with one dash nothing, or a file that is no program
 };
 
 struct Option {

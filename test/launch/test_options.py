@@ -227,3 +227,15 @@ def test_lines_of_a_file_of_programs_end_and_are_left_out(launch, tmp_path, text
     (tmp_path / "programs").write_text(text)
     result = launch("--oversubscribe", "-configfile", tmp_path / "programs")
     assert (result.status, "".join(lines(result))) == (0, says), result.report()
+
+
+@pytest.mark.parametrize("option", ["--tune", "--am", "-am"])
+def test_a_file_of_parameters_is_never_started(launch, tmp_path, option):
+    program = tmp_path / "settings"
+    for text in (None, "#!/bin/sh\necho started\n"):  # it is missing; it is executable
+        if text:
+            program.write_text(text)
+            program.chmod(0o755)
+        result = launch(option, program, "-n", "1", "echo", "started")
+        wanted = f"{option} {program}: not understood" if text else f"{option}: cannot read the file '{program}'"
+        assert result.status == 2 and result.out == "" and wanted in result.err, result.report()
