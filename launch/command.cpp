@@ -200,6 +200,7 @@ Result read_launcher_variables(Command& command) {
   if (const char* seconds = std::getenv("MPIEXEC_TIMEOUT"); seconds != nullptr && command.timeout_s == 0)
     if (*seconds != 0 && !parse_seconds(seconds, command.timeout_s))
       return fail(Code::invalid, "MPIEXEC_TIMEOUT={}: expected a number of seconds", seconds);
+  command.timeout_s = std::max(command.timeout_s, 0.0); // 0 and below: no limit, as with MPICH
   if (const char* number = std::getenv("MPIEXEC_TIMEOUT_SIGNAL"); number != nullptr && command.timeout_s > 0)
     command.remarks.push_back(base::format(
         "MPIEXEC_TIMEOUT_SIGNAL={} is ignored: after the time ranks get SIGTERM, then SIGKILL", number));

@@ -79,7 +79,7 @@ Result use_mca_parameter(Parsing& at, const std::string& name, const std::string
 Result use_intel_variable(Parsing& at, const std::string& name, const std::string& value);
 /// Reads the programs of a file: -configfile.
 Result parse_command_file(Parsing& at);
-/// A number of seconds above 0; false for anything else.
+/// A decimal number of seconds, which may be below 0; false for anything else.
 bool parse_seconds(const std::string& text, double& seconds);
 /// Reads "-x" words: NAME, NAME=VALUE, NAME,NAME, PREFIX*.
 Result export_variables(Parsing& at, const std::string& text);

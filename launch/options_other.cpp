@@ -1,8 +1,8 @@
 // Everything else of NearMPI's own: time limits, kinds of memory, help.
 #include "launch/option_table.h"
 
-#include <cmath>
-#include <cstdlib>
+#include <charconv>
+#include <string>
 
 namespace near::launch {
 
@@ -10,9 +10,9 @@ using base::Code;
 using base::fail;
 
 bool parse_seconds(const std::string& text, double& seconds) {
-  char* end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || *end != 0 || !(value > 0) || value > 1e9) return false;
+  double value = 0; // decimal: from_chars takes no 0x
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= -1e9) || value > 1e9) return false;
   seconds = value;
   return true;
 }
@@ -20,7 +20,9 @@ bool parse_seconds(const std::string& text, double& seconds) {
 namespace {
 
 Result read_seconds(Parsing& at) {
-  if (!parse_seconds(at.values[0], at.command.timeout_s)) return wrong(at, "a number of seconds");
+  double seconds = 0;
+  if (!parse_seconds(at.values[0], seconds) || seconds <= 0) return wrong(at, "a number of seconds");
+  at.command.timeout_s = seconds;
   return {};
 }
 

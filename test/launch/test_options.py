@@ -239,3 +239,15 @@ def test_a_file_of_parameters_is_never_started(launch, tmp_path, option):
         result = launch(option, program, "-n", "1", "echo", "started")
         wanted = f"{option} {program}: not understood" if text else f"{option}: cannot read the file '{program}'"
         assert result.status == 2 and result.out == "" and wanted in result.err, result.report()
+
+
+@pytest.mark.parametrize("seconds", ["-1", "0", "-0.5", "60"])
+def test_a_timeout_of_nothing_is_no_limit(launch, seconds):
+    result = launch("-n", "1", "echo", "here", env={"MPIEXEC_TIMEOUT": seconds})
+    assert (result.status, result.out, result.err) == (0, "here\n", ""), result.report()
+
+
+@pytest.mark.parametrize("seconds", ["0x10", "1e99", "nan", "soon"])
+def test_seconds_are_decimal(launch, seconds):
+    for result in (launch("-n", "1", "--timeout", seconds, "true"), launch("-n", "1", "true", env={"MPIEXEC_TIMEOUT": seconds})):
+        assert result.status == 2 and "a number of seconds" in result.err, result.report()
