@@ -1,6 +1,7 @@
 // Parameters of other libraries that a command line carries: Open MPI's (`--mca name value`) and the
 // variables of Intel MPI's that say where ranks run (`-genv I_MPI_PIN_DOMAIN=core`).
 #include "launch/option_table.h"
+#include "os/affinity.h"
 
 #include <algorithm>
 
@@ -74,6 +75,17 @@ constexpr const char* inner_frameworks[] = {
     "rmaps",       "rml",       "routed",    "schizo",   "sharedfp",   "shmem",  "smsc",    "state",
     "threads",     "topo",      "treematch", "vprotocol"};
 
+// "0-2,5" as "0,1,2,5": each processor is for one rank. What is no range stays, for the message about it.
+std::string one_by_one(const std::string& list) {
+  std::string made;
+  for (const auto& item : split(list, ',')) {
+    os::CpuSet range;
+    if (!os::parse_cpus(item, range).ok() || range.empty()) return list;
+    for (unsigned cpu : range.members()) made += (made.empty() ? "" : ",") + std::to_string(cpu);
+  }
+  return made;
+}
+
 } // namespace
 
 Result use_mca_parameter(Parsing& at, const std::string& name, const std::string& value) {
@@ -109,9 +121,9 @@ Result use_intel_variable(Parsing& at, const std::string& name, const std::strin
     if (unit == "sock") return topo::parse_bind_to("package", placement);
     if (is_one_of(unit, {"core", "socket", "numa", "node"})) return topo::parse_bind_to(unit, placement);
   } else if (is_one_of(name, {"I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_PROCS"}) &&
-             small.find_first_not_of("0123456789,") == std::string::npos) {
+             small.find_first_not_of("0123456789,-") == std::string::npos) {
     placement.bind_chosen = true;
-    return topo::use_processors(small, base::format("{} {}={}", at.option, name, value), placement);
+    return topo::use_processors(one_by_one(small), base::format("{} {}={}", at.option, name, value), placement);
   }
   at.command.remarks.push_back(
       base::format("{} {}={} says nothing to NearMPI; where ranks run is said by --bind-to and --map-by",

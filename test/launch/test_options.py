@@ -251,3 +251,17 @@ def test_a_timeout_of_nothing_is_no_limit(launch, seconds):
 def test_seconds_are_decimal(launch, seconds):
     for result in (launch("-n", "1", "--timeout", seconds, "true"), launch("-n", "1", "true", env={"MPIEXEC_TIMEOUT": seconds})):
         assert result.status == 2 and "a number of seconds" in result.err, result.report()
+
+
+def test_a_list_of_processors_may_have_ranges(launch, tmp_path):
+    (tmp_path / "machine").write_text("package:1 core:4 pu:1")
+
+    def plan(processors):
+        result = launch("-machine", "machine", "--explain", "-genv", f"I_MPI_PIN_PROCESSOR_LIST={processors}", "-n", "3",
+                        "true", cwd=tmp_path)
+        assert (result.status, result.err) == (0, ""), result.report()
+        return [line for line in result.out.splitlines() if line.startswith("rank ")]
+
+    assert len(plan("3,1-2")) == 3 and plan("3,1-2") == plan("3,1,2") != plan("1,2,3")
+    result = launch("-n", "1", "-genv", "I_MPI_PIN_PROCESSOR_LIST=2-1", "true")
+    assert result.status == 2 and "expected processors" in result.err, result.report()
