@@ -6,9 +6,6 @@
 
 namespace near::launch {
 
-using base::Code;
-using base::fail;
-
 bool parse_seconds(const std::string& text, double& seconds) {
   double value = 0; // decimal: from_chars takes no 0x
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

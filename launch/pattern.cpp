@@ -8,7 +8,8 @@ base::Result check_pattern(const std::string& option, const std::string& pattern
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '%') continue;
     std::string_view known = "rhgp%";
-    if (++i == pattern.size() || known.find(pattern[i]) == std::string_view::npos)
+    ++i;
+    if (i == pattern.size() || known.find(pattern[i]) == std::string_view::npos)
       return base::fail(base::Code::invalid, "{} {}: '%{}' means nothing; %r is the rank, %h the machine",
                         option, pattern, i < pattern.size() ? pattern.substr(i, 1) : "");
   }
