@@ -38,7 +38,6 @@ void give_priors(const Job& job, segment::Segment& segment) {
   if (found) segment.header().priors = profile::priors_of(known);
 }
 
-constexpr std::uint64_t queue_slot_bytes = 128;
 constexpr std::uint64_t key_signals = 1, key_pids = 2;
 
 /// The ranks' process numbers as the supervisor tells them, for debuggers.
@@ -135,8 +134,9 @@ unsigned processors_of(const Job& job) {
 }
 
 /// What the ranks reserve when they begin, by their knobs; fails when the machine or the control group has
-/// not so much. Their queue's and packets' pages exist from MPI_Init on, whatever is sent.
-Result check_cost(const Job& job, char** environment) {
+/// not so much. Their queue's and packets' pages exist from MPI_Init on, whatever is sent. `room`: the most
+/// that one of them needs of the segment.
+Result check_cost(const Job& job, char** environment, std::uint64_t& room) {
   constexpr std::uint64_t worth_telling = 1ull << 30, worth_checking = 64ull << 20;
   std::uint64_t total = 0;
   std::string dearest;
@@ -148,9 +148,9 @@ Result check_cost(const Job& job, char** environment) {
     entries.push_back(nullptr);
     NEAR_TRY(base::read_knobs(entries.data()));
     const auto& knobs = base::knobs();
-    std::uint64_t cell = std::max<std::uint64_t>(knobs.eager_limit.number, os::page_size());
-    std::uint64_t one = knobs.packets.number * cell + knobs.queue_slots.number * queue_slot_bytes;
+    std::uint64_t one = segment::reserved_by_knobs();
     total += one * application.ranks;
+    room = std::max(room, segment::room_by_knobs());
     if (one > most) {
       most = one;
       dearest = base::format("NEAR_PACKETS={}, NEAR_EAGER_LIMIT={}, NEAR_QUEUE_SLOTS={}",
@@ -174,9 +174,11 @@ Result check_cost(const Job& job, char** environment) {
 int run_job(const Job& job, char** environment) {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
-  if (!check_cost(job, environment).ok()) return complain();
+  std::uint64_t room = 0;
+  if (!check_cost(job, environment, room).ok()) return complain();
   segment::Segment segment;
-  if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, processors_of(job)).ok())
+  if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, processors_of(job), room)
+           .ok())
     return complain();
   give_priors(job, segment);
   if (!os::become_subreaper().ok()) return complain();

@@ -60,6 +60,11 @@ std::uint64_t address_space_limit() {
   return limit.rlim_cur;
 }
 
+bool file_sizes_are_limited() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 // Valgrind preloads its replacement functions into the program.
 bool addresses_are_few() {
   const char* preloaded = getenv("LD_PRELOAD");

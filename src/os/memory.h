@@ -19,6 +19,8 @@ std::uint64_t physical_memory();
 std::uint64_t largest_cache();
 /// RLIMIT_AS in bytes; UINT64_MAX when unlimited.
 std::uint64_t address_space_limit();
+/// Whether RLIMIT_FSIZE is set: memory files are files.
+bool file_sizes_are_limited();
 /// Whether this process runs under a tool that needs most addresses for itself and works through every page
 /// that is mapped: valgrind.
 bool addresses_are_few();

@@ -34,20 +34,18 @@ constexpr std::uint64_t smallest_stride = 4ull << 20;
 constexpr std::uint64_t most_far = 16ull << 40;
 constexpr std::uint64_t least_far = 1ull << 40;
 
-// What the knobs ask of a region: room for queue and packets, and as much for an arena.
-std::uint64_t asked_by_knobs(std::uint64_t slots) {
-  const auto& knobs = base::knobs();
-  std::uint64_t cell = std::max<std::uint64_t>(knobs.eager_limit.number, os::page_size());
-  std::uint64_t packets = std::max<std::uint64_t>(knobs.packets.number * cell, knobs.ring.number);
-  std::uint64_t asked = std::bit_ceil(2 * (packets + knobs.queue_slots.number * 128));
-  return std::min(asked, std::bit_floor(most_far / (slots + 1)));
+constexpr std::uint64_t queue_slot_bytes = 128;
+
+// A region that has room for so many bytes of queue and packets, and for as much of an arena.
+std::uint64_t stride_for(std::uint64_t room, std::uint64_t slots) {
+  return std::min(std::bit_ceil(2 * room), std::bit_floor(most_far / (slots + 1)));
 }
 
 // A region's size if there are addresses enough.
-std::uint64_t wanted_stride(std::uint64_t slots) {
-  if (os::addresses_are_few()) return std::max(narrow_reach, asked_by_knobs(slots));
+std::uint64_t wanted_stride(std::uint64_t slots, std::uint64_t room) {
+  if (os::addresses_are_few()) return std::max(narrow_reach, stride_for(room, slots));
   std::uint64_t usual = std::max<std::uint64_t>(std::bit_floor(usual_regions / (slots + 1)), usual_stride);
-  return std::max(usual, asked_by_knobs(slots));
+  return std::max(usual, stride_for(room, slots));
 }
 
 std::uint64_t far_stride_of(std::uint64_t far_bytes, std::uint32_t slots) {
@@ -105,6 +103,22 @@ std::uint64_t table_bytes(std::uint32_t slots) {
   return base::round_up(header_bytes + slots * sizeof(RankEntry), os::page_size());
 }
 
+std::uint64_t packet_bytes() {
+  return base::round_up(std::max<std::uint64_t>(base::knobs().eager_limit.number, smallest_packet),
+                        os::page_size());
+}
+
+std::uint64_t reserved_by_knobs() {
+  const auto& knobs = base::knobs();
+  return knobs.packets.number * packet_bytes() + std::bit_ceil(knobs.queue_slots.number) * queue_slot_bytes;
+}
+
+std::uint64_t room_by_knobs() {
+  const auto& knobs = base::knobs();
+  std::uint64_t begin_with = knobs.packets.number * packet_bytes();
+  return reserved_by_knobs() - begin_with + std::max<std::uint64_t>(begin_with, knobs.ring.number);
+}
+
 const char* way_name(Way way) {
   switch (way) {
   case Way::direct: return "direct";
@@ -132,10 +146,10 @@ void Segment::close_descriptor() {
   descriptor_ = huge_descriptor_ = -1;
 }
 
-Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores) {
+Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores, std::uint64_t room) {
   slots = std::bit_ceil(std::max(slots, 1u));
   // One region more than slots (the launcher's), and the launcher's must hold the table.
-  std::uint64_t stride = wanted_stride(slots), far_bytes = most_far;
+  std::uint64_t stride = wanted_stride(slots, room), far_bytes = most_far;
   std::uint64_t limit = os::address_space_limit();
   // The program needs address space too: take a quarter of a limit.
   if (limit != UINT64_MAX || os::addresses_are_few()) far_bytes = 0;
@@ -267,7 +281,8 @@ Result map_regions(int descriptor, const Segment::Facts& facts, bool writable, s
   std::byte* at = nullptr;
   NEAR_TRY(os::map_shared(descriptor, bytes, writable, at));
   // Valgrind's search for leaks would read what may be read, and so make pages of all of it.
-  reach = os::addresses_are_few() ? std::min(wanted_stride(facts.slots), facts.stride) : facts.stride;
+  reach = os::addresses_are_few() ? std::min(wanted_stride(facts.slots, room_by_knobs()), facts.stride)
+                                  : facts.stride;
   if (reach < facts.stride)
     for (std::uint64_t region = 0; region <= facts.slots; ++region)
       if (Result closed = os::close_pages(at + region * facts.stride + reach, facts.stride - reach);

@@ -195,6 +195,14 @@ struct ControlPage {
 };
 static_assert(sizeof(ControlPage) <= 4096);
 
+/// Packets have at least this size, whatever the eager limit: pieces of large messages are that long.
+inline constexpr std::uint64_t smallest_packet = 16u << 10;
+/// What the knobs make of a process's region: one packet's bytes, the bytes of queue and packets that exist
+/// from the beginning, and the addresses that both have with the packets that come with traffic.
+std::uint64_t packet_bytes();
+std::uint64_t reserved_by_knobs();
+std::uint64_t room_by_knobs();
+
 /// Header and rank table, in whole pages.
 std::uint64_t table_bytes(std::uint32_t slots);
 
@@ -211,7 +219,9 @@ public:
   /// Takes as many addresses as it can get: without a limit, halves its wishes until they can be mapped.
   /// Where huge pages are reserved and free, also makes the memfd of those; a job does without when that
   /// fails.
-  Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores);
+  /// `room`: the most that a process's queue and packets may need; processes may have different knobs.
+  Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores,
+                std::uint64_t room = room_by_knobs());
   /// Maps an existing one; checks seals, and all of the header that a reader builds on. Where there are too
   /// few addresses, maps the regions only, and says in the header how much, if it may. `writable` false: for
   /// tools that only look, and that need no second memfd. The descriptor stays the caller's; that of the

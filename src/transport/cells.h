@@ -25,9 +25,6 @@ namespace near::transport {
 
 using CellFlag = queue::CellFlag<>;
 
-/// Cells have at least this size, whatever the eager limit: pieces of large messages are that long.
-inline constexpr std::uint64_t smallest_cell = 16u << 10;
-
 class Cells {
 public:
   static constexpr std::uint32_t none = ~0u;

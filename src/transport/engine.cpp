@@ -71,13 +71,21 @@ Result map_peer(std::uint32_t slot) {
   return {};
 }
 
+/// "raise the limit on file sizes (ulimit -f), ", of the limits that make segments small; "" without any.
+std::string raise_limits() {
+  const bool addresses = os::address_space_limit() != UINT64_MAX, files = os::file_sizes_are_limited();
+  if (!addresses && !files) return {};
+  return base::format("raise the limit on {}{}{}, ", addresses ? "address space (ulimit -v)" : "",
+                      addresses && files ? " and that on " : "", files ? "file sizes (ulimit -f)" : "");
+}
+
 /// Lays out, places and reserves this process's region. Nothing of it is visible to others before `ready`.
 Result build_region() {
   Engine& self = engine();
   const auto& knobs = base::knobs();
   auto& head = self.segment.header();
   std::uint64_t slots = std::bit_ceil(knobs.queue_slots.number);
-  std::uint64_t cell_bytes = align_to_page(std::max<std::uint64_t>(knobs.eager_limit.number, smallest_cell));
+  std::uint64_t cell_bytes = segment::packet_bytes();
   auto cells = static_cast<std::uint32_t>(knobs.packets.number);
   if (cells < 2 * Cells::reserve || knobs.lanes.number > most_lanes)
     return fail(Code::internal, "the table of knobs allows what the transport cannot do");
@@ -99,12 +107,12 @@ Result build_region() {
   segment::Offset blocks_at = traffic_at + align_to_page(segment::traffic_bytes(head.slots));
   segment::Offset arena_at = blocks_at + align_to_page(Blocks::bytes());
   if (arena_at - begin > head.stride)
-    return fail(
-        Code::limit,
-        "this process's part of the segment is {} KiB of addresses, its queue and packets need {} KiB; raise "
-        "the limits on address space and file sizes (ulimit -v, ulimit -f) or lower NEAR_PACKETS, "
-        "NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS",
-        head.stride >> 10, (arena_at - begin) >> 10);
+    return fail(Code::limit,
+                "this process's part of the segment is {} KiB of addresses, its queue and packets need {} "
+                "KiB; {}lower "
+                "NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, or give them to mpiexec, which makes "
+                "the segment",
+                head.stride >> 10, (arena_at - begin) >> 10, raise_limits());
 
   std::byte* base = self.segment.base();
   int node = os::current_node();

@@ -1,5 +1,8 @@
 """Small limits (ulimit): a job that fits runs, one that does not is told in one line which limit to raise."""
 
+import os
+import re
+
 import pytest
 
 
@@ -36,3 +39,39 @@ def test_a_job_that_cannot_be_prepared_is_told_once(limited, limit, named):
     result = limited(limit, "mpiexec", "-n", "2", "true")
     assert result.status == 1 and result.err.startswith("mpiexec: ") and named in result.err, result.report()
     assert result.err.count("\n") == 1 and result.err.endswith("\n")
+
+
+def test_what_the_ranks_reserve_is_told_as_it_is(launch, compiled):
+    env = {"NEAR_EAGER_LIMIT": "64", "NEAR_PACKETS": "70000"}
+    result = launch("-n", "1", compiled("shows_its_memory"), env=env)
+    told = re.search(r"note: (\d+) MiB of packets and queues for 1 rank ", result.err)
+    assert result.status == 0 and told, result.report()
+    reserved = int(result.out) / 1024  # RssShmem, in KiB
+    assert reserved * 0.95 < int(told[1]) <= reserved, result.report()
+
+
+def test_what_the_machine_has_not_is_refused_before_any_rank_starts(launch):
+    # So many ranks that their packets of 16 KiB are more than the machine's memory.
+    ranks = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (16 << 30) + 1
+    env = {"NEAR_EAGER_LIMIT": "64", "NEAR_PACKETS": "1048576"}
+    result = launch("--oversubscribe", "-n", str(ranks), "echo", "started", env=env)
+    assert (result.status, result.out, result.err.count("\n")) == (1, "", 1), result.report()
+    assert "NEAR_PACKETS=1048576" in result.err and "do not fit" in result.err, result.report()
+
+
+def test_packets_of_one_application_get_their_room(launch, compiled):
+    # 20000 cells of 16 KiB are more than the usual part of a segment for 32.
+    well = [compiled("end_badly"), "well"]
+    result = launch("--oversubscribe", "-n", "1", "-env", "NEAR_PACKETS", "20000", *well, ":", "-n", "31", *well)
+    assert (result.status, result.err) == (0, ""), result.report()
+
+
+def test_only_limits_that_are_set_are_to_be_raised(limited, compiled):
+    # The rank's own environment, which mpiexec has not seen when it made the segment.
+    command = ["mpiexec", "--oversubscribe", "-n", "32", "env", "NEAR_PACKETS=60000", compiled("end_badly"), "well"]
+    result = limited("-c 0", *command)
+    assert result.status != 0 and "lower NEAR_PACKETS" in result.err, result.report()
+    assert "ulimit" not in result.err and "or give them to mpiexec" in result.err, result.report()
+    result = limited("-f 100000000", *command)
+    assert "raise the limit on file sizes (ulimit -f), lower NEAR_PACKETS" in result.err, result.report()
+    assert "ulimit -v" not in result.err, result.report()
