@@ -12,7 +12,10 @@ void Blocks::build(segment::Block* list, base::Atomic<std::uint32_t>* count) {
 
 bool Blocks::add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use,
                  std::uint64_t promised) {
-  if (free_.empty() && next_ == most) return false;
+  if (is_full()) {
+    used_.insert_or_assign(begin, Own{most, use});
+    return false;
+  }
   std::uint32_t index = next_;
   if (free_.empty()) {
     ++next_;
@@ -29,33 +32,42 @@ bool Blocks::add(segment::Offset begin, std::uint64_t bytes, int node, segment::
   // SYNC: block-listed. Release: a tool that sees the count sees the block, and its page is there. Of a block
   // that is used again the tool may see old words with new ones: then it takes some pages for another node's.
   count_->store_release(next_);
-  used_.emplace(begin, index);
+  used_.insert_or_assign(begin, Own{index, use});
   return true;
 }
 
-void Blocks::populated(segment::Offset begin) {
+segment::Block* Blocks::listed(segment::Offset begin) const {
   auto found = used_.find(begin);
-  if (found != used_.end()) list_[found->second].promised.store_relaxed(0);
+  return found != used_.end() && found->second.index != most ? list_ + found->second.index : nullptr;
+}
+
+void Blocks::populated(segment::Offset begin) {
+  if (segment::Block* block = listed(begin); block != nullptr) block->promised.store_relaxed(0);
 }
 
 void Blocks::remove(segment::Offset begin) {
   auto found = used_.find(begin);
   if (found == used_.end()) return;
-  list_[found->second].bytes.store_relaxed(0);
-  free_.push_back(found->second);
+  if (segment::Block* block = listed(begin); block != nullptr) {
+    block->bytes.store_relaxed(0);
+    free_.push_back(found->second.index);
+  }
   used_.erase(found);
 }
 
 void Blocks::change(segment::Offset begin, int node, segment::BlockUse use) {
   auto found = used_.find(begin);
   if (found == used_.end()) return;
-  list_[found->second].node.store_relaxed(node);
-  list_[found->second].use.store_relaxed(static_cast<std::uint32_t>(use));
+  found->second.use = use;
+  if (segment::Block* block = listed(begin); block != nullptr) {
+    block->node.store_relaxed(node);
+    block->use.store_relaxed(static_cast<std::uint32_t>(use));
+  }
 }
 
 bool Blocks::is_not(segment::Offset begin, segment::BlockUse use) const {
   auto found = used_.find(begin);
-  return found != used_.end() && list_[found->second].use.load_relaxed() != static_cast<std::uint32_t>(use);
+  return found == used_.end() ? use == segment::BlockUse::allocated : found->second.use != use;
 }
 
 } // namespace near::transport

@@ -17,23 +17,32 @@ public:
   /// `list`: `most` entries that read as zeros. None is touched before it is used; `count` says how many
   /// were.
   void build(segment::Block* list, base::Atomic<std::uint32_t>* count);
-  /// `promised`: segment::Block. False when the list is full.
+  /// `promised`: segment::Block. False when the list is full: then only this process knows of the block.
   bool add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use,
            std::uint64_t promised = 0);
+  bool is_full() const { return free_.empty() && next_ == most; }
   /// All pages of a listed block exist.
   void populated(segment::Offset begin);
   void remove(segment::Offset begin);
-  /// Says of a listed block that it is for something else now.
+  /// Says of a block that it is for something else now.
   void change(segment::Offset begin, int node, segment::BlockUse use);
-  /// Whether a listed block that begins there is for something else.
+  /// Whether a block that begins there, listed or not, is for something else. All memory
+  /// that was allocated is known here; of a window's addresses perhaps only other processes' pages.
   bool is_not(segment::Offset begin, segment::BlockUse use) const;
 
 private:
+  /// What this process itself must know of a block.
+  struct Own {
+    std::uint32_t index; ///< in the list, or `most`: it was full
+    segment::BlockUse use;
+  };
+  segment::Block* listed(segment::Offset begin) const;
+
   segment::Block* list_ = nullptr;
   base::Atomic<std::uint32_t>* count_ = nullptr;
   std::uint32_t next_ = 0;          ///< the first that was never used
   std::vector<std::uint32_t> free_; ///< used ones that are free again
-  std::map<segment::Offset, std::uint32_t> used_;
+  std::map<segment::Offset, Own> used_;
 };
 
 } // namespace near::transport

@@ -98,6 +98,24 @@ Result check_room(std::uint64_t bytes, bool listed) {
                     std::string(base::failure_text()), (open(all) - bytes) >> 20);
 }
 
+/// False when nothing is kept.
+bool give_back_oldest() {
+  Engine& self = engine();
+  KeptBlocks::Block block;
+  if (!self.kept.take_oldest(block)) return false;
+  self.blocks.remove(self.segment.offset_of(block.address));
+  self.ordinary_arena().release(block.address);
+  return true;
+}
+
+/// Lists a block as this process's; what is in use comes before what is kept. False when the list is full.
+bool list_block(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use,
+                std::uint64_t promised = 0) {
+  Engine& self = engine();
+  while (self.blocks.is_full() && give_back_oldest()) {}
+  return self.blocks.add(begin, bytes, node, use, promised);
+}
+
 /// Lists whole ordinary pages of any arena as this process's, and places them: on its node if that has room,
 /// in huge ones where those fit and are wanted, zeroed. `promised`: they come into being later.
 Result list_and_place(std::byte* address, std::uint64_t bytes, const MemoryWish& wish, segment::BlockUse use,
@@ -108,7 +126,7 @@ Result list_and_place(std::byte* address, std::uint64_t bytes, const MemoryWish&
   promised = may_come_later(bytes, wish, placing);
   // Listed first, and to the end: a tool that met a page of it without the list would take it for the page of
   // whose region this is.
-  promised = self.blocks.add(begin, bytes, wish.node, use, promised ? bytes : 0) && promised;
+  promised = list_block(begin, bytes, wish.node, use, promised ? bytes : 0) && promised;
   Result placed = check_room(bytes, promised);
   if (placed.ok()) {
     // A policy that is forbidden here is no failure, since first touch by this bound process still decides.
@@ -129,16 +147,6 @@ Result list_and_place(std::byte* address, std::uint64_t bytes, const MemoryWish&
   take_pages_back(address, bytes);
   self.blocks.remove(begin);
   return placed;
-}
-
-/// False when nothing is kept.
-bool give_back_oldest() {
-  Engine& self = engine();
-  KeptBlocks::Block block;
-  if (!self.kept.take_oldest(block)) return false;
-  self.blocks.remove(self.segment.offset_of(block.address));
-  self.ordinary_arena().release(block.address);
-  return true;
 }
 
 /// What `attempt` could not have goes to it once more when nothing is kept any longer.
@@ -204,7 +212,7 @@ void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::Blo
       os::reserved_huge_pages() >= (bytes - 1) / huge + 1 &&
       self.reserved_arena.allocate(bytes, wish.alignment, placing.node, made).ok()) {
     // They are too few to be kept from others when they are free.
-    self.blocks.add(self.segment.offset_of(made), base::round_up(bytes, huge), wish.node, use);
+    list_block(self.segment.offset_of(made), base::round_up(bytes, huge), wish.node, use);
     return made;
   }
   const std::size_t alignment =
@@ -241,6 +249,12 @@ bool free_shareable(void* address, segment::BlockUse use) {
   self.blocks.remove(begin);
   return self.arena.release(address) || (!self.far_arena.empty() && self.far_arena.release(address)) ||
          (!self.reserved_arena.empty() && self.reserved_arena.release(address));
+}
+
+Result allocate_page(void*& page) {
+  return with_room([&page] {
+    return engine().arena.allocate(os::page_size(), os::page_size(), os::current_node(), page);
+  });
 }
 
 void* reserve_shareable(std::size_t bytes, const MemoryWish& wish) {

@@ -30,6 +30,8 @@ void* allocate_shareable(std::size_t bytes, const MemoryWish& wish,
 /// Keeps the pages for the next such allocation, within most_kept_bytes(). False when the address was not
 /// made by allocate_shareable, or for another use, or is free already.
 bool free_shareable(void* address, segment::BlockUse use = segment::BlockUse::allocated);
+/// A page on this processor's node that the transport itself needs. Fails as above.
+Result allocate_page(void*& page);
 /// So much freed memory this process keeps: 64 MiB, and all ranks together at most a 32nd of the machine's
 /// memory, or of the strictest control group's.
 std::uint64_t most_kept_bytes();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <sys/resource.h>
 
 namespace {
 
@@ -393,6 +394,62 @@ TEST(Transport, kept_memory_is_bounded_and_goes_when_it_is_needed) {
                 small.begin(), small.end(), [](void* at) { return listed_use(at) == kept_use; })) == 256,
             "blocks are counted too");
   });
+}
+
+TEST(Transport, memory_has_one_owner_also_when_the_list_is_full) {
+  run_ranks(1, [](std::uint32_t) {
+    void* kept = transport::allocate_shareable(1, {});
+    require(kept != nullptr && transport::free_shareable(kept) && listed_use(kept) == kept_use,
+            "one is kept");
+    std::vector<void*> blocks;
+    for (std::uint32_t i = 0; i < segment::most_blocks; ++i)
+      blocks.push_back(transport::allocate_shareable(2 * os::page_size(), {}));
+    require(listed_use(kept) == missing, "what is kept makes room in the list");
+    require(listed_use(blocks.back()) == allocated_use, "for what is in use");
+    void* w = transport::allocate_shareable(os::page_size(), {}, segment::BlockUse::window);
+    require(w != nullptr && listed_use(w) == missing, "then the list is full");
+    require(!transport::free_shareable(w), "it is a window's all the same");
+    void* a = transport::allocate_shareable(os::page_size(), {});
+    require(a != nullptr && a != w, "and nobody else gets it");
+    require(!transport::free_shareable(a, segment::BlockUse::window), "this is no window's");
+    require(transport::free_shareable(a) && !transport::free_shareable(a), "freed once");
+    require(transport::free_shareable(w, segment::BlockUse::window), "release");
+    require(!transport::free_shareable(w, segment::BlockUse::window), "once");
+    for (void* block : blocks) require(transport::free_shareable(block), "release of the others");
+  });
+}
+
+TEST(Transport, addresses_that_others_have_placed_pages_in_are_not_freed_as_memory) {
+  run_ranks(1, [](std::uint32_t) {
+    void* row = transport::reserve_shareable(2 * os::page_size(), {});
+    require(row != nullptr && !transport::free_shareable(row), "nobody has allocated that");
+    require(transport::free_shareable(row, segment::BlockUse::window), "its window ends it");
+  });
+}
+
+TEST(Transport, what_is_kept_makes_room_for_the_transports_own_memory) {
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const rlimit limit{4ull << 30, 4ull << 30}; // then there is one arena, and it can be used up
+    require(setrlimit(RLIMIT_AS, &limit) == 0, "limit");
+    require(base::read_knobs(environ).ok() && transport::start({}).ok(), "start");
+    void* kept = transport::allocate_shareable(1, {});
+    require(kept != nullptr && transport::free_shareable(kept) && listed_use(kept) == kept_use,
+            "one is kept");
+    auto& arena = transport::engine().ordinary_arena();
+    require(&arena == &transport::engine().arena, "there is one arena");
+    void* made = nullptr;
+    for (std::uint64_t bytes = 1ull << 32; bytes >= os::page_size(); bytes /= 2)
+      while (arena.reserve(bytes, 1, made).ok()) {}
+    require(!arena.allocate(1, 1, 0, made).ok(), "it is used up");
+    require(transport::allocate_page(made).ok() && made == kept, "but for what is kept");
+    require(!transport::allocate_page(made).ok(), "now altogether");
+    _exit(0);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Transport, large_memory_comes_when_it_is_touched_and_is_counted_before) {
