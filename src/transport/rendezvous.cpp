@@ -13,6 +13,7 @@
 #include "base/knob.h"
 #include "os/clock.h"
 #include "os/memory.h"
+#include "transport/memory.h"
 
 #include <algorithm>
 
@@ -29,7 +30,7 @@ constexpr std::uint32_t ticket_claimed = 1;
 Result grow_offers() {
   Engine& self = engine();
   void* made = nullptr;
-  Result grown = self.arena.allocate(os::page_size(), os::page_size(), os::current_node(), made);
+  Result grown = allocate_page(made);
   if (!grown.ok())
     return base::fail(no_memory, "no memory for more than the present messages under way: {}",
                       std::string(base::failure_text()));
