@@ -9,7 +9,8 @@ namespace near::launch {
 bool parse_seconds(const std::string& text, double& seconds) {
   double value = 0; // decimal: from_chars takes no 0x
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= -1e9) || value > 1e9) return false;
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= -1e9) || value > 1e9)
+    return false;
   seconds = value;
   return true;
 }

@@ -11,7 +11,8 @@ namespace near::launch {
 Result read_tools(Parsing& at, const std::string& text);
 
 /// Splits a line into words as a shell does, with quotes and backslashes, and nothing else of a shell. Fails
-/// when a quote is not closed. A word that begins with `comment` outside of quotes ends the line; 0: none does.
+/// when a quote is not closed. A word that begins with `comment` outside of quotes ends the line; 0: none
+/// does.
 Result split_words(const std::string& line, std::vector<std::string>& words, char comment = 0);
 
 } // namespace near::launch

@@ -39,7 +39,8 @@ Result make_input_pipe(int& read_end, int& write_end);
 /// Opens a file for appending, which is made if need be and not emptied; close-on-exec. The failure names it:
 /// also a named pipe that nobody reads, for which it does not wait.
 Result open_output_file(const std::string& name, int& descriptor);
-/// Takes what was in the file before; a pipe, terminal or other device stays as it is. `name` is for the message.
+/// Takes what was in the file before; a pipe, terminal or other device stays as it is. `name` is for the
+/// message.
 Result empty_file(int descriptor, const std::string& name);
 /// Opens /dev/null where descriptor 0, 1 or 2 is closed, so that no other file can get such a number.
 void fill_standard_descriptors();
