@@ -123,11 +123,11 @@ Result use_intel_variable(Parsing& at, const std::string& name, const std::strin
   } else if (is_one_of(name, {"I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_PROCS"}) &&
              small.find_first_not_of("0123456789,-") == std::string::npos) {
     placement.bind_chosen = true;
-    return topo::use_processors(one_by_one(small), base::format("{} {}={}", at.option, name, value), placement);
+    return topo::use_processors(one_by_one(small), base::format("{} {}={}", at.option, name, value),
+                                placement);
   }
-  at.command.remarks.push_back(
-      base::format("{} {}={} says nothing to NearMPI; where ranks run is said by --bind-to and --map-by",
-                   at.option, name, value));
+  at.command.remarks.push_back(base::format(
+      "{} {}={} says nothing to NearMPI; use --bind-to and --map-by to place ranks", at.option, name, value));
   return {};
 }
 

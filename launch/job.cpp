@@ -74,8 +74,8 @@ Result plan_beside_others(Job& job) {
     NEAR_TRY(topo::make_plan(job.machine, job.slots, job.command.placement, job.plan));
     if (!others.empty() && !job.plan.oversubscribed)
       job.command.remarks.push_back(base::format(
-          "the ranks share processors {} with {}, since too few others are free; --oversubscribe says that "
-          "this is meant",
+          "the ranks share processors {} with {}, since too few others are free; pass --oversubscribe "
+          "if this is intended",
           held.text(), owners_text(others)));
   }
   if (!planning.problem().empty())

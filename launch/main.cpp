@@ -25,7 +25,7 @@ std::string oversubscription(const near::launch::Job& job) {
   const auto& placement = job.command.placement;
   auto threads = placement.threads == 1 ? "" : " of " + counted(placement.threads, "thread");
   return near::base::format(
-      "mpiexec: warning: {}{} share{} {} ({}); --oversubscribe says that this is meant\n",
+      "mpiexec: warning: {}{} share{} {} ({}); pass --oversubscribe if this is intended\n",
       counted(placement.ranks, "rank"), threads, placement.ranks == 1 ? "s" : "",
       counted(job.slots.count, "slot"), job.slots.reason);
 }

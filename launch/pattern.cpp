@@ -10,7 +10,7 @@ base::Result check_pattern(const std::string& option, const std::string& pattern
     std::string_view known = "rhgp%";
     ++i;
     if (i == pattern.size() || known.find(pattern[i]) == std::string_view::npos)
-      return base::fail(base::Code::invalid, "{} {}: '%{}' means nothing; %r is the rank, %h the machine",
+      return base::fail(base::Code::invalid, "{} {}: unknown escape '%{}'; %r is the rank, %h the machine",
                         option, pattern, i < pattern.size() ? pattern.substr(i, 1) : "");
   }
   return {};

@@ -50,7 +50,7 @@ bool choose_job(std::int32_t& job) {
     std::fputs("near: no NearMPI job of yours is running\n", stderr);
     return false;
   }
-  std::fprintf(stderr, "near: %zu jobs of yours are running; --job PID says which one\n", running.size());
+  std::fprintf(stderr, "near: %zu jobs of yours are running; choose one with --job PID\n", running.size());
   std::fputs(jobs_text(running).c_str(), stdout);
   return false;
 }

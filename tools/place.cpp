@@ -112,7 +112,7 @@ int look_at_running(const PlaceOptions& options, Output& output) {
     poller.wait(static_cast<int>(std::clamp(options.interval_s * 1000, 1.0, 1e9)), keys);
     if (!keys.empty()) break;
   }
-  std::fputs("near: it has ended\n", stderr);
+  std::fputs("near: the job has ended\n", stderr);
   return 0;
 }
 

@@ -169,8 +169,7 @@ Result parse_rank_by(std::string_view text, Request& request) {
     request.ranking = Ranking::span;
   else if (small != "slot" && small != "node") // one machine: they number as --map-by does
     return base::fail(base::Code::invalid,
-                      "--rank-by {}: expected slot, node, fill or span; where ranks run is said by --map-by",
-                      text);
+                      "--rank-by {}: expected slot, node, fill or span; use --map-by to place ranks", text);
   return {};
 }
 

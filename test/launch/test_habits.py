@@ -74,7 +74,7 @@ def lines_of(text):
 def remarks(result):
     """Standard error without what depends on how many processors the machine has."""
     lines = result.err.splitlines()
-    return "\n".join(line for line in lines if "--oversubscribe says that this is meant" not in line)
+    return "\n".join(line for line in lines if "pass --oversubscribe if this is intended" not in line)
 
 
 def placed(text):

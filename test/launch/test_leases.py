@@ -57,7 +57,7 @@ def test_a_second_job_without_free_cores_says_so(alone, prefix, tmp_path):
     everything = len(os.sched_getaffinity(0))
     result = alone(script(prefix, f"-n {everything}", f"./mpiexec -n {everything} true"), HOME=tmp_path)
     assert re.fullmatch(r"mpiexec: warning: the ranks share processors [\d,-]+ with job \d+ of yours, since too few others "
-                        r"are free; --oversubscribe says that this is meant\n", result.err), result.report()
+                        r"are free; pass --oversubscribe if this is intended\n", result.err), result.report()
 
 
 @pytest.mark.parametrize("first, second", [("--oversubscribe", ""), ("", "--oversubscribe"), ("--bind-to none", ""),

@@ -60,7 +60,7 @@ def test_several_jobs_are_listed(alone):
     assert len(jobs) == 2
     seen = statuses(result)
     assert seen.pop("info") == 0 and set(seen.values()) == {1}, result.report()
-    assert result.err.count("2 jobs of yours are running; --job PID says which one") == 5, result.report()
+    assert result.err.count("2 jobs of yours are running; choose one with --job PID") == 5, result.report()
     for job in jobs:
         assert len(re.findall(rf"^ +{job} +2 +\d+ s  ./mpiexec ", result.out, re.M)) == 6, result.report()
 

@@ -94,7 +94,7 @@ def test_display_means_the_bindings(launch, words):
 @pytest.mark.parametrize("option, value, says", [
     ("--display", "foo", "expected map, bind, allocation or topo"),
     ("-configfile", "no-such-file", "cannot read the file 'no-such-file'"),
-    ("-outfile-pattern", "out.%t", "'%t' means nothing; %r is the rank"),
+    ("-outfile-pattern", "out.%t", "unknown escape '%t'; %r is the rank"),
     ("--stdin", "some", "expected all, none, or ranks"),
     ("--prefix", "/opt/mpi", "by its path"),
     ("-genv", "COLOR", "write -genv COLOR=-n"),
