@@ -273,7 +273,7 @@ segment::StateLine& own_state_line() {
   return line;
 }
 
-void wait_until(bool (*done)(void*), void* argument) {
+void wait_until(bool (*done)(void*), void* argument, bool (*)(void*)) {
   for (int idle = 0; !done(argument);) {
     if (progress()) continue;
     if (++idle > 1000) {
