@@ -296,7 +296,7 @@ def test_watching_ends_with_the_job(prefix, start, compiled):
     job.signal(signal.SIGINT)
     assert job.finish()[0] == 130
     seen = watching.finish(30)
-    assert seen.status == 0 and "it has ended" in seen.err and not seen.timed_out, seen.report()
+    assert seen.status == 0 and "the job has ended" in seen.err and not seen.timed_out, seen.report()
     for line in seen.out.splitlines():
         json.loads(line)
 
