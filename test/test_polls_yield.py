@@ -7,7 +7,8 @@ import shutil
 import pytest
 
 PROGRAM = "every_poll_lets_others_run"
-KINDS = 14
+KINDS = 19
+PLACES = 1000  # then so many are read, and so many written to
 LATE_US = 100_000  # a rank polls for so long before its token comes
 SYNTAX = re.compile(r"^(getpgid\(21244896(\d\d)\)|sched_yield\(\))", re.M)
 
@@ -27,9 +28,13 @@ def yields_by_kind(folder):
             else:
                 inside = None
         if counts:
-            assert sorted(counts) == list(range(KINDS)), counts
+            assert sorted(counts) == list(range(KINDS + 2)), counts
             ranks.append(list(counts.values()))
     return ranks
+
+
+def polls(counts):
+    return counts[:KINDS]
 
 
 def trace(mpiexec, compiled, folder, ranks, before=(), env=None, laps=1):
@@ -51,18 +56,24 @@ def test_each_kind_of_poll_yields_where_ranks_share_a_processor(mpiexec, compile
     # Bound by a wrapper, of which mpiexec does not know.
     # Waits sleep, so that only polls are counted.
     for counts in trace(mpiexec, compiled, tmp_path, 2, one_processor(), {"NEAR_WAIT": "sleep"}):
-        assert min(counts) >= 3, f"yields by kind of poll: {counts}"
+        assert min(polls(counts)) >= 3, f"yields by kind of poll: {counts}"
+
+
+def test_one_sided_calls_that_work_yield_seldom(mpiexec, compiled, tmp_path):
+    for counts in trace(mpiexec, compiled, tmp_path, 2, one_processor(), {"NEAR_WAIT": "sleep"}):
+        reads, writes = counts[KINDS:]
+        assert reads <= PLACES // 10 and writes == 0, f"yields by kind: {counts}"
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
 def test_ranks_with_processors_of_their_own_yield_never(mpiexec, compiled, tmp_path):
     for counts in trace(mpiexec, compiled, tmp_path, 2):
-        assert counts == [0] * KINDS
+        assert not any(counts), counts
 
 
 def test_a_rank_without_others_yields_never(mpiexec, compiled, tmp_path):
     for counts in trace(mpiexec, compiled, tmp_path, 1, one_processor(), laps=3):
-        assert counts == [0] * KINDS
+        assert not any(counts), counts
 
 
 def test_near_yield_decides_for_all_polls(mpiexec, compiled, tmp_path):
@@ -72,4 +83,4 @@ def test_near_yield_decides_for_all_polls(mpiexec, compiled, tmp_path):
         before = [] if expected else one_processor()
         env = {"NEAR_YIELD": choice, "NEAR_WAIT": "sleep"}  # so that waits do not yield
         for counts in trace(mpiexec, compiled, folder, 2, before, env):
-            assert (min(counts) >= 3) if expected else (counts == [0] * KINDS), counts
+            assert (min(polls(counts)) >= 3) if expected else not any(counts), counts

@@ -83,6 +83,7 @@ Result Rget(void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype
             p2p::Request*& request) {
   NEAR_TRY(Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                target_datatype, win));
+  rma::poll(win); // its request is complete, so MPI_Test will not
   return completed(win, request);
 }
 
@@ -100,6 +101,7 @@ Result Rget_accumulate(const void* origin_addr, MPI_Count origin_count, Datatype
                        Window& win, p2p::Request*& request) {
   NEAR_TRY(Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
                           result_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
+  rma::poll(win); // as in Rget
   return completed(win, request);
 }
 

@@ -295,14 +295,18 @@ Result put(const View& origin, const Target& target, Window& window) {
   Place place;
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
-  return nothing ? Result() : store(origin, place, target);
+  if (nothing) return {};
+  note_write(window);
+  return store(origin, place, target);
 }
 
 Result get(const View& origin, const Target& target, Window& window) {
   Place place;
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
-  return nothing ? Result() : load(origin, place, target);
+  if (nothing) return {};
+  note_read(window, target, place);
+  return load(origin, place, target);
 }
 
 Result accumulate(const View& origin, const View* before, const Target& target, const Operation& operation,
@@ -323,6 +327,10 @@ Result accumulate(const View& origin, const View* before, const Target& target, 
                       "{} bytes of results and {} at the target: a one-sided call moves as many",
                       before->bytes(), bytes);
   if (nothing) return {};
+  if (before != nullptr)
+    note_read(window, target, place);
+  else
+    note_write(window);
   if (!replaces && element == nullptr)
     return base::fail(MPI_ERR_TYPE, "{} consists of several predefined datatypes, and {} needs one",
                       datatype::describe(*target.type), datatype::describe(operation));
@@ -372,6 +380,7 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
   bool nothing = true;
   NEAR_TRY(prepare(target, type.size, window, nothing, place));
   if (nothing) return {};
+  note_read(window, target, place);
   ElementLock alone(state_of(window).members[static_cast<std::size_t>(target.rank)]);
   View result{before, 1, &type};
   NEAR_TRY(load(result, place, target));

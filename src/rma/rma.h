@@ -84,6 +84,12 @@ Result flush(int rank, Window& window);
 Result flush_all(Window& window);
 Result synchronize(Window& window);
 
+/// Runs the engine for a call with which a program may wait: it reads a word again and again until another
+/// rank has changed it, and flushes or unlocks each time. So an operation that read the same place as the
+/// last time counts as an empty poll (p2p::poll), and so does a call without any operation before it, since
+/// the program may have looked by itself. A program that goes from place to place, or writes, does not wait.
+void poll(Window& window);
+
 // Access. `rank` may be MPI_PROC_NULL: nothing happens. What does not lie in the target's part is
 // MPI_ERR_RMA_RANGE.
 

@@ -47,6 +47,10 @@ struct State : object::WindowExtension {
   Offset placed = 0;         ///< pages in such a row that are this process's
   std::size_t placed_bytes = 0;
 
+  // Operations since the last poll(); see there.
+  std::uintptr_t last_read = 0; ///< what the last one that read looked at; 0: none has
+  bool has_written = false;
+
   // Access epochs: at most one kind at a time.
   bool fenced = false;     ///< a fence has begun one, if it is used
   bool fence_used = false; ///< it was
@@ -82,6 +86,12 @@ struct Place {
   transport::Peer* peer = nullptr; ///< not null: only the kernel reaches it
 };
 Result find_place(const Window& window, const Target& target, Place& place);
+
+inline void note_read(Window& window, const Target& target, const Place& place) {
+  // Two ranks may have the same address.
+  state_of(window).last_read = place.address ^ static_cast<std::uintptr_t>(target.rank + 1) << 48;
+}
+inline void note_write(Window& window) { state_of(window).has_written = true; }
 
 /// A scope in which no other process accumulates at this target.
 class ElementLock {

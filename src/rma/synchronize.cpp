@@ -263,7 +263,7 @@ Result unlock(int rank, Window& window) {
   Held held = found->second;
   state.held.erase(found);
   leave(state.members[static_cast<std::size_t>(rank)], held);
-  p2p::poll(&window); // a program may wait with lock, look and unlock; not while it holds the lock
+  poll(window); // not while it holds the lock
   return {};
 }
 
@@ -291,7 +291,7 @@ Result unlock_all(Window& window) {
   state.locked_all = false;
   if (state.unchecked_all) return synchronize(window);
   for (const Member& member : state.members) leave(member, Held::together);
-  p2p::poll(&window);
+  poll(window);
   return {};
 }
 
@@ -311,8 +311,20 @@ Result flush_all(Window& window) {
   return synchronize(window);
 }
 
+void poll(Window& window) {
+  State& state = state_of(window);
+  std::uintptr_t read = std::exchange(state.last_read, 0);
+  bool has_written = std::exchange(state.has_written, false);
+  if (read != 0)
+    p2p::poll(read, 1);
+  else if (has_written)
+    p2p::progress();
+  else
+    p2p::poll(&window);
+}
+
 Result synchronize(Window& window) {
-  p2p::poll(&window); // a program may wait with nothing but this
+  poll(window);
   // SYNC: window-sync. Every process that shares the window makes this fence: what one stores before its own,
   // and then a word that another loads before its, is there behind that one's. Stores that bypass the cache
   // have been ordered by whoever made them (copy/).

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { first_mark = 2124489600, many = 1000 };
+enum { first_mark = 2124489600, many = 1000, places = 1000 };
 
 static int rank, size, left, right, laps, late_us;
 static MPI_Comm comm;
@@ -66,6 +66,16 @@ static void by_many_tests(MPI_Request* request) {
   for (int done = 0, other; !done;) {
     for (int i = 0; i < many; ++i) OK(MPI_Test(&others[i], &other, MPI_STATUS_IGNORE));
     OK(MPI_Test(request, &done, MPI_STATUS_IGNORE));
+  }
+}
+
+static void by_tests_among_other_calls(MPI_Request* request) {
+  MPI_Request none = MPI_REQUEST_NULL;
+  for (int done = 0, other; !done;) {
+    OK(MPI_Comm_rank(comm, &other));
+    OK(MPI_Test(&none, &other, MPI_STATUS_IGNORE));
+    OK(MPI_Test(request, &done, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_size(comm, &other));
   }
 }
 
@@ -153,10 +163,63 @@ static void pass_word(int lap) {
   OK(MPI_Win_sync(window));
 }
 
-static void await_word(int lap) {
-  if (rank == 0) pass_word(lap);
+static void by_sync(int lap) {
   while (*mine != lap) OK(MPI_Win_sync(window));
+}
+
+static void by_rget(int lap) {
+  for (int seen = -1, done; seen != lap;) {
+    MPI_Request request;
+    OK(MPI_Rget(&seen, 1, MPI_INT, rank, 0, 1, MPI_INT, window, &request));
+    do OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    while (!done);
+  }
+}
+
+static void by_rget_accumulate(int lap) {
+  for (int seen = -1; seen != lap;) {
+    MPI_Request request;
+    OK(MPI_Rget_accumulate(NULL, 0, MPI_INT, &seen, 1, MPI_INT, rank, 0, 1, MPI_INT, MPI_NO_OP, window,
+                           &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  }
+}
+
+static void by_get_and_flush(int lap) {
+  for (int seen = -1; seen != lap;) {
+    OK(MPI_Get(&seen, 1, MPI_INT, rank, 0, 1, MPI_INT, window));
+    OK(MPI_Win_flush(rank, window));
+  }
+}
+
+static void by_compare_and_swap(int lap) {
+  for (int seen = -1; seen != lap;) {
+    OK(MPI_Compare_and_swap(&lap, &lap, &seen, MPI_INT, rank, 0, window));
+    OK(MPI_Win_flush_all(window));
+  }
+}
+
+static void await_word(int lap, void (*poll)(int)) {
+  if (rank == 0) pass_word(lap);
+  poll(lap);
   if (rank != 0) pass_word(lap);
+}
+
+// ---- what is no waiting ----
+
+static void read_from_place_to_place(void) {
+  int got[places];
+  for (int i = 0; i < places; ++i) {
+    OK(MPI_Get(&got[i], 1, MPI_INT, right, i, 1, MPI_INT, window));
+    OK(MPI_Win_flush(right, window));
+  }
+}
+
+static void write_again_and_again(void) {
+  for (int i = 0; i < places; ++i) {
+    OK(MPI_Put(&i, 1, MPI_INT, right, 1 + i % 2, 1, MPI_INT, window));
+    OK(MPI_Win_flush(right, window));
+  }
 }
 
 static void open_window(void) {
@@ -164,7 +227,7 @@ static void open_window(void) {
   MPI_Aint bytes;
   int unit;
   void* memory;
-  OK(MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &window));
+  OK(MPI_Win_allocate_shared(places * sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &window));
   mine = memory;
   OK(MPI_Win_shared_query(window, right, &bytes, &unit, &memory));
   next = memory;
@@ -174,20 +237,21 @@ static void open_window(void) {
   OK(MPI_Group_free(&all));
 }
 
+enum { of_requests = 10, of_words = 5, first_word = of_requests + 4, kinds = first_word + of_words };
+
 static void turn(int kind, int lap) {
-  static void (*const polls[])(MPI_Request*) = {by_test,           by_testany,         by_testsome,
-                                                by_testall,        by_get_status,      by_get_status_any,
-                                                by_get_status_all, by_get_status_some, by_many_tests};
-  enum { of_requests = sizeof polls / sizeof polls[0] };
+  static void (*const polls[of_requests])(MPI_Request*) = {
+      by_test,           by_testany,        by_testsome,        by_testall,    by_get_status,
+      by_get_status_any, by_get_status_all, by_get_status_some, by_many_tests, by_tests_among_other_calls};
+  static void (*const looks[of_words])(int) = {by_sync, by_rget, by_rget_accumulate, by_get_and_flush,
+                                               by_compare_and_swap};
   if (kind < of_requests) await_request(lap, polls[kind]);
   if (kind == of_requests) await_probed(lap, 0);
   if (kind == of_requests + 1) await_probed(lap, 1);
   if (kind == of_requests + 2) await_partition(lap);
   if (kind == of_requests + 3) await_epoch(lap);
-  if (kind == of_requests + 4) await_word(lap);
+  if (kind >= first_word) await_word(lap, looks[kind - first_word]);
 }
-
-enum { kinds = 14, shared_word = 13 };
 
 int main(int argc, char** argv) {
   CHECK(argc > 1);
@@ -206,12 +270,20 @@ int main(int argc, char** argv) {
   for (int kind = 0; kind < kinds; ++kind) {
     *mine = -1;
     OK(MPI_Barrier(comm));
-    if (kind == shared_word) OK(MPI_Win_lock_all(MPI_MODE_NOCHECK, window));
+    if (kind >= first_word) OK(MPI_Win_lock_all(MPI_MODE_NOCHECK, window));
     mark(kind);
     for (int lap = 0; lap < laps; ++lap) turn(kind, lap);
     mark(kind);
-    if (kind == shared_word) OK(MPI_Win_unlock_all(window));
+    if (kind >= first_word) OK(MPI_Win_unlock_all(window));
   }
+  OK(MPI_Win_lock_all(MPI_MODE_NOCHECK, window));
+  mark(kinds);
+  read_from_place_to_place();
+  mark(kinds);
+  mark(kinds + 1);
+  write_again_and_again();
+  mark(kinds + 1);
+  OK(MPI_Win_unlock_all(window));
   for (int i = 0; i < many; ++i) {
     OK(MPI_Cancel(&others[i]));
     OK(MPI_Wait(&others[i], MPI_STATUS_IGNORE));
