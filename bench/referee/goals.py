@@ -88,6 +88,12 @@ def _crowd(view):
     return max(known) if len(known) == 2 else (None, "")
 
 
+def _polling(view):
+    keys = [key for key in view.figures.values if key.case == "polling"]
+    known = [(value, f"{key.name}, {key.ranks} ranks") for key in keys if (value := view.to_peer(key)) is not None]
+    return max(known) if known else (None, "")
+
+
 def _launch(ranks):
     return lambda view: (view.to_peer(Key("launch", ranks, "launch", "-", 0), only="mpich"), "")
 
@@ -115,6 +121,7 @@ GOALS = [
     Goal("instructions, MPI_Isend of 8 B to enqueue", 100, _instructions("MPI_Isend")),
     Goal("instructions, empty poll with 64 peers", 20, _instructions("poll, 64 peers")),
     Goal("8 ranks on 2 cores, 8 B ping-pong pairs and barrier / best peer: the worse", 0.7, _crowd),
+    Goal("programs that poll, 2 to 16 ranks on 2 cores: a search, a token / best peer: the worst", 1.0, _polling),
     Goal("processor time of a rank blocked for 10 ms, %", 2, lambda view: (view.median(Key("idle", 2, "idle", "-", 10)), "")),
     Goal("launch to finalize, 2 ranks / MPICH", 0.6, _launch(2)),
     Goal("launch to finalize, 32 ranks / MPICH", 0.5, _launch(32)),
