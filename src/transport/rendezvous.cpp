@@ -27,17 +27,29 @@ constexpr std::uint32_t ticket_claimed = 1;
 
 /// A page of descriptors at a time, from our arena; they are never given back, so an old ticket always reads
 /// one.
-Result grow_offers() {
+Result grow_offers(std::size_t size) {
   Engine& self = engine();
   void* made = nullptr;
   Result grown = allocate_page(made);
   if (!grown.ok())
     return base::fail(no_memory, "no memory for more than the present messages under way: {}",
                       std::string(base::failure_text()));
-  std::size_t count = os::page_size() / sizeof(OfferDescriptor);
-  for (std::size_t i = count; i-- > 0;)
-    self.free_offers.push_back(new (static_cast<OfferDescriptor*>(made) + i) OfferDescriptor);
+  auto* page = static_cast<std::byte*>(made);
+  for (std::size_t at = os::page_size(); at >= offer_sizes[size];) {
+    at -= offer_sizes[size];
+    self.free_offers[size].push_back(new (page + at) OfferDescriptor);
+  }
   return {};
+}
+
+/// Copies a short message behind its descriptor: the receiver then loads it, and makes no system call for a
+/// few bytes. So short ones come here when credits are used up, or by MPI_Ssend.
+void copy_into_room(OfferDescriptor& descriptor, std::size_t size, const View& view, OfferTicket& ticket,
+                    std::uint64_t bytes) {
+  if (bytes == 0 || bytes > offer_room(size)) return;
+  auto* room = reinterpret_cast<std::byte*>(&descriptor + 1);
+  datatype::pack(view, 0, room, static_cast<MPI_Count>(bytes));
+  ticket.shared = engine().segment.offset_of(room);
 }
 
 /// What NEAR_COPY names; nullptr: the choice is free.
@@ -107,15 +119,17 @@ OfferTicket Arrival::ticket() const {
 
 Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
   Engine& self = engine();
-  if (self.free_offers.empty()) NEAR_TRY(grow_offers());
-  OfferDescriptor& descriptor = *self.free_offers.back();
-  self.free_offers.pop_back();
+  std::size_t size = envelope.bytes > offer_room(0) && envelope.bytes <= offer_room(1) ? 1 : 0;
+  if (self.free_offers[size].empty()) NEAR_TRY(grow_offers(size));
+  OfferDescriptor& descriptor = *self.free_offers[size].back();
+  self.free_offers[size].pop_back();
   transfer.peer = &peer;
   transfer.view = view;
   transfer.bytes = envelope.bytes;
   transfer.position = 0;
   transfer.head = wants_head_start(peer, envelope.bytes) ? ++peer.heads : 0;
   transfer.descriptor = self.segment.offset_of(&descriptor);
+  transfer.size = static_cast<std::uint8_t>(size);
   transfer.busy = true;
   transfer.previous = nullptr;
   transfer.next = peer.offers_out;
@@ -132,6 +146,8 @@ Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& t
     ticket.address = reinterpret_cast<std::uint64_t>(view.dense_start());
     if (self.segment.contains(view.dense_start())) ticket.shared = self.segment.offset_of(view.dense_start());
   }
+  if (ticket.shared == 0 && peer.slot != self.slot)
+    copy_into_room(descriptor, size, view, ticket, envelope.bytes);
   static_assert(sizeof ticket <= inline_bytes);
   NEAR_KILL_POINT("offer-made");
   post_control(peer, static_cast<std::uint8_t>(Handler::p2p_offer), envelope, &ticket, sizeof ticket);
@@ -147,7 +163,7 @@ void retire_offer(Transfer& transfer) {
   descriptor.retire();
   NEAR_KILL_POINT("offer-retired");
   Engine& self = engine();
-  self.free_offers.push_back(&descriptor);
+  self.free_offers[transfer.size].push_back(&descriptor);
   (transfer.previous != nullptr ? transfer.previous->next : transfer.peer->offers_out) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --self.offers_out;

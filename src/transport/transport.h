@@ -110,6 +110,7 @@ struct Transfer {
   std::uint32_t head = 0;     ///< sender: number of its head start, 0: none
   std::uint64_t began_ns = 0; ///< receiver: when the way was chosen
   std::uint8_t way = 0;       ///< receiver: which
+  std::uint8_t size = 0;      ///< sender: the descriptor's (offer_sizes)
   std::uint64_t cookie = 0;   ///< names this transfer in messages of the transport
   segment::Offset descriptor = 0;
   std::uint64_t remote_cookie = 0;

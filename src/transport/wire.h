@@ -7,6 +7,8 @@
 #include "queue/slot_queue.h"
 #include "transport/transport.h"
 
+#include <array>
+
 namespace near::transport {
 
 inline constexpr std::size_t inline_bytes = 88;
@@ -68,7 +70,10 @@ struct LaneGrant {
   std::uint64_t position; ///< where the reader stands
 };
 
-/// In the sender's region.
+/// In the sender's region, with room for a short message behind it.
 using OfferDescriptor = queue::OfferDescriptor<>;
+/// Bytes of the descriptors of each size, with that room.
+inline constexpr std::array<std::size_t, 2> offer_sizes = {128, 512};
+constexpr std::size_t offer_room(std::size_t size) { return offer_sizes[size] - sizeof(OfferDescriptor); }
 
 } // namespace near::transport

@@ -238,6 +238,47 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
   });
 }
 
+TEST(Transport, a_short_offer_is_loaded_from_behind_its_descriptor) {
+  run_ranks(2, [](std::uint32_t rank) {
+    register_handlers();
+    // Of both sizes of descriptors, each at its end; some offers more than a page has descriptors.
+    const std::vector<std::size_t> lengths = {1, 64, 65, 448};
+    constexpr std::size_t times = 40;
+    static std::size_t finished;
+    finished = 0;
+    std::deque<Transfer> transfers(lengths.size() * times);
+    std::deque<std::vector<unsigned char>> data;
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      std::size_t length = lengths[i % lengths.size()];
+      bytes += length;
+      transfers[i].done = [](Transfer&, int error) {
+        require(error == MPI_SUCCESS, "transfer error");
+        ++finished;
+      };
+      if (rank == 1) {
+        wait_for([] { return !offers.empty(); });
+        data.emplace_back(length);
+        auto offered = offers.front();
+        offers.pop_front();
+        require(transport::accept(*offered.from, offered.ticket, length, bytes_view(data[i].data(), length),
+                                  transfers[i]),
+                "accept");
+        require(finished == i + 1, "a short message is there at once");
+        require(data[i] == pattern(length, static_cast<std::uint32_t>(i)), "data");
+      } else {
+        data.push_back(pattern(length, static_cast<std::uint32_t>(i)));
+        require(transport::offer(peer(1), {7, 0, 1, length}, bytes_view(data[i].data(), length), transfers[i])
+                    .ok(),
+                "offer");
+      }
+    }
+    if (rank == 1) return;
+    wait_for([&] { return finished == transfers.size(); });
+    require(transport::own_traffic(segment::Path::direct).bytes == bytes, "path");
+  });
+}
+
 TEST(Transport, a_shorter_receive_takes_its_part_and_both_sides_finish) {
   for (const char* way : {"cma", "ring"})
     run_ranks(2,
