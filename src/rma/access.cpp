@@ -285,7 +285,10 @@ Result find_place(const Window& window, const Target& target, Place& place) {
   if (target.rank == state.rank)
     place.here = reinterpret_cast<std::byte*>(address);
   else if (is_shared)
-    place.here = transport::job_segment().at<std::byte>(shared);
+    // As numbers: for absolute addresses at the target this lies anywhere, and only with what the datatype
+    // adds in the segment.
+    place.here = reinterpret_cast<std::byte*>(
+        reinterpret_cast<std::uintptr_t>(transport::job_segment().base()) + shared);
   else
     place.peer = &peer_of(window, target.rank);
   return {};
