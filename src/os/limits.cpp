@@ -107,7 +107,7 @@ void read_cpu(const Hierarchy& hierarchy, const std::string& folder, Limits& lim
   if (quota > 0 && period > 0) limits.cpu.push_back({quota / period, folder});
 }
 
-void read_memory(const Hierarchy& hierarchy, const std::string& folder, Limits& limits) {
+void read_memory(const Hierarchy& hierarchy, const std::string& folder, std::vector<MemoryLimit>& limits) {
   std::int64_t most = 0, used = 0;
   const char* limit_name = hierarchy.unified ? "/memory.max" : "/memory.limit_in_bytes";
   const char* used_name = hierarchy.unified ? "/memory.current" : "/memory.usage_in_bytes";
@@ -123,7 +123,7 @@ void read_memory(const Hierarchy& hierarchy, const std::string& folder, Limits& 
     if (name == "inactive_file" || name == "total_inactive_file") cached = std::max(cached, value);
   }
   used -= std::min(used, cached);
-  limits.memory.push_back({static_cast<std::uint64_t>(most), static_cast<std::uint64_t>(used), folder});
+  limits.push_back({static_cast<std::uint64_t>(most), static_cast<std::uint64_t>(used), folder});
 }
 
 template <class T, class Key>
@@ -147,7 +147,7 @@ Limits read_limits(const std::string& root) {
   for (const auto& hierarchy : hierarchies(root)) {
     for (const auto& folder : hierarchy.folders) {
       if (hierarchy.has("cpu")) read_cpu(hierarchy, folder, limits);
-      if (hierarchy.has("memory")) read_memory(hierarchy, folder, limits);
+      if (hierarchy.has("memory")) read_memory(hierarchy, folder, limits.memory);
     }
     if (hierarchy.has("cpuset")) {
       // The effective set of the nearest group already is within all that enclose it.
@@ -180,7 +180,11 @@ MemoryKills read_memory_kills(const std::string& root) {
 }
 
 Result check_memory(std::uint64_t bytes, const std::string& root) {
-  for (const MemoryLimit& limit : read_limits(root).memory)
+  std::vector<MemoryLimit> limits;
+  for (const auto& hierarchy : hierarchies(root))
+    if (hierarchy.has("memory"))
+      for (const auto& folder : hierarchy.folders) read_memory(hierarchy, folder, limits);
+  for (const MemoryLimit& limit : limits)
     if (bytes > limit.bytes || limit.used > limit.bytes - bytes)
       return base::fail(
           base::Code::no_memory,
