@@ -53,19 +53,23 @@ int main(int argc, char** argv) {
   traffic(rank, ranks);
   struct Mapped segment = find_segment();
   if (strcmp(fault, "neighbour") == 0 && rank == ranks - 1)
-    segment.base[region_of(&segment, 0).begin[parts - 1] + (1ull << 30)] = 1;
+    segment.base[region_of(&segment, 0).begin[far_arena] + (1ull << 30)] = 1;
   MPI_Barrier(MPI_COMM_WORLD);
 
   struct Region region = region_of(&segment, rank);
   uint64_t wrong = 0, all_wrong = 0;
   for (int part = 0; part < parts; ++part) {
-    struct Pages pages = existing_pages(&segment, region.begin[part], region.begin[part + 1]);
+    struct Pages pages = existing_pages(&segment, region.begin[part], region.end[part]);
     if (pages.total == 0)
       cannot("rank %d has no page in part %s: was there no traffic?", rank, part_names[part]);
     wrong += report(rank, node, part_names[part], &pages);
   }
-  if (rank == 0) { // nobody owns what lies behind the last rank's region
-    struct Pages pages = existing_pages(&segment, region_of(&segment, ranks - 1).begin[parts], segment.bytes);
+  if (rank ==
+      0) { // nobody owns what lies between the last rank's region and the far arenas, and behind those
+    struct Region first = region, last = region_of(&segment, ranks - 1);
+    struct Pages pages = existing_pages(&segment, last.end[arena], first.begin[far_arena]);
+    struct Pages behind = existing_pages(&segment, last.end[far_arena], segment.bytes);
+    pages.total += behind.total;
     printf("of nobody: %llu pages\n", (unsigned long long)pages.total);
     wrong += pages.total;
   }

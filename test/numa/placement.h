@@ -156,12 +156,13 @@ static inline struct Pages existing_pages(const struct Mapped* segment, uint64_t
   return pages;
 }
 
-/// The parts of a process's region, in their order, each from its offset to that of the next.
-enum { parts = 10 };
-static const char* const part_names[parts] = {"control", "queue",   "lanes",   "credits", "flags",
-                                              "cells",   "figures", "traffic", "blocks",  "arena"};
+/// The parts of what a process owns. All but the last lie in its region, one behind the other; the far arenas
+/// lie behind the regions.
+enum { parts = 11, arena = 9, far_arena = 10 };
+static const char* const part_names[parts] = {"control", "queue",   "lanes",  "credits", "flags",    "cells",
+                                              "figures", "traffic", "blocks", "arena",   "far arena"};
 struct Region {
-  uint64_t begin[parts + 1]; ///< offsets from the segment's start; the last is the region's end
+  uint64_t begin[parts], end[parts]; ///< offsets from the segment's start
 };
 
 static inline uint64_t word_at(const struct Mapped* segment, uint64_t offset) {
@@ -170,18 +171,31 @@ static inline uint64_t word_at(const struct Mapped* segment, uint64_t offset) {
 
 /// The region of the process in that slot, which must have set it up.
 static inline struct Region region_of(const struct Mapped* segment, int slot) {
-  enum { known_version = 7, version_at = 8, stride_at = 24, offsets_at = 16 };
+  enum {
+    known_version = 8,
+    version_at = 8,
+    slots_at = 12,
+    stride_at = 24,
+    far_stride_at = 152,
+    offsets_at = 16
+  };
   const uint64_t magic = 0x4e6561724d504931;
   if (word_at(segment, 0) != magic || (uint32_t)word_at(segment, version_at) != known_version)
     cannot("the segment's layout is not version %d: look up segment.h, change region_of()", known_version);
   uint64_t stride = word_at(segment, stride_at), at = ((uint64_t)slot + 1) * stride;
   if (word_at(segment, at) != magic) cannot("slot %d has no region", slot);
   struct Region region = {.begin = {at}};
-  for (int part = 1; part < parts; ++part)
+  for (int part = 1; part <= arena; ++part)
     region.begin[part] = word_at(segment, at + offsets_at + 8 * ((uint64_t)part - 1));
-  region.begin[parts] = at + stride;
+  for (int part = 0; part < arena; ++part) region.end[part] = region.begin[part + 1];
+  region.end[arena] = at + stride;
+  uint32_t slots = *(const volatile uint32_t*)(segment->base + slots_at);
+  uint64_t far_stride = word_at(segment, far_stride_at);
+  if (far_stride == 0) cannot("there are no far arenas: are addresses limited?");
+  region.begin[far_arena] = (slots + 1ull) * stride + (uint64_t)slot * far_stride;
+  region.end[far_arena] = region.begin[far_arena] + far_stride;
   for (int part = 0; part < parts; ++part)
-    if (region.begin[part] >= region.begin[part + 1] || region.begin[part] % page_bytes != 0)
-      cannot("part %s of slot %d does not begin on a page before the next part", part_names[part], slot);
+    if (region.begin[part] >= region.end[part] || region.begin[part] % page_bytes != 0)
+      cannot("part %s of slot %d does not begin on a page before its end", part_names[part], slot);
   return region;
 }

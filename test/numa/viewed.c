@@ -198,7 +198,7 @@ int main(int argc, char** argv) {
   memset(heap, 1, (size_t)16 * page_bytes);
   if (strcmp(fault, "neighbour") == 0 && rank == ranks - 1) {
     struct Mapped segment = find_segment();
-    segment.base[region_of(&segment, 0).begin[parts - 1] + (1ull << 30)] = 1;
+    segment.base[region_of(&segment, 0).begin[far_arena] + (1ull << 30)] = 1;
   }
   if (strcmp(fault, "heap") == 0 && rank == 0) {
     void* page = heap + 5 * page_bytes;
