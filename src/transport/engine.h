@@ -126,7 +126,7 @@ struct Engine {
   bool oversubscribed = false;
   bool running = false;
   bool receives_no_more = false;
-  KeptBlocks kept; ///< of `arena`
+  KeptBlocks kept; ///< of ordinary_arena()
 };
 
 /// The one engine, never destroyed: exit handlers and forked children may still look.

@@ -43,13 +43,14 @@ bool KeptBlocks::take_oldest(Block& block) {
 }
 
 bool KeptBlocks::take(std::uint64_t bytes, std::size_t alignment, const Arena::Placing& placing,
-                      Block& block) {
+                      bool promised, Block& block) {
   const std::uint64_t largest = bytes + bytes / 4;
   for (auto at = kept_.lower_bound({placing.node, placing.huge, bytes, nullptr}); at != kept_.end(); ++at) {
     const Block& each = at->second;
     if (each.placing.node != placing.node || each.placing.huge != placing.huge || each.bytes > largest)
       return false;
     if (reinterpret_cast<std::uintptr_t>(each.address) % alignment != 0) continue;
+    if (each.promised && !promised) continue;
     block = each;
     drop(block);
     handed_out(block);

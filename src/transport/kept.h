@@ -50,8 +50,9 @@ public:
   /// Takes out the block that was kept first; false when nothing is kept.
   bool take_oldest(Block& block);
   /// Takes out the smallest block that was placed alike, begins at such an address, and is no more than a
-  /// quarter larger than what is needed. It counts as handed out.
-  bool take(std::uint64_t bytes, std::size_t alignment, const Arena::Placing& placing, Block& block);
+  /// quarter larger than what is needed; a promised one only if `promised`. It counts as handed out.
+  bool take(std::uint64_t bytes, std::size_t alignment, const Arena::Placing& placing, bool promised,
+            Block& block);
   bool has(std::byte* address) const { return ages_.contains(address); }
 
 private:

@@ -38,12 +38,15 @@ Arena::Placing placing_of(std::size_t bytes, const MemoryWish& wish) {
 /// Reading the limits costs more than a small allocation.
 constexpr std::uint64_t worth_a_look = 1u << 20;
 
+/// Whether the caller looks at the pages at once, to see that they are what it asked for (shortfall()).
+bool looks_at_pages(const MemoryWish& wish) { return wish.node >= 0 || wish.page_bytes != 0; }
+
 /// Whether memory is bound to its node now, and its pages come into being when they are touched. Not where a
-/// page that the kernel cannot give would end the process, where the pages are to be looked at at once, or
-/// where huge ones would come only to who has asked for them.
+/// page that the kernel cannot give would end the process, or where huge pages come only to processes that
+/// ask for them.
 bool may_come_later(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing) {
   constexpr std::size_t large = 16u << 20;
-  if (bytes < large || wish.node >= 0 || wish.page_bytes != 0) return false;
+  if (bytes < large || looks_at_pages(wish)) return false;
   static const bool refuses = os::refuses_overcommitment();
   if (refuses) return false;
   if (!placing.huge) return true;
@@ -165,7 +168,7 @@ void* take_kept(std::size_t bytes, const MemoryWish& wish, const Arena::Placing&
   std::uint64_t page = os::page_size(), whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
   KeptBlocks::Block block;
   if (whole < bytes || !base::is_power_of_two(std::max<std::uint64_t>(wish.alignment, 1)) ||
-      !self.kept.take(whole, std::max<std::size_t>(wish.alignment, 1), placing, block))
+      !self.kept.take(whole, std::max<std::size_t>(wish.alignment, 1), placing, !looks_at_pages(wish), block))
     return nullptr;
   self.blocks.change(self.segment.offset_of(block.address), wish.node, use);
   if (use != segment::BlockUse::window) return block.address;
@@ -191,30 +194,28 @@ bool is_in_place(KeptBlocks::Block& block) {
   return block.in_place;
 }
 
-} // namespace
-
-std::uint64_t most_kept_bytes() {
-  constexpr std::uint64_t most = 64u << 20, share = 32;
-  std::uint64_t memory = os::physical_memory();
-  const os::Limits limits = os::read_limits();
-  if (const os::MemoryLimit* least = limits.least_memory()) memory = std::min(memory, least->bytes);
-  return std::min(most, memory / share / std::max(engine().job_size, 1u));
-}
-
-void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::BlockUse use) {
+/// Memory of reserved huge pages, where they are wanted and enough of them are free; else nullptr.
+void* take_reserved(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing,
+                    segment::BlockUse use) {
   Engine& self = engine();
-  Arena::Placing placing = placing_of(bytes, wish);
-  if (void* again = take_kept(bytes, wish, placing, use); again != nullptr) return again;
+  const std::uint64_t huge = os::huge_page_size();
   void* made = nullptr;
   // To try without enough of them would take them from others for a moment.
-  std::uint64_t huge = os::huge_page_size(), page = os::page_size();
-  if (placing.huge && !self.reserved_arena.empty() && fits_reserved(bytes, wish) &&
-      os::reserved_huge_pages() >= (bytes - 1) / huge + 1 &&
-      self.reserved_arena.allocate(bytes, wish.alignment, placing.node, made).ok()) {
-    // They are too few to be kept from others when they are free.
-    list_block(self.segment.offset_of(made), base::round_up(bytes, huge), wish.node, use);
-    return made;
-  }
+  if (!placing.huge || self.reserved_arena.empty() || !fits_reserved(bytes, wish) ||
+      os::reserved_huge_pages() < (bytes - 1) / huge + 1 ||
+      !self.reserved_arena.allocate(bytes, wish.alignment, placing.node, made).ok())
+    return nullptr;
+  // They are too few to be kept from others when they are free.
+  list_block(self.segment.offset_of(made), base::round_up(bytes, huge), wish.node, use);
+  return made;
+}
+
+/// Memory that nobody has had, of ordinary pages; nullptr when there is none.
+void* make_fresh(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing,
+                 segment::BlockUse use) {
+  Engine& self = engine();
+  void* made = nullptr;
+  const std::uint64_t huge = os::huge_page_size(), page = os::page_size();
   const std::size_t alignment =
       placing.huge && bytes >= huge ? std::max<std::size_t>(wish.alignment, huge) : wish.alignment;
   const std::uint64_t whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
@@ -229,6 +230,26 @@ void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::Blo
   self.kept.handed_out(
       {.address = static_cast<std::byte*>(made), .bytes = whole, .placing = placing, .promised = promised});
   return made;
+}
+
+} // namespace
+
+std::uint64_t most_kept_bytes() {
+  constexpr std::uint64_t most = 64u << 20, share = 32;
+  std::uint64_t memory = os::physical_memory();
+  const os::Limits limits = os::read_limits();
+  if (const os::MemoryLimit* least = limits.least_memory()) memory = std::min(memory, least->bytes);
+  return std::min(most, memory / share / std::max(engine().job_size, 1u));
+}
+
+void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::BlockUse use) {
+  const Arena::Placing placing = placing_of(bytes, wish);
+  // What is kept costs least, but is of ordinary pages: who has asked for huge ones gets reserved ones first.
+  const bool reserved_first = wish.page_bytes != 0;
+  void* made = reserved_first ? take_reserved(bytes, wish, placing, use) : nullptr;
+  if (made == nullptr) made = take_kept(bytes, wish, placing, use);
+  if (made == nullptr && !reserved_first) made = take_reserved(bytes, wish, placing, use);
+  return made != nullptr ? made : make_fresh(bytes, wish, placing, use);
 }
 
 bool free_shareable(void* address, segment::BlockUse use) {

@@ -411,6 +411,19 @@ TEST(Transport, freed_memory_is_kept_for_the_next_allocation_of_its_kind) {
   });
 }
 
+TEST(Transport, memory_whose_pages_may_come_later_is_not_taken_for_a_wish_of_a_node) {
+  run_ranks(1, [](std::uint32_t) {
+    constexpr std::size_t bytes = 20u << 20;
+    void* later = transport::allocate_shareable(bytes, {});
+    require(later != nullptr && transport::free_shareable(later) && listed_use(later) == kept_use,
+            "one is kept, untouched");
+    const transport::MemoryWish wish{.node = os::current_node()};
+    void* now = transport::allocate_shareable(bytes, wish);
+    require(now != nullptr && os::bytes_in_core(now, bytes) >= bytes, "all pages exist");
+    require(transport::shortfall(now, bytes, wish).empty(), "and are where they should be");
+  });
+}
+
 TEST(Transport, kept_memory_is_bounded_and_goes_when_it_is_needed) {
   run_ranks(1, [](std::uint32_t) {
     constexpr std::size_t each = 4u << 20;
