@@ -105,8 +105,8 @@ protected:
   std::string sentence_;
 
 private:
-  /// The other side's init call that belongs to this one may come later, and must not meet the setup of the
-  /// next request instead: a setup is never withdrawn.
+  /// A setup is never withdrawn: the other side's matching init call may come later, and would then match the
+  /// setup of this side's next request instead.
   static void let_go(EngineRequest* setup) {
     if (setup == nullptr) return;
     if (setup->active && !setup->complete)
@@ -207,7 +207,7 @@ private:
       aim(request(i), RequestKind::receive, part_view(i), setup_->first_tag - i);
       if (Result begun = begin_receive(request(i)); !begun.ok()) {
         request(i).completion = Completion{};
-        request(i).completion.error = begun.code();
+        request(i).completion.error = object::error_class(begun);
         request(i).complete = true;
       }
     }
@@ -304,7 +304,9 @@ Result mark_ready(Request& request, int partition) {
   if (!request.active)
     return base::fail(MPI_ERR_REQUEST,
                       "the partitioned send is not active: start it before partition {} is ready", partition);
-  return send->ready(partition);
+  Result begun = send->ready(partition);
+  transport::wake_waiting_threads(); // one in MPI_Wait advances the request, and may be asleep
+  return begun;
 }
 
 Result has_arrived(Request& request, int partition, bool& arrived) {

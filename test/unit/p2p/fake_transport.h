@@ -35,6 +35,7 @@ struct World {
   int offers_left = 1 << 30;
   std::size_t eager_limit = 1024;
   int unexpected = 0; ///< as p2p counts them
+  int wakes = 0;      ///< calls of wake_waiting_threads()
   int yields = 0;     ///< of polls
   std::function<void()> when_yielding;
 };

@@ -185,6 +185,20 @@ TEST_F(Sending, send_receive_with_self_in_all_four_forms) {
   EXPECT_EQ(both, std::string(5000, 's'));
 }
 
+TEST_F(Sending, a_partition_that_is_ready_wakes_whoever_waits_for_the_request) {
+  std::string data(100, 'p');
+  Request* request = nullptr;
+  ASSERT_TRUE(make_partitioned_send(text(data), 1, 1, 7, communicator, request).ok());
+  ASSERT_TRUE(start(*request).ok());
+  const int before = fake::world().wakes;
+  ASSERT_TRUE(mark_ready(*request, 0).ok());
+  EXPECT_GT(fake::world().wakes, before);
+  MPI_Request handle = public_handle(*request);
+  wait_complete(*request);
+  EXPECT_TRUE(finish(handle, *request, MPI_STATUS_IGNORE, false).ok());
+  free_request(handle, *request);
+}
+
 TEST_F(Sending, a_persistent_send_is_freed_while_active) {
   std::string data(5000, 'p');
   Request* request = nullptr;
