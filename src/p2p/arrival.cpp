@@ -41,11 +41,14 @@ std::size_t record_count = 0;
       ++withdrawn;
     }
   });
-  // A few records would soon be used, and all messages be looked through again.
+  // A few records would soon be used up, and then all messages would be searched again.
   if (withdrawn > record_count / 4) return;
   std::size_t more = std::max<std::size_t>(64, record_count);
   auto* records = new (std::nothrow) Unexpected[more];
-  if (records == nullptr) give_up_for_memory();
+  if (records == nullptr) {
+    if (free_records == nullptr) give_up_for_memory();
+    return;
+  }
   for (std::size_t i = more; i-- > 0;) {
     records[i].next_free = free_records;
     free_records = &records[i];
