@@ -190,35 +190,32 @@ bool Matching::post_elsewhere(Posted& receive) {
   return true;
 }
 
-bool Matching::post_anywhere(Posted& receive) {
+/// The ring that this receive is going into; its bucket counts it from now on. nullptr: no memory.
+Link* Matching::ring_for(const Posted& receive) {
   Bucket* bucket = lookup_or_make(receive.context, receive.rank);
-  if (bucket == nullptr) return false;
-  Link* ring = &bucket->posted;
-  if (bucket->posted_by_tag != nullptr) {
-    if (receive.tag != MPI_ANY_TAG) ring = bucket->posted_by_tag->find_or_make(receive.tag);
-    if (ring == nullptr) return false;
-    ++bucket->sorted_receives;
-  }
+  if (bucket == nullptr) return nullptr;
+  if (bucket->posted_by_tag == nullptr) return &bucket->posted;
+  Link* ring =
+      receive.tag == MPI_ANY_TAG ? &bucket->posted : bucket->posted_by_tag->find_or_make(receive.tag);
+  if (ring != nullptr) ++bucket->sorted_receives;
+  return ring;
+}
+
+bool Matching::post_anywhere(Posted& receive) {
+  Link* ring = ring_for(receive);
+  if (ring == nullptr) return false;
   append(*ring, receive);
   return true;
 }
 
 bool Matching::repost(Posted& receive) {
-  std::uint64_t order = receive.order;
-  Bucket* bucket = lookup_or_make(receive.context, receive.rank);
-  if (bucket == nullptr) return false;
-  Link* ring = &bucket->posted;
-  if (bucket->posted_by_tag != nullptr) {
-    if (receive.tag != MPI_ANY_TAG) ring = bucket->posted_by_tag->find_or_make(receive.tag);
-    if (ring == nullptr) return false;
-    ++bucket->sorted_receives;
-  }
+  Link* ring = ring_for(receive);
+  if (ring == nullptr) return false;
   // match() took it from near the front.
   Link* behind = ring->next;
-  while (behind != ring && receive_at(behind)->order < order) behind = behind->next;
+  while (behind != ring && receive_at(behind)->order < receive.order) behind = behind->next;
   link_behind(*behind->previous, receive);
-  ++entries_;
-  if (receive.rank == MPI_ANY_SOURCE) ++posted_to_any_;
+  count_posted(receive);
   return true;
 }
 
@@ -253,6 +250,13 @@ Waiting* Matching::find(std::uint64_t context, std::int32_t source, std::int32_t
                                   : find_in<Ring::of_source, Ring::of_source_and_tag>(*bucket, tag);
 }
 
+inline void Matching::count_waiting(Waiting& message, Bucket& source, Bucket& context) {
+  message.source_bucket = &source;
+  message.context_bucket = &context;
+  ++waiting_;
+  ++entries_;
+}
+
 bool Matching::add(Waiting& message) {
   Bucket* source = lookup(message.envelope.context, message.envelope.source);
   Bucket* context = search(message.envelope.context, MPI_ANY_SOURCE);
@@ -261,10 +265,7 @@ bool Matching::add(Waiting& message) {
     return add_anywhere(message);
   link_last(source->waiting, link_of<Ring::of_source>(message));
   link_last(context->waiting, link_of<Ring::of_context>(message));
-  message.source_bucket = source;
-  message.context_bucket = context;
-  ++waiting_;
-  ++entries_;
+  count_waiting(message, *source, *context);
   return true;
 }
 
@@ -279,10 +280,7 @@ bool Matching::add_anywhere(Waiting& message) {
     return false;
   }
   add_to<Ring::of_context, Ring::of_context_and_tag>(*context, message);
-  message.source_bucket = source;
-  message.context_bucket = context;
-  ++waiting_;
-  ++entries_;
+  count_waiting(message, *source, *context);
   return true;
 }
 

@@ -92,6 +92,9 @@ private:
   bool make_room();
   void place(Bucket* bucket);
   void append(Link& ring, Posted& receive);
+  void count_posted(const Posted& receive);
+  void count_waiting(Waiting& message, Bucket& source, Bucket& context);
+  Link* ring_for(const Posted& receive);
   void take_off(Posted& receive);
   void take_off(Bucket& bucket, Posted& receive);
   [[gnu::noinline]] Posted* match_elsewhere(const transport::Envelope& envelope);
@@ -169,7 +172,7 @@ inline constexpr int near_entries = 32;
   return receive;
 }
 
-/// Of a bucket that does not sort its receives.
+/// For a bucket that does not sort its receives.
 inline void Matching::take_off(Posted& receive) {
   unlink(receive);
   --entries_;
@@ -186,6 +189,10 @@ inline void Matching::take_off(Posted& receive) {
 [[gnu::always_inline]] inline void Matching::append(Link& ring, Posted& receive) {
   receive.order = next_order_++;
   link_last(ring, receive);
+  count_posted(receive);
+}
+
+[[gnu::always_inline]] inline void Matching::count_posted(const Posted& receive) {
   ++entries_;
   if (receive.rank == MPI_ANY_SOURCE) ++posted_to_any_;
 }
