@@ -7,9 +7,9 @@
 #include "p2p/engine.h"
 
 #include "base/checked.h"
+#include "base/free_ranges.h"
 
 #include <cstdlib>
-#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -22,7 +22,7 @@ public:
   SendBuffer(void* buffer, MPI_Count size) : user_base_(buffer), size_(static_cast<std::uint64_t>(size)) {
     if (automatic()) return;
     std::uint64_t begin = key(static_cast<std::byte*>(buffer)), from = base::round_up(begin, alignment);
-    if (from < begin + size_) free_.emplace(from, begin + size_ - from);
+    if (from < begin + size_) free_.give(from, begin + size_ - from);
   }
 
   bool automatic() const { return user_base_ == MPI_BUFFER_AUTOMATIC; }
@@ -53,7 +53,7 @@ public:
     if (automatic())
       std::free(reinterpret_cast<void*>(start));
     else
-      add_room(start, length);
+      free_.give(start, length);
   }
 
 private:
@@ -65,29 +65,8 @@ private:
 
   static std::uint64_t key(const std::byte* start) { return reinterpret_cast<std::uint64_t>(start); }
   std::byte* find_room(std::uint64_t length) {
-    for (auto at = free_.begin(); at != free_.end(); ++at) {
-      auto [start, room] = *at;
-      if (room < length) continue;
-      free_.erase(at);
-      if (room > length) free_.emplace(start + length, room - length);
-      return reinterpret_cast<std::byte*>(start);
-    }
-    return nullptr;
-  }
-  void add_room(std::uint64_t start, std::uint64_t length) {
-    auto after = free_.lower_bound(start);
-    if (after != free_.end() && start + length == after->first) {
-      length += after->second;
-      after = free_.erase(after);
-    }
-    if (after != free_.begin()) {
-      auto before = std::prev(after);
-      if (before->first + before->second == start) {
-        before->second += length;
-        return;
-      }
-    }
-    free_.emplace(start, length);
+    std::uint64_t start = 0;
+    return free_.take(length, alignment, start) ? reinterpret_cast<std::byte*>(start) : nullptr;
   }
 
   void* user_base_;
@@ -96,7 +75,7 @@ private:
   std::uint64_t next_number_ = 0;
   std::unordered_map<std::uint64_t, Block> blocks_; ///< by address
   std::set<std::uint64_t> numbers_;                 ///< of all blocks
-  std::map<std::uint64_t, std::uint64_t> free_;     ///< room between blocks: address and length
+  base::FreeRanges free_;                           ///< addresses between blocks
 };
 
 namespace {

@@ -12,13 +12,12 @@ using base::fail;
 using base::Result;
 
 void Arena::build(std::byte* at, std::uint64_t bytes, std::size_t page_bytes, bool reserved) {
-  base_ = at;
   bytes_ = bytes;
   page_bytes_ = page_bytes;
   reserved_ = reserved;
   free_.clear();
   used_.clear();
-  free_.emplace(0, bytes);
+  if (bytes != 0) free_.give(reinterpret_cast<std::uintptr_t>(at), bytes);
 }
 
 void take_pages_back(std::byte* address, std::uint64_t bytes) {
@@ -36,16 +35,10 @@ Result Arena::reserve(std::size_t bytes, std::size_t alignment, void*& made) {
     return fail(Code::limit, "{} bytes are more than this process's part of the segment, {} MiB", bytes,
                 bytes_ >> 20);
   std::uint64_t need = base::round_up(std::max<std::size_t>(bytes, 1), page_bytes_);
-  for (auto at = free_.begin(); at != free_.end(); ++at) {
-    auto [begin, length] = *at;
-    auto absolute = reinterpret_cast<std::uintptr_t>(base_) + begin;
-    std::uint64_t skip = base::round_up(absolute, unit) - absolute;
-    if (length < skip || length - skip < need) continue;
-    free_.erase(at);
-    if (skip != 0) free_.emplace(begin, skip);
-    if (length - skip > need) free_.emplace(begin + skip + need, length - skip - need);
-    used_.emplace(begin + skip, need);
-    made = base_ + begin + skip;
+  std::uint64_t begin = 0;
+  if (free_.take(need, unit, begin)) {
+    used_.emplace(begin, need);
+    made = reinterpret_cast<std::byte*>(begin);
     return {};
   }
   return fail(Code::limit,
@@ -74,28 +67,15 @@ Result Arena::allocate(std::size_t bytes, std::size_t alignment, int node, void*
 }
 
 bool Arena::release(void* address) {
-  auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(address) - base_);
-  auto found = used_.find(offset);
+  auto found = used_.find(reinterpret_cast<std::uintptr_t>(address));
   if (found == used_.end()) return false;
-  std::uint64_t length = found->second;
+  auto [begin, length] = *found;
   used_.erase(found);
   if (reserved_)
     (void)os::give_back(address, length);
   else
     take_pages_back(static_cast<std::byte*>(address), length);
-  auto after = free_.lower_bound(offset);
-  if (after != free_.end() && offset + length == after->first) {
-    length += after->second;
-    after = free_.erase(after);
-  }
-  if (after != free_.begin()) {
-    auto before = std::prev(after);
-    if (before->first + before->second == offset) {
-      before->second += length;
-      return true;
-    }
-  }
-  free_.emplace(offset, length);
+  free_.give(begin, length);
   return true;
 }
 

@@ -3,6 +3,7 @@
 // has reserved huge pages, of those.
 #pragma once
 
+#include "base/free_ranges.h"
 #include "base/result.h"
 
 #include <cstddef>
@@ -33,12 +34,11 @@ public:
   bool release(void* address);
 
 private:
-  std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::size_t page_bytes_ = 0;
   bool reserved_ = false;
-  std::map<std::uint64_t, std::uint64_t> free_; ///< offset -> bytes, neighbours merged
-  std::map<std::uint64_t, std::uint64_t> used_; ///< the same
+  base::FreeRanges free_;                       ///< of addresses
+  std::map<std::uint64_t, std::uint64_t> used_; ///< address -> bytes
 };
 
 /// Returns pages that this process has placed to the system.

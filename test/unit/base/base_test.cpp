@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "base/free_ranges.h"
 #include "base/knob.h"
 #include "base/log.h"
 #include "base/result.h"
@@ -12,6 +13,26 @@
 namespace {
 
 using namespace near::base;
+
+TEST(FreeRanges, are_taken_from_the_first_that_fits_and_merge_when_they_come_back) {
+  FreeRanges free;
+  std::uint64_t a = 0, b = 0, c = 0, none = 7;
+  EXPECT_FALSE(free.take(1, 1, none));
+  free.give(100, 100);
+  ASSERT_TRUE(free.take(10, 1, a) && free.take(16, 64, b) && free.take(10, 1, c));
+  EXPECT_EQ(a, 100u);
+  EXPECT_EQ(b, 128u) << "aligned";
+  EXPECT_EQ(c, 110u) << "what the alignment has skipped stays free";
+  EXPECT_FALSE(free.take(57, 1, none)) << "56 are left in a row";
+  free.give(128, 16);
+  free.give(100, 10);
+  EXPECT_FALSE(free.take(100, 1, none)) << "ten are out";
+  free.give(110, 10);
+  EXPECT_TRUE(free.take(100, 1, a));
+  EXPECT_EQ(a, 100u);
+  EXPECT_FALSE(free.take(1, 1, none));
+  EXPECT_EQ(none, 7u) << "a failure sets nothing";
+}
 
 TEST(Result, a_failure_carries_its_code_and_its_sentence) {
   Result result = fail(Code::limit, "{} of {}", 3, 4);
