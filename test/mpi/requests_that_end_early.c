@@ -395,6 +395,36 @@ static void duplicates(enum Ending ending, struct Load load) {
 
 // One-sided communication. Here, too, an operation whose request a program frees goes on.
 
+typedef void Begin(struct Load load, int i, MPI_Win window, MPI_Request* request);
+
+static void begin_put(struct Load load, int i, MPI_Win window, MPI_Request* request) {
+  const MPI_Aint at = (MPI_Aint)i * load.ints;
+  if (i % 2 == 0)
+    OK(MPI_Rput(place(load, i), load.ints, MPI_INT, partner, at, load.ints, MPI_INT, window, request));
+  else
+    OK(MPI_Raccumulate(place(load, i), load.ints, MPI_INT, partner, at, load.ints, MPI_INT, MPI_SUM, window,
+                       request));
+}
+static void begin_get(struct Load load, int i, MPI_Win window, MPI_Request* request) {
+  const MPI_Aint at = (MPI_Aint)i * load.ints;
+  if (i % 2 == 0)
+    OK(MPI_Rget(place(load, i), load.ints, MPI_INT, partner, at, load.ints, MPI_INT, window, request));
+  else
+    OK(MPI_Rget_accumulate(NULL, 0, MPI_INT, place(load, i), load.ints, MPI_INT, partner, at, load.ints,
+                           MPI_INT, MPI_NO_OP, window, request));
+}
+
+static void in_an_epoch(Begin* begin, enum Ending ending, struct Load load, MPI_Win window) {
+  OK(MPI_Win_lock(MPI_LOCK_SHARED, partner, 0, window));
+  for (int i = 0; i < load.times; ++i) {
+    MPI_Request request;
+    begin(load, i, window, &request);
+    end(&request, ending);
+    if (ending == completed) CHECK(is_here(load, i)); // what was put is still here
+  }
+  OK(MPI_Win_unlock(partner, window));
+}
+
 static void one_sided(enum Ending ending, struct Load load) {
   MPI_Win window;
   const MPI_Aint bytes = (MPI_Aint)sizeof(int) * load.ints * load.times;
@@ -403,33 +433,10 @@ static void one_sided(enum Ending ending, struct Load load) {
   memset(there, 0, (size_t)bytes);
   everybody();
   fill(load);
-  OK(MPI_Win_lock(MPI_LOCK_SHARED, partner, 0, window));
-  for (int i = 0; i < load.times; ++i) {
-    MPI_Request request;
-    const MPI_Aint at = (MPI_Aint)i * load.ints;
-    if (i % 2 == 0)
-      OK(MPI_Rput(place(load, i), load.ints, MPI_INT, partner, at, load.ints, MPI_INT, window, &request));
-    else
-      OK(MPI_Raccumulate(place(load, i), load.ints, MPI_INT, partner, at, load.ints, MPI_INT, MPI_SUM, window,
-                         &request));
-    end(&request, ending);
-  }
-  OK(MPI_Win_unlock(partner, window));
+  in_an_epoch(begin_put, ending, load, window);
   everybody();
   empty(load);
-  OK(MPI_Win_lock(MPI_LOCK_SHARED, partner, 0, window));
-  for (int i = 0; i < load.times; ++i) {
-    MPI_Request request;
-    const MPI_Aint at = (MPI_Aint)i * load.ints;
-    if (i % 2 == 0)
-      OK(MPI_Rget(place(load, i), load.ints, MPI_INT, partner, at, load.ints, MPI_INT, window, &request));
-    else
-      OK(MPI_Rget_accumulate(NULL, 0, MPI_INT, place(load, i), load.ints, MPI_INT, partner, at, load.ints,
-                             MPI_INT, MPI_NO_OP, window, &request));
-    end(&request, ending);
-    if (ending == completed) CHECK(is_here(load, i));
-  }
-  OK(MPI_Win_unlock(partner, window));
+  in_an_epoch(begin_get, ending, load, window);
   for (int i = 0; i < load.times; ++i) CHECK(is_here(load, i));
   OK(MPI_Win_free(&window));
 }
