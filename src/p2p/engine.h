@@ -226,8 +226,8 @@ Result cancel_generalized(const Generalized& generalized, bool is_complete);
 
 // Schedules (schedule.cpp)
 
-/// What progress does besides the transport's: schedules under way, peers to which sends are deferred, and
-/// one more while polls yield. A poll has to look at nothing else.
+/// The number of active schedules and of peers with deferred sends, plus one if polls yield. While it is 0, a
+/// poll is the transport's progress and nothing else.
 inline std::size_t background = 0;
 
 Result begin_schedule(EngineRequest& request);

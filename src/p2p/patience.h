@@ -1,19 +1,21 @@
-// Which empty polls give the processor away, where ranks share processors.
+// Decides which empty polls yield the processor, where ranks share processors.
 //
-// A rank that polls for a message keeps its processor from the rank that will send it: each round of polling
-// then takes a time slice, some milliseconds. A yield takes under a microsecond, two when somebody else wants
-// the processor. But one after each empty poll would be wrong for a program that tests a thousand requests
-// one by one, and for one that computes between its polls.
+// A rank that polls for a message keeps the processor from the rank that will send it, until its time slice
+// of some milliseconds is over. A yield takes less than a microsecond, or two if another process wants the
+// processor. But a yield after each empty poll would be too much for a program that tests a thousand requests
+// one by one, and for a program that computes between its polls.
 //
-//   sweep    the empty polls from one of some thing (its mark) to the next one of the same thing: a request
-//            that is tested in a loop makes sweeps of one poll, a thousand requests that are tested one by
-//            one a sweep of a thousand. Whatever progress moves ends the sweep, without a yield.
-//   idle     a sweep that took little more time than its polls take, and the other MPI calls in it: programs
-//            that poll ask for a rank or look at requests that are null as they go round
+//   sweep    the empty polls from a poll of one thing (the sweep's mark) to the next poll of the same thing:
+//            a program that tests one request in a loop makes sweeps of one poll; one that tests a thousand
+//            requests in turn makes sweeps of a thousand. If progress moves something, the sweep ends without
+//            a yield.
+//   idle     a sweep that took little longer than its polls take, with the other MPI calls in it: a loop that
+//            polls may also ask for its rank, or test requests that are null
 //
-// The end of an idle sweep yields. The end of any other one yields if the program has had the processor for a
-// turn: `turn_ns`, or as long as the last yield has taken, if that is more, up to `longest_turn_ns`. Without
-// that bound, three ranks that poll on one processor would wait for ever longer turns of each other.
+// The end of an idle sweep yields. The end of any other sweep yields if the program has had the processor for
+// a turn: for `turn_ns`, or for as long as the last yield took if that was longer, but for `longest_turn_ns`
+// at most. Without this bound, three ranks that poll on one processor would make each other's turns longer
+// and longer.
 #pragma once
 
 #include <algorithm>
@@ -21,31 +23,31 @@
 
 namespace near::p2p {
 
-/// One per thread. Times are nanoseconds of any clock that only rises; `calls` counts the MPI calls of the
-/// thread, with the one that polls.
+/// There is one per thread. Times are nanoseconds of any monotonic clock. `calls` counts the thread's MPI
+/// calls, including the one that polls.
 class Patience {
 public:
-  /// Of a program that computes between its polls: the least time between two yields, and the most if it
-  /// polls as often.
+  /// The shortest and the longest turn of a program that computes between its polls.
   static constexpr std::uint64_t turn_ns = 50'000, longest_turn_ns = 100'000;
-  /// A sweep that has not come back to its mark by then ends: the marked request may be gone.
+  /// After so many looks a sweep ends without its mark: the marked request may be gone.
   static constexpr std::uint64_t longest_sweep = 2048;
-  /// What a poll takes at most, then each further thing that it looks at, and each other MPI call.
+  /// The longest time that an idle sweep spends on a poll, on each thing that a poll looks at, and on each
+  /// other MPI call.
   static constexpr std::uint64_t poll_ns = 1000, look_ns = 250, call_ns = 500;
 
-  /// An empty poll of `what` (not 0) that looked at so many things. True: it begins or ends a sweep; then
-  /// ask gives_way(). Others need no clock.
+  /// Notes an empty poll of `what` (not 0) that looked at `looks` things. Returns true if the poll begins or
+  /// ends a sweep: only then is the clock read and gives_way() called.
   bool polled(std::uintptr_t what, std::uint64_t looks) {
     polls_ += 1;
     looks_ += looks;
     return mark_ == what || mark_ == 0 || looks_ >= longest_sweep;
   }
 
-  /// Whether the poll that polled() was told of yields; `always`: at each end of a sweep, whatever the
-  /// program does meanwhile. If so, came_back() follows.
+  /// Whether that poll yields; if so, the caller yields and then calls came_back(). With `always`, each end
+  /// of a sweep yields, even if the program computes between its polls.
   bool gives_way(std::uintptr_t what, std::uint64_t now_ns, std::uint64_t calls, bool always = false) {
     bool ends = mark_ != 0;
-    // Polls of a sweep that was given up are among the calls, too.
+    // The thread's calls include the polls of this sweep.
     std::uint64_t others = calls - calls_ - std::min(calls - calls_, polls_);
     bool idle = now_ns - since_ns_ <= poll_ns + looks_ * look_ns + others * call_ns;
     bool its_turn_is_over = now_ns - back_ns_ >= std::clamp(away_ns_, turn_ns, longest_turn_ns);
@@ -55,13 +57,13 @@ public:
     return true;
   }
 
-  /// After the yield.
+  /// Notes the end of the yield.
   void came_back(std::uint64_t now_ns) {
     since_ns_ = back_ns_ = now_ns;
     away_ns_ = now_ns - left_ns_;
   }
 
-  /// Progress has moved something.
+  /// Ends the sweep: progress has moved something.
   void something_moved() { mark_ = 0; }
 
 private:

@@ -115,33 +115,34 @@ Result complete_generalized(Request& request);
 
 /// Runs the progress engine once; true when something happened.
 bool progress();
-/// Runs it for a call that has found nothing, and whose caller will ask again: where ranks share processors,
-/// polls that repeat let others have the processor (patience.h) and run the engine once more. `what` is the
-/// thing that was looked at, to tell its next poll from those of others; `looks`: at how many.
+/// progress() for a call such as MPI_Test that has found nothing, and will probably be made again. Where
+/// ranks share processors, repeated polls yield the processor (patience.h) and then run the engine once more.
+/// `what` identifies the thing that was looked at, so that its next poll is recognised; `looks` is the number
+/// of things that were looked at.
 void poll(std::uintptr_t what, std::uint64_t looks);
 void poll(std::uintptr_t what);
 inline void poll(const void* what) { poll(reinterpret_cast<std::uintptr_t>(what)); }
 inline void poll(const void* what, int looks) {
   poll(reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(looks));
 }
-/// Whether polls yield; until told otherwise they do not. `always`: also those of a program that computes
-/// between them, each time.
+/// Sets whether polls yield; by default they do not. With `always` they also do in a program that computes
+/// between its polls.
 void let_polls_yield(bool yields, bool always = false);
-/// Waits (spin, then sleep) until done() holds. Progress runs in between; done is called under the engine
-/// lock, by this thread. `look` may be called by another thread that waits: it says whether done() is worth a
-/// call, and neither takes anything nor fails.
+/// Waits (spin, then sleep) until done() is true, and makes progress meanwhile. done() is called under the
+/// engine lock, by this thread only. `look` may be called by another waiting thread: it says whether done()
+/// is worth calling, takes nothing and cannot fail.
 void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*));
 template <class F>
 bool call_at(void* at) {
   return (*static_cast<F*>(at))();
 }
-/// A condition that only looks, in whatever thread.
+/// wait_until() for a condition that takes nothing and cannot fail, so that any thread may test it.
 template <class F>
 void wait_until(F&& done) {
   using Done = std::remove_reference_t<F>;
   wait_until(call_at<Done>, &done, call_at<Done>);
 }
-/// One that takes something or may fail, and a look at what it depends on.
+/// wait_until() for a condition that takes something or may fail, with a look at what it depends on.
 template <class F, class G>
 void wait_until(F&& done, G&& look) {
   struct Both {

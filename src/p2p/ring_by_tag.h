@@ -7,8 +7,8 @@
 
 namespace near::p2p {
 
-/// Makes an element of a doubly linked ring. Who owns the ring has one as well, which is no entry: its next
-/// is the first entry, its previous the last.
+/// The links of an entry of a doubly linked ring. The ring's owner has one, too, which is not an entry: its
+/// `next` is the first entry, its `previous` the last.
 struct Link {
   Link* previous = nullptr;
   Link* next = nullptr;
@@ -26,15 +26,15 @@ inline void unlink(Link& entry) {
   entry.next->previous = entry.previous;
 }
 
-/// A hash table of rings. An entry leaves its ring by unlink() alone: the table learns of it when it grows.
-/// Invariant: every ring has entries of one tag only.
+/// A hash table of rings. An entry leaves its ring by unlink(); rings that are empty are removed when the
+/// table grows. Invariant: every ring has entries of one tag only.
 class RingByTag {
 public:
   /// The ring of this tag, perhaps empty; nullptr if there is none. Valid until the next find_or_make().
   Link* find(std::int32_t tag) const;
   /// The ring of this tag, made if there is none; nullptr: no memory.
   [[nodiscard]] Link* find_or_make(std::int32_t tag);
-  /// Makes room for so many rings besides those with entries. False: no memory.
+  /// Makes room for `more` rings besides those with entries. False: no memory.
   [[nodiscard]] bool reserve(std::size_t more);
   std::size_t bytes() const { return sizeof *this + size_ * sizeof(Slot); }
   /// Calls visit(Link&) for each ring.

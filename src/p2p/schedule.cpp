@@ -41,7 +41,7 @@ bool advance(EngineRequest& request) {
 
 bool has_background() { return background != 0; }
 
-bool polls_yield = false; // one of `background`
+bool polls_yield = false; // then it counts in `background`
 bool polls_yield_always = false;
 
 thread_local Patience patience;
@@ -133,7 +133,7 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
 }
 
 [[gnu::noinline]] void poll(std::uintptr_t what) {
-  // What is rare is called as the last thing, so that nothing has to be saved for it.
+  // Rare work is a tail call, so that no register has to be saved for it.
   if (has_background()) [[unlikely]]
     return poll_on(what, 1);
   if (!transport::has_nothing_to_move()) move_and_wake();

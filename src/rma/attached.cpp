@@ -35,7 +35,7 @@ void put(AttachedDirectory::Entry& entry, const AttachedDirectory::Entry& from) 
   put(entry.leaf, from.leaf.load_relaxed());
 }
 
-/// Index of the last of `count` that begins at or before `address`; 0 also when none does.
+/// Index of the last of `count` elements that begins at or before `address`; also 0 if none does.
 template <class Begin>
 std::size_t last_not_behind(std::size_t count, std::uint64_t address, Begin&& begin) {
   std::size_t low = 0, high = count; // those before `low` begin at or before it, those from `high` on behind
@@ -51,7 +51,7 @@ std::size_t last_not_behind(std::size_t count, std::uint64_t address, Begin&& be
 
 AttachedLeaf& leaf_at(Offset offset) { return *transport::job_segment().at<AttachedLeaf>(offset); }
 
-/// The same for one reading, which means nothing if the list changed meanwhile.
+/// find_attached() in one pass, whose result is meaningless if the list has changed meanwhile.
 bool try_find(const Attachments& attached, std::uint64_t begin, std::uint64_t end, AttachedRange& found) {
   Offset offset = get(attached.directory);
   if (offset == 0) return false;
@@ -137,11 +137,11 @@ Result AttachedList::take_pages(std::size_t bytes, void*& made) {
     return base::fail(MPI_ERR_NO_MEM, "no memory for the list of attached memory: {}",
                       std::string(base::failure_text()));
   memory_.push_back(made);
-  std::memset(made, 0, bytes); // it may have been something else
+  std::memset(made, 0, bytes); // it may be kept memory, with old contents
   return {};
 }
 
-/// Sees to it that a leaf is free, and that the directory has room for it.
+/// Makes sure that there is a free leaf, and room for it in the directory.
 Result AttachedList::prepare() {
   constexpr std::size_t page = 4096, first_leaves = 4, most_leaves = 256;
   if (free_leaves_.empty()) {
@@ -213,7 +213,8 @@ Result AttachedList::add(std::uint64_t begin, std::uint64_t bytes, Offset shared
   };
   std::size_t at = place();
   if (count == AttachedLeaf::most) {
-    // Behind all others a leaf of its own: whoever attaches in order gets full leaves. Else two halves.
+    // A piece behind all others gets a new leaf, so that attaching in order fills leaves. Else the leaf is
+    // halved.
     const bool behind_all = at == count && index + 1 == all.count.load_relaxed();
     const std::size_t stay = behind_all ? count : count / 2;
     AttachedLeaf& next = new_leaf(index + 1, behind_all ? begin : leaf->pieces[stay].address.load_relaxed());

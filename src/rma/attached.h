@@ -1,15 +1,14 @@
-// The memory that a process has attached to a dynamic window: in its region, sorted, and looked up by others
-// without its help.
+// The list of memory that a process has attached to a dynamic window. It lies in the process's region, sorted
+// by address, and other processes search it without the owner's help.
 //
 //   Attachments                 directory                         leaf, one page
 //   +----------+-----------+    +-------+-------------+--------   +-------+------------------------+-----
 //   | sequence | directory |--->| count | first, leaf | ...   --->| count | address, bytes, shared | ...
 //   +----------+-----------+    +-------+-------------+--------   +-------+------------------------+-----
 //
-// A seqlock with one writer: `sequence` is odd while the owner changes something. A reader that meets a
-// change reads again. Until it finds that out it may follow words of different times, and that is harmless:
-// whatever was a directory or a leaf once stays one until the window ends, and a count in it never exceeds
-// what it has room for.
+// A seqlock with one writer: `sequence` is odd while the owner changes the list. A reader that notices a
+// change starts again. Before it notices, it may combine words from before and after the change. That is
+// harmless: a directory or leaf remains one until the window ends, and its count never exceeds its room.
 #pragma once
 
 #include "base/atomic.h"
@@ -57,9 +56,9 @@ struct Attachments {
 
 /// Attached memory without a gap.
 struct AttachedRange {
-  std::uint64_t begin = 0, end = 0; ///< no more than was looked at
-  bool shared = false;              ///< all of it is in the segment,
-  std::uint64_t to_segment = 0;     ///< at its address plus this, modulo 2^64
+  std::uint64_t begin = 0, end = 0; ///< of the pieces that were looked at
+  bool shared = false;              ///< all of it is in the segment
+  std::uint64_t to_segment = 0;     ///< offset in the segment less address, modulo 2^64; if `shared`
 };
 
 /// Finds [begin, end) of the owner's address space, `begin` < `end`; false unless every byte of it is
@@ -72,7 +71,7 @@ public:
   explicit AttachedList(Attachments& shared) : shared_(shared) {}
   AttachedList(const AttachedList&) = delete;
   AttachedList& operator=(const AttachedList&) = delete;
-  /// Nobody looks any more.
+  /// Precondition: no process searches the list any more.
   ~AttachedList();
 
   /// The address at which something is attached that overlaps [begin, begin + bytes); 0 when nothing does.

@@ -17,21 +17,21 @@ public:
   /// `list`: `most` entries that read as zeros. None is touched before it is used; `count` says how many
   /// were.
   void build(segment::Block* list, base::Atomic<std::uint32_t>* count);
-  /// `promised`: segment::Block. False when the list is full: then only this process knows of the block.
+  /// `promised`: see segment::Block. False if the list is full; then only this process knows the block.
   bool add(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use,
            std::uint64_t promised = 0);
   bool is_full() const { return free_.empty() && next_ == most; }
-  /// All pages of a listed block exist.
+  /// Notes that all pages of a listed block exist.
   void populated(segment::Offset begin);
   void remove(segment::Offset begin);
-  /// Says of a block that it is for something else now.
+  /// Changes what a block is for, and its node.
   void change(segment::Offset begin, int node, segment::BlockUse use);
-  /// Whether a block that begins there, listed or not, is for something else. All memory
-  /// that was allocated is known here; of a window's addresses perhaps only other processes' pages.
+  /// Whether the block that begins there, listed or not, is for something else. A block that is not known
+  /// here is a window's: its pages may all belong to other processes.
   bool is_not(segment::Offset begin, segment::BlockUse use) const;
 
 private:
-  /// What this process itself must know of a block.
+  /// A block as this process knows it.
   struct Own {
     std::uint32_t index; ///< in the list, or `most`: it was full
     segment::BlockUse use;

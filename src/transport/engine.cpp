@@ -233,7 +233,7 @@ Result meet() {
   os::futex_wake_all(head.ready.address());
   for (;;) {
     std::uint32_t ready = head.ready.load_acquire();
-    // Who is held looks again when his sleep ends.
+    // Nobody rings when `held` is cleared: the sleep's limit ends the wait.
     if (ready >= head.job_size && head.held.load_relaxed() == 0) break;
     os::futex_wait(head.ready.address(), ready, sleep_limit_ns);
   }
@@ -737,36 +737,38 @@ private:
   segment::StateLine& line_;
 };
 
-// Threads that wait at the same time (MPI_THREAD_MULTIPLE): after a few looks one of them leads. It goes on
-// looking, and sleeps on the doorbell; each of the others follows: it sleeps on a word of its own. After
-// progress the leader looks whether followers may have what they wait for, and wakes those alone. So a
-// message wakes the thread that it is for, and nobody else takes the engine lock.
+// Threads that wait at the same time (MPI_THREAD_MULTIPLE): after a few looks one of them becomes the leader.
+// It keeps looking for messages, and sleeps on the doorbell. The others are followers: each sleeps on a word
+// of its own. After progress the leader finds the followers whose conditions may be true, and wakes only
+// those. So a message wakes the thread that waits for it, and no other thread takes the engine lock.
 //
-// No wake-up is lost, since all of this is under the engine lock but the sleep itself:
-// - A follower clears its word, asks its own condition, and sees that there is a leader; then it lets go of
-//   the lock to sleep. What makes its condition true from then on is done under the lock, and
-//   tell_followers() comes after it and sets the word: so futex_wait() ends, or returns at once.
-// - The leader goes only through ~Lead, however its wait ends. That wakes a follower if one sleeps; one that
-//   is awake sees that nobody leads before it sleeps again. Either it leads, or its wait ends, and ~Follower
-//   wakes the next one.
-// - What the leader did on behalf of all before it slept, asking for room, a follower that comes later does
+// No wake-up is lost, because everything but the sleep itself happens under the engine lock:
+// - A follower clears its word, tests its own condition, and sees that there is a leader; then it releases
+//   the lock to sleep. Whatever makes its condition true after that does so under the lock, and is followed
+//   by tell_followers(), which sets the word: so futex_wait() ends, or returns at once.
+// - However the leader's wait ends, ~Lead runs. It wakes a sleeping follower if there is one; a follower that
+//   is awake sees before it sleeps that there is no leader. It becomes the leader, or its wait ends and
+//   ~Follower wakes the next one.
+// - Before it sleeps, the leader asks for room on behalf of all. A follower that begins to wait later asks
 //   for itself. The answer rings the doorbell, where the leader sleeps.
-// - A thread that makes progress without leading tells followers and leader by wake_waiting_threads().
-// What nobody announces (time that passes, a peer's death) the leader looks for after each of its sleeps, as
-// a thread does that waits alone.
+// - A thread that makes progress without being the leader calls wake_waiting_threads(), which tells followers
+//   and leader.
+// Events that nobody announces (time that passes, a peer's death) are noticed by the leader after each of its
+// sleeps, as by a thread that waits alone.
 //
-// A condition may take things, and fail with a text that belongs to its thread: it is asked by its own thread
-// only. The leader calls `look`, which says whether that is worth while; a thread without a look is woken
-// whenever anything has happened. Nothing here is a cancellation point. A child made by fork() does not come
-// here, since MPI refuses its calls.
+// A condition may take things, or fail with a text that belongs to its thread: so only its own thread tests
+// it. The leader calls `look`, which says whether the condition is worth testing; a thread without a look is
+// woken after every event. Nothing here is a cancellation point. A child made by fork() never gets here,
+// since MPI refuses its calls.
 class Follower;
 
-/// All under the engine lock. The leader is a thread, since a callback that it runs may wait in turn.
+/// All under the engine lock. The leader is named by its thread, because a callback of the leader may wait
+/// again.
 struct WaitingThreads {
   std::uint32_t count = 0;   ///< leader and followers
   std::uintptr_t leader = 0; ///< 0: nobody waits, or a follower is awake that sees it
   bool leader_sleeps = false;
-  std::uint32_t events = 0; ///< of other threads, that the leader's condition may depend on
+  std::uint32_t events = 0; ///< calls of wake_waiting_threads(): the leader looks again before it sleeps
   Follower* first = nullptr;
   Follower* last = nullptr;
 };
@@ -788,7 +790,7 @@ public:
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  /// From here on a wake() is not forgotten.
+  /// A wake() after this ends the next sleep().
   void listen() { woken_.store_relaxed(0); }
   void sleep() {
     asleep_ = true;
@@ -798,7 +800,7 @@ public:
     }
     asleep_ = false;
   }
-  /// The one that waits for longest of those that sleep.
+  /// Wakes the sleeping follower that has waited longest.
   static void wake_one() {
     for (Follower* each = waiting.first; each != nullptr; each = each->next_)
       if (each->asleep_) return each->wake();
@@ -813,7 +815,7 @@ private:
   void wake() {
     woken_.store_relaxed(1);
     if (!asleep_) return;
-    asleep_ = false; // it is on its way
+    asleep_ = false; // it takes the lock as soon as it can
     os::futex_wake_all(woken_.address());
   }
 
@@ -829,7 +831,8 @@ void tell_followers() {
     Follower::wake_those_that_may_be_done();
 }
 
-/// Waits while another thread leads. True: done() was true. False: this thread leads now.
+/// Waits while another thread leads. Returns true if done() was true, false if this thread has become the
+/// leader.
 bool follow(bool (*done)(void*), void* argument, bool (*look)(void*)) {
   const WaitTime time(os::monotonic_ns());
   Follower self(look, argument);
@@ -848,8 +851,8 @@ bool follow(bool (*done)(void*), void* argument, bool (*look)(void*)) {
   return false;
 }
 
-/// The role of the leader, as long as this lives. A thread that has it already, and waits within a callback,
-/// keeps it.
+/// This thread is the leader as long as this object lives. `nested`: it is the leader already and waits
+/// within a callback, so it remains the leader afterwards.
 class Lead {
 public:
   explicit Lead(bool nested) : nested_(nested) {
@@ -903,9 +906,9 @@ void EngineLock::leave() {
 
 namespace {
 
-/// The reply is often here before a clock could be read; not when its sender waits for this processor.
-/// With more ranks than processors it comes when its sender has the processor: that gets it at once, and
-/// nothing is set up for a longer wait before all have had a few turns. True: done() was true.
+/// The first looks of a wait, before anything is set up for a longer one; true if done() was true. Often the
+/// reply is here before a clock could be read. With more ranks than processors its sender may need this
+/// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool look_for_a_while(bool (*done)(void*), void* argument) {
   const Engine& self = engine();
   for (int look = self.oversubscribed ? turns : quick_parts.looks; look > 0; --look) {

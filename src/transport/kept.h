@@ -1,12 +1,13 @@
-// Memory that was freed and is kept, with its pages, for the next allocation of its kind: to get pages from
-// the kernel and give them back costs a thousand times as much as anything else in MPI_Alloc_mem.
+// Freed memory that keeps its pages for the next allocation of its kind: getting pages from the kernel and
+// returning them costs a thousand times as much as the rest of MPI_Alloc_mem.
 //
 //   handed_out(block) --> released: keep(address) --> take(bytes, ...) --> handed out again
 //                                   |  too large         oldest() -----> the caller gives its pages back
 //                                   v
 //                                   false: the caller gives its pages back
 //
-// What is kept is at most `most_bytes` in `most_blocks`. This is bookkeeping alone: pages are the arena's.
+// At most `most_bytes` in `most_blocks` blocks are kept. This class only keeps account; the pages belong to
+// the arena.
 #pragma once
 
 #include "transport/arena.h"
@@ -20,37 +21,37 @@ namespace near::transport {
 
 class KeptBlocks {
 public:
-  /// Listed blocks are few (segment::most_blocks), and those in use come first.
+  /// A bound, since kept blocks take entries of the list of blocks (segment::most_blocks).
   static constexpr std::size_t most_blocks = 256;
 
   struct Block {
     std::byte* address = nullptr;
     std::uint64_t bytes = 0;
     Arena::Placing placing;
-    bool promised = false; ///< its pages come into being when they are touched
-    bool in_place = false; ///< its pages were found on the node that was meant
+    bool promised = false; ///< its pages are allocated on first touch
+    bool in_place = false; ///< its pages were found on the intended node
   };
 
-  /// Forgets everything. Nothing is kept before a bound is set.
+  /// Forgets all blocks and the bound. Until set_bound(), nothing is kept.
   void build();
   bool has_bound() const { return bound_; }
   void set_bound(std::uint64_t most_bytes) {
     most_bytes_ = most_bytes;
     bound_ = true;
   }
-  /// Remembers how a block was made. Blocks that this class has not been told of are never kept.
+  /// Remembers how a block was made. Only such blocks can be kept later.
   void handed_out(const Block& block) { live_[block.address] = block; }
-  /// Forgets such a block, of which `block` tells; false when there is none.
+  /// Forgets a block that was handed out, and describes it in `block`; false if there is none at `address`.
   bool returned(std::byte* address, Block& block);
-  /// Whether a block of so many bytes could be kept at all.
+  /// Whether a block of this size may be kept.
   bool admits(std::uint64_t bytes) const { return bound_ && bytes <= most_bytes_; }
-  /// Keeps it. As long as over_full() the caller gives the oldest ones back.
+  /// Keeps the block. The caller then gives the oldest blocks back until over_full() is false.
   void keep(const Block& block);
   bool over_full() const { return bytes_ > most_bytes_ || by_age_.size() > most_blocks; }
-  /// Takes out the block that was kept first; false when nothing is kept.
+  /// Removes the block that was kept first; false if nothing is kept.
   bool take_oldest(Block& block);
-  /// Takes out the smallest block that was placed alike, begins at such an address, and is no more than a
-  /// quarter larger than what is needed; a promised one only if `promised`. It counts as handed out.
+  /// Hands out the smallest kept block with this placing and alignment that is at most a quarter larger than
+  /// `bytes`; false if there is none. Promised blocks are considered only if `promised`.
   bool take(std::uint64_t bytes, std::size_t alignment, const Arena::Placing& placing, bool promised,
             Block& block);
   bool has(std::byte* address) const { return ages_.contains(address); }

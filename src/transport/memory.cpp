@@ -38,12 +38,11 @@ Arena::Placing placing_of(std::size_t bytes, const MemoryWish& wish) {
 /// Reading the limits costs more than a small allocation.
 constexpr std::uint64_t worth_a_look = 1u << 20;
 
-/// Whether the caller looks at the pages at once, to see that they are what it asked for (shortfall()).
+/// Whether the caller checks the pages right after the allocation (shortfall()), so that they must exist.
 bool looks_at_pages(const MemoryWish& wish) { return wish.node >= 0 || wish.page_bytes != 0; }
 
-/// Whether memory is bound to its node now, and its pages come into being when they are touched. Not where a
-/// page that the kernel cannot give would end the process, or where huge pages come only to processes that
-/// ask for them.
+/// Whether memory is only bound to its node now, and its pages are allocated on first touch. Not where a page
+/// that the kernel cannot supply would end the process, nor where it supplies huge pages only on request.
 bool may_come_later(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing) {
   constexpr std::size_t large = 16u << 20;
   if (bytes < large || looks_at_pages(wish)) return false;
@@ -56,10 +55,10 @@ bool may_come_later(std::size_t bytes, const MemoryWish& wish, const Arena::Plac
 
 struct Promised {
   std::uint64_t bytes = 0;
-  std::uint64_t in_core = 0; ///< of them, pages that exist by now
+  std::uint64_t in_core = 0; ///< the part of them whose pages exist by now
 };
 
-/// What all processes of the job have been promised. To count what exists takes a while.
+/// The sum over all processes of the job; `in_core` only if `count`, which takes a while.
 Promised promised_to_all(bool count) {
   const Engine& self = engine();
   Promised sum;
@@ -82,7 +81,7 @@ Promised promised_to_all(bool count) {
   return sum;
 }
 
-/// Whether there is room for so many bytes beside all that is promised. `listed`: they are promised already.
+/// Fails if there is no room for `bytes` beside all promised memory. `listed`: they are part of that already.
 Result check_room(std::uint64_t bytes, bool listed) {
   if (bytes < worth_a_look) return {};
   // SYNC: block-listed. Of two processes that list what they want and then come here, at least one sees both.
@@ -101,7 +100,7 @@ Result check_room(std::uint64_t bytes, bool listed) {
                     std::string(base::failure_text()), (open(all) - bytes) >> 20);
 }
 
-/// False when nothing is kept.
+/// Gives the pages of the block that was kept first back to the kernel; false if nothing is kept.
 bool give_back_oldest() {
   Engine& self = engine();
   KeptBlocks::Block block;
@@ -152,7 +151,7 @@ Result list_and_place(std::byte* address, std::uint64_t bytes, const MemoryWish&
   return placed;
 }
 
-/// What `attempt` could not have goes to it once more when nothing is kept any longer.
+/// Repeats a failed attempt once all kept memory has been given back.
 template <class Attempt>
 Result with_room(Attempt&& attempt) {
   Result result = attempt();
@@ -161,7 +160,7 @@ Result with_room(Attempt&& attempt) {
   return attempt();
 }
 
-/// Memory that was freed before, if some was placed as this should be; else nullptr.
+/// Kept memory that meets the wish, or nullptr.
 void* take_kept(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing,
                 segment::BlockUse use) {
   Engine& self = engine();
@@ -179,8 +178,9 @@ void* take_kept(std::size_t bytes, const MemoryWish& wish, const Arena::Placing&
   return block.address;
 }
 
-/// Whether a block's pages lie where they should; asked once of each, and only where there are several nodes.
-/// The kernel takes others when the node is full: such pages should not stay where they are.
+/// Whether a block's pages are on the intended node. The kernel takes pages of other nodes if that one is
+/// full; such pages are not worth keeping. The kernel is asked once per block, and only on machines with
+/// several nodes.
 bool is_in_place(KeptBlocks::Block& block) {
   static const bool several = os::has_node(1);
   if (block.in_place || !several) return true;
@@ -194,23 +194,23 @@ bool is_in_place(KeptBlocks::Block& block) {
   return block.in_place;
 }
 
-/// Memory of reserved huge pages, where they are wanted and enough of them are free; else nullptr.
+/// Memory of reserved huge pages, if they are wanted and enough of them are free; else nullptr.
 void* take_reserved(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing,
                     segment::BlockUse use) {
   Engine& self = engine();
   const std::uint64_t huge = os::huge_page_size();
   void* made = nullptr;
-  // To try without enough of them would take them from others for a moment.
+  // A failed attempt would take the free ones from others for a moment.
   if (!placing.huge || self.reserved_arena.empty() || !fits_reserved(bytes, wish) ||
       os::reserved_huge_pages() < (bytes - 1) / huge + 1 ||
       !self.reserved_arena.allocate(bytes, wish.alignment, placing.node, made).ok())
     return nullptr;
-  // They are too few to be kept from others when they are free.
+  // Reserved pages are scarce, so they are not kept after they are freed.
   list_block(self.segment.offset_of(made), base::round_up(bytes, huge), wish.node, use);
   return made;
 }
 
-/// Memory that nobody has had, of ordinary pages; nullptr when there is none.
+/// New memory of ordinary pages; nullptr if there is none.
 void* make_fresh(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing,
                  segment::BlockUse use) {
   Engine& self = engine();
@@ -244,7 +244,7 @@ std::uint64_t most_kept_bytes() {
 
 void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::BlockUse use) {
   const Arena::Placing placing = placing_of(bytes, wish);
-  // What is kept costs least, but is of ordinary pages: who has asked for huge ones gets reserved ones first.
+  // Kept memory is the cheapest, but has ordinary pages: a wish for huge pages tries reserved ones first.
   const bool reserved_first = wish.page_bytes != 0;
   void* made = reserved_first ? take_reserved(bytes, wish, placing, use) : nullptr;
   if (made == nullptr) made = take_kept(bytes, wish, placing, use);
@@ -259,14 +259,14 @@ bool free_shareable(void* address, segment::BlockUse use) {
   auto* at = static_cast<std::byte*>(address);
   if (self.blocks.is_not(begin, use) || self.kept.has(at)) return false;
   KeptBlocks::Block block;
-  if (!self.kept.has_bound()) self.kept.set_bound(most_kept_bytes()); // not before there is something to keep
+  if (!self.kept.has_bound()) self.kept.set_bound(most_kept_bytes()); // reads limits: not before it is needed
   if (self.kept.returned(at, block) && self.kept.admits(block.bytes) && is_in_place(block)) {
     self.blocks.change(begin, block.placing.node, segment::BlockUse::kept);
     self.kept.keep(block);
     while (self.kept.over_full()) give_back_oldest();
     return true;
   }
-  // The list first: nobody should look for pages that are gone.
+  // Off the list first, so that no tool looks for pages that are gone.
   self.blocks.remove(begin);
   return self.arena.release(address) || (!self.far_arena.empty() && self.far_arena.release(address)) ||
          (!self.reserved_arena.empty() && self.reserved_arena.release(address));

@@ -21,19 +21,20 @@ struct MemoryWish {
   std::size_t page_bytes = 0; ///< 0: huge pages from one huge page of memory on, where there are any
 };
 
-/// Whole pages on the wished node, by policy if they are touched only later. Those of windows are zeroed;
-/// others may be ones that this process has had before. nullptr when the arena is used up or the memory limit
-/// is reached (failure_text says which), also without what is kept of freed memory. A wish for a node or for
-/// pages that cannot be met is no failure.
+/// Allocates whole pages on the wished node; pages that are allocated on first touch get there by policy. A
+/// window's memory is zeroed; other memory may hold what this process wrote before it freed it. Returns
+/// nullptr if the arena is used up or the memory limit is reached, even after kept memory has been given
+/// back; failure_text() says which. It is not a failure if the wish for a node or for a page size cannot be
+/// met.
 void* allocate_shareable(std::size_t bytes, const MemoryWish& wish,
                          segment::BlockUse use = segment::BlockUse::allocated);
-/// Keeps the pages for the next such allocation, within most_kept_bytes(). False when the address was not
-/// made by allocate_shareable, or for another use, or is free already.
+/// Frees such memory, and keeps its pages for the next allocation, within most_kept_bytes(). False if the
+/// address did not come from allocate_shareable() for this use, or is free already.
 bool free_shareable(void* address, segment::BlockUse use = segment::BlockUse::allocated);
 /// A page on this processor's node that the transport itself needs. Fails as above.
 Result allocate_page(void*& page);
-/// So much freed memory this process keeps: 64 MiB, and all ranks together at most a 32nd of the machine's
-/// memory, or of the strictest control group's.
+/// How much freed memory this process keeps at most: 64 MiB, but with all ranks together no more than a 32nd
+/// of the machine's memory or of the strictest control group's limit.
 std::uint64_t most_kept_bytes();
 /// How memory that was allocated just now falls short of the wish, by the kernel's word; "" when it does not.
 std::string shortfall(const void* address, std::size_t bytes, const MemoryWish& wish);
@@ -51,9 +52,9 @@ void unplace_shareable(segment::Offset begin, std::size_t bytes);
 
 /// Whether the kernel copies from and to the private memory of another process, by trying both.
 bool reaches_memory_of(Peer& peer);
-/// Copies from runs of the other's memory into runs of this process's, or the other way; both sides have
-/// equally many bytes, in at most 1024 runs. False when not all of it is mapped there: then any part may have
-/// been copied. What `theirs` and `mine` contain is undefined afterwards.
+/// Copy between runs of the peer's memory and runs of this process's memory. Both sides have the same number
+/// of bytes, in at most 1024 runs each. False if part of the peer's memory is not mapped; then any part may
+/// have been copied. The contents of `theirs` and `mine` are unspecified afterwards.
 bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
 bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
 

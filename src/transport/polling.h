@@ -1,18 +1,19 @@
-// For polls: progress in two halves, of which the first is a few loads, and whether ranks share processors.
+// For calls that poll: progress in two halves, the first of which is a few loads, and whether ranks share
+// processors.
 #pragma once
 
 namespace near::transport {
 
-/// What most polls find: no message, nothing of ours that waits to leave.
+/// True if no message has arrived and none of this process's waits to leave, as most polls find.
 bool has_nothing_to_move();
-/// Moves what there is, a bounded number of messages; true when something moved. With has_nothing_to_move()
-/// before it this is progress().
+/// Moves a bounded number of messages; true if something moved. progress() is has_nothing_to_move(), then
+/// this.
 bool move_something();
 
 /// Whether ranks of this job share this rank's processors, as far as that was known when it started.
 bool polls_should_yield();
-/// Whether this rank has fewer processors than there are ranks of its job that may run on these alone. Asks
-/// the kernel, which knows what wrapper scripts and the program have bound since mpiexec started the rank.
+/// Whether more ranks of this job are confined to this rank's processors than it has processors. Asks the
+/// kernel, since wrapper scripts and the program may have changed the binding that mpiexec made.
 bool shares_its_processors();
 
 } // namespace near::transport

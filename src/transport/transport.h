@@ -145,17 +145,17 @@ bool offer_is_live(const OfferTicket& ticket);
 bool expects_answer();
 /// Runs everything that is ready; true when something moved.
 bool progress();
-/// Waits until done(argument): polls, then sleeps on this rank's doorbell. Releases the engine lock while it
-/// waits. Of several threads that wait, one looks for messages on behalf of all: `look` tells it whether
-/// done() may be true now, without taking anything or failing. It is called in any thread. Without a look the
-/// waiting thread is woken, and asks, whenever anything has happened.
+/// Waits until done(argument) is true: polls, then sleeps on this rank's doorbell. Releases the engine lock
+/// while it waits. If several threads wait, one of them looks for messages on behalf of all, and calls the
+/// others' `look` to learn whether done() may be true now; `look` takes nothing and cannot fail. Without a
+/// `look` the waiting thread is woken after every event, to call done() itself.
 void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*) = nullptr);
 /// Waits until attempt(argument) succeeds, which takes a lock that processes share; `wanted` is its word
 /// (queue/shared_lock.h). A failed attempt may leave nothing but the wish.
 void wait_for_lock(base::Atomic<std::uint64_t>& wanted, bool (*attempt)(void*), void* argument);
 /// Such a lock has been left: ends the sleep of those who want it.
 void lock_was_left(base::Atomic<std::uint64_t>& wanted);
-/// Lets others have the processor: other processes, and threads that wait for the engine lock.
+/// Yields the processor, and meanwhile releases the engine lock.
 void give_way();
 /// Something that another thread may wait for was done outside of wait_until(): ends the waiters' sleep.
 void wake_waiting_threads();
