@@ -17,18 +17,8 @@ using p2p::Completion;
 using p2p::Request;
 using p2p::SendMode;
 
-namespace {
-
-/// A program that sends and does nothing else would never learn that it was given a lane.
-Result look_for_answers(Result sent) {
-  if (sent.ok() && transport::expects_answer()) p2p::progress();
-  return sent;
-}
-
-} // namespace
-
 Result Send(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Communicator& comm) {
-  return look_for_answers(p2p::send(view_of(buf, count, datatype), dest, tag, comm, SendMode::standard));
+  return p2p::send(view_of(buf, count, datatype), dest, tag, comm, SendMode::standard);
 }
 
 Result Bsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Communicator& comm) {
@@ -45,8 +35,7 @@ Result Rsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int
 
 Result Isend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Communicator& comm,
              Request*& request) {
-  return look_for_answers(
-      p2p::start_send(view_of(buf, count, datatype), dest, tag, comm, SendMode::standard, request));
+  return p2p::start_send(view_of(buf, count, datatype), dest, tag, comm, SendMode::standard, request);
 }
 
 Result Ibsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Communicator& comm,

@@ -76,6 +76,13 @@ Result launch(EngineRequest& send) {
   return {};
 }
 
+/// A program that only sends would never learn that it was given a lane. Library functions look when they
+/// wait.
+void look_for_answers(SendMode mode, Channel channel) {
+  if (mode == SendMode::standard && channel == Channel::user && transport::expects_answer()) [[unlikely]]
+    progress();
+}
+
 bool leaves_at_once(SendMode mode) { return mode == SendMode::standard || mode == SendMode::ready; }
 
 [[gnu::noinline]] Result send_and_wait(EngineRequest& send) {
@@ -178,8 +185,10 @@ Result send(const View& view, int destination, int tag, Communicator& communicat
             Channel channel) {
   if (destination == MPI_PROC_NULL) [[unlikely]]
     return {};
-  if (leaves_at_once(mode) && send_at_once(view, destination, tag, communicator, channel)) [[likely]]
+  if (leaves_at_once(mode) && send_at_once(view, destination, tag, communicator, channel)) [[likely]] {
+    look_for_answers(mode, channel);
     return {};
+  }
   EngineRequest request;
   request.what = RequestKind::send;
   request.view = view;
@@ -193,6 +202,7 @@ Result start_send(const View& view, int destination, int tag, Communicator& comm
   if (destination != MPI_PROC_NULL && leaves_at_once(mode) &&
       send_at_once(view, destination, tag, communicator, channel)) {
     made = find_request(sent_request);
+    look_for_answers(mode, channel);
     return {};
   }
   EngineRequest* send = nullptr;
@@ -202,6 +212,7 @@ Result start_send(const View& view, int destination, int tag, Communicator& comm
     return begun;
   }
   made = send;
+  look_for_answers(mode, channel);
   return {};
 }
 

@@ -211,8 +211,6 @@ void hold_back(Peer&, bool) {}
 void receive_from_cell(const Inlet&, const MessageHeader&, void*) { std::abort(); }
 void announce_slots() { std::abort(); }
 
-bool expects_answer() { return false; }
-
 void receive_no_more() {}
 bool has_ended(Peer&) { return false; }
 bool offers_settled() {
@@ -248,7 +246,12 @@ bool offer_is_live(const OfferTicket& ticket) { return inner.offers[ticket.cooki
 
 bool has_nothing_to_move() { return inner.to_self.empty(); }
 
-bool progress() { return move_something(); }
+bool expects_answer() { return the_world.expects_answer; }
+
+bool progress() {
+  ++the_world.looks;
+  return move_something();
+}
 
 bool move_something() {
   if (inner.to_self.empty()) return false;

@@ -36,7 +36,9 @@ struct World {
   std::size_t eager_limit = 1024;
   int unexpected = 0; ///< as p2p counts them
   int wakes = 0;      ///< calls of wake_waiting_threads()
-  int yields = 0;     ///< of polls
+  int looks = 0;      ///< calls of progress()
+  bool expects_answer = false;
+  int yields = 0; ///< of polls
   std::function<void()> when_yielding;
 };
 World& world();

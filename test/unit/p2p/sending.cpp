@@ -185,6 +185,22 @@ TEST_F(Sending, send_receive_with_self_in_all_four_forms) {
   EXPECT_EQ(both, std::string(5000, 's'));
 }
 
+TEST_F(Sending, a_program_that_only_sends_looks_for_the_answers_that_the_transport_expects) {
+  std::string data(10, 'a'), large(5000, 'b');
+  auto sends = [&] {
+    EXPECT_TRUE(send(text(data), 1, 1, communicator, SendMode::standard).ok());
+    EXPECT_TRUE(wait(must_start(text(data), 1, 1, communicator, SendMode::standard)).ok());
+    Request* offered = must_start(text(large), 1, 1, communicator, SendMode::standard);
+    const int looks = fake::world().looks;
+    fake::finish_sent(fake::world().sent.size() - 1);
+    EXPECT_TRUE(wait(offered).ok());
+    return looks;
+  };
+  EXPECT_EQ(sends(), 0);
+  fake::world().expects_answer = true;
+  EXPECT_EQ(sends(), 3);
+}
+
 TEST_F(Sending, a_partition_that_is_ready_wakes_whoever_waits_for_the_request) {
   std::string data(100, 'p');
   Request* request = nullptr;
