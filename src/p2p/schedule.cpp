@@ -26,7 +26,10 @@ bool advance(EngineRequest& request) {
 /// sends may end up here again: the inner call leaves the work to the outer one.
 [[gnu::cold]] [[gnu::noinline]] bool run_background() {
   if (in_background) return false;
-  in_background = true;
+  const struct Scope { // also when advance() throws: later calls must not take this one for still under way
+    Scope() { in_background = true; }
+    ~Scope() { in_background = false; }
+  } scope;
   bool moved = has_deferred() && move_deferred();
   // By index, and the last one takes a finished one's place: advance() may add schedules.
   for (std::size_t i = 0; i < active.size();) {
@@ -35,7 +38,6 @@ bool advance(EngineRequest& request) {
     else
       ++i;
   }
-  in_background = false;
   return moved;
 }
 

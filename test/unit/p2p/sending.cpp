@@ -1,6 +1,8 @@
 // Sends over the fake transport: eager, offers, deferral, modes, buffers, cancel, send-receive.
 #include "fixture.h"
 
+#include <new>
+
 namespace near::p2p {
 namespace {
 
@@ -213,6 +215,25 @@ TEST_F(Sending, a_partition_that_is_ready_wakes_whoever_waits_for_the_request) {
   wait_complete(*request);
   EXPECT_TRUE(finish(handle, *request, MPI_STATUS_IGNORE, false).ok());
   free_request(handle, *request);
+}
+
+/// Finds no memory in its second step.
+struct Unlucky : Schedule {
+  int calls = 0;
+  bool advance(Completion&) override {
+    if (++calls == 2) throw std::bad_alloc();
+    return calls > 2;
+  }
+};
+
+TEST_F(Sending, a_schedule_that_finds_no_memory_once_goes_on) {
+  Request* request = nullptr;
+  ASSERT_TRUE(make_scheduled(&communicator, std::make_unique<Unlucky>(), false, request).ok());
+  EXPECT_THROW(progress(), std::bad_alloc);
+  EXPECT_FALSE(request->complete);
+  EXPECT_TRUE(progress());
+  EXPECT_TRUE(request->complete);
+  EXPECT_TRUE(wait(request).ok());
 }
 
 TEST_F(Sending, a_persistent_send_is_freed_while_active) {
