@@ -65,6 +65,8 @@ def job(prefix, compiled):
                 seen = harness.run([prefix / "bin/near", "info", "--transport", "--job", running.pid])
                 if " 0 to 1" in seen.out:
                     break
+            else:
+                pytest.fail(f"the job shows no traffic\n{seen.report()}")
             yield copy_of(running.pid)
         finally:
             running.terminate()

@@ -12,7 +12,6 @@ enum { pieces = 10007, marker = 0x7ea12345, guard = 0x5a5a5a5a };
 static int rank, size;
 
 struct Form {
-  const char* name;
   int block, stride; // of integers
 };
 
@@ -79,7 +78,6 @@ static void transfer(struct Form here, struct Form there) {
     getpgid(marker);
     OK(MPI_Put(origin, copies, spaced, target, 0, 1, its, win));
     getpgid(marker);
-    memset(origin, 0, room(here) * (size_t)copies * sizeof(int));
     for (size_t i = 0; i < room(here) * (size_t)copies; ++i) origin[i] = guard;
   }
   OK(MPI_Win_fence(0, win));
@@ -105,8 +103,7 @@ int main(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  const struct Form close_by = {"close by", 1, 2}, apart = {"apart", 1, 200}, wide = {"wide", 6, 9},
-                    dense = {"dense", 1, 1};
+  const struct Form close_by = {1, 2}, apart = {1, 200}, wide = {6, 9}, dense = {1, 1};
   const struct Form forms[] = {close_by, apart, wide, dense};
   for (int here = 0; here < 4; ++here)
     for (int there = 0; there < 4; ++there)
