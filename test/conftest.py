@@ -5,6 +5,7 @@ pytest test --prefix build/prefix-asan --cflags="-fsanitize=address,undefined"
 """
 
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -58,6 +59,18 @@ def mpiexec(prefix, nothing_left):
         return nothing_left([prefix / "bin/mpiexec", "--oversubscribe", "-n", ranks, *options, *command], **rest)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def unshare():
+    """unshare(options): the words before a command that gets namespaces of its own; skips where the machine refuses that."""
+    def command(*options):
+        words = ["unshare", *options]
+        if harness.run([*words, "true"], timeout=30).status != 0:
+            pytest.skip(f"this machine refuses unshare {shlex.join(options)}")
+        return words
+
+    return command
 
 
 @pytest.fixture(scope="session")

@@ -170,11 +170,8 @@ def test_every_limit_on_addresses_gives_a_right_result_or_one_error(job, request
 @pytest.mark.parametrize("ranks", [2, 5])
 @pytest.mark.parametrize("namespaces", [["--user", "--map-root-user"], ["--user", "--map-root-user", "--ipc", "--uts"],
                                         ["--user", "--map-root-user", "--mount", "--net"]])
-def test_ranks_in_namespaces_of_their_own_reach_each_other(namespaces, ranks, job):
-    probe = subprocess.run(["unshare", *namespaces, "true"], capture_output=True, timeout=30)
-    if probe.returncode != 0:
-        pytest.skip(f"this machine refuses unshare {shlex.join(namespaces)}")
-    result = job([], ["unshare", *namespaces], ranks=ranks)
+def test_ranks_in_namespaces_of_their_own_reach_each_other(namespaces, ranks, job, unshare):
+    result = job([], unshare(*namespaces), ranks=ranks)
     assert result.status == 0, result.report()
     said = [line for line in result.err.splitlines() if line]
     assert len(said) <= 1 and all("two copies through shared memory" in line for line in said), result.report()

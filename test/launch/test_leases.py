@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 
 import harness
@@ -126,11 +125,11 @@ time.sleep(50)
 """
 
 
-def test_another_user_delays_and_displaces_nobody(prefix, tmp_path):
+def test_another_user_delays_and_displaces_nobody(prefix, unshare):
     """Whatever he has made beforehand, where leases are or where they have been."""
-    before = ["unshare", "--mount", "--net", "--propagation", "private"]
-    if os.geteuid() != 0 or subprocess.run([*before, "true"], capture_output=True).returncode != 0:
-        pytest.skip("only root can be another user, with mounts of his own")
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    before = unshare("--mount", "--net", "--propagation", "private")
     everything = len(os.sched_getaffinity(0))
     steps = f"""
         mount -t tmpfs -o mode=1777 tmpfs /tmp
@@ -152,29 +151,22 @@ def test_another_user_delays_and_displaces_nobody(prefix, tmp_path):
     assert "/tmp/nearmpi-0 belongs to user 65534, not to user 0" in result.out, result.report()
 
 
-def in_user_namespace(*options):
-    before = ["unshare", "--user", *options]
-    if subprocess.run([*before, "true"], capture_output=True).returncode != 0:
-        pytest.skip("no user namespace here")
-    return before
-
-
-def test_leases_hold_in_a_user_namespace(alone, prefix, tmp_path):
-    before = in_user_namespace("--map-root-user")
+def test_leases_hold_in_a_user_namespace(alone, prefix, tmp_path, unshare):
+    before = unshare("--user", "--map-root-user")
     result = alone(script(prefix, "-n 1 --report-bindings", "./mpiexec -n 1 --report-bindings true"), before, HOME=tmp_path)
     used = processors((tmp_path / "first.err").read_text()) + processors(result.err)
     assert len(used) == 2 and used[0] != used[1], result.report()
 
 
-def test_a_user_who_may_be_anybody_has_no_leases(alone, prefix):
-    result = alone(f"{prefix}/bin/mpiexec -n 1 --explain true; {prefix}/bin/mpiexec -n 1 true", in_user_namespace())
+def test_a_user_who_may_be_anybody_has_no_leases(alone, prefix, unshare):
+    result = alone(f"{prefix}/bin/mpiexec -n 1 --explain true; {prefix}/bin/mpiexec -n 1 true", unshare("--user"))
     assert "of this namespace may be anybody" in result.out and result.err == "", result.report()
 
 
-def test_without_a_folder_there_are_no_leases(alone, prefix):
-    before = ["unshare", "--mount", "--propagation", "private"]
-    if os.geteuid() != 0 or subprocess.run([*before, "true"], capture_output=True).returncode != 0:
-        pytest.skip("no mounts of one's own here")
+def test_without_a_folder_there_are_no_leases(alone, prefix, unshare):
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount on /tmp")
+    before = unshare("--mount", "--propagation", "private")
     steps = f"""
         mkdir -p /run/user; mount -t tmpfs -o ro tmpfs /run/user; mount -t tmpfs -o ro tmpfs /tmp
         {prefix}/bin/mpiexec -n 1 --explain true; {prefix}/bin/mpiexec -n 1 true
