@@ -36,6 +36,16 @@ static int is_here(struct Load load, int i) {
     if (at[j] != value(i, j)) return 0;
   return 1;
 }
+static void send_all(struct Load load) {
+  for (int i = 0; i < load.times; ++i)
+    OK(MPI_Send(place(load, i), load.ints, MPI_INT, partner, 5, MPI_COMM_WORLD));
+}
+static void receive_all(struct Load load) {
+  for (int i = 0; i < load.times; ++i) {
+    OK(MPI_Recv(place(load, i), load.ints, MPI_INT, partner, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(is_here(load, i));
+  }
+}
 static void make_progress(void) {
   int flag;
   OK(MPI_Iprobe(MPI_ANY_SOURCE, 30000, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
@@ -102,11 +112,11 @@ static void sending(char mode, int persistent, enum Ending ending, struct Load l
     }
   if (ending == freed) everybody(); // all requests are freed, nothing is received
   if (!sends) {
-    if (mode == 'r') OK(MPI_Waitall(load.times, posted, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < load.times; ++i) {
-      if (mode != 'r')
-        OK(MPI_Recv(place(load, i), load.ints, MPI_INT, partner, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-      CHECK(is_here(load, i));
+    if (mode == 'r') {
+      OK(MPI_Waitall(load.times, posted, MPI_STATUSES_IGNORE));
+      for (int i = 0; i < load.times; ++i) CHECK(is_here(load, i));
+    } else {
+      receive_all(load);
     }
   }
   if (buffer != NULL) {
@@ -131,8 +141,7 @@ static void receiving(int persistent, enum Ending ending, struct Load load) {
   if (sends) {
     fill(load);
     if (ending == freed) everybody();
-    for (int i = 0; i < load.times; ++i)
-      OK(MPI_Send(place(load, i), load.ints, MPI_INT, partner, 5, MPI_COMM_WORLD));
+    send_all(load);
   } else {
     empty(load);
     for (int i = 0; i < load.times; ++i) {
@@ -159,8 +168,7 @@ static void cancelled_receives(enum Ending ending, struct Load load) {
   if (sends) {
     fill(load);
     everybody();
-    for (int i = 0; i < load.times; ++i)
-      OK(MPI_Send(place(load, i), load.ints, MPI_INT, partner, 5, MPI_COMM_WORLD));
+    send_all(load);
   } else {
     empty(load);
     for (int i = 0; i < load.times; ++i) {
@@ -170,10 +178,7 @@ static void cancelled_receives(enum Ending ending, struct Load load) {
       end(&request, ending);
     }
     everybody();
-    for (int i = 0; i < load.times; ++i) {
-      OK(MPI_Recv(place(load, i), load.ints, MPI_INT, partner, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-      CHECK(is_here(load, i));
-    }
+    receive_all(load);
   }
   everybody();
 }
@@ -181,8 +186,7 @@ static void cancelled_receives(enum Ending ending, struct Load load) {
 static void matched_receives(enum Ending ending, struct Load load) {
   if (sends) {
     fill(load);
-    for (int i = 0; i < load.times; ++i)
-      OK(MPI_Send(place(load, i), load.ints, MPI_INT, partner, 5, MPI_COMM_WORLD));
+    send_all(load);
   } else {
     empty(load);
     for (int i = 0; i < load.times; ++i) {
@@ -456,10 +460,7 @@ static void flushes(enum Ending ending, struct Load load) {
     OK(MPI_Buffer_detach(&buffer, &bytes));
   } else {
     empty(load);
-    for (int i = 0; i < load.times; ++i) {
-      OK(MPI_Recv(place(load, i), load.ints, MPI_INT, partner, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-      CHECK(is_here(load, i));
-    }
+    receive_all(load);
   }
   everybody();
 }
