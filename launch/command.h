@@ -59,6 +59,7 @@ struct Command {
   bool timestamps = false;                ///< each line begins with the time
   std::string output_file;                ///< a pattern of the name; "": mpiexec's own standard output
   std::string error_file;
+  bool copy_output = false;  ///< what goes to those files goes to mpiexec's own streams as well
   bool merge_output = false; ///< standard error goes where standard output goes
   std::string report_pid;    ///< where mpiexec's process number goes: "-", "+" or a file; "": nowhere
   bool print_rank_map = false;

@@ -2,6 +2,8 @@
 #include "launch/option_table.h"
 #include "launch/pattern.h"
 
+#include <cctype>
+
 namespace near::launch {
 namespace {
 
@@ -10,23 +12,34 @@ using base::fail;
 
 constexpr const char* rank_prefix = "[%r] ";
 
-// A name of files that Open MPI's launchers take, with their ":nocopy"; here nothing is copied anyway.
-Result file_name(Parsing& at, std::string name, std::string& made) {
-  auto colon = name.rfind(':');
-  if (colon != std::string::npos) {
-    auto modifier = name.substr(colon + 1);
-    if (modifier == "nocopy") {
-      name.resize(colon);
-    } else if (modifier == "copy" || modifier == "pattern") {
-      return fail(
-          Code::unsupported,
-          "{} {}: ':{}' is not supported here; output goes to the files alone, and -outfile-pattern takes "
-          "patterns",
-          at.option, name, modifier);
+/// What stands behind the name of files that Open MPI's launchers take: ":nocopy", ":nojobid,nocopy".
+struct Modifiers {
+  bool without_job = false; ///< nojobid
+  bool copy_chosen = false; ///< copy or nocopy
+};
+
+Result read_modifiers(Parsing& at, const std::string& value, std::string& name, Modifiers& made) {
+  auto words = split(value, ':');
+  if (words.empty() || words[0].empty()) return fail(Code::invalid, "{}: a name is missing", at.option);
+  name = words[0];
+  for (std::size_t i = 1; i < words.size(); ++i)
+    for (auto word : split(words[i], ',')) {
+      for (auto& letter : word) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+      if (word == "nojobid") {
+        made.without_job = true;
+      } else if (word == "copy" || word == "nocopy") {
+        made.copy_chosen = true;
+        at.command.copy_output = word == "copy";
+      } else if (word == "pattern") {
+        return fail(Code::unsupported, "{} {}: patterns are for -outfile-pattern and -errfile-pattern",
+                    at.option, value);
+      } else if (word != "raw") { // what goes to files is as the rank wrote it anyway
+        return fail(Code::invalid,
+                    "{} {}: expected copy, nocopy, nojobid or raw after ':'; a name that contains ':' needs "
+                    "-outfile-pattern",
+                    at.option, value);
+      }
     }
-  }
-  if (name.empty()) return fail(Code::invalid, "{}: a name is missing", at.option);
-  made = std::move(name);
   return {};
 }
 
@@ -37,19 +50,36 @@ std::string literally(const std::string& name) {
   return made;
 }
 
-Result into_files(Parsing& at, const std::string& value) {
+void into_files(Command& command, const std::string& name) {
+  command.output_file = literally(name) + ".%r.out";
+  command.error_file = literally(name) + ".%r.err";
+}
+
+void into_folder(Command& command, const std::string& name) {
+  command.output_file = literally(name) + "/rank.%r/stdout";
+  command.error_file = literally(name) + "/rank.%r/stderr";
+}
+
+// As Open MPI 5 has it, the files' names begin with NAME. ":nojobid" belongs to version 4, where NAME is a
+// folder and output goes to the terminal as well unless ":nocopy" forbids that.
+Result choose_files(Parsing& at) {
   std::string name;
-  NEAR_TRY(file_name(at, value, name));
-  at.command.output_file = literally(name) + ".%r.out";
-  at.command.error_file = literally(name) + ".%r.err";
+  Modifiers modifiers;
+  NEAR_TRY(read_modifiers(at, at.values[0], name, modifiers));
+  if (!modifiers.without_job) {
+    into_files(at.command, name);
+    return {};
+  }
+  into_folder(at.command, name);
+  if (!modifiers.copy_chosen) at.command.copy_output = true;
   return {};
 }
 
-Result into_folder(Parsing& at, const std::string& value) {
+Result choose_names(Parsing& at, const std::string& value, void (*use)(Command&, const std::string&)) {
   std::string name;
-  NEAR_TRY(file_name(at, value, name));
-  at.command.output_file = literally(name) + "/rank.%r/stdout";
-  at.command.error_file = literally(name) + "/rank.%r/stderr";
+  Modifiers modifiers;
+  NEAR_TRY(read_modifiers(at, value, name, modifiers));
+  use(at.command, name);
   return {};
 }
 
@@ -62,9 +92,9 @@ Result choose_output(Parsing& at) {
     else if (word == "merge" || word == "merge-stderr-to-stdout")
       at.command.merge_output = true;
     else if (word.starts_with("dir="))
-      NEAR_TRY(into_folder(at, word.substr(4)));
+      NEAR_TRY(choose_names(at, word.substr(4), into_folder));
     else if (word.starts_with("file="))
-      NEAR_TRY(into_files(at, word.substr(5)));
+      NEAR_TRY(choose_names(at, word.substr(5), into_files));
     else
       return wrong(at, "tag, timestamp, merge, file=NAME or dir=FOLDER; srun's --output PATTERN is "
                        "-outfile-pattern here");
@@ -135,10 +165,13 @@ const Option table[] = {
      [](Parsing& at) { return choose_pattern(at, at.command.error_file); }},
     {{"output-filename"},
      one,
-     "NAME|both to files NAME.<rank>.out and NAME.<rank>.err",
-     [](Parsing& at) { return into_files(at, at.values[0]); }},
+     "NAME|both to files NAME.<rank>.out and NAME.<rank>.err; NAME:copy: to the terminal too",
+     choose_files},
     {{"output"}, one, "HOW|tag, timestamp, merge, file=NAME, dir=FOLDER, with ',' between", choose_output},
-    {{"output-directory"}, one, nullptr, [](Parsing& at) { return into_folder(at, at.values[0]); }},
+    {{"output-directory"},
+     one,
+     nullptr,
+     [](Parsing& at) { return choose_names(at, at.values[0], into_folder); }},
     {{"merge-stderr-to-stdout"},
      none,
      "|standard error goes where standard output goes",

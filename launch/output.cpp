@@ -22,16 +22,22 @@ Result Output::open(os::Poller& poller, std::uint64_t key_base, bool merge, bool
   if (same || merge) sink_of_[standard_error] = standard_output;
   for (int which : {0, 1}) {
     sinks_[which].terminal = os::is_terminal(which + 1);
-    NEAR_TRY(sinks_[which].sink.start(which + 1, bell_));
+    sinks_[which].descriptor = which + 1;
+    NEAR_TRY(sinks_[which].sink.start(bell_));
   }
   return {};
 }
 
-Result Output::add(Which which, std::string prefix, int& write_end) {
+Result Output::add(Which which, std::string prefix, int copy_to, int& write_end) {
+  if (copy_to >= 0 && !copying_) {
+    NEAR_TRY(copies_.start(bell_));
+    copying_ = true;
+  }
   Stream stream;
   stream.which = which;
   stream.prefix = std::move(prefix);
   stream.sink = sink_of_[which];
+  stream.copy_to = copy_to;
   NEAR_TRY(os::make_pipe(stream.descriptor, write_end));
   streams_.push_back(std::move(stream));
   return poller_->add(streams_.back().descriptor, key_base_ + streams_.size() - 1);
@@ -39,7 +45,8 @@ Result Output::add(Which which, std::string prefix, int& write_end) {
 
 bool Output::may_read(const Stream& stream, std::size_t index) const {
   const Target& target = sinks_[stream.sink];
-  return target.sink.has_room() && (target.owner == nobody || target.owner == index);
+  bool room = target.sink.has_room() && (stream.copy_to < 0 || copies_.has_room());
+  return room && (target.owner == nobody || target.owner == index);
 }
 
 void Output::readable(std::uint64_t index) {
@@ -65,6 +72,7 @@ void Output::take(std::size_t index, std::string_view data) {
   Stream& stream = streams_[index];
   Target& target = sinks_[stream.sink];
   said_ = said_ || stream.which == standard_error;
+  if (stream.copy_to >= 0) copies_.put(stream.copy_to, data);
   auto newline = data.rfind('\n');
   if (newline != std::string_view::npos) {
     if (stream.held.empty()) {
@@ -98,10 +106,10 @@ void Output::write_lines(std::size_t index, std::string_view lines) {
   Stream& stream = streams_[index];
   Target& target = sinks_[stream.sink];
   // Someone else's line stands unfinished on the terminal: leave it and begin a new one.
-  if (target.terminal && target.open_line != nobody && target.open_line != index) target.sink.put("\n");
+  if (target.terminal && target.open_line != nobody && target.open_line != index) target.put("\n");
   target.open_line = nobody;
   if (!marks(stream)) {
-    target.sink.put(lines);
+    target.put(lines);
     stream.inside_line = lines.back() != '\n';
     return;
   }
@@ -113,7 +121,7 @@ void Output::write_lines(std::size_t index, std::string_view lines) {
     stream.inside_line = lines[length - 1] != '\n';
     lines.remove_prefix(length);
   }
-  target.sink.put(tagged);
+  target.put(tagged);
 }
 
 void Output::flush_partial(std::size_t index) {
@@ -129,7 +137,7 @@ void Output::end(std::size_t index) {
   Target& target = sinks_[stream.sink];
   bool unfinished = !stream.held.empty() || stream.inside_line;
   flush_partial(index);
-  if (unfinished && marks(stream)) target.sink.put("\n"); // the next line must begin with its tag
+  if (unfinished && marks(stream)) target.put("\n"); // the next line must begin with its tag
   if (unfinished && marks(stream)) target.open_line = nobody;
   if (!stream.waiting) poller_->remove(stream.descriptor);
   os::close_descriptor(stream.descriptor);
@@ -157,15 +165,13 @@ void Output::resume(std::size_t sink) {
 
 void Output::bell_rang() {
   bell_.quiet();
-  for (std::size_t sink = 0; sink < 2; ++sink) {
-    if (!sinks_[sink].sink.broken()) {
-      resume(sink);
-      continue;
-    }
-    // Nobody will read it: the ranks find out as they would without a launcher, by SIGPIPE.
-    for (std::size_t index = 0; index < streams_.size(); ++index)
-      if (streams_[index].sink == sink && streams_[index].descriptor >= 0) end(index);
+  // What nobody will read: the ranks find out as they would without a launcher, by SIGPIPE.
+  for (std::size_t index = 0; index < streams_.size(); ++index) {
+    const Stream& stream = streams_[index];
+    bool lost = sinks_[stream.sink].sink.broken() || (stream.copy_to >= 0 && copies_.broken());
+    if (lost && stream.descriptor >= 0) end(index);
   }
+  for (std::size_t sink : {standard_output, standard_error}) resume(sink);
 }
 
 int Output::tick(std::uint64_t now_ns) {
@@ -200,7 +206,7 @@ bool Output::drain() {
       all = false;
       continue;
     }
-    while (stream.descriptor >= 0 && sinks_[stream.sink].sink.has_room()) {
+    while (stream.descriptor >= 0 && may_read(stream, index)) {
       std::size_t bytes = 0;
       auto got = os::read_some(stream.descriptor, buffer_.data(), buffer_.size(), bytes);
       if (got == os::Transfer::some)
@@ -213,22 +219,24 @@ bool Output::drain() {
   return all;
 }
 
-bool Output::idle() const { return sinks_[0].sink.idle() && sinks_[1].sink.idle(); }
+bool Output::idle() const { return sinks_[0].sink.idle() && sinks_[1].sink.idle() && copies_.idle(); }
 
 std::string Output::failure() const {
   for (std::size_t which : {standard_output, standard_error})
     if (auto reason = sinks_[which].sink.failure(); !reason.empty())
       return base::format("cannot write to standard {}: {}", which == standard_output ? "output" : "error",
                           reason);
+  if (auto reason = copies_.failure(); !reason.empty())
+    return base::format("cannot write to a file for the ranks' output: {}", reason);
   return {};
 }
 
 void Output::say(std::string_view line) {
   if (line.empty()) return;
   Target& target = sinks_[sink_of_[standard_error]];
-  if (target.open_line != nobody) target.sink.put("\n");
+  if (target.open_line != nobody) target.put("\n");
   target.open_line = nobody;
-  target.sink.put(base::printable(line, true));
+  target.put(base::printable(line, true));
 }
 
 } // namespace near::launch

@@ -1,6 +1,7 @@
 // The output of all ranks on its way to mpiexec's own standard output and standard error.
 //
 //   rank's stdout --pipe--> Stream: whole lines --> Sink --thread--> mpiexec's stdout
+//                              \---- as they come --> Sink --thread--> the rank's file, if it has one
 //
 // - A line is written as a whole; two ranks' lines never mix. Bytes are passed on as they are.
 // - A line too long to hold goes out in pieces: its rank then owns the sink until the line ends, or until the
@@ -30,9 +31,10 @@ public:
   /// `merge`: both streams go to standard output; `stamp`: each line begins with the time.
   Result open(os::Poller& poller, std::uint64_t key_base, bool merge, bool stamp);
 
-  /// A new stream, each line of which begins with `prefix`; `write_end` is for the rank, the caller closes it
-  /// once the rank has it.
-  Result add(Which which, std::string prefix, int& write_end);
+  /// A new stream, each line of which begins with `prefix`. All that comes is written to the file `copy_to`
+  /// too, without the prefix; -1: there is none. `write_end` is for the rank, the caller closes it once the
+  /// rank has it.
+  Result add(Which which, std::string prefix, int copy_to, int& write_end);
 
   /// The poller reported a stream, or the bell rang.
   void readable(std::uint64_t index);
@@ -50,7 +52,7 @@ public:
   /// names in them that others have chosen. Never waits.
   void say(std::string_view line);
 
-  /// Which stream cannot be written and why; empty when both can, or their reader has gone.
+  /// What cannot be written and why; empty when both can, or their reader has gone.
   std::string failure() const;
   /// Whether a rank may have written to standard error: it has, or it has mpiexec's own.
   bool may_have_said() const { return streams_.empty() || said_; }
@@ -67,6 +69,7 @@ private:
     std::string prefix; ///< before each line
     std::size_t sink = 0;
     int descriptor = -1;
+    int copy_to = -1;
     bool waiting = false;       ///< not polled: no room, or another owns the sink
     bool inside_line = false;   ///< the beginning of the present line has gone out
     std::string held;           ///< the present line so far
@@ -74,6 +77,8 @@ private:
   };
   struct Target {
     Sink sink;
+    int descriptor = -1;
+    void put(std::string_view text) { sink.put(descriptor, text); }
     bool terminal = false;
     std::size_t owner = nobody;     ///< the stream whose long line is under way
     std::size_t open_line = nobody; ///< the stream whose unfinished line was written last
@@ -92,6 +97,8 @@ private:
   std::uint64_t key_base_ = 0;
   os::Bell bell_;
   Target sinks_[2];
+  Sink copies_; ///< started by the first stream that has a file
+  bool copying_ = false;
   std::size_t sink_of_[2] = {0, 1};
   bool said_ = false; ///< something has come from a rank's standard error
   bool stamp_ = false;

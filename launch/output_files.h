@@ -1,5 +1,5 @@
 // Files that take the output of ranks in place of mpiexec's own standard streams. A rank writes into its file
-// itself, so nothing is held up and nothing is copied.
+// itself, so nothing is held up and nothing is copied, unless the output is wanted in both places.
 #pragma once
 
 #include "base/result.h"

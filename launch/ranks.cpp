@@ -172,21 +172,21 @@ base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped
   auto prefix = expand_pattern(command.prefix, rank);
   // A single rank has nobody to mix with: it gets the real descriptors, terminal and all.
   bool direct = ranks_.size() == 1 && prefix.empty() && !command.timestamps && !command.merge_output;
-  if (!command.output_file.empty()) {
-    NEAR_TRY(files_.open(command.output_file, rank, launch.output));
-  } else if (!direct) {
-    NEAR_TRY(output_.add(Output::standard_output, prefix, launch.output));
-    piped.output = true;
-  }
+  auto give = [&](Output::Which which, const std::string& pattern, int& descriptor,
+                  bool& is_pipe) -> base::Result {
+    int file = -1;
+    if (!pattern.empty()) NEAR_TRY(files_.open(pattern, rank, file));
+    is_pipe = file >= 0 ? command.copy_output : !direct;
+    if (is_pipe) return output_.add(which, prefix, file, descriptor);
+    if (file >= 0) descriptor = file;
+    return {};
+  };
+  NEAR_TRY(give(Output::standard_output, command.output_file, launch.output, piped.output));
   if (!command.output_file.empty() && command.merge_output) {
     launch.error = launch.output;
-  } else if (!command.error_file.empty()) {
-    NEAR_TRY(files_.open(command.error_file, rank, launch.error));
-  } else if (!direct) {
-    NEAR_TRY(output_.add(Output::standard_error, prefix, launch.error));
-    piped.error = true;
+    return {};
   }
-  return {};
+  return give(Output::standard_error, command.error_file, launch.error, piped.error);
 }
 
 base::Result Supervisor::start_rank(unsigned rank) {

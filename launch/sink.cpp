@@ -6,8 +6,7 @@
 
 namespace near::launch {
 
-base::Result Sink::start(int descriptor, os::Bell& bell) {
-  descriptor_ = descriptor;
+base::Result Sink::start(os::Bell& bell) {
   bell_ = &bell;
   // Never joined: when mpiexec has to end, a reader that does not read must not hold it.
   try {
@@ -20,18 +19,19 @@ base::Result Sink::start(int descriptor, os::Bell& bell) {
   return {};
 }
 
-void Sink::put(std::string_view text) {
+void Sink::put(int descriptor, std::string_view text) {
   if (text.empty()) return;
   std::lock_guard guard(mutex_);
   if (broken_) return;
   bool first = waiting_.empty();
-  waiting_ += text;
+  waiting_[descriptor] += text;
+  waiting_bytes_ += text.size();
   if (first) filled_.notify_one();
 }
 
 bool Sink::has_room() const {
   std::lock_guard guard(mutex_);
-  return waiting_.size() < capacity;
+  return waiting_bytes_ < capacity;
 }
 
 bool Sink::idle() const {
@@ -50,21 +50,25 @@ std::string Sink::failure() const {
 }
 
 void Sink::run() {
-  std::string batch;
+  std::map<int, std::string> batch;
   std::unique_lock lock(mutex_);
   for (;;) {
     filled_.wait(lock, [this] { return !waiting_.empty(); });
     batch.clear();
     batch.swap(waiting_);
+    waiting_bytes_ = 0;
     writing_ = true;
     lock.unlock();
     bell_->ring();
-    base::Result wrote = os::write_all(descriptor_, batch.data(), batch.size());
+    base::Result wrote;
+    for (const auto& [descriptor, text] : batch)
+      if (wrote.ok()) wrote = os::write_all(descriptor, text.data(), text.size());
     lock.lock();
     writing_ = false;
     if (!wrote.ok()) {
       broken_ = true;
       waiting_.clear();
+      waiting_bytes_ = 0;
       if (!wrote.is(base::Code::gone)) failure_ = base::failure_text();
     }
     bell_->ring();

@@ -1,11 +1,13 @@
-// One outgoing stream of mpiexec. A thread of its own writes, because a pipe, a terminal or a file system
-// that is full stops the writer, and the launcher must go on watching its ranks meanwhile.
+// What mpiexec writes for its ranks: to its own standard output or standard error, or to files. A thread of
+// its own writes, because a pipe, a terminal or a file system that is full stops the writer, and the launcher
+// must go on watching its ranks meanwhile.
 #pragma once
 
 #include "base/result.h"
 #include "os/poller.h"
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -19,10 +21,10 @@ public:
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
   /// Starts the thread. `bell` rings when room appeared, everything was written, or writing failed.
-  base::Result start(int descriptor, os::Bell& bell);
+  base::Result start(os::Bell& bell);
 
-  /// Queues text; it is the caller's part to look at has_room() first.
-  void put(std::string_view text);
+  /// Queues text for a descriptor; it is the caller's part to look at has_room() first.
+  void put(int descriptor, std::string_view text);
   bool has_room() const;
   /// Everything that was put has been written, or never can be.
   bool idle() const;
@@ -38,11 +40,11 @@ private:
   // than the reader reads is stopped soon.
   static constexpr std::size_t capacity = 1u << 20;
 
-  int descriptor_ = -1;
   os::Bell* bell_ = nullptr;
   mutable std::mutex mutex_;
   std::condition_variable filled_;
-  std::string waiting_;
+  std::map<int, std::string> waiting_; ///< by descriptor
+  std::size_t waiting_bytes_ = 0;
   bool writing_ = false;
   bool broken_ = false;
   std::string failure_;

@@ -34,8 +34,9 @@ base::Result Supervisor::prepare() {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
   NEAR_TRY(inbox_.open(signals));
-  // Two pipes and a watch a rank, and some of our own.
-  NEAR_TRY(os::allow_descriptors(mission_.job.command.placement.ranks * 5 + 64));
+  // Three pipes and a watch a rank, two files where output is copied there, and some of our own.
+  unsigned each = mission_.job.command.copy_output ? 7 : 5;
+  NEAR_TRY(os::allow_descriptors(mission_.job.command.placement.ranks * each + 64));
   os::ignore_signal(SIGPIPE);
   os::ignore_signal(SIGXFSZ); // output beyond the limit on file sizes is a message, not our end
   os::ignore_signal(SIGTTOU);

@@ -253,3 +253,43 @@ def test_a_file_is_not_emptied_by_the_name_that_a_later_rank_has_for_it(launch, 
     (tmp_path / "f1").symlink_to("f0")
     result = launch("-n", "2", "--oversubscribe", "-outfile-pattern", "f%r", "sh", "-c", "echo here", cwd=tmp_path)
     assert (result.status, (tmp_path / "f0").read_text()) == (0, "here\n" * 2), result.report()
+
+
+# ---- output that goes to files and to the terminal ----------------------------------------------------------
+
+def test_copied_output_is_the_same_in_both_places(launch, tmp_path):
+    """More than pipes and buffers hold, without a newline at the end; each stream where it belongs."""
+    script = "head -c 3000000 /dev/zero | tr '\\0' x; yes $NEAR_BOOT_RANK | head -c 3000001; echo err-$NEAR_BOOT_RANK >&2"
+    result = launch("-n", "2", "--oversubscribe", "--output-filename", "all:copy", "sh", "-c", script, cwd=tmp_path)
+    files = [(tmp_path / f"all.{rank}.out").read_text() for rank in (0, 1)]
+    for rank, text in enumerate(files):
+        assert text == "x" * 3000000 + f"{rank}\n" * 1500000 + str(rank), f"rank {rank}: {len(text)}"
+        assert (tmp_path / f"all.{rank}.err").read_text() == f"err-{rank}\n"
+    assert result.status == 0 and sorted(result.out) == sorted("".join(files)), len(result.out)
+    assert sorted(result.err.splitlines()) == ["err-0", "err-1"], result.err[:1000]
+
+
+def test_merged_output_is_copied_to_one_file_and_to_standard_output(launch, tmp_path):
+    result = launch("-n", "2", "--oversubscribe", "--output", "merge,dir=all:copy", "sh", "-c", "echo out; echo err >&2",
+                    cwd=tmp_path)
+    assert (result.status, sorted(result.out.split()), result.err) == (0, ["err", "err", "out", "out"], ""), result.report()
+    for rank in (0, 1):
+        assert (tmp_path / f"all/rank.{rank}/stdout").read_text() == "out\nerr\n"
+        assert not (tmp_path / f"all/rank.{rank}/stderr").exists()
+
+
+def test_a_copy_that_cannot_be_written_is_an_error(launch, tmp_path):
+    (tmp_path / "all.0.out").symlink_to("/dev/full")
+    result = launch("-n", "2", "--oversubscribe", "--output-filename", "all:copy", "yes", cwd=tmp_path)
+    said = [line for line in result.err.splitlines() if line.startswith("mpiexec")]
+    assert result.status == 1 and len(said) == 1, result.err[:1000]
+    assert said[0].startswith("mpiexec: cannot write to a file for the ranks' output: No space left on device"), said
+
+
+def test_a_slow_reader_of_the_terminal_stops_a_copied_writer(prefix, tmp_path):
+    job = run_raw(prefix, "-n", 1, "--output-filename", tmp_path / "all:copy", "sh", "-c", "yes | head -c 20000000",
+                  stdout=subprocess.PIPE)
+    time.sleep(1)
+    assert job.poll() is None and (tmp_path / "all.0.out").stat().st_size < 10_000_000
+    out, _ = job.communicate(timeout=60)
+    assert job.returncode == 0 and out == b"y\n" * 10_000_000 and (tmp_path / "all.0.out").read_bytes() == out
