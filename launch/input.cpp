@@ -3,47 +3,102 @@
 #include "os/descriptor.h"
 #include "os/memory.h"
 
+#include <algorithm>
+#include <new>
 #include <system_error>
 #include <thread>
 
 namespace near::launch {
 namespace {
 
-constexpr std::size_t piece = std::size_t{64} << 10;
-
-void carry(std::vector<int> pipes) {
-  std::vector<char> buffer(piece);
-  std::size_t bytes = 0;
-  while (!pipes.empty() && os::read_waiting(0, buffer.data(), buffer.size(), bytes) == os::Transfer::some)
-    std::erase_if(pipes, [&](int pipe) {
-      bool gone = !os::write_all(pipe, buffer.data(), bytes).ok();
-      if (gone) os::close_descriptor(pipe);
-      return gone;
-    });
-  for (int pipe : pipes) os::close_descriptor(pipe);
-}
+constexpr std::uint64_t most_kept = 64u << 20;
+constexpr std::uint64_t least_kept = 64u << 10;
 
 } // namespace
 
-base::Result Input::add(int& read_end) {
+base::Result Input::add(unsigned rank, int& read_end) {
   int write_end = -1;
   NEAR_TRY(os::make_input_pipe(read_end, write_end));
-  pipes_.push_back(write_end);
+  readers_.push_back({write_end, rank, 0});
   return {};
 }
 
 base::Result Input::start() {
-  if (pipes_.empty()) return {};
+  if (readers_.empty()) return {};
+  // Its pages come into being when they are used: few, as long as nobody lags behind.
+  for (auto bytes = most_kept; kept_ == nullptr; bytes /= 2) {
+    if (bytes < least_kept)
+      return base::fail(base::Code::limit, "no memory for the ranks' input (ulimit -v)");
+    kept_.reset(new (std::nothrow) char[bytes]);
+    capacity_ = bytes;
+  }
   // Never joined: when mpiexec has to end, an input that never ends must not hold it.
   try {
-    std::thread(carry, std::move(pipes_)).detach();
+    std::thread([this] { carry(); }).detach();
   } catch (const std::system_error& refused) {
     return base::fail(base::Code::limit,
                       "cannot start a thread for the ranks' input: {} (ulimit -u, ulimit -v)",
                       refused.code().message());
   }
-  pipes_.clear();
   return {};
+}
+
+Input::Hold Input::hold() const {
+  std::lock_guard guard(mutex_);
+  return hold_;
+}
+
+void Input::tell(const Hold& hold) {
+  std::lock_guard guard(mutex_);
+  hold_ = hold;
+}
+
+void Input::carry() {
+  std::vector<os::Outlet> outlets;
+  for (bool ended = false; !readers_.empty();) {
+    auto slowest =
+        std::min_element(readers_.begin(), readers_.end(),
+                         [](const Reader& one, const Reader& other) { return one.taken < other.taken; });
+    bool full = come_ - slowest->taken == capacity_;
+    // Back to the first pages when nothing waits.
+    if (come_ == slowest->taken) {
+      come_ = 0;
+      for (auto& reader : readers_) reader.taken = 0;
+    }
+    tell({full && !ended, slowest->rank, slowest->taken});
+    outlets.clear();
+    for (const auto& reader : readers_) outlets.push_back({reader.pipe, reader.taken < come_, false, false});
+    bool come = os::wait_for_transfer(ended || full ? -1 : 0, outlets);
+    if (come && !ended && !full) ended = !read();
+    std::size_t index = 0;
+    std::erase_if(readers_, [&](Reader& reader) {
+      const auto& outlet = outlets[index++];
+      bool stays = !outlet.gone && (!outlet.ready || write(reader)) && !(ended && reader.taken == come_);
+      if (!stays) os::close_descriptor(reader.pipe);
+      return !stays;
+    });
+  }
+  tell({});
+}
+
+/// Reads what there is now; false at the end.
+bool Input::read() {
+  std::uint64_t least = come_;
+  for (const auto& reader : readers_) least = std::min(least, reader.taken);
+  std::uint64_t at = come_ % capacity_, room = std::min(capacity_ - (come_ - least), capacity_ - at);
+  std::size_t bytes = 0;
+  auto state = os::read_some(0, kept_.get() + at, room, bytes);
+  if (state == os::Transfer::some) come_ += bytes;
+  return state == os::Transfer::some || state == os::Transfer::nothing_now;
+}
+
+/// Writes what the rank takes now; false when it has closed its input.
+bool Input::write(Reader& reader) const {
+  std::uint64_t at = reader.taken % capacity_, waits = std::min(come_ - reader.taken, capacity_ - at);
+  std::size_t bytes = 0;
+  auto state = os::write_some(reader.pipe, kept_.get() + at, waits, bytes);
+  if (state == os::Transfer::some) reader.taken += bytes;
+  return state == os::Transfer::some || state == os::Transfer::nothing_now;
 }
 
 } // namespace near::launch

@@ -163,7 +163,7 @@ base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped
   if (command.input.has(rank)) {
     launch.input = 0;
     piped.input = command.input.several();
-    if (piped.input) NEAR_TRY(input_.add(launch.input));
+    if (piped.input) NEAR_TRY(input_.add(rank, launch.input));
   }
   // Only the terminal's foreground group may read from it.
   launch.own_group = !(launch.input == 0 && mission_.terminal_input);
@@ -435,6 +435,7 @@ void Supervisor::look() {
   look_for_left_processes();
   look_for_missing_init();
   look_for_stall();
+  look_for_held_input();
 }
 
 void Supervisor::look_at(unsigned rank) {

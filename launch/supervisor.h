@@ -88,6 +88,7 @@ private:
   bool has_left_processes(unsigned rank) const;
   void look_for_left_processes();
   void look_for_stall();
+  void look_for_held_input();
   std::string stall_text(std::uint64_t& since);
   bool is_end_of(unsigned rank, os::Pid pid);
   void look_for_lost_ranks(std::uint64_t now_ns);
@@ -138,6 +139,9 @@ private:
   bool stall_said_ = false;      ///< that ranks wait for one that has called MPI_Finalize
   std::uint64_t stall_ = 0;      ///< what identifies the wait that was seen last
   std::uint64_t stall_ns_ = 0;   ///< when it was seen first
+  bool hold_said_ = false;       ///< that one rank's standard input holds up that of the others
+  Input::Hold hold_;             ///< of standard input, as it was seen last
+  std::uint64_t hold_ns_ = 0;    ///< when it was seen first
   std::uint64_t looked_ns_ = 0;  ///< when the rank table was looked at last
   std::uint64_t timeout_ns_ = 0; ///< when --timeout ends the job; 0: never
   std::uint64_t ask_ns_ = 0;     ///< when SIGTERM goes out; 0: not planned

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 namespace near::os {
 
@@ -56,16 +57,48 @@ Result write_all(int descriptor, const char* data, std::size_t bytes) {
   return {};
 }
 
+Transfer write_some(int descriptor, const char* data, std::size_t size, std::size_t& bytes) {
+  ssize_t wrote;
+  do wrote = write(descriptor, data, size);
+  while (wrote < 0 && errno == EINTR);
+  if (wrote >= 0) {
+    bytes = static_cast<std::size_t>(wrote);
+    return Transfer::some;
+  }
+  if (errno == EPIPE) return Transfer::ended;
+  return errno == EAGAIN || errno == EWOULDBLOCK ? Transfer::nothing_now : Transfer::failed;
+}
+
+bool wait_for_transfer(int source, std::span<Outlet> outlets) {
+  std::vector<pollfd> asked{{source, POLLIN, 0}};
+  for (const auto& outlet : outlets)
+    asked.push_back({outlet.descriptor, static_cast<short>(outlet.wanted ? POLLOUT : 0), 0});
+  while (poll(asked.data(), asked.size(), -1) < 0 && errno == EINTR) {}
+  for (std::size_t i = 0; i < outlets.size(); ++i) {
+    outlets[i].ready = (asked[i + 1].revents & POLLOUT) != 0;
+    outlets[i].gone = (asked[i + 1].revents & (POLLERR | POLLNVAL)) != 0;
+  }
+  return asked[0].revents != 0;
+}
+
+namespace {
+
+/// A pipe of which one end, 0 or 1, does not wait.
+Result make_pipe_with(std::size_t eager, int (&ends)[2]) {
+  if (pipe2(ends, O_CLOEXEC) != 0) return base::fail_system("pipe2", errno);
+  // O_NONBLOCK belongs to the file description, and each end has its own: the other end does not notice.
+  if (fcntl(ends[eager], F_SETFL, O_NONBLOCK) == 0) return {};
+  int error = errno;
+  close(ends[0]);
+  close(ends[1]);
+  return base::fail_system("fcntl", error, "O_NONBLOCK");
+}
+
+} // namespace
+
 Result make_pipe(int& read_end, int& write_end) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return base::fail_system("pipe2", errno);
-  // O_NONBLOCK belongs to the file description, and each end has its own: the writer does not notice.
-  if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
-    int error = errno;
-    close(ends[0]);
-    close(ends[1]);
-    return base::fail_system("fcntl", error, "O_NONBLOCK");
-  }
+  NEAR_TRY(make_pipe_with(0, ends));
   read_end = ends[0];
   write_end = ends[1];
   return {};
@@ -73,7 +106,7 @@ Result make_pipe(int& read_end, int& write_end) {
 
 Result make_input_pipe(int& read_end, int& write_end) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return base::fail_system("pipe2", errno);
+  NEAR_TRY(make_pipe_with(1, ends));
   read_end = ends[0];
   write_end = ends[1];
   return {};

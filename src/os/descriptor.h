@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace near::os {
@@ -32,9 +33,25 @@ Transfer read_waiting(int descriptor, char* buffer, std::size_t capacity, std::s
 /// SIGPIPE ignored), with Code::system and the reason otherwise.
 Result write_all(int descriptor, const char* data, std::size_t bytes);
 
+/// Writes once, as much as there is room for now where the descriptor does not wait. `ended` means that
+/// nobody reads any more (with SIGPIPE ignored).
+Transfer write_some(int descriptor, const char* data, std::size_t size, std::size_t& bytes);
+
+/// A descriptor to write to, and what wait_for_transfer has found out about it.
+struct Outlet {
+  int descriptor;
+  bool wanted; ///< there is something to write
+  bool ready;  ///< `wanted`, and something can be written
+  bool gone;   ///< nobody reads any more
+};
+/// Waits until `source` (-1: none) can be read or has ended, or one of the outlets is ready or gone. Returns
+/// whether that is so of `source`.
+bool wait_for_transfer(int source, std::span<Outlet> outlets);
+
 /// A pipe, both ends close-on-exec; reading does not wait, writing does.
 Result make_pipe(int& read_end, int& write_end);
-/// A pipe, both ends close-on-exec, of which both ends wait: for the standard input of another program.
+/// A pipe for the standard input of another program, both ends close-on-exec: reading waits, writing does
+/// not.
 Result make_input_pipe(int& read_end, int& write_end);
 /// Opens a file for appending, which is made if need be and not emptied; close-on-exec. The failure names it:
 /// also a named pipe that nobody reads, for which it does not wait.

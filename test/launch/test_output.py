@@ -55,6 +55,67 @@ def test_rank_0_has_the_real_descriptor(launch, tmp_path):
         assert stdin.read() == "b\nc\n"
 
 
+COUNT = "import sys; n = 0\nwhile piece := sys.stdin.buffer.read(1 << 16): n += len(piece)\nprint(n)"
+
+
+@pytest.mark.parametrize("source", ["pipe", "file"])
+def test_a_rank_that_does_not_read_starves_nobody(prefix, tmp_path, source):
+    """Rank 1 reads only when the others have all of the input, which is far more than a pipe holds."""
+    size = 20_000_000
+    script = f"""
+        case $NEAR_BOOT_RANK in
+        1) while [ ! -e {tmp_path}/0 ] || [ ! -e {tmp_path}/2 ]; do sleep 0.02; done; {sys.executable} -c '{COUNT}';;
+        *) {sys.executable} -c '{COUNT}'; touch {tmp_path}/$NEAR_BOOT_RANK;;
+        esac"""
+    feed = f"head -c {size} /dev/zero"
+    (tmp_path / "input").write_bytes(bytes(size) if source == "file" else b"")
+    feed = f"{feed} | $0 \"$@\"" if source == "pipe" else f"$0 \"$@\" <{tmp_path}/input"
+    out = subprocess.run(["sh", "-c", feed, prefix / "bin/mpiexec", "--oversubscribe", "-s", "all", "-n", "3", "sh", "-c",
+                          script], capture_output=True, text=True, timeout=60)
+    assert (out.returncode, out.stdout, out.stderr) == (0, f"{size}\n" * 3, ""), out
+
+
+def test_ranks_that_stop_reading_early_are_left_out(prefix):
+    """By their end, by closing it, after one line, and after much of it; the others get every byte."""
+    size = 30_000_000
+    script = f"""
+        case $NEAR_BOOT_RANK in
+        0) exit 0;;
+        1) exec <&-; sleep 0.5;;
+        2) head -n 1;;
+        3) head -c 5000000 | wc -c;;
+        *) {sys.executable} -c '{COUNT}';;
+        esac"""
+    feed = f"(echo first; head -c {size} /dev/zero) | $0 \"$@\""
+    out = subprocess.run(["sh", "-c", feed, prefix / "bin/mpiexec", "--oversubscribe", "-s", "all", "-n", "6", "sh", "-c",
+                          script], capture_output=True, text=True, timeout=60)
+    assert (out.returncode, out.stderr) == (0, ""), out
+    assert sorted(out.stdout.split()) == sorted(["first", "5000000", f"{size + 6}", f"{size + 6}"])
+
+
+def test_a_job_ends_when_nobody_reads_an_endless_input(prefix):
+    feed = "yes | $0 \"$@\""
+    out = subprocess.run(["sh", "-c", feed, prefix / "bin/mpiexec", "--oversubscribe", "-s", "all", "-n", "3", "true"],
+                         capture_output=True, text=True, timeout=60)
+    assert (out.returncode, out.stdout, out.stderr) == (0, "", ""), out
+
+
+def test_a_rank_that_holds_up_the_input_is_named(prefix, tmp_path):
+    """What waits for it is bounded, so from some point on the others wait, until it ends."""
+    size = 200_000_000
+    script = f"""
+        [ $NEAR_BOOT_RANK = 1 ] || exec {sys.executable} -c '{COUNT}'
+        while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"""
+    job = subprocess.Popen(["sh", "-c", f"head -c {size} /dev/zero | $0 \"$@\"", prefix / "bin/mpiexec", "--oversubscribe",
+                            "-s", "all", "-n", "3", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True)
+    said = job.stderr.readline()
+    assert said.startswith("mpiexec: note: rank 1 does not read its standard input"), said
+    (tmp_path / "go").touch()
+    out, err = job.communicate(timeout=60)
+    assert (job.returncode, out, err) == (0, f"{size}\n" * 2, "")
+
+
 def test_a_gibibyte_through_standard_input(prefix):
     program = ("import sys, hashlib; h = hashlib.md5(); read = lambda: sys.stdin.buffer.read(1 << 20)\n"
                "for piece in iter(read, b''): h.update(piece)\nprint(h.hexdigest())")

@@ -1,6 +1,9 @@
-// The note that a rank waits for one that has called MPI_Finalize: a frequent mistake, and a silent one,
-// since MPI_Finalize need not wait and the rank that waits cannot know. Only what is in the segment is looked
-// at.
+// Notes about jobs that stand still.
+//
+// A rank waits for one that has called MPI_Finalize: a frequent mistake, and a silent one, since MPI_Finalize
+// need not wait and the rank that waits cannot know. Only what is in the segment is looked at.
+//
+// Ranks wait for standard input (-s all) because one of them does not read it.
 #include "launch/supervisor.h"
 
 #include "base/text.h"
@@ -98,6 +101,23 @@ void Supervisor::look_for_stall() {
   stall_said_ = true;
   output_.say(
       base::format("mpiexec: note: {}; `near top --job {}` shows every rank\n", text, mission_.front));
+}
+
+void Supervisor::look_for_held_input() {
+  if (hold_said_ || mission_.job.command.quiet || stage_ != Stage::running) return;
+  auto hold = input_.hold();
+  std::uint64_t now = os::monotonic_ns();
+  if (!hold.held || paused_ || hold != hold_) {
+    hold_ = hold;
+    hold_ns_ = now;
+    return;
+  }
+  if (now < hold_ns_ + patience_ns) return;
+  hold_said_ = true;
+  output_.say(
+      base::format("mpiexec: note: rank {} does not read its standard input, so the other ranks get no more "
+                   "of theirs; -s with the ranks that read leaves it out\n",
+                   hold.rank));
 }
 
 } // namespace near::launch
