@@ -1,6 +1,6 @@
 #include "launch/command.h"
 
-#include "base/knob.h"
+#include "base/text.h"
 #include "launch/option_table.h"
 #include "launch/slurm.h"
 #include "launch/tool.h"
@@ -28,11 +28,9 @@ Result unknown_option(const std::string& written, std::string_view name) {
     for (const auto& option : group.options)
       for (const char* spelling : option.spellings)
         if (std::strlen(spelling) > 2) known.push_back(spelling);
-  auto nearest = base::nearest_word(name, known);
-  if (nearest.empty())
-    return fail(Code::invalid, "unknown option {}; `mpiexec --help` lists the options", written);
-  const char* dashes = written.starts_with("--") ? "--" : "-";
-  return fail(Code::invalid, "unknown option {}; did you mean {}{}?", written, dashes, nearest);
+  auto hint = base::did_you_mean(name, known, written.starts_with("--") ? "--" : "-");
+  if (hint.empty()) hint = "; `mpiexec --help` lists the options";
+  return fail(Code::invalid, "unknown option {}{}", written, hint);
 }
 
 // "-env NAME -n 2": the value was forgotten, and without a word the next option would become it.

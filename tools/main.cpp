@@ -23,13 +23,9 @@ namespace {
 constexpr int usage_status = 2;
 
 int unknown(std::string_view word, const std::vector<std::string_view>& known) {
-  auto nearest = base::nearest_word(word, known);
-  if (nearest.empty())
-    std::fprintf(stderr, "near: unknown word '%s'; `near --help` lists what there is\n",
-                 std::string(word).c_str());
-  else
-    std::fprintf(stderr, "near: unknown word '%s'; did you mean %s?\n", std::string(word).c_str(),
-                 std::string(nearest).c_str());
+  auto hint = base::did_you_mean(word, known);
+  if (hint.empty()) hint = "; `near --help` lists what there is";
+  std::fprintf(stderr, "near: unknown word '%s'%s\n", std::string(word).c_str(), hint.c_str());
   return usage_status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -116,25 +117,8 @@ std::span<Knob* const> rows() {
   return list;
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the table, since an exchange of neighbours looks two back.
-  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    before.swap(above);
-    above.swap(row);
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-  }
-  return row[b.size()];
-}
-
-/// The knob of this name; else nullptr, and `nearest` becomes the name that was meant, if that can be told.
-Knob* find_knob(std::string_view name, std::string& nearest) {
+/// The knob of this name; else nullptr, and `hint` completes a sentence that says so.
+Knob* find_knob(std::string_view name, std::string& hint) {
   // Without what all have in common, which would make all of them alike.
   constexpr std::string_view prefix = "NEAR_";
   std::vector<std::string_view> words;
@@ -142,8 +126,8 @@ Knob* find_knob(std::string_view name, std::string& nearest) {
     if (knob->name == name) return knob;
     words.push_back(std::string_view(knob->name).substr(prefix.size()));
   }
-  auto word = nearest_word(name.substr(std::min(prefix.size(), name.size())), words);
-  nearest = word.empty() ? "" : std::string(prefix) + std::string(word);
+  hint = did_you_mean(name.substr(std::min(prefix.size(), name.size())), words, prefix);
+  if (hint.empty()) hint = "; `near info --knobs` lists the known ones";
   return nullptr;
 }
 
@@ -175,19 +159,6 @@ Result parse_bytes(std::string_view text, std::uint64_t& bytes) {
   return {};
 }
 
-std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates) {
-  std::string_view best;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (auto candidate : candidates) {
-    std::size_t distance = edit_distance(word, candidate);
-    if (distance < least) {
-      least = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
-
 std::string expected_of(const Knob& knob) {
   std::string text;
   const auto& form = knob.form;
@@ -215,14 +186,12 @@ std::string expected_of(const Knob& knob) {
 
 Result check_knob(std::string_view name, std::string_view value) {
   if (is_told_to_ranks(name)) return {};
-  std::string nearest;
-  if (const Knob* knob = find_knob(name, nearest)) {
+  std::string hint;
+  if (const Knob* knob = find_knob(name, hint)) {
     Knob copy = *knob;
     return parse(copy, value);
   }
-  if (nearest.empty())
-    return fail(Code::invalid, "unknown knob {}; `near info --knobs` lists the known ones", name);
-  return fail(Code::invalid, "unknown knob {}; did you mean {}?", name, nearest);
+  return fail(Code::invalid, "unknown knob {}{}", name, hint);
 }
 
 Result read_knobs(char** environment) {
@@ -237,13 +206,10 @@ Result read_knobs(char** environment) {
     if (equals == std::string_view::npos) continue;
     auto name = text.substr(0, equals);
     if (is_told_to_ranks(name)) continue;
-    std::string nearest;
-    Knob* knob = find_knob(name, nearest);
+    std::string hint;
+    Knob* knob = find_knob(name, hint);
     if (knob == nullptr) {
-      if (nearest.empty())
-        log(Level::warning, "unknown knob {} is ignored; `near info --knobs` lists the known ones", name);
-      else
-        log(Level::warning, "unknown knob {} is ignored; did you mean {}?", name, nearest);
+      log(Level::warning, "unknown knob {} is ignored{}", name, hint);
       continue;
     }
     NEAR_TRY(parse(*knob, text.substr(equals + 1)));

@@ -60,9 +60,4 @@ std::span<const Knob* const> all_knobs();
 /// Parses "4k", "1m", "2g" or a plain number of bytes.
 Result parse_bytes(std::string_view text, std::uint64_t& bytes);
 
-/// The candidate with the least edit distance to `word` (insert, delete, replace, exchange two neighbours),
-/// or
-/// "" when none is within a third of the word's length (at least 1).
-std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates);
-
 } // namespace near::base

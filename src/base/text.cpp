@@ -5,7 +5,9 @@
 #include "base/result.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace near::base {
 namespace {
@@ -80,6 +82,46 @@ std::optional<std::string_view> find_variable(char** environment, std::string_vi
       return row.substr(name.size() + 1);
   }
   return std::nullopt;
+}
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Three rows of the table, since an exchange of neighbours looks two back.
+  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    before.swap(above);
+    above.swap(row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+} // namespace
+
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates) {
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (auto candidate : candidates) {
+    std::size_t distance = edit_distance(word, candidate);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates,
+                         std::string_view before) {
+  auto nearest = nearest_word(word, candidates);
+  return nearest.empty() ? std::string() : format("; did you mean {}{}?", before, nearest);
 }
 
 } // namespace near::base

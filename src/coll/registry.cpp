@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/knob.h"
+#include "base/text.h"
 #include "coll/algorithms.h"
 
 #include <algorithm>
@@ -117,13 +118,10 @@ std::array<const Algorithm*, collective_count> named{};
 bool processors_are_shared = false;
 
 Result unknown(std::string_view what, std::string_view word, std::span<const std::string_view> known) {
-  auto nearest = base::nearest_word(word, known);
-  if (nearest.empty()) {
-    std::string list;
-    for (auto each : known) list.append(list.empty() ? "" : ", ").append(each);
-    return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}; known: {}", word, what, list);
-  }
-  return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}; did you mean {}?", word, what, nearest);
+  auto hint = base::did_you_mean(word, known);
+  if (hint.empty())
+    for (auto each : known) hint.append(hint.empty() ? "; known: " : ", ").append(each);
+  return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}{}", word, what, hint);
 }
 
 Result parse_pair(std::string_view pair, std::array<const Algorithm*, collective_count>& into) {

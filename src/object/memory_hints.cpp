@@ -3,6 +3,7 @@
 #include "abi/types.h"
 #include "base/checked.h"
 #include "base/knob.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -40,11 +41,6 @@ void for_each_kind(std::string_view list, Function&& function) {
   }
 }
 
-std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
-  auto nearest = base::nearest_word(word, candidates);
-  return nearest.empty() ? std::string() : base::format("; did you mean {}?", nearest);
-}
-
 template <class T>
 bool read_whole(const std::string& text, T& number) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -64,8 +60,8 @@ void read_tier(const std::string& value, MemoryHints& hints) {
   if (found != std::end(tier_names))
     hints.tier = static_cast<segment::Tier>(found - std::begin(tier_names));
   else
-    hints.remarks.push_back(
-        base::format("{}={}: expected dram, hbm or cxl{}", tier_key, value, did_you_mean(value, tier_names)));
+    hints.remarks.push_back(base::format("{}={}: expected dram, hbm or cxl{}", tier_key, value,
+                                         base::did_you_mean(value, tier_names)));
 }
 
 void read_page_size(const std::string& value, MemoryHints& hints) {
@@ -80,7 +76,7 @@ void read_kinds(const std::string& value, MemoryHints& hints) {
   for_each_kind(value, [&](std::string_view kind) {
     if (!is_kind(kind))
       hints.remarks.push_back(base::format("{}: there is no memory of kind {}, only mpi and system{}",
-                                           kinds_key, kind, did_you_mean(kind, kinds)));
+                                           kinds_key, kind, base::did_you_mean(kind, kinds)));
   });
 }
 
@@ -119,7 +115,7 @@ base::Result read_memory_hints(const Info* info, MemoryHints& hints) {
       continue; // a promise of the program's, or what windows look at themselves
     } else if (key.starts_with("near_") || !base::nearest_word(key, known).empty()) {
       hints.remarks.push_back(
-          base::format("info key {} means nothing here{}", key, did_you_mean(key, known)));
+          base::format("info key {} means nothing here{}", key, base::did_you_mean(key, known)));
     }
   }
   return {};

@@ -1,6 +1,5 @@
 #include "topo/plan.h"
 
-#include "base/knob.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -268,10 +267,8 @@ Result chosen_cards(const Machine& machine, const std::string& name, std::vector
     list += (list.empty() ? "" : ", ") + card.name;
   }
   if (!cards.empty()) return {};
-  auto nearest = base::nearest_word(name, names);
-  if (nearest.empty())
-    return base::fail(base::Code::invalid, "--map-by nic={}: the machine's cards are {}", name, list);
-  return base::fail(base::Code::invalid, "--map-by nic={}: did you mean {}? Known: {}", name, nearest, list);
+  return base::fail(base::Code::invalid, "--map-by nic={}: the machine's cards are {}{}", name, list,
+                    base::did_you_mean(name, names));
 }
 
 // For each card the nodes from the nearest on; ranks take cores there, one rank to each card in turn.

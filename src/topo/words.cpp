@@ -1,5 +1,5 @@
 // The words of --map-by and --bind-to, MPICH's and Open MPI's spellings alike.
-#include "base/knob.h"
+#include "base/text.h"
 #include "topo/plan.h"
 
 #include <algorithm>
@@ -54,10 +54,8 @@ Result unknown(const char* option, std::string_view text, std::string_view word,
     known.push_back(row.word);
     if (row.listed) list.append(list.empty() ? "" : ", ").append(row.word);
   }
-  auto nearest = base::nearest_word(word, known);
-  if (nearest.empty())
-    return base::fail(base::Code::invalid, "{} {}: expected one of {}", option, text, list);
-  return base::fail(base::Code::invalid, "{} {}: did you mean {}? Known: {}", option, text, nearest, list);
+  return base::fail(base::Code::invalid, "{} {}: expected one of {}{}", option, text, list,
+                    base::did_you_mean(word, known));
 }
 
 // The parts of `text` between `separator`s.

@@ -4,6 +4,7 @@
 #include "base/kill_point.h"
 #include "base/knob.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/limits.h"
@@ -182,9 +183,7 @@ Result check_choice_of_copy() {
   if (std::find(ways.begin(), ways.end(), choice) != ways.end()) return {};
   std::string list;
   for (auto way : ways) list += (list.empty() ? "" : way == ways.back() ? " or " : ", ") + std::string(way);
-  auto nearest = base::nearest_word(choice, ways);
-  return fail(Code::invalid, "NEAR_COPY={}: expected {}{}{}{}", choice, list,
-              nearest.empty() ? "" : "; did you mean ", nearest, nearest.empty() ? "" : "?");
+  return fail(Code::invalid, "NEAR_COPY={}: expected {}{}", choice, list, base::did_you_mean(choice, ways));
 }
 
 /// NEAR_STATS: one line of what this process sent, and how it received.

@@ -96,6 +96,13 @@ TEST(NearestWord, a_misspelling_finds_its_word_and_nonsense_finds_none) {
   EXPECT_EQ(nearest_word("inof", short_words), "info");
 }
 
+TEST(DidYouMean, names_the_nearest_word_or_says_nothing) {
+  constexpr std::array<std::string_view, 2> words = {"bind-to", "map-by"};
+  EXPECT_EQ(did_you_mean("bindto", words), "; did you mean bind-to?");
+  EXPECT_EQ(did_you_mean("bindto", words, "--"), "; did you mean --bind-to?");
+  EXPECT_EQ(did_you_mean("xyzzy", words, "--"), "");
+}
+
 class KnobReading : public testing::Test {
 protected:
   static Result read(std::vector<std::string> entries) {
