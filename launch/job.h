@@ -16,6 +16,7 @@ struct Job {
   topo::Slots slots;
   topo::Plan plan;
   std::vector<unsigned> application_of; ///< by rank
+  bool foreign_told = false;            ///< that a program was linked with another MPI's library
 };
 
 /// Plans the job on this machine. Fails when the request cannot be met.

@@ -1,7 +1,7 @@
 #include "launch/linkage.h"
 
 #include "base/text.h"
-#include "os/process.h"
+#include "boot/boot.h"
 
 #include <algorithm>
 #include <bit>
@@ -102,6 +102,24 @@ std::string own_wrapper() {
   return std::filesystem::exists(wrapper, none) ? wrapper.string() : "NearMPI's mpicc";
 }
 
+/// The sentence about a program: `how` it came by the library ("was linked with libmpi.so.40"), and what to
+/// do.
+std::string sentence_on(const std::string& program, const std::string& how, const std::string& owner,
+                        const char* remedy) {
+  return base::format("'{}' {} of {}, which does not know this mpiexec: each of its processes runs alone, as "
+                      "rank 0 of 1; {} with {} to run it on NearMPI",
+                      base::printable(program), base::printable(how), owner, remedy, own_wrapper());
+}
+
+/// Whether another MPI's launcher has started the process, below one of ours: then it is not alone.
+bool has_other_launcher(os::Pid process) {
+  auto rows = os::environment_of(process);
+  std::vector<char*> entries;
+  for (auto& row : rows) entries.push_back(row.data());
+  entries.push_back(nullptr);
+  return !boot::foreign_launcher(entries.data()).empty();
+}
+
 } // namespace
 
 std::vector<std::string> needed_libraries(const std::string& path) {
@@ -148,14 +166,31 @@ std::vector<std::string> foreign_programs(const Command& command) {
     for (const auto& library : needed_libraries(os::program_file(program, application.directory))) {
       auto owner = owner_of_library(library);
       if (owner.empty()) continue;
-      sentences.push_back(base::format("'{}' was linked with {} of {}, which does not know this mpiexec: "
-                                       "each of its processes runs alone, as "
-                                       "rank 0 of 1; compile and link it with {} to run it on NearMPI",
-                                       program, base::printable(library), owner, own_wrapper()));
+      sentences.push_back(sentence_on(program, "was linked with " + library, owner, "compile and link it"));
       break;
     }
   }
   return sentences;
+}
+
+std::string foreign_process(std::span<const os::Pid> processes) {
+  for (os::Pid process : processes) {
+    std::string library, owner;
+    bool has_ours = false;
+    for (const auto& file : os::mapped_files(process)) {
+      auto name = file.substr(file.rfind('/') + 1);
+      has_ours = has_ours || name.starts_with("libnearmpi.so");
+      if (auto found = owner_of_library(name); owner.empty() && !found.empty()) {
+        library = std::move(name);
+        owner = std::move(found);
+      }
+    }
+    // With both, nobody knows which one it will use.
+    if (!owner.empty() && !has_ours && !has_other_launcher(process))
+      return sentence_on(os::name_of(process), "has loaded " + library, owner,
+                         "build what needs that library");
+  }
+  return {};
 }
 
 } // namespace near::launch

@@ -1,8 +1,10 @@
-// Which MPI library a program was linked with, as its file says.
+// Which MPI library a program was linked with, as its file says, and which one a process has loaded.
 #pragma once
 
 #include "launch/job.h"
+#include "os/process.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,5 +21,9 @@ std::string owner_of_library(const std::string& library);
 /// A sentence for each program of the job that was linked with another MPI library: under NearMPI's mpiexec
 /// each of its processes would be alone.
 std::vector<std::string> foreign_programs(const Command& command);
+
+/// Such a sentence about the first of these processes that has loaded another MPI's library and that no
+/// other launcher has started; "" when there is none.
+std::string foreign_process(std::span<const os::Pid> processes);
 
 } // namespace near::launch

@@ -72,8 +72,10 @@ int main(int count, char** arguments) {
   if (!job.command.quiet) {
     if (job.plan.oversubscribed && !job.command.placement.may_share)
       std::fputs(oversubscription(job).c_str(), stderr);
-    for (const auto& sentence : launch::foreign_programs(job.command))
+    for (const auto& sentence : launch::foreign_programs(job.command)) {
       std::fprintf(stderr, "mpiexec: warning: %s\n", sentence.c_str());
+      job.foreign_told = true;
+    }
   }
   if (!launch::announce(job).ok()) return complain(1);
   return launch::run_job(job, environ);

@@ -1,12 +1,16 @@
-// Notes about jobs that stand still.
+// Notes while the job runs. About jobs that stand still:
 //
 // A rank waits for one that has called MPI_Finalize: a frequent mistake, and a silent one, since MPI_Finalize
 // need not wait and the rank that waits cannot know. Only what is in the segment is looked at.
 //
 // Ranks wait for standard input (-s all) because one of them does not read it.
+//
+// And about ranks that have loaded another MPI's library, which only a running process shows: behind `env`,
+// in a Python module, by a library of the program's own.
 #include "launch/supervisor.h"
 
 #include "base/text.h"
+#include "launch/linkage.h"
 #include "os/clock.h"
 #include "surface/functions.h"
 
@@ -18,6 +22,8 @@ namespace {
 
 // Long enough for a message that is under way, and for a machine that swaps.
 constexpr std::uint64_t patience_ns = 3'000'000'000;
+// A program that has loaded no MPI library by then will hardly do so.
+constexpr std::uint64_t last_foreign_look_ns = 10'000'000'000;
 
 struct Waiting {
   unsigned rank;
@@ -118,6 +124,26 @@ void Supervisor::look_for_held_input() {
       base::format("mpiexec: note: rank {} does not read its standard input, so the other ranks get no more "
                    "of theirs; -s with the ranks that read leaves it out\n",
                    hold.rank));
+}
+
+// One rank of each program is enough; one that has called MPI_Init is well.
+void Supervisor::look_for_foreign_libraries(std::uint64_t now_ns) {
+  const auto& job = mission_.job;
+  foreign_ns_ = 0;
+  if (job.foreign_told || job.command.quiet || decided_ || stage_ != Stage::running) return;
+  std::vector<bool> seen(job.command.applications.size(), false);
+  std::vector<os::Pid> processes;
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+    auto application = job.application_of[rank];
+    if (seen[application] || ranks_[rank].ended || phase_of(rank) != segment::Phase::launched) continue;
+    seen[application] = true;
+    processes.push_back(ranks_[rank].pid);
+    for (os::Pid below : os::descendants_of(ranks_[rank].pid)) processes.push_back(below);
+  }
+  if (auto sentence = foreign_process(processes); !sentence.empty())
+    output_.say(base::format("mpiexec: warning: {}\n", sentence));
+  else if (!processes.empty() && now_ns < started_ns_ + last_foreign_look_ns)
+    foreign_ns_ = now_ns + (now_ns - started_ns_);
 }
 
 } // namespace near::launch

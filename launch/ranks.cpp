@@ -28,6 +28,8 @@ constexpr std::uint64_t left_grace_ns = 2'000'000'000;
 constexpr std::uint64_t lost_grace_ns = 500'000'000;
 // A job that lasts so long has time for a look at the machine's cards.
 constexpr std::uint64_t until_cards_ns = 300'000'000;
+// A rank is looked at for another MPI's library so long after the start, then at twice the time, and so on.
+constexpr std::uint64_t until_foreign_ns = 30'000'000;
 // How many ends of children that were no rank's are remembered: a wrapper's MPI process for each rank, and
 // some background processes that end between it and the wrapper.
 constexpr std::size_t strangers_of_one_rank = 2;
@@ -136,6 +138,8 @@ base::Result Supervisor::start_ranks() {
     store_phase(segment_, rank, segment::Phase::launched);
   }
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) NEAR_TRY(start_rank(rank));
+  started_ns_ = os::monotonic_ns();
+  foreign_ns_ = started_ns_ + until_foreign_ns;
   tell_front();
   return input_.start();
 }
@@ -329,7 +333,8 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   auto phase = phase_of(rank);
   at.ended = true;
   at.status = ending.status();
-  --living_;
+  if (living_-- == ranks_.size() && foreign_ns_ != 0)
+    foreign_ns_ = os::monotonic_ns(); // before more are gone
   Verdict verdict = verdict_on(rank, ending);
   if (phase == segment::Phase::ready || verdict.reason != Reason::none) mark_dead(rank, ending.raw);
   if (verdict.reason != Reason::none) decide(std::move(verdict));

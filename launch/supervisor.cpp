@@ -99,7 +99,7 @@ void Supervisor::dispatch(std::uint64_t key) {
 
 int Supervisor::next_timeout(std::uint64_t now_ns) {
   std::uint64_t due = UINT64_MAX;
-  for (std::uint64_t at : {timeout_ns_, ask_ns_, kill_ns_, give_up_ns_, cards_ns_})
+  for (std::uint64_t at : {timeout_ns_, ask_ns_, kill_ns_, give_up_ns_, cards_ns_, foreign_ns_})
     if (at != 0) due = std::min(due, at);
   for (const auto& rank : ranks_)
     if (rank.inner_gone_ns != 0 && !rank.ended && !decided_)
@@ -139,6 +139,7 @@ void Supervisor::on_time(std::uint64_t now_ns) {
     cards_ns_ = 0;
     if (stage_ == Stage::running) tell_cards();
   }
+  if (foreign_ns_ != 0 && now_ns >= foreign_ns_) look_for_foreign_libraries(now_ns);
   if (timeout_ns_ != 0 && now_ns >= timeout_ns_) {
     timeout_ns_ = 0;
     time_out();

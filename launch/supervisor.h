@@ -89,6 +89,7 @@ private:
   void look_for_left_processes();
   void look_for_stall();
   void look_for_held_input();
+  void look_for_foreign_libraries(std::uint64_t now_ns);
   std::string stall_text(std::uint64_t& since);
   bool is_end_of(unsigned rank, os::Pid pid);
   void look_for_lost_ranks(std::uint64_t now_ns);
@@ -147,6 +148,8 @@ private:
   std::uint64_t ask_ns_ = 0;     ///< when SIGTERM goes out; 0: not planned
   std::uint64_t kill_ns_ = 0;    ///< when SIGKILL goes out (again); 0: not planned
   std::uint64_t cards_ns_ = 0;   ///< when the machine's cards are looked for; 0: they have been
+  std::uint64_t started_ns_ = 0; ///< when all ranks had been started
+  std::uint64_t foreign_ns_ = 0; ///< when to look for another MPI's library in the ranks; 0: not any more
   std::uint64_t give_up_ns_ = 0; ///< when output that nobody reads is dropped; 0: never
   std::vector<std::uint64_t> keys_;
 };

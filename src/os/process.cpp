@@ -347,6 +347,26 @@ std::string arguments_of(Pid pid) {
   return text;
 }
 
+std::vector<std::string> environment_of(Pid pid) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/environ");
+  std::vector<std::string> rows;
+  for (std::size_t at = 0, end = 0; (end = text.find('\0', at)) != std::string::npos; at = end + 1)
+    rows.push_back(text.substr(at, end - at));
+  return rows;
+}
+
+std::vector<std::string> mapped_files(Pid pid) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/maps");
+  std::vector<std::string> names;
+  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    auto path = text.find('/', at); // a line has one only where a file's name begins
+    if (path >= end) continue;
+    auto name = text.substr(path, end - path);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
 Pid find_descendant(Pid root, Pid number) {
   for (Pid pid : descendants_of(root)) {
     auto status = read_file("/proc/" + std::to_string(pid) + "/status");

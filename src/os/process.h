@@ -107,6 +107,12 @@ std::vector<Pid> own_processes();
 /// be known.
 std::string arguments_of(Pid pid);
 
+/// The rows NAME=value of the environment that the process was started with; none when they may not be known.
+std::vector<std::string> environment_of(Pid pid);
+/// The files that the process has mapped, its program and libraries among them, each once; none when they may
+/// not be known.
+std::vector<std::string> mapped_files(Pid pid);
+
 /// The last path component of what the process executes, or "" when it is gone.
 std::string name_of(Pid pid);
 

@@ -3,10 +3,12 @@
 import os
 import random
 import struct
+import sys
 
 import pytest
 
-MAIN = "int main(void) { return 0; }\n"
+# Stays for a moment if it is told to: only a running process shows what it has loaded.
+MAIN = "#include <unistd.h>\nint main(int count, char** words) { return count > 1 ? sleep(2) : 0; }\n"
 
 
 @pytest.fixture
@@ -85,3 +87,65 @@ def test_a_broken_executable_breaks_nothing(launch, linked, tmp_path):
         result = launch("--oversubscribe", "-n", 1, "--timeout", "20", broken)
         assert "mpiexec: the supervising process" not in result.err, result.report()
         assert "mpiexec" not in result.err or result.err.count("warning") <= 1, result.report()
+
+
+# ---- what only a running process shows ----------------------------------------------------------------------
+
+def library(nothing_left, folder, soname, *needed):
+    (folder / "empty.c").write_text("int unused;\n")
+    made = nothing_left(["cc", "-shared", "-Wl,--no-as-needed", f"-Wl,-rpath,{folder}", f"-Wl,-soname,{soname}", "-o",
+                         folder / soname, folder / "empty.c", *needed])
+    assert made.status == 0, made.report()
+    return folder / soname
+
+
+def told_once(result, prefix, program, soname, owner):
+    lines = result.err.splitlines()
+    assert result.status == 0 and len(lines) == 1, result.report()
+    assert all(part in lines[0] for part in (f"'{program}' has loaded {soname} of {owner}", f"{prefix}/bin/mpicc")), lines
+
+
+@pytest.mark.parametrize("soname, owner", [("libmpi.so.40", "Open MPI"), ("libmpi.so.12", "MPICH")])
+def test_a_program_behind_another_is_told_of(launch, prefix, linked, soname, owner):
+    program = linked(soname)
+    told_once(launch("--oversubscribe", "-n", 2, "env", program, "wait"), prefix, program.name, soname, owner)
+    told_once(launch("--oversubscribe", "-n", 2, "sh", "-c", f"{program} wait; true"), prefix, program.name, soname, owner)
+
+
+def test_a_module_of_an_interpreter_is_told_of(launch, prefix, nothing_left, tmp_path):
+    """As Python's, when it imports an mpi4py of another MPI, which takes a while."""
+    module = library(nothing_left, tmp_path, "libmpi.so.40")
+    script = f"import ctypes, time; time.sleep(0.5); ctypes.CDLL('{module}'); time.sleep(2)"
+    result = launch("--oversubscribe", "-n", 2, sys.executable, "-c", script)
+    told_once(result, prefix, os.path.basename(sys.executable)[:15], "libmpi.so.40", "Open MPI")
+
+
+def test_a_library_of_a_library_is_told_of(launch, prefix, linked, nothing_left, tmp_path):
+    program = linked("libown.so.1")
+    library(nothing_left, tmp_path, "libown.so.1", library(nothing_left, tmp_path, "libmpi.so.40"))
+    told_once(launch("--oversubscribe", "-n", 2, program, "wait"), prefix, program.name, "libmpi.so.40", "Open MPI")
+
+
+def test_what_the_file_says_is_told_once(launch, linked):
+    result = launch("--oversubscribe", "-n", 2, linked("libmpi.so.40"), "wait")
+    assert result.status == 0 and result.err.count("\n") == 1 and "was linked with" in result.err, result.report()
+
+
+def test_nothing_is_said_with_q(launch, linked):
+    assert launch("-q", "--oversubscribe", "-n", 2, "env", linked("libmpi.so.40"), "wait").err == ""
+
+
+def test_nothing_is_said_of_a_job_of_the_other_mpi_inside(launch, linked):
+    program = linked("libmpi.so.40")
+    result = launch("--oversubscribe", "-n", 1, "env", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2", program, "wait")
+    assert (result.status, result.err) == (0, ""), result.report()
+
+
+def test_nothing_is_said_of_a_rank_that_has_both(launch, prefix, nothing_left, tmp_path):
+    other = library(nothing_left, tmp_path, "libmpi.so.40")
+    (tmp_path / "late.c").write_text("#include <mpi.h>\n#include <unistd.h>\n"
+                                     "int main(void) { sleep(1); MPI_Init(0, 0); MPI_Finalize(); return 0; }\n")
+    made = nothing_left([prefix / "bin/mpicc", "-o", tmp_path / "late", tmp_path / "late.c"])
+    assert made.status == 0, made.report()
+    result = launch("--oversubscribe", "-n", 2, "-x", f"LD_PRELOAD={other}", tmp_path / "late")
+    assert (result.status, result.err) == (0, ""), result.report()

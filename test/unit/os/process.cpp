@@ -8,9 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace near;
 
@@ -33,6 +37,8 @@ TEST(Process, the_environment_that_it_was_started_with_is_seen_from_outside) {
   EXPECT_TRUE(os::started_with(pid, right));
   EXPECT_FALSE(os::started_with(pid, wrong));
   EXPECT_FALSE(os::started_with(pid, part));
+  auto rows = os::environment_of(pid);
+  for (const auto& row : right) EXPECT_EQ(std::count(rows.begin(), rows.end(), row), 1) << row;
   os::send_signal(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
 }
@@ -50,6 +56,53 @@ TEST(Process, the_environment_is_seen_also_while_the_process_executes_another_pr
   os::send_signal(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
   alarm(0);
+}
+
+TEST(Process, the_files_that_it_has_mapped_are_seen_from_outside) {
+  std::string name = testing::TempDir() + "a mapped file";
+  int file = open(name.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, 3 * 4096), 0);
+  void* first = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, file, 0);
+  void* second = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, file, 8192);
+  ASSERT_TRUE(first != MAP_FAILED && second != MAP_FAILED);
+  auto names = os::mapped_files(getpid());
+  EXPECT_EQ(std::count(names.begin(), names.end(), name), 1);
+  munmap(first, 4096);
+  munmap(second, 4096);
+  close(file);
+  unlink(name.c_str());
+  names = os::mapped_files(getpid());
+  EXPECT_EQ(std::count(names.begin(), names.end(), name), 0);
+  EXPECT_TRUE(os::mapped_files(0).empty());
+  EXPECT_TRUE(os::environment_of(0).empty());
+}
+
+TEST(Pipes, tell_of_room_and_of_readers_that_have_gone) {
+  os::ignore_signal(SIGPIPE);
+  int read_end = -1, write_end = -1, source = -1, feed = -1;
+  ASSERT_TRUE(os::make_input_pipe(read_end, write_end).ok());
+  ASSERT_TRUE(os::make_pipe(source, feed).ok());
+  std::vector<char> much(1 << 20, 'x');
+  std::size_t bytes = 0;
+  ASSERT_EQ(os::write_some(write_end, much.data(), much.size(), bytes), os::Transfer::some);
+  EXPECT_LT(bytes, much.size()) << "more than a pipe holds";
+  EXPECT_EQ(os::write_some(write_end, much.data(), much.size(), bytes), os::Transfer::nothing_now);
+
+  ASSERT_EQ(write(feed, "x", 1), 1);
+  os::Outlet outlet{write_end, true, true, true};
+  EXPECT_TRUE(os::wait_for_transfer(source, {&outlet, 1}));
+  EXPECT_FALSE(outlet.ready || outlet.gone);
+  std::vector<char> taken(1 << 16);
+  ASSERT_GT(read(read_end, taken.data(), taken.size()), 0);
+  EXPECT_FALSE(os::wait_for_transfer(-1, {&outlet, 1}));
+  EXPECT_TRUE(outlet.ready && !outlet.gone);
+  close(read_end);
+  outlet.wanted = false;
+  EXPECT_FALSE(os::wait_for_transfer(-1, {&outlet, 1}));
+  EXPECT_TRUE(outlet.gone && !outlet.ready);
+  EXPECT_EQ(os::write_some(write_end, much.data(), much.size(), bytes), os::Transfer::ended);
+  for (int end : {write_end, source, feed}) close(end);
 }
 
 // What the script writes to its standard output, and how it ends.
