@@ -80,6 +80,8 @@ Result plan_beside_others(Job& job) {
   }
   if (!planning.problem().empty())
     job.plan.notes.push_back("which processors your other jobs hold is not known: " + planning.problem());
+  if (!planning.intrusion().empty())
+    job.command.remarks.push_back("two jobs may get the same processors: " + planning.intrusion());
   os::CpuSet own;
   for (const auto& place : job.plan.places) own = own | place.home;
   if (!job.command.explain && !own.empty()) planning.take(own);

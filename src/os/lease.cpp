@@ -83,23 +83,26 @@ bool is_known(uid_t user) {
   return whole || user != unknown;
 }
 
-/// Opened, and nobody else's: with no right for others, of its group either.
+/// Opened, and nobody else's: with no right for others, of its group either. Code::refused where it is
+/// another user's.
 Result open_own(int folder, const std::string& path, int flags, mode_t kind, int& opened) {
-  int made = openat(folder, path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
-  if (made < 0) return fail_system("open", errno, path);
-  struct stat status{};
-  bool seen = fstat(made, &status) == 0;
   const uid_t user = geteuid();
-  if (seen && (status.st_mode & S_IFMT) == kind && status.st_uid == user &&
-      (status.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
+  int made = openat(folder, path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
+  const int error = errno;
+  struct stat status{};
+  bool seen = made >= 0 ? fstat(made, &status) == 0
+                        : fstatat(folder, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  bool own = seen && status.st_uid == user;
+  if (made >= 0 && own && (status.st_mode & S_IFMT) == kind && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
     opened = made;
     return {};
   }
-  close(made);
-  if (!seen) return fail(Code::system, "{} cannot be looked at", path);
-  if (status.st_uid != user)
+  if (made >= 0) close(made);
+  if (seen && !own)
     return fail(Code::refused, "{} belongs to user {}, not to user {}", path, status.st_uid, user);
-  return fail(Code::refused, "{} is open to others than its owner, or is not what it should be", path);
+  if (made < 0) return fail_system("open", error, path);
+  if (!seen) return fail(Code::system, "{} cannot be looked at", path);
+  return fail(Code::invalid, "{} is open to others than its owner, or is not what it should be", path);
 }
 
 Result open_folder(const std::string& path, bool make, int& folder) {
@@ -119,14 +122,16 @@ bool is_removed(int folder) {
   return fstat(folder, &status) == 0 && status.st_nlink == 0;
 }
 
-/// Waits until this process alone plans; a second at most, and not where locks are forbidden.
-void wait_to_plan(int file) {
+/// Waits until this process alone plans; a second at most, and not where locks are forbidden. False when
+/// another one plans even then.
+bool wait_to_plan(int file) {
   constexpr timespec pause{0, 2'000'000};
   constexpr int patience = 500;
-  for (int i = 0; i < patience && !lock(file, planning_byte, 1); ++i) {
-    if (errno != EAGAIN && errno != EACCES) return;
+  for (int i = 0; i < patience; ++i) {
+    if (lock(file, planning_byte, 1) || (errno != EAGAIN && errno != EACCES)) return true;
     nanosleep(&pause, nullptr);
   }
+  return false;
 }
 
 /// Removes the file if nobody holds anything, and the folder if that was made for it, then closes both. Not
@@ -163,15 +168,22 @@ LeasePlanning::LeasePlanning(const std::vector<std::string>& folders) {
     // The last of other jobs may remove what was opened here, until that is locked: then once more.
     constexpr int attempts = 10;
     for (int attempt = 0; attempt < attempts; ++attempt) {
-      bool there = open_folder(path, !made_.empty(), folder_).ok();
-      if (there && open_own(folder_, file_name, O_RDWR | O_CREAT, S_IFREG, file_).ok()) {
-        wait_to_plan(file_);
+      Result opened = open_folder(path, !made_.empty(), folder_);
+      bool there = opened.ok();
+      if (there) opened = open_own(folder_, file_name, O_RDWR | O_CREAT, S_IFREG, file_);
+      if (opened.ok()) {
+        bool alone = wait_to_plan(file_);
         if (is_there(folder_, file_)) {
           problem_.clear();
+          intrusion_.clear();
+          if (!alone)
+            intrusion_ =
+                base::format("another mpiexec of yours has not unlocked {}/{} for a second", path, file_name);
           return;
         }
       }
       problem_ = base::failure_text();
+      intrusion_ = opened.is(Code::refused) ? problem_ : "";
       bool again = there && (file_ >= 0 || is_removed(folder_));
       if (file_ >= 0) close(file_);
       if (folder_ >= 0) close(folder_);

@@ -41,6 +41,9 @@ public:
 
   /// Why there are no leases; "" when there are.
   const std::string& problem() const { return problem_; }
+  /// What somebody else does to them, which this user should know of: another user has what is this user's,
+  /// or a process of this user goes on planning, so that two may plan at once. "" when nobody does.
+  const std::string& intrusion() const { return intrusion_; }
   /// The leases of this user's other jobs. A job that this process is a part of is none of those.
   std::vector<Lease> others() const;
   /// Holds these processors from now on until end_lease(), or until this process and its children (exec ends
@@ -48,7 +51,7 @@ public:
   void take(const CpuSet& cpus);
 
 private:
-  std::string problem_, made_;
+  std::string problem_, intrusion_, made_;
   int folder_ = -1, file_ = -1;
 };
 

@@ -110,6 +110,34 @@ def test_a_job_whose_supervisor_was_killed_holds_nothing(alone, prefix, tmp_path
     assert "are left to" not in result.out, result.report()
 
 
+# As a planner that was stopped: it holds the lock of the byte that only planners take.
+PLANNER = """import fcntl, os, struct, sys, time
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 40, 1, 0))
+print("held", flush=True)
+time.sleep(50)
+"""
+
+
+def test_a_planner_that_goes_on_is_told_of(alone, prefix, tmp_path):
+    """The second job goes on after a second, knows what the first one holds, and says that others may plan too."""
+    then = f"""
+        {sys.executable} -c '{PLANNER}' "$XDG_RUNTIME_DIR/nearmpi-leases" >$HOME/planner & planner=$!
+        for i in $(seq 400); do grep -q held $HOME/planner && break; sleep 0.05; done
+        grep -q held $HOME/planner
+        ./mpiexec -n 1 --report-bindings true
+        ./mpiexec -q -n 1 true
+        kill $planner; wait $planner || true
+    """
+    result = alone(script(prefix, "-n 1 --report-bindings", then), HOME=tmp_path)
+    warnings = [line for line in result.err.splitlines() if "warning" in line]
+    assert len(warnings) == 1 and re.fullmatch(
+        r"mpiexec: warning: two jobs may get the same processors: another mpiexec of yours has not unlocked \S+/nearmpi-leases "
+        r"for a second", warnings[0]), result.report()
+    used = processors((tmp_path / "first.err").read_text()) + processors(result.err)
+    assert len(used) == 2 and used[0] != used[1], result.report()
+
+
 # ---- other users -------------------------------------------------------------------------------------------
 
 STRANGER = "setpriv --reuid 65534 --regid 65534 --clear-groups"
@@ -146,9 +174,11 @@ def test_another_user_delays_and_displaces_nobody(prefix, unshare):
     running = harness.Running([*before, "bash", "-euc", steps], env=environment)
     result = running.finish(60)
     assert not harness.survivors(running.mark)
-    assert (result.status, result.err) == (0, ""), result.report()
+    told = "/tmp/nearmpi-0 belongs to user 65534, not to user 0"
+    warning = f"mpiexec: warning: two jobs may get the same processors: {told}\n"
+    assert (result.status, result.err) == (0, warning * 2), result.report()  # of --explain, and of the start
     assert "of yours" not in result.out, result.report()
-    assert "/tmp/nearmpi-0 belongs to user 65534, not to user 0" in result.out, result.report()
+    assert told in result.out, result.report()
 
 
 def test_leases_hold_in_a_user_namespace(alone, prefix, tmp_path, unshare):

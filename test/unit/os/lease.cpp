@@ -149,9 +149,19 @@ TEST_F(Leases, a_file_that_makes_no_sense_holds_nothing) {
   close(file);
 }
 
+TEST_F(Leases, a_planner_that_goes_on_is_told_of_and_holds_up_nobody) {
+  Holder holder(folders, set_of(0, 0));
+  LeasePlanning slow(folders), next(folders);
+  EXPECT_EQ(slow.intrusion(), "");
+  EXPECT_NE(next.intrusion().find(folders[0] + "/nearmpi-leases"), std::string::npos) << next.intrusion();
+  EXPECT_EQ(next.problem(), "");
+  EXPECT_EQ(next.others().size(), 1u);
+}
+
 TEST_F(Leases, without_any_folder_there_are_none) {
   LeasePlanning planning({root + "/not/there"});
   EXPECT_NE(planning.problem(), "");
+  EXPECT_EQ(planning.intrusion(), "");
   planning.take(set_of(0, 0));
   EXPECT_TRUE(planning.others().empty());
 }
@@ -198,8 +208,27 @@ TEST_F(LeasesOfStrangers, a_folder_of_that_name_is_not_used) {
 TEST_F(LeasesOfStrangers, a_link_of_that_name_is_not_followed) {
   ASSERT_EQ(mkdir((root + "/mine").c_str(), 0700), 0);
   ASSERT_EQ(as_stranger([&] { return symlink((root + "/mine").c_str(), folders[0].c_str()); }), 0);
-  EXPECT_NE(LeasePlanning(folders).problem(), "");
+  LeasePlanning planning(folders);
+  EXPECT_NE(planning.problem(), "");
+  EXPECT_NE(planning.intrusion().find("belongs to user 65534, not to user 0"), std::string::npos);
   EXPECT_TRUE(fs::is_empty(root + "/mine"));
+}
+
+TEST_F(LeasesOfStrangers, who_has_taken_the_folder_is_told_also_where_it_may_not_be_opened) {
+  ASSERT_EQ(mkdir(folders[0].c_str(), 0700), 0);
+  EXPECT_EQ(as_stranger([&] {
+              LeasePlanning planning(folders);
+              bool told =
+                  planning.intrusion().find("belongs to user 0, not to user 65534") != std::string::npos;
+              return told && planning.intrusion() == planning.problem() ? 0 : 1;
+            }),
+            0);
+}
+
+TEST_F(LeasesOfStrangers, what_has_another_folder_to_go_to_is_no_intrusion) {
+  ASSERT_EQ(as_stranger([&] { return mkdir((root + "/taken").c_str(), 0700); }), 0);
+  LeasePlanning planning({root + "/taken", folders[0]});
+  EXPECT_EQ(planning.problem() + planning.intrusion(), "");
 }
 
 TEST_F(LeasesOfStrangers, a_strangers_file_is_not_used) {
@@ -210,7 +239,9 @@ TEST_F(LeasesOfStrangers, a_strangers_file_is_not_used) {
   EXPECT_NE(LeasePlanning(folders).problem().find("belongs to user 65534"), std::string::npos);
   ASSERT_EQ(chown(name.c_str(), 0, 0), 0);
   ASSERT_EQ(chmod(name.c_str(), 0666), 0);
-  EXPECT_NE(LeasePlanning(folders).problem().find("open to others"), std::string::npos);
+  LeasePlanning planning(folders);
+  EXPECT_NE(planning.problem().find("open to others"), std::string::npos);
+  EXPECT_EQ(planning.intrusion(), ""); // that is for the user to mend
 }
 
 TEST_F(LeasesOfStrangers, nobody_else_can_hold_the_lock_or_a_row) {
