@@ -51,7 +51,7 @@ Result read_tools(Parsing& at, const std::string& text) {
   for (auto entry : split(lines, ';')) {
     if (entry.find_first_not_of(" \t\r") == std::string::npos) continue;
     auto colon = entry.rfind(':');
-    if (colon == std::string::npos) return not_understood(entry, "no ':' before ranks");
+    if (colon == std::string::npos) return not_understood(entry, "the ranks are missing");
     auto ranks = entry.substr(colon + 1);
     if (auto architecture = ranks.find('@'); architecture != std::string::npos) ranks.resize(architecture);
     std::string mode;
@@ -61,14 +61,16 @@ Result read_tools(Parsing& at, const std::string& text) {
     }
     while (!ranks.empty() && ranks.back() == ' ') ranks.pop_back();
     Tool tool;
-    if (!NamedRanks::parse(ranks, tool.ranks)) return not_understood(entry, "no list of ranks");
+    if (!NamedRanks::parse(ranks, tool.ranks))
+      return not_understood(entry, "what follows the ':' is not a list of ranks");
     // "exclusive": not for several ranks of one machine, which a single rank never is.
     if (!mode.empty() && (mode != "exclusive" || tool.ranks.several()))
       return fail(Code::unsupported,
                   "{}: '{}': the mode '{}' is not supported here; name the ranks that the command is for",
                   at.option, entry, mode);
-    NEAR_TRY(split_words(entry.substr(0, colon), tool.words));
-    if (tool.words.empty()) return not_understood(entry, "no command before the ranks");
+    if (!split_words(entry.substr(0, colon), tool.words).ok())
+      return not_understood(entry, "a quote is not closed");
+    if (tool.words.empty()) return not_understood(entry, "the command is missing");
     at.command.tools.push_back(std::move(tool));
   }
   return {};

@@ -265,3 +265,78 @@ def test_a_list_of_processors_may_have_ranges(launch, tmp_path):
     assert len(plan("3,1-2")) == 3 and plan("3,1-2") == plan("3,1,2") != plan("1,2,3")
     result = launch("-n", "1", "-genv", "I_MPI_PIN_PROCESSOR_LIST=2-1", "true")
     assert result.status == 2 and "expected processors" in result.err, result.report()
+
+
+@pytest.mark.parametrize("tools, says", [
+    ("strace -c", "'strace -c': the ranks are missing; expected COMMAND:RANKS"),
+    ("strace:", "is not a list of ranks"),
+    ("strace:x", "is not a list of ranks"),
+    ("strace:0-", "is not a list of ranks"),
+    ("strace:3-1", "is not a list of ranks"),
+    (":0", "the command is missing"),
+    ("env:0;:1", "':1': the command is missing"),
+    ("'env:0", "a quote is not closed"),
+    ("env:2", "there is no rank 2, the ranks are 0 to 1"),
+    ("env:0=foo", "the mode 'foo' is not supported here"),
+    ("env:0,1=exclusive", "the mode 'exclusive' is not supported here"),
+])
+def test_an_error_in_a_list_of_tools_is_named(launch, tmp_path, tools, says):
+    (tmp_path / "tools").write_text(tools.replace(";", "\n"))
+    for option, value in ("-gtool", tools), ("-gtoolfile", "tools"):
+        result = launch("-n", "2", option, value, "echo", "started", cwd=tmp_path)
+        assert (result.status, result.out, result.err.count("\n")) == (2, "", 1), result.report()
+        assert says in result.err and "mpiexec: -gtool" in result.err, result.report()
+
+
+def test_a_tool_that_is_not_there_is_named(launch):
+    result = launch("-n", "2", "-gtool", "no-such-tool:1", "true")
+    assert result.status == 127 and "no-such-tool" in result.err and result.err.count("\n") == 1, result.report()
+
+
+@pytest.mark.parametrize("text, says", [
+    ("-n 1 echo a\n--bind-too core -n 1 echo b\n", "programs:2: unknown option --bind-too; did you mean --bind-to?"),
+    ("# one\n\n-n 1 \\\necho a\n-n zero echo b\n", "programs:5: -n zero: expected a number"),
+    ("-n 1 echo a\n-n\n", "programs:2: -n: a value is missing after it"),
+    ("-n 1 \\\n-n 2 echo a\n", "programs:1: -n 2: -n 1 says already how many processes"),
+    ("-n 1 echo 'a\n", "programs:1: a quote is not closed"),
+    ("-n 1\n-n 1 echo a\n", "programs:1: no program to start"),
+    ("-n 1 echo a : -n 1\n", "programs:1: no program to start"),
+    ("-n 1 -configfile programs echo a\n", "programs:1: -configfile programs: a file of programs cannot name another one"),
+    ("# nothing\n\n", "no line of the file names a program"),
+    ("", "no line of the file names a program"),
+])
+def test_an_error_in_a_file_of_programs_is_named_with_its_line(launch, tmp_path, text, says):
+    (tmp_path / "programs").write_text(text)
+    result = launch("--oversubscribe", "-configfile", "programs", cwd=tmp_path)
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1) and says in result.err, result.report()
+
+
+@pytest.mark.parametrize("rest", [["-n", "2"], ["echo", "b"]])
+def test_a_file_of_programs_says_all_of_what_is_started(launch, tmp_path, rest):
+    (tmp_path / "programs").write_text("-n 1 echo a\n")
+    result = launch("-configfile", "programs", *rest, cwd=tmp_path)
+    assert (result.status, result.out) == (2, "") and "the file of -configfile says what is started" in result.err, result.report()
+
+
+@pytest.mark.parametrize("name, says", [
+    ("script.py", "a script that is not executable: write mpiexec -n N python3 {}"),
+    ("script.jl", "a script that is not executable: write mpiexec -n N julia {}"),
+    ("hello.c", "compile it first, mpicc {} -o "),
+    ("hello", "the file is not executable: chmod +x {}"),
+])
+@pytest.mark.parametrize("before", ["", "./", "{here}/"])
+def test_a_file_that_is_not_executable_says_what_to_do(launch, tmp_path, name, says, before):
+    (tmp_path / name).write_text("print('started')\n")
+    program = before.replace("{here}", str(tmp_path)) + name
+    for options in ([], ["-wdir", tmp_path]):
+        result = launch("-n", "2", *options, program, cwd=tmp_path)
+        assert (result.status, result.out, result.err.count("\n")) == (127, "", 1), result.report()
+        assert says.format(program) in result.err, result.report()
+
+
+def test_the_advice_about_a_script_works(launch, tmp_path):
+    (tmp_path / "script.py").write_text("print('started')\n")
+    refused = launch("-n", "2", "script.py", cwd=tmp_path)
+    words = refused.err.partition("write mpiexec -n N ")[2].split()
+    result = launch("-n", "2", *words, cwd=tmp_path)
+    assert (result.status, result.out) == (0, "started\n" * 2), result.report()
