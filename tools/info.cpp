@@ -53,6 +53,11 @@ int info(bool knobs) {
       std::printf("%-20s %-10s %s (%s)%s\n", knob->name.c_str(), knob->text.c_str(), knob->help,
                   base::expected_of(*knob).c_str(),
                   knob->set ? base::format(" (set; default {})", knob->default_text).c_str() : "");
+    std::printf("\nEach rank reserves %llu KiB when it begins (NEAR_PACKETS, NEAR_EAGER_LIMIT, "
+                "NEAR_QUEUE_SLOTS), and up "
+                "to %llu KiB once there is traffic (NEAR_RING).\n",
+                static_cast<unsigned long long>(segment::reserved_by_knobs() >> 10),
+                static_cast<unsigned long long>(segment::room_by_knobs() >> 10));
     return 0;
   }
   topo::Machine machine;

@@ -47,3 +47,12 @@ def test_the_machine_of_a_running_job_is_told(start, prefix, compiled):
 def test_a_process_that_is_no_mpiexec_is_refused(prefix):
     seen = harness.run([prefix / "bin/near", "info", "--transport", "--job", os.getpid()])
     assert seen.status == 1 and "no running NearMPI job" in seen.err, seen.report()
+
+
+@pytest.mark.parametrize("knobs, begin, most", [({}, 544, 4128), ({"NEAR_PACKETS": "1024"}, 16416, 16416),
+                                                ({"NEAR_EAGER_LIMIT": "64k"}, 2080, 4128),
+                                                ({"NEAR_QUEUE_SLOTS": "1000", "NEAR_RING": "16m"}, 640, 16512)])
+def test_the_knobs_tell_what_they_cost(prefix, knobs, begin, most):
+    seen = harness.run([prefix / "bin/near", "info", "--knobs"], env=knobs)
+    told = re.search(r"^Each rank reserves (\d+) KiB when it begins \(.*\), and up to (\d+) KiB once there is traffic", seen.out, re.M)
+    assert seen.status == 0 and told and (int(told[1]), int(told[2])) == (begin, most), seen.report()
