@@ -19,50 +19,46 @@ bool is_no(const std::string& value) {
   return is_one_of(value, {"0", "false", "no", "off", "disable", "disabled"});
 }
 
+Result map_by(Parsing& at, const std::string& value) {
+  return topo::parse_map_by(value, at.command.placement);
+}
+Result rank_by(Parsing& at, const std::string& value) {
+  return topo::parse_rank_by(value, at.command.placement);
+}
+Result bind_to(Parsing& at, const std::string& value) {
+  return topo::parse_bind_to(value, at.command.placement);
+}
+
+// What a parameter that is on or off sets.
+#define NEAR_SWITCH(what)                                                                                    \
+  [](Parsing& at, const std::string& value) {                                                                \
+    at.command.what = is_yes(value);                                                                         \
+    return Result();                                                                                         \
+  }
+
 // A parameter that has a meaning here, with its prefix of Open MPI's run-time systems taken off.
 struct Meaning {
   const char* name;
   Result (*act)(Parsing& at, const std::string& value);
 };
 const Meaning meanings[] = {
-    {"rmaps_default_mapping_policy",
-     [](Parsing& at, const std::string& value) { return topo::parse_map_by(value, at.command.placement); }},
-    {"rmaps_base_mapping_policy",
-     [](Parsing& at, const std::string& value) { return topo::parse_map_by(value, at.command.placement); }},
-    {"rmaps_base_ranking_policy",
-     [](Parsing& at, const std::string& value) { return topo::parse_rank_by(value, at.command.placement); }},
-    {"rmaps_default_ranking_policy",
-     [](Parsing& at, const std::string& value) { return topo::parse_rank_by(value, at.command.placement); }},
-    {"hwloc_base_binding_policy",
-     [](Parsing& at, const std::string& value) { return topo::parse_bind_to(value, at.command.placement); }},
-    {"hwloc_default_binding_policy",
-     [](Parsing& at, const std::string& value) { return topo::parse_bind_to(value, at.command.placement); }},
-    {"rmaps_base_oversubscribe",
-     [](Parsing& at, const std::string& value) {
-       at.command.placement.may_share = is_yes(value);
-       return Result();
-     }},
-    {"rmaps_base_no_oversubscribe",
-     [](Parsing& at, const std::string& value) {
-       at.command.placement.must_not_share = is_yes(value);
-       return Result();
-     }},
-    {"hwloc_base_report_bindings",
-     [](Parsing& at, const std::string& value) {
-       at.command.report_bindings = is_yes(value);
-       return Result();
-     }},
+    {"rmaps_default_mapping_policy", map_by},
+    {"rmaps_base_mapping_policy", map_by},
+    {"rmaps_base_ranking_policy", rank_by},
+    {"rmaps_default_ranking_policy", rank_by},
+    {"hwloc_base_binding_policy", bind_to},
+    {"hwloc_default_binding_policy", bind_to},
+    {"rmaps_base_oversubscribe", NEAR_SWITCH(placement.may_share)},
+    {"rmaps_base_no_oversubscribe", NEAR_SWITCH(placement.must_not_share)},
+    {"hwloc_base_report_bindings", NEAR_SWITCH(report_bindings)},
+    {"timestamp_output", NEAR_SWITCH(timestamps)},
     {"tag_output",
      [](Parsing& at, const std::string& value) {
        at.command.prefix = is_yes(value) ? "[%r] " : "";
        return Result();
      }},
-    {"timestamp_output",
-     [](Parsing& at, const std::string& value) {
-       at.command.timestamps = is_yes(value);
-       return Result();
-     }},
 };
+#undef NEAR_SWITCH
 
 // Frameworks that choose how Open MPI does inside what any library does its own way. Which of them is at work
 // changes no result, so there is nothing to say when it is ignored.

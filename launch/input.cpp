@@ -1,12 +1,11 @@
 #include "launch/input.h"
 
+#include "launch/thread.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
 
 #include <algorithm>
 #include <new>
-#include <system_error>
-#include <thread>
 
 namespace near::launch {
 namespace {
@@ -32,15 +31,7 @@ base::Result Input::start() {
     kept_.reset(new (std::nothrow) char[bytes]);
     capacity_ = bytes;
   }
-  // Never joined: when mpiexec has to end, an input that never ends must not hold it.
-  try {
-    std::thread([this] { carry(); }).detach();
-  } catch (const std::system_error& refused) {
-    return base::fail(base::Code::limit,
-                      "cannot start a thread for the ranks' input: {} (ulimit -u, ulimit -v)",
-                      refused.code().message());
-  }
-  return {};
+  return start_thread("the ranks' input", [this] { carry(); });
 }
 
 Input::Hold Input::hold() const {

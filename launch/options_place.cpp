@@ -2,6 +2,8 @@
 #include "launch/option_table.h"
 #include "os/process.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <sstream>
 
 namespace near::launch {
@@ -86,6 +88,32 @@ Result choose_intel_binding(Parsing& at) {
   return {};
 }
 
+// Each process takes memory from its own node anyway.
+Result choose_memory(Parsing& at) {
+  for (const char* same : {"local", "firsttouch", "none"})
+    if (at.values[0] == same) return {};
+  return fail(
+      Code::unsupported,
+      "{} {}: memory comes from the process's own node; for another policy write mpiexec -n N numactl "
+      "--interleave=all program",
+      at.option, at.values[0]);
+}
+
+/// A word that an option stands for.
+template <std::size_t Size>
+struct Word {
+  char text[Size];
+  consteval Word(const char (&word)[Size]) { std::copy_n(word, Size, text); }
+};
+template <Word word>
+Result map_by(Parsing& at) {
+  return topo::parse_map_by(word.text, at.command.placement);
+}
+template <Word word>
+Result bind_to(Parsing& at) {
+  return topo::parse_bind_to(word.text, at.command.placement);
+}
+
 const Option table[] = {
     {{"threads", "cpus-per-proc", "cpus-per-rank"},
      one,
@@ -144,39 +172,12 @@ const Option table[] = {
      [](Parsing& at) {
        return topo::parse_map_by("ppr:" + at.values[0] + ":package", at.command.placement);
      }},
-    {{"bycore", "byslot"},
-     none,
-     nullptr,
-     [](Parsing& at) { return topo::parse_map_by("core", at.command.placement); }},
-    {{"bysocket"},
-     none,
-     nullptr,
-     [](Parsing& at) { return topo::parse_map_by("package", at.command.placement); }},
-    {{"bind-to-core"},
-     none,
-     nullptr,
-     [](Parsing& at) { return topo::parse_bind_to("core", at.command.placement); }},
-    {{"bind-to-socket"},
-     none,
-     nullptr,
-     [](Parsing& at) { return topo::parse_bind_to("package", at.command.placement); }},
-    {{"bind-to-none"},
-     none,
-     nullptr,
-     [](Parsing& at) { return topo::parse_bind_to("none", at.command.placement); }},
-    {{"membind"},
-     one,
-     nullptr,
-     [](Parsing& at) -> Result {
-       // Each process takes memory from its own node anyway.
-       for (const char* same : {"local", "firsttouch", "none"})
-         if (at.values[0] == same) return {};
-       return fail(
-           Code::unsupported,
-           "{} {}: memory comes from the process's own node; for another policy write mpiexec -n N numactl "
-           "--interleave=all program",
-           at.option, at.values[0]);
-     }},
+    {{"bycore", "byslot"}, none, nullptr, map_by<"core">},
+    {{"bysocket"}, none, nullptr, map_by<"package">},
+    {{"bind-to-core"}, none, nullptr, bind_to<"core">},
+    {{"bind-to-socket"}, none, nullptr, bind_to<"package">},
+    {{"bind-to-none"}, none, nullptr, bind_to<"none">},
+    {{"membind"}, one, nullptr, choose_memory},
 };
 
 } // namespace

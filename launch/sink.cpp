@@ -1,22 +1,13 @@
 #include "launch/sink.h"
 
+#include "launch/thread.h"
 #include "os/descriptor.h"
-
-#include <system_error>
 
 namespace near::launch {
 
 base::Result Sink::start(os::Bell& bell) {
   bell_ = &bell;
-  // Never joined: when mpiexec has to end, a reader that does not read must not hold it.
-  try {
-    std::thread([this] { run(); }).detach();
-  } catch (const std::system_error& refused) {
-    return base::fail(base::Code::limit,
-                      "cannot start a thread for the ranks' output: {} (ulimit -u, ulimit -v)",
-                      refused.code().message());
-  }
-  return {};
+  return start_thread("the ranks' output", [this] { run(); });
 }
 
 void Sink::put(int descriptor, std::string_view text) {

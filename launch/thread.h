@@ -1,0 +1,14 @@
+// Threads of mpiexec that read or write for its ranks.
+#pragma once
+
+#include "base/result.h"
+
+#include <functional>
+
+namespace near::launch {
+
+/// Runs `work` in a thread that is never joined: when mpiexec has to end, somebody who does not read, or an
+/// input that never ends, must not hold it. `purpose` is for the message: "the ranks' output".
+base::Result start_thread(const char* purpose, std::function<void()> work);
+
+} // namespace near::launch
