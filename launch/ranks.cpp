@@ -295,7 +295,7 @@ void Supervisor::reap() {
   }
   if (no_children_ && stage_ == Stage::ending) {
     stage_ = Stage::draining;
-    ask_ns_ = kill_ns_ = timeout_ns_ = 0;
+    ask_ns_ = kill_ns_ = timeout_ns_ = cards_ns_ = foreign_ns_ = 0; // what is due stays so: no sleep any more
   }
 }
 

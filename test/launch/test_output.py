@@ -206,6 +206,26 @@ def test_a_reader_that_is_slow_stops_the_writer_and_loses_nothing(prefix):
     assert job.wait(60) == 0 and out == b"0123456789\n" * 4_000_000
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def test_a_job_that_has_ended_waits_for_its_reader_asleep(prefix):
+    """What was to be done at some time of the job must not stay due."""
+    job = run_raw(prefix, "-n", 2, "sh", "-c", "yes 0123456789 | head -c 550000", stdout=subprocess.PIPE)
+    time.sleep(1.5)  # the ranks have ended, and all that they wrote is in mpiexec
+    with open(f"/proc/{job.pid}/task/{job.pid}/children") as file:
+        halves = [job.pid, int(file.read())]
+    states = []
+    for _ in range(40):
+        states += [state_of(pid) for pid in halves]
+        time.sleep(0.02)
+    out, _ = job.communicate(timeout=60)
+    assert (job.returncode, len(out)) == (0, 1_100_000)
+    assert states.count("R") < 20, "".join(states)  # of 80
+
+
 def test_a_rank_that_waits_in_the_middle_of_a_long_line_holds_up_nobody(prefix, tmp_path):
     # Rank 0 writes 3 MB without a newline and waits for a file that rank 1 makes after it has written 3 MB of lines.
     script = f"""
