@@ -60,14 +60,17 @@ void Input::carry() {
     outlets.clear();
     for (const auto& reader : readers_) outlets.push_back({reader.pipe, reader.taken < come_, false, false});
     bool come = os::wait_for_transfer(ended || full ? -1 : 0, outlets);
-    if (come && !ended && !full) ended = !read();
-    std::size_t index = 0;
-    std::erase_if(readers_, [&](Reader& reader) {
-      const auto& outlet = outlets[index++];
-      bool stays = !outlet.gone && (!outlet.ready || write(reader)) && !(ended && reader.taken == come_);
-      if (!stays) os::close_descriptor(reader.pipe);
-      return !stays;
-    });
+    if (come) ended = !read();
+    std::vector<Reader> staying;
+    for (std::size_t i = 0; i < readers_.size(); ++i) {
+      auto& reader = readers_[i];
+      bool reads = !outlets[i].gone && (!outlets[i].ready || write(reader));
+      if (reads && !(ended && reader.taken == come_))
+        staying.push_back(reader);
+      else
+        os::close_descriptor(reader.pipe);
+    }
+    readers_ = std::move(staying);
   }
   tell({});
 }
