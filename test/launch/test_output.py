@@ -55,6 +55,7 @@ def test_rank_0_has_the_real_descriptor(launch, tmp_path):
         assert stdin.read() == "b\nc\n"
 
 
+HERE = ["--oversubscribe", "--timeout", "50"]  # a job that hangs ends with its test
 COUNT = "import sys; n = 0\nwhile piece := sys.stdin.buffer.read(1 << 16): n += len(piece)\nprint(n)"
 
 
@@ -70,7 +71,7 @@ def test_a_rank_that_does_not_read_starves_nobody(prefix, tmp_path, source):
     feed = f"head -c {size} /dev/zero"
     (tmp_path / "input").write_bytes(bytes(size) if source == "file" else b"")
     feed = f"{feed} | $0 \"$@\"" if source == "pipe" else f"$0 \"$@\" <{tmp_path}/input"
-    out = subprocess.run(["sh", "-c", feed, prefix / "bin/mpiexec", "--oversubscribe", "-s", "all", "-n", "3", "sh", "-c",
+    out = subprocess.run(["sh", "-c", feed, prefix / "bin/mpiexec", *HERE, "-s", "all", "-n", "3", "sh", "-c",
                           script], capture_output=True, text=True, timeout=60)
     assert (out.returncode, out.stdout, out.stderr) == (0, f"{size}\n" * 3, ""), out
 
@@ -87,7 +88,7 @@ def test_ranks_that_stop_reading_early_are_left_out(prefix):
         *) {sys.executable} -c '{COUNT}';;
         esac"""
     feed = f"(echo first; head -c {size} /dev/zero) | $0 \"$@\""
-    out = subprocess.run(["sh", "-c", feed, prefix / "bin/mpiexec", "--oversubscribe", "-s", "all", "-n", "6", "sh", "-c",
+    out = subprocess.run(["sh", "-c", feed, prefix / "bin/mpiexec", *HERE, "-s", "all", "-n", "6", "sh", "-c",
                           script], capture_output=True, text=True, timeout=60)
     assert (out.returncode, out.stderr) == (0, ""), out
     assert sorted(out.stdout.split()) == sorted(["first", "5000000", f"{size + 6}", f"{size + 6}"])
@@ -95,7 +96,7 @@ def test_ranks_that_stop_reading_early_are_left_out(prefix):
 
 def test_a_job_ends_when_nobody_reads_an_endless_input(prefix):
     feed = "yes | $0 \"$@\""
-    out = subprocess.run(["sh", "-c", feed, prefix / "bin/mpiexec", "--oversubscribe", "-s", "all", "-n", "3", "true"],
+    out = subprocess.run(["sh", "-c", feed, prefix / "bin/mpiexec", *HERE, "-s", "all", "-n", "3", "true"],
                          capture_output=True, text=True, timeout=60)
     assert (out.returncode, out.stdout, out.stderr) == (0, "", ""), out
 
@@ -106,7 +107,7 @@ def test_a_rank_that_holds_up_the_input_is_named(prefix, tmp_path):
     script = f"""
         [ $NEAR_BOOT_RANK = 1 ] || exec {sys.executable} -c '{COUNT}'
         while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"""
-    job = subprocess.Popen(["sh", "-c", f"head -c {size} /dev/zero | $0 \"$@\"", prefix / "bin/mpiexec", "--oversubscribe",
+    job = subprocess.Popen(["sh", "-c", f"head -c {size} /dev/zero | $0 \"$@\"", prefix / "bin/mpiexec", *HERE,
                             "-s", "all", "-n", "3", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            text=True)
     said = job.stderr.readline()
