@@ -201,7 +201,7 @@ CASES = [
                r"^rank 0 \(node 0\) cells: .*, 0.0% on node 0, wrong: \d+ on node 1$")),
     Case("planted: a rank that writes to another's arena", "four", "pages", arguments="neighbour", ranks=(4,), standard=(4,),
          status=1, never=(GOOD, r"^rank [123] .*wrong", r"^rank 0 .* queue: .*wrong"),
-         says=(r"^rank 0 \(node 0\) arena: .*, wrong: 1 on node 3$",)),
+         says=(r"^rank 0 \(node 0\) far arena: .*, wrong: 1 on node 3$",)),
 ]
 
 # 1 MiB that is alike nowhere, made on both machines.
