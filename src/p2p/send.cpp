@@ -5,7 +5,11 @@
 // Source: MPI 5.0, sections 3.4 and 3.7.
 #include "p2p/engine.h"
 
+#include "base/log.h"
+
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace near::p2p {
 
@@ -35,6 +39,16 @@ void finish_eager(EngineRequest& send) {
   complete(send);
 }
 
+/// Says once that sends wait for memory: it may be all that explains why the program stands still.
+[[gnu::cold]] void tell_of_missing_memory() {
+  static bool told = false;
+  if (std::exchange(told, true)) return;
+  base::log(base::Level::warning,
+            "{}; from now on sends leave when earlier ones have been received, so a program that receives a "
+            "later one first would wait for ever",
+            std::string(base::failure_text()));
+}
+
 /// Eager or offer; false with `result` ok: no descriptor is left now.
 bool put_on_wire(EngineRequest& send, Result& result) {
   result = {};
@@ -51,7 +65,10 @@ bool put_on_wire(EngineRequest& send, Result& result) {
   Result offered = transport::offer(*send.peer, send.envelope, send.view, send.transfer);
   if (offered.ok()) return true;
   send.stage = before;
-  if (offered.code() != MPI_ERR_NO_MEM && !offered.is(base::Code::no_memory)) result = offered;
+  if (offered.code() != MPI_ERR_NO_MEM && !offered.is(base::Code::no_memory))
+    result = offered;
+  else
+    tell_of_missing_memory();
   return false;
 }
 

@@ -239,6 +239,7 @@ Result meet() {
   NEAR_KILL_POINT("init-met");
   self.fences = head.fences.load_relaxed() != 0;
   open_arenas();
+  NEAR_TRY(reserve_offers());
   for (std::uint32_t slot = 0; slot < head.job_size; ++slot) {
     // SYNC: rank-ready. Acquire: the layout that map_peer reads was written before.
     auto phase = self.segment.entry(slot).phase.load_acquire();

@@ -195,6 +195,9 @@ inline OfferDescriptor& descriptor_of(segment::Offset offset) {
 }
 /// Gives the descriptor of a finished or cancelled offer back.
 void retire_offer(Transfer& transfer);
+/// Makes the first descriptors, before a program can have taken all of the arena: with them every send leaves
+/// sooner or later.
+Result reserve_offers();
 
 /// Finished or dead: it looks at no message any more.
 bool has_left(const Peer& peer);

@@ -32,13 +32,28 @@ Result grow_offers(std::size_t size) {
   void* made = nullptr;
   Result grown = allocate_page(made);
   if (!grown.ok())
-    return base::fail(no_memory, "no memory for more than the present messages under way: {}",
-                      std::string(base::failure_text()));
+    return base::fail(no_memory, "no memory for more than the {} messages that are under way to others: {}",
+                      self.offers_out, std::string(base::failure_text()));
   auto* page = static_cast<std::byte*>(made);
   for (std::size_t at = os::page_size(); at >= offer_sizes[size];) {
     at -= offer_sizes[size];
     self.free_offers[size].push_back(new (page + at) OfferDescriptor);
   }
+  return {};
+}
+
+/// A free descriptor of this size, or of the other one while there is no memory; `size` becomes its own.
+Result take_offer(std::size_t& size, OfferDescriptor*& taken) {
+  auto& free = engine().free_offers;
+  if (free[size].empty()) {
+    Result grown = grow_offers(size);
+    if (!grown.ok()) {
+      size = 1 - size;
+      if (free[size].empty()) return grown;
+    }
+  }
+  taken = free[size].back();
+  free[size].pop_back();
   return {};
 }
 
@@ -117,12 +132,14 @@ OfferTicket Arrival::ticket() const {
   return copy;
 }
 
+Result reserve_offers() { return grow_offers(0); }
+
 Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
   Engine& self = engine();
   std::size_t size = envelope.bytes > offer_room(0) && envelope.bytes <= offer_room(1) ? 1 : 0;
-  if (self.free_offers[size].empty()) NEAR_TRY(grow_offers(size));
-  OfferDescriptor& descriptor = *self.free_offers[size].back();
-  self.free_offers[size].pop_back();
+  OfferDescriptor* taken = nullptr;
+  NEAR_TRY(take_offer(size, taken));
+  OfferDescriptor& descriptor = *taken;
   transfer.peer = &peer;
   transfer.view = view;
   transfer.bytes = envelope.bytes;

@@ -75,3 +75,12 @@ def test_only_limits_that_are_set_are_to_be_raised(limited, compiled):
     result = limited("-f 100000000", *command)
     assert "raise the limit on file sizes (ulimit -f), lower NEAR_PACKETS" in result.err, result.report()
     assert "ulimit -v" not in result.err, result.report()
+
+
+@pytest.mark.parametrize("ranks", ["1", "2", "4"])
+def test_messages_leave_when_the_program_has_taken_all_memory(limited, compiled, ranks):
+    result = limited("-f 100000", "mpiexec", "--oversubscribe", "-n", ranks, compiled("uses_all_shareable_memory"))
+    assert result.status == 0, result.report()
+    warned = [line for line in result.err.splitlines() if "messages that are under way to others" in line]
+    assert len(warned) == int(ranks), result.report()
+    assert all("has no 4096 free bytes in a row" in line for line in warned), result.report()
