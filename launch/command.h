@@ -82,6 +82,9 @@ struct Command {
 /// option, the nearest one.
 Result parse_command(const std::vector<std::string>& arguments, Command& command);
 
+/// The folder of the library that belongs to this mpiexec: lib beside bin; "" when it is not there.
+std::string own_library_folder();
+
 /// The variables of one rank's environment, without those of the start-up contract.
 std::vector<std::string> environment_for(const Command& command, const Application& application,
                                          char** inherited);

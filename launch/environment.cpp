@@ -7,9 +7,6 @@
 #include <filesystem>
 
 namespace near::launch {
-namespace {
-
-/// The folder of the library that belongs to this mpiexec: lib beside bin; empty when it is not there.
 std::string own_library_folder() {
   std::error_code none;
   auto program = std::filesystem::read_symlink("/proc/self/exe", none);
@@ -18,8 +15,6 @@ std::string own_library_folder() {
     if (std::filesystem::exists(prefix / name / "libmpi_abi.so.1", none)) return (prefix / name).string();
   return {};
 }
-
-} // namespace
 
 std::vector<std::string> environment_for(const Command& command, const Application& application,
                                          char** inherited) {
@@ -38,14 +33,6 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
     auto name = row.substr(0, row.find('='));
     if (inheritance.passes_on(name)) rows.push_back(std::move(row));
   }
-  // A program that another library's compiler linked has that library's folder as its run path. It runs on
-  // the library that its launcher belongs to: the search path of the environment comes before the run path.
-  if (auto folder = own_library_folder(); !folder.empty()) {
-    std::string path = folder;
-    for (const auto& row : rows)
-      if (row.starts_with("LD_LIBRARY_PATH=") && row.size() > 16) path += ":" + row.substr(16);
-    set("LD_LIBRARY_PATH", path);
-  }
   if (command.placement.threads > 1) {
     bool chosen = std::any_of(rows.begin(), rows.end(),
                               [](const std::string& row) { return row.starts_with("OMP_NUM_THREADS="); });
@@ -53,6 +40,15 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
   }
   for (const auto& [name, value] : command.settings) set(name, value);
   for (const auto& [name, value] : application.settings) set(name, value);
+  // A program that another library's compiler linked has that library's folder as its run path. It runs on
+  // the library that its launcher belongs to: the search path of the environment comes before the run path.
+  // Last, since a path that somebody sets for the ranks may lead to that other library too.
+  if (auto folder = own_library_folder(); !folder.empty()) {
+    std::string path = folder;
+    for (const auto& row : rows)
+      if (row.starts_with("LD_LIBRARY_PATH=") && row.size() > 16) path += ":" + row.substr(16);
+    set("LD_LIBRARY_PATH", path);
+  }
   return rows;
 }
 

@@ -149,3 +149,72 @@ def test_nothing_is_said_of_a_rank_that_has_both(launch, prefix, nothing_left, t
     assert made.status == 0, made.report()
     result = launch("--oversubscribe", "-n", 2, "-x", f"LD_PRELOAD={other}", tmp_path / "late")
     assert (result.status, result.err) == (0, ""), result.report()
+
+
+# ---- another library of the standard ABI --------------------------------------------------------------------
+
+# What another MPI library does without its own launcher: the process is alone.
+ALONE = """\
+#include <mpi.h>
+int MPI_Init(int* count, char*** words) { (void)count; (void)words; return 0; }
+int MPI_Comm_rank(MPI_Comm comm, int* rank) { (void)comm; *rank = 0; return 0; }
+int MPI_Comm_size(MPI_Comm comm, int* size) { (void)comm; *size = 1; return 0; }
+int MPI_Finalize(void) { return 0; }
+"""
+PLACE = """\
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char** words) {
+  int rank, size;
+  if (count > 1) sleep(2);
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  printf("%d of %d\\n", rank, size);
+  return MPI_Finalize();
+}
+"""
+
+
+@pytest.fixture
+def abroad(prefix, nothing_left, tmp_path):
+    """abroad(flag, ...): the folder of another library of the standard ABI, and a program that was linked with it."""
+    folder = tmp_path / "abroad"
+    folder.mkdir()
+
+    def build(*flags):
+        (tmp_path / "alone.c").write_text(ALONE)
+        (tmp_path / "place.c").write_text(PLACE)
+        library, program = folder / "libmpi_abi.so.1", tmp_path / "place"
+        for words in (["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "-o", library, tmp_path / "alone.c"],
+                      ["-o", program, tmp_path / "place.c", library, *flags]):
+            made = nothing_left(["cc", "-I", prefix / "include", *words])
+            assert made.status == 0, made.report()
+        return folder, program
+
+    return build
+
+
+@pytest.mark.parametrize("options", [
+    ["-x", "LD_LIBRARY_PATH"], ["-x", "LD_LIBRARY_PATH={}"], ["-genv", "LD_LIBRARY_PATH", "{}"],
+    ["-env", "LD_LIBRARY_PATH", "{}"], ["-genvnone", "-env", "LD_LIBRARY_PATH={}"], ["-configfile"],
+])
+def test_the_own_library_comes_first_whatever_sets_the_search_path(launch, prefix, abroad, tmp_path, options):
+    folder, program = abroad()
+    words = [word.format(folder) for word in options]
+    path = {"LD_LIBRARY_PATH": str(folder)}
+    sections = [*words, "-n", "1", program, ":", "-n", "1", *(words if "-env" in words else []), program]
+    if "-configfile" in words:
+        (tmp_path / "programs").write_text(f"-n 1 -env LD_LIBRARY_PATH {folder} {program}\n" * 2)
+        sections = ["-configfile", tmp_path / "programs"]
+    result = launch("--oversubscribe", *sections, env=path)
+    assert (result.status, sorted(result.out.splitlines()), result.err) == (0, ["0 of 2", "1 of 2"], ""), result.report()
+
+
+def test_the_search_path_that_was_asked_for_follows_the_own_folder(launch, prefix):
+    show = ["sh", "-c", "echo $LD_LIBRARY_PATH"]
+    own = next(folder for folder in (prefix / "lib", prefix / "lib64") if (folder / "libmpi_abi.so.1").exists())
+    for value, expected in (("/some:/where", f"{own}:/some:/where\n"), ("", f"{own}\n")):
+        result = launch("-n", 1, "-genv", "LD_LIBRARY_PATH", "/less", "-env", "LD_LIBRARY_PATH", value, *show)
+        assert (result.status, result.out) == (0, expected), result.report()
