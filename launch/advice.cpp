@@ -25,19 +25,21 @@ std::string advice_on(const std::string& program, const std::string& directory) 
   bool named = program.find('/') != std::string::npos;
   auto file = directory.empty() ? written : files::path(directory) / written;
   if (!files::exists(file, none)) return {};
-  if (files::is_directory(file, none)) return named ? "; it is a folder" : "; what is there is a folder";
+  if (files::is_directory(file, none))
+    return named ? "; it is a folder" : "; the working directory has a folder of that name";
   if (!files::is_regular_file(file, none)) return {};
   constexpr auto executable = files::perms::owner_exec | files::perms::group_exec | files::perms::others_exec;
   if ((files::status(file, none).permissions() & executable) != files::perms::none) return {};
+  const char* it = named ? "it" : "the working directory's file of that name";
   for (const auto& kind : scripts)
     if (written.extension() == kind.ending)
-      return base::format("; it is a script that is not executable: write mpiexec -n N {} {}", kind.form,
+      return base::format("; {} is a script that is not executable: write mpiexec -n N {} {}", it, kind.form,
                           program);
   for (const auto& kind : sources)
     if (written.extension() == kind.ending)
-      return base::format("; it is source text: compile it first, {} {} -o {}", kind.form, program,
+      return base::format("; {} is source text: compile it first, {} {} -o {}", it, kind.form, program,
                           files::path(written).replace_extension().string());
-  return base::format("; the file is not executable: chmod +x {}", program);
+  return base::format("; {} is not executable: chmod +x {}", it, program);
 }
 
 } // namespace near::launch

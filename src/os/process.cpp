@@ -191,7 +191,8 @@ Result start_process(const Launch& launch, Pid& pid) {
   std::string program = find_program(launch);
   if (program.empty())
     return base::fail(base::Code::invalid,
-                      "cannot run '{}': it is neither in PATH nor in the working directory", launch.program);
+                      "cannot run '{}': no program of that name is in PATH or in the working directory",
+                      launch.program);
   auto arguments = pointers(launch.arguments);
   auto environment = pointers(launch.environment);
   std::vector<char*> shell_arguments{const_cast<char*>("/bin/sh"), program.data()};

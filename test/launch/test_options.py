@@ -322,7 +322,7 @@ def test_a_file_of_programs_says_all_of_what_is_started(launch, tmp_path, rest):
     ("script.py", "a script that is not executable: write mpiexec -n N python3 {}"),
     ("script.jl", "a script that is not executable: write mpiexec -n N julia {}"),
     ("hello.c", "compile it first, mpicc {} -o "),
-    ("hello", "the file is not executable: chmod +x {}"),
+    ("hello", " is not executable: chmod +x {}"),
 ])
 @pytest.mark.parametrize("before", ["", "./", "{here}/"])
 def test_a_file_that_is_not_executable_says_what_to_do(launch, tmp_path, name, says, before):
@@ -332,6 +332,21 @@ def test_a_file_that_is_not_executable_says_what_to_do(launch, tmp_path, name, s
         result = launch("-n", "2", *options, program, cwd=tmp_path)
         assert (result.status, result.out, result.err.count("\n")) == (127, "", 1), result.report()
         assert says.format(program) in result.err, result.report()
+
+
+@pytest.mark.parametrize("name, says", [
+    ("script.py", "the working directory's file of that name is a script that is not executable: "),
+    ("hello.c", "the working directory's file of that name is source text: "),
+    ("hello", "the working directory's file of that name is not executable: "),
+    ("folder", "the working directory has a folder of that name\n"),
+])
+def test_a_file_that_is_not_executable_is_not_said_to_be_missing(launch, tmp_path, name, says):
+    (tmp_path / "folder").mkdir()
+    if name != "folder":
+        (tmp_path / name).write_text("print('started')\n")
+    result = launch("-n", "1", name, cwd=tmp_path)
+    begins = f"cannot run '{name}': no program of that name is in PATH or in the working directory; {says}"
+    assert (result.status, result.out) == (127, "") and begins in result.err, result.report()
 
 
 def test_the_advice_about_a_script_works(launch, tmp_path):
