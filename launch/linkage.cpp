@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t most_headers = 512;
 constexpr std::uint64_t most_dynamic_bytes = 1u << 20;
 constexpr std::size_t most_libraries = 1024;
-constexpr std::size_t longest_name = 256;
+constexpr std::size_t longest_name = 4096; // a library may be asked for by its path
 
 class File {
 public:
@@ -83,6 +83,12 @@ constexpr Names other_libraries[] = {
     {"libmpich.so", "", "MPICH"},
     {"libmpichcxx.so", "", "MPICH"},
     {"libmpichfort.so", "", "MPICH"},
+    {"libmpi_abi.so", ".0", "MPICH"}, // before the standard ABI, which begins with version 1
+    {"libpmpi.so", ".12", "MPICH"},
+    {"libmpi.so", ".4", "Intel MPI"},
+    {"libmpi_mt.so", ".4", "Intel MPI"},
+    {"libmpi_dbg.so", ".4", "Intel MPI"},
+    {"libmpi_dbg_mt.so", ".4", "Intel MPI"},
     {"libmpi.so", "", "Open MPI"},
     {"libmpi_cxx.so", "", "Open MPI"},
     {"libmpi_mpifh.so", "", "Open MPI"},
@@ -93,6 +99,8 @@ constexpr Names other_libraries[] = {
     {"libmpi_cray", "", "Cray MPICH"},
     {"libmpi_intel", "", "Cray MPICH"},
 };
+
+std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 /// NearMPI's own compiler wrapper, beside this mpiexec.
 std::string own_wrapper() {
@@ -148,9 +156,10 @@ std::vector<std::string> needed_libraries(const std::string& path) {
 }
 
 std::string owner_of_library(const std::string& library) {
+  auto file = last_component(library);
   for (const auto& names : other_libraries) {
-    if (!library.starts_with(names.prefix)) continue;
-    std::string_view rest = std::string_view(library).substr(names.prefix.size());
+    if (!file.starts_with(names.prefix)) continue;
+    std::string_view rest = file.substr(names.prefix.size());
     if (names.version.empty() || rest == names.version ||
         (rest.starts_with(names.version) && rest[names.version.size()] == '.'))
       return names.owner;

@@ -15,7 +15,8 @@ namespace near::launch {
 /// astray.
 std::vector<std::string> needed_libraries(const std::string& path);
 
-/// Whose library this is, such as "Open MPI"; "" where it is no other MPI's.
+/// Whose library this is by its file's name, such as "Open MPI"; "" where that is no other MPI's. `library`
+/// may be a path, of which the last component counts.
 std::string owner_of_library(const std::string& library);
 
 /// A sentence for each program of the job that was linked with another MPI library: under NearMPI's mpiexec

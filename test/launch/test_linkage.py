@@ -37,6 +37,11 @@ def linked(nothing_left, tmp_path):
     (["libmpifort.so.12"], "libmpifort.so.12", "MPICH"),
     (["libmpi_cxx.so.40"], "libmpi_cxx.so.40", "Open MPI"),
     (["libother.so.1", "libmpich.so.12"], "libmpich.so.12", "MPICH"),
+    (["libmpi_abi.so.0"], "libmpi_abi.so.0", "MPICH"),
+    (["libpmpi.so.12"], "libpmpi.so.12", "MPICH"),
+    (["libmpi.so.4"], "libmpi.so.4", "Intel MPI"),
+    (["libmpi_mt.so.4"], "libmpi_mt.so.4", "Intel MPI"),
+    (["libmpi_dbg.so.4"], "libmpi_dbg.so.4", "Intel MPI"),
 ])
 def test_another_librarys_program_is_told_of_in_one_line(launch, prefix, linked, sonames, named, owner):
     program = linked(*sonames)
@@ -44,6 +49,20 @@ def test_another_librarys_program_is_told_of_in_one_line(launch, prefix, linked,
     lines = result.err.splitlines()
     assert result.status == 0 and len(lines) == 1, result.report()
     assert all(part in lines[0] for part in (str(program), named, owner, f"{prefix}/bin/mpicc")), result.report()
+
+
+@pytest.mark.parametrize("folder", ["ns", "ns/" * 100 + "ns"], ids=["short", "long"])
+def test_a_library_that_is_asked_for_by_its_path_is_known_by_its_name(launch, nothing_left, tmp_path, folder):
+    """Without a soname the linker writes down the path as it was given."""
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "empty.c").write_text("int unused;\n")
+    (tmp_path / "main.c").write_text(MAIN)
+    for words in (["-shared", "-o", f"{folder}/libmpi.so.40", "empty.c"],
+                  ["-Wl,--no-as-needed", "-o", "program", "main.c", f"{folder}/libmpi.so.40"]):
+        made = nothing_left(["cc", *words], cwd=tmp_path)
+        assert made.status == 0, made.report()
+    result = launch("-n", 1, "./program", cwd=tmp_path)
+    assert result.status == 0 and f"was linked with {folder}/libmpi.so.40 of Open MPI" in result.err, result.report()
 
 
 def test_it_is_found_in_the_path_and_in_the_working_directory(launch, linked):
