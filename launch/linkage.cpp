@@ -111,12 +111,20 @@ std::string own_wrapper() {
 }
 
 /// The sentence about a program: `how` it came by the library ("was linked with libmpi.so.40"), and what to
-/// do.
+/// do ("compile and link it with mpicc").
 std::string sentence_on(const std::string& program, const std::string& how, const std::string& owner,
-                        const char* remedy) {
+                        const std::string& remedy) {
   return base::format("'{}' {} of {}, which does not know this mpiexec: each of its processes runs alone, as "
-                      "rank 0 of 1; {} with {} to run it on NearMPI",
-                      base::printable(program), base::printable(how), owner, remedy, own_wrapper());
+                      "rank 0 of 1; {} to run it on NearMPI",
+                      base::printable(program), base::printable(how), owner, remedy);
+}
+
+/// Whether a file that a process has loaded is a library of the standard ABI, and not this mpiexec's. Ours is
+/// mapped under the name that its links lead to, or is a copy where an installation keeps no links.
+bool is_other_abi_library(const std::string& file) {
+  std::error_code none;
+  return last_component(file).starts_with("libmpi_abi.so") &&
+         !std::filesystem::equivalent(file, own_library_folder() + "/libmpi_abi.so.1", none);
 }
 
 /// Whether another MPI's launcher has started the process, below one of ours: then it is not alone.
@@ -175,7 +183,8 @@ std::vector<std::string> foreign_programs(const Command& command) {
     for (const auto& library : needed_libraries(os::program_file(program, application.directory))) {
       auto owner = owner_of_library(library);
       if (owner.empty()) continue;
-      sentences.push_back(sentence_on(program, "was linked with " + library, owner, "compile and link it"));
+      sentences.push_back(sentence_on(program, "was linked with " + library, owner,
+                                      "compile and link it with " + own_wrapper()));
       break;
     }
   }
@@ -184,20 +193,25 @@ std::vector<std::string> foreign_programs(const Command& command) {
 
 std::string foreign_process(std::span<const os::Pid> processes) {
   for (os::Pid process : processes) {
-    std::string library, owner;
+    std::string library, owner, remedy;
     bool has_ours = false;
     for (const auto& file : os::mapped_files(process)) {
-      auto name = file.substr(file.rfind('/') + 1);
-      has_ours = has_ours || name.starts_with("libnearmpi.so");
-      if (auto found = owner_of_library(name); owner.empty() && !found.empty()) {
-        library = std::move(name);
-        owner = std::move(found);
+      has_ours = has_ours || last_component(file).starts_with("libnearmpi.so");
+      if (!owner.empty()) continue;
+      if (owner = owner_of_library(file); !owner.empty()) {
+        library = last_component(file);
+        remedy = "build what needs that library with " + own_wrapper();
+      } else if (is_other_abi_library(file)) {
+        library = file; // only the folder says whose it is
+        owner = "another MPI library";
+        remedy = "link it with " + own_wrapper();
+        if (auto folder = own_library_folder(); !folder.empty())
+          remedy = base::format("let {} stay first in LD_LIBRARY_PATH, or {},", folder, remedy);
       }
     }
     // With both, nobody knows which one it will use.
     if (!owner.empty() && !has_ours && !has_other_launcher(process))
-      return sentence_on(os::name_of(process), "has loaded " + library, owner,
-                         "build what needs that library");
+      return sentence_on(os::name_of(process), "has loaded " + library, owner, remedy);
   }
   return {};
 }

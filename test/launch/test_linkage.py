@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import struct
 import sys
 
@@ -237,3 +238,34 @@ def test_the_search_path_that_was_asked_for_follows_the_own_folder(launch, prefi
     for value, expected in (("/some:/where", f"{own}:/some:/where\n"), ("", f"{own}\n")):
         result = launch("-n", 1, "-genv", "LD_LIBRARY_PATH", "/less", "-env", "LD_LIBRARY_PATH", value, *show)
         assert (result.status, result.out) == (0, expected), result.report()
+
+
+def told_of_the_abi(result, prefix, folder):
+    assert (result.status, result.out) == (0, "0 of 1\n" * 2), result.report()
+    assert result.err.count("\n") == 1, result.report()
+    for part in (f"'place' has loaded {folder}/libmpi_abi.so.1 of another MPI library, ", "rank 0 of 1",
+                 f"{prefix}/lib", "LD_LIBRARY_PATH", f"{prefix}/bin/mpicc"):
+        assert part in result.err, result.report()
+
+
+def test_another_library_of_the_standard_abi_by_a_script_is_told_of(launch, prefix, abroad):
+    folder, program = abroad()
+    told_of_the_abi(launch("--oversubscribe", "-n", 2, "env", f"LD_LIBRARY_PATH={folder}", program, "wait"), prefix, folder)
+    script = f"export LD_LIBRARY_PATH={folder}; {program} wait; true"
+    told_of_the_abi(launch("--oversubscribe", "-n", 2, "sh", "-c", script), prefix, folder)
+
+
+def test_another_library_of_the_standard_abi_by_an_old_run_path_is_told_of(launch, prefix, abroad):
+    """DT_RPATH comes before LD_LIBRARY_PATH."""
+    folder, program = abroad("-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN/abroad")
+    told_of_the_abi(launch("--oversubscribe", "-n", 2, program, "wait"), prefix, folder)
+
+
+def test_nothing_is_said_of_the_own_library_before_init(nothing_left, prefix, abroad, tmp_path):
+    """Nor where the installation has copies in place of links."""
+    _, program = abroad()
+    copy = tmp_path / "installation"
+    shutil.copytree(prefix, copy)
+    for mpiexec in (prefix / "bin/mpiexec", copy / "bin/mpiexec"):
+        result = nothing_left([mpiexec, "--oversubscribe", "-n", 2, program, "wait"], timeout=60)
+        assert (result.status, sorted(result.out.splitlines()), result.err) == (0, ["0 of 2", "1 of 2"], ""), result.report()
