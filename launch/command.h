@@ -59,6 +59,8 @@ struct Command {
   bool timestamps = false;                ///< each line begins with the time
   std::string output_file;                ///< a pattern of the name; "": mpiexec's own standard output
   std::string error_file;
+  std::string output_file_by; ///< the option that named them: "--output-filename out"
+  std::string error_file_by;
   bool copy_output = false;  ///< what goes to those files goes to mpiexec's own streams as well
   bool merge_output = false; ///< standard error goes where standard output goes
   std::string report_pid;    ///< where mpiexec's process number goes: "-", "+" or a file; "": nowhere

@@ -28,8 +28,11 @@ Result read_modifiers(Parsing& at, const std::string& value, std::string& name, 
       if (word == "nojobid") {
         made.without_job = true;
       } else if (word == "copy" || word == "nocopy") {
+        bool copy = word == "copy";
+        if (made.copy_chosen && at.command.copy_output != copy)
+          return fail(Code::invalid, "{} {}: copy and nocopy contradict each other", at.option, value);
         made.copy_chosen = true;
-        at.command.copy_output = word == "copy";
+        at.command.copy_output = copy;
       } else if (word == "pattern") {
         return fail(Code::unsupported, "{} {}: patterns are for -outfile-pattern and -errfile-pattern",
                     at.option, value);
@@ -50,15 +53,38 @@ std::string literally(const std::string& name) {
   return made;
 }
 
-void into_files(Command& command, const std::string& name) {
-  command.output_file = literally(name) + ".%r.out";
-  command.error_file = literally(name) + ".%r.err";
+/// The pattern of a stream's files, and the option that named them.
+struct Files {
+  const char* stream;
+  std::string& pattern;
+  std::string& by;
+};
+Files output_files(Command& command) {
+  return {"standard output", command.output_file, command.output_file_by};
+}
+Files error_files(Command& command) { return {"standard error", command.error_file, command.error_file_by}; }
+
+// All programs share the names, so that a second one would take the place of the first.
+Result name_files(Files files, const std::string& given, const std::string& pattern) {
+  if (!files.by.empty() && files.by != given)
+    return fail(Code::invalid, "{}: {} says already to which files {} goes, for all programs of the job",
+                given, files.by, files.stream);
+  files.pattern = pattern;
+  files.by = given;
+  return {};
 }
 
-void into_folder(Command& command, const std::string& name) {
-  command.output_file = literally(name) + "/rank.%r/stdout";
-  command.error_file = literally(name) + "/rank.%r/stderr";
+Result into_files(Command& command, const std::string& given, const std::string& name) {
+  NEAR_TRY(name_files(output_files(command), given, literally(name) + ".%r.out"));
+  return name_files(error_files(command), given, literally(name) + ".%r.err");
 }
+
+Result into_folder(Command& command, const std::string& given, const std::string& name) {
+  NEAR_TRY(name_files(output_files(command), given, literally(name) + "/rank.%r/stdout"));
+  return name_files(error_files(command), given, literally(name) + "/rank.%r/stderr");
+}
+
+std::string as_given(const Parsing& at) { return at.option + " " + at.values[0]; }
 
 // As Open MPI 5 has it, the files' names begin with NAME. ":nojobid" belongs to version 4, where NAME is a
 // folder and output goes to the terminal as well unless ":nocopy" forbids that.
@@ -66,21 +92,18 @@ Result choose_files(Parsing& at) {
   std::string name;
   Modifiers modifiers;
   NEAR_TRY(read_modifiers(at, at.values[0], name, modifiers));
-  if (!modifiers.without_job) {
-    into_files(at.command, name);
-    return {};
-  }
-  into_folder(at.command, name);
+  if (!modifiers.without_job) return into_files(at.command, as_given(at), name);
+  NEAR_TRY(into_folder(at.command, as_given(at), name));
   if (!modifiers.copy_chosen) at.command.copy_output = true;
   return {};
 }
 
-Result choose_names(Parsing& at, const std::string& value, void (*use)(Command&, const std::string&)) {
+Result choose_names(Parsing& at, const std::string& given, const std::string& value,
+                    Result (*use)(Command&, const std::string&, const std::string&)) {
   std::string name;
   Modifiers modifiers;
   NEAR_TRY(read_modifiers(at, value, name, modifiers));
-  use(at.command, name);
-  return {};
+  return use(at.command, given, name);
 }
 
 Result choose_output(Parsing& at) {
@@ -92,9 +115,9 @@ Result choose_output(Parsing& at) {
     else if (word == "merge" || word == "merge-stderr-to-stdout")
       at.command.merge_output = true;
     else if (word.starts_with("dir="))
-      NEAR_TRY(choose_names(at, word.substr(4), into_folder));
+      NEAR_TRY(choose_names(at, at.option + " " + word, word.substr(4), into_folder));
     else if (word.starts_with("file="))
-      NEAR_TRY(choose_names(at, word.substr(5), into_files));
+      NEAR_TRY(choose_names(at, at.option + " " + word, word.substr(5), into_files));
     else
       return wrong(at, "tag, timestamp, merge, file=NAME or dir=FOLDER; srun's --output PATTERN is "
                        "-outfile-pattern here");
@@ -107,6 +130,12 @@ Result choose_pattern(Parsing& at, std::string& pattern) {
   NEAR_TRY(check_pattern(at.option, at.values[0]));
   pattern = at.values[0];
   return {};
+}
+
+Result choose_file_pattern(Parsing& at, Files files) {
+  std::string pattern;
+  NEAR_TRY(choose_pattern(at, pattern));
+  return name_files(files, as_given(at), pattern);
 }
 
 Result choose_input(Parsing& at) {
@@ -158,11 +187,11 @@ const Option table[] = {
     {{"outfile-pattern", "outfile"},
      one,
      "FILE|standard output to files, such as out.%r",
-     [](Parsing& at) { return choose_pattern(at, at.command.output_file); }},
+     [](Parsing& at) { return choose_file_pattern(at, output_files(at.command)); }},
     {{"errfile-pattern", "errfile"},
      one,
      "FILE|standard error to files",
-     [](Parsing& at) { return choose_pattern(at, at.command.error_file); }},
+     [](Parsing& at) { return choose_file_pattern(at, error_files(at.command)); }},
     {{"output-filename"},
      one,
      "NAME|both to files NAME.<rank>.out and NAME.<rank>.err; NAME:copy: to the terminal too",
@@ -171,7 +200,7 @@ const Option table[] = {
     {{"output-directory"},
      one,
      nullptr,
-     [](Parsing& at) { return choose_names(at, at.values[0], into_folder); }},
+     [](Parsing& at) { return choose_names(at, as_given(at), at.values[0], into_folder); }},
     {{"merge-stderr-to-stdout"},
      none,
      "|standard error goes where standard output goes",

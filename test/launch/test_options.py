@@ -355,3 +355,36 @@ def test_the_advice_about_a_script_works(launch, tmp_path):
     words = refused.err.partition("write mpiexec -n N ")[2].split()
     result = launch("-n", "2", *words, cwd=tmp_path)
     assert (result.status, result.out) == (0, "started\n" * 2), result.report()
+
+
+# ---- files for the output, named twice ----------------------------------------------------------------------
+
+@pytest.mark.parametrize("words, says", [
+    ("-n 1 --output-filename a echo A : -n 1 --output-filename b echo B",
+     "--output-filename b: --output-filename a says already to which files standard output goes"),
+    ("-n 1 --output-filename f --output-filename g echo A", "--output-filename g: --output-filename f says already"),
+    ("-n 1 --output dir=d,file=e echo A", "--output file=e: --output dir=d says already"),
+    ("-n 1 --output-directory d --output-filename d echo A", "--output-filename d: --output-directory d says already"),
+    ("-n 1 -outfile-pattern a.%r echo A : -n 1 -outfile b.%r echo B", "-outfile b.%r: -outfile-pattern a.%r says already"),
+    ("-n 1 --output-filename a -errfile-pattern b.%r echo A",
+     "-errfile-pattern b.%r: --output-filename a says already to which files standard error goes"),
+    ("-n 1 --output-filename f:copy,nocopy echo A", "--output-filename f:copy,nocopy: copy and nocopy contradict each other"),
+    ("-n 1 --output dir=f:nocopy:copy echo A", "--output f:nocopy:copy: copy and nocopy contradict each other"),
+])
+def test_a_second_name_of_files_for_the_output_is_an_error(launch, tmp_path, words, says):
+    result = launch("--oversubscribe", *words.split(), cwd=tmp_path)
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1) and says in result.err, result.report()
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_name_of_files_for_the_output_may_be_given_with_each_program(launch, tmp_path):
+    section = ["-n", "1", "--output-filename", "all:nocopy", "sh", "-c", "echo $NEAR_RANK"]
+    result = launch("--oversubscribe", *section, ":", *section, cwd=tmp_path)
+    assert (result.status, result.out, result.err) == (0, "", ""), result.report()
+    assert [(tmp_path / f"all.{rank}.out").read_text() for rank in (0, 1)] == ["0\n", "1\n"]
+
+
+def test_the_streams_may_have_files_by_options_of_their_own(launch, tmp_path):
+    result = launch("-n", "1", "-outfile-pattern", "o.%r", "-errfile-pattern", "e.%r", "sh", "-c", "echo a; echo b >&2", cwd=tmp_path)
+    assert (result.status, result.out, result.err) == (0, "", ""), result.report()
+    assert ((tmp_path / "o.0").read_text(), (tmp_path / "e.0").read_text()) == ("a\n", "b\n")
