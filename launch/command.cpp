@@ -210,9 +210,9 @@ Result read_launcher_variables(Command& command) {
 Result check_together(Command& command) {
   bool marked = !command.prefix.empty() || command.timestamps;
   if (marked && (!command.output_file.empty() || !command.error_file.empty()))
-    return fail(Code::unsupported, "lines that go to files cannot begin with the rank or the time; give each "
-                                   "rank its own file (out.%r), "
-                                   "or leave the files out");
+    return fail(Code::unsupported,
+                "lines that go to files cannot begin with the rank or the time; leave that out and give each "
+                "rank its own file (-outfile-pattern out.%r), or leave the files out");
   if (command.merge_output && !command.error_file.empty() && command.output_file.empty())
     return fail(Code::invalid, "standard error goes either to files or where standard output goes, not both");
   if (!command.machine.empty() && !command.explain) {

@@ -388,3 +388,10 @@ def test_the_streams_may_have_files_by_options_of_their_own(launch, tmp_path):
     result = launch("-n", "1", "-outfile-pattern", "o.%r", "-errfile-pattern", "e.%r", "sh", "-c", "echo a; echo b >&2", cwd=tmp_path)
     assert (result.status, result.out, result.err) == (0, "", ""), result.report()
     assert ((tmp_path / "o.0").read_text(), (tmp_path / "e.0").read_text()) == ("a\n", "b\n")
+
+
+@pytest.mark.parametrize("words", ["--output tag,file=f", "--output timestamp,dir=d:copy", "-l -outfile-pattern o.%r"])
+def test_marked_lines_in_files_are_refused_with_the_option_that_separates_ranks(launch, tmp_path, words):
+    result = launch("-n", "1", *words.split(), "echo", "A", cwd=tmp_path)
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1), result.report()
+    assert "give each rank its own file (-outfile-pattern out.%r)" in result.err, result.report()
