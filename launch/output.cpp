@@ -28,8 +28,8 @@ Result Output::open(os::Poller& poller, std::uint64_t key_base, bool merge, bool
   return {};
 }
 
-Result Output::add(Which which, std::string prefix, int copy_to, int& write_end) {
-  if (copy_to >= 0 && !copying_) {
+Result Output::add(Which which, std::string prefix, Copy copy, int& write_end) {
+  if (copy.descriptor >= 0 && !copying_) {
     NEAR_TRY(copies_.start(bell_));
     copying_ = true;
   }
@@ -37,7 +37,7 @@ Result Output::add(Which which, std::string prefix, int copy_to, int& write_end)
   stream.which = which;
   stream.prefix = std::move(prefix);
   stream.sink = sink_of_[which];
-  stream.copy_to = copy_to;
+  stream.copy = std::move(copy);
   NEAR_TRY(os::make_pipe(stream.descriptor, write_end));
   streams_.push_back(std::move(stream));
   return poller_->add(streams_.back().descriptor, key_base_ + streams_.size() - 1);
@@ -45,7 +45,7 @@ Result Output::add(Which which, std::string prefix, int copy_to, int& write_end)
 
 bool Output::may_read(const Stream& stream, std::size_t index) const {
   const Target& target = sinks_[stream.sink];
-  bool room = target.sink.has_room() && (stream.copy_to < 0 || copies_.has_room());
+  bool room = target.sink.has_room() && (stream.copy.descriptor < 0 || copies_.has_room());
   return room && (target.owner == nobody || target.owner == index);
 }
 
@@ -72,7 +72,7 @@ void Output::take(std::size_t index, std::string_view data) {
   Stream& stream = streams_[index];
   Target& target = sinks_[stream.sink];
   said_ = said_ || stream.which == standard_error;
-  if (stream.copy_to >= 0) copies_.put(stream.copy_to, data);
+  if (stream.copy.descriptor >= 0) copies_.put(stream.copy.descriptor, data);
   auto newline = data.rfind('\n');
   if (newline != std::string_view::npos) {
     if (stream.held.empty()) {
@@ -168,7 +168,7 @@ void Output::bell_rang() {
   // What nobody will read: the ranks find out as they would without a launcher, by SIGPIPE.
   for (std::size_t index = 0; index < streams_.size(); ++index) {
     const Stream& stream = streams_[index];
-    bool lost = sinks_[stream.sink].sink.broken() || (stream.copy_to >= 0 && copies_.broken());
+    bool lost = sinks_[stream.sink].sink.broken() || (stream.copy.descriptor >= 0 && copies_.broken());
     if (lost && stream.descriptor >= 0) end(index);
   }
   for (std::size_t sink : {standard_output, standard_error}) resume(sink);
@@ -227,7 +227,10 @@ std::string Output::failure() const {
       return base::format("cannot write to standard {}: {}", which == standard_output ? "output" : "error",
                           reason);
   if (auto reason = copies_.failure(); !reason.empty())
-    return base::format("cannot write to a file for the ranks' output: {}", reason);
+    for (const auto& stream : streams_)
+      if (stream.copy.descriptor == copies_.failed_descriptor())
+        return base::format("cannot write to '{}', a file for the ranks' output: {}", stream.copy.name,
+                            reason);
   return {};
 }
 

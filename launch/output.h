@@ -31,10 +31,14 @@ public:
   /// `merge`: both streams go to standard output; `stamp`: each line begins with the time.
   Result open(os::Poller& poller, std::uint64_t key_base, bool merge, bool stamp);
 
-  /// A new stream, each line of which begins with `prefix`. All that comes is written to the file `copy_to`
-  /// too, without the prefix; -1: there is none. `write_end` is for the rank, the caller closes it once the
-  /// rank has it.
-  Result add(Which which, std::string prefix, int copy_to, int& write_end);
+  /// A file that a stream is copied to.
+  struct Copy {
+    int descriptor = -1; ///< -1: there is none
+    std::string name;    ///< for messages
+  };
+  /// A new stream, each line of which begins with `prefix`. All that comes is written to the file `copy` too,
+  /// without the prefix. `write_end` is for the rank, the caller closes it once the rank has it.
+  Result add(Which which, std::string prefix, Copy copy, int& write_end);
 
   /// The poller reported a stream, or the bell rang.
   void readable(std::uint64_t index);
@@ -69,7 +73,7 @@ private:
     std::string prefix; ///< before each line
     std::size_t sink = 0;
     int descriptor = -1;
-    int copy_to = -1;
+    Copy copy;
     bool waiting = false;       ///< not polled: no room, or another owns the sink
     bool inside_line = false;   ///< the beginning of the present line has gone out
     std::string held;           ///< the present line so far

@@ -181,7 +181,9 @@ base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped
     int file = -1;
     if (!pattern.empty()) NEAR_TRY(files_.open(pattern, rank, file));
     is_pipe = file >= 0 ? command.copy_output : !direct;
-    if (is_pipe) return output_.add(which, prefix, file, descriptor);
+    if (is_pipe)
+      return output_.add(which, prefix, {file, file < 0 ? std::string() : expand_pattern(pattern, rank)},
+                         descriptor);
     if (file >= 0) descriptor = file;
     return {};
   };

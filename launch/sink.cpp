@@ -40,6 +40,11 @@ std::string Sink::failure() const {
   return failure_;
 }
 
+int Sink::failed_descriptor() const {
+  std::lock_guard guard(mutex_);
+  return failed_descriptor_;
+}
+
 void Sink::run() {
   std::map<int, std::string> batch;
   std::unique_lock lock(mutex_);
@@ -52,15 +57,22 @@ void Sink::run() {
     lock.unlock();
     bell_->ring();
     base::Result wrote;
-    for (const auto& [descriptor, text] : batch)
-      if (wrote.ok()) wrote = os::write_all(descriptor, text.data(), text.size());
+    int last = -1;
+    for (const auto& [descriptor, text] : batch) {
+      last = descriptor;
+      wrote = os::write_all(descriptor, text.data(), text.size());
+      if (!wrote.ok()) break;
+    }
     lock.lock();
     writing_ = false;
     if (!wrote.ok()) {
       broken_ = true;
       waiting_.clear();
       waiting_bytes_ = 0;
-      if (!wrote.is(base::Code::gone)) failure_ = base::failure_text();
+      if (!wrote.is(base::Code::gone)) {
+        failure_ = base::failure_text();
+        failed_descriptor_ = last;
+      }
     }
     bell_->ring();
     if (!wrote.ok()) return;

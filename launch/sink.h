@@ -31,6 +31,8 @@ public:
   bool broken() const;
   /// Why writing failed; empty as long as it has not, and when the reader has gone, which is no failure.
   std::string failure() const;
+  /// What could not be written to; -1 where failure() is empty.
+  int failed_descriptor() const;
 
 private:
   void run();
@@ -47,6 +49,7 @@ private:
   bool writing_ = false;
   bool broken_ = false;
   std::string failure_;
+  int failed_descriptor_ = -1;
 };
 
 } // namespace near::launch

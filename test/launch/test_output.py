@@ -361,11 +361,11 @@ def test_merged_output_is_copied_to_one_file_and_to_standard_output(launch, tmp_
 
 
 def test_a_copy_that_cannot_be_written_is_an_error(launch, tmp_path):
-    (tmp_path / "all.0.out").symlink_to("/dev/full")
+    (tmp_path / "all.1.out").symlink_to("/dev/full")
     result = launch("-n", "2", "--oversubscribe", "--output-filename", "all:copy", "yes", cwd=tmp_path)
     said = [line for line in result.err.splitlines() if line.startswith("mpiexec")]
     assert result.status == 1 and len(said) == 1, result.err[:1000]
-    assert said[0].startswith("mpiexec: cannot write to a file for the ranks' output: No space left on device"), said
+    assert said[0].startswith("mpiexec: cannot write to 'all.1.out', a file for the ranks' output: No space left on device"), said
 
 
 def test_a_slow_reader_of_the_terminal_stops_a_copied_writer(prefix, tmp_path):
