@@ -118,6 +118,7 @@ struct Engine {
   std::vector<base::Atomic<std::uint64_t>*> wanted_locks; ///< words of locks that threads of ours wait for
   bool chores = false;                                    ///< one of the three lists above may hold something
   std::array<std::vector<OfferDescriptor*>, offer_sizes.size()> free_offers; ///< by size
+  std::array<std::size_t, offer_sizes.size()> offer_pages{};                 ///< made so far, by size
   std::size_t offers_out = 0; ///< announced to any peer, not finished
   std::uint32_t credit_limit = 0;
   std::uint64_t eager_limit = 0;

@@ -272,9 +272,9 @@ bool free_shareable(void* address, segment::BlockUse use) {
          (!self.reserved_arena.empty() && self.reserved_arena.release(address));
 }
 
-Result allocate_page(void*& page) {
-  return with_room([&page] {
-    return engine().arena.allocate(os::page_size(), os::page_size(), os::current_node(), page);
+Result allocate_pages(std::size_t count, void*& made) {
+  return with_room([&] {
+    return engine().arena.allocate(count * os::page_size(), os::page_size(), os::current_node(), made);
   });
 }
 

@@ -31,8 +31,8 @@ void* allocate_shareable(std::size_t bytes, const MemoryWish& wish,
 /// Frees such memory, and keeps its pages for the next allocation, within most_kept_bytes(). False if the
 /// address did not come from allocate_shareable() for this use, or is free already.
 bool free_shareable(void* address, segment::BlockUse use = segment::BlockUse::allocated);
-/// A page on this processor's node that the transport itself needs. Fails as above.
-Result allocate_page(void*& page);
+/// Pages on this processor's node that the transport itself needs. Fails as above.
+Result allocate_pages(std::size_t count, void*& made);
 /// How much freed memory this process keeps at most: 64 MiB, but with all ranks together no more than a 32nd
 /// of the machine's memory or of the strictest control group's limit.
 std::uint64_t most_kept_bytes();

@@ -25,19 +25,22 @@ constexpr int no_memory = MPI_ERR_NO_MEM;
 /// In OfferTicket::flags, on the receiver's side only: the descriptor is matched already.
 constexpr std::uint32_t ticket_claimed = 1;
 
-/// A page of descriptors at a time, from our arena; they are never given back, so an old ticket always reads
-/// one.
+/// More descriptors, from our arena: as many pages as there are already, within bounds, since to make one
+/// page costs as much as many messages. They are never given back, so an old ticket always reads one.
 Result grow_offers(std::size_t size) {
   Engine& self = engine();
   void* made = nullptr;
-  Result grown = allocate_page(made);
+  constexpr std::size_t most = 16;
+  std::size_t pages = std::clamp<std::size_t>(self.offer_pages[size], 1, most);
+  Result grown = allocate_pages(pages, made);
+  if (!grown.ok() && pages > 1) grown = allocate_pages(pages = 1, made);
   if (!grown.ok())
     return base::fail(no_memory, "no memory for more than the {} messages that are under way to others: {}",
                       self.offers_out, std::string(base::failure_text()));
-  auto* page = static_cast<std::byte*>(made);
-  for (std::size_t at = os::page_size(); at >= offer_sizes[size];) {
+  self.offer_pages[size] += pages;
+  for (std::size_t at = pages * os::page_size(); at >= offer_sizes[size];) {
     at -= offer_sizes[size];
-    self.free_offers[size].push_back(new (page + at) OfferDescriptor);
+    self.free_offers[size].push_back(new (static_cast<std::byte*>(made) + at) OfferDescriptor);
   }
   return {};
 }

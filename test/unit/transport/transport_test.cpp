@@ -503,8 +503,8 @@ TEST(Transport, what_is_kept_makes_room_for_the_transports_own_memory) {
     for (std::uint64_t bytes = 1ull << 32; bytes >= os::page_size(); bytes /= 2)
       while (arena.reserve(bytes, 1, made).ok()) {}
     require(!arena.allocate(1, 1, 0, made).ok(), "it is used up");
-    require(transport::allocate_page(made).ok() && made == kept, "but for what is kept");
-    require(!transport::allocate_page(made).ok(), "now altogether");
+    require(transport::allocate_pages(1, made).ok() && made == kept, "but for what is kept");
+    require(!transport::allocate_pages(1, made).ok(), "now altogether");
     _exit(0);
   }
   int status = 1;
