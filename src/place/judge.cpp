@@ -93,7 +93,7 @@ Warning wrong_part(const Snapshot& snapshot, const Part& part) {
                               nodes_text(nodes), where);
   warning.advice = if_full(snapshot, part.node);
   auto suspects = running_on(snapshot, part.mapped_by, part.owner, nodes);
-  // Peers map queues and cells anyway. When most of a part is wrong, they did not make all of that.
+  // Peers map queues and packets anyway. When most of a part is wrong, they did not make all of that.
   if (part.share.local < part.share.judged / 2) suspects.clear();
   if (suspects.empty())
     warning.advice += base::format("Rank {} itself ran elsewhere when it wrote them first: leave the binding "

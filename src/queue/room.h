@@ -1,7 +1,7 @@
-// Waking a rank that sleeps until there is room: a slot in somebody's queue or lane, or a cell of its own
+// Waking a rank that sleeps until there is room: a slot in somebody's queue or lane, or a packet of its own
 // that comes home. See doc/queue/room.md.
 //
-//   who waits:  rung = bell                       who makes room:  free the slot, or give the cell back
+//   who waits:  rung = bell                       who makes room:  free the slot, or give the packet back
 //               a first look: no room                              [compiler barrier, or fence]
 //               wanted |= itself                                   if wanted: take them out, announce to each
 //               membarrier (or fence)

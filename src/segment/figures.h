@@ -1,5 +1,5 @@
 // What a process has learnt of large messages from and to each other process: it alone writes, tools read. In
-// its region behind the cells, not reserved: only the pages of pairs that talk exist.
+// its region behind the packets, not reserved: only the pages of pairs that talk exist.
 #pragma once
 
 #include "base/atomic.h"
@@ -39,7 +39,7 @@ inline std::uint32_t figure_of(float cost) {
 /// One row a process of the job.
 struct alignas(64) PairFigures {
   WayFigures from_it[size_classes];
-  // The owner's copies into cells for it: nanoseconds a MiB with cached and with streaming stores; 0: not
+  // The owner's copies into packets for it: nanoseconds a MiB with cached and with streaming stores; 0: not
   // known.
   base::Atomic<std::uint32_t> store_cost[2];
   base::Atomic<std::uint32_t> streaming; ///< 1: those are in use

@@ -36,7 +36,7 @@ Distance distance_between(const Place& one, const Place& other);
 /// What two processes so far apart assume of each other: nanoseconds a MiB; 0: nothing.
 struct PairPriors {
   std::array<std::array<std::uint32_t, ways>, size_classes> cost;
-  /// Of the copy into a packet or cell: with cached, with streaming stores.
+  /// Of the copy into a packet: with cached, with streaming stores.
   std::array<std::uint32_t, 2> store_cost;
 };
 

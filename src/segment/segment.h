@@ -4,7 +4,7 @@
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
 //     +--------------+-------+-------+----------------+-------+---------+---------+--------+-------+
-//     | control page | queue | lanes | credits, flags | cells | figures | traffic | blocks | arena |
+//     | control page | queue | lanes | credits, flags | packets | figures | traffic | blocks | arena |
 //     +--------------+-------+-------+----------------+-------+---------+---------+--------+-------+
 //       the arena is for MPI_Alloc_mem and windows;
 //       every part begins on a page and is written first by the process that owns the region
@@ -148,9 +148,9 @@ struct Counters {
 /// will sleep until there is room (queue/room.h).
 struct alignas(128) Doorbell {
   Atomic<std::uint32_t> sleeping;
-  Atomic<std::uint32_t> bell;        ///< futex word; increases with each ring
-  Atomic<std::uint64_t> slot_wanted; ///< bits (process mod 64): who waits for a slot of this rank's
-  Atomic<std::uint64_t> cell_wanted; ///< not 0: this rank waits for one of its cells to come home
+  Atomic<std::uint32_t> bell;          ///< futex word; increases with each ring
+  Atomic<std::uint64_t> slot_wanted;   ///< bits (process mod 64): who waits for a slot of this rank's
+  Atomic<std::uint64_t> packet_wanted; ///< not 0: this rank waits for one of its packets to come home
 };
 
 /// What a block is for.
@@ -181,8 +181,8 @@ struct ControlPage {
   std::uint32_t version;
   std::uint32_t pid;
   /// From the segment's start.
-  Offset queue, lanes, credits, cell_flags, cells, figures, traffic, blocks, arena;
-  std::uint64_t queue_slots, lane_count, cell_count, cell_bytes, arena_bytes;
+  Offset queue, lanes, credits, packet_flags, packets, figures, traffic, blocks, arena;
+  std::uint64_t queue_slots, lane_count, packet_count, packet_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
   std::uint64_t probe_value;
   /// Bits: the processes (of the first 1024) of which `figures` has something; other rows' pages may not

@@ -82,7 +82,7 @@ Way Choice::best(const Class& here, Mask possible) {
   return found;
 }
 
-/// The later half of them counts. A ring is as fast as it can be once all its cells were in use: with less, a
+/// The later half of them counts. A ring is as fast as it can be once all its packets were in use: with less, a
 /// program whose messages went another way would never come back to it.
 std::uint32_t Choice::look_length(Way way, std::uint64_t bytes) {
   constexpr std::uint64_t two_rounds = 8u << 20, longest_look = 256;

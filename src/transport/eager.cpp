@@ -12,30 +12,30 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
   std::uint64_t bytes = envelope.bytes;
   close_gate(peer); // what is left of it has our credits
   if (bytes > self.eager_limit || !peer.gate->credit.available(self.credit_limit)) return Eager::refused;
-  Cells::Taken cell;
+  PacketPool::Taken packet;
   if (bytes > inline_bytes) {
-    cell = self.cells.take();
-    if (!cell) return Eager::refused;
+    packet = self.packets.take();
+    if (!packet) return Eager::refused;
     NEAR_KILL_POINT("packet-taken");
   }
   // A full channel is no reason for a rendezvous: the receiver is at work. The header waits here for a slot.
   MessageHeader waiting;
   auto claim = claim_slot(peer);
   if (!claim && waiter == nullptr) {
-    if (cell) self.cells.put_back(cell);
+    if (packet) self.packets.put_back(packet);
     return Eager::refused;
   }
   MessageHeader& header = claim ? header_of(claim) : waiting;
   header.envelope = envelope;
   header.handler = static_cast<std::uint8_t>(Handler::p2p_eager);
   std::byte* payload = header.payload;
-  if (!cell) {
+  if (!packet) {
     header.in_packet = 0;
   } else {
     header.in_packet = 1;
-    *reinterpret_cast<CellReference*>(header.payload) = {cell.cell, static_cast<std::uint32_t>(bytes),
-                                                         cell.lap};
-    payload = self.cells.at(cell.cell);
+    *reinterpret_cast<PacketReference*>(header.payload) = {packet.packet, static_cast<std::uint32_t>(bytes),
+                                                           packet.lap};
+    payload = self.packets.at(packet.packet);
   }
   if (bytes != 0) {
     if (view.type->dense && bytes >= Stores::worthwhile)
@@ -47,21 +47,21 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
   }
   NEAR_KILL_POINT("payload-packed");
   peer.gate->credit.spend();
-  count_sent(peer, !cell ? segment::Path::inlined : segment::Path::packet, bytes);
+  count_sent(peer, !packet ? segment::Path::inlined : segment::Path::packet, bytes);
   if (!claim) {
     wait_for_slot(peer, waiting, waiter);
     return Eager::waits;
   }
   send_claimed(peer, std::move(claim));
-  if (!cell) open_gate(*peer.gate); // another small one is likely to follow
+  if (!packet) open_gate(*peer.gate); // another small one is likely to follow
   return Eager::left;
 }
 
-void receive_from_cell(const Inlet& inlet, const MessageHeader& message, void* buffer) {
+void receive_from_packet(const Inlet& inlet, const MessageHeader& message, void* buffer) {
   Engine& self = engine();
   Peer& from = self.peers[static_cast<std::size_t>(&inlet - self.inlets.data())];
-  const auto& reference = *reinterpret_cast<const CellReference*>(message.payload);
-  std::memcpy(buffer, from.cells + reference.cell * from.cell_bytes, reference.bytes);
+  const auto& reference = *reinterpret_cast<const PacketReference*>(message.payload);
+  std::memcpy(buffer, from.packets + reference.packet * from.packet_bytes, reference.bytes);
   give_back_packet(from, packet_of(reference));
 }
 

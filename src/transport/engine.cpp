@@ -57,9 +57,9 @@ Result map_peer(std::uint32_t slot) {
   peer.producer =
       queue::Producer<>(self.segment.at<queue::SlotQueue<>>(control.queue), control.queue_slots, self.slot);
   peer.lanes = self.segment.at<queue::LaneRing<>>(control.lanes);
-  peer.cells = self.segment.at<std::byte>(control.cells);
-  peer.cell_flags = self.segment.at<CellFlag>(control.cell_flags);
-  peer.cell_bytes = control.cell_bytes;
+  peer.packets = self.segment.at<std::byte>(control.packets);
+  peer.packet_flags = self.segment.at<PacketFlag>(control.packet_flags);
+  peer.packet_bytes = control.packet_bytes;
   peer.gate = &self.gates[slot];
   peer.gate->doorbell = &control.doorbell;
   peer.gate->traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
@@ -86,14 +86,14 @@ Result build_region() {
   const auto& knobs = base::knobs();
   auto& head = self.segment.header();
   std::uint64_t slots = std::bit_ceil(knobs.queue_slots.number);
-  std::uint64_t cell_bytes = segment::packet_bytes();
-  auto cells = static_cast<std::uint32_t>(knobs.packets.number);
-  if (cells < 2 * Cells::reserve || knobs.lanes.number > most_lanes)
+  std::uint64_t packet_bytes = segment::packet_bytes();
+  auto packets = static_cast<std::uint32_t>(knobs.packets.number);
+  if (packets < 2 * PacketPool::reserve || knobs.lanes.number > most_lanes)
     return fail(Code::internal, "the table of knobs allows what the transport cannot do");
   // A segment that a limit made small (ulimit -v, -f) has room for a smaller ring, and still for an arena.
   std::uint64_t ring_bytes = std::min<std::uint64_t>(knobs.ring.number, head.stride / 2);
-  auto most_cells =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(ring_bytes / cell_bytes, cells, 1u << 20));
+  auto most_packets =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(ring_bytes / packet_bytes, packets, 1u << 20));
 
   segment::Offset begin = self.segment.region(self.slot);
   segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
@@ -102,8 +102,8 @@ Result build_region() {
   segment::Offset credits_at = lanes_at + align_to_page(lanes * queue::LaneRing<>::bytes(lane_slots));
   segment::Offset flags_at =
       credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(queue::CreditCounter<>));
-  segment::Offset cells_at = flags_at + align_to_page(most_cells * sizeof(CellFlag));
-  segment::Offset figures_at = cells_at + most_cells * cell_bytes;
+  segment::Offset packets_at = flags_at + align_to_page(most_packets * sizeof(PacketFlag));
+  segment::Offset figures_at = packets_at + most_packets * packet_bytes;
   segment::Offset traffic_at = figures_at + align_to_page(head.slots * sizeof(segment::PairFigures));
   segment::Offset blocks_at = traffic_at + align_to_page(segment::traffic_bytes(head.slots));
   segment::Offset arena_at = blocks_at + align_to_page(Blocks::bytes());
@@ -121,7 +121,8 @@ Result build_region() {
   // Not even where the administrator wants huge pages everywhere: what is reserved here is less than one.
   os::advise_huge_pages(base + begin, head.stride, os::HugePages::never);
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
-  segment::Offset populated_end = cells_at + cells * cell_bytes; // the other cells when there is traffic
+  segment::Offset populated_end =
+      packets_at + packets * packet_bytes; // the other packets when there is traffic
   NEAR_TRY(os::check_memory(populated_end - begin));
   NEAR_TRY(os::populate(base + begin, populated_end - begin));
 
@@ -137,12 +138,12 @@ Result build_region() {
   }
   auto* credits = self.segment.at<queue::CreditCounter<>>(credits_at);
   for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) queue::CreditCounter<>;
-  auto* flags = self.segment.at<CellFlag>(flags_at);
-  for (std::uint32_t i = 0; i < most_cells; ++i) new (flags + i) CellFlag;
+  auto* flags = self.segment.at<PacketFlag>(flags_at);
+  for (std::uint32_t i = 0; i < most_packets; ++i) new (flags + i) PacketFlag;
   // Nothing to build: pages of zeros, made by the first message that is counted there.
   for (std::size_t path = 0; path < segment::paths; ++path)
     self.traffic[path] = self.segment.at<segment::Traffic>(traffic_at) + path * head.slots;
-  self.cells.build(base + cells_at, flags, cells, most_cells, cell_bytes);
+  self.packets.build(base + packets_at, flags, packets, most_packets, packet_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   quick_parts.eager_limit = self.eager_limit;
   self.kept.build();
@@ -152,16 +153,16 @@ Result build_region() {
   control->queue = queue_at;
   control->lanes = lanes_at;
   control->credits = credits_at;
-  control->cell_flags = flags_at;
-  control->cells = cells_at;
+  control->packet_flags = flags_at;
+  control->packets = packets_at;
   control->figures = figures_at;
   control->traffic = traffic_at;
   control->blocks = blocks_at;
   control->arena = arena_at;
   control->queue_slots = slots;
   control->lane_count = lanes;
-  control->cell_count = most_cells;
-  control->cell_bytes = cell_bytes;
+  control->packet_count = most_packets;
+  control->packet_bytes = packet_bytes;
   control->arena_bytes = begin + head.stride - arena_at;
   probe_word = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u ^ os::monotonic_ns();
   control->probe_address = reinterpret_cast<std::uint64_t>(&probe_word);
@@ -260,8 +261,8 @@ Result meet() {
   Arrival arrival{&from, header.envelope, header.payload,
                   std::min<std::uint64_t>(header.envelope.bytes, inline_bytes), 0};
   if (header.in_packet != 0) {
-    const auto& reference = *reinterpret_cast<const CellReference*>(header.payload);
-    arrival.payload = from.cells + reference.cell * from.cell_bytes;
+    const auto& reference = *reinterpret_cast<const PacketReference*>(header.payload);
+    arrival.payload = from.packets + reference.packet * from.packet_bytes;
     arrival.payload_bytes = reference.bytes;
     arrival.packet = packet_of(reference);
     handlers[header.handler](arrival);
@@ -347,8 +348,8 @@ bool flush(Peer& peer) {
   dropped.swap(peer.pending);
   for (const PendingMessage& message : dropped) {
     if (message.header.in_packet != 0) {
-      const auto& reference = *reinterpret_cast<const CellReference*>(message.header.payload);
-      engine().cells.put_back({reference.cell, reference.lap});
+      const auto& reference = *reinterpret_cast<const PacketReference*>(message.header.payload);
+      engine().packets.put_back({reference.packet, reference.lap});
     }
     if (message.waiter != nullptr) message.waiter->done(*message.waiter, MPI_SUCCESS);
   }
@@ -373,7 +374,7 @@ bool flush_pending() {
   return moved;
 }
 
-/// What waits for a slot of a peer's queue or lane, for a cell of ours to come home, or for a lock.
+/// What waits for a slot of a peer's queue or lane, for a packet of ours to come home, or for a lock.
 bool waits_for_room() {
   const Engine& self = engine();
   return !self.pending_peers.empty() || !self.ring_senders.empty() || !self.wanted_locks.empty();
@@ -386,7 +387,7 @@ bool waits_for_room() {
   for (const Peer* peer : self.pending_peers) RoomCalls::want(peer->control->doorbell.slot_wanted, us);
   for (const Transfer* transfer : self.ring_senders)
     RoomCalls::want(transfer->peer->control->doorbell.slot_wanted, us);
-  RoomCalls::want(self.control->doorbell.cell_wanted, us);
+  RoomCalls::want(self.control->doorbell.packet_wanted, us);
   for (auto* wanted : self.wanted_locks) RoomCalls::want(*wanted, us);
   RoomCalls::ready_to_look(self.fences);
 }
@@ -634,12 +635,12 @@ void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, co
 void keep_packet(Arrival& arrival) { arrival.packet = 0; }
 
 void give_back_packet(Peer& owner, std::uint64_t packet) {
-  NEAR_KILL_POINT("cell-used");
+  NEAR_KILL_POINT("packet-used");
   std::uint64_t reference = packet - 1;
-  owner.cell_flags[static_cast<std::uint32_t>(reference)].give_back(
+  owner.packet_flags[static_cast<std::uint32_t>(reference)].give_back(
       static_cast<std::uint8_t>(reference >> 32));
   auto& doorbell = owner.control->doorbell;
-  RoomCalls::made(doorbell.cell_wanted, engine().fences,
+  RoomCalls::made(doorbell.packet_wanted, engine().fences,
                   [&](std::uint64_t) { DoorbellCalls::announce(doorbell.bell); });
 }
 

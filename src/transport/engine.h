@@ -5,9 +5,9 @@
 #include "queue/room.h"
 #include "transport/arena.h"
 #include "transport/blocks.h"
-#include "transport/cells.h"
 #include "transport/choice.h"
 #include "transport/kept.h"
+#include "transport/packet_pool.h"
 #include "transport/quick.h"
 #include "transport/stores.h"
 
@@ -54,15 +54,15 @@ struct Peer {
   queue::LaneRing<>* lanes = nullptr; ///< its lanes, as mapped here
   struct LaneIn* lane_in = nullptr;   ///< open: our lane from it
   segment::ControlPage* control = nullptr;
-  std::byte* cells = nullptr; ///< its cells, as mapped here
-  CellFlag* cell_flags = nullptr;
-  std::uint64_t cell_bytes = 0;
+  std::byte* packets = nullptr; ///< its packets, as mapped here
+  PacketFlag* packet_flags = nullptr;
+  std::uint64_t packet_bytes = 0;
   // Head starts (ring.cpp).
   Transfer* head_out = nullptr; ///< our head start that it has not answered
   std::uint32_t heads = 0;      ///< number of the last one
   int head_trust = 1;           ///< above 0: our offers to it are usually expected, and take the ring
   HeadIn head_in;
-  Stores stores;                     ///< that fill cells for it
+  Stores stores;                     ///< that fill packets for it
   std::unique_ptr<Choice> choice;    ///< of the ways from it to us; made at the first large message
   std::list<PendingMessage> pending; ///< a list takes no memory while it is empty, a deque half a KiB
   bool on_pending_list = false;
@@ -104,7 +104,7 @@ struct Engine {
   std::vector<Peer> peers;
   std::vector<Gate> gates;   ///< by slot, as peers
   std::vector<Inlet> inlets; ///< the same
-  Cells cells;
+  PacketPool packets;
   Arena arena;          ///< within our region
   Arena far_arena;      ///< outside the regions; empty unless all processes reach everything
   Arena reserved_arena; ///< of reserved huge pages, where there are any
@@ -153,9 +153,9 @@ inline MessageHeader& header_of(const queue::Claim<>& claim) {
   return *reinterpret_cast<MessageHeader*>(claim.body());
 }
 
-/// The number under which a cell in use is known above the transport; not 0.
-inline std::uint64_t packet_of(const CellReference& reference) {
-  return (std::uint64_t{reference.lap} << 32 | reference.cell) + 1;
+/// The number under which a packet in use is known above the transport; not 0.
+inline std::uint64_t packet_of(const PacketReference& reference) {
+  return (std::uint64_t{reference.lap} << 32 | reference.packet) + 1;
 }
 
 /// The transport's own handlers (rendezvous.cpp, ring.cpp).

@@ -107,13 +107,13 @@ void more_to_do(Gate& gate);
 
 /// Tells those who sleep until this process's queue or lanes have room.
 void announce_slots();
-/// Copies a payload that lies in a cell of the sender's, and gives the cell back.
-void receive_from_cell(const Inlet& inlet, const MessageHeader& message, void* buffer);
+/// Copies a payload that lies in a packet of the sender's, and gives the packet back.
+void receive_from_packet(const Inlet& inlet, const MessageHeader& message, void* buffer);
 
 /// Takes the message that arrived() found.
 [[gnu::always_inline]] inline void receive_whole(Inlet& inlet, const MessageHeader& message, void* buffer) {
   if (message.in_packet != 0)
-    receive_from_cell(inlet, message, buffer);
+    receive_from_packet(inlet, message, buffer);
   else
     copy::small(buffer, message.payload, message.envelope.bytes);
   inlet.expected_sequence++;

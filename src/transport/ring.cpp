@@ -1,10 +1,10 @@
-// The ring: the sender copies pieces into its cells, the receiver copies them out while the next are filled.
+// The ring: the sender copies pieces into its packets, the receiver copies them out while the next are filled.
 // Works for every layout and every sandbox. Pieces go in order, so the receiver only counts.
 //
 //   receiver                                      sender
 //                                        <------  offer, then the first pieces: head start, see below
 //   pull_ring: ring_request(bytes) ------------>  handle_ring_request: on the list of ring senders
-//                                                 advance_ring_senders: pack into a cell, ring_fragment, ...
+//                                                 advance_ring_senders: pack into a packet, ring_fragment, ...
 //   handle_ring_fragment: unpack  <-------------
 //
 // The sender chooses the stores (stores.h).
@@ -30,7 +30,7 @@ namespace {
 /// streaming stores fewer waits for the stores to drain.
 std::uint64_t piece_of(const Peer& peer, std::uint64_t bytes) {
   bool short_pieces = bytes <= 64u << 10 && !peer.stores.streaming();
-  return std::min<std::uint64_t>(short_pieces ? 8u << 10 : 16u << 10, engine().cells.cell_bytes());
+  return std::min<std::uint64_t>(short_pieces ? 8u << 10 : 16u << 10, engine().packets.packet_bytes());
 }
 
 /// How far a head start goes before the receiver answers: its copy of the first piece takes longer than the
@@ -38,20 +38,20 @@ std::uint64_t piece_of(const Peer& peer, std::uint64_t bytes) {
 constexpr std::uint64_t head_bytes = 64u << 10;
 constexpr int most_trust = 4;
 
-/// One piece of the transfer; false when there is no cell or no slot now.
+/// One piece of the transfer; false when there is no packet or no slot now.
 bool send_piece(Transfer& transfer) {
   Engine& self = engine();
   Peer& peer = *transfer.peer;
-  Cells::Taken cell = self.cells.take_for_piece(transfer.bytes);
-  if (!cell) return false;
+  PacketPool::Taken packet = self.packets.take_for_piece(transfer.bytes);
+  if (!packet) return false;
   NEAR_KILL_POINT("piece-taken");
   auto claim = claim_slot(peer);
   if (!claim) {
-    self.cells.put_back(cell);
+    self.packets.put_back(packet);
     return false;
   }
   std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.piece);
-  std::byte* at = self.cells.at(cell.cell);
+  std::byte* at = self.packets.at(packet.packet);
   if (transfer.view.is_dense() && bytes >= Stores::worthwhile)
     peer.stores.copy(at, static_cast<const std::byte*>(transfer.view.dense_start()) + transfer.position,
                      bytes);
@@ -65,8 +65,8 @@ bool send_piece(Transfer& transfer) {
   header.handler =
       static_cast<std::uint8_t>(answered ? InternalHandler::ring_fragment : InternalHandler::head_piece);
   header.in_packet = 1;
-  *reinterpret_cast<CellReference*>(header.payload) = {cell.cell, static_cast<std::uint32_t>(bytes),
-                                                       cell.lap};
+  *reinterpret_cast<PacketReference*>(header.payload) = {packet.packet, static_cast<std::uint32_t>(bytes),
+                                                         packet.lap};
   send_claimed(peer, std::move(claim));
   NEAR_KILL_POINT("piece-sent");
   transfer.position += bytes;

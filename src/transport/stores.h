@@ -1,4 +1,4 @@
-// Which stores fill packets and cells: cached, or going round the cache. Decided by the sender alone, per
+// Which stores fill packets: cached, or going round the cache. Decided by the sender alone, per
 // receiver, from how long its own copies take.
 //
 // Where the receiver shares the last-level cache, cached stores are about as fast as streaming ones, and the
@@ -19,7 +19,7 @@ public:
   /// Copies less than this leave no clear figure and are always cached.
   static constexpr std::uint64_t worthwhile = 1024;
 
-  /// Copies to a packet or cell of ours for this receiver; bytes >= worthwhile.
+  /// Copies to a packet of ours for this receiver; bytes >= worthwhile.
   void copy(void* to, const void* from, std::uint64_t bytes);
 
   /// What the machine's profile says, nanoseconds a MiB cached and streaming; corrected by our own copies.

@@ -106,7 +106,7 @@ struct Transfer {
   View view;
   std::uint64_t bytes = 0;    ///< packed bytes that move
   std::uint64_t position = 0; ///< of the ring: packed bytes moved so far
-  std::uint64_t piece = 0;    ///< of the ring: bytes in each cell
+  std::uint64_t piece = 0;    ///< of the ring: bytes in each packet
   std::uint32_t head = 0;     ///< sender: number of its head start, 0: none
   std::uint64_t began_ns = 0; ///< receiver: when the way was chosen
   std::uint8_t way = 0;       ///< receiver: which

@@ -18,14 +18,14 @@ struct MessageHeader {
   Envelope envelope;
   std::uint32_t sequence; ///< counts this sender's messages to this receiver
   std::uint16_t handler;
-  std::uint16_t in_packet; ///< 1: the payload is a CellReference
+  std::uint16_t in_packet; ///< 1: the payload is a PacketReference
   std::byte payload[inline_bytes];
 };
 static_assert(sizeof(MessageHeader) == queue::slot_body_bytes, "a slot is two cache lines");
 
-/// Where a payload lies when it is too long for the slot: in a cell of the sender's.
-struct CellReference {
-  std::uint32_t cell;
+/// Where a payload lies when it is too long for the slot: in a packet of the sender's.
+struct PacketReference {
+  std::uint32_t packet;
   std::uint32_t bytes;
   std::uint8_t lap;
 };
@@ -35,7 +35,7 @@ enum class InternalHandler : std::uint8_t {
   finished = static_cast<std::uint8_t>(Handler::count_upper), ///< receiver pulled an offer: Finished
   ring_request,  ///< receiver wants it through the sender's ring: RingRequest
   help_wanted,   ///< receiver pulls it by CMA and lets the sender push from the back: HelpRequest
-  ring_fragment, ///< a piece of that, in a cell: context = receiver's cookie, bytes = position
+  ring_fragment, ///< a piece of that, in a packet: context = receiver's cookie, bytes = position
   head_piece, ///< one sent before the receiver has answered: tag = number of the head start, bytes = position
   last_call,  ///< will you receive anything more? Answered once that is sure
   closed,     ///< the answer: no; it has seen everything that was sent before the question

@@ -100,8 +100,8 @@ def literals():
 
 def quoted(page):
     """The messages in the first columns of the tables, without those that other programs or a variable name."""
-    cells = [cell for row in re.findall(r"^\| (.*?) \|", page, re.M) for cell in re.findall(r"`([^`]*)`", row)]
-    return [cell for cell in cells if " " in cell and not cell.startswith(("libmpi.so", "MPI_", "/"))]
+    packets = [packet for row in re.findall(r"^\| (.*?) \|", page, re.M) for packet in re.findall(r"`([^`]*)`", row)]
+    return [packet for packet in packets if " " in packet and not packet.startswith(("libmpi.so", "MPI_", "/"))]
 
 
 def unsaid(message, said):

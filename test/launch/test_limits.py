@@ -60,7 +60,7 @@ def test_what_the_machine_has_not_is_refused_before_any_rank_starts(launch):
 
 
 def test_packets_of_one_application_get_their_room(launch, compiled):
-    # 20000 cells of 16 KiB are more than the usual part of a segment for 32.
+    # 20000 packets of 16 KiB are more than the usual part of a segment for 32.
     well = [compiled("end_badly"), "well"]
     result = launch("--oversubscribe", "-n", "1", "-env", "NEAR_PACKETS", "20000", *well, ":", "-n", "31", *well)
     assert (result.status, result.err) == (0, ""), result.report()

@@ -1,8 +1,8 @@
-// Waiting for room: nobody sleeps beside a free slot or a cell that is home. Timeouts never end a wait here,
+// Waiting for room: nobody sleeps beside a free slot or a packet that is home. Timeouts never end a wait here,
 // so a lost announcement is a deadlock.
 #include "structures.h"
 
-#include "queue/cell_flag.h"
+#include "queue/packet_flag.h"
 #include "queue/room.h"
 
 namespace {
@@ -11,7 +11,7 @@ using namespace near::model;
 using Word = Weak::Atomic<std::uint32_t>;
 using Wanted = Weak::Atomic<std::uint64_t>;
 using Room = near::queue::RoomProtocol<Weak, WeakSystem>;
-using Flag = near::queue::CellFlag<Weak>;
+using Flag = near::queue::PacketFlag<Weak>;
 
 struct Bell {
   Bell(Stage& stage, std::uint32_t owner) {
@@ -84,18 +84,18 @@ MODEL_SCENARIO(room, two_senders_wait_for_slots_of_one_queue, {{2, 1, 0, 0}}) {
   slots_come_free<2>(stage, 2, false);
 }
 
-/// A sender whose two cells are with two readers, and which needs both back.
-void cells_come_home(Stage& stage, bool fences) {
+/// A sender whose two packets are with two readers, and which needs both back.
+void packets_come_home(Stage& stage, bool fences) {
   std::array<Flag, 2> flags;
-  std::array<std::uint32_t, 2> cells{};
+  std::array<std::uint32_t, 2> packets{};
   Wanted wanted{0};
   Bell bell(stage, 0);
   stage.name(wanted, "wanted");
   for (std::uint32_t i : {0u, 1u}) {
     stage.name(flags[i].lap, "flag " + std::to_string(i));
-    put(&cells[i], 7u);
+    put(&packets[i], 7u);
     stage.thread("reader " + std::to_string(i), [&, i, fences] {
-      require(get<std::uint32_t>(&cells[i]) == 7, "a cell is not written before it is home");
+      require(get<std::uint32_t>(&packets[i]) == 7, "a packet is not written before it is home");
       flags[i].give_back(1);
       Room::made(wanted, fences, [&](std::uint64_t) { Doorbell::announce(bell.bell); });
     });
@@ -106,7 +106,7 @@ void cells_come_home(Stage& stage, bool fences) {
       for (std::uint32_t i : {0u, 1u}) {
         if ((home >> i & 1) != 0 || !flags[i].is_home(1)) continue;
         home |= 1u << i;
-        put(&cells[i], 8u);
+        put(&packets[i], 8u);
         return true;
       }
       return false;
@@ -116,11 +116,11 @@ void cells_come_home(Stage& stage, bool fences) {
   stage.go();
 }
 
-MODEL_SCENARIO(room, nobody_sleeps_beside_a_cell_that_is_home_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
-  cells_come_home(stage, false);
+MODEL_SCENARIO(room, nobody_sleeps_beside_a_packet_that_is_home_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
+  packets_come_home(stage, false);
 }
-MODEL_SCENARIO(room, nobody_sleeps_beside_a_cell_that_is_home_with_fences, {{3, 2, 1, 0}}) {
-  cells_come_home(stage, true);
+MODEL_SCENARIO(room, nobody_sleeps_beside_a_packet_that_is_home_with_fences, {{3, 2, 1, 0}}) {
+  packets_come_home(stage, true);
 }
 
 } // namespace

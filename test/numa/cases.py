@@ -100,11 +100,11 @@ RESERVED = ("echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled; "
 CASES = [
     Case("every page of a rank is on its node", "four", "pages", ranks=(4, 8), standard=(4,), never=("wrong",),
          says=(GOOD, r"^rank 0 \(node 0\) queue: ", r"^rank 3 \(node [13]\) arena: ", r"^of nobody: 0 pages$")),
-    Case("cells that are added under load are on the node", "four", "pages", ranks=(4,), never=("wrong",),
-         environment={"NEAR_PACKETS": "16"}, says=(GOOD, r"^rank 3 \(node 3\) cells: \d{3,} pages")),
+    Case("packets that are added under load are on the node", "four", "pages", ranks=(4,), never=("wrong",),
+         environment={"NEAR_PACKETS": "16"}, says=(GOOD, r"^rank 3 \(node 3\) packets: \d{3,} pages")),
     # 6 ranks on 4 processors are bound to nodes.
     Case("pages lie on nodes with processors", "two-and-memory", "pages", ranks=(4, 6), standard=(6,), never=("wrong", "on node 2"),
-         says=(GOOD, r"^rank 0 \(node 0\) cells: ", r"^rank [3-5] \(node 1\) cells: ")),
+         says=(GOOD, r"^rank 0 \(node 0\) packets: ", r"^rank [3-5] \(node 1\) packets: ")),
     Case("allocated memory is on the caller's node", "four", "allocated", ranks=(4, 8), standard=(4,), never=("wrong",),
          says=(GOOD, r"^rank 3 \(node [13]\) MPI_Alloc_mem of 16777216 bytes: 4096 pages, 100.0%")),
 
@@ -201,7 +201,7 @@ CASES = [
     Case("planted: a rank that runs on another node in MPI_Init", "four", "pages", arguments="early", ranks=(4,), standard=(4,),
          status=1, never=(GOOD, r"^rank [123] .*wrong"),
          says=(r"^rank 0 \(node 0\) queue: .*, 0.0% on node 0, wrong: \d+ on node 1$",
-               r"^rank 0 \(node 0\) cells: .*, 0.0% on node 0, wrong: \d+ on node 1$")),
+               r"^rank 0 \(node 0\) packets: .*, 0.0% on node 0, wrong: \d+ on node 1$")),
     Case("planted: a rank that writes to another's arena", "four", "pages", arguments="neighbour", ranks=(4,), standard=(4,),
          status=1, never=(GOOD, r"^rank [123] .*wrong", r"^rank 0 .* queue: .*wrong"),
          says=(r"^rank 0 \(node 0\) far arena: .*, wrong: 1 on node 3$",)),

@@ -22,7 +22,7 @@ static void traffic(int rank, int ranks) {
                    MPI_STATUS_IGNORE);
       if (in[bytes - 1] != (char)from) cannot("a message of %d bytes is not what was sent", bytes);
     }
-  // Many at once before their receives: takes cells beyond those that are there from the beginning.
+  // Many at once before their receives: takes packets beyond those that are there from the beginning.
   enum { burst = 200, packet = 4000 };
   MPI_Request sent[burst];
   for (int i = 0; i < burst; ++i)

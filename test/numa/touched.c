@@ -15,7 +15,7 @@
 //                 outside.
 //   of several    touched in exchanges that have no rank in common: nobody in particular owns it.
 //   beside        no exchange touched it, or one pair's, and it lies between two pages that are of the same
-//                 one rank, or in a memory file in which no other rank has a page: a cell of the same pool
+//                 one rank, or in a memory file in which no other rank has a page: a packet of the same pool
 //                 that was not in use. It belongs on that rank's node.
 //   idle          what is left: no exchange touched it.
 // The read-ahead of page faults (fault_around_bytes) must be one page, else the kernel maps neighbours too.

@@ -208,7 +208,7 @@ bool cancel_offer(Transfer& transfer) {
 void hold_back(Peer&, bool) {}
 
 // Of the short ways (transport/quick.h), which no test takes here.
-void receive_from_cell(const Inlet&, const MessageHeader&, void*) { std::abort(); }
+void receive_from_packet(const Inlet&, const MessageHeader&, void*) { std::abort(); }
 void announce_slots() { std::abort(); }
 
 void receive_no_more() {}

@@ -1,4 +1,4 @@
-#include "transport/cells.h"
+#include "transport/packet_pool.h"
 
 #include "base/kill_point.h"
 #include "os/limits.h"
@@ -9,11 +9,11 @@
 
 namespace near::transport {
 
-void Cells::build(std::byte* cells, CellFlag* flags, std::uint32_t count, std::uint32_t most,
-                  std::uint64_t cell_bytes) {
-  cells_ = cells;
+void PacketPool::build(std::byte* packets, PacketFlag* flags, std::uint32_t count, std::uint32_t most,
+                       std::uint64_t packet_bytes) {
+  packets_ = packets;
   flags_ = flags;
-  cell_bytes_ = cell_bytes;
+  packet_bytes_ = packet_bytes;
   count_ = count;
   most_ = most;
   laps_.assign(most, 0);
@@ -21,7 +21,7 @@ void Cells::build(std::byte* cells, CellFlag* flags, std::uint32_t count, std::u
   first_ = most; // the first look is at the first group
 }
 
-bool Cells::look_at_next_group(std::uint32_t end) {
+bool PacketPool::look_at_next_group(std::uint32_t end) {
   first_ += group;
   if (first_ >= end) {
     first_ = reserve;
@@ -30,24 +30,24 @@ bool Cells::look_at_next_group(std::uint32_t end) {
       if (rounds_ == rounds_before_growth) grow();
     }
   }
-  std::uint32_t cells = std::min(group, count_ - first_);
+  std::uint32_t packets = std::min(group, count_ - first_);
   free_ = 0;
-  for (std::uint32_t i = 0; i < cells; ++i)
+  for (std::uint32_t i = 0; i < packets; ++i)
     free_ |= std::uint64_t{flags_[first_ + i].is_home(laps_[first_ + i])} << i;
   return free_ != 0;
 }
 
-void Cells::grow() {
-  std::uint64_t bytes = (most_ - count_) * cell_bytes_;
+void PacketPool::grow() {
+  std::uint64_t bytes = (most_ - count_) * packet_bytes_;
   if (bytes == 0 || !os::check_memory(bytes).ok()) return;
-  NEAR_KILL_POINT("cells-grow");
-  // When memory is short the first cells must do.
-  if (os::populate(cells_ + count_ * cell_bytes_, bytes).ok()) count_ = most_;
+  NEAR_KILL_POINT("packets-grow");
+  // When memory is short the first packets must do.
+  if (os::populate(packets_ + count_ * packet_bytes_, bytes).ok()) count_ = most_;
 }
 
-/// The next free cell of those below `end`, which is above the reserve. Cells of the present group that were
+/// The next free packet of those below `end`, which is above the reserve. PacketPool of the present group that were
 /// seen free are taken first, wherever they lie.
-Cells::Taken Cells::take_below(std::uint32_t end) {
+PacketPool::Taken PacketPool::take_below(std::uint32_t end) {
   if (free_ == 0) [[unlikely]] {
     // Each group once, the present one last.
     std::uint32_t looks = (end - reserve + group - 1) / group;
@@ -59,14 +59,14 @@ Cells::Taken Cells::take_below(std::uint32_t end) {
   return mark(first_ + bit);
 }
 
-Cells::Taken Cells::take() { return take_below(count_); }
+PacketPool::Taken PacketPool::take() { return take_below(count_); }
 
-Cells::Taken Cells::take_for_piece(std::uint64_t bytes) {
-  auto enough = static_cast<std::uint32_t>(long_turn / cell_bytes_);
+PacketPool::Taken PacketPool::take_for_piece(std::uint64_t bytes) {
+  auto enough = static_cast<std::uint32_t>(long_turn / packet_bytes_);
   std::uint32_t end = bytes >= long_message ? std::min(count_, std::max(enough, reserve + group)) : count_;
   if (Taken taken = take_below(end)) return taken;
-  for (std::uint32_t cell = 0; cell < reserve; ++cell)
-    if (flags_[cell].is_home(laps_[cell])) return mark(cell);
+  for (std::uint32_t packet = 0; packet < reserve; ++packet)
+    if (flags_[packet].is_home(laps_[packet])) return mark(packet);
   return {};
 }
 
