@@ -2,19 +2,19 @@
 //
 //   consumed (the reader's, on a line of its own; read by the writer only when the ring looks full)
 //   +------+------+------+------+------+
-//   | slot | slot | slot | slot | ...  |    slots and words as in slot_queue.h: lap << 18 | writer << 2 |
+//   | slot | slot | slot | slot | ...  |    slots and words as in slot_queue.h: generation << 18 | writer << 2 |
 //   state
 //   +------+------+------+------+------+
 //      ^             ^
 //   reader's head  writer's next: each known to its side alone
 //
 // One writer and one reader, so a message costs no compare-and-swap, no shared tail and no store of the
-// reader to the slot: only the lines of the message itself move, once. A slot of the lap before has another
+// reader to the slot: only the lines of the message itself move, once. A slot of the generation before has another
 // word, so the reader needs no clearing.
 //
 // Invariants
 //   consumed <= head <= next <= consumed + slots;
-//   the slots in [head, next) hold words of their own lap, all others hold words of the lap before.
+//   the slots in [head, next) hold words of their own generation, all others hold words of the generation before.
 #pragma once
 
 #include "base/kill_point.h"
@@ -65,7 +65,7 @@ public:
     left_ = 0;
     if (ring_ == nullptr) return 0;
     std::uint64_t position =
-        (SlotWord::lap(word_) << bits_) + static_cast<std::uint64_t>(slot_ - ring_->slots);
+        (SlotWord::generation(word_) << bits_) + static_cast<std::uint64_t>(slot_ - ring_->slots);
     if (position == limit_) {
       // SYNC: lane-space. The reader is done with the slots' bodies before we write them again.
       limit_ = ring_->consumed.load_acquire() + slots();

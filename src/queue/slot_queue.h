@@ -6,11 +6,11 @@
 //   | slot | slot | slot | slot | ...  |        +------+------------------------------------------+
 //   +------+------+------+------+------+        | word | body: header and inline payload, 120 B   |
 //     ^                                         +------+------------------------------------------+
-//   head (the consumer's own)                     word = lap << 18 | claimer << 2 | state
+//   head (the consumer's own)                     word = generation << 18 | claimer << 2 | state
 //
-// Position p uses slot p % slots in lap p / slots. In lap L a slot's word goes through
+// Position p uses slot p % slots in generation p / slots. In generation L a slot's word goes through
 //   (L, free) -> (L, claimed by c) -> (L, ready) or (L, abandoned) -> (L + 1, free)
-// so equal words never recur: no ABA within 2^46 laps.
+// so equal words never recur: no ABA within 2^46 generations.
 //
 // Invariants
 //   every position below tail is claimed or past it (tail is stored only after a claim of tail - 1);
@@ -38,16 +38,16 @@ enum class SlotState : std::uint64_t { free = 0, claimed = 1, ready = 2, abandon
 
 /// The word of a slot, taken apart.
 struct SlotWord {
-  static constexpr unsigned claimer_shift = 2, lap_shift = 18;
-  static constexpr std::uint64_t make(std::uint64_t lap, std::uint32_t claimer, SlotState state) {
-    return lap << lap_shift | static_cast<std::uint64_t>(claimer & 0xffff) << claimer_shift |
+  static constexpr unsigned claimer_shift = 2, generation_shift = 18;
+  static constexpr std::uint64_t make(std::uint64_t generation, std::uint32_t claimer, SlotState state) {
+    return generation << generation_shift | static_cast<std::uint64_t>(claimer & 0xffff) << claimer_shift |
            static_cast<std::uint64_t>(state);
   }
   static constexpr SlotState state(std::uint64_t word) { return static_cast<SlotState>(word & 3); }
   static constexpr std::uint32_t claimer(std::uint64_t word) {
     return static_cast<std::uint32_t>(word >> claimer_shift) & 0xffff;
   }
-  static constexpr std::uint64_t lap(std::uint64_t word) { return word >> lap_shift; }
+  static constexpr std::uint64_t generation(std::uint64_t word) { return word >> generation_shift; }
 };
 
 template <class Atomics = base::Hardware>
@@ -118,11 +118,11 @@ public:
     if (position < next_) position = next_;
     for (;;) {
       Slot<Atomics>& slot = queue_->slots[position & mask_];
-      std::uint64_t lap = position >> bits_;
+      std::uint64_t generation = position >> bits_;
       std::uint64_t word = slot.word.load_relaxed(); // only a look: what counts is what the swap below takes
-      std::uint64_t seen = SlotWord::lap(word);
-      if (seen == lap && SlotWord::state(word) == SlotState::free) {
-        std::uint64_t mine = SlotWord::make(lap, self_, SlotState::claimed);
+      std::uint64_t seen = SlotWord::generation(word);
+      if (seen == generation && SlotWord::state(word) == SlotState::free) {
+        std::uint64_t mine = SlotWord::make(generation, self_, SlotState::claimed);
         // SYNC: slot-free. The consumer freed this slot after reading its body; acquire keeps our new body's
         // stores behind that.
         if (!slot.word.cas_acquire(word, mine))
@@ -133,8 +133,8 @@ public:
         queue_->tail.store_relaxed(next_);
         return Claim<Atomics>(&slot, mine);
       }
-      if (seen < lap) return {}; // still holds a message of the lap before: full
-      ++position;                // taken in this lap, or already past
+      if (seen < generation) return {}; // still holds a message of the generation before: full
+      ++position;                       // taken in this generation, or already past
     }
   }
 
@@ -191,10 +191,10 @@ public:
 
   /// Frees the slot that front() returned.
   void pop() {
-    std::uint64_t lap = (head_.load_relaxed() >> bits_) + 1;
+    std::uint64_t generation = (head_.load_relaxed() >> bits_) + 1;
     NEAR_KILL_POINT("slot-read");
     // SYNC: slot-free. Our reads of the body are done before a producer may write it again.
-    slot_->word.store_release(SlotWord::make(lap, 0, SlotState::free));
+    slot_->word.store_release(SlotWord::make(generation, 0, SlotState::free));
     NEAR_KILL_POINT("slot-freed");
     stand_at(head_.load_relaxed() + 1);
   }

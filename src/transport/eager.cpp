@@ -34,7 +34,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
   } else {
     header.in_packet = 1;
     *reinterpret_cast<PacketReference*>(header.payload) = {packet.packet, static_cast<std::uint32_t>(bytes),
-                                                           packet.lap};
+                                                           packet.generation};
     payload = self.packets.at(packet.packet);
   }
   if (bytes != 0) {

@@ -349,7 +349,7 @@ bool flush(Peer& peer) {
   for (const PendingMessage& message : dropped) {
     if (message.header.in_packet != 0) {
       const auto& reference = *reinterpret_cast<const PacketReference*>(message.header.payload);
-      engine().packets.put_back({reference.packet, reference.lap});
+      engine().packets.put_back({reference.packet, reference.generation});
     }
     if (message.waiter != nullptr) message.waiter->done(*message.waiter, MPI_SUCCESS);
   }

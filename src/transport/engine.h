@@ -155,7 +155,7 @@ inline MessageHeader& header_of(const queue::Claim<>& claim) {
 
 /// The number under which a packet in use is known above the transport; not 0.
 inline std::uint64_t packet_of(const PacketReference& reference) {
-  return (std::uint64_t{reference.lap} << 32 | reference.packet) + 1;
+  return (std::uint64_t{reference.generation} << 32 | reference.packet) + 1;
 }
 
 /// The transport's own handlers (rendezvous.cpp, ring.cpp).

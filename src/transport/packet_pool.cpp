@@ -16,7 +16,7 @@ void PacketPool::build(std::byte* packets, PacketFlag* flags, std::uint32_t coun
   packet_bytes_ = packet_bytes;
   count_ = count;
   most_ = most;
-  laps_.assign(most, 0);
+  generations_.assign(most, 0);
   free_ = 0;
   first_ = most; // the first look is at the first group
 }
@@ -33,7 +33,7 @@ bool PacketPool::look_at_next_group(std::uint32_t end) {
   std::uint32_t packets = std::min(group, count_ - first_);
   free_ = 0;
   for (std::uint32_t i = 0; i < packets; ++i)
-    free_ |= std::uint64_t{flags_[first_ + i].is_home(laps_[first_ + i])} << i;
+    free_ |= std::uint64_t{flags_[first_ + i].is_home(generations_[first_ + i])} << i;
   return free_ != 0;
 }
 
@@ -66,7 +66,7 @@ PacketPool::Taken PacketPool::take_for_piece(std::uint64_t bytes) {
   std::uint32_t end = bytes >= long_message ? std::min(count_, std::max(enough, reserve + group)) : count_;
   if (Taken taken = take_below(end)) return taken;
   for (std::uint32_t packet = 0; packet < reserve; ++packet)
-    if (flags_[packet].is_home(laps_[packet])) return mark(packet);
+    if (flags_[packet].is_home(generations_[packet])) return mark(packet);
   return {};
 }
 

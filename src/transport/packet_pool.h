@@ -2,9 +2,9 @@
 // them; receivers read them and give them back.
 //
 //   packets   | 0 | 1 | 2 | ... | 63 | 64 | ...           packet_bytes each, page-aligned
-//   flags   | 5 | 5 | 4 | ... |  5 |  4 | ...           a byte each: the lap in which it came home last
+//   flags   | 5 | 5 | 4 | ... |  5 |  4 | ...           a byte each: the generation in which it came home last
 //
-// Packet c is free when its flag holds the lap in which it was sent last. The receiver learns the lap with the
+// Packet c is free when its flag holds the generation in which it was sent last. The receiver learns the generation with the
 // message and stores it when it is done, so a packet comes home with one plain store, in any order, and the
 // sender never writes the flags. 64 neighbours are looked at together, when all of the 64 before are used up.
 //
@@ -34,7 +34,7 @@ public:
 
   struct Taken {
     std::uint32_t packet = none;
-    std::uint8_t lap = 0;
+    std::uint8_t generation = 0;
     explicit operator bool() const { return packet != none; }
   };
 
@@ -48,7 +48,7 @@ public:
   /// the first of them; any packet of the reserve when there is none.
   Taken take_for_piece(std::uint64_t bytes);
   /// A taken packet that was not sent after all.
-  void put_back(Taken taken) { flags_[taken.packet].give_back(taken.lap); }
+  void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
 
   std::byte* at(std::uint32_t packet) const { return packets_ + packet * packet_bytes_; }
   std::uint64_t packet_bytes() const { return packet_bytes_; }
@@ -62,7 +62,7 @@ private:
   /// Messages of so many bytes are long, and the packets that their pieces use have so many.
   static constexpr std::uint64_t long_message = 2u << 20, long_turn = 2u << 20;
 
-  Taken mark(std::uint32_t packet) { return {packet, ++laps_[packet]}; }
+  Taken mark(std::uint32_t packet) { return {packet, ++generations_[packet]}; }
   Taken take_below(std::uint32_t end);
   bool look_at_next_group(std::uint32_t end);
   [[gnu::cold]] void grow();
@@ -71,7 +71,7 @@ private:
   PacketFlag* flags_ = nullptr;
   std::uint64_t packet_bytes_ = 0;
   std::uint32_t count_ = 0, most_ = 0;
-  std::vector<std::uint8_t> laps_; ///< in which each packet was taken last
+  std::vector<std::uint8_t> generations_; ///< in which each packet was taken last
   std::uint64_t free_ = 0;  ///< bits: packets of the present group that were seen free and are not yet taken
   std::uint32_t first_ = 0; ///< of the present group
   std::uint32_t rounds_ = 0;

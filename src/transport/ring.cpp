@@ -66,7 +66,7 @@ bool send_piece(Transfer& transfer) {
       static_cast<std::uint8_t>(answered ? InternalHandler::ring_fragment : InternalHandler::head_piece);
   header.in_packet = 1;
   *reinterpret_cast<PacketReference*>(header.payload) = {packet.packet, static_cast<std::uint32_t>(bytes),
-                                                         packet.lap};
+                                                         packet.generation};
   send_claimed(peer, std::move(claim));
   NEAR_KILL_POINT("piece-sent");
   transfer.position += bytes;

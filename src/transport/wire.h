@@ -27,7 +27,7 @@ static_assert(sizeof(MessageHeader) == queue::slot_body_bytes, "a slot is two ca
 struct PacketReference {
   std::uint32_t packet;
   std::uint32_t bytes;
-  std::uint8_t lap;
+  std::uint8_t generation;
 };
 
 /// Handlers of the transport itself.

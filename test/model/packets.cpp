@@ -1,4 +1,4 @@
-// Packets: a packet is written again only when its reader is done with it, also when laps wrap round.
+// Packets: a packet is written again only when its reader is done with it, also when generations wrap round.
 #include "structures.h"
 
 #include "queue/packet_flag.h"
@@ -10,29 +10,30 @@ using Flag = near::queue::PacketFlag<Weak>;
 
 /// A sender with `packets` packets that sends `messages`, of which the reader keeps up to two at a time and gives
 /// the younger one back first.
-void packets_travel(Stage& stage, std::uint32_t packets, std::uint32_t messages, std::uint8_t first_lap) {
+void packets_travel(Stage& stage, std::uint32_t packets, std::uint32_t messages,
+                    std::uint8_t first_generation) {
   std::array<Flag, 2> flags;
   std::array<std::uint32_t, 2> memory{};
   ModelQueue queue(stage, 4);
   for (std::uint32_t i = 0; i < packets; ++i) {
-    stage.name(flags[i].lap, "flag " + std::to_string(i));
-    flags[i].give_back(first_lap);
+    stage.name(flags[i].generation, "flag " + std::to_string(i));
+    flags[i].give_back(first_generation);
   }
-  stage.thread("sender", [&, packets, messages, first_lap] {
+  stage.thread("sender", [&, packets, messages, first_generation] {
     auto producer = queue.producer(0);
-    std::array<std::uint8_t, 2> laps = {first_lap, first_lap};
+    std::array<std::uint8_t, 2> generations = {first_generation, first_generation};
     for (std::uint32_t number = 0; number < messages; ++number) {
       std::uint32_t packet = 0;
       until([&] {
         for (packet = 0; packet < packets; ++packet)
-          if (flags[packet].is_home(laps[packet])) return true;
+          if (flags[packet].is_home(generations[packet])) return true;
         return false;
       });
-      ++laps[packet];
+      ++generations[packet];
       put(&memory[packet], number);
       Claim claim;
       until([&] { return static_cast<bool>(claim = producer.claim()); });
-      put(claim.body(), packet << 16 | laps[packet] << 8 | number);
+      put(claim.body(), packet << 16 | generations[packet] << 8 | number);
       claim.commit();
     }
   });
@@ -65,6 +66,6 @@ void packets_travel(Stage& stage, std::uint32_t packets, std::uint32_t messages,
 MODEL_SCENARIO(packets, a_packet_is_written_again_only_when_it_is_home, {{2, 2, 1, 0}}) {
   packets_travel(stage, 2, 4, 0);
 }
-MODEL_SCENARIO(packets, the_laps_wrap_round, {{3, 3, 1, 0}}) { packets_travel(stage, 1, 4, 254); }
+MODEL_SCENARIO(packets, the_generations_wrap_round, {{3, 3, 1, 0}}) { packets_travel(stage, 1, 4, 254); }
 
 } // namespace

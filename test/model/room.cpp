@@ -92,7 +92,7 @@ void packets_come_home(Stage& stage, bool fences) {
   Bell bell(stage, 0);
   stage.name(wanted, "wanted");
   for (std::uint32_t i : {0u, 1u}) {
-    stage.name(flags[i].lap, "flag " + std::to_string(i));
+    stage.name(flags[i].generation, "flag " + std::to_string(i));
     put(&packets[i], 7u);
     stage.thread("reader " + std::to_string(i), [&, i, fences] {
       require(get<std::uint32_t>(&packets[i]) == 7, "a packet is not written before it is home");

@@ -16,12 +16,12 @@ using queue::slot_bytes;
 using Claim = queue::Claim<Weak>;
 using Doorbell = queue::DoorbellProtocol<Weak, WeakSystem>;
 
-/// "lap 1 ready by 2" for a slot's word in a trace.
+/// "generation 1 ready by 2" for a slot's word in a trace.
 inline std::string slot_word_text(Value word) {
   static constexpr const char* states[] = {"free", "claimed", "ready", "abandoned"};
   auto state = queue::SlotWord::state(word);
-  std::string text =
-      "lap " + std::to_string(queue::SlotWord::lap(word)) + " " + states[static_cast<int>(state)];
+  std::string text = "generation " + std::to_string(queue::SlotWord::generation(word)) + " " +
+                     states[static_cast<int>(state)];
   if (state != queue::SlotState::free) text += " by " + std::to_string(queue::SlotWord::claimer(word));
   return text;
 }

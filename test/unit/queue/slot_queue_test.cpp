@@ -113,7 +113,7 @@ TEST(SlotQueue, a_commit_just_before_death_counts) {
   EXPECT_EQ(value_of(entry), 11u);
 }
 
-TEST(SlotQueue, producers_keep_their_own_order_over_many_laps) {
+TEST(SlotQueue, producers_keep_their_own_order_over_many_generations) {
   constexpr int producers = 3;
   constexpr std::uint64_t each = 20000;
   Fixture fixture(16);
