@@ -195,7 +195,7 @@ struct ControlPage {
 };
 static_assert(sizeof(ControlPage) <= 4096);
 
-/// Packets have at least this size, whatever the eager limit: pieces of large messages are that long.
+/// Packets have at least this size, whatever the eager limit: fragments of large messages are that long.
 inline constexpr std::uint64_t smallest_packet = 16u << 10;
 /// What the knobs make of a process's region: one packet's bytes, the bytes of queue and packets that exist
 /// from the beginning, and the addresses that both have with the packets that come with traffic.

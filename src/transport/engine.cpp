@@ -434,7 +434,7 @@ Result start(const Job& job) {
   handlers[static_cast<int>(InternalHandler::finished)] = handle_finished;
   handlers[static_cast<int>(InternalHandler::ring_request)] = handle_ring_request;
   handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
-  handlers[static_cast<int>(InternalHandler::head_piece)] = handle_head_piece;
+  handlers[static_cast<int>(InternalHandler::prefix_fragment)] = handle_prefix_fragment;
   handlers[static_cast<int>(InternalHandler::help_wanted)] = handle_help_wanted;
   handlers[static_cast<int>(InternalHandler::last_call)] = handle_last_call;
   handlers[static_cast<int>(InternalHandler::closed)] = handle_closed;

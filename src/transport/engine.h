@@ -162,7 +162,7 @@ inline std::uint64_t packet_of(const PacketReference& reference) {
 void handle_finished(Arrival& arrival);
 void handle_ring_request(Arrival& arrival);
 void handle_ring_fragment(Arrival& arrival);
-void handle_head_piece(Arrival& arrival);
+void handle_prefix_fragment(Arrival& arrival);
 void handle_help_wanted(Arrival& arrival);
 void handle_last_call(Arrival& arrival);
 void handle_closed(Arrival& arrival);
@@ -175,7 +175,7 @@ void handle_lane_return(Arrival& arrival);
 bool advance_ring_senders();
 /// Pushes one chunk of each message that is helped; true when something moved.
 bool push_chunks();
-/// Sender: whether the message about to be offered gets a head start, and its first pieces after the offer.
+/// Sender: whether the message about to be offered gets a head start, and its first fragments after the offer.
 bool wants_head_start(const Peer& peer, std::uint64_t bytes);
 void send_head(Peer& peer, Transfer& transfer);
 /// Sender: the receiver has answered, or the offer is withdrawn; `trust` is what that says for the next one.

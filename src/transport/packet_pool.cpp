@@ -61,7 +61,7 @@ PacketPool::Taken PacketPool::take_below(std::uint32_t end) {
 
 PacketPool::Taken PacketPool::take() { return take_below(count_); }
 
-PacketPool::Taken PacketPool::take_for_piece(std::uint64_t bytes) {
+PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t bytes) {
   auto enough = static_cast<std::uint32_t>(long_turn / packet_bytes_);
   std::uint32_t end = bytes >= long_message ? std::min(count_, std::max(enough, reserve + group)) : count_;
   if (Taken taken = take_below(end)) return taken;

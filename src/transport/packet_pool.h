@@ -1,4 +1,4 @@
-// The packets of this process: packets of medium messages and pieces of large ones. It alone takes and writes
+// The packets of this process: packets of medium messages and fragments of large ones. It alone takes and writes
 // them; receivers read them and give them back.
 //
 //   packets   | 0 | 1 | 2 | ... | 63 | 64 | ...           packet_bytes each, page-aligned
@@ -11,7 +11,7 @@
 // PacketPool are taken in turn, the longest unused first, and there are so many that a line which comes to its
 // turn again has left the receiver's cache: writing it then needs no invalidation there (doc/adr/0008). A
 // long message sweeps those caches by itself, and then the packets compete with its buffers for the last-level
-// cache: its pieces take turns in the first of them only (doc/adr/0014). A process begins with a few; the
+// cache: its fragments take turns in the first of them only (doc/adr/0014). A process begins with a few; the
 // rest of its address range is reserved when there is traffic.
 #pragma once
 
@@ -28,7 +28,7 @@ using PacketFlag = queue::PacketFlag<>;
 class PacketPool {
 public:
   static constexpr std::uint32_t none = ~0u;
-  /// PacketPool that only pieces of large messages get: a matched receiver always uses those up, so large messages
+  /// Packets that only fragments of large messages get: a matched receiver always uses those up, so large messages
   /// move even when kept packets hold all the rest.
   static constexpr std::uint32_t reserve = 8;
 
@@ -44,9 +44,9 @@ public:
              std::uint64_t packet_bytes);
   /// The next free packet outside the reserve.
   Taken take();
-  /// For a piece of a message of `bytes`: the next free packet outside the reserve, for a long message among
+  /// For a fragment of a message of `bytes`: the next free packet outside the reserve, for a long message among
   /// the first of them; any packet of the reserve when there is none.
-  Taken take_for_piece(std::uint64_t bytes);
+  Taken take_for_fragment(std::uint64_t bytes);
   /// A taken packet that was not sent after all.
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
 
@@ -59,7 +59,7 @@ private:
   /// Rounds through the first packets before the rest is reserved.
   static constexpr std::uint32_t rounds_before_growth = 3;
 
-  /// Messages of so many bytes are long, and the packets that their pieces use have so many.
+  /// Messages of so many bytes are long, and the packets that their fragments use have so many.
   static constexpr std::uint64_t long_message = 2u << 20, long_turn = 2u << 20;
 
   Taken mark(std::uint32_t packet) { return {packet, ++generations_[packet]}; }

@@ -1,8 +1,8 @@
-// The ring: the sender copies pieces into its packets, the receiver copies them out while the next are filled.
-// Works for every layout and every sandbox. Pieces go in order, so the receiver only counts.
+// The ring: the sender copies fragments into its packets, the receiver copies them out while the next are filled.
+// Works for every layout and every sandbox. Fragments go in order, so the receiver only counts.
 //
 //   receiver                                      sender
-//                                        <------  offer, then the first pieces: head start, see below
+//                                        <------  offer, then the first fragments: head start, see below
 //   pull_ring: ring_request(bytes) ------------>  handle_ring_request: on the list of ring senders
 //                                                 advance_ring_senders: pack into a packet, ring_fragment, ...
 //   handle_ring_fragment: unpack  <-------------
@@ -10,7 +10,7 @@
 // The sender chooses the stores (stores.h).
 //
 // Head start: an offer that will probably be expected, and take the ring, is followed at once by its first
-// pieces (head_piece), numbered. A receive that is posted takes them as they come, and its ring_request finds
+// fragments (prefix_fragment), numbered. A receive that is posted takes them as they come, and its ring_request finds
 // the sender still at work; without a receive they are kept, at most one head start of each peer; a receiver
 // that chooses another way drops them. Either way the sender completes by the answer alone, so a synchronous
 // send stays one.
@@ -26,31 +26,31 @@ namespace near::transport {
 
 namespace {
 
-/// Small pieces let the two copies of a short message overlap; large ones cost fewer headers, and with
+/// Small fragments let the two copies of a short message overlap; large ones cost fewer headers, and with
 /// streaming stores fewer waits for the stores to drain.
-std::uint64_t piece_of(const Peer& peer, std::uint64_t bytes) {
-  bool short_pieces = bytes <= 64u << 10 && !peer.stores.streaming();
-  return std::min<std::uint64_t>(short_pieces ? 8u << 10 : 16u << 10, engine().packets.packet_bytes());
+std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
+  bool short_fragments = bytes <= 64u << 10 && !peer.stores.streaming();
+  return std::min<std::uint64_t>(short_fragments ? 8u << 10 : 16u << 10, engine().packets.packet_bytes());
 }
 
-/// How far a head start goes before the receiver answers: its copy of the first piece takes longer than the
+/// How far a head start goes before the receiver answers: its copy of the first fragment takes longer than the
 /// answer.
 constexpr std::uint64_t head_bytes = 64u << 10;
 constexpr int most_trust = 4;
 
-/// One piece of the transfer; false when there is no packet or no slot now.
-bool send_piece(Transfer& transfer) {
+/// One fragment of the transfer; false when there is no packet or no slot now.
+bool send_fragment(Transfer& transfer) {
   Engine& self = engine();
   Peer& peer = *transfer.peer;
-  PacketPool::Taken packet = self.packets.take_for_piece(transfer.bytes);
+  PacketPool::Taken packet = self.packets.take_for_fragment(transfer.bytes);
   if (!packet) return false;
-  NEAR_KILL_POINT("piece-taken");
+  NEAR_KILL_POINT("fragment-taken");
   auto claim = claim_slot(peer);
   if (!claim) {
     self.packets.put_back(packet);
     return false;
   }
-  std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.piece);
+  std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.fragment_bytes);
   std::byte* at = self.packets.at(packet.packet);
   if (transfer.view.is_dense() && bytes >= Stores::worthwhile)
     peer.stores.copy(at, static_cast<const std::byte*>(transfer.view.dense_start()) + transfer.position,
@@ -58,17 +58,17 @@ bool send_piece(Transfer& transfer) {
   else
     datatype::pack(transfer.view, static_cast<MPI_Count>(transfer.position), at,
                    static_cast<MPI_Count>(bytes));
-  NEAR_KILL_POINT("piece-filled");
+  NEAR_KILL_POINT("fragment-filled");
   bool answered = transfer.remote_cookie != 0;
   MessageHeader& header = header_of(claim);
   header.envelope = {transfer.remote_cookie, 0, static_cast<std::int32_t>(transfer.head), transfer.position};
   header.handler =
-      static_cast<std::uint8_t>(answered ? InternalHandler::ring_fragment : InternalHandler::head_piece);
+      static_cast<std::uint8_t>(answered ? InternalHandler::ring_fragment : InternalHandler::prefix_fragment);
   header.in_packet = 1;
   *reinterpret_cast<PacketReference*>(header.payload) = {packet.packet, static_cast<std::uint32_t>(bytes),
                                                          packet.generation};
   send_claimed(peer, std::move(claim));
-  NEAR_KILL_POINT("piece-sent");
+  NEAR_KILL_POINT("fragment-sent");
   transfer.position += bytes;
   return true;
 }
@@ -83,14 +83,14 @@ bool is_too_long_to_keep(std::uint64_t bytes) {
 }
 
 /// Receiver: some bytes of the message are here. A head start may bring more than the receive has room for.
-void take_piece(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
+void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
   if (transfer.view.is_dense())
     copy::copy(static_cast<std::byte*>(transfer.view.dense_start()) + position, from, bytes,
                is_too_long_to_keep(transfer.bytes) ? copy::Store::streaming : copy::Store::cached);
   else
     datatype::unpack(transfer.view, static_cast<MPI_Count>(position), from, static_cast<MPI_Count>(bytes));
-  NEAR_KILL_POINT("piece-copied");
+  NEAR_KILL_POINT("fragment-copied");
   transfer.position += bytes;
   if (transfer.position < transfer.bytes) return;
   HeadIn& head = transfer.peer->head_in;
@@ -113,8 +113,8 @@ bool wants_head_start(const Peer& peer, std::uint64_t bytes) {
 void send_head(Peer& peer, Transfer& transfer) {
   peer.head_out = &transfer;
   transfer.remote_cookie = 0;
-  transfer.piece = piece_of(peer, transfer.bytes);
-  while (transfer.position < std::min(transfer.bytes, head_bytes) && send_piece(transfer)) {}
+  transfer.fragment_bytes = fragment_bytes_of(peer, transfer.bytes);
+  while (transfer.position < std::min(transfer.bytes, head_bytes) && send_fragment(transfer)) {}
   NEAR_KILL_POINT("head-sent");
 }
 
@@ -147,11 +147,11 @@ Pulled pull_ring(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
   head.dropped = false;
   head.bound = &transfer;
   NEAR_KILL_POINT("head-bound");
-  if (!head.kept.empty()) take_piece(transfer, 0, head.kept.data(), head.kept.size());
+  if (!head.kept.empty()) take_fragment(transfer, 0, head.kept.data(), head.kept.size());
   return Pulled::started;
 }
 
-void handle_head_piece(Arrival& arrival) {
+void handle_prefix_fragment(Arrival& arrival) {
   HeadIn& head = arrival.from->head_in;
   auto number = static_cast<std::uint32_t>(arrival.envelope.tag);
   if (head.number != number) {
@@ -163,7 +163,7 @@ void handle_head_piece(Arrival& arrival) {
   NEAR_KILL_POINT("head-arrived");
   if (head.dropped) return;
   if (head.bound != nullptr)
-    take_piece(*head.bound, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
+    take_fragment(*head.bound, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
   else
     head.kept.insert(head.kept.end(), arrival.payload, arrival.payload + arrival.payload_bytes);
 }
@@ -173,7 +173,7 @@ void handle_ring_request(Arrival& arrival) {
   auto& transfer = *reinterpret_cast<Transfer*>(request.sender_cookie);
   transfer.remote_cookie = request.receiver_cookie;
   transfer.bytes = request.bytes;
-  if (transfer.head == 0) transfer.piece = piece_of(*transfer.peer, transfer.bytes);
+  if (transfer.head == 0) transfer.fragment_bytes = fragment_bytes_of(*transfer.peer, transfer.bytes);
   end_head_start(transfer, request.unexpected != 0 ? -2 : 1);
   engine().ring_senders.push_back(&transfer);
   engine().chores = true;
@@ -183,12 +183,12 @@ void handle_ring_request(Arrival& arrival) {
 bool advance_ring_senders() {
   Engine& self = engine();
   bool moved = false;
-  // Each transfer sends a few pieces per round, so that none starves behind a long one.
+  // Each transfer sends a few fragments per round, so that none starves behind a long one.
   constexpr int per_round = 4;
   for (std::size_t i = 0; i < self.ring_senders.size();) {
     Transfer& transfer = *self.ring_senders[i];
-    for (int piece = 0; piece < per_round && transfer.position < transfer.bytes; ++piece) {
-      if (!send_piece(transfer)) break;
+    for (int fragment = 0; fragment < per_round && transfer.position < transfer.bytes; ++fragment) {
+      if (!send_fragment(transfer)) break;
       moved = true;
     }
     if (transfer.position < transfer.bytes) {
@@ -208,12 +208,12 @@ bool advance_ring_senders() {
 }
 
 void handle_ring_fragment(Arrival& arrival) {
-  NEAR_KILL_POINT("piece-arrived");
+  NEAR_KILL_POINT("fragment-arrived");
   auto& transfer = *reinterpret_cast<Transfer*>(arrival.envelope.context);
   // The sender has answered the request that the probe led to, so it lived on.
   if (arrival.from->cma == CmaState::doubtful) [[unlikely]]
     confirm_refusal(*arrival.from);
-  take_piece(transfer, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
+  take_fragment(transfer, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
 }
 
 } // namespace near::transport

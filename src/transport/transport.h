@@ -104,14 +104,14 @@ struct Transfer {
   void (*done)(Transfer& transfer, int error) = nullptr;
   Peer* peer = nullptr;
   View view;
-  std::uint64_t bytes = 0;    ///< packed bytes that move
-  std::uint64_t position = 0; ///< of the ring: packed bytes moved so far
-  std::uint64_t piece = 0;    ///< of the ring: bytes in each packet
-  std::uint32_t head = 0;     ///< sender: number of its head start, 0: none
-  std::uint64_t began_ns = 0; ///< receiver: when the way was chosen
-  std::uint8_t way = 0;       ///< receiver: which
-  std::uint8_t size = 0;      ///< sender: the descriptor's (offer_sizes)
-  std::uint64_t cookie = 0;   ///< names this transfer in messages of the transport
+  std::uint64_t bytes = 0;          ///< packed bytes that move
+  std::uint64_t position = 0;       ///< of the ring: packed bytes moved so far
+  std::uint64_t fragment_bytes = 0; ///< of the ring: bytes in each packet
+  std::uint32_t head = 0;           ///< sender: number of its head start, 0: none
+  std::uint64_t began_ns = 0;       ///< receiver: when the way was chosen
+  std::uint8_t way = 0;             ///< receiver: which
+  std::uint8_t size = 0;            ///< sender: the descriptor's (offer_sizes)
+  std::uint64_t cookie = 0;         ///< names this transfer in messages of the transport
   segment::Offset descriptor = 0;
   std::uint64_t remote_cookie = 0;
   bool busy = false;

@@ -35,10 +35,10 @@ enum class InternalHandler : std::uint8_t {
   finished = static_cast<std::uint8_t>(Handler::count_upper), ///< receiver pulled an offer: Finished
   ring_request,  ///< receiver wants it through the sender's ring: RingRequest
   help_wanted,   ///< receiver pulls it by CMA and lets the sender push from the back: HelpRequest
-  ring_fragment, ///< a piece of that, in a packet: context = receiver's cookie, bytes = position
-  head_piece, ///< one sent before the receiver has answered: tag = number of the head start, bytes = position
-  last_call,  ///< will you receive anything more? Answered once that is sure
-  closed,     ///< the answer: no; it has seen everything that was sent before the question
+  ring_fragment, ///< a fragment of that, in a packet: context = receiver's cookie, bytes = position
+  prefix_fragment, ///< one sent before the receiver has answered: tag = number of the head start, bytes = position
+  last_call,       ///< will you receive anything more? Answered once that is sure
+  closed,          ///< the answer: no; it has seen everything that was sent before the question
   lane_request, ///< sender talks a lot
   lane_granted, ///< receiver has a lane for it: LaneGrant
   lane_switch,  ///< the sender's last queue entry: LaneGrant; the next message is in the lane
