@@ -4,12 +4,12 @@ import re
 
 
 def test_each_rank_prints_one_line_of_its_traffic(compiled, mpiexec):
-    result = mpiexec(2, [compiled("large_exchange")], env={"NEAR_STATS": "1", "NEAR_COPY": "ring"})
+    result = mpiexec(2, [compiled("large_exchange")], env={"NEAR_STATS": "1", "NEAR_COPY": "pipelined"})
     assert result.status == 0, result.report()
     lines = [line for line in result.err.splitlines() if " sent " in line]
     assert len(lines) == 2, result.report()
     for line in lines:
-        found = re.search(r"ring: (\d+) messages, (\d+) bytes", line)
+        found = re.search(r"pipelined: (\d+) messages, (\d+) bytes", line)
         assert found and int(found[1]) >= 3 and int(found[2]) > 8_000_000, result.report()
 
 

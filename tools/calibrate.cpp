@@ -33,10 +33,10 @@ void print(const Profile& profile, const std::string& path) {
         const auto& row = profile.cost[distance][size][static_cast<std::size_t>(source)];
         if (row == std::array<std::uint32_t, profile::kinds>{}) continue;
         if (title != nullptr)
-          std::printf("\n%-9s %-10s %8s %13s %16s %8s\n", title, "message", "direct", "ring, cached",
-                      "ring, streaming", "cma");
+          std::printf("\n%-9s %-10s %8s %18s %21s %8s\n", title, "message", "direct", "pipelined, cached",
+                      "pipelined, streaming", "cma");
         title = nullptr;
-        std::printf("%5llu KiB %-10s %8s %13s %16s %8s\n", 4ull << size, profile::source_name(source),
+        std::printf("%5llu KiB %-10s %8s %18s %21s %8s\n", 4ull << size, profile::source_name(source),
                     rate(row[0]).c_str(), rate(row[1]).c_str(), rate(row[2]).c_str(), rate(row[3]).c_str());
       }
     const auto& stores = profile.store_cost[distance];

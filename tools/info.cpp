@@ -55,7 +55,7 @@ int info(bool knobs) {
                   knob->set ? base::format(" (set; default {})", knob->default_text).c_str() : "");
     std::printf("\nEach rank reserves %llu KiB when it begins (NEAR_PACKETS, NEAR_EAGER_LIMIT, "
                 "NEAR_QUEUE_SLOTS), and up "
-                "to %llu KiB once there is traffic (NEAR_RING).\n",
+                "to %llu KiB once there is traffic (NEAR_PIPELINE).\n",
                 static_cast<unsigned long long>(segment::reserved_by_knobs() >> 10),
                 static_cast<unsigned long long>(segment::room_by_knobs() >> 10));
     return 0;

@@ -111,7 +111,7 @@ int transport(std::int32_t launcher) {
   std::puts("Large messages: the way that their receiver takes, and what that was decided by\n"
             "       ranks  size               way            rate   messages  reason     the other ways");
   each_pair(print_pair);
-  std::puts("\nStores that fill packets and rings, as the sender measured its copies\n       ranks  in use");
+  std::puts("\nStores that fill packets, as the sender measured its copies\n       ranks  in use");
   each_pair(print_stores);
   return 0;
 }

@@ -19,7 +19,7 @@ using profile::Profile;
 
 namespace {
 
-constexpr Kind all_kinds[] = {Kind::direct, Kind::ring_cached, Kind::ring_streaming, Kind::cma};
+constexpr Kind all_kinds[] = {Kind::direct, Kind::pipelined_cached, Kind::pipelined_streaming, Kind::cma};
 
 /// Beyond the end of a run: the message under way, and ending. Seconds, since a busy machine is no failure.
 constexpr std::uint64_t grace_ns = 10'000'000'000;
@@ -123,8 +123,8 @@ Result carry_out(const Run& run, const std::function<void()>& arrived, Profile& 
     return fail(Code::system, "the processes that measured {} on processors {} and {} {}",
                 kind_name(run.kind), run.pair.sender, run.pair.receiver,
                 late ? "did not end in time" : "failed");
-  bool cached = run.kind == Kind::ring_cached;
-  if (!cached && run.kind != Kind::ring_streaming) return {};
+  bool cached = run.kind == Kind::pipelined_cached;
+  if (!cached && run.kind != Kind::pipelined_streaming) return {};
   const auto& of_sender = segment.at<segment::PairFigures>(segment.control(0).figures)[1];
   profile.store_cost[static_cast<std::size_t>(run.pair.distance)][!cached] =
       of_sender.store_cost[!cached].load_relaxed();
@@ -136,8 +136,8 @@ Result carry_out(const Run& run, const std::function<void()>& arrived, Profile& 
 const char* kind_name(Kind kind) {
   switch (kind) {
   case Kind::direct: return "direct";
-  case Kind::ring_cached: return "ring, cached stores";
-  case Kind::ring_streaming: return "ring, streaming stores";
+  case Kind::pipelined_cached: return "pipelined, cached stores";
+  case Kind::pipelined_streaming: return "pipelined, streaming stores";
   case Kind::cma: break;
   }
   return "cma";

@@ -22,7 +22,7 @@ struct Pair {
 /// One pair for each distance that exists among the allowed processors, the nearest first.
 std::vector<Pair> pairs_of(const topo::Machine& machine, const topo::CpuSet& allowed);
 
-/// "ring, cached stores", ...
+/// "pipelined, cached stores", ...
 const char* kind_name(Kind kind);
 
 /// Called as figures arrive: `done` of `total` are there.

@@ -50,7 +50,7 @@ segment::Way way_of(Kind kind) {
   switch (kind) {
   case Kind::direct: return segment::Way::direct;
   case Kind::cma: return segment::Way::cma;
-  default: return segment::Way::ring;
+  default: return segment::Way::pipelined;
   }
 }
 
@@ -189,9 +189,9 @@ Result begin(const Run& run, std::uint32_t rank, int segment_descriptor, std::in
   NEAR_TRY(os::bind_this_thread(cpu));
   (void)os::prefer_local_memory(); // a sandbox may refuse it: first touch does nearly the same
   // The kind, whatever the user's knobs say; and a refusal of CMA is told by the profile.
-  const char* copies[] = {"NEAR_COPY=direct", "NEAR_COPY=ring", "NEAR_COPY=ring", "NEAR_COPY=cma"};
+  const char* copies[] = {"NEAR_COPY=direct", "NEAR_COPY=pipelined", "NEAR_COPY=pipelined", "NEAR_COPY=cma"};
   std::string copy = copies[static_cast<std::size_t>(run.kind)], log = "NEAR_LOG=error",
-              stores = run.kind == Kind::ring_cached ? "NEAR_STORES=cached" : "NEAR_STORES=streaming";
+              stores = run.kind == Kind::pipelined_cached ? "NEAR_STORES=cached" : "NEAR_STORES=streaming";
   char* environment[] = {copy.data(), log.data(), stores.data(), nullptr};
   NEAR_TRY(base::read_knobs(environment));
   NEAR_TRY(datatype::make_predefined_types());

@@ -46,10 +46,10 @@ segment::Priors priors_of(const Profile& profile) {
     if (!like) break;
     auto& pair = made.pair[distance];
     pair.store_cost = profile.store_cost[*like];
-    Kind ring = streaming_pays(pair.store_cost) ? Kind::ring_streaming : Kind::ring_cached;
+    Kind ring = streaming_pays(pair.store_cost) ? Kind::pipelined_streaming : Kind::pipelined_cached;
     for (std::size_t size = 0; size < size_classes; ++size)
       for (auto [way, kind] : {std::pair{segment::Way::direct, Kind::direct},
-                               {segment::Way::ring, ring},
+                               {segment::Way::pipelined, ring},
                                {segment::Way::cma, Kind::cma}}) {
         auto at = static_cast<std::size_t>(kind);
         const auto& classes = profile.cost[*like];

@@ -30,7 +30,7 @@ enum class Source { reused, rewritten };
 inline constexpr std::size_t sources = 2;
 const char* source_name(Source source);
 
-enum class Kind { direct, ring_cached, ring_streaming, cma };
+enum class Kind { direct, pipelined_cached, pipelined_streaming, cma };
 inline constexpr std::size_t kinds = 4;
 
 struct Profile {

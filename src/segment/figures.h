@@ -10,7 +10,7 @@
 namespace near::segment {
 
 /// The ways of a message above the eager limit. Order: which is tried first while nothing is known.
-enum class Way : std::uint8_t { direct, ring, cma, count };
+enum class Way : std::uint8_t { direct, pipelined, cma, count };
 inline constexpr int ways = static_cast<int>(Way::count);
 const char* way_name(Way way);
 

@@ -16,9 +16,9 @@ struct Assumed {
 // Direct: the copy of a source that its owner has just written. Ring and CMA: whole messages of 64 KiB and 1
 // MiB. Nothing of the stores: their sender begins with streaming ones, which are never very bad (0008).
 constexpr Assumed near_by[] = {
-    {Way::direct, 300, 23'000}, {Way::ring, 600, 33'000}, {Way::cma, 1'500, 80'000}};
+    {Way::direct, 300, 23'000}, {Way::pipelined, 600, 33'000}, {Way::cma, 1'500, 80'000}};
 constexpr Assumed farther[] = {
-    {Way::direct, 600, 47'000}, {Way::ring, 1'500, 55'000}, {Way::cma, 2'000, 80'000}};
+    {Way::direct, 600, 47'000}, {Way::pipelined, 1'500, 55'000}, {Way::cma, 2'000, 80'000}};
 
 } // namespace
 

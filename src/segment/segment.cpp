@@ -116,13 +116,13 @@ std::uint64_t reserved_by_knobs() {
 std::uint64_t room_by_knobs() {
   const auto& knobs = base::knobs();
   std::uint64_t begin_with = knobs.packets.number * packet_bytes();
-  return reserved_by_knobs() - begin_with + std::max<std::uint64_t>(begin_with, knobs.ring.number);
+  return reserved_by_knobs() - begin_with + std::max<std::uint64_t>(begin_with, knobs.pipeline.number);
 }
 
 const char* way_name(Way way) {
   switch (way) {
   case Way::direct: return "direct";
-  case Way::ring: return "ring";
+  case Way::pipelined: return "pipelined";
   case Way::cma: return "cma";
   case Way::count: break;
   }

@@ -12,7 +12,7 @@ const char* path_name(Path path) {
   case Path::packet: return "packet";
   case Path::direct: return "direct";
   case Path::cma: return "cma";
-  case Path::ring: return "ring";
+  case Path::pipelined: return "pipelined";
   case Path::count: break;
   }
   return "?";

@@ -3,7 +3,7 @@
 // A table in the sender's region, a column a path, a row a receiver; four receivers to a cache line, so that
 // who talks to many touches few lines:
 //
-//   | inline: to 0, to 1, ... to slots-1 | packet: to 0, ... | direct: ... | cma: ... | ring: ... |
+//   | inline: to 0, to 1, ... to slots-1 | packet: to 0, ... | direct: ... | cma: ... | pipelined: ... |
 //
 // Its pages are not reserved: the sender's first message of a kind makes one. A reader must not make the
 // others (a read of a hole allocates a page), so it asks the segment's file which exist.
@@ -17,7 +17,7 @@
 namespace near::segment {
 
 /// The ways of a message's bytes to another process.
-enum class Path : std::uint32_t { inlined, packet, direct, cma, ring, count };
+enum class Path : std::uint32_t { inlined, packet, direct, cma, pipelined, count };
 inline constexpr std::size_t paths = static_cast<std::size_t>(Path::count);
 const char* path_name(Path path);
 

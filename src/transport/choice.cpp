@@ -82,11 +82,11 @@ Way Choice::best(const Class& here, Mask possible) {
   return found;
 }
 
-/// The later half of them counts. A ring is as fast as it can be once all its packets were in use: with less, a
+/// The later half of them counts. A pipeline is as fast as it can be once all its packets were in use: with less, a
 /// program whose messages went another way would never come back to it.
 std::uint32_t Choice::look_length(Way way, std::uint64_t bytes) {
   constexpr std::uint64_t two_rounds = 8u << 20, longest_look = 256;
-  if (way != Way::ring) return shortest_look;
+  if (way != Way::pipelined) return shortest_look;
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(two_rounds / bytes, shortest_look, longest_look));
 }

@@ -90,10 +90,10 @@ Result build_region() {
   auto packets = static_cast<std::uint32_t>(knobs.packets.number);
   if (packets < 2 * PacketPool::reserve || knobs.lanes.number > most_lanes)
     return fail(Code::internal, "the table of knobs allows what the transport cannot do");
-  // A segment that a limit made small (ulimit -v, -f) has room for a smaller ring, and still for an arena.
-  std::uint64_t ring_bytes = std::min<std::uint64_t>(knobs.ring.number, head.stride / 2);
+  // A segment that a limit made small (ulimit -v, -f) has room for fewer packets, and still for an arena.
+  std::uint64_t pipeline_bytes = std::min<std::uint64_t>(knobs.pipeline.number, head.stride / 2);
   auto most_packets =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(ring_bytes / packet_bytes, packets, 1u << 20));
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(pipeline_bytes / packet_bytes, packets, 1u << 20));
 
   segment::Offset begin = self.segment.region(self.slot);
   segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
@@ -377,7 +377,7 @@ bool flush_pending() {
 /// What waits for a slot of a peer's queue or lane, for a packet of ours to come home, or for a lock.
 bool waits_for_room() {
   const Engine& self = engine();
-  return !self.pending_peers.empty() || !self.ring_senders.empty() || !self.wanted_locks.empty();
+  return !self.pending_peers.empty() || !self.pipeline_senders.empty() || !self.wanted_locks.empty();
 }
 
 /// Who makes room from here on rings us, and what was made before is there for our next look.
@@ -385,7 +385,7 @@ bool waits_for_room() {
   Engine& self = engine();
   std::uint64_t us = std::uint64_t{1} << self.slot % 64;
   for (const Peer* peer : self.pending_peers) RoomCalls::want(peer->control->doorbell.slot_wanted, us);
-  for (const Transfer* transfer : self.ring_senders)
+  for (const Transfer* transfer : self.pipeline_senders)
     RoomCalls::want(transfer->peer->control->doorbell.slot_wanted, us);
   RoomCalls::want(self.control->doorbell.packet_wanted, us);
   for (auto* wanted : self.wanted_locks) RoomCalls::want(*wanted, us);
@@ -432,8 +432,8 @@ Result start(const Job& job) {
   Engine& self = engine();
   if (self.running) return {};
   handlers[static_cast<int>(InternalHandler::finished)] = handle_finished;
-  handlers[static_cast<int>(InternalHandler::ring_request)] = handle_ring_request;
-  handlers[static_cast<int>(InternalHandler::ring_fragment)] = handle_ring_fragment;
+  handlers[static_cast<int>(InternalHandler::cts)] = handle_cts;
+  handlers[static_cast<int>(InternalHandler::fragment)] = handle_fragment;
   handlers[static_cast<int>(InternalHandler::prefix_fragment)] = handle_prefix_fragment;
   handlers[static_cast<int>(InternalHandler::help_wanted)] = handle_help_wanted;
   handlers[static_cast<int>(InternalHandler::last_call)] = handle_last_call;
@@ -497,8 +497,8 @@ void stop() {
   receive_no_more();
   auto drained = [](void*) {
     Engine& here = engine();
-    std::erase_if(here.ring_senders, [](Transfer* transfer) { return has_left(*transfer->peer); });
-    return here.pending_peers.empty() && here.ring_senders.empty() && offers_settled();
+    std::erase_if(here.pipeline_senders, [](Transfer* transfer) { return has_left(*transfer->peer); });
+    return here.pending_peers.empty() && here.pipeline_senders.empty() && offers_settled();
   };
   wait_until(drained, nullptr);
   if (base::knobs().stats.number != 0) report_traffic();
@@ -664,9 +664,9 @@ void announce_slots() {
   if (moved) announce_slots();
   if (self.chores) [[unlikely]] {
     if (!self.pending_peers.empty()) moved |= flush_pending();
-    if (!self.ring_senders.empty()) moved |= advance_ring_senders();
+    if (!self.pipeline_senders.empty()) moved |= advance_pipeline_senders();
     if (!self.helped.empty()) moved |= push_chunks();
-    self.chores = !self.pending_peers.empty() || !self.ring_senders.empty() || !self.helped.empty();
+    self.chores = !self.pending_peers.empty() || !self.pipeline_senders.empty() || !self.helped.empty();
   }
   return moved;
 }

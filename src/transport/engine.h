@@ -60,7 +60,7 @@ struct Peer {
   // Head starts (ring.cpp).
   Transfer* head_out = nullptr; ///< our head start that it has not answered
   std::uint32_t heads = 0;      ///< number of the last one
-  int head_trust = 1;           ///< above 0: our offers to it are usually expected, and take the ring
+  int head_trust = 1;           ///< above 0: our offers to it are usually expected, and are pipelined
   HeadIn head_in;
   Stores stores;                     ///< that fill packets for it
   std::unique_ptr<Choice> choice;    ///< of the ways from it to us; made at the first large message
@@ -113,7 +113,7 @@ struct Engine {
   Blocks blocks;
   std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; rows by receiver
   std::vector<Peer*> pending_peers;                        ///< with messages that found no slot
-  std::vector<Transfer*> ring_senders;                     ///< with packed bytes still to send
+  std::vector<Transfer*> pipeline_senders;                 ///< with packed bytes still to send
   std::vector<Helped> helped;
   std::vector<base::Atomic<std::uint64_t>*> wanted_locks; ///< words of locks that threads of ours wait for
   bool chores = false;                                    ///< one of the three lists above may hold something
@@ -160,8 +160,8 @@ inline std::uint64_t packet_of(const PacketReference& reference) {
 
 /// The transport's own handlers (rendezvous.cpp, ring.cpp).
 void handle_finished(Arrival& arrival);
-void handle_ring_request(Arrival& arrival);
-void handle_ring_fragment(Arrival& arrival);
+void handle_cts(Arrival& arrival);
+void handle_fragment(Arrival& arrival);
 void handle_prefix_fragment(Arrival& arrival);
 void handle_help_wanted(Arrival& arrival);
 void handle_last_call(Arrival& arrival);
@@ -171,8 +171,8 @@ void handle_lane_granted(Arrival& arrival);
 void handle_lane_switch(Arrival& arrival);
 void handle_lane_recall(Arrival& arrival);
 void handle_lane_return(Arrival& arrival);
-/// Sends what packets and slots allow of the active ring transfers; true when something moved.
-bool advance_ring_senders();
+/// Sends what packets and slots allow of the active pipelined transfers; true when something moved.
+bool advance_pipeline_senders();
 /// Pushes one chunk of each message that is helped; true when something moved.
 bool push_chunks();
 /// Sender: whether the message about to be offered gets a head start, and its first fragments after the offer.
@@ -180,7 +180,7 @@ bool wants_head_start(const Peer& peer, std::uint64_t bytes);
 void send_head(Peer& peer, Transfer& transfer);
 /// Sender: the receiver has answered, or the offer is withdrawn; `trust` is what that says for the next one.
 void end_head_start(Transfer& transfer, int trust);
-/// Receiver: the message goes another way than the ring.
+/// Receiver: the message is not pipelined after all.
 void drop_head(Peer& peer, const OfferTicket& ticket);
 /// Receiver: all bytes of a transfer that was under way are here; notes how long they took.
 void transfer_arrived(Transfer& transfer);

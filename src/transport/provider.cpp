@@ -16,7 +16,7 @@ constexpr std::array<Provider, 4> all = {{
     {"self", segment::Path::direct, Way::count, is_self, pull_self},
     {"direct", segment::Path::direct, Way::direct, is_shared, pull_direct},
     {"cma", segment::Path::cma, Way::cma, cma_is_possible, pull_cma},
-    {"ring", segment::Path::ring, Way::ring, always, pull_ring},
+    {"pipelined", segment::Path::pipelined, Way::pipelined, always, pull_pipelined},
 }};
 
 } // namespace

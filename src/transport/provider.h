@@ -33,6 +33,6 @@ void confirm_refusal(Peer& peer);
 Pulled pull_self(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
 Pulled pull_direct(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
 Pulled pull_cma(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
-Pulled pull_ring(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
+Pulled pull_pipelined(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
 
 } // namespace near::transport

@@ -5,7 +5,7 @@
 //                          (g, offered) -> (g, matched)       accept: compare-and-swap
 //   cancel: (g, offered) -> (g, cancelled), local             accept fails, the receiver looks for another
 //   message
-//          <------ finished (pulled) or ring_request -------
+//          <------ finished (pulled) or cts -------
 //   (g + 1, free)
 #include "transport/provider.h"
 
@@ -90,7 +90,7 @@ const Provider& provider_of(Way way) {
 Way smallest_overhead(Choice::Mask possible) {
   for (Way way : {Way::direct, Way::cma})
     if ((possible & Choice::bit(way)) != 0) return way;
-  return Way::ring;
+  return Way::pipelined;
 }
 
 /// Starts the transfer over the named, else the best provider; one that refuses this message is passed over.
@@ -120,7 +120,7 @@ const Provider* pull(Peer& peer, const OfferTicket& ticket, Transfer& transfer, 
       provider = &provider_of(peer.choice->choose(transfer.bytes, possible));
     transfer.way = static_cast<std::uint8_t>(provider->way);
     transfer.began_ns = os::monotonic_ns();
-    if (ticket.head != 0 && provider->way != Way::ring) drop_head(peer, ticket);
+    if (ticket.head != 0 && provider->way != Way::pipelined) drop_head(peer, ticket);
     outcome = provider->pull(peer, ticket, transfer);
     if (outcome != Pulled::refused) return provider;
     possible &= ~Choice::bit(provider->way);

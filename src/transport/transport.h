@@ -7,7 +7,7 @@
 //   slot     an entry of a receiver's queue: 128 bytes, header and up to inline_bytes of payload
 //   packet   a pooled buffer of the sender's, for payloads between inline_bytes and the eager limit
 //   offer    "I have so many bytes for you at this place": what a rendezvous begins with
-//   provider one way to move an offer's bytes: direct load and store, CMA, pipelined two-copy ring
+//   provider one way to move an offer's bytes: direct load and store, CMA, pipelined two-copy
 #pragma once
 
 #include "datatype/datatype.h"
@@ -105,8 +105,8 @@ struct Transfer {
   Peer* peer = nullptr;
   View view;
   std::uint64_t bytes = 0;          ///< packed bytes that move
-  std::uint64_t position = 0;       ///< of the ring: packed bytes moved so far
-  std::uint64_t fragment_bytes = 0; ///< of the ring: bytes in each packet
+  std::uint64_t position = 0;       ///< pipelined: packed bytes moved so far
+  std::uint64_t fragment_bytes = 0; ///< pipelined: bytes in each packet
   std::uint32_t head = 0;           ///< sender: number of its head start, 0: none
   std::uint64_t began_ns = 0;       ///< receiver: when the way was chosen
   std::uint8_t way = 0;             ///< receiver: which

@@ -33,9 +33,9 @@ struct PacketReference {
 /// Handlers of the transport itself.
 enum class InternalHandler : std::uint8_t {
   finished = static_cast<std::uint8_t>(Handler::count_upper), ///< receiver pulled an offer: Finished
-  ring_request,  ///< receiver wants it through the sender's ring: RingRequest
-  help_wanted,   ///< receiver pulls it by CMA and lets the sender push from the back: HelpRequest
-  ring_fragment, ///< a fragment of that, in a packet: context = receiver's cookie, bytes = position
+  cts,         ///< clear to send: the receiver wants it pipelined: Cts
+  help_wanted, ///< receiver pulls it by CMA and lets the sender push from the back: HelpRequest
+  fragment,    ///< a fragment of that, in a packet: context = receiver's cookie, bytes = position
   prefix_fragment, ///< one sent before the receiver has answered: tag = number of the head start, bytes = position
   last_call,       ///< will you receive anything more? Answered once that is sure
   closed,          ///< the answer: no; it has seen everything that was sent before the question
@@ -53,7 +53,7 @@ struct Finished {
   std::uint32_t path; ///< segment::Path, for the sender's counters
 };
 
-struct RingRequest {
+struct Cts {
   std::uint64_t sender_cookie, receiver_cookie;
   std::uint64_t bytes;      ///< how many the receiver has room for
   std::uint64_t unexpected; ///< 1: the receive came after the message

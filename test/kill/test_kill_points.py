@@ -22,7 +22,7 @@ SEED = int(os.environ.get("KILL_SEED", random.SystemRandom().randrange(1 << 32))
 # Ranks and environment: between them the busy program comes by every point.
 SETTINGS = [
     (4, {}),
-    (3, {"NEAR_COPY": "ring", "NEAR_PACKETS": "16"}),
+    (3, {"NEAR_COPY": "pipelined", "NEAR_PACKETS": "16"}),
     (4, {"NEAR_LANES": "1", "NEAR_QUEUE_SLOTS": "4", "NEAR_PACKETS": "16", "NEAR_COPY": "cma"}),
     (2, {"NEAR_COPY": "cma"}),
 ]

@@ -86,7 +86,7 @@ def test_the_profile_is_kept_shown_and_removed(near, cached):
 @needs_two
 def test_progress_is_shown_on_a_terminal_alone(near, prefix, tmp_path):
     seen = near("calibrate", before=[sys.executable, "-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"])
-    assert seen.status == 0 and "[####" in seen.out and "ring, streaming stores" in seen.out, seen.report()
+    assert seen.status == 0 and "[####" in seen.out and "pipelined, streaming stores" in seen.out, seen.report()
     assert "[#" not in near("calibrate").text
 
 
@@ -158,13 +158,13 @@ def test_a_profile_that_cannot_be_used_is_ignored_with_one_warning(damage, plant
 
 def praising(measured, way):
     """A profile by which `way` is a hundred times faster than the other."""
-    cost = {"ring": "90000 1000 1000 100000", "cma": "90000 100000 100000 1000"}[way]
+    cost = {"pipelined": "90000 1000 1000 100000", "cma": "90000 100000 100000 1000"}[way]
     return [*measured[1][:3], *(f"cost {distance} 4096 rewritten {cost}" for distance in ("core", "l3", "machine")),
             "end"]
 
 
 @needs_two
-@pytest.mark.parametrize("way", ["ring", "cma"])
+@pytest.mark.parametrize("way", ["pipelined", "cma"])
 def test_the_first_large_message_takes_the_way_that_the_profile_calls_fastest(way, measured, plant, launch, tmp_path,
                                                                             compiled):
     if any(line.startswith("no-cma") for line in measured[1]):

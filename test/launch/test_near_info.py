@@ -9,14 +9,14 @@ import harness
 import pytest
 
 
-@pytest.mark.parametrize("way", ["ring", "cma", "auto"])
+@pytest.mark.parametrize("way", ["pipelined", "cma", "auto"])
 def test_the_ways_of_a_running_job_are_shown(start, prefix, compiled, way):
     job = start("-n", "2", "-x", f"NEAR_COPY={way}", compiled("talk_for_ever"))
     job.wait_for("talk_for_ever", 2)
     deadline = time.monotonic() + 30
     while True:
         seen = harness.run([prefix / "bin/near", "info", "--transport", "--job", job.pid])
-        rows = re.findall(r"^ +([01]) to ([01]) +(.*?) +(direct|ring|cma) +([\d.]+) GB/s +(\d+)", seen.out, re.M)
+        rows = re.findall(r"^ +([01]) to ([01]) +(.*?) +(direct|pipelined|cma) +([\d.]+) GB/s +(\d+)", seen.out, re.M)
         both = {(sender, receiver) for sender, receiver, *_ in rows} == {("0", "1"), ("1", "0")}
         stores = re.search(r"^ +0 to 1 +(cached|streaming) +cached", seen.out, re.M)
         if both and stores and any(size == "1 MiB to 2 MiB" for _, _, size, *_ in rows):
@@ -51,7 +51,7 @@ def test_a_process_that_is_no_mpiexec_is_refused(prefix):
 
 @pytest.mark.parametrize("knobs, begin, most", [({}, 544, 4128), ({"NEAR_PACKETS": "1024"}, 16416, 16416),
                                                 ({"NEAR_EAGER_LIMIT": "64k"}, 2080, 4128),
-                                                ({"NEAR_QUEUE_SLOTS": "1000", "NEAR_RING": "16m"}, 640, 16512)])
+                                                ({"NEAR_QUEUE_SLOTS": "1000", "NEAR_PIPELINE": "16m"}, 640, 16512)])
 def test_the_knobs_tell_what_they_cost(prefix, knobs, begin, most):
     seen = harness.run([prefix / "bin/near", "info", "--knobs"], env=knobs)
     told = re.search(r"^Each rank reserves (\d+) KiB when it begins \(.*\), and up to (\d+) KiB once there is traffic", seen.out, re.M)

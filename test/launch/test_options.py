@@ -159,7 +159,7 @@ def test_a_knobs_value_is_checked_before_any_rank_starts(launch, setting, says):
     assert (result.status, result.out, result.err.count("\n")) == (2, "", 1) and says in result.err, result.report()
 
 
-@pytest.mark.parametrize("setting, says", [("NEAR_COPY=rnig", "did you mean ring"),
+@pytest.mark.parametrize("setting, says", [("NEAR_COPY=pipelned", "did you mean pipelined"),
                                            ("NEAR_COLL=allreduce=rnig", "did you mean ring")])
 def test_a_knob_that_only_the_library_knows_is_told_once(launch, compiled, setting, says):
     result = launch("-n", "4", "--oversubscribe", "-x", setting, compiled("end_badly"), "well")

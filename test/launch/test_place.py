@@ -125,7 +125,7 @@ def test_looking_leaves_a_job_as_it_is(near, waiting):
 
 
 def test_each_field_of_the_json_is_documented_and_the_other_way_round(near, counted):
-    document = look(near, "--job", counted("ring").pid)
+    document = look(near, "--job", counted("pipelined").pid)
     text = DOCUMENT.read_text().partition("## JSON")[2]
     tables = {title: set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*)\|", body, re.M))))
               for title, body in re.findall(r"^\| (field[^|]*?) \| meaning \|\n((?:\|.*\n)*)", text, re.M)}
@@ -160,7 +160,7 @@ def counted(start, compiled):
         assert job.finish()[0] == 130
 
 
-@pytest.mark.parametrize("way", ["direct", "cma", "ring"])
+@pytest.mark.parametrize("way", ["direct", "cma", "pipelined"])
 def test_every_message_is_in_the_matrix_by_pair_and_path(near, prefix, counted, way):
     job = counted(way)
     document = look(near, "--job", job.pid)
@@ -185,7 +185,7 @@ def test_nobody_makes_a_page_of_the_counters_by_looking(near, prefix, counted):
         return {part["owner"]: part["bytes_on"] for part in look(near, "--job", job.pid)["segment"]
                 if part["role"] == "traffic"}
 
-    job = counted("ring")
+    job = counted("pipelined")
     before = traffic_pages()
     assert sorted(before) == [0, 1, 2]
     harness.run([prefix / "bin/near", "top", "--once", "--job", job.pid])
@@ -193,20 +193,20 @@ def test_nobody_makes_a_page_of_the_counters_by_looking(near, prefix, counted):
 
 
 def test_all_messages_of_a_program_of_its_own_are_told_when_it_has_ended(near, prefix, compiled):
-    seen = near("--json", "--", prefix / "bin/mpiexec", "-n", "3", "-x", "NEAR_COPY=ring", compiled("counted_messages"),
+    seen = near("--json", "--", prefix / "bin/mpiexec", "-n", "3", "-x", "NEAR_COPY=pipelined", compiled("counted_messages"),
                 "late")
     assert seen.status == 0, seen.report()
     traffic = json.loads(seen.out)["traffic"]  # which nobody had sent when its memory was looked at
-    right, itself = sent_by_each("ring")
+    right, itself = sent_by_each("pipelined")
     assert [each["paths"] for each in traffic] == [itself, right, itself, right, right, itself]
 
 
 def test_what_a_killed_rank_has_sent_is_told_too(near, prefix, compiled):
-    seen = near("--json", "--", prefix / "bin/mpiexec", "-n", "3", "-x", "NEAR_COPY=ring", compiled("counted_messages"),
+    seen = near("--json", "--", prefix / "bin/mpiexec", "-n", "3", "-x", "NEAR_COPY=pipelined", compiled("counted_messages"),
                 "die")
     assert seen.status == 137, seen.report()
     traffic = json.loads(seen.out[seen.out.index("{"):])["traffic"]
-    right, itself = sent_by_each("ring")
+    right, itself = sent_by_each("pipelined")
     assert [each["paths"] for each in traffic if each["from"] == 1] == [itself, right]
 
 
@@ -366,7 +366,7 @@ def cells_of(drawn):
 
 def test_the_page_has_what_was_sent_and_opens_to_paths(near, counted, tmp_path, browse):
     page = tmp_path / "page.html"
-    assert near("--job", counted("ring").pid, "--html", page).status == 0
+    assert near("--job", counted("pipelined").pid, "--html", page).status == 0
     right, itself = (24 + 2000 + (1 << 20), 7), (48, 2)
     drawn = browse(page)
     assert cells_of(drawn) == {(0, 0): itself, (0, 1): right, (1, 1): itself, (1, 2): right, (2, 0): right, (2, 2): itself}
@@ -378,7 +378,7 @@ def test_the_page_has_what_was_sent_and_opens_to_paths(near, counted, tmp_path, 
     assert "From rank 1 to rank 2, distance " in drawn
     rows = re.findall(r'<tr data-path="(\w+)">(.*?)</tr>', drawn)
     assert [(path, re.findall(r"<td[^>]*>([^<]*)</td>", row)) for path, row in rows] == [
-        ("inline", ["4", "24"]), ("packet", ["2", "2,000"]), ("ring", ["1", "1,048,576"])]
+        ("inline", ["4", "24"]), ("packet", ["2", "2,000"]), ("pipelined", ["1", "1,048,576"])]
 
 
 def test_of_many_ranks_some_share_a_line_which_opens(near, waiting, tmp_path, browse):

@@ -1,7 +1,7 @@
 // Rank 0 has more to send than there is room for, while rank 1 does something else for a second; then all of
 // it arrives. That rank 0 sleeps meanwhile, and does not look again and again, its count of sleeps says.
 //   a_blocked_sender_sleeps slots   many small messages, few slots
-//   a_blocked_sender_sleeps cells   a large message by the ring, of which rank 1 has asked for the bytes
+//   a_blocked_sender_sleeps packets   a pipelined large message, of which rank 1 has asked for the bytes
 #include "check.h"
 #include <string.h>
 #include <unistd.h>

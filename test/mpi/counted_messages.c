@@ -42,7 +42,7 @@ int main(int count, char** arguments) {
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
   const char* way = getenv("NEAR_COPY");
   CHECK(way != NULL);
-  // Memory of the segment goes directly, or through the ring; only other memory can go by CMA.
+  // Memory of the segment goes directly, or pipelined through packets; only other memory can go by CMA.
   int shareable = strcmp(way, "cma") != 0;
   if (shareable) OK(MPI_Alloc_mem(large, MPI_INFO_NULL, &out));
   if (!shareable) out = malloc(large);

@@ -55,7 +55,8 @@ TEST(Calibrate, measures_every_kind_between_two_real_processes) {
         << base::failure_text();
     if (std::count(smallest.begin(), smallest.end(), 0u) <= (profile.no_cma.empty() ? 0 : 1)) break;
   }
-  for (auto kind : {profile::Kind::direct, profile::Kind::ring_cached, profile::Kind::ring_streaming})
+  for (auto kind :
+       {profile::Kind::direct, profile::Kind::pipelined_cached, profile::Kind::pipelined_streaming})
     EXPECT_GT(smallest[static_cast<std::size_t>(kind)], 0u) << calibrate::kind_name(kind);
   EXPECT_EQ(smallest[static_cast<std::size_t>(profile::Kind::cma)] == 0, !profile.no_cma.empty());
   for (auto cost : profile.store_cost[static_cast<std::size_t>(pairs[0].distance)]) EXPECT_GT(cost, 0u);

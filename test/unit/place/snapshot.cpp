@@ -275,7 +275,7 @@ void talk(Snapshot& snapshot, int ranks) {
     flow.distance = Distance::machine;
     flow.sent = {};
     flow.sent[at(segment::Path::packet)] = {1, 0};
-    flow.sent[at(segment::Path::ring)] = {2, 3 << 20};
+    flow.sent[at(segment::Path::pipelined)] = {2, 3 << 20};
     snapshot.flows.push_back(flow);
   }
 }
@@ -299,7 +299,7 @@ TEST(text, who_sent_how_much_to_whom_is_a_matrix) {
       << text;
   EXPECT_EQ(text.find("\ncore"), std::string::npos) << "nobody is so near";
   text = place::text_of(snapshot, true);
-  EXPECT_NE(text.find("\n     0 to 2      machine          3   3.0M  packet 0 in 1, ring 3.0M in 2\n"),
+  EXPECT_NE(text.find("\n     0 to 2      machine          3   3.0M  packet 0 in 1, pipelined 3.0M in 2\n"),
             std::string::npos)
       << text;
 }
@@ -335,7 +335,7 @@ TEST(json, holds_each_pair_with_its_paths) {
   auto traffic = nlohmann::json::parse(place::json_of(snapshot, false))["traffic"];
   ASSERT_EQ(traffic.size(), 5u);
   EXPECT_EQ(traffic[1], nlohmann::json::parse(R"({"from": 0, "to": 2, "distance": "machine", "messages": 3,
-      "bytes": 3145728, "paths": {"packet": {"messages": 1, "bytes": 0}, "ring": {"messages": 2, "bytes": 3145728}}})"));
+      "bytes": 3145728, "paths": {"packet": {"messages": 1, "bytes": 0}, "pipelined": {"messages": 2, "bytes": 3145728}}})"));
   EXPECT_EQ(traffic[4]["from"], 3);
   EXPECT_EQ(traffic[4]["bytes"], 32);
 }

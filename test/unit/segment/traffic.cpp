@@ -51,7 +51,7 @@ TEST_F(TrafficOfOne, is_told_by_receiver_and_path) {
   send(Path::inlined, 0, 1, 8);
   send(Path::inlined, 999, 3, 0);
   send(Path::packet, 513, 2, 2000);
-  send(Path::ring, 513, 1, 1 << 20);
+  send(Path::pipelined, 513, 1, 1 << 20);
   send(Path::cma, 999, 1, 5);
   auto sent = read();
   ASSERT_EQ(sent.size(), 3u);
@@ -59,8 +59,8 @@ TEST_F(TrafficOfOne, is_told_by_receiver_and_path) {
     const Amount& amount = sent.at(to)[static_cast<std::size_t>(path)];
     return amount.messages == messages && amount.bytes == bytes;
   };
-  EXPECT_TRUE(is(0, Path::inlined, 1, 8) && is(0, Path::ring, 0, 0));
-  EXPECT_TRUE(is(513, Path::packet, 2, 2000) && is(513, Path::ring, 1, 1 << 20) &&
+  EXPECT_TRUE(is(0, Path::inlined, 1, 8) && is(0, Path::pipelined, 0, 0));
+  EXPECT_TRUE(is(513, Path::packet, 2, 2000) && is(513, Path::pipelined, 1, 1 << 20) &&
               is(513, Path::inlined, 0, 0));
   EXPECT_TRUE(is(999, Path::inlined, 3, 0) && is(999, Path::cma, 1, 5));
   EXPECT_NE(job_table(segment, segment.descriptor(), nullptr, 0).find(" 8     1.0 MiB "), std::string::npos);

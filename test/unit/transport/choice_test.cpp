@@ -13,7 +13,7 @@ namespace {
 using namespace near::transport;
 namespace segment = near::segment;
 
-constexpr Choice::Mask all = Choice::bit(Way::direct) | Choice::bit(Way::ring) | Choice::bit(Way::cma);
+constexpr Choice::Mask all = Choice::bit(Way::direct) | Choice::bit(Way::pipelined) | Choice::bit(Way::cma);
 
 /// What the program does after a transfer that took this way, in nanoseconds.
 using Pause = std::function<std::uint64_t(std::size_t way)>;
@@ -52,9 +52,9 @@ TEST(Choice, settles_on_the_cheapest_way_and_looks_at_the_others_now_and_then) {
 
 TEST(Choice, never_takes_a_way_that_is_not_possible) {
   Choice choice;
-  auto taken = run(choice, 1 << 20, 1000, Choice::bit(Way::ring), {1, 100, 1});
+  auto taken = run(choice, 1 << 20, 1000, Choice::bit(Way::pipelined), {1, 100, 1});
   EXPECT_EQ(taken[ring], 1000);
-  taken = run(choice, 1 << 20, 1000, Choice::bit(Way::ring) | Choice::bit(Way::cma), {1, 100, 10});
+  taken = run(choice, 1 << 20, 1000, Choice::bit(Way::pipelined) | Choice::bit(Way::cma), {1, 100, 10});
   EXPECT_EQ(taken[direct], 0);
   EXPECT_GT(taken[cma], 900);
 }
@@ -82,7 +82,7 @@ TEST(Choice, notices_that_the_present_way_got_worse) {
   EXPECT_GT(taken[cma], 150);
 }
 
-constexpr Choice::Mask private_memory = Choice::bit(Way::ring) | Choice::bit(Way::cma);
+constexpr Choice::Mask private_memory = Choice::bit(Way::pipelined) | Choice::bit(Way::cma);
 
 TEST(Choice, counts_what_a_way_leaves_behind) {
   // The program rewrites what it sent, in 10 us, or in 60 where another processor has read it.
@@ -200,8 +200,8 @@ TEST(Choice, shows_what_its_figures_rest_on) {
   EXPECT_EQ(row.cost[direct].load_relaxed(), 0u) << "it was never possible";
   run(choice, 1 << 20, 100, private_memory, {1, 50, 100});
   EXPECT_EQ(basis(cma), Basis::measured);
-  choice.take(Way::ring, 1 << 20);
-  choice.learn(Way::ring, 1 << 20, 0, 50 << 10);
+  choice.take(Way::pipelined, 1 << 20);
+  choice.learn(Way::pipelined, 1 << 20, 0, 50 << 10);
   EXPECT_EQ(basis(ring), Basis::named);
 }
 

@@ -118,7 +118,7 @@ TEST(Transport, a_sender_without_credit_is_refused_and_goes_on_when_memory_is_re
             {{"NEAR_CREDITS", "4"}});
 }
 
-TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_ring_transfer) {
+TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_transfer) {
   run_ranks(
       2,
       [](std::uint32_t rank) {
@@ -160,7 +160,7 @@ TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_ring_trans
           transport::give_back_packet(*message.from, message.packet);
         }
       },
-      {{"NEAR_COPY", "ring"}, {"NEAR_PACKETS", "16"}});
+      {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "16"}});
 }
 
 void transfer_both_ways(std::uint32_t rank) {
@@ -198,14 +198,14 @@ TEST(Transport, offers_travel_over_cross_memory_attach) {
   run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "cma"}});
 }
 
-TEST(Transport, offers_travel_over_the_ring) { run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "ring"}}); }
+TEST(Transport, messages_travel_pipelined) { run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}}); }
 
-TEST(Transport, offers_travel_over_the_ring_with_streaming_stores) {
-  run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "ring"}, {"NEAR_STORES", "streaming"}});
+TEST(Transport, messages_travel_pipelined_with_streaming_stores) {
+  run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}, {"NEAR_STORES", "streaming"}});
 }
 
-TEST(Transport, a_ring_that_gets_no_more_memory_works_with_its_first_cells) {
-  run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "ring"}, {"NEAR_RING", "0"}});
+TEST(Transport, a_pipeline_that_gets_no_more_memory_works_with_its_first_packets) {
+  run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}, {"NEAR_PIPELINE", "0"}});
 }
 
 TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
@@ -280,7 +280,7 @@ TEST(Transport, a_short_offer_is_loaded_from_behind_its_descriptor) {
 }
 
 TEST(Transport, a_shorter_receive_takes_its_part_and_both_sides_finish) {
-  for (const char* way : {"cma", "ring"})
+  for (const char* way : {"cma", "pipelined"})
     run_ranks(2,
               [](std::uint32_t rank) {
                 register_handlers();
@@ -566,7 +566,7 @@ TEST(Transport, an_unknown_way_of_copying_is_an_error_with_the_nearest_name) {
     setenv("NEAR_COPY", "rnig", 1);
     require(base::read_knobs(environ).ok(), "knobs");
     require(!transport::start({}).ok(), "start");
-    require(base::failure_text().find("did you mean ring?") != std::string_view::npos, "suggestion");
+    require(base::failure_text().find("did you mean pipelined?") != std::string_view::npos, "suggestion");
     _exit(0);
   }
   int status = 1;

@@ -3,14 +3,14 @@
 //
 //   receiver                                      sender
 //                                        <------  offer, then the first fragments: head start, see below
-//   pull_ring: ring_request(bytes) ------------>  handle_ring_request: on the list of ring senders
-//                                                 advance_ring_senders: pack into a packet, ring_fragment, ...
-//   handle_ring_fragment: unpack  <-------------
+//   pull_pipelined: cts(bytes) ------------>  handle_cts: on the list of ring senders
+//                                                 advance_pipeline_senders: pack into a packet, fragment, ...
+//   handle_fragment: unpack  <-------------
 //
 // The sender chooses the stores (stores.h).
 //
 // Head start: an offer that will probably be expected, and take the ring, is followed at once by its first
-// fragments (prefix_fragment), numbered. A receive that is posted takes them as they come, and its ring_request finds
+// fragments (prefix_fragment), numbered. A receive that is posted takes them as they come, and its cts finds
 // the sender still at work; without a receive they are kept, at most one head start of each peer; a receiver
 // that chooses another way drops them. Either way the sender completes by the answer alone, so a synchronous
 // send stays one.
@@ -63,7 +63,7 @@ bool send_fragment(Transfer& transfer) {
   MessageHeader& header = header_of(claim);
   header.envelope = {transfer.remote_cookie, 0, static_cast<std::int32_t>(transfer.head), transfer.position};
   header.handler =
-      static_cast<std::uint8_t>(answered ? InternalHandler::ring_fragment : InternalHandler::prefix_fragment);
+      static_cast<std::uint8_t>(answered ? InternalHandler::fragment : InternalHandler::prefix_fragment);
   header.in_packet = 1;
   *reinterpret_cast<PacketReference*>(header.payload) = {packet.packet, static_cast<std::uint32_t>(bytes),
                                                          packet.generation};
@@ -131,14 +131,14 @@ void drop_head(Peer& peer, const OfferTicket& ticket) {
   peer.head_in = {ticket.head, true, nullptr, std::move(peer.head_in.kept)};
 }
 
-Pulled pull_ring(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
+Pulled pull_pipelined(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
   transfer.position = 0;
   transfer.busy = true;
   HeadIn& head = peer.head_in;
   bool unexpected = ticket.head != 0 && head.number == ticket.head;
-  RingRequest message{ticket.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};
-  post_control(peer, static_cast<std::uint8_t>(InternalHandler::ring_request), {}, &message, sizeof message);
-  NEAR_KILL_POINT("ring-asked");
+  Cts message{ticket.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};
+  post_control(peer, static_cast<std::uint8_t>(InternalHandler::cts), {}, &message, sizeof message);
+  NEAR_KILL_POINT("pipeline-asked");
   if (ticket.head == 0) return Pulled::started;
   if (!unexpected) {
     head.number = ticket.head;
@@ -168,25 +168,25 @@ void handle_prefix_fragment(Arrival& arrival) {
     head.kept.insert(head.kept.end(), arrival.payload, arrival.payload + arrival.payload_bytes);
 }
 
-void handle_ring_request(Arrival& arrival) {
-  const auto& request = *reinterpret_cast<const RingRequest*>(arrival.payload);
+void handle_cts(Arrival& arrival) {
+  const auto& request = *reinterpret_cast<const Cts*>(arrival.payload);
   auto& transfer = *reinterpret_cast<Transfer*>(request.sender_cookie);
   transfer.remote_cookie = request.receiver_cookie;
   transfer.bytes = request.bytes;
   if (transfer.head == 0) transfer.fragment_bytes = fragment_bytes_of(*transfer.peer, transfer.bytes);
   end_head_start(transfer, request.unexpected != 0 ? -2 : 1);
-  engine().ring_senders.push_back(&transfer);
+  engine().pipeline_senders.push_back(&transfer);
   engine().chores = true;
-  NEAR_KILL_POINT("ring-begun");
+  NEAR_KILL_POINT("pipeline-begun");
 }
 
-bool advance_ring_senders() {
+bool advance_pipeline_senders() {
   Engine& self = engine();
   bool moved = false;
   // Each transfer sends a few fragments per round, so that none starves behind a long one.
   constexpr int per_round = 4;
-  for (std::size_t i = 0; i < self.ring_senders.size();) {
-    Transfer& transfer = *self.ring_senders[i];
+  for (std::size_t i = 0; i < self.pipeline_senders.size();) {
+    Transfer& transfer = *self.pipeline_senders[i];
     for (int fragment = 0; fragment < per_round && transfer.position < transfer.bytes; ++fragment) {
       if (!send_fragment(transfer)) break;
       moved = true;
@@ -195,11 +195,11 @@ bool advance_ring_senders() {
       ++i;
       continue;
     }
-    NEAR_KILL_POINT("ring-packed");
+    NEAR_KILL_POINT("pipeline-packed");
     // Everything is packed: the buffer is the user's again.
-    self.ring_senders[i] = self.ring_senders.back();
-    self.ring_senders.pop_back();
-    count_sent(*transfer.peer, segment::Path::ring, transfer.bytes);
+    self.pipeline_senders[i] = self.pipeline_senders.back();
+    self.pipeline_senders.pop_back();
+    count_sent(*transfer.peer, segment::Path::pipelined, transfer.bytes);
     retire_offer(transfer);
     transfer.busy = false;
     transfer.done(transfer, MPI_SUCCESS);
@@ -207,7 +207,7 @@ bool advance_ring_senders() {
   return moved;
 }
 
-void handle_ring_fragment(Arrival& arrival) {
+void handle_fragment(Arrival& arrival) {
   NEAR_KILL_POINT("fragment-arrived");
   auto& transfer = *reinterpret_cast<Transfer*>(arrival.envelope.context);
   // The sender has answered the request that the probe led to, so it lived on.
