@@ -35,7 +35,7 @@ constexpr std::size_t fewest_samples = 3, most_samples = 24;
 
 /// What the arrivals of this process have set; it is one run's only.
 struct Arrived {
-  bool offer_done = false, answered = false;
+  bool rts_done = false, answered = false;
   Next answer = Next::stop;
   std::byte* buffer = nullptr;
   Transfer transfer;
@@ -91,9 +91,9 @@ void send_all(const Run& run) {
       for (Next next = Next::again; next == Next::again;) {
         if (source == Source::rewritten) write(buffer, bytes, ++seed);
         Transfer transfer;
-        transfer.done = [](Transfer&, int) { arrived().offer_done = true; };
-        if (!transport::offer(other(0), {0, 0, 0, bytes}, view_of(buffer, bytes), transfer).ok()) return;
-        wait_for(&Arrived::offer_done);
+        transfer.done = [](Transfer&, int) { arrived().rts_done = true; };
+        if (!transport::send_rts(other(0), {0, 0, 0, bytes}, view_of(buffer, bytes), transfer).ok()) return;
+        wait_for(&Arrived::rts_done);
         wait_for(&Arrived::answered);
         next = arrived().answer;
         if (next == Next::stop) return;
@@ -143,7 +143,7 @@ void receive_all(const Run& run, int results) {
       std::uint64_t now = os::monotonic_ns(), until = now + (run.end_ns - std::min(now, run.end_ns)) / left--;
       took.clear();
       for (Next next = Next::again; next == Next::again;) {
-        wait_for(&Arrived::offer_done);
+        wait_for(&Arrived::rts_done);
         Figure figure{static_cast<std::uint32_t>(size_class), static_cast<std::uint32_t>(source)};
         const Transfer& transfer = arrived().transfer;
         if (transfer.way != static_cast<std::uint8_t>(way_of(run.kind))) {
@@ -165,15 +165,15 @@ void receive_all(const Run& run, int results) {
     }
 }
 
-void on_offer(transport::Arrival& arrival) {
+void on_rts(transport::Arrival& arrival) {
   Arrived& here = arrived();
   here.transfer = {};
   here.transfer.done = [](Transfer&, int) {
     arrived().end_ns = os::monotonic_ns();
-    arrived().offer_done = true;
+    arrived().rts_done = true;
   };
   auto view = view_of(here.buffer, static_cast<std::size_t>(arrival.envelope.bytes));
-  (void)transport::accept(*arrival.from, arrival.ticket(), arrival.envelope.bytes, view, here.transfer);
+  (void)transport::accept(*arrival.from, arrival.rts(), arrival.envelope.bytes, view, here.transfer);
 }
 
 void on_answer(transport::Arrival& arrival) {
@@ -195,7 +195,7 @@ Result begin(const Run& run, std::uint32_t rank, int segment_descriptor, std::in
   char* environment[] = {copy.data(), log.data(), stores.data(), nullptr};
   NEAR_TRY(base::read_knobs(environment));
   NEAR_TRY(datatype::make_predefined_types());
-  transport::set_handler(transport::Handler::p2p_offer, on_offer);
+  transport::set_handler(transport::Handler::p2p_rts, on_rts);
   transport::set_handler(transport::Handler::p2p_eager, on_answer);
   return transport::start({segment_descriptor, rank, 2, 0});
 }

@@ -2,7 +2,7 @@
 //
 // A waiting eager message keeps the sender's packet, or a copy of an inline payload; either way it holds one
 // of its sender's credits, so the memory of waiting eager messages is bounded by the credits that this
-// process has given out. A waiting offer keeps its ticket and nothing of the data.
+// process has given out. A waiting RTS keeps its RTS header and nothing of the data.
 #include "p2p/engine.h"
 
 #include "base/log.h"
@@ -30,12 +30,12 @@ std::size_t record_count = 0;
   std::abort();
 }
 
-/// Withdrawn offers lose their records before memory grows.
+/// Withdrawn RTS messages lose their records before memory grows.
 [[gnu::cold]] [[gnu::noinline]] void more_records() {
   std::size_t withdrawn = 0;
   matching().each_waiting([&](Waiting& waiting) {
     auto& message = static_cast<Unexpected&>(waiting);
-    if (message.is_offer && !transport::offer_is_live(message.ticket)) {
+    if (message.is_rts && !transport::rts_is_live(message.rts)) {
       take(message);
       discard(message);
       ++withdrawn;
@@ -66,7 +66,7 @@ Unexpected& new_record(const transport::Arrival& arrival) {
   record->envelope = arrival.envelope;
   record->payload = nullptr;
   record->packet = 0;
-  record->is_offer = false;
+  record->is_rts = false;
   return *record;
 }
 
@@ -97,15 +97,14 @@ void receive_done(transport::Transfer& transfer, int error) {
   complete(receive);
 }
 
-/// False: the sender withdrew the offer; the receive is as before.
-bool accept(EngineRequest& receive, Peer& peer, const transport::OfferTicket& ticket,
-            const Envelope& envelope) {
+/// False: the sender withdrew the RTS; the receive is as before.
+bool accept(EngineRequest& receive, Peer& peer, const transport::RtsHeader& rts, const Envelope& envelope) {
   Stage before = receive.stage;
   set_completion(receive, envelope);
   receive.transfer.owner = &receive;
   receive.transfer.done = receive_done;
   receive.stage = Stage::moving;
-  if (transport::accept(peer, ticket, envelope.bytes, receive.view, receive.transfer)) return true;
+  if (transport::accept(peer, rts, envelope.bytes, receive.view, receive.transfer)) return true;
   receive.stage = before;
   receive.completion = Completion{};
   return false;
@@ -138,16 +137,16 @@ void on_eager(transport::Arrival& arrival) {
   }
 }
 
-void on_offer(transport::Arrival& arrival) {
-  transport::OfferTicket ticket = arrival.ticket();
+void on_rts(transport::Arrival& arrival) {
+  transport::RtsHeader rts = arrival.rts();
   if (Posted* posted = matching().match(arrival.envelope); posted != nullptr) {
-    if (accept(static_cast<EngineRequest&>(*posted), *arrival.from, ticket, arrival.envelope)) return;
+    if (accept(static_cast<EngineRequest&>(*posted), *arrival.from, rts, arrival.envelope)) return;
     if (!matching().repost(*posted)) give_up_for_memory();
     return;
   }
   Unexpected& record = new_record(arrival);
-  record.is_offer = true;
-  record.ticket = ticket;
+  record.is_rts = true;
+  record.rts = rts;
   if (!matching().add(record)) give_up_for_memory();
 }
 
@@ -156,13 +155,13 @@ void on_offer(transport::Arrival& arrival) {
 void attach() {
   make_sent_request();
   transport::set_handler(transport::Handler::p2p_eager, on_eager);
-  transport::set_handler(transport::Handler::p2p_offer, on_offer);
+  transport::set_handler(transport::Handler::p2p_rts, on_rts);
 }
 
 bool consume(Unexpected& message, EngineRequest& receive) {
   bool taken = true;
-  if (message.is_offer)
-    taken = accept(receive, *message.from, message.ticket, message.envelope);
+  if (message.is_rts)
+    taken = accept(receive, *message.from, message.rts, message.envelope);
   else
     deliver(receive, message.envelope, message.payload);
   discard(message);
@@ -172,7 +171,7 @@ bool consume(Unexpected& message, EngineRequest& receive) {
 void take(Unexpected& message) { matching().remove(message); }
 
 void discard(Unexpected& message) {
-  if (!message.is_offer) {
+  if (!message.is_rts) {
     if (message.packet != 0)
       transport::give_back_packet(*message.from, message.packet);
     else if (message.payload != message.copy)
@@ -186,7 +185,7 @@ void discard(Unexpected& message) {
 Unexpected* find_waiting(std::uint64_t context, int source, int tag) {
   while (Waiting* waiting = matching().find(context, source, tag)) {
     auto* message = static_cast<Unexpected*>(waiting);
-    if (!message->is_offer || transport::offer_is_live(message->ticket)) return message;
+    if (!message->is_rts || transport::rts_is_live(message->rts)) return message;
     take(*message);
     discard(*message);
   }

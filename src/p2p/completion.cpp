@@ -65,7 +65,7 @@ Result cancel(Request& base) {
   bool cancelled = false;
   switch (request.stage) {
   case Stage::posted: cancelled = withdraw(request); break;
-  case Stage::offered: cancelled = withdraw_offer(request); break;
+  case Stage::rendezvous: cancelled = withdraw_rts(request); break;
   case Stage::deferred:
     withdraw_deferred(request);
     cancelled = true;

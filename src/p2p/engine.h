@@ -1,7 +1,7 @@
 // The point-to-point engine's own view of requests and messages; for the files of p2p, and for the entry
 // points of small messages (mpi/quick.h).
 //
-//   send:     try eager -> else offer -> else (no descriptor left) deferred until one is free
+//   send:     try eager -> else RTS -> else (no descriptor left) deferred until one is free
 //   receive:  look among the waiting messages -> else posted
 //   arrival:  look among the posted receives -> else waiting
 //
@@ -29,10 +29,10 @@ struct OwnedTransfer : transport::Transfer {
 /// How far a message request has come.
 enum class Stage : std::uint8_t {
   idle,
-  deferred, ///< a send without a descriptor yet
-  offered,  ///< a send whose receiver has not finished
-  posted,   ///< a receive without a message yet
-  moving,   ///< a receive whose data is on its way, or a send that only waits for a slot
+  deferred,   ///< a send without a descriptor yet
+  rendezvous, ///< a send whose receiver has not finished
+  posted,     ///< a receive without a message yet
+  moving,     ///< a receive whose data is on its way, or a send that only waits for a slot
   done
 };
 
@@ -89,9 +89,9 @@ struct Unexpected : Waiting {
   Peer* from = nullptr;
   const std::byte* payload = nullptr; ///< of an eager message
   std::uint64_t packet = 0;           ///< nonzero: payload lies in it
-  bool is_offer = false;
+  bool is_rts = false;
   union {
-    transport::OfferTicket ticket;
+    transport::RtsHeader rts;
     std::byte copy[inline_bytes];
     Unexpected* next_free;
   };
@@ -177,8 +177,8 @@ bool move_deferred();
 bool has_deferred();
 /// Takes a deferred send off; it never left.
 void withdraw_deferred(EngineRequest& send);
-/// Withdraws an offer; false when its receiver has matched it.
-bool withdraw_offer(EngineRequest& send);
+/// Withdraws an RTS; false when its receiver has matched it.
+bool withdraw_rts(EngineRequest& send);
 /// True when no earlier send to this peer waits.
 bool may_overtake_nothing(Peer& peer);
 

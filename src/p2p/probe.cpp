@@ -63,8 +63,8 @@ Result probe_matched(int source, int tag, Communicator& communicator, bool& foun
   if (!found) return {};
   Message* message = messages.value.make();
   if (message == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another matched message");
-  // An offer is claimed, so that its sender can no longer cancel it; a lost race is a cancelled message.
-  while (waiting != nullptr && waiting->is_offer && !transport::claim_offer(waiting->ticket))
+  // An RTS is claimed, so that its sender can no longer cancel it; a lost race is a cancelled message.
+  while (waiting != nullptr && waiting->is_rts && !transport::claim_rts(waiting->rts))
     waiting = look(source, tag, communicator);
   found = waiting != nullptr;
   if (!found) {

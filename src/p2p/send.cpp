@@ -1,6 +1,6 @@
-// Sends: eager if the transport takes the message at once, else an offer, else deferred.
+// Sends: eager if the transport takes the message at once, else an RTS, else deferred.
 //
-// A send is deferred when descriptors for offers are used up, so a program may start any number of sends.
+// A send is deferred when descriptors for RTS messages are used up, so a program may start any number of sends.
 // Order: while a send to a peer is deferred, every later one to that peer queues up behind it.
 // Source: MPI 5.0, sections 3.4 and 3.7.
 #include "p2p/engine.h"
@@ -49,7 +49,7 @@ void finish_eager(EngineRequest& send) {
             std::string(base::failure_text()));
 }
 
-/// Eager or offer; false with `result` ok: no descriptor is left now.
+/// Eager or RTS; false with `result` ok: no descriptor is left now.
 bool put_on_wire(EngineRequest& send, Result& result) {
   result = {};
   send.transfer.owner = &send;
@@ -61,12 +61,12 @@ bool put_on_wire(EngineRequest& send, Result& result) {
     if (sent != transport::Eager::refused) return true;
   }
   Stage before = send.stage;
-  send.stage = Stage::offered;
-  Result offered = transport::offer(*send.peer, send.envelope, send.view, send.transfer);
-  if (offered.ok()) return true;
+  send.stage = Stage::rendezvous;
+  Result sent = transport::send_rts(*send.peer, send.envelope, send.view, send.transfer);
+  if (sent.ok()) return true;
   send.stage = before;
-  if (offered.code() != MPI_ERR_NO_MEM && !offered.is(base::Code::no_memory))
-    result = offered;
+  if (sent.code() != MPI_ERR_NO_MEM && !sent.is(base::Code::no_memory))
+    result = sent;
   else
     tell_of_missing_memory();
   return false;
@@ -156,7 +156,7 @@ bool move_deferred() {
   return moved;
 }
 
-bool withdraw_offer(EngineRequest& send) { return transport::cancel_offer(send.transfer); }
+bool withdraw_rts(EngineRequest& send) { return transport::cancel_rts(send.transfer); }
 
 void withdraw_deferred(EngineRequest& send) {
   auto at = deferred.find(send.peer);
@@ -248,7 +248,7 @@ void drain() {
     // What nobody will ever receive needs no descriptor.
     for (auto at = deferred.begin(); at != deferred.end();)
       at = transport::has_ended(*at->first) ? forget(at) : std::next(at);
-    return deferred.empty() && transport::offers_settled();
+    return deferred.empty() && transport::sends_settled();
   });
 }
 

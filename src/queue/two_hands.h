@@ -8,7 +8,7 @@
 // alone; if not, nothing is left, and the sum never becomes smaller. So each chunk has one claimer, and the
 // receiver knows how many the sender has: all that are not its own.
 //
-// The additions are relaxed: they say who copies what, and nothing is read because of them but what the offer
+// The additions are relaxed: they say who copies what, and nothing is read because of them but what the RTS
 // and the request for help have published already.
 #pragma once
 
@@ -23,7 +23,7 @@ class TwoHands {
 public:
   static constexpr std::uint32_t none = ~0u;
 
-  /// Sender, before the offer is published.
+  /// Sender, before the RTS is published.
   void begin() {
     claims_.store_relaxed(0);
     brought_.store_relaxed(0);

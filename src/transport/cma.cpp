@@ -125,33 +125,33 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
   return true;
 }
 
-bool read_chunk(Peer& peer, const OfferTicket& ticket, const Transfer& transfer, std::uint32_t chunk) {
+bool read_chunk(Peer& peer, const RtsHeader& rts, const Transfer& transfer, std::uint32_t chunk) {
   std::uint64_t at = chunk * chunk_bytes;
   std::array<os::Run, 1> run = {
       {{transfer.view.dense_start() + at, std::min(chunk_bytes, transfer.bytes - at)}}};
-  return read_all(peer, ticket.address + at, run);
+  return read_all(peer, rts.address + at, run);
 }
 
 /// Pulls from the front what the sender does not push from the back. Nothing is written into the buffer any
 /// more when this returns, also when it fails.
-bool read_with_help(Peer& peer, const OfferTicket& ticket, const Transfer& transfer) {
-  auto& hands = descriptor_of(ticket.descriptor).hands();
+bool read_with_help(Peer& peer, const RtsHeader& rts, const Transfer& transfer) {
+  auto& hands = descriptor_of(rts.descriptor).hands();
   const std::uint32_t chunks = chunks_of(transfer.bytes);
-  HelpRequest message{ticket.cookie, reinterpret_cast<std::uint64_t>(transfer.view.dense_start()),
+  HelpRequest message{rts.cookie, reinterpret_cast<std::uint64_t>(transfer.view.dense_start()),
                       transfer.bytes};
   post_control(peer, static_cast<std::uint8_t>(InternalHandler::help_wanted), {}, &message, sizeof message);
   NEAR_KILL_POINT("help-asked");
   bool complete = true;
   std::uint32_t mine = 0, failed = hands.none;
   for (std::uint32_t chunk; (chunk = hands.claim_front(chunks)) != hands.none; ++mine)
-    complete = complete && read_chunk(peer, ticket, transfer, chunk);
+    complete = complete && read_chunk(peer, rts, transfer, chunk);
   // At most one chunk is under way, by a sender that is in the kernel with it, or dead.
   while (!hands.settled(chunks - mine, failed)) {
     if (has_left(peer)) return false;
     base::cpu_relax();
   }
   NEAR_KILL_POINT("help-over");
-  return complete && (failed == hands.none || read_chunk(peer, ticket, transfer, failed));
+  return complete && (failed == hands.none || read_chunk(peer, rts, transfer, failed));
 }
 
 /// Whether we may read its memory.
@@ -184,20 +184,20 @@ bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine
   return copy_all(os::write_peer, peer, theirs, mine);
 }
 
-bool cma_is_possible(Peer& peer, const OfferTicket& ticket) {
+bool cma_is_possible(Peer& peer, const RtsHeader& rts) {
   // What lies in the segment can be loaded without the kernel.
-  return ticket.address != 0 && ticket.shared == 0 && is_readable(peer);
+  return rts.address != 0 && rts.shared == 0 && is_readable(peer);
 }
 
-Pulled pull_cma(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
+Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
   bool complete;
   if (transfer.view.is_dense() && transfer.bytes >= worth_two_hands && !engine().oversubscribed) {
-    complete = read_with_help(peer, ticket, transfer);
+    complete = read_with_help(peer, rts, transfer);
   } else if (transfer.view.is_dense()) {
     std::array<os::Run, 1> run = {{{transfer.view.dense_start(), transfer.bytes}}};
-    complete = read_all(peer, ticket.address, run);
+    complete = read_all(peer, rts.address, run);
   } else {
-    complete = read_scattered(peer, ticket.address, transfer);
+    complete = read_scattered(peer, rts.address, transfer);
   }
   // A fault on this message alone (device memory, a hole): the next provider takes it, later ones try again
   // here.

@@ -1,9 +1,9 @@
 // The end of a process's messages: nobody leaves while a message of its own may still be received, and nobody
 // waits for a receive that will never be posted.
 //
-// A process in MPI_Finalize that still has offers out asks their receivers whether they will receive more
-// (last_call). The question follows the offers in the same queue, so whoever answers has matched all of them
-// that it ever will; it answers when it is in MPI_Finalize itself. Offers that are unmatched then are
+// A process in MPI_Finalize that still has RTS messages out asks their receivers whether they will receive more
+// (last_call). The question follows the RTS messages in the same queue, so whoever answers has matched all of them
+// that it ever will; it answers when it is in MPI_Finalize itself. RTS messages that are unmatched then are
 // withdrawn. A receiver that has left altogether is known by its phase.
 #include "transport/engine.h"
 
@@ -21,16 +21,16 @@ void tell(Peer& peer, InternalHandler what) {
 
 /// Whether nothing has to be waited for from this peer.
 bool settle(Peer& peer) {
-  if (peer.offers_out == nullptr) return true;
+  if (peer.rts_out == nullptr) return true;
   if (!has_ended(peer)) return false;
   // It matches no more, so what cannot be withdrawn now is being moved, and need not be tried again.
   if (std::exchange(peer.may_withdraw, false)) {
-    for (Transfer *out = peer.offers_out, *next; out != nullptr; out = next) {
+    for (Transfer *out = peer.rts_out, *next; out != nullptr; out = next) {
       next = out->next;
-      cancel_offer(*out);
+      cancel_rts(*out);
     }
   }
-  return peer.offers_out == nullptr || has_left(peer);
+  return peer.rts_out == nullptr || has_left(peer);
 }
 
 } // namespace
@@ -67,11 +67,11 @@ bool has_ended(Peer& peer) {
   return false;
 }
 
-bool offers_settled() {
+bool sends_settled() {
   Engine& self = engine();
   bool settled = true;
-  // Asked at every look while this process waits: no offer may be tried each time.
-  if (self.offers_out != 0)
+  // Asked at every look while this process waits: no RTS may be tried each time.
+  if (self.rts_out != 0)
     for (Peer& peer : self.peers) settled &= settle(peer);
   return settled;
 }

@@ -240,7 +240,7 @@ Result meet() {
   NEAR_KILL_POINT("init-met");
   self.fences = head.fences.load_relaxed() != 0;
   open_arenas();
-  NEAR_TRY(reserve_offers());
+  NEAR_TRY(reserve_rts());
   for (std::uint32_t slot = 0; slot < head.job_size; ++slot) {
     // SYNC: rank-ready. Acquire: the layout that map_peer reads was written before.
     auto phase = self.segment.entry(slot).phase.load_acquire();
@@ -431,7 +431,7 @@ void set_handler(Handler handler, HandlerFunction function) {
 Result start(const Job& job) {
   Engine& self = engine();
   if (self.running) return {};
-  handlers[static_cast<int>(InternalHandler::finished)] = handle_finished;
+  handlers[static_cast<int>(InternalHandler::fin)] = handle_fin;
   handlers[static_cast<int>(InternalHandler::cts)] = handle_cts;
   handlers[static_cast<int>(InternalHandler::fragment)] = handle_fragment;
   handlers[static_cast<int>(InternalHandler::prefix_fragment)] = handle_prefix_fragment;
@@ -498,7 +498,7 @@ void stop() {
   auto drained = [](void*) {
     Engine& here = engine();
     std::erase_if(here.pipeline_senders, [](Transfer* transfer) { return has_left(*transfer->peer); });
-    return here.pending_peers.empty() && here.pipeline_senders.empty() && offers_settled();
+    return here.pending_peers.empty() && here.pipeline_senders.empty() && sends_settled();
   };
   wait_until(drained, nullptr);
   if (base::knobs().stats.number != 0) report_traffic();

@@ -28,11 +28,11 @@ struct PendingMessage {
 /// `doubtful`: a probe failed, and the peer has not been heard of since. It may have died.
 enum class CmaState : std::uint8_t { unknown, works, doubtful, refused };
 
-/// Offers of less (synchronous sends, mostly) tell nothing about ways and get no head start.
+/// RTS messages of less (synchronous sends, mostly) tell nothing about ways and get no eager prefix.
 inline constexpr std::uint64_t worth_timing = 4096;
 
-/// What a receiver has of the head start under way from one peer.
-struct HeadIn {
+/// What a receiver has of the eager prefix under way from one peer.
+struct PrefixIn {
   std::uint32_t number = 0;
   bool dropped = false;        ///< the message took another way
   Transfer* bound = nullptr;   ///< the receive that it goes into
@@ -57,20 +57,20 @@ struct Peer {
   std::byte* packets = nullptr; ///< its packets, as mapped here
   PacketFlag* packet_flags = nullptr;
   std::uint64_t packet_bytes = 0;
-  // Head starts (ring.cpp).
-  Transfer* head_out = nullptr; ///< our head start that it has not answered
-  std::uint32_t heads = 0;      ///< number of the last one
-  int head_trust = 1;           ///< above 0: our offers to it are usually expected, and are pipelined
-  HeadIn head_in;
+  // Eager prefix (ring.cpp).
+  Transfer* prefix_out = nullptr; ///< our eager prefix that it has not answered
+  std::uint32_t prefixes = 0;     ///< number of the last one
+  int prefix_trust = 1;           ///< above 0: our RTS messages to it are usually expected, and are pipelined
+  PrefixIn prefix_in;
   Stores stores;                     ///< that fill packets for it
   std::unique_ptr<Choice> choice;    ///< of the ways from it to us; made at the first large message
   std::list<PendingMessage> pending; ///< a list takes no memory while it is empty, a deque half a KiB
   bool on_pending_list = false;
-  Transfer* offers_out = nullptr; ///< announced to it, not finished; linked by previous and next
+  Transfer* rts_out = nullptr; ///< announced to it, not finished; linked by previous and next
   CmaState cma = CmaState::unknown;
   // The end: we asked whether it receives any more; it asked us; it said no.
   bool asked = false, asks = false, closed = false;
-  bool may_withdraw = false; ///< an offer was announced since all were tried at the end
+  bool may_withdraw = false; ///< an RTS was announced since all were tried at the end
 };
 
 /// A lane in our region.
@@ -117,9 +117,9 @@ struct Engine {
   std::vector<Helped> helped;
   std::vector<base::Atomic<std::uint64_t>*> wanted_locks; ///< words of locks that threads of ours wait for
   bool chores = false;                                    ///< one of the three lists above may hold something
-  std::array<std::vector<OfferDescriptor*>, offer_sizes.size()> free_offers; ///< by size
-  std::array<std::size_t, offer_sizes.size()> offer_pages{};                 ///< made so far, by size
-  std::size_t offers_out = 0; ///< announced to any peer, not finished
+  std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< by size
+  std::array<std::size_t, rts_sizes.size()> rts_pages{};              ///< made so far, by size
+  std::size_t rts_out = 0;                                            ///< announced to any peer, not finished
   std::uint32_t credit_limit = 0;
   std::uint64_t eager_limit = 0;
   std::uint64_t spin_ns = 0;
@@ -159,7 +159,7 @@ inline std::uint64_t packet_of(const PacketReference& reference) {
 }
 
 /// The transport's own handlers (rendezvous.cpp, ring.cpp).
-void handle_finished(Arrival& arrival);
+void handle_fin(Arrival& arrival);
 void handle_cts(Arrival& arrival);
 void handle_fragment(Arrival& arrival);
 void handle_prefix_fragment(Arrival& arrival);
@@ -175,13 +175,13 @@ void handle_lane_return(Arrival& arrival);
 bool advance_pipeline_senders();
 /// Pushes one chunk of each message that is helped; true when something moved.
 bool push_chunks();
-/// Sender: whether the message about to be offered gets a head start, and its first fragments after the offer.
-bool wants_head_start(const Peer& peer, std::uint64_t bytes);
-void send_head(Peer& peer, Transfer& transfer);
-/// Sender: the receiver has answered, or the offer is withdrawn; `trust` is what that says for the next one.
-void end_head_start(Transfer& transfer, int trust);
+/// Sender: whether the message about to be announced gets an eager prefix, and its first fragments after the RTS.
+bool wants_eager_prefix(const Peer& peer, std::uint64_t bytes);
+void send_prefix(Peer& peer, Transfer& transfer);
+/// Sender: the receiver has answered, or the RTS is withdrawn; `trust` is what that says for the next one.
+void end_eager_prefix(Transfer& transfer, int trust);
 /// Receiver: the message is not pipelined after all.
-void drop_head(Peer& peer, const OfferTicket& ticket);
+void drop_prefix(Peer& peer, const RtsHeader& rts);
 /// Receiver: all bytes of a transfer that was under way are here; notes how long they took.
 void transfer_arrived(Transfer& transfer);
 /// A message left through the queue: asks for a lane when there were many.
@@ -191,14 +191,14 @@ void lane_is_free(LaneIn& lane);
 /// A marker has just been committed: later messages take the other channel.
 void marker_sent(Peer& peer, const MessageHeader& header);
 
-inline OfferDescriptor& descriptor_of(segment::Offset offset) {
-  return *engine().segment.at<OfferDescriptor>(offset);
+inline RtsDescriptor& descriptor_of(segment::Offset offset) {
+  return *engine().segment.at<RtsDescriptor>(offset);
 }
-/// Gives the descriptor of a finished or cancelled offer back.
-void retire_offer(Transfer& transfer);
+/// Gives the descriptor of a finished or cancelled RTS back.
+void retire_rts(Transfer& transfer);
 /// Makes the first descriptors, before a program can have taken all of the arena: with them every send leaves
 /// sooner or later.
-Result reserve_offers();
+Result reserve_rts();
 
 /// Finished or dead: it looks at no message any more.
 bool has_left(const Peer& peer);

@@ -2,16 +2,16 @@
 // Works for every layout and every sandbox. Fragments go in order, so the receiver only counts.
 //
 //   receiver                                      sender
-//                                        <------  offer, then the first fragments: head start, see below
+//                                        <------  RTS, then the first fragments: eager prefix, see below
 //   pull_pipelined: cts(bytes) ------------>  handle_cts: on the list of ring senders
 //                                                 advance_pipeline_senders: pack into a packet, fragment, ...
 //   handle_fragment: unpack  <-------------
 //
 // The sender chooses the stores (stores.h).
 //
-// Head start: an offer that will probably be expected, and take the ring, is followed at once by its first
+// Eager prefix: an RTS that will probably be expected, and take the ring, is followed at once by its first
 // fragments (prefix_fragment), numbered. A receive that is posted takes them as they come, and its cts finds
-// the sender still at work; without a receive they are kept, at most one head start of each peer; a receiver
+// the sender still at work; without a receive they are kept, at most one eager prefix of each peer; a receiver
 // that chooses another way drops them. Either way the sender completes by the answer alone, so a synchronous
 // send stays one.
 #include "transport/provider.h"
@@ -33,9 +33,9 @@ std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
   return std::min<std::uint64_t>(short_fragments ? 8u << 10 : 16u << 10, engine().packets.packet_bytes());
 }
 
-/// How far a head start goes before the receiver answers: its copy of the first fragment takes longer than the
+/// How far an eager prefix goes before the receiver answers: its copy of the first fragment takes longer than the
 /// answer.
-constexpr std::uint64_t head_bytes = 64u << 10;
+constexpr std::uint64_t prefix_bytes = 64u << 10;
 constexpr int most_trust = 4;
 
 /// One fragment of the transfer; false when there is no packet or no slot now.
@@ -61,7 +61,8 @@ bool send_fragment(Transfer& transfer) {
   NEAR_KILL_POINT("fragment-filled");
   bool answered = transfer.remote_cookie != 0;
   MessageHeader& header = header_of(claim);
-  header.envelope = {transfer.remote_cookie, 0, static_cast<std::int32_t>(transfer.head), transfer.position};
+  header.envelope = {transfer.remote_cookie, 0, static_cast<std::int32_t>(transfer.prefix),
+                     transfer.position};
   header.handler =
       static_cast<std::uint8_t>(answered ? InternalHandler::fragment : InternalHandler::prefix_fragment);
   header.in_packet = 1;
@@ -82,7 +83,7 @@ bool is_too_long_to_keep(std::uint64_t bytes) {
   return 4 * bytes >= (cache != 0 ? cache : usual_cache);
 }
 
-/// Receiver: some bytes of the message are here. A head start may bring more than the receive has room for.
+/// Receiver: some bytes of the message are here. A eager prefix may bring more than the receive has room for.
 void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
   if (transfer.view.is_dense())
@@ -93,10 +94,10 @@ void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* 
   NEAR_KILL_POINT("fragment-copied");
   transfer.position += bytes;
   if (transfer.position < transfer.bytes) return;
-  HeadIn& head = transfer.peer->head_in;
-  if (head.bound == &transfer) {
-    head.bound = nullptr;
-    head.dropped = true; // what is still under way of it has no room
+  PrefixIn& prefix = transfer.peer->prefix_in;
+  if (prefix.bound == &transfer) {
+    prefix.bound = nullptr;
+    prefix.dropped = true; // what is still under way of it has no room
   }
   transfer_arrived(transfer);
   transfer.busy = false;
@@ -105,67 +106,67 @@ void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* 
 
 } // namespace
 
-bool wants_head_start(const Peer& peer, std::uint64_t bytes) {
-  return peer.head_out == nullptr && peer.head_trust > 0 && bytes >= worth_timing &&
+bool wants_eager_prefix(const Peer& peer, std::uint64_t bytes) {
+  return peer.prefix_out == nullptr && peer.prefix_trust > 0 && bytes >= worth_timing &&
          peer.slot != engine().slot;
 }
 
-void send_head(Peer& peer, Transfer& transfer) {
-  peer.head_out = &transfer;
+void send_prefix(Peer& peer, Transfer& transfer) {
+  peer.prefix_out = &transfer;
   transfer.remote_cookie = 0;
   transfer.fragment_bytes = fragment_bytes_of(peer, transfer.bytes);
-  while (transfer.position < std::min(transfer.bytes, head_bytes) && send_fragment(transfer)) {}
-  NEAR_KILL_POINT("head-sent");
+  while (transfer.position < std::min(transfer.bytes, prefix_bytes) && send_fragment(transfer)) {}
+  NEAR_KILL_POINT("prefix-sent");
 }
 
-void end_head_start(Transfer& transfer, int trust) {
+void end_eager_prefix(Transfer& transfer, int trust) {
   Peer& peer = *transfer.peer;
-  if (peer.head_out == &transfer) peer.head_out = nullptr;
-  peer.head_trust = std::clamp(peer.head_trust + trust, -most_trust, most_trust);
+  if (peer.prefix_out == &transfer) peer.prefix_out = nullptr;
+  peer.prefix_trust = std::clamp(peer.prefix_trust + trust, -most_trust, most_trust);
 }
 
-void drop_head(Peer& peer, const OfferTicket& ticket) {
-  if (ticket.head == 0) return;
-  NEAR_KILL_POINT("head-dropped");
-  peer.head_in.kept.clear();
-  peer.head_in = {ticket.head, true, nullptr, std::move(peer.head_in.kept)};
+void drop_prefix(Peer& peer, const RtsHeader& rts) {
+  if (rts.prefix == 0) return;
+  NEAR_KILL_POINT("prefix-dropped");
+  peer.prefix_in.kept.clear();
+  peer.prefix_in = {rts.prefix, true, nullptr, std::move(peer.prefix_in.kept)};
 }
 
-Pulled pull_pipelined(Peer& peer, const OfferTicket& ticket, Transfer& transfer) {
+Pulled pull_pipelined(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
   transfer.position = 0;
   transfer.busy = true;
-  HeadIn& head = peer.head_in;
-  bool unexpected = ticket.head != 0 && head.number == ticket.head;
-  Cts message{ticket.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};
+  PrefixIn& prefix = peer.prefix_in;
+  bool unexpected = rts.prefix != 0 && prefix.number == rts.prefix;
+  Cts message{rts.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};
   post_control(peer, static_cast<std::uint8_t>(InternalHandler::cts), {}, &message, sizeof message);
   NEAR_KILL_POINT("pipeline-asked");
-  if (ticket.head == 0) return Pulled::started;
+  if (rts.prefix == 0) return Pulled::started;
   if (!unexpected) {
-    head.number = ticket.head;
-    head.kept.clear();
+    prefix.number = rts.prefix;
+    prefix.kept.clear();
   }
-  head.dropped = false;
-  head.bound = &transfer;
-  NEAR_KILL_POINT("head-bound");
-  if (!head.kept.empty()) take_fragment(transfer, 0, head.kept.data(), head.kept.size());
+  prefix.dropped = false;
+  prefix.bound = &transfer;
+  NEAR_KILL_POINT("prefix-bound");
+  if (!prefix.kept.empty()) take_fragment(transfer, 0, prefix.kept.data(), prefix.kept.size());
   return Pulled::started;
 }
 
 void handle_prefix_fragment(Arrival& arrival) {
-  HeadIn& head = arrival.from->head_in;
+  PrefixIn& prefix = arrival.from->prefix_in;
   auto number = static_cast<std::uint32_t>(arrival.envelope.tag);
-  if (head.number != number) {
-    head.kept.clear();
-    head.number = number;
-    head.dropped = false;
-    head.bound = nullptr;
+  if (prefix.number != number) {
+    prefix.kept.clear();
+    prefix.number = number;
+    prefix.dropped = false;
+    prefix.bound = nullptr;
   }
-  NEAR_KILL_POINT("head-arrived");
-  if (head.dropped) return;
-  if (head.bound != nullptr)
-    take_fragment(*head.bound, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
+  NEAR_KILL_POINT("prefix-arrived");
+  if (prefix.dropped) return;
+  if (prefix.bound != nullptr)
+    take_fragment(*prefix.bound, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
   else
-    head.kept.insert(head.kept.end(), arrival.payload, arrival.payload + arrival.payload_bytes);
+    prefix.kept.insert(prefix.kept.end(), arrival.payload, arrival.payload + arrival.payload_bytes);
 }
 
 void handle_cts(Arrival& arrival) {
@@ -173,8 +174,8 @@ void handle_cts(Arrival& arrival) {
   auto& transfer = *reinterpret_cast<Transfer*>(request.sender_cookie);
   transfer.remote_cookie = request.receiver_cookie;
   transfer.bytes = request.bytes;
-  if (transfer.head == 0) transfer.fragment_bytes = fragment_bytes_of(*transfer.peer, transfer.bytes);
-  end_head_start(transfer, request.unexpected != 0 ? -2 : 1);
+  if (transfer.prefix == 0) transfer.fragment_bytes = fragment_bytes_of(*transfer.peer, transfer.bytes);
+  end_eager_prefix(transfer, request.unexpected != 0 ? -2 : 1);
   engine().pipeline_senders.push_back(&transfer);
   engine().chores = true;
   NEAR_KILL_POINT("pipeline-begun");
@@ -200,7 +201,7 @@ bool advance_pipeline_senders() {
     self.pipeline_senders[i] = self.pipeline_senders.back();
     self.pipeline_senders.pop_back();
     count_sent(*transfer.peer, segment::Path::pipelined, transfer.bytes);
-    retire_offer(transfer);
+    retire_rts(transfer);
     transfer.busy = false;
     transfer.done(transfer, MPI_SUCCESS);
   }

@@ -8,9 +8,9 @@ namespace near::transport {
 
 namespace {
 
-bool is_self(Peer& peer, const OfferTicket&) { return peer.slot == engine().slot; }
-bool is_shared(Peer&, const OfferTicket& ticket) { return ticket.shared != 0; }
-bool always(Peer&, const OfferTicket&) { return true; }
+bool is_self(Peer& peer, const RtsHeader&) { return peer.slot == engine().slot; }
+bool is_shared(Peer&, const RtsHeader& rts) { return rts.shared != 0; }
+bool always(Peer&, const RtsHeader&) { return true; }
 
 constexpr std::array<Provider, 4> all = {{
     {"self", segment::Path::direct, Way::count, is_self, pull_self},
@@ -24,15 +24,15 @@ constexpr std::array<Provider, 4> all = {{
 std::span<const Provider> ladder() { return all; }
 
 /// Sender and receiver are one process: one typed copy.
-Pulled pull_self(Peer&, const OfferTicket& ticket, Transfer& transfer) {
-  const auto& sender = *reinterpret_cast<const Transfer*>(ticket.cookie);
+Pulled pull_self(Peer&, const RtsHeader& rts, Transfer& transfer) {
+  const auto& sender = *reinterpret_cast<const Transfer*>(rts.cookie);
   datatype::copy(sender.view, transfer.view, static_cast<MPI_Count>(transfer.bytes));
   return Pulled::done;
 }
 
 /// The data lies in the segment: plain loads.
-Pulled pull_direct(Peer&, const OfferTicket& ticket, Transfer& transfer) {
-  const auto* from = engine().segment.at<std::byte>(ticket.shared);
+Pulled pull_direct(Peer&, const RtsHeader& rts, Transfer& transfer) {
+  const auto* from = engine().segment.at<std::byte>(rts.shared);
   if (transfer.view.is_dense())
     copy::copy(transfer.view.dense_start(), from, transfer.bytes, copy::Store::cached);
   else

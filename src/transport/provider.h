@@ -1,5 +1,5 @@
-// Ways to move an offer's bytes to its receiver, best first. To add one: write pull() in a file of its own
-// and a row in ladder() (provider.cpp). Among those that are possible for an offer, the choice (choice.h)
+// Ways to move an RTS's bytes to its receiver, best first. To add one: write pull() in a file of its own
+// and a row in ladder() (provider.cpp). Among those that are possible for an RTS, the choice (choice.h)
 // decides by what earlier transfers took.
 #pragma once
 
@@ -17,22 +17,22 @@ struct Provider {
   const char* name; ///< what NEAR_COPY selects
   segment::Path path;
   Way way; ///< its place in the choice; Way::count: taken whenever it can be
-  /// Receiver's side: whether it is worth a try for this offer.
-  bool (*possible)(Peer& peer, const OfferTicket& ticket);
+  /// Receiver's side: whether it is worth a try for this RTS.
+  bool (*possible)(Peer& peer, const RtsHeader& rts);
   /// Receiver's side. `transfer` holds peer, view and bytes.
-  Pulled (*pull)(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
+  Pulled (*pull)(Peer& peer, const RtsHeader& rts, Transfer& transfer);
 };
 
 std::span<const Provider> ladder();
 
 /// Whether the kernel copies between us and this peer; tried at the first question.
-bool cma_is_possible(Peer& peer, const OfferTicket& ticket);
+bool cma_is_possible(Peer& peer, const RtsHeader& rts);
 /// The probe of a doubtful peer failed, and it lives: the kernel does not let us copy. Says so, once per job.
 void confirm_refusal(Peer& peer);
 
-Pulled pull_self(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
-Pulled pull_direct(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
-Pulled pull_cma(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
-Pulled pull_pipelined(Peer& peer, const OfferTicket& ticket, Transfer& transfer);
+Pulled pull_self(Peer& peer, const RtsHeader& rts, Transfer& transfer);
+Pulled pull_direct(Peer& peer, const RtsHeader& rts, Transfer& transfer);
+Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer);
+Pulled pull_pipelined(Peer& peer, const RtsHeader& rts, Transfer& transfer);
 
 } // namespace near::transport

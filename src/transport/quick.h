@@ -43,7 +43,7 @@ struct Inlet {
   queue::LaneReader<>* lane = nullptr;        ///< ours from it, while it is open
   queue::CreditCounter<>* released = nullptr; ///< in our region: how many of its messages we released
   std::uint32_t expected_sequence = 0;        ///< of its next message to us
-  bool whole = true;                          ///< its last message was a whole one, no offer
+  bool whole = true;                          ///< its last message was a whole one, no RTS
 };
 
 /// Lets small messages to this peer go by themselves if they may now: then left() is not 0.
@@ -94,7 +94,7 @@ void more_to_do(Gate& gate);
 }
 
 /// The same, after some looks if nothing is there: the reply to a message that was just sent comes soon. Not
-/// where offers come: what a receive can do before its message is there would be done after it.
+/// where rendezvous messages come: what a receive can do before its message is there would be done after it.
 [[gnu::always_inline]] inline const MessageHeader* arrives(const Inlet& inlet, std::uint64_t context,
                                                            std::int32_t tag, std::uint64_t room) {
   // The other peers and our own sends must not wait for ever: one look in 64 is the ordinary way's.

@@ -1,9 +1,9 @@
-// Offers: the sender says where the data is, the receiver fetches it over the first provider that can.
+// RTS messages: the sender says where the data is, the receiver fetches it over the first provider that can.
 //
 //   sender                         descriptor word            receiver
-//   offer -> (g, offered)  ------- p2p_offer ------------->   matched against a receive
-//                          (g, offered) -> (g, matched)       accept: compare-and-swap
-//   cancel: (g, offered) -> (g, cancelled), local             accept fails, the receiver looks for another
+//   RTS ->   (g, announced)  ------- p2p_rts ------------->   matched against a receive
+//                          (g, announced) -> (g, matched)       accept: compare-and-swap
+//   cancel: (g, announced) -> (g, cancelled), local             accept fails, the receiver looks for another
 //   message
 //          <------ finished (pulled) or cts -------
 //   (g + 1, free)
@@ -22,34 +22,34 @@ namespace near::transport {
 namespace {
 
 constexpr int no_memory = MPI_ERR_NO_MEM;
-/// In OfferTicket::flags, on the receiver's side only: the descriptor is matched already.
-constexpr std::uint32_t ticket_claimed = 1;
+/// In RtsHeader::flags, on the receiver's side only: the descriptor is matched already.
+constexpr std::uint32_t rts_claimed = 1;
 
 /// More descriptors, from our arena: as many pages as there are already, within bounds, since to make one
-/// page costs as much as many messages. They are never given back, so an old ticket always reads one.
-Result grow_offers(std::size_t size) {
+/// page costs as much as many messages. They are never given back, so an old rts always reads one.
+Result grow_rts(std::size_t size) {
   Engine& self = engine();
   void* made = nullptr;
   constexpr std::size_t most = 16;
-  std::size_t pages = std::clamp<std::size_t>(self.offer_pages[size], 1, most);
+  std::size_t pages = std::clamp<std::size_t>(self.rts_pages[size], 1, most);
   Result grown = allocate_pages(pages, made);
   if (!grown.ok() && pages > 1) grown = allocate_pages(pages = 1, made);
   if (!grown.ok())
     return base::fail(no_memory, "no memory for more than the {} messages that are under way to others: {}",
-                      self.offers_out, std::string(base::failure_text()));
-  self.offer_pages[size] += pages;
-  for (std::size_t at = pages * os::page_size(); at >= offer_sizes[size];) {
-    at -= offer_sizes[size];
-    self.free_offers[size].push_back(new (static_cast<std::byte*>(made) + at) OfferDescriptor);
+                      self.rts_out, std::string(base::failure_text()));
+  self.rts_pages[size] += pages;
+  for (std::size_t at = pages * os::page_size(); at >= rts_sizes[size];) {
+    at -= rts_sizes[size];
+    self.free_rts[size].push_back(new (static_cast<std::byte*>(made) + at) RtsDescriptor);
   }
   return {};
 }
 
 /// A free descriptor of this size, or of the other one while there is no memory; `size` becomes its own.
-Result take_offer(std::size_t& size, OfferDescriptor*& taken) {
-  auto& free = engine().free_offers;
+Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
+  auto& free = engine().free_rts;
   if (free[size].empty()) {
-    Result grown = grow_offers(size);
+    Result grown = grow_rts(size);
     if (!grown.ok()) {
       size = 1 - size;
       if (free[size].empty()) return grown;
@@ -62,12 +62,12 @@ Result take_offer(std::size_t& size, OfferDescriptor*& taken) {
 
 /// Copies a short message behind its descriptor: the receiver then loads it, and makes no system call for a
 /// few bytes. So short ones come here when credits are used up, or by MPI_Ssend.
-void copy_into_room(OfferDescriptor& descriptor, std::size_t size, const View& view, OfferTicket& ticket,
+void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const View& view, RtsHeader& rts,
                     std::uint64_t bytes) {
-  if (bytes == 0 || bytes > offer_room(size)) return;
+  if (bytes == 0 || bytes > rts_room(size)) return;
   auto* room = reinterpret_cast<std::byte*>(&descriptor + 1);
   datatype::pack(view, 0, room, static_cast<MPI_Count>(bytes));
-  ticket.shared = engine().segment.offset_of(room);
+  rts.shared = engine().segment.offset_of(room);
 }
 
 /// What NEAR_COPY names; nullptr: the choice is free.
@@ -94,13 +94,13 @@ Way smallest_overhead(Choice::Mask possible) {
 }
 
 /// Starts the transfer over the named, else the best provider; one that refuses this message is passed over.
-const Provider* pull(Peer& peer, const OfferTicket& ticket, Transfer& transfer, Pulled& outcome) {
+const Provider* pull(Peer& peer, const RtsHeader& rts, Transfer& transfer, Pulled& outcome) {
   Choice::Mask possible = 0;
   for (const Provider& provider : ladder()) {
-    if (!provider.possible(peer, ticket)) continue;
+    if (!provider.possible(peer, rts)) continue;
     if (provider.way == Way::count) {
-      drop_head(peer, ticket);
-      outcome = provider.pull(peer, ticket, transfer);
+      drop_prefix(peer, rts);
+      outcome = provider.pull(peer, rts, transfer);
       return &provider;
     }
     possible |= Choice::bit(provider.way);
@@ -120,8 +120,8 @@ const Provider* pull(Peer& peer, const OfferTicket& ticket, Transfer& transfer, 
       provider = &provider_of(peer.choice->choose(transfer.bytes, possible));
     transfer.way = static_cast<std::uint8_t>(provider->way);
     transfer.began_ns = os::monotonic_ns();
-    if (ticket.head != 0 && provider->way != Way::pipelined) drop_head(peer, ticket);
-    outcome = provider->pull(peer, ticket, transfer);
+    if (rts.prefix != 0 && provider->way != Way::pipelined) drop_prefix(peer, rts);
+    outcome = provider->pull(peer, rts, transfer);
     if (outcome != Pulled::refused) return provider;
     possible &= ~Choice::bit(provider->way);
   }
@@ -129,103 +129,100 @@ const Provider* pull(Peer& peer, const OfferTicket& ticket, Transfer& transfer, 
 
 } // namespace
 
-OfferTicket Arrival::ticket() const {
-  OfferTicket copy;
+RtsHeader Arrival::rts() const {
+  RtsHeader copy;
   std::memcpy(&copy, payload, sizeof copy);
   return copy;
 }
 
-Result reserve_offers() { return grow_offers(0); }
+Result reserve_rts() { return grow_rts(0); }
 
-Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
+Result send_rts(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
   Engine& self = engine();
-  std::size_t size = envelope.bytes > offer_room(0) && envelope.bytes <= offer_room(1) ? 1 : 0;
-  OfferDescriptor* taken = nullptr;
-  NEAR_TRY(take_offer(size, taken));
-  OfferDescriptor& descriptor = *taken;
+  std::size_t size = envelope.bytes > rts_room(0) && envelope.bytes <= rts_room(1) ? 1 : 0;
+  RtsDescriptor* taken = nullptr;
+  NEAR_TRY(take_rts(size, taken));
+  RtsDescriptor& descriptor = *taken;
   transfer.peer = &peer;
   transfer.view = view;
   transfer.bytes = envelope.bytes;
   transfer.position = 0;
-  transfer.head = wants_head_start(peer, envelope.bytes) ? ++peer.heads : 0;
+  transfer.prefix = wants_eager_prefix(peer, envelope.bytes) ? ++peer.prefixes : 0;
   transfer.descriptor = self.segment.offset_of(&descriptor);
   transfer.size = static_cast<std::uint8_t>(size);
   transfer.busy = true;
   transfer.previous = nullptr;
-  transfer.next = peer.offers_out;
-  if (peer.offers_out != nullptr) peer.offers_out->previous = &transfer;
-  peer.offers_out = &transfer;
+  transfer.next = peer.rts_out;
+  if (peer.rts_out != nullptr) peer.rts_out->previous = &transfer;
+  peer.rts_out = &transfer;
   peer.may_withdraw = true;
-  ++self.offers_out;
-  OfferTicket ticket{};
-  ticket.descriptor = transfer.descriptor;
-  ticket.cookie = reinterpret_cast<std::uint64_t>(&transfer);
-  ticket.generation = descriptor.announce();
-  ticket.head = transfer.head;
+  ++self.rts_out;
+  RtsHeader rts{};
+  rts.descriptor = transfer.descriptor;
+  rts.cookie = reinterpret_cast<std::uint64_t>(&transfer);
+  rts.generation = descriptor.announce();
+  rts.prefix = transfer.prefix;
   if (view.is_dense() && envelope.bytes != 0) {
-    ticket.address = reinterpret_cast<std::uint64_t>(view.dense_start());
-    if (self.segment.contains(view.dense_start())) ticket.shared = self.segment.offset_of(view.dense_start());
+    rts.address = reinterpret_cast<std::uint64_t>(view.dense_start());
+    if (self.segment.contains(view.dense_start())) rts.shared = self.segment.offset_of(view.dense_start());
   }
-  if (ticket.shared == 0 && peer.slot != self.slot)
-    copy_into_room(descriptor, size, view, ticket, envelope.bytes);
-  static_assert(sizeof ticket <= inline_bytes);
-  NEAR_KILL_POINT("offer-made");
-  post_control(peer, static_cast<std::uint8_t>(Handler::p2p_offer), envelope, &ticket, sizeof ticket);
-  NEAR_KILL_POINT("offer-posted");
-  if (transfer.head != 0) send_head(peer, transfer);
+  if (rts.shared == 0 && peer.slot != self.slot) copy_into_room(descriptor, size, view, rts, envelope.bytes);
+  static_assert(sizeof rts <= inline_bytes);
+  NEAR_KILL_POINT("rts-made");
+  post_control(peer, static_cast<std::uint8_t>(Handler::p2p_rts), envelope, &rts, sizeof rts);
+  NEAR_KILL_POINT("rts-posted");
+  if (transfer.prefix != 0) send_prefix(peer, transfer);
   return {};
 }
 
-void retire_offer(Transfer& transfer) {
-  if (transfer.peer->head_out == &transfer) transfer.peer->head_out = nullptr;
+void retire_rts(Transfer& transfer) {
+  if (transfer.peer->prefix_out == &transfer) transfer.peer->prefix_out = nullptr;
   std::erase_if(engine().helped, [&](const Helped& helped) { return helped.transfer == &transfer; });
-  OfferDescriptor& descriptor = descriptor_of(transfer.descriptor);
+  RtsDescriptor& descriptor = descriptor_of(transfer.descriptor);
   descriptor.retire();
-  NEAR_KILL_POINT("offer-retired");
+  NEAR_KILL_POINT("rts-retired");
   Engine& self = engine();
-  self.free_offers[transfer.size].push_back(&descriptor);
-  (transfer.previous != nullptr ? transfer.previous->next : transfer.peer->offers_out) = transfer.next;
+  self.free_rts[transfer.size].push_back(&descriptor);
+  (transfer.previous != nullptr ? transfer.previous->next : transfer.peer->rts_out) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
-  --self.offers_out;
+  --self.rts_out;
 }
 
-bool cancel_offer(Transfer& transfer) {
+bool cancel_rts(Transfer& transfer) {
   if (!descriptor_of(transfer.descriptor).cancel()) return false;
-  NEAR_KILL_POINT("offer-cancelled");
+  NEAR_KILL_POINT("rts-cancelled");
   transfer.busy = false;
-  retire_offer(transfer);
+  retire_rts(transfer);
   return true;
 }
 
-bool offer_is_live(const OfferTicket& ticket) {
-  return descriptor_of(ticket.descriptor).is_live(ticket.generation);
-}
+bool rts_is_live(const RtsHeader& rts) { return descriptor_of(rts.descriptor).is_live(rts.generation); }
 
-bool claim_offer(OfferTicket& ticket) {
-  if (!descriptor_of(ticket.descriptor).accept(ticket.generation)) return false;
-  NEAR_KILL_POINT("offer-matched");
-  ticket.flags |= ticket_claimed;
+bool claim_rts(RtsHeader& rts) {
+  if (!descriptor_of(rts.descriptor).accept(rts.generation)) return false;
+  NEAR_KILL_POINT("rts-matched");
+  rts.flags |= rts_claimed;
   return true;
 }
 
-bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
+bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const View& view,
             Transfer& transfer) {
-  OfferTicket own = ticket;
-  if ((ticket.flags & ticket_claimed) == 0 && !claim_offer(own)) return false;
+  RtsHeader own = rts;
+  if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;
   transfer.peer = &peer;
   transfer.view = view;
   transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));
   segment::Path path = segment::Path::direct;
-  if (transfer.bytes == 0) drop_head(peer, ticket);
+  if (transfer.bytes == 0) drop_prefix(peer, rts);
   if (transfer.bytes != 0) {
     Pulled outcome = Pulled::refused;
-    path = pull(peer, ticket, transfer, outcome)->path;
+    path = pull(peer, rts, transfer, outcome)->path;
     if (outcome == Pulled::started) return true;
     if (path != segment::Path::direct || peer.slot != engine().slot) transfer_arrived(transfer);
   }
-  NEAR_KILL_POINT("offer-taken");
-  Finished message{ticket.cookie, transfer.bytes, static_cast<std::uint32_t>(path)};
-  post_control(peer, static_cast<std::uint8_t>(InternalHandler::finished), {}, &message, sizeof message);
+  NEAR_KILL_POINT("rts-taken");
+  Fin message{rts.cookie, transfer.bytes, static_cast<std::uint32_t>(path)};
+  post_control(peer, static_cast<std::uint8_t>(InternalHandler::fin), {}, &message, sizeof message);
   transfer.busy = false;
   transfer.done(transfer, MPI_SUCCESS);
   return true;
@@ -237,13 +234,13 @@ void transfer_arrived(Transfer& transfer) {
                                os::monotonic_ns());
 }
 
-void handle_finished(Arrival& arrival) {
-  const auto& message = *reinterpret_cast<const Finished*>(arrival.payload);
+void handle_fin(Arrival& arrival) {
+  const auto& message = *reinterpret_cast<const Fin*>(arrival.payload);
   auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
-  NEAR_KILL_POINT("finished-read");
+  NEAR_KILL_POINT("fin-read");
   count_sent(*arrival.from, static_cast<segment::Path>(message.path), message.bytes);
-  end_head_start(transfer, -1);
-  retire_offer(transfer);
+  end_eager_prefix(transfer, -1);
+  retire_rts(transfer);
   transfer.busy = false;
   transfer.done(transfer, MPI_SUCCESS);
 }

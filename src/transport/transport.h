@@ -6,8 +6,10 @@
 //   peer     another process (or this one), found by its address
 //   slot     an entry of a receiver's queue: 128 bytes, header and up to inline_bytes of payload
 //   packet   a pooled buffer of the sender's, for payloads between inline_bytes and the eager limit
-//   offer    "I have so many bytes for you at this place": what a rendezvous begins with
-//   provider one way to move an offer's bytes: direct load and store, CMA, pipelined two-copy
+//   RTS      request to send, the first message of a rendezvous: so many bytes for you at this address
+//   CTS      clear to send, the answer of a receiver that wants the bytes pipelined
+//   FIN      the receiver has pulled all bytes
+//   provider one way to move an RTS's bytes: direct load and store, CMA, pipelined two-copy
 #pragma once
 
 #include "datatype/datatype.h"
@@ -36,23 +38,23 @@ struct Peer; ///< the transport's own; found by address
 /// Who handles an arrival. Handlers above transport register themselves: the only calls upward.
 enum class Handler : std::uint8_t {
   p2p_eager = 0, ///< the whole payload is here
-  p2p_offer = 1, ///< payload is an OfferTicket
+  p2p_rts = 1,   ///< payload is an RtsHeader
   rma = 2,
   spawn = 3,
   count_upper = 4,
   // 4 and above are the transport's own.
 };
 
-/// The receiver's half of an offer, copied out of the message: 48 bytes that p2p may keep while it is
+/// The receiver's half of an RTS, copied out of the message: 48 bytes that p2p may keep while it is
 /// unmatched.
-struct OfferTicket {
+struct RtsHeader {
   segment::Offset descriptor; ///< in the sender's region: its state word decides matched or cancelled
   std::uint64_t address;      ///< sender's virtual address of dense data, 0 when it is not dense
   segment::Offset shared;     ///< the same as an offset when the data lies in the segment, else 0
   std::uint64_t cookie;       ///< sender's transfer
   std::uint32_t generation;   ///< of the descriptor's use
   std::uint32_t flags;
-  std::uint32_t head; ///< number of the head start that follows; 0: none
+  std::uint32_t prefix; ///< number of the eager prefix that follows; 0: none
 };
 
 /// A message as its handler sees it; payload and packet are valid during the call.
@@ -63,7 +65,7 @@ struct Arrival {
   std::size_t payload_bytes;
   std::uint64_t
       packet; ///< nonzero: payload lies in a packet of the sender's that may be kept with keep_packet()
-  OfferTicket ticket() const;
+  RtsHeader rts() const;
 };
 using HandlerFunction = void (*)(Arrival& arrival);
 void set_handler(Handler handler, HandlerFunction function);
@@ -81,7 +83,7 @@ Peer& peer_at(object::Address address);
 std::size_t eager_limit();
 /// How far a whole message has come.
 enum class Eager : std::uint8_t {
-  refused, ///< no credit or no packet: nothing was sent; make an offer instead
+  refused, ///< no credit or no packet: nothing was sent; make an RTS instead
   waits,   ///< packed; it leaves with a progress that finds room, and `waiter->done` is called then
   left,
 };
@@ -107,39 +109,39 @@ struct Transfer {
   std::uint64_t bytes = 0;          ///< packed bytes that move
   std::uint64_t position = 0;       ///< pipelined: packed bytes moved so far
   std::uint64_t fragment_bytes = 0; ///< pipelined: bytes in each packet
-  std::uint32_t head = 0;           ///< sender: number of its head start, 0: none
+  std::uint32_t prefix = 0;         ///< sender: number of its eager prefix, 0: none
   std::uint64_t began_ns = 0;       ///< receiver: when the way was chosen
   std::uint8_t way = 0;             ///< receiver: which
-  std::uint8_t size = 0;            ///< sender: the descriptor's (offer_sizes)
+  std::uint8_t size = 0;            ///< sender: the descriptor's (rts_sizes)
   std::uint64_t cookie = 0;         ///< names this transfer in messages of the transport
   segment::Offset descriptor = 0;
   std::uint64_t remote_cookie = 0;
   bool busy = false;
-  Transfer *previous = nullptr, *next = nullptr; ///< the sender's list of offers under way
+  Transfer *previous = nullptr, *next = nullptr; ///< the sender's list of its RTS messages under way
 };
 
-/// Sender: announces the view under Handler::p2p_offer. `transfer.done` is called when the receiver has it
+/// Sender: announces the view under Handler::p2p_rts. `transfer.done` is called when the receiver has it
 /// all (or when it was too long for the receiver's buffer: that is the receiver's error, not the sender's).
 /// Fails with MPI_ERR_NO_MEM when descriptors are used up and nothing can be freed.
-Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer);
+Result send_rts(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer);
 /// Sender: true when the receiver has not matched it: it is gone, done will not be called. Local.
-bool cancel_offer(Transfer& transfer);
-/// Receiver: matches the offer before its buffer is known (matched probe), so that the sender cannot cancel
-/// it any more; accept() follows with the same ticket. False when the sender cancelled it.
-bool claim_offer(OfferTicket& ticket);
-/// Receiver: takes the offer into `view`, at most view.bytes(). False when the sender cancelled it: look for
+bool cancel_rts(Transfer& transfer);
+/// Receiver: matches the RTS before its buffer is known (matched probe), so that the sender cannot cancel
+/// it any more; accept() follows with the same rts. False when the sender cancelled it.
+bool claim_rts(RtsHeader& rts);
+/// Receiver: takes the RTS into `view`, at most view.bytes(). False when the sender cancelled it: look for
 /// another message. `transfer.done` is called when the data is there, perhaps before accept returns.
-bool accept(Peer& peer, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
+bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const View& view,
             Transfer& transfer);
 /// This process posts no receive any more: peers that wait for a last one are told.
 void receive_no_more();
 /// Whether this peer receives no more: it has finished, or it has called receive_no_more() and seen all that
 /// we sent before. Ask again after progress; the first call sends it the question.
 bool has_ended(Peer& peer);
-/// Whether every offer of ours is finished; those to a peer that has ended are withdrawn, or forgotten.
-bool offers_settled();
-/// Receiver: whether an unmatched offer is still there (probe must not report a cancelled one).
-bool offer_is_live(const OfferTicket& ticket);
+/// Whether every RTS of ours is finished; those to a peer that has ended are withdrawn, or forgotten.
+bool sends_settled();
+/// Receiver: whether an unmatched RTS is still there (probe must not report a cancelled one).
+bool rts_is_live(const RtsHeader& rts);
 
 /// Whether a peer owes us an answer about a lane: who only sends should look for it once in a while.
 bool expects_answer();

@@ -3,7 +3,7 @@
 
 #include "queue/credit.h"
 #include "queue/lane.h"
-#include "queue/offer.h"
+#include "queue/rts.h"
 #include "queue/slot_queue.h"
 #include "transport/transport.h"
 
@@ -32,13 +32,13 @@ struct PacketReference {
 
 /// Handlers of the transport itself.
 enum class InternalHandler : std::uint8_t {
-  finished = static_cast<std::uint8_t>(Handler::count_upper), ///< receiver pulled an offer: Finished
+  fin = static_cast<std::uint8_t>(Handler::count_upper), ///< the receiver has pulled the data: Fin
   cts,         ///< clear to send: the receiver wants it pipelined: Cts
   help_wanted, ///< receiver pulls it by CMA and lets the sender push from the back: HelpRequest
   fragment,    ///< a fragment of that, in a packet: context = receiver's cookie, bytes = position
-  prefix_fragment, ///< one sent before the receiver has answered: tag = number of the head start, bytes = position
-  last_call,       ///< will you receive anything more? Answered once that is sure
-  closed,          ///< the answer: no; it has seen everything that was sent before the question
+  prefix_fragment, ///< one sent before the receiver has answered: tag = number of the eager prefix, bytes = position
+  last_call,    ///< will you receive anything more? Answered once that is sure
+  closed,       ///< the answer: no; it has seen everything that was sent before the question
   lane_request, ///< sender talks a lot
   lane_granted, ///< receiver has a lane for it: LaneGrant
   lane_switch,  ///< the sender's last queue entry: LaneGrant; the next message is in the lane
@@ -47,7 +47,7 @@ enum class InternalHandler : std::uint8_t {
   count,
 };
 
-struct Finished {
+struct Fin {
   std::uint64_t cookie;
   std::uint64_t bytes;
   std::uint32_t path; ///< segment::Path, for the sender's counters
@@ -71,9 +71,9 @@ struct LaneGrant {
 };
 
 /// In the sender's region, with room for a short message behind it.
-using OfferDescriptor = queue::OfferDescriptor<>;
+using RtsDescriptor = queue::RtsDescriptor<>;
 /// Bytes of the descriptors of each size, with that room.
-inline constexpr std::array<std::size_t, 2> offer_sizes = {128, 512};
-constexpr std::size_t offer_room(std::size_t size) { return offer_sizes[size] - sizeof(OfferDescriptor); }
+inline constexpr std::array<std::size_t, 2> rts_sizes = {128, 512};
+constexpr std::size_t rts_room(std::size_t size) { return rts_sizes[size] - sizeof(RtsDescriptor); }
 
 } // namespace near::transport

@@ -31,7 +31,7 @@ struct Inner {
   HandlerFunction handlers[static_cast<int>(Handler::count_upper)] = {};
   std::deque<fake::Sent> to_self;
   std::map<std::uint64_t, Offer> offers;
-  std::uint64_t next_offer = 1;
+  std::uint64_t next_rts = 1;
   std::map<std::uint64_t, std::vector<std::byte>> packets;
   std::uint64_t next_packet = 1;
   std::vector<Moving> moving;
@@ -61,11 +61,11 @@ void deliver_eager(Peer& from, const Envelope& envelope, const std::vector<std::
   if (arrival.packet != 0) give_back_packet(from, packet);
 }
 
-void deliver_offer(Peer& from, const Envelope& envelope, std::uint64_t number) {
-  OfferTicket ticket{};
-  ticket.cookie = number;
-  Arrival arrival{&from, envelope, reinterpret_cast<const std::byte*>(&ticket), sizeof ticket, 0};
-  call(Handler::p2p_offer, arrival);
+void deliver_rts(Peer& from, const Envelope& envelope, std::uint64_t number) {
+  RtsHeader rts{};
+  rts.cookie = number;
+  Arrival arrival{&from, envelope, reinterpret_cast<const std::byte*>(&rts), sizeof rts, 0};
+  call(Handler::p2p_rts, arrival);
 }
 
 void move(const Moving& what, int error) {
@@ -115,10 +115,10 @@ void arrive(int from, const Envelope& envelope, const std::string& text) {
   deliver_eager(the_world.peers[static_cast<std::size_t>(from)], envelope, bytes_of(text));
 }
 
-std::uint64_t arrive_offer(int from, const Envelope& envelope, const std::string& text) {
-  std::uint64_t number = inner.next_offer++;
+std::uint64_t arrive_rts(int from, const Envelope& envelope, const std::string& text) {
+  std::uint64_t number = inner.next_rts++;
   inner.offers[number].data = bytes_of(text);
-  deliver_offer(the_world.peers[static_cast<std::size_t>(from)], envelope, number);
+  deliver_rts(the_world.peers[static_cast<std::size_t>(from)], envelope, number);
   return number;
 }
 
@@ -134,23 +134,21 @@ void finish_moving(int error) {
 
 void finish_sent(std::size_t index, int error) {
   Sent& sent = the_world.sent[index];
-  inner.offers[sent.offer_number].state = State::gone;
-  ++the_world.offers_left;
+  inner.offers[sent.rts_number].state = State::gone;
+  ++the_world.rts_left;
   sent.offered->done(*sent.offered, error);
 }
 
-void match_sent(std::size_t index) {
-  inner.offers[the_world.sent[index].offer_number].state = State::matched;
-}
+void match_sent(std::size_t index) { inner.offers[the_world.sent[index].rts_number].state = State::matched; }
 
 bool cancelled(std::size_t index) {
-  return inner.offers[the_world.sent[index].offer_number].state == State::gone;
+  return inner.offers[the_world.sent[index].rts_number].state == State::gone;
 }
 
 } // namespace fake
 
-OfferTicket Arrival::ticket() const {
-  OfferTicket copy;
+RtsHeader Arrival::rts() const {
+  RtsHeader copy;
   std::memcpy(&copy, payload, sizeof copy);
   return copy;
 }
@@ -182,26 +180,26 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
   return Eager::left;
 }
 
-Result offer(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
-  if (the_world.offers_left == 0) return base::fail(MPI_ERR_NO_MEM, "no descriptor is free");
-  --the_world.offers_left;
+Result send_rts(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
+  if (the_world.rts_left == 0) return base::fail(MPI_ERR_NO_MEM, "no descriptor is free");
+  --the_world.rts_left;
   transfer.view = view;
   transfer.bytes = envelope.bytes;
   fake::Sent sent;
   sent.to = &peer;
   sent.envelope = envelope;
   sent.offered = &transfer;
-  sent.offer_number = transfer.cookie = inner.next_offer++;
-  inner.offers[sent.offer_number].sender = &transfer;
+  sent.rts_number = transfer.cookie = inner.next_rts++;
+  inner.offers[sent.rts_number].sender = &transfer;
   (peer.number == 0 ? inner.to_self.emplace_back() : the_world.sent.emplace_back()) = std::move(sent);
   return {};
 }
 
-bool cancel_offer(Transfer& transfer) {
+bool cancel_rts(Transfer& transfer) {
   Offer& offer = inner.offers[transfer.cookie];
   if (offer.state != State::offered) return false;
   offer.state = State::gone;
-  ++the_world.offers_left;
+  ++the_world.rts_left;
   return true;
 }
 
@@ -213,28 +211,27 @@ void announce_slots() { std::abort(); }
 
 void receive_no_more() {}
 bool has_ended(Peer&) { return false; }
-bool offers_settled() {
+bool sends_settled() {
   return std::none_of(inner.offers.begin(), inner.offers.end(), [](const auto& each) {
     return each.second.sender != nullptr && each.second.state != State::gone;
   });
 }
 
-bool claim_offer(OfferTicket& ticket) {
-  if (!offer_is_live(ticket)) return false;
-  inner.offers[ticket.cookie].state = State::matched;
-  ticket.flags |= 1;
+bool claim_rts(RtsHeader& rts) {
+  if (!rts_is_live(rts)) return false;
+  inner.offers[rts.cookie].state = State::matched;
+  rts.flags |= 1;
   return true;
 }
 
-bool accept(Peer&, const OfferTicket& ticket, std::uint64_t offered_bytes, const View& view,
-            Transfer& transfer) {
-  if ((ticket.flags & 1) == 0 && !offer_is_live(ticket)) return false;
-  Offer& offer = inner.offers[ticket.cookie];
+bool accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const View& view, Transfer& transfer) {
+  if ((rts.flags & 1) == 0 && !rts_is_live(rts)) return false;
+  Offer& offer = inner.offers[rts.cookie];
   offer.state = State::matched;
-  if (offer.sender != nullptr) ++the_world.offers_left;
+  if (offer.sender != nullptr) ++the_world.rts_left;
   transfer.view = view;
   transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));
-  Moving moving{ticket.cookie, &transfer};
+  Moving moving{rts.cookie, &transfer};
   if (inner.at_once)
     move(moving, MPI_SUCCESS);
   else
@@ -242,7 +239,7 @@ bool accept(Peer&, const OfferTicket& ticket, std::uint64_t offered_bytes, const
   return true;
 }
 
-bool offer_is_live(const OfferTicket& ticket) { return inner.offers[ticket.cookie].state == State::offered; }
+bool rts_is_live(const RtsHeader& rts) { return inner.offers[rts.cookie].state == State::offered; }
 
 bool has_nothing_to_move() { return inner.to_self.empty(); }
 
@@ -258,7 +255,7 @@ bool move_something() {
   fake::Sent sent = std::move(inner.to_self.front());
   inner.to_self.pop_front();
   if (sent.offered != nullptr)
-    deliver_offer(*sent.to, sent.envelope, sent.offer_number);
+    deliver_rts(*sent.to, sent.envelope, sent.rts_number);
   else
     deliver_eager(*sent.to, sent.envelope, sent.data);
   return true;

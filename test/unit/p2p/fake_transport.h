@@ -24,15 +24,15 @@ struct Sent {
   Peer* to = nullptr;
   Envelope envelope;
   std::vector<std::byte> data; ///< of an eager message
-  Transfer* offered = nullptr; ///< of an offer
-  std::uint64_t offer_number = 0;
+  Transfer* offered = nullptr; ///< of an RTS
+  std::uint64_t rts_number = 0;
 };
 
 struct World {
   std::vector<Peer> peers{8};
   std::vector<Sent> sent; ///< to other processes
   int eager_left = 1 << 30;
-  int offers_left = 1 << 30;
+  int rts_left = 1 << 30;
   std::size_t eager_limit = 1024;
   int unexpected = 0; ///< as p2p counts them
   int wakes = 0;      ///< calls of wake_waiting_threads()
@@ -50,8 +50,8 @@ bool nothing_held();
 
 /// An eager message of `text` arrives from a process. Above 64 bytes it lies in a packet.
 void arrive(int from, const Envelope& envelope, const std::string& text);
-/// An offer of `text` arrives; it can be withdrawn until it is accepted. Returns its number.
-std::uint64_t arrive_offer(int from, const Envelope& envelope, const std::string& text);
+/// An RTS of `text` arrives; it can be withdrawn until it is accepted. Returns its number.
+std::uint64_t arrive_rts(int from, const Envelope& envelope, const std::string& text);
 void withdraw(std::uint64_t offer);
 /// False: data of accepted offers comes when finish_moving() is called.
 void move_at_once(bool at_once);

@@ -41,8 +41,8 @@ protected:
   void arrive(int source, int tag, const std::string& data) const {
     fake::arrive(source, from(source, tag, data.size()), data);
   }
-  std::uint64_t arrive_offer(int source, int tag, const std::string& data) const {
-    return fake::arrive_offer(source, from(source, tag, data.size()), data);
+  std::uint64_t arrive_rts(int source, int tag, const std::string& data) const {
+    return fake::arrive_rts(source, from(source, tag, data.size()), data);
   }
   /// MPI_Wait.
   static Result wait(Request* request, MPI_Status* status = MPI_STATUS_IGNORE) {

@@ -18,7 +18,7 @@ TEST_F(Receiving, an_unexpected_message_waits_inline_or_in_its_packet) {
 TEST_F(Receiving, a_message_is_counted_as_unexpected_when_it_is_kept_and_not_again) {
   arrive(1, 7, "short");
   arrive(1, 7, std::string(500, 'x'));
-  std::uint64_t withdrawn = arrive_offer(2, 7, std::string(5000, 'y'));
+  std::uint64_t withdrawn = arrive_rts(2, 7, std::string(5000, 'y'));
   EXPECT_EQ(fake::world().unexpected, 3);
   EXPECT_EQ(take(1, 7), "short");
   EXPECT_EQ(take(1, 7), std::string(500, 'x'));
@@ -51,7 +51,7 @@ TEST_F(Receiving, a_truncated_message_fills_the_buffer_and_says_both_lengths) {
   for (bool offered : {false, true}) {
     std::string data(400, 'd'), buffer(100, '.');
     if (offered)
-      arrive_offer(1, 7, data);
+      arrive_rts(1, 7, data);
     else
       arrive(1, 7, data);
     Completion completion;
@@ -66,7 +66,7 @@ TEST_F(Receiving, a_truncated_message_fills_the_buffer_and_says_both_lengths) {
 
 TEST_F(Receiving, eager_messages_and_offers_share_one_order) {
   arrive(1, 7, "first");
-  arrive_offer(1, 7, "second");
+  arrive_rts(1, 7, "second");
   arrive(1, 7, "third");
   EXPECT_EQ(take(1, 7), "first");
   EXPECT_EQ(take(1, MPI_ANY_TAG), "second");
@@ -74,14 +74,14 @@ TEST_F(Receiving, eager_messages_and_offers_share_one_order) {
 }
 
 TEST_F(Receiving, a_withdrawn_offer_is_skipped_by_receives_and_probes) {
-  std::uint64_t first = arrive_offer(1, 7, "gone");
-  arrive_offer(1, 7, "here");
+  std::uint64_t first = arrive_rts(1, 7, "gone");
+  arrive_rts(1, 7, "here");
   fake::withdraw(first);
   Completion envelope;
   ASSERT_TRUE(probe(1, 7, communicator, envelope));
   EXPECT_EQ(envelope.bytes, 4);
   EXPECT_EQ(take(1, 7), "here");
-  std::uint64_t last = arrive_offer(1, 7, "gone too");
+  std::uint64_t last = arrive_rts(1, 7, "gone too");
   fake::withdraw(last);
   EXPECT_FALSE(probe(1, 7, communicator, envelope));
 }
@@ -97,7 +97,7 @@ TEST_F(Receiving, a_posted_receive_is_cancelled_and_one_whose_data_moves_is_not)
 
   fake::move_at_once(false);
   ASSERT_TRUE(start_receive(text(buffer), 1, 7, communicator, request).ok());
-  arrive_offer(1, 7, "data");
+  arrive_rts(1, 7, "data");
   EXPECT_FALSE(request->complete);
   ASSERT_TRUE(cancel(*request).ok());
   EXPECT_FALSE(request->complete);
@@ -112,7 +112,7 @@ TEST_F(Receiving, a_transfer_that_fails_is_the_receives_error) {
   std::string buffer(16, '.');
   Request* request = nullptr;
   ASSERT_TRUE(start_receive(text(buffer), 1, 7, communicator, request).ok());
-  arrive_offer(1, 7, "data");
+  arrive_rts(1, 7, "data");
   fake::finish_moving(MPI_ERR_PROC_ABORTED);
   EXPECT_EQ(wait(request).code(), MPI_ERR_PROC_ABORTED);
 }
@@ -145,7 +145,7 @@ TEST_F(Receiving, the_null_process_answers_at_once) {
 }
 
 TEST_F(Receiving, a_matched_message_is_out_of_reach_for_other_receives_and_its_sender) {
-  std::uint64_t offer = arrive_offer(1, 7, "mine");
+  std::uint64_t offer = arrive_rts(1, 7, "mine");
   arrive(1, 7, "theirs");
   bool found = false;
   Message* message = nullptr;

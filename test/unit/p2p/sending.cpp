@@ -43,7 +43,7 @@ TEST_F(Sending, a_synchronous_send_completes_with_its_receiver_even_when_empty) 
 
 TEST_F(Sending, sends_beyond_the_descriptors_wait_their_turn_in_order) {
   fake::world().eager_left = 0;
-  fake::world().offers_left = 2;
+  fake::world().rts_left = 2;
   std::string data = "x";
   Request* requests[6];
   for (int i = 0; i < 6; ++i) requests[i] = must_start(text(data), 1, i, communicator, SendMode::standard);
@@ -85,7 +85,7 @@ TEST_F(Sending, an_unmatched_send_is_cancelled_and_a_matched_one_is_not) {
 }
 
 TEST_F(Sending, a_deferred_send_is_cancelled_without_leaving) {
-  fake::world().offers_left = 0;
+  fake::world().rts_left = 0;
   std::string data(5000, 'd');
   Request* first = must_start(text(data), 1, 1, communicator, SendMode::standard);
   Request* second = must_start(text(data), 1, 2, communicator, SendMode::standard);

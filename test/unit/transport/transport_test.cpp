@@ -45,15 +45,15 @@ void on_eager(Arrival& arrival) {
 
 struct Offered {
   Envelope envelope;
-  transport::OfferTicket ticket;
+  transport::RtsHeader rts;
   transport::Peer* from;
 };
 std::deque<Offered> offers;
-void on_offer(Arrival& arrival) { offers.push_back({arrival.envelope, arrival.ticket(), arrival.from}); }
+void on_rts(Arrival& arrival) { offers.push_back({arrival.envelope, arrival.rts(), arrival.from}); }
 
 void register_handlers() {
   transport::set_handler(Handler::p2p_eager, on_eager);
-  transport::set_handler(Handler::p2p_offer, on_offer);
+  transport::set_handler(Handler::p2p_rts, on_rts);
 }
 
 std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
@@ -135,8 +135,9 @@ TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_
           static bool finished;
           finished = false;
           transfer.done = [](Transfer&, int) { finished = true; };
-          require(transport::offer(peer(1), {7, 0, 99, large}, bytes_view(data.data(), large), transfer).ok(),
-                  "offer");
+          require(
+              transport::send_rts(peer(1), {7, 0, 99, large}, bytes_view(data.data(), large), transfer).ok(),
+              "offer");
           wait_for([] { return finished; });
           return;
         }
@@ -148,7 +149,7 @@ TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_
         finished = false;
         transfer.done = [](Transfer&, int) { finished = true; };
         auto& offered = offers.front();
-        require(transport::accept(*offered.from, offered.ticket, offered.envelope.bytes,
+        require(transport::accept(*offered.from, offered.rts, offered.envelope.bytes,
                                   bytes_view(data.data(), large), transfer),
                 "accept");
         wait_for([] { return finished; });
@@ -177,17 +178,17 @@ void transfer_both_ways(std::uint32_t rank) {
       require(error == MPI_SUCCESS, "transfer error");
       ++finished;
     };
-    require(transport::offer(peer(other), {7, 0, 1, bytes}, bytes_view(out.data(), bytes), sending).ok(),
+    require(transport::send_rts(peer(other), {7, 0, 1, bytes}, bytes_view(out.data(), bytes), sending).ok(),
             "offer");
     wait_for([] { return !offers.empty(); });
     auto offered = offers.front();
     offers.pop_front();
-    require(transport::offer_is_live(offered.ticket), "live");
-    require(transport::accept(*offered.from, offered.ticket, offered.envelope.bytes,
+    require(transport::rts_is_live(offered.rts), "live");
+    require(transport::accept(*offered.from, offered.rts, offered.envelope.bytes,
                               bytes_view(in.data(), bytes), receiving),
             "accept");
     wait_for([] { return finished == 2; });
-    require(!transport::offer_is_live(offered.ticket), "an accepted offer is no longer live");
+    require(!transport::rts_is_live(offered.rts), "an accepted offer is no longer live");
     require(in.back() == 0xee, "nothing behind the buffer");
     in.pop_back();
     require(in == pattern(bytes, other), "data");
@@ -221,7 +222,8 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
       require(shared != nullptr, "allocation");
       auto data = pattern(bytes, 3);
       std::memcpy(shared, data.data(), bytes);
-      require(transport::offer(peer(1), {7, 0, 1, bytes}, bytes_view(shared, bytes), transfer).ok(), "offer");
+      require(transport::send_rts(peer(1), {7, 0, 1, bytes}, bytes_view(shared, bytes), transfer).ok(),
+              "offer");
       wait_for([] { return finished; });
       require(transport::own_traffic(segment::Path::direct).bytes == bytes, "path");
       require(transport::free_shareable(shared), "release");
@@ -231,7 +233,7 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
     wait_for([] { return !offers.empty(); });
     std::vector<unsigned char> in(bytes);
     auto& offered = offers.front();
-    require(transport::accept(*offered.from, offered.ticket, bytes, bytes_view(in.data(), bytes), transfer),
+    require(transport::accept(*offered.from, offered.rts, bytes, bytes_view(in.data(), bytes), transfer),
             "accept");
     require(finished, "a direct pull is finished at once");
     require(in == pattern(bytes, 3), "data");
@@ -261,16 +263,17 @@ TEST(Transport, a_short_offer_is_loaded_from_behind_its_descriptor) {
         data.emplace_back(length);
         auto offered = offers.front();
         offers.pop_front();
-        require(transport::accept(*offered.from, offered.ticket, length, bytes_view(data[i].data(), length),
+        require(transport::accept(*offered.from, offered.rts, length, bytes_view(data[i].data(), length),
                                   transfers[i]),
                 "accept");
         require(finished == i + 1, "a short message is there at once");
         require(data[i] == pattern(length, static_cast<std::uint32_t>(i)), "data");
       } else {
         data.push_back(pattern(length, static_cast<std::uint32_t>(i)));
-        require(transport::offer(peer(1), {7, 0, 1, length}, bytes_view(data[i].data(), length), transfers[i])
-                    .ok(),
-                "offer");
+        require(
+            transport::send_rts(peer(1), {7, 0, 1, length}, bytes_view(data[i].data(), length), transfers[i])
+                .ok(),
+            "offer");
       }
     }
     if (rank == 1) return;
@@ -290,8 +293,8 @@ TEST(Transport, a_shorter_receive_takes_its_part_and_both_sides_finish) {
                 transfer.done = [](Transfer&, int) { finished = true; };
                 auto data = pattern(100000, 5);
                 if (rank == 0) {
-                  require(transport::offer(peer(1), {7, 0, 1, data.size()},
-                                           bytes_view(data.data(), data.size()), transfer)
+                  require(transport::send_rts(peer(1), {7, 0, 1, data.size()},
+                                              bytes_view(data.data(), data.size()), transfer)
                               .ok(),
                           "offer");
                   wait_for([] { return finished; });
@@ -300,7 +303,7 @@ TEST(Transport, a_shorter_receive_takes_its_part_and_both_sides_finish) {
                 wait_for([] { return !offers.empty(); });
                 std::vector<unsigned char> in(40001, 0xee);
                 auto& offered = offers.front();
-                require(transport::accept(*offered.from, offered.ticket, data.size(),
+                require(transport::accept(*offered.from, offered.rts, data.size(),
                                           bytes_view(in.data(), 40000), transfer),
                         "accept");
                 wait_for([] { return finished; });
@@ -318,19 +321,21 @@ TEST(Transport, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_can
     Transfer first, second;
     first.done = second.done = [](Transfer&, int) { ++finished; };
     if (rank == 0) {
-      require(transport::offer(peer(1), {7, 0, 1, 100}, bytes_view(data.data(), 100), first).ok(), "offer");
-      require(transport::cancel_offer(first), "an offer that nobody matched can be cancelled");
-      require(transport::offer(peer(1), {7, 0, 2, 100}, bytes_view(data.data(), 100), second).ok(), "offer");
+      require(transport::send_rts(peer(1), {7, 0, 1, 100}, bytes_view(data.data(), 100), first).ok(),
+              "offer");
+      require(transport::cancel_rts(first), "an RTS that nobody matched can be cancelled");
+      require(transport::send_rts(peer(1), {7, 0, 2, 100}, bytes_view(data.data(), 100), second).ok(),
+              "offer");
       wait_for([] { return finished == 1; });
       require(!second.busy, "the second is done");
       return;
     }
     wait_for([] { return offers.size() == 2; });
     std::vector<unsigned char> in(100);
-    require(!transport::offer_is_live(offers[0].ticket), "cancelled");
-    require(!transport::accept(*offers[0].from, offers[0].ticket, 100, bytes_view(in.data(), 100), first),
+    require(!transport::rts_is_live(offers[0].rts), "cancelled");
+    require(!transport::accept(*offers[0].from, offers[0].rts, 100, bytes_view(in.data(), 100), first),
             "accept");
-    require(transport::accept(*offers[1].from, offers[1].ticket, 100, bytes_view(in.data(), 100), second),
+    require(transport::accept(*offers[1].from, offers[1].rts, 100, bytes_view(in.data(), 100), second),
             "accept");
     wait_for([] { return finished == 1; });
     require(in == data, "data");
@@ -563,7 +568,7 @@ TEST(Transport, every_way_of_the_ladder_can_be_chosen) {
 TEST(Transport, an_unknown_way_of_copying_is_an_error_with_the_nearest_name) {
   pid_t child = fork();
   if (child == 0) {
-    setenv("NEAR_COPY", "rnig", 1);
+    setenv("NEAR_COPY", "pipelned", 1);
     require(base::read_knobs(environ).ok(), "knobs");
     require(!transport::start({}).ok(), "start");
     require(base::failure_text().find("did you mean pipelined?") != std::string_view::npos, "suggestion");

@@ -1,13 +1,13 @@
 // Offers: either the sender withdraws one or its receiver takes it, and only one of them uses the buffer.
 #include "model.h"
 
-#include "queue/offer.h"
+#include "queue/rts.h"
 
 namespace {
 
 using namespace near::model;
 using Word = Weak::Atomic<std::uint32_t>;
-using Offer = near::queue::OfferDescriptor<Weak>;
+using Offer = near::queue::RtsDescriptor<Weak>;
 
 constexpr std::uint32_t none = ~0u;
 
@@ -25,19 +25,19 @@ struct Mail {
 
 MODEL_SCENARIO(offer, cancel_or_accept_wins_never_both, {{4, 4, 2, 0}}) {
   Offer offer;
-  Mail ticket(stage, "ticket"), finished(stage, "finished");
+  Mail rts(stage, "rts"), finished(stage, "finished");
   std::uint32_t buffer = 0;
   bool cancelled = false, accepted = false;
   stage.thread("sender", [&] {
     put(&buffer, 1u);
-    ticket.send(offer.announce());
+    rts.send(offer.announce());
     cancelled = offer.cancel();
     if (!cancelled) finished.receive();
     offer.retire();
     put(&buffer, 2u); // its own again
   });
   stage.thread("receiver", [&] {
-    std::uint32_t generation = ticket.receive();
+    std::uint32_t generation = rts.receive();
     if (!offer.is_live(generation)) return;
     accepted = offer.accept(generation);
     if (!accepted) return;
@@ -49,10 +49,10 @@ MODEL_SCENARIO(offer, cancel_or_accept_wins_never_both, {{4, 4, 2, 0}}) {
 }
 
 MODEL_SCENARIO(offer, a_ticket_of_the_offer_before_takes_nothing, {{3, 3, 1, 0}}) {
-  // The first offer is withdrawn or taken; its descriptor then serves another. Its ticket is used late, and
+  // The first offer is withdrawn or taken; its descriptor then serves another. Its rts is used late, and
   // twice.
   Offer offer;
-  Mail first(stage, "first ticket"), second(stage, "second ticket"), finished(stage, "finished");
+  Mail first(stage, "first rts"), second(stage, "second rts"), finished(stage, "finished");
   std::uint32_t buffers[2] = {};
   std::uint32_t taken[2] = {};
   bool cancelled = false;
@@ -74,7 +74,7 @@ MODEL_SCENARIO(offer, a_ticket_of_the_offer_before_takes_nothing, {{3, 3, 1, 0}}
       finished.send(1);
     }
     std::uint32_t young = second.receive();
-    require(!offer.accept(old), "an old ticket takes nothing");
+    require(!offer.accept(old), "an old rts takes nothing");
     require(offer.is_live(young), "nobody but the receiver could have taken it");
     if (offer.accept(young)) {
       ++taken[1];
