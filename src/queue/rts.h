@@ -16,7 +16,7 @@
 #pragma once
 
 #include "base/atomic.h"
-#include "queue/two_hands.h"
+#include "queue/cooperative_copy.h"
 
 #include <cstdint>
 
@@ -30,7 +30,7 @@ public:
   /// Sender: announces a message; the generation goes into the RTS.
   std::uint32_t announce() {
     std::uint32_t generation = generation_of(word_.load_relaxed());
-    hands_.begin();
+    cooperation_.begin();
     word_.store_relaxed(make(generation, RtsState::announced)); // published by the RTS's message
     return generation;
   }
@@ -54,7 +54,7 @@ public:
   }
 
   /// For a message that both sides copy; from announce() to retire().
-  TwoHands<Atomics>& hands() { return hands_; }
+  CooperativeCopy<Atomics>& cooperation() { return cooperation_; }
 
 private:
   static constexpr std::uint64_t make(std::uint32_t generation, RtsState state) {
@@ -65,7 +65,7 @@ private:
   }
 
   typename Atomics::template Atomic<std::uint64_t> word_{0};
-  TwoHands<Atomics> hands_;
+  CooperativeCopy<Atomics> cooperation_;
 };
 
 } // namespace near::queue

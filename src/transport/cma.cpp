@@ -1,8 +1,8 @@
 // Cross-memory attach: the receiver reads the sender's memory through the kernel, in one copy. With a long
-// message the sender, if it is inside MPI, writes chunks from the back meanwhile (queue/two_hands.h):
+// message the sender, if it is inside MPI, writes chunks from the back meanwhile (queue/cooperative_copy.h):
 //
 //   receiver                                         sender
-//   help_wanted(address, bytes)  ----------------->  on the list of helped ones; each progress:
+//   cooperate(address, bytes)  ----------------->  on the list of cooperative sends; each progress:
 //   pulls chunk 0, 1, 2 ...                          pushes the last chunk, the one before ...
 //   until none is left; waits for those pushed
 //   finished  ----------------------------------->   off the list
@@ -53,7 +53,7 @@ bool probe(Peer& peer) {
   return works;
 }
 
-/// From here on both hands gain, in chunks that take some dozens of microseconds.
+/// From this size on copying from both ends pays, in chunks that take some dozens of microseconds.
 constexpr std::uint64_t worth_two_hands = 1u << 20;
 constexpr std::uint64_t chunk_bytes = 256u << 10;
 
@@ -134,24 +134,24 @@ bool read_chunk(Peer& peer, const RtsHeader& rts, const Transfer& transfer, std:
 
 /// Pulls from the front what the sender does not push from the back. Nothing is written into the buffer any
 /// more when this returns, also when it fails.
-bool read_with_help(Peer& peer, const RtsHeader& rts, const Transfer& transfer) {
-  auto& hands = descriptor_of(rts.descriptor).hands();
+bool read_cooperatively(Peer& peer, const RtsHeader& rts, const Transfer& transfer) {
+  auto& cooperation = descriptor_of(rts.descriptor).cooperation();
   const std::uint32_t chunks = chunks_of(transfer.bytes);
-  HelpRequest message{rts.cookie, reinterpret_cast<std::uint64_t>(transfer.view.dense_start()),
-                      transfer.bytes};
-  post_control(peer, static_cast<std::uint8_t>(InternalHandler::help_wanted), {}, &message, sizeof message);
-  NEAR_KILL_POINT("help-asked");
+  CooperationRequest message{rts.cookie, reinterpret_cast<std::uint64_t>(transfer.view.dense_start()),
+                             transfer.bytes};
+  post_control(peer, static_cast<std::uint8_t>(InternalHandler::cooperate), {}, &message, sizeof message);
+  NEAR_KILL_POINT("cooperation-asked");
   bool complete = true;
-  std::uint32_t mine = 0, failed = hands.none;
-  for (std::uint32_t chunk; (chunk = hands.claim_front(chunks)) != hands.none; ++mine)
+  std::uint32_t mine = 0, failed = cooperation.none;
+  for (std::uint32_t chunk; (chunk = cooperation.claim_front(chunks)) != cooperation.none; ++mine)
     complete = complete && read_chunk(peer, rts, transfer, chunk);
   // At most one chunk is under way, by a sender that is in the kernel with it, or dead.
-  while (!hands.settled(chunks - mine, failed)) {
+  while (!cooperation.settled(chunks - mine, failed)) {
     if (has_left(peer)) return false;
     base::cpu_relax();
   }
-  NEAR_KILL_POINT("help-over");
-  return complete && (failed == hands.none || read_chunk(peer, rts, transfer, failed));
+  NEAR_KILL_POINT("cooperation-over");
+  return complete && (failed == cooperation.none || read_chunk(peer, rts, transfer, failed));
 }
 
 /// Whether we may read its memory.
@@ -192,7 +192,7 @@ bool cma_is_possible(Peer& peer, const RtsHeader& rts) {
 Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
   bool complete;
   if (transfer.view.is_dense() && transfer.bytes >= worth_two_hands && !engine().oversubscribed) {
-    complete = read_with_help(peer, rts, transfer);
+    complete = read_cooperatively(peer, rts, transfer);
   } else if (transfer.view.is_dense()) {
     std::array<os::Run, 1> run = {{{transfer.view.dense_start(), transfer.bytes}}};
     complete = read_all(peer, rts.address, run);
@@ -204,21 +204,21 @@ Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
   return complete ? Pulled::done : Pulled::refused;
 }
 
-void handle_help_wanted(Arrival& arrival) {
-  const auto& request = *reinterpret_cast<const HelpRequest*>(arrival.payload);
-  NEAR_KILL_POINT("help-read");
+void handle_cooperate(Arrival& arrival) {
+  const auto& request = *reinterpret_cast<const CooperationRequest*>(arrival.payload);
+  NEAR_KILL_POINT("cooperation-read");
   engine().chores = true;
-  engine().helped.push_back(
+  engine().cooperative_sends.push_back(
       {reinterpret_cast<Transfer*>(request.sender_cookie), request.address, request.bytes});
 }
 
 bool push_chunks() {
-  auto& helped = engine().helped;
-  for (std::size_t i = 0; i < helped.size();) {
-    const Helped& each = helped[i];
-    auto& hands = descriptor_of(each.transfer->descriptor).hands();
-    std::uint32_t chunk = hands.claim_back(chunks_of(each.bytes));
-    bool more = chunk != hands.none;
+  auto& cooperative_sends = engine().cooperative_sends;
+  for (std::size_t i = 0; i < cooperative_sends.size();) {
+    const CooperativeSend& each = cooperative_sends[i];
+    auto& cooperation = descriptor_of(each.transfer->descriptor).cooperation();
+    std::uint32_t chunk = cooperation.claim_back(chunks_of(each.bytes));
+    bool more = chunk != cooperation.none;
     if (more) {
       NEAR_KILL_POINT("push-claimed");
       std::uint64_t at = chunk * chunk_bytes;
@@ -231,15 +231,15 @@ bool push_chunks() {
              copied == run[0].bytes;
       NEAR_KILL_POINT("push-done");
       if (more)
-        hands.brought_one();
+        cooperation.brought_one();
       else
-        hands.gave_up(chunk);
+        cooperation.gave_up(chunk);
     }
     if (more) {
       ++i;
     } else {
-      helped[i] = helped.back();
-      helped.pop_back();
+      cooperative_sends[i] = cooperative_sends.back();
+      cooperative_sends.pop_back();
     }
   }
   return true;

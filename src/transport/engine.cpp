@@ -435,7 +435,7 @@ Result start(const Job& job) {
   handlers[static_cast<int>(InternalHandler::cts)] = handle_cts;
   handlers[static_cast<int>(InternalHandler::fragment)] = handle_fragment;
   handlers[static_cast<int>(InternalHandler::prefix_fragment)] = handle_prefix_fragment;
-  handlers[static_cast<int>(InternalHandler::help_wanted)] = handle_help_wanted;
+  handlers[static_cast<int>(InternalHandler::cooperate)] = handle_cooperate;
   handlers[static_cast<int>(InternalHandler::last_call)] = handle_last_call;
   handlers[static_cast<int>(InternalHandler::closed)] = handle_closed;
   handlers[static_cast<int>(InternalHandler::lane_request)] = handle_lane_request;
@@ -665,8 +665,9 @@ void announce_slots() {
   if (self.chores) [[unlikely]] {
     if (!self.pending_peers.empty()) moved |= flush_pending();
     if (!self.pipeline_senders.empty()) moved |= advance_pipeline_senders();
-    if (!self.helped.empty()) moved |= push_chunks();
-    self.chores = !self.pending_peers.empty() || !self.pipeline_senders.empty() || !self.helped.empty();
+    if (!self.cooperative_sends.empty()) moved |= push_chunks();
+    self.chores =
+        !self.pending_peers.empty() || !self.pipeline_senders.empty() || !self.cooperative_sends.empty();
   }
   return moved;
 }

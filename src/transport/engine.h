@@ -87,7 +87,7 @@ inline constexpr std::uint64_t lane_slots = 64;
 inline constexpr std::uint32_t most_lanes = 32;
 
 /// A message of ours that its receiver pulls, and that we push from the back.
-struct Helped {
+struct CooperativeSend {
   Transfer* transfer;
   std::uint64_t address, bytes; ///< of the receiver's buffer
 };
@@ -114,7 +114,7 @@ struct Engine {
   std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; rows by receiver
   std::vector<Peer*> pending_peers;                        ///< with messages that found no slot
   std::vector<Transfer*> pipeline_senders;                 ///< with packed bytes still to send
-  std::vector<Helped> helped;
+  std::vector<CooperativeSend> cooperative_sends;
   std::vector<base::Atomic<std::uint64_t>*> wanted_locks; ///< words of locks that threads of ours wait for
   bool chores = false;                                    ///< one of the three lists above may hold something
   std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< by size
@@ -163,7 +163,7 @@ void handle_fin(Arrival& arrival);
 void handle_cts(Arrival& arrival);
 void handle_fragment(Arrival& arrival);
 void handle_prefix_fragment(Arrival& arrival);
-void handle_help_wanted(Arrival& arrival);
+void handle_cooperate(Arrival& arrival);
 void handle_last_call(Arrival& arrival);
 void handle_closed(Arrival& arrival);
 void handle_lane_request(Arrival& arrival);
@@ -173,7 +173,7 @@ void handle_lane_recall(Arrival& arrival);
 void handle_lane_return(Arrival& arrival);
 /// Sends what packets and slots allow of the active pipelined transfers; true when something moved.
 bool advance_pipeline_senders();
-/// Pushes one chunk of each message that is helped; true when something moved.
+/// Pushes one chunk of each cooperative send; true when something moved.
 bool push_chunks();
 /// Sender: whether the message about to be announced gets an eager prefix, and its first fragments after the RTS.
 bool wants_eager_prefix(const Peer& peer, std::uint64_t bytes);

@@ -177,7 +177,8 @@ Result send_rts(Peer& peer, const Envelope& envelope, const View& view, Transfer
 
 void retire_rts(Transfer& transfer) {
   if (transfer.peer->prefix_out == &transfer) transfer.peer->prefix_out = nullptr;
-  std::erase_if(engine().helped, [&](const Helped& helped) { return helped.transfer == &transfer; });
+  std::erase_if(engine().cooperative_sends,
+                [&](const CooperativeSend& each) { return each.transfer == &transfer; });
   RtsDescriptor& descriptor = descriptor_of(transfer.descriptor);
   descriptor.retire();
   NEAR_KILL_POINT("rts-retired");

@@ -33,9 +33,9 @@ struct PacketReference {
 /// Handlers of the transport itself.
 enum class InternalHandler : std::uint8_t {
   fin = static_cast<std::uint8_t>(Handler::count_upper), ///< the receiver has pulled the data: Fin
-  cts,         ///< clear to send: the receiver wants it pipelined: Cts
-  help_wanted, ///< receiver pulls it by CMA and lets the sender push from the back: HelpRequest
-  fragment,    ///< a fragment of that, in a packet: context = receiver's cookie, bytes = position
+  cts,       ///< clear to send: the receiver wants it pipelined: Cts
+  cooperate, ///< receiver pulls it by CMA and lets the sender push from the back: CooperationRequest
+  fragment,  ///< a fragment of that, in a packet: context = receiver's cookie, bytes = position
   prefix_fragment, ///< one sent before the receiver has answered: tag = number of the eager prefix, bytes = position
   last_call,    ///< will you receive anything more? Answered once that is sure
   closed,       ///< the answer: no; it has seen everything that was sent before the question
@@ -59,7 +59,7 @@ struct Cts {
   std::uint64_t unexpected; ///< 1: the receive came after the message
 };
 
-struct HelpRequest {
+struct CooperationRequest {
   std::uint64_t sender_cookie;
   std::uint64_t address; ///< of the receiver's buffer, in its memory
   std::uint64_t bytes;

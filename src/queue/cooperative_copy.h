@@ -1,5 +1,5 @@
-// Two hands for one message: its receiver fetches chunks from the front while its sender brings chunks from
-// the back. See doc/queue/two_hands.md.
+// cooperative copy for one message: its receiver fetches chunks from the front while its sender brings chunks from
+// the back. See doc/queue/cooperative_copy.md.
 //
 //   chunks   | 0 | 1 | 2 | 3 | 4 | 5 | 6 |       claims = chunks taken from the front | from the back << 32
 //              ->  receiver       sender <-
@@ -9,7 +9,7 @@
 // receiver knows how many the sender has: all that are not its own.
 //
 // The additions are relaxed: they say who copies what, and nothing is read because of them but what the RTS
-// and the request for help have published already.
+// and the request to cooperate have published already.
 #pragma once
 
 #include "base/atomic.h"
@@ -19,7 +19,7 @@
 namespace near::queue {
 
 template <class Atomics = base::Hardware>
-class TwoHands {
+class CooperativeCopy {
 public:
   static constexpr std::uint32_t none = ~0u;
 

@@ -1,18 +1,18 @@
-// Two hands: each chunk is copied by one of the two, and the receiver is done only when all are there.
+// cooperative copy: each chunk is copied by one of the two, and the receiver is done only when all are there.
 #include "model.h"
 
-#include "queue/two_hands.h"
+#include "queue/cooperative_copy.h"
 
 namespace {
 
 using namespace near::model;
-using Hands = near::queue::TwoHands<Weak>;
+using Copy = near::queue::CooperativeCopy<Weak>;
 using Word = Weak::Atomic<std::uint32_t>;
 
 constexpr std::uint32_t most = 8;
 
 void share(Stage& stage, std::uint32_t chunks, std::uint32_t unable) {
-  Hands hands;
+  Copy copy;
   Word asked{0}, finished{0};
   stage.name(asked, "asked");
   stage.name(finished, "finished");
@@ -22,23 +22,23 @@ void share(Stage& stage, std::uint32_t chunks, std::uint32_t unable) {
     until([&] { return asked.load_acquire() != 0; });
     for (;;) {
       if (finished.load_acquire() != 0) return; // it may have no time for this message
-      std::uint32_t chunk = hands.claim_back(chunks);
-      if (chunk == Hands::none) return;
+      std::uint32_t chunk = copy.claim_back(chunks);
+      if (chunk == Copy::none) return;
       if (chunk == unable) {
-        hands.gave_up(chunk);
+        copy.gave_up(chunk);
         return;
       }
       put(&to[chunk], get<std::uint32_t>(&from[chunk]));
-      hands.brought_one();
+      copy.brought_one();
     }
   });
   stage.thread("receiver", [&] {
     asked.store_release(1);
-    std::uint32_t mine = 0, failed = Hands::none;
-    for (std::uint32_t chunk; (chunk = hands.claim_front(chunks)) != Hands::none; ++mine)
+    std::uint32_t mine = 0, failed = Copy::none;
+    for (std::uint32_t chunk; (chunk = copy.claim_front(chunks)) != Copy::none; ++mine)
       put(&to[chunk], get<std::uint32_t>(&from[chunk]));
-    until([&] { return hands.settled(chunks - mine, failed); });
-    if (failed != Hands::none) put(&to[failed], get<std::uint32_t>(&from[failed]));
+    until([&] { return copy.settled(chunks - mine, failed); });
+    if (failed != Copy::none) put(&to[failed], get<std::uint32_t>(&from[failed]));
     for (std::uint32_t i = 0; i < chunks; ++i)
       require(get<std::uint32_t>(&to[i]) == i + 1, "every chunk is there");
     finished.store_release(1);
@@ -46,9 +46,9 @@ void share(Stage& stage, std::uint32_t chunks, std::uint32_t unable) {
   stage.go();
 }
 
-MODEL_SCENARIO(two_hands, each_chunk_has_one_claimer, {{4, 4, 2, 0}}) { share(stage, 3, Hands::none); }
-MODEL_SCENARIO(two_hands, one_chunk_is_enough, {{4, 4, 2, 0}}) { share(stage, 1, Hands::none); }
-MODEL_SCENARIO(two_hands, what_the_sender_gives_up_the_receiver_fetches, {{4, 4, 2, 0}}) {
+MODEL_SCENARIO(cooperative_copy, each_chunk_has_one_claimer, {{4, 4, 2, 0}}) { share(stage, 3, Copy::none); }
+MODEL_SCENARIO(cooperative_copy, one_chunk_is_enough, {{4, 4, 2, 0}}) { share(stage, 1, Copy::none); }
+MODEL_SCENARIO(cooperative_copy, what_the_sender_gives_up_the_receiver_fetches, {{4, 4, 2, 0}}) {
   share(stage, 3, 1); // after it has brought one
 }
 
