@@ -17,9 +17,9 @@ namespace near::mpi::quick {
 /// True for an address that may be a buffer of the program's; the standard's special ones are small numbers.
 inline bool is_memory(const void* address) { return reinterpret_cast<std::uintptr_t>(address) >= 4096; }
 
-/// Wakes a receiver that sleeps, opens a gate that is used up. Returns MPI_SUCCESS, so that an entry point
+/// Wakes a receiver that sleeps, and refills the credits for fast sends. Returns MPI_SUCCESS, so that an entry point
 /// may end with it.
-[[gnu::noinline]] int finish_small(transport::Gate& gate);
+[[gnu::noinline]] int finish_small(transport::SendState& send_state);
 
 /// So that no multiplication by a predefined datatype's size overflows.
 inline constexpr MPI_Count most_elements = MPI_Count{1} << 48;
@@ -61,9 +61,9 @@ template <class Count, class Decline>
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
   if (!may_send(buffer, count, size, destination, tag, communicator, transport::inline_bytes)) [[unlikely]]
     return decline();
-  transport::Gate& gate =
-      transport::quick_parts.gates[communicator->addresses[static_cast<unsigned>(destination)].slot];
-  if (gate.lane.left() == 0) [[unlikely]]
+  transport::SendState& send_state =
+      transport::quick_parts.send_states[communicator->addresses[static_cast<unsigned>(destination)].slot];
+  if (send_state.lane.left() == 0) [[unlikely]]
     return decline();
   // From here on nothing fails.
   if (request != nullptr) *request = p2p::sent_request;
@@ -72,10 +72,10 @@ template <class Count, class Decline>
   line.function.store_relaxed(function);
   line.calls.bump_relaxed(1);
   Call::write_about(line, context, destination, tag, static_cast<MPI_Count>(bytes));
-  transport::send_small(gate, context | p2p::user_channel, source, tag, buffer, bytes);
+  transport::send_small(send_state, context | p2p::user_channel, source, tag, buffer, bytes);
   line.function.store_relaxed(0);
-  if (transport::has_more_to_do(gate)) [[unlikely]]
-    return finish_small(gate);
+  if (transport::has_more_to_do(send_state)) [[unlikely]]
+    return finish_small(send_state);
   return MPI_SUCCESS;
 }
 
@@ -200,8 +200,10 @@ template <class Decline>
   line.function.store_relaxed(function);
   std::uint64_t room = static_cast<std::uint64_t>(count) * size;
   Call::write_about(line, communicator->context, source, tag, static_cast<MPI_Count>(room));
-  transport::Inlet& inlet = transport::quick_parts.inlets[communicator->addresses[source].slot];
-  const auto* message = transport::arrives(inlet, communicator->context | p2p::user_channel, tag, room);
+  transport::ReceiveState& receive_state =
+      transport::quick_parts.receive_states[communicator->addresses[source].slot];
+  const auto* message =
+      transport::arrives(receive_state, communicator->context | p2p::user_channel, tag, room);
   if (message != nullptr) [[likely]] {
     line.calls.bump_relaxed(1);
     if (status != MPI_STATUS_IGNORE) {
@@ -210,7 +212,7 @@ template <class Decline>
       p2p::set_status_bytes(*status, static_cast<MPI_Count>(message->envelope.bytes));
       p2p::set_status_cancelled(*status, false);
     }
-    transport::receive_whole(inlet, *message, buf);
+    transport::receive_whole(receive_state, *message, buf);
   }
   line.function.store_relaxed(0);
   return message != nullptr ? MPI_SUCCESS : decline();

@@ -6,8 +6,8 @@
 
 namespace near::mpi {
 
-int quick::finish_small(transport::Gate& gate) {
-  transport::more_to_do(gate);
+int quick::finish_small(transport::SendState& send_state) {
+  transport::more_to_do(send_state);
   return MPI_SUCCESS;
 }
 

@@ -35,15 +35,17 @@ bool withdraw(EngineRequest& receive) {
 /// Receives a small message without posting the receive, when it is the only one.
 static bool receive_at_once(const View& view, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
-  if (source < 0 || transport::quick_parts.inlets == nullptr || !matching().idle() || !view.type->dense)
+  if (source < 0 || transport::quick_parts.receive_states == nullptr || !matching().idle() ||
+      !view.type->dense)
     return false;
-  transport::Inlet& inlet = transport::quick_parts.inlets[communicator.addresses[source].slot];
-  const auto* message = transport::arrives(inlet, context_of(communicator, channel), tag,
+  transport::ReceiveState& receive_state =
+      transport::quick_parts.receive_states[communicator.addresses[source].slot];
+  const auto* message = transport::arrives(receive_state, context_of(communicator, channel), tag,
                                            static_cast<std::uint64_t>(view.bytes()));
   if (message == nullptr) return false;
   completion = Completion{source, message->envelope.tag, MPI_SUCCESS, false,
                           static_cast<MPI_Count>(message->envelope.bytes)};
-  transport::receive_whole(inlet, *message, view.dense_start());
+  transport::receive_whole(receive_state, *message, view.dense_start());
   return true;
 }
 

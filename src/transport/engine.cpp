@@ -60,13 +60,13 @@ Result map_peer(std::uint32_t slot) {
   peer.packets = self.segment.at<std::byte>(control.packets);
   peer.packet_flags = self.segment.at<PacketFlag>(control.packet_flags);
   peer.packet_bytes = control.packet_bytes;
-  peer.gate = &self.gates[slot];
-  peer.gate->doorbell = &control.doorbell;
-  peer.gate->traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
-  peer.gate->credit =
+  peer.send_state = &self.send_states[slot];
+  peer.send_state->doorbell = &control.doorbell;
+  peer.send_state->traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
+  peer.send_state->credit =
       queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
-  peer.inlet = &self.inlets[slot];
-  peer.inlet->released = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
+  peer.receive_state = &self.receive_states[slot];
+  peer.receive_state->released = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
   peer.stores.begin_with(priors_of(peer).store_cost);
   peer.mapped = true;
   return {};
@@ -252,12 +252,12 @@ Result meet() {
 }
 
 [[gnu::always_inline]] inline void dispatch(Peer& from, const MessageHeader& header) {
-  if (header.sequence != from.inlet->expected_sequence) [[unlikely]]
+  if (header.sequence != from.receive_state->expected_sequence) [[unlikely]]
     base::log(Level::error,
               "message {} of process {} arrived where message {} was expected: this is a defect of NearMPI",
-              header.sequence, from.slot, from.inlet->expected_sequence);
-  from.inlet->expected_sequence = header.sequence + 1;
-  from.inlet->whole = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager);
+              header.sequence, from.slot, from.receive_state->expected_sequence);
+  from.receive_state->expected_sequence = header.sequence + 1;
+  from.receive_state->whole = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager);
   Arrival arrival{&from, header.envelope, header.payload,
                   std::min<std::uint64_t>(header.envelope.bytes, inline_bytes), 0};
   if (header.in_packet != 0) {
@@ -297,7 +297,7 @@ bool take_from_queue() {
   if (entry.body == nullptr) return false;
   Peer& from = self.peers[entry.claimer];
   const auto& header = *reinterpret_cast<const MessageHeader*>(entry.body);
-  if (from.lane_in != nullptr && header.sequence != from.inlet->expected_sequence) [[unlikely]]
+  if (from.lane_in != nullptr && header.sequence != from.receive_state->expected_sequence) [[unlikely]]
     drain_lane(from);
   dispatch(from, header);
   self.queue.pop();
@@ -306,12 +306,12 @@ bool take_from_queue() {
 
 queue::Claim<> claim_channel(Peer& peer) {
   if (!peer.lane_open) return peer.producer.claim();
-  close_gate(peer);
-  return peer.gate->lane.claim();
+  stop_fast_sends(peer);
+  return peer.send_state->lane.claim();
 }
 
 void commit(Peer& peer, queue::Claim<>&& claim) {
-  header_of(claim).sequence = peer.gate->next_sequence++;
+  header_of(claim).sequence = peer.send_state->next_sequence++;
   claim.commit();
   auto& bell = peer.control->doorbell;
   DoorbellCalls::ring_if_sleeping(bell.sleeping, bell.bell, engine().fences);
@@ -476,10 +476,10 @@ Result start(const Job& job) {
                                               : knobs.spin.number * 1000;
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
   self.peers.resize(head.slots);
-  self.gates.resize(head.slots);
-  quick_parts.gates = self.gates.data();
-  self.inlets.resize(head.slots);
-  quick_parts.inlets = self.inlets.data();
+  self.send_states.resize(head.slots);
+  quick_parts.send_states = self.send_states.data();
+  self.receive_states.resize(head.slots);
+  quick_parts.receive_states = self.receive_states.data();
   NEAR_TRY(build_region());
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
@@ -583,25 +583,25 @@ void send_claimed(Peer& peer, queue::Claim<>&& claim) {
 }
 
 // What a look finds stays true while it lasts: the slots are this process's alone, credits for them are paid,
-// and whatever makes earlier messages wait (post, hold_back) goes through close_gate.
-void open_gate(Gate& gate) {
+// and whatever makes earlier messages wait (post, hold_back) goes through stop_fast_sends.
+void allow_fast_sends(SendState& send_state) {
   Engine& self = engine();
-  const Peer& peer = self.peers[static_cast<std::size_t>(&gate - self.gates.data())];
+  const Peer& peer = self.peers[static_cast<std::size_t>(&send_state - self.send_states.data())];
   if (!peer.lane_open || self.fences || peer.held || !peer.pending.empty() ||
-      !gate.credit.available(self.credit_limit))
+      !send_state.credit.available(self.credit_limit))
     return;
-  gate.credit.spend(gate.lane.look(gate.credit.left(self.credit_limit)));
+  send_state.credit.spend(send_state.lane.look(send_state.credit.left(self.credit_limit)));
 }
 
-void more_to_do(Gate& gate) {
-  DoorbellCalls::ring_if_sleeping(gate.doorbell->sleeping, gate.doorbell->bell, engine().fences);
-  if (gate.lane.left() == 0) open_gate(gate);
+void more_to_do(SendState& send_state) {
+  DoorbellCalls::ring_if_sleeping(send_state.doorbell->sleeping, send_state.doorbell->bell, engine().fences);
+  if (send_state.lane.left() == 0) allow_fast_sends(send_state);
 }
 
-void close_gate(Peer& peer) { peer.gate->credit.take_back(peer.gate->lane.give_up_left()); }
+void stop_fast_sends(Peer& peer) { peer.send_state->credit.take_back(peer.send_state->lane.give_up_left()); }
 
 void hold_back(Peer& peer, bool held) {
-  close_gate(peer);
+  stop_fast_sends(peer);
   peer.held = held;
 }
 

@@ -49,8 +49,8 @@ struct Peer {
   std::uint32_t queued = 0;     ///< messages through the queue since we last asked
   std::uint32_t ask_after = 16; ///< of them before we ask
   bool held = false;            ///< see hold_back()
-  Gate* gate = nullptr;
-  Inlet* inlet = nullptr;
+  SendState* send_state = nullptr;
+  ReceiveState* receive_state = nullptr;
   queue::LaneRing<>* lanes = nullptr; ///< its lanes, as mapped here
   struct LaneIn* lane_in = nullptr;   ///< open: our lane from it
   segment::ControlPage* control = nullptr;
@@ -102,8 +102,8 @@ struct Engine {
   std::uint32_t open_lanes = 0;  ///< bits of `lanes`: granted and switched to
   std::array<LaneIn, most_lanes> lanes;
   std::vector<Peer> peers;
-  std::vector<Gate> gates;   ///< by slot, as peers
-  std::vector<Inlet> inlets; ///< the same
+  std::vector<SendState> send_states;       ///< by slot, as peers
+  std::vector<ReceiveState> receive_states; ///< the same
   PacketPool packets;
   Arena arena;          ///< within our region
   Arena far_arena;      ///< outside the regions; empty unless all processes reach everything
@@ -142,8 +142,8 @@ void post(Peer& peer, const MessageHeader& header);
 /// A control message: `payload` of at most inline_bytes, no credit, no packet.
 void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, const void* payload,
                   std::size_t bytes);
-/// No small message goes to this peer by itself until it opens again: open_gate().
-void close_gate(Peer& peer);
+/// No small message goes to this peer by itself until it opens again: allow_fast_sends().
+void stop_fast_sends(Peer& peer);
 /// Claims a slot unless earlier messages still wait for one. Fill its header, then send_claimed, or
 /// wait_for_slot if there was none.
 queue::Claim<> claim_slot(Peer& peer);

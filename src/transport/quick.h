@@ -2,9 +2,9 @@
 //
 // A message of up to inline_bytes to a peer whose lane is open needs no more than a slot of that lane.
 // Whether it may take one depends on much else: a credit, no earlier message that waits for a slot or for a
-// descriptor. All of it is folded into one number, LaneWriter::left(): open_gate() looks at everything once
+// descriptor. All of it is folded into one number, LaneWriter::left(): allow_fast_sends() looks at everything once
 // and lowers it to what may go by itself from there, with credits that are paid in advance. While it is above
-// 0 nobody has to ask again. Whoever sends another way closes the gate first, which takes what is left of
+// 0 nobody has to ask again. Whoever sends on the slow path stops fast sends first, which takes what is left of
 // those credits back.
 //
 // Receiving: while nothing is posted and nothing waits, the oldest message of a peer's lane is the next
@@ -28,7 +28,7 @@ using DoorbellCalls = queue::DoorbellProtocol<base::Hardware, DoorbellSystem>;
 
 /// What sending to one peer needs. The first line holds all that a small message touches. Invariant: credits
 /// are paid for lane.left() messages that are not sent yet.
-struct alignas(64) Gate {
+struct alignas(64) SendState {
   queue::LaneWriter<> lane;        ///< left() is 0 unless small messages may go by themselves
   std::uint32_t next_sequence = 0; ///< of our next message to it
   segment::Doorbell* doorbell = nullptr;
@@ -36,10 +36,10 @@ struct alignas(64) Gate {
   queue::CreditAccount<> credit;       ///< for eager messages under way to it
 };
 
-static_assert(offsetof(Gate, credit) == 64, "a small message touches one line of it");
+static_assert(offsetof(SendState, credit) == 64, "a small message touches one line of it");
 
 /// What receiving from one peer needs.
-struct Inlet {
+struct ReceiveState {
   queue::LaneReader<>* lane = nullptr;        ///< ours from it, while it is open
   queue::CreditCounter<>* released = nullptr; ///< in our region: how many of its messages we released
   std::uint32_t expected_sequence = 0;        ///< of its next message to us
@@ -47,78 +47,81 @@ struct Inlet {
 };
 
 /// Lets small messages to this peer go by themselves if they may now: then left() is not 0.
-void open_gate(Gate& gate);
+void allow_fast_sends(SendState& send_state);
 
 /// Set when the transport starts. By slot, like the engine's peers.
 struct QuickParts {
-  Gate* gates = nullptr;
-  Inlet* inlets = nullptr;
+  SendState* send_states = nullptr;
+  ReceiveState* receive_states = nullptr;
   std::uint64_t eager_limit = 0;
   int looks = 32; ///< for a message that is probably on its way; a few when processors are shared
 };
 inline constinit QuickParts quick_parts;
 
-/// Fills a slot of the gate's lane. Only if left() > 0 and `bytes` is at most inline_bytes.
-[[gnu::always_inline]] inline void send_small(Gate& gate, std::uint64_t context, std::int32_t source,
-                                              std::int32_t tag, const void* payload, std::uint64_t bytes) {
-  auto claim = gate.lane.claim_left();
+/// Fills a slot of the lane. Only if left() > 0 and `bytes` is at most inline_bytes.
+[[gnu::always_inline]] inline void send_small(SendState& send_state, std::uint64_t context,
+                                              std::int32_t source, std::int32_t tag, const void* payload,
+                                              std::uint64_t bytes) {
+  auto claim = send_state.lane.claim_left();
   auto& header = *reinterpret_cast<MessageHeader*>(claim.body());
   header.envelope = {context, source, tag, bytes};
-  header.sequence = gate.next_sequence++;
+  header.sequence = send_state.next_sequence++;
   header.handler = static_cast<std::uint8_t>(Handler::p2p_eager);
   header.in_packet = 0;
   copy::small(header.payload, payload, bytes);
   claim.commit();
-  auto& traffic = *gate.traffic; // loaded once
+  auto& traffic = *send_state.traffic; // loaded once
   traffic.messages.bump_relaxed(1);
   traffic.bytes.bump_relaxed(bytes);
 }
-/// After that: true when more_to_do() must follow, since the receiver sleeps or the gate is used up.
-[[gnu::always_inline]] inline bool has_more_to_do(const Gate& gate) {
-  constexpr bool fences = false; // no gate opens where senders must fence
-  return DoorbellCalls::is_sleeping(gate.doorbell->sleeping, fences) || gate.lane.left() == 0;
+/// After that: true when more_to_do() must follow, since the receiver sleeps or no more fast sends are allowed.
+[[gnu::always_inline]] inline bool has_more_to_do(const SendState& send_state) {
+  constexpr bool fences = false; // no fast sends are allowed where senders must fence
+  return DoorbellCalls::is_sleeping(send_state.doorbell->sleeping, fences) || send_state.lane.left() == 0;
 }
-void more_to_do(Gate& gate);
+void more_to_do(SendState& send_state);
 
 /// The oldest message of the peer's lane, if it is a whole one that this receive matches and that fits into
 /// `room` bytes; `tag` may be MPI_ANY_TAG. nullptr: nothing, or another message.
-[[gnu::always_inline]] inline const MessageHeader* arrived(const Inlet& inlet, std::uint64_t context,
-                                                           std::int32_t tag, std::uint64_t room) {
-  const std::byte* body = inlet.lane->front();
+[[gnu::always_inline]] inline const MessageHeader*
+arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
+  const std::byte* body = receive_state.lane->front();
   if (body == nullptr) return nullptr;
   const auto& header = *reinterpret_cast<const MessageHeader*>(body);
   bool mine = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager) &&
               header.envelope.context == context && (header.envelope.tag == tag || tag == MPI_ANY_TAG) &&
-              header.envelope.bytes <= room && header.sequence == inlet.expected_sequence;
+              header.envelope.bytes <= room && header.sequence == receive_state.expected_sequence;
   return mine ? &header : nullptr;
 }
 
 /// The same, after some looks if nothing is there: the reply to a message that was just sent comes soon. Not
 /// where rendezvous messages come: what a receive can do before its message is there would be done after it.
-[[gnu::always_inline]] inline const MessageHeader* arrives(const Inlet& inlet, std::uint64_t context,
-                                                           std::int32_t tag, std::uint64_t room) {
+[[gnu::always_inline]] inline const MessageHeader*
+arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
   // The other peers and our own sends must not wait for ever: one look in 64 is the ordinary way's.
-  if (inlet.lane == nullptr || !inlet.whole || inlet.expected_sequence % 64 == 0) return nullptr;
+  if (receive_state.lane == nullptr || !receive_state.whole || receive_state.expected_sequence % 64 == 0)
+    return nullptr;
   for (int look = quick_parts.looks;; base::cpu_relax()) {
-    if (const auto* message = arrived(inlet, context, tag, room)) return message;
-    if (--look == 0 || inlet.lane->front() != nullptr) return nullptr;
+    if (const auto* message = arrived(receive_state, context, tag, room)) return message;
+    if (--look == 0 || receive_state.lane->front() != nullptr) return nullptr;
   }
 }
 
 /// Tells those who sleep until this process's queue or lanes have room.
 void announce_slots();
 /// Copies a payload that lies in a packet of the sender's, and gives the packet back.
-void receive_from_packet(const Inlet& inlet, const MessageHeader& message, void* buffer);
+void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer);
 
 /// Takes the message that arrived() found.
-[[gnu::always_inline]] inline void receive_whole(Inlet& inlet, const MessageHeader& message, void* buffer) {
+[[gnu::always_inline]] inline void receive_whole(ReceiveState& receive_state, const MessageHeader& message,
+                                                 void* buffer) {
   if (message.in_packet != 0)
-    receive_from_packet(inlet, message, buffer);
+    receive_from_packet(receive_state, message, buffer);
   else
     copy::small(buffer, message.payload, message.envelope.bytes);
-  inlet.expected_sequence++;
-  inlet.released->give_back();
-  if (inlet.lane->pop()) [[unlikely]]
+  receive_state.expected_sequence++;
+  receive_state.released->give_back();
+  if (receive_state.lane->pop()) [[unlikely]]
     announce_slots();
 }
 

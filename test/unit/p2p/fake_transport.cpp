@@ -206,7 +206,7 @@ bool cancel_rts(Transfer& transfer) {
 void hold_back(Peer&, bool) {}
 
 // Of the short ways (transport/quick.h), which no test takes here.
-void receive_from_packet(const Inlet&, const MessageHeader&, void*) { std::abort(); }
+void receive_from_packet(const ReceiveState&, const MessageHeader&, void*) { std::abort(); }
 void announce_slots() { std::abort(); }
 
 void receive_no_more() {}
