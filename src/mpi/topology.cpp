@@ -29,7 +29,7 @@ Result check_room(int room, std::size_t needed, const char* what) {
   return base::fail(MPI_ERR_ARG, "there is room for {} {}, and there are {}", room, what, needed);
 }
 
-/// Room that is smaller than what there is gets its fill of it.
+/// Flow that is smaller than what there is gets its fill of it.
 std::size_t at_most(int room, std::size_t there) { return std::min(static_cast<std::size_t>(room), there); }
 
 std::span<const int> as_span(int n, const int* values) { return {values, static_cast<std::size_t>(n)}; }

@@ -2,7 +2,7 @@
 // and what keeps the elements of concurrent accumulates whole. See doc/queue/shared_lock.md.
 //
 //   state    bit 63: held alone; bit 62: somebody waits to hold it alone; below: how many hold it together
-//   wanted   who sleeps until somebody lets go (queue/room.h)
+//   waiters   processes that sleep until the lock is released (queue/flow_control.h)
 //
 // Who waits to hold it alone keeps others from coming together before it, so a stream of them does not make
 // it wait for ever. There is no order beyond that. The lock does not know its holders: when one dies, it
@@ -49,7 +49,7 @@ public:
     return try_alone();
   }
 
-  // The caller then tells who waits: RoomProtocol::made(wanted).
+  // The caller then wakes the waiting processes: FlowControl::wake_waiters(waiters).
 
   void leave_together() {
     // SYNC: shared-lock. Release: what we read and wrote before, for who holds it alone next.
@@ -62,7 +62,7 @@ public:
   }
 
   Atomic<std::uint64_t> state{0};
-  Atomic<std::uint64_t> wanted{0};
+  Atomic<std::uint64_t> waiters{0};
 };
 
 } // namespace near::queue

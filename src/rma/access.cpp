@@ -237,7 +237,7 @@ bool as_elements(View& view, Datatype& element) {
   return true;
 }
 
-/// Room for `count` elements of a predefined type.
+/// Flow for `count` elements of a predefined type.
 Result room_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, View& view) {
   std::size_t bytes = 0;
   std::ptrdiff_t origin = 0;

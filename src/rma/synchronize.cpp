@@ -80,7 +80,7 @@ bool is_locked(const State& state) { return state.locked_all || !state.held.empt
 template <class Attempt>
 void take(queue::SharedLock<>& lock, Attempt&& attempt) {
   transport::wait_for_lock(
-      lock.wanted, [](void* at) -> bool { return (*static_cast<std::remove_reference_t<Attempt>*>(at))(); },
+      lock.waiters, [](void* at) -> bool { return (*static_cast<std::remove_reference_t<Attempt>*>(at))(); },
       &attempt);
 }
 
@@ -94,7 +94,7 @@ void leave(const Member& member, Held held) {
   if (held == Held::together) lock.leave_together();
   if (held == Held::alone) lock.leave_alone();
   NEAR_KILL_POINT("window-left");
-  transport::lock_was_left(lock.wanted);
+  transport::lock_was_left(lock.waiters);
 }
 
 /// All locks together or none: one that holds some of them while it waits could wait for somebody who waits
@@ -338,7 +338,7 @@ ElementLock::ElementLock(const Member& member) : lock_(shared_part(member).eleme
 
 ElementLock::~ElementLock() {
   lock_.leave_alone();
-  transport::lock_was_left(lock_.wanted);
+  transport::lock_was_left(lock_.waiters);
 }
 
 } // namespace near::rma

@@ -145,12 +145,12 @@ struct Counters {
 };
 
 /// A rank's doorbell: `sleeping` is set by its owner before it sleeps on `bell`. The others are set by who
-/// will sleep until there is room (queue/room.h).
+/// will sleep until there is room (queue/flow_control.h).
 struct alignas(128) Doorbell {
   Atomic<std::uint32_t> sleeping;
-  Atomic<std::uint32_t> bell;          ///< futex word; increases with each ring
-  Atomic<std::uint64_t> slot_wanted;   ///< bits (process mod 64): who waits for a slot of this rank's
-  Atomic<std::uint64_t> packet_wanted; ///< not 0: this rank waits for one of its packets to come home
+  Atomic<std::uint32_t> bell;         ///< futex word; increases with each ring
+  Atomic<std::uint64_t> slot_waiters; ///< bits (process mod 64): processes that wait for a slot of this rank
+  Atomic<std::uint64_t> packet_waiters; ///< not 0: this rank waits for one of its own packets
 };
 
 /// What a block is for.

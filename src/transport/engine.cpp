@@ -374,26 +374,28 @@ bool flush_pending() {
   return moved;
 }
 
-/// What waits for a slot of a peer's queue or lane, for a packet of ours to come home, or for a lock.
-bool waits_for_room() {
+/// Whether anything waits for a slot of a peer's queue or lane, for one of our packets, or for a lock.
+bool waits_for_flow_control() {
   const Engine& self = engine();
-  return !self.pending_peers.empty() || !self.pipeline_senders.empty() || !self.wanted_locks.empty();
+  return !self.pending_peers.empty() || !self.pipeline_senders.empty() || !self.awaited_locks.empty();
 }
 
-/// Who makes room from here on rings us, and what was made before is there for our next look.
-[[gnu::cold]] void ask_for_room() {
+/// Registers this process with everything that it waits for. Whatever is freed from here on wakes us, and
+/// whatever was freed before is found by our next check.
+[[gnu::cold]] void register_as_waiter() {
   Engine& self = engine();
   std::uint64_t us = std::uint64_t{1} << self.slot % 64;
-  for (const Peer* peer : self.pending_peers) RoomCalls::want(peer->control->doorbell.slot_wanted, us);
+  for (const Peer* peer : self.pending_peers)
+    FlowControlCalls::add_waiter(peer->control->doorbell.slot_waiters, us);
   for (const Transfer* transfer : self.pipeline_senders)
-    RoomCalls::want(transfer->peer->control->doorbell.slot_wanted, us);
-  RoomCalls::want(self.control->doorbell.packet_wanted, us);
-  for (auto* wanted : self.wanted_locks) RoomCalls::want(*wanted, us);
-  RoomCalls::ready_to_look(self.fences);
+    FlowControlCalls::add_waiter(transfer->peer->control->doorbell.slot_waiters, us);
+  FlowControlCalls::add_waiter(self.control->doorbell.packet_waiters, us);
+  for (auto* waiters : self.awaited_locks) FlowControlCalls::add_waiter(*waiters, us);
+  FlowControlCalls::before_recheck(self.fences);
 }
 
-/// Rings those who asked for a slot here.
-[[gnu::cold]] void announce_room(std::uint64_t asked) {
+/// Raises the bells of the processes that wait for a slot here.
+[[gnu::cold]] void wake_waiting_processes(std::uint64_t asked) {
   Engine& self = engine();
   for (; asked != 0; asked &= asked - 1)
     for (std::size_t slot = std::countr_zero(asked); slot < self.peers.size(); slot += 64)
@@ -640,14 +642,14 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
   owner.packet_flags[static_cast<std::uint32_t>(reference)].give_back(
       static_cast<std::uint8_t>(reference >> 32));
   auto& doorbell = owner.control->doorbell;
-  RoomCalls::made(doorbell.packet_wanted, engine().fences,
-                  [&](std::uint64_t) { DoorbellCalls::announce(doorbell.bell); });
+  FlowControlCalls::wake_waiters(doorbell.packet_waiters, engine().fences,
+                                 [&](std::uint64_t) { DoorbellCalls::announce(doorbell.bell); });
 }
 
-// Whoever takes messages has to look: a sender asleep for a slot has no other sign.
-void announce_slots() {
+// Call after taking messages: nothing else wakes a sender that sleeps until a slot is free.
+void wake_slot_waiters() {
   Engine& self = engine();
-  RoomCalls::made(self.control->doorbell.slot_wanted, self.fences, announce_room);
+  FlowControlCalls::wake_waiters(self.control->doorbell.slot_waiters, self.fences, wake_waiting_processes);
 }
 
 [[gnu::noinline]] bool move_something() {
@@ -661,7 +663,7 @@ void announce_slots() {
       moved = true;
   }
   for (int budget = 64; budget > 0 && take_from_queue(); --budget) moved = true;
-  if (moved) announce_slots();
+  if (moved) wake_slot_waiters();
   if (self.chores) [[unlikely]] {
     if (!self.pending_peers.empty()) moved |= flush_pending();
     if (!self.pipeline_senders.empty()) moved |= advance_pipeline_senders();
@@ -841,8 +843,8 @@ bool follow(bool (*done)(void*), void* argument, bool (*look)(void*)) {
   for (;;) {
     self.listen();
     if (done(argument)) return true;
-    if (waiting.leader_sleeps && waits_for_room()) {
-      ask_for_room();
+    if (waiting.leader_sleeps && waits_for_flow_control()) {
+      register_as_waiter();
       if (progress()) wake_waiting_threads();
       if (done(argument)) return true; // a lock is no message
     }
@@ -940,8 +942,8 @@ void look_and_sleep(bool (*done)(void*), void* argument) {
     std::uint32_t events = waiting.events;
     if (done(argument)) return;
     bool moved = progress(), spins = os::monotonic_ns() < spin_until;
-    if (!moved && !spins && waits_for_room()) {
-      ask_for_room();
+    if (!moved && !spins && waits_for_flow_control()) {
+      register_as_waiter();
       moved = progress();
       if (!moved && done(argument)) return; // a lock is no message
       tell_followers();
@@ -993,16 +995,16 @@ void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*)) {
     look_and_sleep(done, argument);
 }
 
-void wait_for_lock(base::Atomic<std::uint64_t>& wanted, bool (*attempt)(void*), void* argument) {
+void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument) {
   if (attempt(argument)) return;
-  auto& list = engine().wanted_locks;
-  list.push_back(&wanted);
+  auto& list = engine().awaited_locks;
+  list.push_back(&waiters);
   wait_until(attempt, argument);
-  list.erase(std::find(list.begin(), list.end(), &wanted));
+  list.erase(std::find(list.begin(), list.end(), &waiters));
 }
 
-void lock_was_left(base::Atomic<std::uint64_t>& wanted) {
-  RoomCalls::made(wanted, engine().fences, announce_room);
+void lock_was_left(base::Atomic<std::uint64_t>& waiters) {
+  FlowControlCalls::wake_waiters(waiters, engine().fences, wake_waiting_processes);
 }
 
 } // namespace near::transport

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "object/object.h"
-#include "queue/room.h"
+#include "queue/flow_control.h"
 #include "transport/arena.h"
 #include "transport/blocks.h"
 #include "transport/choice.h"
@@ -115,8 +115,8 @@ struct Engine {
   std::vector<Peer*> pending_peers;                        ///< with messages that found no slot
   std::vector<Transfer*> pipeline_senders;                 ///< with packed bytes still to send
   std::vector<CooperativeSend> cooperative_sends;
-  std::vector<base::Atomic<std::uint64_t>*> wanted_locks; ///< words of locks that threads of ours wait for
-  bool chores = false;                                    ///< one of the three lists above may hold something
+  std::vector<base::Atomic<std::uint64_t>*> awaited_locks; ///< words of locks that threads of ours wait for
+  bool chores = false; ///< one of the three lists above may hold something
   std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< by size
   std::array<std::size_t, rts_sizes.size()> rts_pages{};              ///< made so far, by size
   std::size_t rts_out = 0;                                            ///< announced to any peer, not finished
@@ -134,7 +134,7 @@ struct Engine {
 extern object::Immortal<Engine> engine_storage;
 inline Engine& engine() { return engine_storage.value; }
 
-using RoomCalls = queue::RoomProtocol<base::Hardware, DoorbellSystem>;
+using FlowControlCalls = queue::FlowControl<base::Hardware, DoorbellSystem>;
 
 /// Puts a message into the peer's queue, or on its pending list when there is no slot; order is kept either
 /// way.

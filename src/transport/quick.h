@@ -108,7 +108,7 @@ arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
 }
 
 /// Tells those who sleep until this process's queue or lanes have room.
-void announce_slots();
+void wake_slot_waiters();
 /// Copies a payload that lies in a packet of the sender's, and gives the packet back.
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer);
 
@@ -122,7 +122,7 @@ void receive_from_packet(const ReceiveState& receive_state, const MessageHeader&
   receive_state.expected_sequence++;
   receive_state.released->give_back();
   if (receive_state.lane->pop()) [[unlikely]]
-    announce_slots();
+    wake_slot_waiters();
 }
 
 } // namespace near::transport

@@ -152,11 +152,11 @@ bool progress();
 /// others' `look` to learn whether done() may be true now; `look` takes nothing and cannot fail. Without a
 /// `look` the waiting thread is woken after every event, to call done() itself.
 void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*) = nullptr);
-/// Waits until attempt(argument) succeeds, which takes a lock that processes share; `wanted` is its word
+/// Waits until attempt(argument) succeeds, which takes a lock that processes share; `waiters` is its word
 /// (queue/shared_lock.h). A failed attempt may leave nothing but the wish.
-void wait_for_lock(base::Atomic<std::uint64_t>& wanted, bool (*attempt)(void*), void* argument);
+void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument);
 /// Such a lock has been left: ends the sleep of those who want it.
-void lock_was_left(base::Atomic<std::uint64_t>& wanted);
+void lock_was_left(base::Atomic<std::uint64_t>& waiters);
 /// Yields the processor, and meanwhile releases the engine lock.
 void give_way();
 /// Something that another thread may wait for was done outside of wait_until(): ends the waiters' sleep.

@@ -2,7 +2,7 @@
 // next, and nobody sleeps while it can be had. Timeouts never end a wait here.
 #include "structures.h"
 
-#include "queue/room.h"
+#include "queue/flow_control.h"
 #include "queue/shared_lock.h"
 
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using namespace near::model;
 using Lock = near::queue::SharedLock<Weak>;
 using Word = Weak::Atomic<std::uint32_t>;
-using Room = near::queue::RoomProtocol<Weak, WeakSystem>;
+using Flow = near::queue::FlowControl<Weak, WeakSystem>;
 
 struct Bell {
   Word sleeping{0}, bell{0};
@@ -25,7 +25,7 @@ struct Scene {
       if ((state >> 62 & 1) != 0) text += ", one waits";
       return text;
     });
-    stage.name(lock.wanted, "wanted");
+    stage.name(lock.waiters, "waiters");
     for (std::uint32_t i = 0; i < bells.size(); ++i) {
       stage.name(bells[i].sleeping, "sleeping " + std::to_string(i));
       stage.name(bells[i].bell, "bell " + std::to_string(i));
@@ -41,15 +41,15 @@ struct Scene {
     for (;;) {
       auto rung = Doorbell::rung(own.bell);
       if (attempt()) return;
-      Room::want(lock.wanted, std::uint64_t{1} << self);
-      Room::ready_to_look(fences);
+      Flow::add_waiter(lock.waiters, std::uint64_t{1} << self);
+      Flow::before_recheck(fences);
       if (attempt()) return;
       Doorbell::sleep(own.sleeping, own.bell, rung, fences, 0, [] { return false; });
       Doorbell::awake(own.sleeping);
     }
   }
   void tell(bool fences) {
-    Room::made(lock.wanted, fences, [&](std::uint64_t who) {
+    Flow::wake_waiters(lock.waiters, fences, [&](std::uint64_t who) {
       for (std::uint32_t i = 0; i < bells.size(); ++i)
         if ((who >> i & 1) != 0) Doorbell::announce(bells[i].bell);
     });

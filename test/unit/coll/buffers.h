@@ -37,7 +37,7 @@ inline MPI_Count elements(Layout layout, MPI_Count cells) {
   return layout == Layout::split ? 2 * cells : cells;
 }
 
-/// Room for cells, surrounded by and interspersed with bytes that must keep their value.
+/// Flow for cells, surrounded by and interspersed with bytes that must keep their value.
 class Buffer {
 public:
   Buffer(Layout layout, MPI_Count cells)

@@ -207,7 +207,7 @@ void hold_back(Peer&, bool) {}
 
 // Of the short ways (transport/quick.h), which no test takes here.
 void receive_from_packet(const ReceiveState&, const MessageHeader&, void*) { std::abort(); }
-void announce_slots() { std::abort(); }
+void wake_slot_waiters() { std::abort(); }
 
 void receive_no_more() {}
 bool has_ended(Peer&) { return false; }

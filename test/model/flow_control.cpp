@@ -2,15 +2,15 @@
 // so a lost announcement is a deadlock.
 #include "structures.h"
 
+#include "queue/flow_control.h"
 #include "queue/packet_flag.h"
-#include "queue/room.h"
 
 namespace {
 
 using namespace near::model;
 using Word = Weak::Atomic<std::uint32_t>;
-using Wanted = Weak::Atomic<std::uint64_t>;
-using Room = near::queue::RoomProtocol<Weak, WeakSystem>;
+using Waiters = Weak::Atomic<std::uint64_t>;
+using Flow = near::queue::FlowControl<Weak, WeakSystem>;
 using Flag = near::queue::PacketFlag<Weak>;
 
 struct Bell {
@@ -23,12 +23,12 @@ struct Bell {
 
 /// As wait_until() in the transport does it: attempt() until it succeeds, asleep in between.
 template <class Attempt>
-void sleep_until(Bell& bell, Wanted& wanted, std::uint64_t self, bool fences, Attempt&& attempt) {
+void sleep_until(Bell& bell, Waiters& waiters, std::uint64_t self, bool fences, Attempt&& attempt) {
   for (;;) {
     auto rung = Doorbell::rung(bell.bell);
     if (attempt()) return;
-    Room::want(wanted, self);
-    Room::ready_to_look(fences);
+    Flow::add_waiter(waiters, self);
+    Flow::before_recheck(fences);
     if (attempt()) return;
     Doorbell::sleep(bell.sleeping, bell.bell, rung, fences, 0, [] { return false; });
     Doorbell::awake(bell.sleeping);
@@ -39,8 +39,8 @@ void sleep_until(Bell& bell, Wanted& wanted, std::uint64_t self, bool fences, At
 template <std::size_t Senders>
 void slots_come_free(Stage& stage, std::uint32_t messages, bool fences) {
   ModelQueue queue(stage, 2);
-  Wanted wanted{0};
-  stage.name(wanted, "wanted");
+  Waiters waiters{0};
+  stage.name(waiters, "waiters");
   auto bells = [&]<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<Bell, Senders>{Bell(stage, I)...};
   }(std::make_index_sequence<Senders>());
@@ -50,7 +50,7 @@ void slots_come_free(Stage& stage, std::uint32_t messages, bool fences) {
       auto producer = queue.producer(self);
       for (std::uint32_t number = 0; number < messages; ++number) {
         Claim claim;
-        sleep_until(bells[self], wanted, 1u << self, fences,
+        sleep_until(bells[self], waiters, 1u << self, fences,
                     [&] { return static_cast<bool>(claim = producer.claim()); });
         write_message(claim, self, number);
         claim.commit();
@@ -65,7 +65,7 @@ void slots_come_free(Stage& stage, std::uint32_t messages, bool fences) {
         queue.consumer.pop();
         return true;
       });
-      Room::made(wanted, fences, [&](std::uint64_t who) {
+      Flow::wake_waiters(waiters, fences, [&](std::uint64_t who) {
         for (std::uint32_t self = 0; self < Senders; ++self)
           if ((who >> self & 1) != 0) Doorbell::announce(bells[self].bell);
       });
@@ -74,13 +74,13 @@ void slots_come_free(Stage& stage, std::uint32_t messages, bool fences) {
   stage.go();
 }
 
-MODEL_SCENARIO(room, nobody_sleeps_beside_a_free_slot_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(flow_control, nobody_sleeps_beside_a_free_slot_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
   slots_come_free<1>(stage, 4, false);
 }
-MODEL_SCENARIO(room, nobody_sleeps_beside_a_free_slot_with_fences, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(flow_control, nobody_sleeps_beside_a_free_slot_with_fences, {{3, 2, 1, 0}}) {
   slots_come_free<1>(stage, 4, true);
 }
-MODEL_SCENARIO(room, two_senders_wait_for_slots_of_one_queue, {{2, 1, 0, 0}}) {
+MODEL_SCENARIO(flow_control, two_senders_wait_for_slots_of_one_queue, {{2, 1, 0, 0}}) {
   slots_come_free<2>(stage, 2, false);
 }
 
@@ -88,16 +88,16 @@ MODEL_SCENARIO(room, two_senders_wait_for_slots_of_one_queue, {{2, 1, 0, 0}}) {
 void packets_come_home(Stage& stage, bool fences) {
   std::array<Flag, 2> flags;
   std::array<std::uint32_t, 2> packets{};
-  Wanted wanted{0};
+  Waiters waiters{0};
   Bell bell(stage, 0);
-  stage.name(wanted, "wanted");
+  stage.name(waiters, "waiters");
   for (std::uint32_t i : {0u, 1u}) {
     stage.name(flags[i].generation, "flag " + std::to_string(i));
     put(&packets[i], 7u);
     stage.thread("reader " + std::to_string(i), [&, i, fences] {
       require(get<std::uint32_t>(&packets[i]) == 7, "a packet is not written before it is home");
       flags[i].give_back(1);
-      Room::made(wanted, fences, [&](std::uint64_t) { Doorbell::announce(bell.bell); });
+      Flow::wake_waiters(waiters, fences, [&](std::uint64_t) { Doorbell::announce(bell.bell); });
     });
   }
   stage.thread("sender", [&, fences] {
@@ -111,15 +111,16 @@ void packets_come_home(Stage& stage, bool fences) {
       }
       return false;
     };
-    while (home != 3) sleep_until(bell, wanted, 1, fences, attempt);
+    while (home != 3) sleep_until(bell, waiters, 1, fences, attempt);
   });
   stage.go();
 }
 
-MODEL_SCENARIO(room, nobody_sleeps_beside_a_packet_that_is_home_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(flow_control, nobody_sleeps_beside_a_packet_that_is_home_with_a_barrier_of_all,
+               {{3, 2, 1, 0}}) {
   packets_come_home(stage, false);
 }
-MODEL_SCENARIO(room, nobody_sleeps_beside_a_packet_that_is_home_with_fences, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(flow_control, nobody_sleeps_beside_a_packet_that_is_home_with_fences, {{3, 2, 1, 0}}) {
   packets_come_home(stage, true);
 }
 
