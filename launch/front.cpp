@@ -30,12 +30,12 @@ int complain() {
 }
 
 // What the ranks assume of copies: the machine's profile, if there is a good one.
-void give_priors(const Job& job, segment::Segment& segment) {
+void give_estimates(const Job& job, segment::Segment& segment) {
   profile::Profile known;
   bool found = false;
   if (!profile::load(profile::machine_name(job.machine), known, found).ok() && !job.command.quiet)
     std::fprintf(stderr, "mpiexec: warning: %s\n", std::string(base::failure_text()).c_str());
-  if (found) segment.header().priors = profile::priors_of(known);
+  if (found) segment.header().estimates = profile::estimates_of(known);
 }
 
 constexpr std::uint64_t key_signals = 1, key_pids = 2;
@@ -180,7 +180,7 @@ int run_job(const Job& job, char** environment) {
   if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, processors_of(job), room)
            .ok())
     return complain();
-  give_priors(job, segment);
+  give_estimates(job, segment);
   if (!os::become_subreaper().ok()) return complain();
   os::SignalInbox inbox;
   os::Poller poller;

@@ -1,4 +1,4 @@
-// `near info --transport`: for each pair of ranks of a running job that exchanged large messages, the way by
+// `near info --transport`: for each pair of ranks of a running job that exchanged large messages, the protocol by
 // size, how fast it was, and what the others would give.
 #include "base/text.h"
 #include "segment/activity.h"
@@ -31,57 +31,58 @@ std::string class_text(int size_class) {
 
 /// What `owner` has learnt of the others; nullptr where it says that this lies outside its region, or where
 /// it cannot be. What another process wrote is not relied on.
-const segment::PairFigures* figures_of(const segment::Segment& segment, std::uint32_t owner) {
-  segment::Offset at = base::load_once(segment.control(owner).figures), region = segment.region(owner);
-  std::uint64_t bytes = segment.slots() * sizeof(segment::PairFigures);
+const segment::PairStatistics* statistics_of(const segment::Segment& segment, std::uint32_t owner) {
+  segment::Offset at = base::load_once(segment.control(owner).statistics), region = segment.region(owner);
+  std::uint64_t bytes = segment.slots() * sizeof(segment::PairStatistics);
   bool within = at >= region && bytes <= segment.stride() && at - region <= segment.stride() - bytes;
-  return within && at % alignof(segment::PairFigures) == 0 ? segment.at<segment::PairFigures>(at) : nullptr;
+  return within && at % alignof(segment::PairStatistics) == 0 ? segment.at<segment::PairStatistics>(at)
+                                                              : nullptr;
 }
 
 /// The weakest of what the figures rest on that were compared.
-segment::Basis reason(const segment::WayFigures& row, std::uint32_t present) {
+segment::Basis reason(const segment::ProtocolStatistics& row, std::uint32_t present) {
   auto basis = static_cast<segment::Basis>(row.basis[present].load_relaxed());
   if (basis == segment::Basis::named) return basis;
-  for (std::uint32_t way = 0; way < segment::ways; ++way)
-    if (row.cost[way].load_relaxed() != 0)
-      basis = std::min(basis, static_cast<segment::Basis>(row.basis[way].load_relaxed()));
+  for (std::uint32_t protocol = 0; protocol < segment::protocols; ++protocol)
+    if (row.cost[protocol].load_relaxed() != 0)
+      basis = std::min(basis, static_cast<segment::Basis>(row.basis[protocol].load_relaxed()));
   return basis;
 }
 
-/// The other ways with their rates, and where those come from if nobody in this job has measured them.
-std::string others(const segment::WayFigures& row, std::uint32_t present) {
+/// The other protocols with their rates, and where those come from if nobody in this job has measured them.
+std::string others(const segment::ProtocolStatistics& row, std::uint32_t present) {
   std::string text;
-  for (std::uint32_t way = 0; way < segment::ways; ++way) {
-    std::uint32_t cost = row.cost[way].load_relaxed();
-    if (way == present || cost == 0) continue;
+  for (std::uint32_t protocol = 0; protocol < segment::protocols; ++protocol) {
+    std::uint32_t cost = row.cost[protocol].load_relaxed();
+    if (protocol == present || cost == 0) continue;
     text += base::format("{}{} {}", text.empty() ? "" : ", ",
-                         segment::way_name(static_cast<segment::Way>(way)), rate(cost));
-    auto basis = static_cast<segment::Basis>(row.basis[way].load_relaxed());
+                         segment::protocol_name(static_cast<segment::Protocol>(protocol)), rate(cost));
+    auto basis = static_cast<segment::Basis>(row.basis[protocol].load_relaxed());
     if (basis < segment::Basis::measured) text += base::format(" ({})", segment::basis_name(basis));
   }
   return text.empty() ? "no other was possible or tried" : text;
 }
 
-bool has_figures(const segment::ControlPage& control, std::uint32_t other) {
-  return other / 64 < std::size(control.with_figures) &&
-         (control.with_figures[other / 64].load_relaxed() >> other % 64 & 1) != 0;
+bool has_statistics(const segment::ControlPage& control, std::uint32_t other) {
+  return other / 64 < std::size(control.with_statistics) &&
+         (control.with_statistics[other / 64].load_relaxed() >> other % 64 & 1) != 0;
 }
 
-void print_pair(const segment::PairFigures& row, std::uint32_t owner, std::uint32_t other) {
+void print_pair(const segment::PairStatistics& row, std::uint32_t owner, std::uint32_t other) {
   for (int size_class = 0; size_class < segment::size_classes; ++size_class) {
     const auto& figures = row.from_it[size_class];
     std::uint32_t present = figures.present.load_relaxed(), messages = figures.messages.load_relaxed();
     if (messages == 0) continue;
-    bool settled = present < segment::ways;
+    bool settled = present < segment::protocols;
     std::printf("%4u to %-4u  %-18s %-7s %11s %10u  %-9s  %s\n", other, owner, class_text(size_class).c_str(),
-                settled ? segment::way_name(static_cast<segment::Way>(present)) : "-",
+                settled ? segment::protocol_name(static_cast<segment::Protocol>(present)) : "-",
                 settled ? rate(figures.cost[present].load_relaxed()).c_str() : "", messages,
                 settled ? segment::basis_name(reason(figures, present)) : "-",
                 settled ? others(figures, present).c_str() : "still looking");
   }
 }
 
-void print_stores(const segment::PairFigures& row, std::uint32_t owner, std::uint32_t other) {
+void print_stores(const segment::PairStatistics& row, std::uint32_t owner, std::uint32_t other) {
   std::uint32_t cached = row.store_cost[0].load_relaxed(), streaming = row.store_cost[1].load_relaxed();
   if (cached == 0 && streaming == 0) return;
   std::printf("%4u to %-4u  %-9s  cached %s, streaming %s\n", owner, other,
@@ -97,19 +98,20 @@ int transport(std::int32_t launcher) {
   auto each_pair = [&](auto&& print) {
     for (std::uint32_t owner = 0; owner < segment.slots(); ++owner) {
       if (!segment::has_region(segment, owner)) continue;
-      const auto* rows = figures_of(segment, owner);
+      const auto* rows = statistics_of(segment, owner);
       for (std::uint32_t other = 0; rows != nullptr && other < segment.slots(); ++other)
-        if (has_figures(segment.control(owner), other)) print(rows[other], owner, other);
+        if (has_statistics(segment.control(owner), other)) print(rows[other], owner, other);
     }
   };
-  const auto& priors = segment.header().priors;
-  std::string measured(priors.measured, strnlen(priors.measured, sizeof priors.measured));
+  const auto& estimates = segment.header().estimates;
+  std::string measured(estimates.measured, strnlen(estimates.measured, sizeof estimates.measured));
   std::printf("The ranks began with %s%s.\n\n",
-              priors.basis == segment::Basis::profile ? "the machine's profile, measured "
-                                                      : "what is built in: mpiexec found no profile",
+              estimates.basis == segment::Basis::profile ? "the machine's profile, measured "
+                                                         : "what is built in: mpiexec found no profile",
               base::printable(measured).c_str());
-  std::puts("Large messages: the way that their receiver takes, and what that was decided by\n"
-            "       ranks  size               way            rate   messages  reason     the other ways");
+  std::puts(
+      "Large messages: the protocol that their receiver takes, and what that was decided by\n"
+      "       ranks  size               protocol            rate   messages  reason     the other protocols");
   each_pair(print_pair);
   std::puts("\nStores that fill packets, as the sender measured its copies\n       ranks  in use");
   each_pair(print_stores);

@@ -125,7 +125,7 @@ Result carry_out(const Run& run, const std::function<void()>& arrived, Profile& 
                 late ? "did not end in time" : "failed");
   bool cached = run.kind == Kind::pipelined_cached;
   if (!cached && run.kind != Kind::pipelined_streaming) return {};
-  const auto& of_sender = segment.at<segment::PairFigures>(segment.control(0).figures)[1];
+  const auto& of_sender = segment.at<segment::PairStatistics>(segment.control(0).statistics)[1];
   profile.store_cost[static_cast<std::size_t>(run.pair.distance)][!cached] =
       of_sender.store_cost[!cached].load_relaxed();
   return {};

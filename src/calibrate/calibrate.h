@@ -1,6 +1,6 @@
 // Measures what the machine's profile holds. For each distance that exists between processors which may be
 // used, one pair of them, and for each kind of copy, two processes are bound there and form a job of their
-// own: what they time is the transport itself, and just what its choice will time later (transport/choice.h).
+// own: what they time is the transport itself, and just what its choice will time later (transport/tuner.h).
 #pragma once
 
 #include "profile/profile.h"

@@ -46,11 +46,11 @@ Arrived& arrived() {
   return one;
 }
 
-segment::Way way_of(Kind kind) {
+segment::Protocol way_of(Kind kind) {
   switch (kind) {
-  case Kind::direct: return segment::Way::direct;
-  case Kind::cma: return segment::Way::cma;
-  default: return segment::Way::pipelined;
+  case Kind::direct: return segment::Protocol::direct;
+  case Kind::cma: return segment::Protocol::cma;
+  default: return segment::Protocol::pipelined;
   }
 }
 
@@ -146,7 +146,7 @@ void receive_all(const Run& run, int results) {
         wait_for(&Arrived::rts_done);
         Figure figure{static_cast<std::uint32_t>(size_class), static_cast<std::uint32_t>(source)};
         const Transfer& transfer = arrived().transfer;
-        if (transfer.way != static_cast<std::uint8_t>(way_of(run.kind))) {
+        if (transfer.protocol != static_cast<std::uint8_t>(way_of(run.kind))) {
           if (run.kind == Kind::cma) refusal().copy(figure.refusal, sizeof figure.refusal - 1);
           report(results, figure);
           return answer(Next::stop);

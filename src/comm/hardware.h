@@ -2,7 +2,7 @@
 // MPI_GET_HW_RESOURCE_INFO in section 9.1.
 #pragma once
 
-#include "segment/priors.h"
+#include "segment/initial_estimates.h"
 
 #include <span>
 #include <string_view>

@@ -4,13 +4,13 @@
 //
 // At a glance means: MPI runs, one thread calls it, and this is not inside another call (Call::quick_line);
 // the communicator is alive; the datatype is predefined and dense; destination or source is a rank of the
-// communicator; the tag is not negative; the message fits into a slot; and transport/quick.h takes it. Sends
+// communicator; the tag is not negative; the message fits into a slot; and transport/fast.h takes it. Sends
 // have a second way for all other messages that leave whole.
 #pragma once
 
 #include "mpi/call.h"
 #include "p2p/engine.h"
-#include "transport/quick.h"
+#include "transport/fast.h"
 
 namespace near::mpi::quick {
 
@@ -62,7 +62,7 @@ template <class Count, class Decline>
   if (!may_send(buffer, count, size, destination, tag, communicator, transport::inline_bytes)) [[unlikely]]
     return decline();
   transport::SendState& send_state =
-      transport::quick_parts.send_states[communicator->addresses[static_cast<unsigned>(destination)].slot];
+      transport::fast_path.send_states[communicator->addresses[static_cast<unsigned>(destination)].slot];
   if (send_state.lane.left() == 0) [[unlikely]]
     return decline();
   // From here on nothing fails.
@@ -103,7 +103,7 @@ inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_D
   const object::Communicator* communicator = object::find_communicator(comm);
   std::uint64_t size = datatype::predefined_dense_size(datatype);
   if (size == 0 ||
-      !may_send(buffer, count, size, destination, tag, communicator, transport::quick_parts.eager_limit))
+      !may_send(buffer, count, size, destination, tag, communicator, transport::fast_path.eager_limit))
     return false;
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
   const Inside inside(line, function);
@@ -201,7 +201,7 @@ template <class Decline>
   std::uint64_t room = static_cast<std::uint64_t>(count) * size;
   Call::write_about(line, communicator->context, source, tag, static_cast<MPI_Count>(room));
   transport::ReceiveState& receive_state =
-      transport::quick_parts.receive_states[communicator->addresses[source].slot];
+      transport::fast_path.receive_states[communicator->addresses[source].slot];
   const auto* message =
       transport::arrives(receive_state, communicator->context | p2p::user_channel, tag, room);
   if (message != nullptr) [[likely]] {

@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "object/info.h"
-#include "segment/priors.h"
+#include "segment/initial_estimates.h"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // Receives: look among the waiting messages, else post. Source: MPI 5.0, sections 3.2 and 3.7.
 #include "p2p/engine.h"
 
-#include "transport/quick.h"
+#include "transport/fast.h"
 
 namespace near::p2p {
 
@@ -35,11 +35,10 @@ bool withdraw(EngineRequest& receive) {
 /// Receives a small message without posting the receive, when it is the only one.
 static bool receive_at_once(const View& view, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
-  if (source < 0 || transport::quick_parts.receive_states == nullptr || !matching().idle() ||
-      !view.type->dense)
+  if (source < 0 || transport::fast_path.receive_states == nullptr || !matching().idle() || !view.type->dense)
     return false;
   transport::ReceiveState& receive_state =
-      transport::quick_parts.receive_states[communicator.addresses[source].slot];
+      transport::fast_path.receive_states[communicator.addresses[source].slot];
   const auto* message = transport::arrives(receive_state, context_of(communicator, channel), tag,
                                            static_cast<std::uint64_t>(view.bytes()));
   if (message == nullptr) return false;

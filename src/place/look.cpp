@@ -276,7 +276,7 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
                                                          {"credits", base::load_once(control.credits)},
                                                          {"flags", base::load_once(control.packet_flags)},
                                                          {"packets", base::load_once(control.packets)},
-                                                         {"figures", base::load_once(control.figures)},
+                                                         {"statistics", base::load_once(control.statistics)},
                                                          {"traffic", base::load_once(control.traffic)},
                                                          {"blocks", base::load_once(control.blocks)},
                                                          {arena_role, base::load_once(control.arena)},

@@ -9,7 +9,7 @@
 
 #include "os/pages.h"
 #include "place/maps.h"
-#include "segment/priors.h"
+#include "segment/initial_estimates.h"
 #include "segment/traffic.h"
 
 #include <string>

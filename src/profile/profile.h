@@ -1,5 +1,5 @@
 // What copies between two processes take on this machine, measured once by `near calibrate` and kept in a
-// file of the user's cache. mpiexec reads it and gives the ranks what they begin with (segment/priors.h);
+// file of the user's cache. mpiexec reads it and gives the ranks what they begin with (segment/initial_estimates.h);
 // what they measure themselves corrects it.
 //
 //   near-profile 1                                 the form of the file
@@ -11,7 +11,7 @@
 //   end                                            nothing is missing
 #pragma once
 
-#include "segment/priors.h"
+#include "segment/initial_estimates.h"
 #include "topo/machine.h"
 
 #include <array>
@@ -64,7 +64,7 @@ Result prepare(const std::string& path);
 Result save(const Profile& profile, const std::string& path);
 
 /// What ranks begin with. Sizes and distances that were not measured get the figures of the nearest ones.
-segment::Priors priors_of(const Profile& profile);
+segment::InitialEstimates estimates_of(const Profile& profile);
 
 /// The parts of the machine that hold all of these processors.
 segment::Place place_of(const topo::Machine& machine, const topo::CpuSet& cpus);

@@ -119,12 +119,12 @@ std::uint64_t room_by_knobs() {
   return reserved_by_knobs() - begin_with + std::max<std::uint64_t>(begin_with, knobs.pipeline.number);
 }
 
-const char* way_name(Way way) {
-  switch (way) {
-  case Way::direct: return "direct";
-  case Way::pipelined: return "pipelined";
-  case Way::cma: return "cma";
-  case Way::count: break;
+const char* protocol_name(Protocol protocol) {
+  switch (protocol) {
+  case Protocol::direct: return "direct";
+  case Protocol::pipelined: return "pipelined";
+  case Protocol::cma: return "cma";
+  case Protocol::count: break;
   }
   return "?";
 }
@@ -197,7 +197,7 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   head->started_ns =
       static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
   head->cores = cores;
-  head->priors = built_in_priors();
+  head->estimates = built_in_estimates();
   auto name = base::format("nearmpi-{}", getpid());
   name.copy(head->job, sizeof head->job - 1);
   for (std::uint32_t slot = 0; slot < slots; ++slot) new (&entry(slot)) RankEntry{};

@@ -4,7 +4,7 @@
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
 //     +--------------+-------+-------+----------------+-------+---------+---------+--------+-------+
-//     | control page | queue | lanes | credits, flags | packets | figures | traffic | blocks | arena |
+//     | control page | queue | lanes | credits, flags | packets | statistics | traffic | blocks | arena |
 //     +--------------+-------+-------+----------------+-------+---------+---------+--------+-------+
 //       the arena is for MPI_Alloc_mem and windows;
 //       every part begins on a page and is written first by the process that owns the region
@@ -31,7 +31,7 @@
 #include "base/atomic.h"
 #include "base/result.h"
 #include "os/descriptor.h"
-#include "segment/priors.h"
+#include "segment/initial_estimates.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -103,7 +103,7 @@ struct Header {
   Atomic<std::uint32_t> notices;           ///< bits of Notice
   Atomic<std::uint32_t> held;              ///< 1: MPI_Init waits for the launcher, for a debugger's sake
   Atomic<std::uint64_t> reach; ///< bytes of each region that all have mapped; `everything`: the rest as well
-  alignas(64) Priors priors;   ///< written before any process of the job starts
+  alignas(64) InitialEstimates estimates; ///< written before any process of the job starts
 };
 
 /// Header::reach of a job in which every process has mapped the whole segment.
@@ -181,13 +181,13 @@ struct ControlPage {
   std::uint32_t version;
   std::uint32_t pid;
   /// From the segment's start.
-  Offset queue, lanes, credits, packet_flags, packets, figures, traffic, blocks, arena;
+  Offset queue, lanes, credits, packet_flags, packets, statistics, traffic, blocks, arena;
   std::uint64_t queue_slots, lane_count, packet_count, packet_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
   std::uint64_t probe_value;
-  /// Bits: the processes (of the first 1024) of which `figures` has something; other rows' pages may not
+  /// Bits: the processes (of the first 1024) of which `statistics` has something; other rows' pages may not
   /// exist.
-  Atomic<std::uint64_t> with_figures[16];
+  Atomic<std::uint64_t> with_statistics[16];
   Atomic<std::uint32_t> block_count; ///< so many of `blocks` were ever used; pages behind them may not exist
   Doorbell doorbell;
   StateLine state[state_lines];

@@ -16,7 +16,7 @@
 
 namespace near::segment {
 
-/// The ways of a message's bytes to another process.
+/// The protocols of a message's bytes to another process.
 enum class Path : std::uint32_t { inlined, packet, direct, cma, pipelined, count };
 inline constexpr std::size_t paths = static_cast<std::size_t>(Path::count);
 const char* path_name(Path path);

@@ -39,7 +39,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
     payload = self.packets.at(packet.packet);
   }
   if (bytes != 0) {
-    if (view.type->dense && bytes >= Stores::worthwhile)
+    if (view.type->dense && bytes >= StorePolicy::worthwhile)
       peer.stores.copy(payload, view.dense_start(), bytes);
     else if (view.type->dense)
       std::memcpy(payload, view.dense_start(), bytes);

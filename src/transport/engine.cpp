@@ -67,7 +67,7 @@ Result map_peer(std::uint32_t slot) {
       queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
   peer.receive_state = &self.receive_states[slot];
   peer.receive_state->released = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
-  peer.stores.begin_with(priors_of(peer).store_cost);
+  peer.stores.begin_with(estimates_of(peer).store_cost);
   peer.mapped = true;
   return {};
 }
@@ -103,8 +103,8 @@ Result build_region() {
   segment::Offset flags_at =
       credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(queue::CreditCounter<>));
   segment::Offset packets_at = flags_at + align_to_page(most_packets * sizeof(PacketFlag));
-  segment::Offset figures_at = packets_at + most_packets * packet_bytes;
-  segment::Offset traffic_at = figures_at + align_to_page(head.slots * sizeof(segment::PairFigures));
+  segment::Offset statistics_at = packets_at + most_packets * packet_bytes;
+  segment::Offset traffic_at = statistics_at + align_to_page(head.slots * sizeof(segment::PairStatistics));
   segment::Offset blocks_at = traffic_at + align_to_page(segment::traffic_bytes(head.slots));
   segment::Offset arena_at = blocks_at + align_to_page(Blocks::bytes());
   if (arena_at - begin > head.stride)
@@ -145,7 +145,7 @@ Result build_region() {
     self.traffic[path] = self.segment.at<segment::Traffic>(traffic_at) + path * head.slots;
   self.packets.build(base + packets_at, flags, packets, most_packets, packet_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
-  quick_parts.eager_limit = self.eager_limit;
+  fast_path.eager_limit = self.eager_limit;
   self.kept.build();
   auto* control = new (base + begin) segment::ControlPage{};
   control->version = segment::layout_version;
@@ -155,7 +155,7 @@ Result build_region() {
   control->credits = credits_at;
   control->packet_flags = flags_at;
   control->packets = packets_at;
-  control->figures = figures_at;
+  control->statistics = statistics_at;
   control->traffic = traffic_at;
   control->blocks = blocks_at;
   control->arena = arena_at;
@@ -179,7 +179,7 @@ Result build_region() {
 Result check_choice_of_copy() {
   std::vector<std::string_view> ways = {"auto"};
   for (const Provider& provider : ladder())
-    if (provider.way != Way::count) ways.emplace_back(provider.name);
+    if (provider.protocol != Protocol::count) ways.emplace_back(provider.name);
   const std::string& choice = base::knobs().copy.text;
   if (std::find(ways.begin(), ways.end(), choice) != ways.end()) return {};
   std::string list;
@@ -479,15 +479,15 @@ Result start(const Job& job) {
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
   self.peers.resize(head.slots);
   self.send_states.resize(head.slots);
-  quick_parts.send_states = self.send_states.data();
+  fast_path.send_states = self.send_states.data();
   self.receive_states.resize(head.slots);
-  quick_parts.receive_states = self.receive_states.data();
+  fast_path.receive_states = self.receive_states.data();
   NEAR_TRY(build_region());
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
   NEAR_TRY(meet());
   self.oversubscribed = shares_processors() || shares_its_processors();
-  if (self.oversubscribed) quick_parts.looks = 1;
+  if (self.oversubscribed) fast_path.looks = 1;
   self.running = true;
   return {};
 }
@@ -553,14 +553,14 @@ segment::NearestNodes nearest_nodes() {
   return running() ? engine().segment.entry(engine().slot).nearest : segment::NearestNodes{};
 }
 
-segment::PairFigures* figures_of(Peer& peer) {
+segment::PairStatistics* statistics_of(Peer& peer) {
   Engine& self = engine();
-  if (peer.slot / 64 < std::size(self.control->with_figures))
-    self.control->with_figures[peer.slot / 64].or_relaxed(std::uint64_t{1} << peer.slot % 64);
-  return self.segment.at<segment::PairFigures>(self.control->figures) + peer.slot;
+  if (peer.slot / 64 < std::size(self.control->with_statistics))
+    self.control->with_statistics[peer.slot / 64].or_relaxed(std::uint64_t{1} << peer.slot % 64);
+  return self.segment.at<segment::PairStatistics>(self.control->statistics) + peer.slot;
 }
 
-const segment::PairPriors& priors_of(const Peer& peer) {
+const segment::PairEstimates& estimates_of(const Peer& peer) {
   const segment::Segment& job = engine().segment;
   // Of one that is not bound the place is all that it may use, which says little of how far it is.
   auto place = [&job](std::uint32_t slot) {
@@ -568,7 +568,7 @@ const segment::PairPriors& priors_of(const Peer& peer) {
     return entry.first_cpu < 0 ? segment::Place{} : entry.place;
   };
   auto distance = distance_between(place(engine().slot), place(peer.slot));
-  return job.header().priors.pair[static_cast<std::size_t>(distance)];
+  return job.header().estimates.pair[static_cast<std::size_t>(distance)];
 }
 
 queue::Claim<> claim_slot(Peer& peer) {
@@ -915,7 +915,7 @@ namespace {
 /// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool look_for_a_while(bool (*done)(void*), void* argument) {
   const Engine& self = engine();
-  for (int look = self.oversubscribed ? turns : quick_parts.looks; look > 0; --look) {
+  for (int look = self.oversubscribed ? turns : fast_path.looks; look > 0; --look) {
     bool moved = progress();
     if (moved) wake_waiting_threads();
     if ((moved || self.oversubscribed) && done(argument)) return true;

@@ -5,11 +5,11 @@
 #include "queue/flow_control.h"
 #include "transport/arena.h"
 #include "transport/blocks.h"
-#include "transport/choice.h"
+#include "transport/fast.h"
 #include "transport/kept.h"
 #include "transport/packet_pool.h"
-#include "transport/quick.h"
-#include "transport/stores.h"
+#include "transport/store_policy.h"
+#include "transport/tuner.h"
 
 #include <array>
 #include <list>
@@ -28,13 +28,13 @@ struct PendingMessage {
 /// `doubtful`: a probe failed, and the peer has not been heard of since. It may have died.
 enum class CmaState : std::uint8_t { unknown, works, doubtful, refused };
 
-/// RTS messages of less (synchronous sends, mostly) tell nothing about ways and get no eager prefix.
+/// RTS messages of less (synchronous sends, mostly) tell nothing about protocols and get no eager prefix.
 inline constexpr std::uint64_t worth_timing = 4096;
 
 /// What a receiver has of the eager prefix under way from one peer.
 struct PrefixIn {
   std::uint32_t number = 0;
-  bool dropped = false;        ///< the message took another way
+  bool dropped = false;        ///< the message took another protocol
   Transfer* bound = nullptr;   ///< the receive that it goes into
   std::vector<std::byte> kept; ///< of a message without a receive yet
 };
@@ -62,8 +62,8 @@ struct Peer {
   std::uint32_t prefixes = 0;     ///< number of the last one
   int prefix_trust = 1;           ///< above 0: our RTS messages to it are usually expected, and are pipelined
   PrefixIn prefix_in;
-  Stores stores;                     ///< that fill packets for it
-  std::unique_ptr<Choice> choice;    ///< of the ways from it to us; made at the first large message
+  StorePolicy stores;                ///< that fill packets for it
+  std::unique_ptr<Tuner> tuner;      ///< of the protocols from it to us; made at the first large message
   std::list<PendingMessage> pending; ///< a list takes no memory while it is empty, a deque half a KiB
   bool on_pending_list = false;
   Transfer* rts_out = nullptr; ///< announced to it, not finished; linked by previous and next
@@ -137,7 +137,7 @@ inline Engine& engine() { return engine_storage.value; }
 using FlowControlCalls = queue::FlowControl<base::Hardware, DoorbellSystem>;
 
 /// Puts a message into the peer's queue, or on its pending list when there is no slot; order is kept either
-/// way.
+/// protocol.
 void post(Peer& peer, const MessageHeader& header);
 /// A control message: `payload` of at most inline_bytes, no credit, no packet.
 void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, const void* payload,
@@ -204,10 +204,10 @@ Result reserve_rts();
 bool has_left(const Peer& peer);
 
 /// Our row about this peer, from now on shown to tools.
-segment::PairFigures* figures_of(Peer& peer);
+segment::PairStatistics* statistics_of(Peer& peer);
 
-/// What the job's priors say of a process as far from us as this one.
-const segment::PairPriors& priors_of(const Peer& peer);
+/// What the job's estimates say of a process as far from us as this one.
+const segment::PairEstimates& estimates_of(const Peer& peer);
 
 /// Counts a message of ours that has left by this path.
 void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes);

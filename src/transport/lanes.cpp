@@ -143,7 +143,7 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
                                                 engine().slot, granted.position);
     NEAR_KILL_POINT("lane-switched");
     peer.lane_open = true;
-    peer.stores.show_in(figures_of(peer));
+    peer.stores.show_in(statistics_of(peer));
   } else if (header.handler == static_cast<std::uint8_t>(InternalHandler::lane_return)) {
     NEAR_KILL_POINT("lane-returned");
     peer.lane_open = false;

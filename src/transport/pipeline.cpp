@@ -52,7 +52,7 @@ bool send_fragment(Transfer& transfer) {
   }
   std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.fragment_bytes);
   std::byte* at = self.packets.at(packet.packet);
-  if (transfer.view.is_dense() && bytes >= Stores::worthwhile)
+  if (transfer.view.is_dense() && bytes >= StorePolicy::worthwhile)
     peer.stores.copy(at, static_cast<const std::byte*>(transfer.view.dense_start()) + transfer.position,
                      bytes);
   else

@@ -13,10 +13,10 @@ bool is_shared(Peer&, const RtsHeader& rts) { return rts.shared != 0; }
 bool always(Peer&, const RtsHeader&) { return true; }
 
 constexpr std::array<Provider, 4> all = {{
-    {"self", segment::Path::direct, Way::count, is_self, pull_self},
-    {"direct", segment::Path::direct, Way::direct, is_shared, pull_direct},
-    {"cma", segment::Path::cma, Way::cma, cma_is_possible, pull_cma},
-    {"pipelined", segment::Path::pipelined, Way::pipelined, always, pull_pipelined},
+    {"self", segment::Path::direct, Protocol::count, is_self, pull_self},
+    {"direct", segment::Path::direct, Protocol::direct, is_shared, pull_direct},
+    {"cma", segment::Path::cma, Protocol::cma, cma_is_possible, pull_cma},
+    {"pipelined", segment::Path::pipelined, Protocol::pipelined, always, pull_pipelined},
 }};
 
 } // namespace

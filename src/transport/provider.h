@@ -1,5 +1,5 @@
 // Ways to move an RTS's bytes to its receiver, best first. To add one: write pull() in a file of its own
-// and a row in ladder() (provider.cpp). Among those that are possible for an RTS, the choice (choice.h)
+// and a row in ladder() (provider.cpp). Among those that are possible for an RTS, the tuner (tuner.h)
 // decides by what earlier transfers took.
 #pragma once
 
@@ -16,7 +16,7 @@ enum class Pulled : std::uint8_t {
 struct Provider {
   const char* name; ///< what NEAR_COPY selects
   segment::Path path;
-  Way way; ///< its place in the choice; Way::count: taken whenever it can be
+  Protocol protocol; ///< its place in the tuner; Protocol::count: taken whenever it can be
   /// Receiver's side: whether it is worth a try for this RTS.
   bool (*possible)(Peer& peer, const RtsHeader& rts);
   /// Receiver's side. `transfer` holds peer, view and bytes.

@@ -70,7 +70,7 @@ void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const View& vie
   rts.shared = engine().segment.offset_of(room);
 }
 
-/// What NEAR_COPY names; nullptr: the choice is free.
+/// What NEAR_COPY names; nullptr: the tuner is free.
 const Provider* named_provider() {
   static const Provider* const named = [] {
     for (const Provider& provider : ladder())
@@ -80,50 +80,50 @@ const Provider* named_provider() {
   return named;
 }
 
-const Provider& provider_of(Way way) {
+const Provider& provider_of(Protocol protocol) {
   for (const Provider& provider : ladder())
-    if (provider.way == way) return provider;
+    if (provider.protocol == protocol) return provider;
   return ladder().back();
 }
 
-/// Of the possible ways the one with the least to do for a few bytes.
-Way smallest_overhead(Choice::Mask possible) {
-  for (Way way : {Way::direct, Way::cma})
-    if ((possible & Choice::bit(way)) != 0) return way;
-  return Way::pipelined;
+/// Of the possible protocols the one with the least to do for a few bytes.
+Protocol smallest_overhead(Tuner::Mask possible) {
+  for (Protocol protocol : {Protocol::direct, Protocol::cma})
+    if ((possible & Tuner::bit(protocol)) != 0) return protocol;
+  return Protocol::pipelined;
 }
 
 /// Starts the transfer over the named, else the best provider; one that refuses this message is passed over.
 const Provider* pull(Peer& peer, const RtsHeader& rts, Transfer& transfer, Pulled& outcome) {
-  Choice::Mask possible = 0;
+  Tuner::Mask possible = 0;
   for (const Provider& provider : ladder()) {
     if (!provider.possible(peer, rts)) continue;
-    if (provider.way == Way::count) {
+    if (provider.protocol == Protocol::count) {
       drop_prefix(peer, rts);
       outcome = provider.pull(peer, rts, transfer);
       return &provider;
     }
-    possible |= Choice::bit(provider.way);
+    possible |= Tuner::bit(provider.protocol);
   }
   const Provider* named = named_provider();
-  if (peer.choice == nullptr) {
-    const segment::Priors& priors = engine().segment.header().priors;
-    peer.choice = std::make_unique<Choice>(figures_of(peer), &priors_of(peer), priors.basis);
+  if (peer.tuner == nullptr) {
+    const segment::InitialEstimates& estimates = engine().segment.header().estimates;
+    peer.tuner = std::make_unique<Tuner>(statistics_of(peer), &estimates_of(peer), estimates.basis);
   }
   for (;;) {
     const Provider* provider = named;
-    if (named != nullptr && (possible & Choice::bit(named->way)) != 0)
-      peer.choice->take(named->way, transfer.bytes);
+    if (named != nullptr && (possible & Tuner::bit(named->protocol)) != 0)
+      peer.tuner->take(named->protocol, transfer.bytes);
     else if (transfer.bytes < worth_timing)
       provider = &provider_of(smallest_overhead(possible));
     else
-      provider = &provider_of(peer.choice->choose(transfer.bytes, possible));
-    transfer.way = static_cast<std::uint8_t>(provider->way);
+      provider = &provider_of(peer.tuner->choose(transfer.bytes, possible));
+    transfer.protocol = static_cast<std::uint8_t>(provider->protocol);
     transfer.began_ns = os::monotonic_ns();
-    if (rts.prefix != 0 && provider->way != Way::pipelined) drop_prefix(peer, rts);
+    if (rts.prefix != 0 && provider->protocol != Protocol::pipelined) drop_prefix(peer, rts);
     outcome = provider->pull(peer, rts, transfer);
     if (outcome != Pulled::refused) return provider;
-    possible &= ~Choice::bit(provider->way);
+    possible &= ~Tuner::bit(provider->protocol);
   }
 }
 
@@ -231,8 +231,8 @@ bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const
 
 void transfer_arrived(Transfer& transfer) {
   if (transfer.bytes < worth_timing) return;
-  transfer.peer->choice->learn(static_cast<Way>(transfer.way), transfer.bytes, transfer.began_ns,
-                               os::monotonic_ns());
+  transfer.peer->tuner->learn(static_cast<Protocol>(transfer.protocol), transfer.bytes, transfer.began_ns,
+                              os::monotonic_ns());
 }
 
 void handle_fin(Arrival& arrival) {

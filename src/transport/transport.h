@@ -9,7 +9,7 @@
 //   RTS      request to send, the first message of a rendezvous: so many bytes for you at this address
 //   CTS      clear to send, the answer of a receiver that wants the bytes pipelined
 //   FIN      the receiver has pulled all bytes
-//   provider one way to move an RTS's bytes: direct load and store, CMA, pipelined two-copy
+//   provider one protocol that moves the bytes: direct load and store, CMA, pipelined two-copy
 #pragma once
 
 #include "datatype/datatype.h"
@@ -96,7 +96,7 @@ inline bool try_send_eager(Peer& peer, const Envelope& envelope, const View& vie
   return send_eager(peer, envelope, view, nullptr) == Eager::left;
 }
 
-/// While a peer is held back, its messages take no short way (quick.h) that the caller does not see: earlier
+/// While a peer is held back, its messages take no fast path (fast.h) that the caller does not see: earlier
 /// ones wait above the transport.
 void hold_back(Peer& peer, bool held);
 
@@ -110,8 +110,8 @@ struct Transfer {
   std::uint64_t position = 0;       ///< pipelined: packed bytes moved so far
   std::uint64_t fragment_bytes = 0; ///< pipelined: bytes in each packet
   std::uint32_t prefix = 0;         ///< sender: number of its eager prefix, 0: none
-  std::uint64_t began_ns = 0;       ///< receiver: when the way was chosen
-  std::uint8_t way = 0;             ///< receiver: which
+  std::uint64_t began_ns = 0;       ///< receiver: when the protocol was chosen
+  std::uint8_t protocol = 0;        ///< receiver: which
   std::uint8_t size = 0;            ///< sender: the descriptor's (rts_sizes)
   std::uint64_t cookie = 0;         ///< names this transfer in messages of the transport
   segment::Offset descriptor = 0;

@@ -159,8 +159,8 @@ static inline struct Pages existing_pages(const struct Mapped* segment, uint64_t
 /// The parts of what a process owns. All but the last lie in its region, one behind the other; the far arenas
 /// lie behind the regions.
 enum { parts = 11, arena = 9, far_arena = 10 };
-static const char* const part_names[parts] = {"control", "queue",   "lanes",    "credits",
-                                              "flags",   "packets", "figures",  "traffic",
+static const char* const part_names[parts] = {"control", "queue",   "lanes",      "credits",
+                                              "flags",   "packets", "statistics", "traffic",
                                               "blocks",  "arena",   "far arena"};
 struct Region {
   uint64_t begin[parts], end[parts]; ///< offsets from the segment's start

@@ -1,8 +1,8 @@
 // See fake_transport.h.
 #include "fake_transport.h"
 
+#include "transport/fast.h"
 #include "transport/polling.h"
-#include "transport/quick.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -205,7 +205,7 @@ bool cancel_rts(Transfer& transfer) {
 
 void hold_back(Peer&, bool) {}
 
-// Of the short ways (transport/quick.h), which no test takes here.
+// Of the short ways (transport/fast.h), which no test takes here.
 void receive_from_packet(const ReceiveState&, const MessageHeader&, void*) { std::abort(); }
 void wake_slot_waiters() { std::abort(); }
 

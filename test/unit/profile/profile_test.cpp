@@ -14,7 +14,7 @@ using profile::Kind;
 using profile::Profile;
 using profile::Source;
 using segment::Distance;
-using segment::Way;
+using segment::Protocol;
 
 namespace {
 
@@ -112,7 +112,7 @@ TEST(Profile, survives_whatever_its_file_holds) {
     if (!profile::parse(text, read).ok()) continue;
     ASSERT_TRUE(profile::parse(text_of(read), again).ok()) << text << base::failure_text();
     ASSERT_EQ(read.cost, again.cost);
-    (void)profile::priors_of(read);
+    (void)profile::estimates_of(read);
   }
 }
 
@@ -153,29 +153,29 @@ TEST_F(ProfileFile, needs_a_folder_named_by_an_absolute_path) {
   EXPECT_FALSE(profile::path_of("m", path).ok());
 }
 
-TEST(Priors, of_what_was_not_measured_are_those_of_the_nearest_size_and_distance) {
-  auto priors = priors_of(example());
-  EXPECT_EQ(priors.basis, segment::Basis::profile);
-  EXPECT_STREQ(priors.measured, "2026-11-21T15:20:01Z");
-  EXPECT_EQ(priors.pair[l3].cost[1][direct], 300000u);
-  EXPECT_EQ(priors.pair[l3].cost[15][direct], 23000u);
-  EXPECT_EQ(priors.pair[l3].cost[0][cma], 80000u) << "not measured at 4 KiB";
+TEST(InitialEstimates, of_what_was_not_measured_are_those_of_the_nearest_size_and_distance) {
+  auto estimates = estimates_of(example());
+  EXPECT_EQ(estimates.basis, segment::Basis::profile);
+  EXPECT_STREQ(estimates.measured, "2026-11-21T15:20:01Z");
+  EXPECT_EQ(estimates.pair[l3].cost[1][direct], 300000u);
+  EXPECT_EQ(estimates.pair[l3].cost[15][direct], 23000u);
+  EXPECT_EQ(estimates.pair[l3].cost[0][cma], 80000u) << "not measured at 4 KiB";
   for (std::size_t size = 0; size < segment::size_classes; ++size) {
-    EXPECT_EQ(priors.pair[0].cost[size], priors.pair[l3].cost[size]) << "core, like l3";
-    EXPECT_EQ(priors.pair[3].cost[size], priors.pair[far].cost[size]) << "package, like machine";
+    EXPECT_EQ(estimates.pair[0].cost[size], estimates.pair[l3].cost[size]) << "core, like l3";
+    EXPECT_EQ(estimates.pair[3].cost[size], estimates.pair[far].cost[size]) << "package, like machine";
   }
 }
 
-TEST(Priors, of_the_ring_are_those_of_the_stores_that_its_sender_will_choose) {
-  auto priors = priors_of(example());
-  EXPECT_EQ(priors.pair[l3].cost[8][ring], 33000u);
-  EXPECT_EQ(priors.pair[far].cost[8][ring], 60000u);
+TEST(InitialEstimates, of_the_ring_are_those_of_the_stores_that_its_sender_will_choose) {
+  auto estimates = estimates_of(example());
+  EXPECT_EQ(estimates.pair[l3].cost[8][ring], 33000u);
+  EXPECT_EQ(estimates.pair[far].cost[8][ring], 60000u);
 }
 
-TEST(Priors, are_built_in_for_every_distance_size_and_way) {
-  auto priors = segment::built_in_priors();
-  EXPECT_EQ(priors.basis, segment::Basis::built_in);
-  for (const auto& pair : priors.pair)
+TEST(InitialEstimates, are_built_in_for_every_distance_size_and_way) {
+  auto estimates = segment::built_in_estimates();
+  EXPECT_EQ(estimates.basis, segment::Basis::built_in);
+  for (const auto& pair : estimates.pair)
     for (const auto& row : pair.cost)
       for (auto cost : row) EXPECT_GT(cost, 0u);
 }

@@ -28,7 +28,7 @@ public:
       Offset region = segment_.region(slot);
       auto* control = new (segment_.at<std::byte>(region)) ControlPage{};
       control->traffic = region + 16 * page;
-      control->figures = region + 32 * page;
+      control->statistics = region + 32 * page;
       control->arena = region + 64 * page;
       segment_.at<Traffic>(control->traffic)->messages.store_relaxed(3);
       segment_.entry(slot).pid.store_relaxed(100 + slot);

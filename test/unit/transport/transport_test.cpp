@@ -551,7 +551,7 @@ TEST(Transport, large_memory_comes_when_it_is_touched_and_is_counted_before) {
 
 TEST(Transport, every_way_of_the_ladder_can_be_chosen) {
   for (const auto& provider : transport::ladder()) {
-    bool choice = provider.way != transport::Way::count;
+    bool choice = provider.protocol != transport::Protocol::count;
     pid_t child = fork();
     if (child == 0) {
       setenv("NEAR_COPY", provider.name, 1);

@@ -11,7 +11,7 @@ namespace {
 /// Programs send, most often, what they have just computed.
 constexpr auto usual = static_cast<std::size_t>(Source::rewritten);
 
-/// Streaming only where cached stores take so much more, as in transport/stores.h: the receiver then reads
+/// Streaming only where cached stores take so much more, as in transport/store_policy.h: the receiver then reads
 /// from memory. One that was not measured is not taken.
 bool streaming_pays(const std::array<std::uint32_t, 2>& cost) {
   return cost[1] != 0 && (cost[0] == 0 || cost[0] > 3 * cost[1]);
@@ -33,8 +33,8 @@ bool any_cost(const std::array<std::uint32_t, kinds>& row) {
 
 } // namespace
 
-segment::Priors priors_of(const Profile& profile) {
-  segment::Priors made{};
+segment::InitialEstimates estimates_of(const Profile& profile) {
+  segment::InitialEstimates made{};
   made.basis = segment::Basis::profile;
   profile.measured.copy(made.measured, sizeof made.measured - 1);
   for (std::size_t distance = 0; distance < distances; ++distance) {
@@ -48,9 +48,9 @@ segment::Priors priors_of(const Profile& profile) {
     pair.store_cost = profile.store_cost[*like];
     Kind ring = streaming_pays(pair.store_cost) ? Kind::pipelined_streaming : Kind::pipelined_cached;
     for (std::size_t size = 0; size < size_classes; ++size)
-      for (auto [way, kind] : {std::pair{segment::Way::direct, Kind::direct},
-                               {segment::Way::pipelined, ring},
-                               {segment::Way::cma, Kind::cma}}) {
+      for (auto [way, kind] : {std::pair{segment::Protocol::direct, Kind::direct},
+                               {segment::Protocol::pipelined, ring},
+                               {segment::Protocol::cma, Kind::cma}}) {
         auto at = static_cast<std::size_t>(kind);
         const auto& classes = profile.cost[*like];
         auto row = nearest(classes, size, [at](const auto& of_size) { return of_size[usual][at] != 0; });

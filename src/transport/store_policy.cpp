@@ -1,4 +1,4 @@
-#include "transport/stores.h"
+#include "transport/store_policy.h"
 
 #include "base/knob.h"
 #include "os/clock.h"
@@ -7,7 +7,7 @@
 
 namespace near::transport {
 
-void Stores::timed(void* to, const void* from, std::uint64_t bytes, bool streaming) {
+void StorePolicy::timed(void* to, const void* from, std::uint64_t bytes, bool streaming) {
   std::uint64_t began = os::monotonic_ns();
   copy::copy(to, from, bytes, streaming ? copy::Store::streaming : copy::Store::cached);
   float took = static_cast<float>(os::monotonic_ns() - began) * 1024.0f / static_cast<float>(bytes);
@@ -16,20 +16,20 @@ void Stores::timed(void* to, const void* from, std::uint64_t bytes, bool streami
   cost = cost == 0 || took < cost ? took : cost + 0.2f * std::min(took - cost, 4 * cost);
 }
 
-void Stores::begin_with(const std::array<std::uint32_t, 2>& costs) {
+void StorePolicy::begin_with(const std::array<std::uint32_t, 2>& costs) {
   if (costs[0] == 0 || costs[1] == 0) return;
   for (int kind = 0; kind < 2; ++kind) cost_[kind] = static_cast<float>(costs[kind]) / 1024;
   streaming_ = better_streaming();
 }
 
-void Stores::show() const {
+void StorePolicy::show() const {
   if (shown_ == nullptr) return;
   for (int kind = 0; kind < 2; ++kind)
-    shown_->store_cost[kind].store_relaxed(segment::figure_of(cost_[kind]));
+    shown_->store_cost[kind].store_relaxed(segment::statistic_of(cost_[kind]));
   shown_->streaming.store_relaxed(streaming_);
 }
 
-void Stores::copy(void* to, const void* from, std::uint64_t bytes) {
+void StorePolicy::copy(void* to, const void* from, std::uint64_t bytes) {
   if (next_-- != 0) [[likely]] {
     copy::copy(to, from, bytes, streaming_ ? copy::Store::streaming : copy::Store::cached);
     return;

@@ -3,7 +3,7 @@
 // begin alike.
 #pragma once
 
-#include "segment/figures.h"
+#include "segment/statistics.h"
 
 #include <array>
 
@@ -34,19 +34,19 @@ struct NearestNodes {
 Distance distance_between(const Place& one, const Place& other);
 
 /// What two processes so far apart assume of each other: nanoseconds a MiB; 0: nothing.
-struct PairPriors {
-  std::array<std::array<std::uint32_t, ways>, size_classes> cost;
+struct PairEstimates {
+  std::array<std::array<std::uint32_t, protocols>, size_classes> cost;
   /// Of the copy into a packet: with cached, with streaming stores.
   std::array<std::uint32_t, 2> store_cost;
 };
 
-struct Priors {
+struct InitialEstimates {
   Basis basis;       ///< Basis::built_in or Basis::profile
   char measured[28]; ///< when, for people; "" when built in
-  std::array<PairPriors, distances> pair;
+  std::array<PairEstimates, distances> pair;
 };
 
 /// What is assumed of a machine that nobody has measured.
-Priors built_in_priors();
+InitialEstimates built_in_estimates();
 
 } // namespace near::segment

@@ -1,4 +1,4 @@
-#include "transport/choice.h"
+#include "transport/tuner.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,30 +7,30 @@ namespace near::transport {
 
 namespace {
 
-/// Another way must promise this much before the present one is left: two ways that are alike do not
+/// Another protocol must promise this much before the present one is left: two protocols that are alike do not
 /// alternate.
 constexpr float leave_for = 0.9f;
-/// A way whose transfers are this much slower than the best is not looked at any more, unless the best one
+/// A protocol whose transfers are this much slower than the best is not looked at any more, unless the best one
 /// gets worse.
 constexpr float hopeless = 6.0f;
-/// The present way is "worse" beyond this multiple of its own cost; so many times in a row, and others are
+/// The present protocol is "worse" beyond this multiple of its own cost; so many times in a row, and others are
 /// looked at.
 constexpr float suspicious = 1.6f;
 constexpr std::uint32_t patience = 4;
 /// A pause tells something where it can be this many transfers long, and no more.
 constexpr float telling = 8.0f;
 
-constexpr std::size_t index(Way way) { return static_cast<std::size_t>(way); }
+constexpr std::size_t index(Protocol protocol) { return static_cast<std::size_t>(protocol); }
 
 } // namespace
 
-int Choice::class_of(std::uint64_t bytes) {
+int Tuner::class_of(std::uint64_t bytes) {
   return std::clamp(static_cast<int>(std::bit_width(bytes >> 12)) - 1, 0, classes - 1);
 }
 
 /// A class that was never used begins with what its nearest neighbour knows, so that a program pays for
-/// finding out once, at its first size, and not with its largest messages; the first one with the priors.
-void Choice::begin(Class& here, int size_class) {
+/// finding out once, at its first size, and not with its largest messages; the first one with the estimates.
+void Tuner::begin(Class& here, int size_class) {
   if (basis_ == Basis::profile) here.next_look = first_interval;
   for (int distance = 1; distance < classes; ++distance)
     for (int other : {size_class - distance, size_class + distance}) {
@@ -43,85 +43,85 @@ void Choice::begin(Class& here, int size_class) {
       here.present = there.present;
       return;
     }
-  if (priors_ == nullptr) return;
-  const auto& costs = priors_->cost[static_cast<std::size_t>(size_class)];
-  for (std::size_t way = 0; way < ways; ++way) {
-    if (costs[way] == 0) continue;
-    here.cost[way] = static_cast<float>(costs[way]) / 1024;
-    here.basis[way] = basis_;
+  if (estimates_ == nullptr) return;
+  const auto& costs = estimates_->cost[static_cast<std::size_t>(size_class)];
+  for (std::size_t protocol = 0; protocol < protocols; ++protocol) {
+    if (costs[protocol] == 0) continue;
+    here.cost[protocol] = static_cast<float>(costs[protocol]) / 1024;
+    here.basis[protocol] = basis_;
   }
 }
 
-/// What a way costs, and what it leaves behind.
-float Choice::total(const Class& here, Way way) {
-  float cost = here.cost[index(way)], pause = here.pause[index(way)];
+/// What a protocol costs, and what it leaves behind.
+float Tuner::total(const Class& here, Protocol protocol) {
+  float cost = here.cost[index(protocol)], pause = here.pause[index(protocol)];
   float shortest = pause;
   for (float other : here.pause)
     if (other >= 0) shortest = std::min(shortest, other);
   return pause >= 0 && shortest < telling * cost ? cost + (pause - shortest) : cost;
 }
 
-void Choice::note_pause(Class& here, Way way, std::uint64_t bytes, std::uint64_t began_ns) {
-  if (here.last != way) return; // another way's pause, or none
+void Tuner::note_pause(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns) {
+  if (here.last != protocol) return; // another protocol's pause, or none
   float pause = began_ns > here.ended_ns ? static_cast<float>(began_ns - here.ended_ns) : 0;
   pause = pause * 1024.0f / static_cast<float>(bytes);
-  float& shortest = here.pause[index(way)];
+  float& shortest = here.pause[index(protocol)];
   // Down at once: pauses of a program that computes in between vary, and the shortest has the least of that.
   bool shorter = shortest < 0 || pause < shortest;
   shortest =
-      shorter ? pause : shortest + 0.05f * std::min(pause - shortest, shortest + here.cost[index(way)]);
+      shorter ? pause : shortest + 0.05f * std::min(pause - shortest, shortest + here.cost[index(protocol)]);
 }
 
-Way Choice::best(const Class& here, Mask possible) {
-  Way found = Way::count;
-  for (std::size_t way = 0; way < ways; ++way) {
-    if ((possible >> way & 1) == 0 || here.basis[way] == Basis::none) continue;
-    if (found == Way::count || total(here, static_cast<Way>(way)) < total(here, found))
-      found = static_cast<Way>(way);
+Protocol Tuner::best(const Class& here, Mask possible) {
+  Protocol found = Protocol::count;
+  for (std::size_t protocol = 0; protocol < protocols; ++protocol) {
+    if ((possible >> protocol & 1) == 0 || here.basis[protocol] == Basis::none) continue;
+    if (found == Protocol::count || total(here, static_cast<Protocol>(protocol)) < total(here, found))
+      found = static_cast<Protocol>(protocol);
   }
   return found;
 }
 
 /// The later half of them counts. A pipeline is as fast as it can be once all its packets were in use: with less, a
-/// program whose messages went another way would never come back to it.
-std::uint32_t Choice::look_length(Way way, std::uint64_t bytes) {
+/// program whose messages went another protocol would never come back to it.
+std::uint32_t Tuner::look_length(Protocol protocol, std::uint64_t bytes) {
   constexpr std::uint64_t two_rounds = 8u << 20, longest_look = 256;
-  if (way != Way::pipelined) return shortest_look;
+  if (protocol != Protocol::pipelined) return shortest_look;
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(two_rounds / bytes, shortest_look, longest_look));
 }
 
-Way Choice::begin_look(Class& here, Way way) {
-  Way known = best(here, here.possible);
-  here.best_cost = known != Way::count ? here.cost[index(known)] : 0;
-  here.looking = way;
-  here.pause[index(way)] = -1;
+Protocol Tuner::begin_look(Class& here, Protocol protocol) {
+  Protocol known = best(here, here.possible);
+  here.best_cost = known != Protocol::count ? here.cost[index(known)] : 0;
+  here.looking = protocol;
+  here.pause[index(protocol)] = -1;
   here.measured = here.slow = 0;
-  return way;
+  return protocol;
 }
 
-Way Choice::choose(std::uint64_t bytes, Mask possible) {
+Protocol Tuner::choose(std::uint64_t bytes, Mask possible) {
   int size_class = class_of(bytes);
   Class& here = classes_[static_cast<std::size_t>(size_class)];
   if (here.messages == 0) begin(here, size_class);
   ++here.messages;
   here.possible |= possible;
-  if (here.looking != Way::count && (possible & bit(here.looking)) != 0) return here.looking;
-  for (std::size_t way = 0; way < ways; ++way)
-    if ((possible >> way & 1) != 0 && here.basis[way] == Basis::none)
-      return begin_look(here, static_cast<Way>(way));
-  Way fastest = best(here, possible);
+  if (here.looking != Protocol::count && (possible & bit(here.looking)) != 0) return here.looking;
+  for (std::size_t protocol = 0; protocol < protocols; ++protocol)
+    if ((possible >> protocol & 1) != 0 && here.basis[protocol] == Basis::none)
+      return begin_look(here, static_cast<Protocol>(protocol));
+  Protocol fastest = best(here, possible);
   if (here.basis[index(fastest)] != Basis::measured) return begin_look(here, fastest);
-  bool present_possible = here.present != Way::count && (possible & bit(here.present)) != 0;
+  bool present_possible = here.present != Protocol::count && (possible & bit(here.present)) != 0;
   if (!present_possible || total(here, fastest) < leave_for * total(here, here.present))
     here.present = fastest;
   if (here.messages < here.next_look) [[likely]]
     return here.present;
   here.next_look = here.messages + here.interval;
   here.interval = std::min(2 * here.interval, longest_interval);
-  for (int step = 0; step < ways; ++step) {
-    here.looked_at = static_cast<std::uint8_t>((here.looked_at + 1) % ways);
-    Way other = static_cast<Way>(here.looked_at);
+  for (int step = 0; step < protocols; ++step) {
+    here.looked_at = static_cast<std::uint8_t>((here.looked_at + 1) % protocols);
+    Protocol other = static_cast<Protocol>(here.looked_at);
     // By its transfers alone: the pause after it may be of a time when the program computed, or of a
     // neighbouring class, and only another look finds out.
     bool promising = here.basis[index(other)] != Basis::measured ||
@@ -134,63 +134,64 @@ Way Choice::choose(std::uint64_t bytes, Mask possible) {
   return here.present;
 }
 
-void Choice::take(Way way, std::uint64_t bytes) {
+void Tuner::take(Protocol protocol, std::uint64_t bytes) {
   Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
   ++here.messages;
-  here.possible |= bit(way);
+  here.possible |= bit(protocol);
   here.named = true;
-  here.present = way;
-  here.looking = Way::count;
+  here.present = protocol;
+  here.looking = Protocol::count;
 }
 
-void Choice::show(int size_class) const {
+void Tuner::show(int size_class) const {
   if (shown_ == nullptr) return;
   const Class& here = of(size_class);
   auto& row = shown_->from_it[size_class];
   row.messages.store_relaxed(here.messages);
   row.present.store_relaxed(static_cast<std::uint32_t>(here.present));
-  for (std::size_t way = 0; way < ways; ++way) {
-    bool known = (here.possible >> way & 1) != 0 && here.basis[way] != Basis::none;
-    Basis basis = here.named && way == index(here.present) ? Basis::named : here.basis[way];
-    row.cost[way].store_relaxed(known ? segment::figure_of(total(here, static_cast<Way>(way))) : 0);
-    row.basis[way].store_relaxed(static_cast<std::uint32_t>(basis));
+  for (std::size_t protocol = 0; protocol < protocols; ++protocol) {
+    bool known = (here.possible >> protocol & 1) != 0 && here.basis[protocol] != Basis::none;
+    Basis basis = here.named && protocol == index(here.present) ? Basis::named : here.basis[protocol];
+    row.cost[protocol].store_relaxed(
+        known ? segment::statistic_of(total(here, static_cast<Protocol>(protocol))) : 0);
+    row.basis[protocol].store_relaxed(static_cast<std::uint32_t>(basis));
   }
 }
 
-void Choice::learn(Way way, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns) {
+void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns) {
   int size_class = class_of(bytes);
   Class& here = classes_[static_cast<std::size_t>(size_class)];
-  note_pause(here, way, bytes, began_ns);
-  here.last = way;
+  note_pause(here, protocol, bytes, began_ns);
+  here.last = protocol;
   here.ended_ns = ended_ns;
   float took = static_cast<float>(ended_ns - began_ns) * 1024.0f / static_cast<float>(bytes);
-  float& cost = here.cost[index(way)];
-  if (way == here.looking) {
+  float& cost = here.cost[index(protocol)];
+  if (protocol == here.looking) {
     // Far behind the best: not worth the rest of the look.
     here.slow = here.best_cost != 0 && took > hopeless * here.best_cost ? here.slow + 1 : 0;
     ++here.measured;
-    std::uint32_t length = look_length(way, bytes);
+    std::uint32_t length = look_length(protocol, bytes);
     bool later_half = here.measured > length / 2;
     here.least = here.measured == 1 || here.measured == length / 2 + 1 ? took : std::min(here.least, took);
     if (here.slow < patience && (!later_half || here.measured < length)) return;
     cost = here.least;
-    here.basis[index(way)] = Basis::measured;
-    here.looking = Way::count;
+    here.basis[index(protocol)] = Basis::measured;
+    here.looking = Protocol::count;
     show(size_class);
     return;
   }
-  if (here.basis[index(way)] != Basis::measured) {
-    if (way != here.present) return; // of a look that was given up
+  if (here.basis[index(protocol)] != Basis::measured) {
+    if (protocol != here.present) return; // of a look that was given up
     cost = took;
-    here.basis[index(way)] = Basis::measured;
+    here.basis[index(protocol)] = Basis::measured;
   }
-  if (way == here.present) {
+  if (protocol == here.present) {
     here.worse = took > suspicious * cost ? here.worse + 1 : 0;
     if (here.worse == patience) {
       // The program or the machine has changed: what is known of the others counts no more.
       here.basis = {};
       here.pause.fill(-1);
-      here.basis[index(way)] = Basis::measured;
+      here.basis[index(protocol)] = Basis::measured;
       cost = took;
       here.interval = first_interval;
       here.next_look = here.messages + first_interval;

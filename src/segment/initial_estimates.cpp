@@ -1,4 +1,4 @@
-#include "segment/priors.h"
+#include "segment/initial_estimates.h"
 
 #include <initializer_list>
 
@@ -6,19 +6,19 @@ namespace near::segment {
 
 namespace {
 
-/// A way takes `once` nanoseconds, and `per_mib` for each MiB.
+/// A protocol takes `once` nanoseconds, and `per_mib` for each MiB.
 struct Assumed {
-  Way way;
+  Protocol protocol;
   std::uint32_t once, per_mib;
 };
 
-// The figures of doc/adr/0006, 0008 and 0009: between processors that share a last-level cache, and others.
+// The statistics of doc/adr/0006, 0008 and 0009: between processors that share a last-level cache, and others.
 // Direct: the copy of a source that its owner has just written. Ring and CMA: whole messages of 64 KiB and 1
 // MiB. Nothing of the stores: their sender begins with streaming ones, which are never very bad (0008).
 constexpr Assumed near_by[] = {
-    {Way::direct, 300, 23'000}, {Way::pipelined, 600, 33'000}, {Way::cma, 1'500, 80'000}};
+    {Protocol::direct, 300, 23'000}, {Protocol::pipelined, 600, 33'000}, {Protocol::cma, 1'500, 80'000}};
 constexpr Assumed farther[] = {
-    {Way::direct, 600, 47'000}, {Way::pipelined, 1'500, 55'000}, {Way::cma, 2'000, 80'000}};
+    {Protocol::direct, 600, 47'000}, {Protocol::pipelined, 1'500, 55'000}, {Protocol::cma, 2'000, 80'000}};
 
 } // namespace
 
@@ -54,15 +54,15 @@ Distance distance_between(const Place& one, const Place& other) {
   return Distance::machine;
 }
 
-Priors built_in_priors() {
-  Priors made{};
+InitialEstimates built_in_estimates() {
+  InitialEstimates made{};
   made.basis = Basis::built_in;
   for (std::size_t distance = 0; distance < distances; ++distance)
-    for (const Assumed& way : distance <= static_cast<std::size_t>(Distance::l3) ? near_by : farther)
+    for (const Assumed& protocol : distance <= static_cast<std::size_t>(Distance::l3) ? near_by : farther)
       for (std::size_t size = 0; size < size_classes; ++size) {
         std::uint64_t bytes = std::uint64_t{4096} << size;
-        made.pair[distance].cost[size][static_cast<std::size_t>(way.way)] =
-            way.per_mib + static_cast<std::uint32_t>((std::uint64_t{way.once} << 20) / bytes);
+        made.pair[distance].cost[size][static_cast<std::size_t>(protocol.protocol)] =
+            protocol.per_mib + static_cast<std::uint32_t>((std::uint64_t{protocol.once} << 20) / bytes);
       }
   return made;
 }

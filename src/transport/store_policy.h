@@ -7,14 +7,14 @@
 #pragma once
 
 #include "copy/copy.h"
-#include "segment/figures.h"
+#include "segment/statistics.h"
 
 #include <array>
 #include <cstdint>
 
 namespace near::transport {
 
-class Stores {
+class StorePolicy {
 public:
   /// Copies less than this leave no clear figure and are always cached.
   static constexpr std::uint64_t worthwhile = 1024;
@@ -25,7 +25,7 @@ public:
   /// What the machine's profile says, nanoseconds a MiB cached and streaming; corrected by our own copies.
   void begin_with(const std::array<std::uint32_t, 2>& costs);
   /// Where tools read what is known.
-  void show_in(segment::PairFigures* shown) { shown_ = shown; }
+  void show_in(segment::PairStatistics* shown) { shown_ = shown; }
 
   bool streaming() const { return streaming_; }
   /// Nanoseconds a KiB; 0: not known yet.
@@ -41,7 +41,7 @@ private:
   void show() const;
   void timed(void* to, const void* from, std::uint64_t bytes, bool streaming);
 
-  segment::PairFigures* shown_ = nullptr;
+  segment::PairStatistics* shown_ = nullptr;
   float cost_[2] = {0, 0};
   bool streaming_ = true; ///< what is never very bad, until more is known
   std::uint32_t interval_ = shortest, next_ = 0, turn_ = 0;

@@ -1,0 +1,239 @@
+// The tuner of protocols and of stores, without any copy: costs are told, not measured.
+#include "transport/store_policy.h"
+#include "transport/tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+
+namespace {
+
+using namespace near::transport;
+namespace segment = near::segment;
+
+constexpr Tuner::Mask all =
+    Tuner::bit(Protocol::direct) | Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
+
+/// What the program does after a transfer that took this protocol, in nanoseconds.
+using Pause = std::function<std::uint64_t(std::size_t protocol)>;
+
+/// Sends `messages` and tells what each took; returns how many took each protocol.
+std::array<int, Tuner::protocols> run(
+    Tuner& tuner, std::uint64_t bytes, int messages, Tuner::Mask possible,
+    std::array<double, Tuner::protocols> nanoseconds_per_kib,
+    const Pause& pause = [](std::size_t) { return 1000; }) {
+  std::array<int, Tuner::protocols> taken{};
+  std::uint64_t now = 1;
+  for (int i = 0; i < messages; ++i) {
+    auto protocol = static_cast<std::size_t>(tuner.choose(bytes, possible));
+    ++taken[protocol];
+    std::uint64_t began = now;
+    now += static_cast<std::uint64_t>(nanoseconds_per_kib[protocol] * static_cast<double>(bytes) / 1024);
+    tuner.learn(static_cast<Protocol>(protocol), bytes, began, now);
+    now += pause(protocol);
+  }
+  return taken;
+}
+
+constexpr std::size_t direct = 0, ring = 1, cma = 2;
+
+TEST(Tuner, settles_on_the_cheapest_way_and_looks_at_the_others_now_and_then) {
+  for (std::size_t cheapest : {direct, ring, cma}) {
+    Tuner tuner;
+    std::array<double, Tuner::protocols> cost = {100, 100, 100};
+    cost[cheapest] = 50;
+    run(tuner, 65536, 1000, all, cost);
+    auto taken = run(tuner, 65536, 10000, all, cost);
+    EXPECT_GT(taken[cheapest], 9500);
+    for (std::size_t protocol : {direct, ring, cma}) EXPECT_GT(taken[protocol], 0);
+  }
+}
+
+TEST(Tuner, never_takes_a_way_that_is_not_possible) {
+  Tuner tuner;
+  auto taken = run(tuner, 1 << 20, 1000, Tuner::bit(Protocol::pipelined), {1, 100, 1});
+  EXPECT_EQ(taken[ring], 1000);
+  taken =
+      run(tuner, 1 << 20, 1000, Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma), {1, 100, 10});
+  EXPECT_EQ(taken[direct], 0);
+  EXPECT_GT(taken[cma], 900);
+}
+
+TEST(Tuner, does_not_alternate_between_two_that_are_alike) {
+  Tuner tuner;
+  run(tuner, 65536, 100, all, {100, 97, 100});
+  int changes = 0;
+  Protocol before = tuner.choose(65536, all);
+  tuner.learn(before, 65536, 0, 6400);
+  for (int i = 0; i < 5000; ++i) {
+    Protocol protocol = tuner.choose(65536, all);
+    changes += protocol != before;
+    before = protocol;
+    tuner.learn(protocol, 65536, 0,
+                static_cast<std::uint64_t>(6400 + (i * 37 % 11) * 20)); // a few percent of noise
+  }
+  EXPECT_LT(changes, 40);
+}
+
+TEST(Tuner, notices_that_the_present_way_got_worse) {
+  Tuner tuner;
+  run(tuner, 1 << 20, 3000, all, {400, 50, 80});
+  auto taken = run(tuner, 1 << 20, 200, all, {400, 500, 80});
+  EXPECT_GT(taken[cma], 150);
+}
+
+constexpr Tuner::Mask private_memory = Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
+
+TEST(Tuner, counts_what_a_way_leaves_behind) {
+  // The program rewrites what it sent, in 10 us, or in 60 where another processor has read it.
+  Tuner tuner;
+  Pause rewriting = [](std::size_t protocol) { return protocol == cma ? 60'000 : 10'000; };
+  run(tuner, 1 << 18, 200, private_memory, {0, 60, 40}, rewriting);
+  auto taken = run(tuner, 1 << 18, 5000, private_memory, {0, 60, 40}, rewriting);
+  EXPECT_GT(taken[ring], 4500);
+}
+
+TEST(Tuner, counts_pauses_only_as_long_as_transfers_matter) {
+  // It computes for milliseconds, each time differently, and longest after the protocol that is faster.
+  Tuner tuner;
+  unsigned seed = 1;
+  Pause computing = [&seed](std::size_t protocol) {
+    seed = seed * 1664525 + 1013904223;
+    return (protocol == cma ? 2'500'000 : 2'000'000) + seed % 100'000;
+  };
+  run(tuner, 1 << 18, 200, private_memory, {0, 60, 40}, computing);
+  auto taken = run(tuner, 1 << 18, 5000, private_memory, {0, 60, 40}, computing);
+  EXPECT_GT(taken[cma], 4500);
+}
+
+TEST(Tuner, is_not_misled_by_pauses_that_vary) {
+  // Short and long pauses in turn, whatever the protocol: the shortest ones are compared.
+  Tuner tuner;
+  int number = 0;
+  Pause varying = [&number](std::size_t) { return ++number % 3 == 0 ? 5'000 : 100'000; };
+  run(tuner, 1 << 18, 200, private_memory, {0, 60, 40}, varying);
+  auto taken = run(tuner, 1 << 18, 5000, private_memory, {0, 60, 40}, varying);
+  EXPECT_GT(taken[cma], 4500);
+}
+
+TEST(Tuner, looks_again_at_a_way_whose_pauses_were_long_when_it_was_last_looked_at) {
+  // The program computes at first. Later it only rewrites, which is dear after the protocol it has settled on.
+  Tuner tuner;
+  Pause computing = [](std::size_t) { return 500'000; };
+  auto taken = run(tuner, 1 << 18, 200, private_memory, {0, 60, 40}, computing);
+  EXPECT_GT(taken[cma], 100);
+  Pause rewriting = [](std::size_t protocol) { return protocol == cma ? 60'000 : 10'000; };
+  taken = run(tuner, 1 << 18, 5000, private_memory, {0, 60, 40}, rewriting);
+  EXPECT_GT(taken[ring], 4500);
+}
+
+TEST(Tuner, looks_at_every_way_of_a_new_size_however_long_the_neighbours_pauses_were) {
+  // The same time between two messages of any size is much for each KiB of a short one.
+  Tuner tuner;
+  Pause computing = [](std::size_t) { return 100'000; };
+  run(tuner, 1 << 16, 1000, private_memory, {0, 60, 40}, computing);
+  auto taken = run(tuner, 1 << 20, 1000, private_memory, {0, 20, 40}, computing);
+  EXPECT_GT(taken[ring], 900);
+}
+
+TEST(Tuner, gives_up_looking_at_a_way_that_is_far_behind) {
+  Tuner tuner;
+  auto taken = run(tuner, 1 << 20, 2000, all, {10000, 50, 80});
+  EXPECT_LE(taken[direct], 10);
+  EXPECT_GT(taken[ring], 1700);
+}
+
+/// The same for all sizes, in nanoseconds a KiB.
+segment::PairEstimates estimates_of(std::array<unsigned, Tuner::protocols> nanoseconds_per_kib) {
+  segment::PairEstimates made{};
+  for (auto& row : made.cost)
+    for (std::size_t protocol = 0; protocol < row.size(); ++protocol)
+      row[protocol] = nanoseconds_per_kib[protocol] * 1024;
+  return made;
+}
+
+TEST(Tuner, takes_with_its_first_message_the_way_that_the_priors_call_fastest) {
+  for (std::size_t cheapest : {direct, ring, cma})
+    for (Basis basis : {Basis::built_in, Basis::profile}) {
+      std::array<unsigned, Tuner::protocols> cost = {500, 500, 500};
+      cost[cheapest] = 50;
+      auto estimates = estimates_of(cost);
+      Tuner tuner(nullptr, &estimates, basis);
+      EXPECT_EQ(tuner.choose(1 << 20, all), static_cast<Protocol>(cheapest));
+    }
+}
+
+TEST(Tuner, does_not_look_at_others_soon_where_a_profile_is_right) {
+  auto estimates = estimates_of({500, 50, 100});
+  Tuner tuner(nullptr, &estimates, Basis::profile);
+  auto taken = run(tuner, 1 << 20, 30, all, {500, 50, 100});
+  EXPECT_EQ(taken[ring], 30);
+  taken = run(tuner, 1 << 20, 1000, all, {500, 50, 100});
+  EXPECT_GT(taken[cma], 0);
+}
+
+TEST(Tuner, leaves_what_the_priors_praised_for_what_was_measured) {
+  auto estimates = estimates_of({0, 100, 1});
+  Tuner tuner(nullptr, &estimates, Basis::profile);
+  auto taken = run(tuner, 1 << 20, 100, private_memory, {1, 50, 100});
+  EXPECT_LT(taken[cma], 25);
+  EXPECT_GT(taken[ring], 75);
+}
+
+TEST(Tuner, looks_at_last_at_what_the_priors_call_hopeless) {
+  auto estimates = estimates_of({0, 50, 5000});
+  Tuner tuner(nullptr, &estimates, Basis::profile);
+  run(tuner, 1 << 20, 100, private_memory, {1, 50, 10});
+  auto taken = run(tuner, 1 << 20, 100, private_memory, {1, 50, 10});
+  EXPECT_GT(taken[cma], 80);
+}
+
+TEST(Tuner, shows_what_its_figures_rest_on) {
+  auto estimates = estimates_of({1, 50, 100});
+  auto shown = std::make_unique<segment::PairStatistics>();
+  Tuner tuner(shown.get(), &estimates, Basis::profile);
+  const auto& row = shown->from_it[Tuner::class_of(1 << 20)];
+  auto basis = [&](std::size_t protocol) { return static_cast<Basis>(row.basis[protocol].load_relaxed()); };
+  run(tuner, 1 << 20, 20, private_memory, {1, 50, 100});
+  EXPECT_EQ(basis(ring), Basis::measured);
+  EXPECT_EQ(basis(cma), Basis::profile);
+  EXPECT_EQ(row.cost[cma].load_relaxed(), 100u * 1024);
+  EXPECT_EQ(row.cost[direct].load_relaxed(), 0u) << "it was never possible";
+  run(tuner, 1 << 20, 100, private_memory, {1, 50, 100});
+  EXPECT_EQ(basis(cma), Basis::measured);
+  tuner.take(Protocol::pipelined, 1 << 20);
+  tuner.learn(Protocol::pipelined, 1 << 20, 0, 50 << 10);
+  EXPECT_EQ(basis(ring), Basis::named);
+}
+
+TEST(Tuner, shows_a_figure_beyond_all_bounds_as_the_largest) {
+  auto shown = std::make_unique<segment::PairStatistics>();
+  Tuner tuner(shown.get());
+  run(tuner, 1 << 13, 600, private_memory, {0, 60, 40}, [](std::size_t) { return 40'000'000; });
+  run(tuner, 1 << 13, 10, private_memory, {0, 60, 40});
+  const auto& row = shown->from_it[Tuner::class_of(1 << 13)];
+  EXPECT_EQ(row.cost[ring].load_relaxed(), ~0u);
+  EXPECT_EQ(row.cost[cma].load_relaxed(), 40u * 1024);
+}
+
+TEST(StorePolicy, begin_with_what_the_profile_says_if_it_says_anything) {
+  StorePolicy stores;
+  stores.begin_with({0, 30000});
+  EXPECT_TRUE(stores.streaming());
+  stores.begin_with({27000, 33000});
+  EXPECT_FALSE(stores.streaming());
+  EXPECT_FLOAT_EQ(stores.cost(true), 33000.0f / 1024);
+  stores.begin_with({650000, 39000});
+  EXPECT_TRUE(stores.streaming());
+}
+
+TEST(Tuner, begins_a_new_size_with_what_its_neighbour_knows) {
+  Tuner tuner;
+  run(tuner, 1 << 16, 1000, all, {500, 50, 500});
+  auto taken = run(tuner, 1 << 18, 20, all, {500, 50, 500});
+  EXPECT_GT(taken[ring], 11);
+}
+
+} // namespace
