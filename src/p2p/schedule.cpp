@@ -49,14 +49,14 @@ bool polls_yield_always = false;
 thread_local Patience patience;
 
 bool move_all() {
-  bool moved = transport::move_something();
+  bool moved = transport::make_progress();
   if (has_background()) [[unlikely]]
     moved |= run_background();
   return moved;
 }
 
 [[gnu::noinline]] void move_and_wake() {
-  if (transport::move_something()) transport::wake_waiting_threads();
+  if (transport::make_progress()) transport::wake_waiting_threads();
 }
 
 [[gnu::noinline]] void poll_on(std::uintptr_t what, std::uint64_t looks) {
@@ -131,14 +131,14 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
 [[gnu::noinline]] void poll(std::uintptr_t what, std::uint64_t looks) {
   if (has_background()) [[unlikely]]
     return poll_on(what, looks);
-  if (!transport::has_nothing_to_move()) move_and_wake();
+  if (!transport::is_idle()) move_and_wake();
 }
 
 [[gnu::noinline]] void poll(std::uintptr_t what) {
   // Rare work is a tail call, so that no register has to be saved for it.
   if (has_background()) [[unlikely]]
     return poll_on(what, 1);
-  if (!transport::has_nothing_to_move()) move_and_wake();
+  if (!transport::is_idle()) move_and_wake();
 }
 
 void let_polls_yield(bool yields, bool always) {

@@ -207,7 +207,7 @@ Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
 void handle_cooperate(Arrival& arrival) {
   const auto& request = *reinterpret_cast<const CooperationRequest*>(arrival.payload);
   NEAR_KILL_POINT("cooperation-read");
-  engine().chores = true;
+  engine().deferred_work = true;
   engine().cooperative_sends.push_back(
       {reinterpret_cast<Transfer*>(request.sender_cookie), request.address, request.bytes});
 }

@@ -487,7 +487,7 @@ Result start(const Job& job) {
   (void)registered;
   NEAR_TRY(meet());
   self.oversubscribed = shares_processors() || shares_its_processors();
-  if (self.oversubscribed) fast_path.looks = 1;
+  if (self.oversubscribed) fast_path.polls = 1;
   self.running = true;
   return {};
 }
@@ -621,7 +621,7 @@ void wait_for_slot(Peer& peer, const MessageHeader& header, Transfer* waiter) {
   if (!peer.on_pending_list) {
     peer.on_pending_list = true;
     engine().pending_peers.push_back(&peer);
-    engine().chores = true;
+    engine().deferred_work = true;
   }
 }
 
@@ -652,7 +652,7 @@ void wake_slot_waiters() {
   FlowControlCalls::wake_waiters(self.control->doorbell.slot_waiters, self.fences, wake_waiting_processes);
 }
 
-[[gnu::noinline]] bool move_something() {
+[[gnu::noinline]] bool make_progress() {
   Engine& self = engine();
   bool moved = false;
   // A bounded number of messages of each channel, so that a flooding peer can keep us neither from the others
@@ -664,23 +664,23 @@ void wake_slot_waiters() {
   }
   for (int budget = 64; budget > 0 && take_from_queue(); --budget) moved = true;
   if (moved) wake_slot_waiters();
-  if (self.chores) [[unlikely]] {
+  if (self.deferred_work) [[unlikely]] {
     if (!self.pending_peers.empty()) moved |= flush_pending();
     if (!self.pipeline_senders.empty()) moved |= advance_pipeline_senders();
     if (!self.cooperative_sends.empty()) moved |= push_chunks();
-    self.chores =
+    self.deferred_work =
         !self.pending_peers.empty() || !self.pipeline_senders.empty() || !self.cooperative_sends.empty();
   }
   return moved;
 }
 
-bool has_nothing_to_move() {
+bool is_idle() {
   const Engine& self = engine();
   // Most looks of somebody who waits find nothing: a few loads, whatever the number of peers.
-  return self.open_lanes == 0 && !self.chores && !self.queue.has_entry();
+  return self.open_lanes == 0 && !self.deferred_work && !self.queue.has_entry();
 }
 
-bool progress() { return !has_nothing_to_move() && move_something(); }
+bool progress() { return !is_idle() && make_progress(); }
 
 // ---- waiting ----
 
@@ -913,9 +913,9 @@ namespace {
 /// The first looks of a wait, before anything is set up for a longer one; true if done() was true. Often the
 /// reply is here before a clock could be read. With more ranks than processors its sender may need this
 /// processor: it gets it at once, a few times.
-[[gnu::always_inline]] inline bool look_for_a_while(bool (*done)(void*), void* argument) {
+[[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
   const Engine& self = engine();
-  for (int look = self.oversubscribed ? turns : fast_path.looks; look > 0; --look) {
+  for (int poll = self.oversubscribed ? turns : fast_path.polls; poll > 0; --poll) {
     bool moved = progress();
     if (moved) wake_waiting_threads();
     if ((moved || self.oversubscribed) && done(argument)) return true;
@@ -930,7 +930,7 @@ namespace {
 }
 
 /// Looks for messages until done(argument), and sleeps in between.
-void look_and_sleep(bool (*done)(void*), void* argument) {
+void poll_and_sleep(bool (*done)(void*), void* argument) {
   Engine& self = engine();
   std::uint64_t since = os::monotonic_ns();
   const WaitTime time(since);
@@ -982,17 +982,17 @@ void look_and_sleep(bool (*done)(void*), void* argument) {
   const bool nested = waiting.leader == this_thread();
   if (waiting.leader != 0 && !nested && follow(done, argument, look)) return;
   const Lead lead(nested);
-  look_and_sleep(done, argument);
+  poll_and_sleep(done, argument);
 }
 
 } // namespace
 
 void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*)) {
-  if (done(argument) || look_for_a_while(done, argument)) return;
+  if (done(argument) || poll_for_a_while(done, argument)) return;
   if (EngineLock::threads_allowed())
     wait_among_threads(done, argument, look);
   else
-    look_and_sleep(done, argument);
+    poll_and_sleep(done, argument);
 }
 
 void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument) {

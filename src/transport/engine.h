@@ -116,7 +116,7 @@ struct Engine {
   std::vector<Transfer*> pipeline_senders;                 ///< with packed bytes still to send
   std::vector<CooperativeSend> cooperative_sends;
   std::vector<base::Atomic<std::uint64_t>*> awaited_locks; ///< words of locks that threads of ours wait for
-  bool chores = false; ///< one of the three lists above may hold something
+  bool deferred_work = false; ///< one of the three lists above may hold something
   std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< by size
   std::array<std::size_t, rts_sizes.size()> rts_pages{};              ///< made so far, by size
   std::size_t rts_out = 0;                                            ///< announced to any peer, not finished

@@ -54,7 +54,7 @@ struct FastPath {
   SendState* send_states = nullptr;
   ReceiveState* receive_states = nullptr;
   std::uint64_t eager_limit = 0;
-  int looks = 32; ///< for a message that is probably on its way; a few when processors are shared
+  int polls = 32; ///< for a message that is probably on its way; a few when processors are shared
 };
 inline constinit FastPath fast_path;
 
@@ -101,9 +101,9 @@ arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
   // The other peers and our own sends must not wait for ever: one look in 64 is the ordinary way's.
   if (receive_state.lane == nullptr || !receive_state.whole || receive_state.expected_sequence % 64 == 0)
     return nullptr;
-  for (int look = fast_path.looks;; base::cpu_relax()) {
+  for (int poll = fast_path.polls;; base::cpu_relax()) {
     if (const auto* message = arrived(receive_state, context, tag, room)) return message;
-    if (--look == 0 || receive_state.lane->front() != nullptr) return nullptr;
+    if (--poll == 0 || receive_state.lane->front() != nullptr) return nullptr;
   }
 }
 

@@ -50,9 +50,9 @@ void PacketPool::grow() {
 PacketPool::Taken PacketPool::take_below(std::uint32_t end) {
   if (free_ == 0) [[unlikely]] {
     // Each group once, the present one last.
-    std::uint32_t looks = (end - reserve + group - 1) / group;
+    std::uint32_t checks = (end - reserve + group - 1) / group;
     while (!look_at_next_group(end))
-      if (--looks == 0) return {};
+      if (--checks == 0) return {};
   }
   auto bit = static_cast<std::uint32_t>(std::countr_zero(free_));
   free_ &= free_ - 1;

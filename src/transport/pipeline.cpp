@@ -177,7 +177,7 @@ void handle_cts(Arrival& arrival) {
   if (transfer.prefix == 0) transfer.fragment_bytes = fragment_bytes_of(*transfer.peer, transfer.bytes);
   end_eager_prefix(transfer, request.unexpected != 0 ? -2 : 1);
   engine().pipeline_senders.push_back(&transfer);
-  engine().chores = true;
+  engine().deferred_work = true;
   NEAR_KILL_POINT("pipeline-begun");
 }
 

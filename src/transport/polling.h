@@ -5,10 +5,10 @@
 namespace near::transport {
 
 /// True if no message has arrived and none of this process's waits to leave, as most polls find.
-bool has_nothing_to_move();
-/// Moves a bounded number of messages; true if something moved. progress() is has_nothing_to_move(), then
+bool is_idle();
+/// Moves a bounded number of messages; true if something moved. progress() is is_idle(), then
 /// this.
-bool move_something();
+bool make_progress();
 
 /// Whether ranks of this job share this rank's processors, as far as that was known when it started.
 bool polls_should_yield();

@@ -10,11 +10,11 @@ namespace {
 /// Another protocol must promise this much before the present one is left: two protocols that are alike do not
 /// alternate.
 constexpr float leave_for = 0.9f;
-/// A protocol whose transfers are this much slower than the best is not looked at any more, unless the best one
+/// A protocol whose transfers are this much slower than the best is not tried any more, unless the best one
 /// gets worse.
 constexpr float hopeless = 6.0f;
 /// The present protocol is "worse" beyond this multiple of its own cost; so many times in a row, and others are
-/// looked at.
+/// tried.
 constexpr float suspicious = 1.6f;
 constexpr std::uint32_t patience = 4;
 /// A pause tells something where it can be this many transfers long, and no more.
@@ -31,12 +31,12 @@ int Tuner::class_of(std::uint64_t bytes) {
 /// A class that was never used begins with what its nearest neighbour knows, so that a program pays for
 /// finding out once, at its first size, and not with its largest messages; the first one with the estimates.
 void Tuner::begin(Class& here, int size_class) {
-  if (basis_ == Basis::profile) here.next_look = first_interval;
+  if (basis_ == Basis::profile) here.next_trial = first_interval;
   for (int distance = 1; distance < classes; ++distance)
     for (int other : {size_class - distance, size_class + distance}) {
       if (other < 0 || other >= classes) continue;
       const Class& there = of(other);
-      if (there.messages < first_look) continue;
+      if (there.messages < first_trial) continue;
       here.cost = there.cost;
       here.basis = there.basis;
       here.pause = there.pause;
@@ -84,17 +84,17 @@ Protocol Tuner::best(const Class& here, Mask possible) {
 
 /// The later half of them counts. A pipeline is as fast as it can be once all its packets were in use: with less, a
 /// program whose messages went another protocol would never come back to it.
-std::uint32_t Tuner::look_length(Protocol protocol, std::uint64_t bytes) {
-  constexpr std::uint64_t two_rounds = 8u << 20, longest_look = 256;
-  if (protocol != Protocol::pipelined) return shortest_look;
+std::uint32_t Tuner::trial_length(Protocol protocol, std::uint64_t bytes) {
+  constexpr std::uint64_t two_rounds = 8u << 20, longest_trial = 256;
+  if (protocol != Protocol::pipelined) return shortest_trial;
   return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(two_rounds / bytes, shortest_look, longest_look));
+      std::clamp<std::uint64_t>(two_rounds / bytes, shortest_trial, longest_trial));
 }
 
-Protocol Tuner::begin_look(Class& here, Protocol protocol) {
+Protocol Tuner::begin_trial(Class& here, Protocol protocol) {
   Protocol known = best(here, here.possible);
   here.best_cost = known != Protocol::count ? here.cost[index(known)] : 0;
-  here.looking = protocol;
+  here.trial = protocol;
   here.pause[index(protocol)] = -1;
   here.measured = here.slow = 0;
   return protocol;
@@ -106,30 +106,30 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible) {
   if (here.messages == 0) begin(here, size_class);
   ++here.messages;
   here.possible |= possible;
-  if (here.looking != Protocol::count && (possible & bit(here.looking)) != 0) return here.looking;
+  if (here.trial != Protocol::count && (possible & bit(here.trial)) != 0) return here.trial;
   for (std::size_t protocol = 0; protocol < protocols; ++protocol)
     if ((possible >> protocol & 1) != 0 && here.basis[protocol] == Basis::none)
-      return begin_look(here, static_cast<Protocol>(protocol));
+      return begin_trial(here, static_cast<Protocol>(protocol));
   Protocol fastest = best(here, possible);
-  if (here.basis[index(fastest)] != Basis::measured) return begin_look(here, fastest);
+  if (here.basis[index(fastest)] != Basis::measured) return begin_trial(here, fastest);
   bool present_possible = here.present != Protocol::count && (possible & bit(here.present)) != 0;
   if (!present_possible || total(here, fastest) < leave_for * total(here, here.present))
     here.present = fastest;
-  if (here.messages < here.next_look) [[likely]]
+  if (here.messages < here.next_trial) [[likely]]
     return here.present;
-  here.next_look = here.messages + here.interval;
+  here.next_trial = here.messages + here.interval;
   here.interval = std::min(2 * here.interval, longest_interval);
   for (int step = 0; step < protocols; ++step) {
-    here.looked_at = static_cast<std::uint8_t>((here.looked_at + 1) % protocols);
-    Protocol other = static_cast<Protocol>(here.looked_at);
+    here.last_tried = static_cast<std::uint8_t>((here.last_tried + 1) % protocols);
+    Protocol other = static_cast<Protocol>(here.last_tried);
     // By its transfers alone: the pause after it may be of a time when the program computed, or of a
-    // neighbouring class, and only another look finds out.
+    // neighbouring class, and only another trial finds out.
     bool promising = here.basis[index(other)] != Basis::measured ||
                      here.cost[index(other)] < hopeless * total(here, here.present);
     if (other == here.present || (possible & bit(other)) == 0 || !promising) continue;
-    // Longer looks come as much more seldom.
-    here.next_look += here.interval * (look_length(other, bytes) / shortest_look - 1);
-    return begin_look(here, other);
+    // Longer trials are as much rarer.
+    here.next_trial += here.interval * (trial_length(other, bytes) / shortest_trial - 1);
+    return begin_trial(here, other);
   }
   return here.present;
 }
@@ -140,7 +140,7 @@ void Tuner::take(Protocol protocol, std::uint64_t bytes) {
   here.possible |= bit(protocol);
   here.named = true;
   here.present = protocol;
-  here.looking = Protocol::count;
+  here.trial = Protocol::count;
 }
 
 void Tuner::show(int size_class) const {
@@ -166,22 +166,22 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
   here.ended_ns = ended_ns;
   float took = static_cast<float>(ended_ns - began_ns) * 1024.0f / static_cast<float>(bytes);
   float& cost = here.cost[index(protocol)];
-  if (protocol == here.looking) {
-    // Far behind the best: not worth the rest of the look.
+  if (protocol == here.trial) {
+    // Far behind the best: not worth the rest of the trial.
     here.slow = here.best_cost != 0 && took > hopeless * here.best_cost ? here.slow + 1 : 0;
     ++here.measured;
-    std::uint32_t length = look_length(protocol, bytes);
+    std::uint32_t length = trial_length(protocol, bytes);
     bool later_half = here.measured > length / 2;
     here.least = here.measured == 1 || here.measured == length / 2 + 1 ? took : std::min(here.least, took);
     if (here.slow < patience && (!later_half || here.measured < length)) return;
     cost = here.least;
     here.basis[index(protocol)] = Basis::measured;
-    here.looking = Protocol::count;
+    here.trial = Protocol::count;
     show(size_class);
     return;
   }
   if (here.basis[index(protocol)] != Basis::measured) {
-    if (protocol != here.present) return; // of a look that was given up
+    if (protocol != here.present) return; // of a trial that was given up
     cost = took;
     here.basis[index(protocol)] = Basis::measured;
   }
@@ -194,11 +194,11 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
       here.basis[index(protocol)] = Basis::measured;
       cost = took;
       here.interval = first_interval;
-      here.next_look = here.messages + first_interval;
+      here.next_trial = here.messages + first_interval;
       return;
     }
   }
-  // One message may have waited for a processor: it moves the figure by half at most.
+  // One message may have waited for a processor: it changes the cost by half at most.
   cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
   show(size_class);
 }

@@ -3,9 +3,9 @@
 //
 // Of two processors that share a cache and two that do not, each has its own best protocol, and a virtual machine
 // may change from one to the other while a program runs. So nothing is derived from sizes alone: every
-// transfer is timed by its receiver, who alone decides; protocols that were not best are looked at again, at first
+// transfer is timed by its receiver, who alone decides; protocols that were not best are tried again, at first
 // often, then seldom, and often again when the present one gets worse. InitialEstimates (segment/initial_estimates.h) say which
-// protocol is tried first, and spare the looks at what they call slower until that one is measured.
+// protocol is tried first, and spare the trials of what they call slower until that one is measured.
 //
 // A protocol also leaves something behind: a program that rewrites what another processor has read pays for each
 // line, after the transfer (doc/adr/0014). So the pause until the next transfer begins is looked at too: what
@@ -47,16 +47,16 @@ public:
     Protocol last = Protocol::count; ///< which protocol that took
     Mask possible = 0;               ///< for one message at least
     bool named = false;              ///< the present protocol was named from outside
-    std::uint32_t messages = 0, next_look = first_look, interval = first_interval;
+    std::uint32_t messages = 0, next_trial = first_trial, interval = first_interval;
     std::uint32_t worse = 0; ///< how often in a row the present protocol was much slower than it used to be
     Protocol present = Protocol::count;
-    // A look is some messages in a row: the first ones find the protocol's memory cold.
-    Protocol looking = Protocol::count; ///< Protocol::count: not now
-    std::uint32_t measured = 0;         ///< messages of it that arrived
-    float least = 0;                    ///< cost of the later half of them
-    float best_cost = 0;                ///< of the best protocol known when the look began; 0: none
-    std::uint32_t slow = 0;             ///< of them, in a row, that were far behind the best protocol
-    std::uint8_t looked_at = 0;
+    // A trial is some messages in a row: the first ones find the protocol's memory cold.
+    Protocol trial = Protocol::count; ///< Protocol::count: not now
+    std::uint32_t measured = 0;       ///< messages of it that arrived
+    float least = 0;                  ///< cost of the later half of them
+    float best_cost = 0;              ///< of the best protocol known when the trial began; 0: none
+    std::uint32_t slow = 0;           ///< of them, in a row, that were far behind the best protocol
+    std::uint8_t last_tried = 0;
   };
 
   /// The protocol for a message of `bytes`; `possible` is not empty.
@@ -72,15 +72,15 @@ public:
   const Class& of(int size_class) const { return classes_[static_cast<std::size_t>(size_class)]; }
 
 private:
-  static constexpr std::uint32_t first_look = 8, first_interval = 32, longest_interval = 2048;
-  static constexpr std::uint32_t shortest_look = 8;
-  static std::uint32_t look_length(Protocol protocol, std::uint64_t bytes);
+  static constexpr std::uint32_t first_trial = 8, first_interval = 32, longest_interval = 2048;
+  static constexpr std::uint32_t shortest_trial = 8;
+  static std::uint32_t trial_length(Protocol protocol, std::uint64_t bytes);
 
   void begin(Class& here, int size_class);
   static float total(const Class& here, Protocol protocol);
   static Protocol best(const Class& here, Mask possible);
   static void note_pause(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns);
-  static Protocol begin_look(Class& here, Protocol protocol);
+  static Protocol begin_trial(Class& here, Protocol protocol);
 
   void show(int size_class) const;
 

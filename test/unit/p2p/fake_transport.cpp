@@ -241,16 +241,16 @@ bool accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const View
 
 bool rts_is_live(const RtsHeader& rts) { return inner.offers[rts.cookie].state == State::offered; }
 
-bool has_nothing_to_move() { return inner.to_self.empty(); }
+bool is_idle() { return inner.to_self.empty(); }
 
 bool expects_answer() { return the_world.expects_answer; }
 
 bool progress() {
   ++the_world.looks;
-  return move_something();
+  return make_progress();
 }
 
-bool move_something() {
+bool make_progress() {
   if (inner.to_self.empty()) return false;
   fake::Sent sent = std::move(inner.to_self.front());
   inner.to_self.pop_front();

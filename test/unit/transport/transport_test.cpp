@@ -549,7 +549,7 @@ TEST(Transport, large_memory_comes_when_it_is_touched_and_is_counted_before) {
   });
 }
 
-TEST(Transport, every_way_of_the_ladder_can_be_chosen) {
+TEST(Transport, every_protocol_can_be_chosen) {
   for (const auto& provider : transport::ladder()) {
     bool choice = provider.protocol != transport::Protocol::count;
     pid_t child = fork();
@@ -565,7 +565,7 @@ TEST(Transport, every_way_of_the_ladder_can_be_chosen) {
   }
 }
 
-TEST(Transport, an_unknown_way_of_copying_is_an_error_with_the_nearest_name) {
+TEST(Transport, an_unknown_protocol_is_an_error_with_the_nearest_name) {
   pid_t child = fork();
   if (child == 0) {
     setenv("NEAR_COPY", "pipelned", 1);

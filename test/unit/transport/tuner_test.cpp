@@ -39,7 +39,7 @@ std::array<int, Tuner::protocols> run(
 
 constexpr std::size_t direct = 0, ring = 1, cma = 2;
 
-TEST(Tuner, settles_on_the_cheapest_way_and_looks_at_the_others_now_and_then) {
+TEST(Tuner, settles_on_the_cheapest_protocol_and_tries_the_others_now_and_then) {
   for (std::size_t cheapest : {direct, ring, cma}) {
     Tuner tuner;
     std::array<double, Tuner::protocols> cost = {100, 100, 100};
@@ -51,7 +51,7 @@ TEST(Tuner, settles_on_the_cheapest_way_and_looks_at_the_others_now_and_then) {
   }
 }
 
-TEST(Tuner, never_takes_a_way_that_is_not_possible) {
+TEST(Tuner, never_takes_a_protocol_that_is_not_possible) {
   Tuner tuner;
   auto taken = run(tuner, 1 << 20, 1000, Tuner::bit(Protocol::pipelined), {1, 100, 1});
   EXPECT_EQ(taken[ring], 1000);
@@ -77,7 +77,7 @@ TEST(Tuner, does_not_alternate_between_two_that_are_alike) {
   EXPECT_LT(changes, 40);
 }
 
-TEST(Tuner, notices_that_the_present_way_got_worse) {
+TEST(Tuner, notices_that_the_present_protocol_got_worse) {
   Tuner tuner;
   run(tuner, 1 << 20, 3000, all, {400, 50, 80});
   auto taken = run(tuner, 1 << 20, 200, all, {400, 500, 80});
@@ -86,7 +86,7 @@ TEST(Tuner, notices_that_the_present_way_got_worse) {
 
 constexpr Tuner::Mask private_memory = Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
 
-TEST(Tuner, counts_what_a_way_leaves_behind) {
+TEST(Tuner, counts_what_a_protocol_leaves_behind) {
   // The program rewrites what it sent, in 10 us, or in 60 where another processor has read it.
   Tuner tuner;
   Pause rewriting = [](std::size_t protocol) { return protocol == cma ? 60'000 : 10'000; };
@@ -118,7 +118,7 @@ TEST(Tuner, is_not_misled_by_pauses_that_vary) {
   EXPECT_GT(taken[cma], 4500);
 }
 
-TEST(Tuner, looks_again_at_a_way_whose_pauses_were_long_when_it_was_last_looked_at) {
+TEST(Tuner, tries_again_a_protocol_whose_pauses_were_long_in_its_last_trial) {
   // The program computes at first. Later it only rewrites, which is dear after the protocol it has settled on.
   Tuner tuner;
   Pause computing = [](std::size_t) { return 500'000; };
@@ -129,7 +129,7 @@ TEST(Tuner, looks_again_at_a_way_whose_pauses_were_long_when_it_was_last_looked_
   EXPECT_GT(taken[ring], 4500);
 }
 
-TEST(Tuner, looks_at_every_way_of_a_new_size_however_long_the_neighbours_pauses_were) {
+TEST(Tuner, tries_every_protocol_of_a_new_size_however_long_the_neighbours_pauses_were) {
   // The same time between two messages of any size is much for each KiB of a short one.
   Tuner tuner;
   Pause computing = [](std::size_t) { return 100'000; };
@@ -138,7 +138,7 @@ TEST(Tuner, looks_at_every_way_of_a_new_size_however_long_the_neighbours_pauses_
   EXPECT_GT(taken[ring], 900);
 }
 
-TEST(Tuner, gives_up_looking_at_a_way_that_is_far_behind) {
+TEST(Tuner, gives_up_a_trial_of_a_protocol_that_is_far_behind) {
   Tuner tuner;
   auto taken = run(tuner, 1 << 20, 2000, all, {10000, 50, 80});
   EXPECT_LE(taken[direct], 10);
@@ -154,7 +154,7 @@ segment::PairEstimates estimates_of(std::array<unsigned, Tuner::protocols> nanos
   return made;
 }
 
-TEST(Tuner, takes_with_its_first_message_the_way_that_the_priors_call_fastest) {
+TEST(Tuner, takes_with_its_first_message_the_protocol_that_is_estimated_fastest) {
   for (std::size_t cheapest : {direct, ring, cma})
     for (Basis basis : {Basis::built_in, Basis::profile}) {
       std::array<unsigned, Tuner::protocols> cost = {500, 500, 500};
@@ -174,7 +174,7 @@ TEST(Tuner, does_not_look_at_others_soon_where_a_profile_is_right) {
   EXPECT_GT(taken[cma], 0);
 }
 
-TEST(Tuner, leaves_what_the_priors_praised_for_what_was_measured) {
+TEST(Tuner, leaves_what_was_estimated_best_for_what_was_measured) {
   auto estimates = estimates_of({0, 100, 1});
   Tuner tuner(nullptr, &estimates, Basis::profile);
   auto taken = run(tuner, 1 << 20, 100, private_memory, {1, 50, 100});
@@ -182,7 +182,7 @@ TEST(Tuner, leaves_what_the_priors_praised_for_what_was_measured) {
   EXPECT_GT(taken[ring], 75);
 }
 
-TEST(Tuner, looks_at_last_at_what_the_priors_call_hopeless) {
+TEST(Tuner, tries_at_last_what_the_estimates_call_hopeless) {
   auto estimates = estimates_of({0, 50, 5000});
   Tuner tuner(nullptr, &estimates, Basis::profile);
   run(tuner, 1 << 20, 100, private_memory, {1, 50, 10});
@@ -190,7 +190,7 @@ TEST(Tuner, looks_at_last_at_what_the_priors_call_hopeless) {
   EXPECT_GT(taken[cma], 80);
 }
 
-TEST(Tuner, shows_what_its_figures_rest_on) {
+TEST(Tuner, shows_what_its_statistics_rest_on) {
   auto estimates = estimates_of({1, 50, 100});
   auto shown = std::make_unique<segment::PairStatistics>();
   Tuner tuner(shown.get(), &estimates, Basis::profile);
