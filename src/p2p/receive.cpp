@@ -35,10 +35,10 @@ bool withdraw(EngineRequest& receive) {
 /// Receives a small message without posting the receive, when it is the only one.
 static bool receive_at_once(const View& view, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
-  if (source < 0 || transport::fast_path.receive_states == nullptr || !matching().idle() || !view.type->dense)
+  if (source < 0 || transport::fast_path.peers == nullptr || !matching().idle() || !view.type->dense)
     return false;
   transport::ReceiveState& receive_state =
-      transport::fast_path.receive_states[communicator.addresses[source].slot];
+      transport::fast_path.peers[communicator.addresses[source].slot]->receive;
   const auto* message = transport::arrives(receive_state, context_of(communicator, channel), tag,
                                            static_cast<std::uint64_t>(view.bytes()));
   if (message == nullptr) return false;

@@ -46,7 +46,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 8;
+inline constexpr std::uint32_t layout_version = 9;
 /// Processes of a job, and rows of its rank table, at most.
 inline constexpr std::uint32_t most_slots = 65536;
 
@@ -75,7 +75,8 @@ struct alignas(128) RankEntry {
   Atomic<std::uint32_t> aborting;  ///< Abort; stored after abort_code
   Atomic<std::int32_t> abort_code; ///< its error code
   Atomic<std::uint32_t> claimed;   ///< pid of the process that took this slot; 0: nobody yet
-  char unused_2[48];
+  Atomic<std::uint32_t> promises;  ///< 1: it has listed a block with promised pages (Block::promised)
+  char unused_2[44];
 };
 static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the process's");
 
@@ -103,6 +104,7 @@ struct Header {
   Atomic<std::uint32_t> notices;           ///< bits of Notice
   Atomic<std::uint32_t> held;              ///< 1: MPI_Init waits for the launcher, for a debugger's sake
   Atomic<std::uint64_t> reach; ///< bytes of each region that all have mapped; `everything`: the rest as well
+  Atomic<std::uint64_t> largest_front;    ///< of all regions, the most bytes before the arena
   alignas(64) InitialEstimates estimates; ///< written before any process of the job starts
 };
 

@@ -11,8 +11,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
   stop_fast_sends(peer); // what is left of it has our credits
-  if (bytes > self.eager_limit || !peer.send_state->credit.available(self.credit_limit))
-    return Eager::refused;
+  if (bytes > self.eager_limit || !peer.send.credit.available(self.credit_limit)) return Eager::refused;
   PacketPool::Taken packet;
   if (bytes > inline_bytes) {
     packet = self.packets.take();
@@ -47,20 +46,19 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
       datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
   }
   NEAR_KILL_POINT("payload-packed");
-  peer.send_state->credit.spend();
+  peer.send.credit.spend();
   count_sent(peer, !packet ? segment::Path::inlined : segment::Path::packet, bytes);
   if (!claim) {
     wait_for_slot(peer, waiting, waiter);
     return Eager::waits;
   }
   send_claimed(peer, std::move(claim));
-  if (!packet) allow_fast_sends(*peer.send_state); // another small one is likely to follow
+  if (!packet) allow_fast_sends(peer.send); // another small one is likely to follow
   return Eager::left;
 }
 
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer) {
-  Engine& self = engine();
-  Peer& from = self.peers[static_cast<std::size_t>(&receive_state - self.receive_states.data())];
+  Peer& from = *receive_state.peer;
   const auto& reference = *reinterpret_cast<const PacketReference*>(message.payload);
   std::memcpy(buffer, from.packets + reference.packet * from.packet_bytes, reference.bytes);
   give_back_packet(from, packet_of(reference));
@@ -68,7 +66,7 @@ void receive_from_packet(const ReceiveState& receive_state, const MessageHeader&
 
 void give_back_credit(Peer& peer) {
   NEAR_KILL_POINT("credit-due");
-  peer.receive_state->released->give_back();
+  peer.receive.released->give_back();
 }
 
 } // namespace near::transport

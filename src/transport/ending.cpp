@@ -39,8 +39,8 @@ void receive_no_more() {
   Engine& self = engine();
   if (self.receives_no_more) return;
   self.receives_no_more = true;
-  for (Peer& peer : self.peers)
-    if (peer.asks) tell(peer, InternalHandler::closed);
+  for (Peer* peer : self.peers)
+    if (peer->asks) tell(*peer, InternalHandler::closed);
   NEAR_KILL_POINT("receives-no-more");
 }
 
@@ -72,7 +72,7 @@ bool sends_settled() {
   bool settled = true;
   // Asked at every look while this process waits: no RTS may be tried each time.
   if (self.rts_out != 0)
-    for (Peer& peer : self.peers) settled &= settle(peer);
+    for (Peer* peer : self.peers) settled &= settle(*peer);
   return settled;
 }
 

@@ -31,8 +31,17 @@ HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
 /// Read through CMA by peers, to learn whether the kernel lets them: in private memory on purpose.
 std::uint64_t probe_word;
 
-/// Longest sleep without a look: a lost wake-up costs this once.
+/// A sleep without a wake-up ends after this time, so that an event without one (a peer that calls
+/// MPI_Finalize) is noticed.
 constexpr std::uint64_t sleep_limit_ns = 10'000'000;
+/// Each further sleep of one wait may take twice as long, up to this: where a thousand ranks share two
+/// processors, looking around every 10 ms would use up both.
+std::uint64_t longest_sleep_ns() {
+  const Engine& self = engine();
+  constexpr std::uint64_t ranks_per_core = 8;
+  return sleep_limit_ns *
+         std::max<std::uint64_t>(1, self.job_size / (ranks_per_core * std::max(1u, self.segment.cores())));
+}
 
 std::uint64_t align_to_page(std::uint64_t bytes) { return base::round_up(bytes, os::page_size()); }
 
@@ -41,18 +50,14 @@ void in_forked_child() {
   engine().running = false;
 }
 
-Result map_peer(std::uint32_t slot) {
+/// Its process is ready, and `needed_reach` was checked. Reads the peer's control page, which costs this
+/// process a page of page tables: so only for peers that this process talks to.
+[[gnu::cold]] [[gnu::noinline]] Peer& map_peer(std::uint32_t slot) {
   Engine& self = engine();
-  Peer& peer = self.peers[slot];
+  if (self.peers.size() == self.peers.capacity()) self.peers.reserve(2 * self.peers.size() + 8);
+  Peer& peer = *new Peer; // nothing throws after this
   peer.slot = slot;
   auto& control = self.segment.control(slot);
-  if (control.magic != segment::magic || control.version != segment::layout_version)
-    return fail(Code::internal, "the region of process {} is not laid out by this version of NearMPI", slot);
-  if (control.arena - self.segment.region(slot) > self.segment.reach())
-    return fail(Code::limit,
-                "process {} has {} KiB of queue and packets, of which this process can map {} KiB: lower "
-                "NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, and give them to all ranks alike",
-                slot, (control.arena - self.segment.region(slot)) >> 10, self.segment.reach() >> 10);
   peer.control = &control;
   peer.producer =
       queue::Producer<>(self.segment.at<queue::SlotQueue<>>(control.queue), control.queue_slots, self.slot);
@@ -60,16 +65,16 @@ Result map_peer(std::uint32_t slot) {
   peer.packets = self.segment.at<std::byte>(control.packets);
   peer.packet_flags = self.segment.at<PacketFlag>(control.packet_flags);
   peer.packet_bytes = control.packet_bytes;
-  peer.send_state = &self.send_states[slot];
-  peer.send_state->doorbell = &control.doorbell;
-  peer.send_state->traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
-  peer.send_state->credit =
+  peer.send.peer = peer.receive.peer = &peer;
+  peer.send.doorbell = &control.doorbell;
+  peer.send.traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
+  peer.send.credit =
       queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
-  peer.receive_state = &self.receive_states[slot];
-  peer.receive_state->released = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
+  peer.receive.released = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
   peer.stores.begin_with(estimates_of(peer).store_cost);
-  peer.mapped = true;
-  return {};
+  self.peers.push_back(&peer);
+  self.by_slot[slot] = &peer;
+  return peer;
 }
 
 /// "raise the limit on file sizes (ulimit -f), ", of the limits that make segments small; "" without any.
@@ -224,40 +229,48 @@ Result meet() {
   Engine& self = engine();
   auto& head = self.segment.header();
   if (!os::register_for_barrier()) head.fences.store_relaxed(1);
+  const std::uint64_t front = self.control->arena - self.segment.region(self.slot);
+  std::uint64_t largest = head.largest_front.load_relaxed();
+  while (largest < front && !head.largest_front.cas_relaxed(largest, front)) {}
   NEAR_KILL_POINT("init-unready");
-  // SYNC: rank-ready. Whoever sees `ready` sees the region's layout.
+  // SYNC: rank-phase. Whoever sees `ready` sees the region's layout.
   self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::ready));
   NEAR_KILL_POINT("init-uncounted");
-  head.ready.add_acq_rel(1);
+  // SYNC: all-ready. Release: our region is laid out before we are counted.
+  const std::uint32_t before = head.ready.add_acq_rel(1);
   NEAR_KILL_POINT("init-counted");
-  os::futex_wake_all(head.ready.address());
+  // The last one wakes all others. Had each of them done so, a job of a thousand would begin with a million
+  // wake-ups.
+  if (before + 1 >= self.job_size) os::futex_wake_all(head.ready.address());
   for (;;) {
+    // SYNC: all-ready. Acquire: the regions of all that are counted are laid out, for map_peer().
     std::uint32_t ready = head.ready.load_acquire();
-    // Nobody rings when `held` is cleared: the sleep's limit ends the wait.
-    if (ready >= head.job_size && head.held.load_relaxed() == 0) break;
-    os::futex_wait(head.ready.address(), ready, sleep_limit_ns);
+    // Nothing wakes us when `held` is cleared: the sleep's limit ends the wait.
+    if (ready >= self.job_size && head.held.load_relaxed() == 0) break;
+    os::futex_wait(head.ready.address(), ready, sleep_limit_ns * (1 + self.job_size / 64));
   }
   NEAR_KILL_POINT("init-met");
   self.fences = head.fences.load_relaxed() != 0;
   open_arenas();
   NEAR_TRY(reserve_rts());
-  for (std::uint32_t slot = 0; slot < head.job_size; ++slot) {
-    // SYNC: rank-ready. Acquire: the layout that map_peer reads was written before.
-    auto phase = self.segment.entry(slot).phase.load_acquire();
-    if (phase < static_cast<std::uint32_t>(segment::Phase::ready))
-      return fail(Code::internal, "process {} is counted as ready but is not", slot);
-    NEAR_TRY(map_peer(slot));
-  }
+  // What map_peer() will find, of all processes of the job.
+  const std::uint64_t all_fronts = head.largest_front.load_relaxed();
+  if (all_fronts > self.segment.reach())
+    return fail(
+        Code::limit,
+        "a process of this job has {} KiB of queue and packets, of which this process can map {} KiB: "
+        "lower NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, and give them to all ranks alike",
+        all_fronts >> 10, self.segment.reach() >> 10);
   return {};
 }
 
 [[gnu::always_inline]] inline void dispatch(Peer& from, const MessageHeader& header) {
-  if (header.sequence != from.receive_state->expected_sequence) [[unlikely]]
+  if (header.sequence != from.receive.expected_sequence) [[unlikely]]
     base::log(Level::error,
               "message {} of process {} arrived where message {} was expected: this is a defect of NearMPI",
-              header.sequence, from.slot, from.receive_state->expected_sequence);
-  from.receive_state->expected_sequence = header.sequence + 1;
-  from.receive_state->whole = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager);
+              header.sequence, from.slot, from.receive.expected_sequence);
+  from.receive.expected_sequence = header.sequence + 1;
+  from.receive.whole = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager);
   Arrival arrival{&from, header.envelope, header.payload,
                   std::min<std::uint64_t>(header.envelope.bytes, inline_bytes), 0};
   if (header.in_packet != 0) {
@@ -295,9 +308,9 @@ bool take_from_queue() {
   };
   auto entry = self.queue.front(is_dead);
   if (entry.body == nullptr) return false;
-  Peer& from = self.peers[entry.claimer];
+  Peer& from = peer_in(entry.claimer);
   const auto& header = *reinterpret_cast<const MessageHeader*>(entry.body);
-  if (from.lane_in != nullptr && header.sequence != from.receive_state->expected_sequence) [[unlikely]]
+  if (from.lane_in != nullptr && header.sequence != from.receive.expected_sequence) [[unlikely]]
     drain_lane(from);
   dispatch(from, header);
   self.queue.pop();
@@ -307,11 +320,11 @@ bool take_from_queue() {
 queue::Claim<> claim_channel(Peer& peer) {
   if (!peer.lane_open) return peer.producer.claim();
   stop_fast_sends(peer);
-  return peer.send_state->lane.claim();
+  return peer.send.lane.claim();
 }
 
 void commit(Peer& peer, queue::Claim<>&& claim) {
-  header_of(claim).sequence = peer.send_state->next_sequence++;
+  header_of(claim).sequence = peer.send.next_sequence++;
   claim.commit();
   auto& bell = peer.control->doorbell;
   DoorbellCalls::ring_if_sleeping(bell.sleeping, bell.bell, engine().fences);
@@ -398,8 +411,8 @@ bool waits_for_flow_control() {
 [[gnu::cold]] void wake_waiting_processes(std::uint64_t asked) {
   Engine& self = engine();
   for (; asked != 0; asked &= asked - 1)
-    for (std::size_t slot = std::countr_zero(asked); slot < self.peers.size(); slot += 64)
-      if (self.peers[slot].mapped) DoorbellCalls::announce(self.peers[slot].control->doorbell.bell);
+    for (std::uint32_t slot = std::countr_zero(asked); slot < self.job_size; slot += 64)
+      DoorbellCalls::announce(self.segment.control(slot).doorbell.bell); // also if it is not mapped here
 }
 
 /// The look before sleeping, without the engine lock.
@@ -477,11 +490,8 @@ Result start(const Job& job) {
                  : knobs.spin.automatic       ? 100'000
                                               : knobs.spin.number * 1000;
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
-  self.peers.resize(head.slots);
-  self.send_states.resize(head.slots);
-  fast_path.send_states = self.send_states.data();
-  self.receive_states.resize(head.slots);
-  fast_path.receive_states = self.receive_states.data();
+  self.by_slot.assign(head.slots, &self.no_peer);
+  fast_path.peers = self.by_slot.data();
   NEAR_TRY(build_region());
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
@@ -524,7 +534,12 @@ segment::StateLine& own_state_line() {
   return engine().control->state[std::min<std::uint32_t>(line, segment::state_lines - 1)];
 }
 
-Peer& peer_at(object::Address address) { return engine().peers[address.slot]; }
+Peer& peer_in(std::uint32_t slot) {
+  Peer* peer = engine().by_slot[slot]->send.peer;
+  return peer != nullptr ? *peer : map_peer(slot);
+}
+
+Peer& peer_at(object::Address address) { return peer_in(address.slot); }
 
 void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes) {
   auto& sent = engine().traffic[static_cast<std::size_t>(path)][peer.slot];
@@ -536,7 +551,7 @@ segment::Amount own_traffic(segment::Path path) {
   const Engine& self = engine();
   // Of our own table a page may come into being by that: where it belongs, and only when somebody asks.
   segment::Amount sum;
-  for (std::size_t slot = 0; slot < self.peers.size(); ++slot) {
+  for (std::size_t slot = 0; slot < self.by_slot.size(); ++slot) {
     const auto& sent = self.traffic[static_cast<std::size_t>(path)][slot];
     sum += {sent.messages.load_relaxed(), sent.bytes.load_relaxed()};
   }
@@ -588,7 +603,8 @@ void send_claimed(Peer& peer, queue::Claim<>&& claim) {
 // and whatever makes earlier messages wait (post, hold_back) goes through stop_fast_sends.
 void allow_fast_sends(SendState& send_state) {
   Engine& self = engine();
-  const Peer& peer = self.peers[static_cast<std::size_t>(&send_state - self.send_states.data())];
+  if (send_state.peer == nullptr) return; // not mapped yet
+  const Peer& peer = *send_state.peer;
   if (!peer.lane_open || self.fences || peer.held || !peer.pending.empty() ||
       !send_state.credit.available(self.credit_limit))
     return;
@@ -600,7 +616,7 @@ void more_to_do(SendState& send_state) {
   if (send_state.lane.left() == 0) allow_fast_sends(send_state);
 }
 
-void stop_fast_sends(Peer& peer) { peer.send_state->credit.take_back(peer.send_state->lane.give_up_left()); }
+void stop_fast_sends(Peer& peer) { peer.send.credit.take_back(peer.send.lane.give_up_left()); }
 
 void hold_back(Peer& peer, bool held) {
   stop_fast_sends(peer);
@@ -934,7 +950,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   Engine& self = engine();
   std::uint64_t since = os::monotonic_ns();
   const WaitTime time(since);
-  std::uint64_t spin_until = since + self.spin_ns;
+  std::uint64_t spin_until = since + self.spin_ns, sleep_ns = sleep_limit_ns;
   for (;;) {
     auto& bell = self.control->doorbell;
     // Before the looks below: what they miss, and what is announced by a ring alone, ends the sleep.
@@ -951,6 +967,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     if (moved) {
       tell_followers();
       spin_until = os::monotonic_ns() + self.spin_ns;
+      sleep_ns = sleep_limit_ns;
       continue;
     }
     if (!spins) {
@@ -970,8 +987,9 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;
       }
-      DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, self.fences, sleep_limit_ns, has_work);
+      DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, self.fences, sleep_ns, has_work);
     }
+    sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns());
     waiting.leader_sleeps = false;
     DoorbellCalls::awake(bell.sleeping); // nobody else sleeps here
     tell_followers();                    // a ring may have been for one of them

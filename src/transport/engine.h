@@ -39,18 +39,16 @@ struct PrefixIn {
   std::vector<std::byte> kept; ///< of a message without a receive yet
 };
 
-struct Peer {
+/// Made and mapped at the first message to or from its process; stays until this process ends.
+struct Peer : PeerStates {
   std::uint32_t slot = 0;
-  bool mapped = false; ///< views below are set
   queue::Producer<> producer;
   // Our lane to it: see lanes.cpp.
   bool lane_open = false;
   bool lane_asked = false;
-  std::uint32_t queued = 0;     ///< messages through the queue since we last asked
-  std::uint32_t ask_after = 16; ///< of them before we ask
-  bool held = false;            ///< see hold_back()
-  SendState* send_state = nullptr;
-  ReceiveState* receive_state = nullptr;
+  std::uint32_t queued = 0;           ///< messages through the queue since we last asked
+  std::uint32_t ask_after = 16;       ///< of them before we ask
+  bool held = false;                  ///< see hold_back()
   queue::LaneRing<>* lanes = nullptr; ///< its lanes, as mapped here
   struct LaneIn* lane_in = nullptr;   ///< open: our lane from it
   segment::ControlPage* control = nullptr;
@@ -101,9 +99,9 @@ struct Engine {
   std::uint32_t asked_lanes = 0; ///< of peers, without an answer
   std::uint32_t open_lanes = 0;  ///< bits of `lanes`: granted and switched to
   std::array<LaneIn, most_lanes> lanes;
-  std::vector<Peer> peers;
-  std::vector<SendState> send_states;       ///< by slot, as peers
-  std::vector<ReceiveState> receive_states; ///< the same
+  PeerStates no_peer;               ///< stands for every process that is not mapped
+  std::vector<PeerStates*> by_slot; ///< a Peer, or `no_peer`
+  std::vector<Peer*> peers;         ///< those that are mapped, in the order of their first messages
   PacketPool packets;
   Arena arena;          ///< within our region
   Arena far_arena;      ///< outside the regions; empty unless all processes reach everything
@@ -135,6 +133,9 @@ extern object::Immortal<Engine> engine_storage;
 inline Engine& engine() { return engine_storage.value; }
 
 using FlowControlCalls = queue::FlowControl<base::Hardware, DoorbellSystem>;
+
+/// The peer in this slot; maps it if this is its first message. Throws std::bad_alloc.
+Peer& peer_in(std::uint32_t slot);
 
 /// Puts a message into the peer's queue, or on its pending list when there is no slot; order is kept either
 /// protocol.

@@ -34,6 +34,7 @@ struct alignas(64) SendState {
   segment::Doorbell* doorbell = nullptr;
   segment::Traffic* traffic = nullptr; ///< how much has gone to it inline
   queue::CreditAccount<> credit;       ///< for eager messages under way to it
+  Peer* peer = nullptr;                ///< nullptr: not mapped yet
 };
 
 static_assert(offsetof(SendState, credit) == 64, "a small message touches one line of it");
@@ -44,15 +45,22 @@ struct ReceiveState {
   queue::CreditCounter<>* released = nullptr; ///< in our region: how many of its messages we released
   std::uint32_t expected_sequence = 0;        ///< of its next message to us
   bool whole = true;                          ///< its last message was a whole one, no RTS
+  Peer* peer = nullptr;                       ///< nullptr: not mapped yet
+};
+
+/// What the fast path needs of one peer.
+struct PeerStates {
+  SendState send;
+  ReceiveState receive;
 };
 
 /// Lets small messages to this peer go by themselves if they may now: then left() is not 0.
 void allow_fast_sends(SendState& send_state);
 
-/// Set when the transport starts. By slot, like the engine's peers.
+/// Set when the transport starts.
 struct FastPath {
-  SendState* send_states = nullptr;
-  ReceiveState* receive_states = nullptr;
+  /// By process. All peers that are not mapped yet share one entry, with which nothing goes by the fast path.
+  PeerStates* const* peers = nullptr;
   std::uint64_t eager_limit = 0;
   int polls = 32; ///< for a message that is probably on its way; a few when processors are shared
 };

@@ -41,7 +41,7 @@ void grant(LaneIn& lane, Peer& to) {
 
 void close_lane(LaneIn& lane) {
   lane.from->lane_in = nullptr;
-  lane.from->receive_state->lane = nullptr;
+  lane.from->receive.lane = nullptr;
   lane.from = nullptr;
   lane.open.store_relaxed(0);
   engine().open_lanes &= ~(1u << lane.index);
@@ -114,7 +114,7 @@ void handle_lane_switch(Arrival& arrival) {
   lane.cold_at = lane.reader.position();
   lane.open.store_relaxed(1);
   arrival.from->lane_in = &lane;
-  arrival.from->receive_state->lane = &lane.reader;
+  arrival.from->receive.lane = &lane.reader;
   self.open_lanes |= 1u << lane.index;
 }
 
@@ -139,8 +139,8 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
     const auto& granted = *reinterpret_cast<const LaneGrant*>(header.payload);
     auto* ring =
         reinterpret_cast<std::byte*>(peer.lanes) + granted.lane * queue::LaneRing<>::bytes(lane_slots);
-    peer.send_state->lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots,
-                                                engine().slot, granted.position);
+    peer.send.lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots,
+                                         engine().slot, granted.position);
     NEAR_KILL_POINT("lane-switched");
     peer.lane_open = true;
     peer.stores.show_in(statistics_of(peer));

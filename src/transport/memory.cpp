@@ -63,6 +63,8 @@ Promised promised_to_all(bool count) {
   const Engine& self = engine();
   Promised sum;
   for (std::uint32_t slot = 0; slot < self.job_size; ++slot) {
+    // Reading another process's control page costs a page of page tables, so not without need.
+    if (self.segment.entry(slot).promises.load_relaxed() == 0) continue;
     const auto& control = self.segment.control(slot);
     // SYNC: block-listed. Acquire: so many blocks were written before.
     const std::uint32_t listed = std::min(control.block_count.load_acquire(), segment::most_blocks);
@@ -115,6 +117,7 @@ bool list_block(segment::Offset begin, std::uint64_t bytes, int node, segment::B
                 std::uint64_t promised = 0) {
   Engine& self = engine();
   while (self.blocks.is_full() && give_back_oldest()) {}
+  if (promised != 0) self.segment.entry(self.slot).promises.store_relaxed(1);
   return self.blocks.add(begin, bytes, node, use, promised);
 }
 

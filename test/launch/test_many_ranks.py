@@ -1,0 +1,33 @@
+"""Jobs with far more ranks than processors: what each rank costs does not grow with their number."""
+
+import os
+import signal
+
+
+def costs(result, ranks):
+    """Of each rank: private memory, touched shared memory, page tables, all in KiB."""
+    assert result.status == 0, result.report()
+    rows = [tuple(map(int, line.split())) for line in result.out.splitlines()]
+    assert len(rows) == ranks, result.report()
+    return rows
+
+
+def test_page_tables_do_not_grow_with_the_number_of_ranks(launch, compiled):
+    few = costs(launch("--oversubscribe", "-n", "16", compiled("costs_of_a_rank")), 16)
+    many = costs(launch("--oversubscribe", "-n", "256", compiled("costs_of_a_rank"), timeout=120), 256)
+    # A mapped peer would cost 4 KiB at least, so 240 more of them 960 KiB.
+    assert max(row[2] for row in many) < max(row[2] for row in few) + 64
+    assert sum(row[2] for row in many) < 40 << 10
+
+
+def test_a_thousand_ranks_start_in_two_gigabytes(launch, compiled):
+    rows = costs(launch("--oversubscribe", "-n", "1000", compiled("costs_of_a_rank"), timeout=240), 1000)
+    assert sum(map(sum, rows)) < 2 << 20
+
+
+def test_the_death_of_one_of_many_ranks_ends_them_all(start, compiled):
+    job = start("--oversubscribe", "-n", "512", compiled("end_badly"), "hang")
+    ranks = job.wait_for("in-mpi", 512)
+    os.kill(ranks[300], signal.SIGKILL)
+    status, _, err = job.finish(timeout=60)
+    assert status != 0 and "was ended by signal 9" in err, err
