@@ -181,9 +181,9 @@ TEST(process, a_watch_becomes_ready_when_the_process_ends) {
   std::vector<std::uint64_t> keys;
   poller.wait(0, keys);
   EXPECT_TRUE(keys.empty());
-  os::send_signal(pid, SIGTERM);
   os::Ending seen;
   EXPECT_FALSE(os::ending_of(pid, watch, seen)) << "of a living process";
+  os::send_signal(pid, SIGTERM);
   poller.wait(20'000, keys);
   EXPECT_EQ(keys, std::vector<std::uint64_t>{42});
   EXPECT_TRUE(os::ending_of(pid, watch, seen)) << "of a zombie";
