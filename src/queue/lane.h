@@ -119,22 +119,19 @@ public:
       if (word == ready_) return slot_->body;
       if (word != abandoned()) [[likely]]
         return nullptr;
-      pop();
+      skip();
     }
   }
 
   /// Is done with the message that front() returned; true when the writer sees more space now.
-  bool pop() {
+  [[gnu::always_inline]] bool pop() {
     std::uint64_t head = head_.load_relaxed() + 1;
     NEAR_KILL_POINT("lane-read");
     head_.store_relaxed(head);
     ++slot_;
     if ((head & (mask_ >> 2)) != 0) [[likely]]
       return false;
-    // A quarter of the ring at a time, so the line moves seldom, and the writer never waits for the last
-    // quarter. SYNC: lane-space. Our reads of the bodies are done before the writer may overwrite them.
-    ring_->consumed.store_release(head);
-    if ((head & mask_) == 0) stand_at(head);
+    publish(head);
     return true;
   }
 
@@ -148,6 +145,15 @@ public:
   std::uint64_t position() const { return head_.load_relaxed(); }
 
 private:
+  /// Passes a slot that its writer has abandoned.
+  [[gnu::cold]] [[gnu::noinline]] void skip() { pop(); }
+  /// Tells the writer how much was consumed: a quarter of the ring at a time, so the line moves seldom, and the
+  /// writer never waits for the last quarter.
+  [[gnu::noinline]] void publish(std::uint64_t head) {
+    // SYNC: lane-space. Our reads of the bodies are done before the writer may overwrite them.
+    ring_->consumed.store_release(head);
+    if ((head & mask_) == 0) stand_at(head);
+  }
   void stand_at(std::uint64_t head) {
     slot_ = &ring_->slots[head & mask_];
     ready_ = expected(head, SlotState::ready);
