@@ -61,8 +61,7 @@ template <class Count, class Decline>
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
   if (!may_send(buffer, count, size, destination, tag, communicator, transport::inline_bytes)) [[unlikely]]
     return decline();
-  transport::SendState& send_state =
-      transport::fast_path.peers[communicator->addresses[static_cast<unsigned>(destination)].slot]->send;
+  transport::SendState& send_state = transport::states_of(*communicator, destination).send;
   if (send_state.lane.left() == 0) [[unlikely]]
     return decline();
   // From here on nothing fails.
@@ -200,8 +199,7 @@ template <class Decline>
   line.function.store_relaxed(function);
   std::uint64_t room = static_cast<std::uint64_t>(count) * size;
   Call::write_about(line, communicator->context, source, tag, static_cast<MPI_Count>(room));
-  transport::ReceiveState& receive_state =
-      transport::fast_path.peers[communicator->addresses[source].slot]->receive;
+  transport::ReceiveState& receive_state = transport::states_of(*communicator, source).receive;
   const auto* message =
       transport::arrives(receive_state, communicator->context | p2p::user_channel, tag, room);
   if (message != nullptr) [[likely]] {

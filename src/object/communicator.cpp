@@ -26,6 +26,7 @@ void adopt_groups(Communicator& communicator, Group* local, Group* remote) {
   const Group& named = remote != nullptr ? *remote : *local;
   communicator.peers = named.size();
   communicator.addresses = named.members.data();
+  communicator.processes.assign(named.members.size(), unknown_process);
 }
 
 Communicator* make_predefined(MPI_Comm handle, const char* name, Group* group, std::uint64_t context) {

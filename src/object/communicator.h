@@ -52,8 +52,9 @@ struct Communicator : Object {
   int rank = 0;              ///< this process in `group`
   int size = 0;              ///< of `group`
   int peers = 0; ///< processes that ranks in p2p calls name: `remote`'s size if there is one, else `size`
-  const Address* addresses = nullptr; ///< of those processes, by rank
-  Communicator* local = nullptr;      ///< intercommunicators: one on `group`, made when first needed; owned
+  const Address* addresses = nullptr;      ///< of those processes, by rank
+  mutable std::vector<Process*> processes; ///< the same as the transport knows them, by rank; filled in by it
+  Communicator* local = nullptr; ///< intercommunicators: one on `group`, made when first needed; owned
   ErrorHandler* error_handler = nullptr; ///< owned reference
   AttributeSet attributes;
   std::string name;

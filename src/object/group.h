@@ -20,6 +20,12 @@ struct Address {
 };
 static_assert(sizeof(Address) == 8);
 
+/// A process as the transport layer knows it. This layer only keeps pointers to them, in communicators.
+struct Process {};
+/// Stands for every process that the transport has not met yet; set once by the engine at start, so that the
+/// fast path need not ask whether a pointer is null.
+inline constinit Process* unknown_process = nullptr;
+
 /// Finds ranks by address in constant time; for groups too large to be searched through.
 class RankIndex {
 public:

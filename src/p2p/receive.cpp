@@ -35,10 +35,13 @@ bool withdraw(EngineRequest& receive) {
 /// Receives a small message without posting the receive, when it is the only one.
 static bool receive_at_once(const View& view, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
-  if (source < 0 || transport::fast_path.peers == nullptr || !matching().idle() || !view.type->dense)
+  if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !view.type->dense)
     return false;
-  transport::ReceiveState& receive_state =
-      transport::fast_path.peers[communicator.addresses[source].slot]->receive;
+  transport::ReceiveState& receive_state = transport::states_of(communicator, source).receive;
+  if (receive_state.peer == nullptr) [[unlikely]] {
+    transport::find_peer(communicator, source);
+    return false;
+  }
   const auto* message = transport::arrives(receive_state, context_of(communicator, channel), tag,
                                            static_cast<std::uint64_t>(view.bytes()));
   if (message == nullptr) return false;

@@ -120,7 +120,7 @@ Result make_send_request(const View& view, int destination, int tag, Communicato
 
 bool send_at_once(const View& view, int destination, int tag, const Communicator& communicator,
                   Channel channel) {
-  Peer& peer = transport::peer_at(communicator.addresses[destination]);
+  Peer& peer = transport::peer_of(communicator, destination);
   Envelope envelope{context_of(communicator, channel), communicator.rank, tag,
                     static_cast<std::uint64_t>(view.bytes())};
   return envelope.bytes <= transport::eager_limit() && may_overtake_nothing(peer) &&
@@ -173,7 +173,7 @@ Result begin_send(EngineRequest& send) {
     return {};
   }
   Communicator& communicator = *send.communicator;
-  send.peer = &transport::peer_at(communicator.addresses[send.rank]);
+  send.peer = &transport::peer_of(communicator, send.rank);
   send.envelope =
       Envelope{send.context, communicator.rank, send.tag, static_cast<std::uint64_t>(send.view.bytes())};
   if (send.mode == SendMode::buffered) {

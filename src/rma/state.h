@@ -71,7 +71,7 @@ inline SharedPart& shared_part(const Member& member) {
 }
 
 inline transport::Peer& peer_of(const Window& window, int rank) {
-  return transport::peer_at(window.communicator->addresses[rank]);
+  return transport::peer_of(*window.communicator, rank);
 }
 
 /// MPI_ERR_RANK unless it is one of the window's.

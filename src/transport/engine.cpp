@@ -491,7 +491,7 @@ Result start(const Job& job) {
                                               : knobs.spin.number * 1000;
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
   self.by_slot.assign(head.slots, &self.no_peer);
-  fast_path.peers = self.by_slot.data();
+  object::unknown_process = &self.no_peer;
   NEAR_TRY(build_region());
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
@@ -540,6 +540,21 @@ Peer& peer_in(std::uint32_t slot) {
 }
 
 Peer& peer_at(object::Address address) { return peer_in(address.slot); }
+
+Peer& peer_of(const object::Communicator& communicator, int rank) {
+  object::Process*& known = communicator.processes[static_cast<std::size_t>(rank)];
+  Peer* peer = static_cast<PeerStates*>(known)->send.peer;
+  if (peer != nullptr) [[likely]]
+    return *peer;
+  peer = &peer_in(communicator.addresses[rank].slot);
+  known = peer;
+  return *peer;
+}
+
+void find_peer(const object::Communicator& communicator, int rank) {
+  communicator.processes[static_cast<std::size_t>(rank)] =
+      engine().by_slot[communicator.addresses[rank].slot];
+}
 
 void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes) {
   auto& sent = engine().traffic[static_cast<std::size_t>(path)][peer.slot];

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "copy/small.h"
+#include "object/communicator.h"
 #include "queue/doorbell.h"
 #include "transport/wire.h"
 
@@ -48,19 +49,26 @@ struct ReceiveState {
   Peer* peer = nullptr;                       ///< nullptr: not mapped yet
 };
 
-/// What the fast path needs of one peer.
-struct PeerStates {
+/// What the fast path needs of one peer. A communicator points to those of its processes; all peers that are
+/// not mapped yet share one, with which nothing goes by the fast path.
+struct PeerStates : object::Process {
+  ReceiveState receive; // first: a receive then needs no address of its own for it
   SendState send;
-  ReceiveState receive;
 };
 
 /// Lets small messages to this peer go by themselves if they may now: then left() is not 0.
 void allow_fast_sends(SendState& send_state);
 
+/// By rank, as point-to-point calls name processes; perhaps those that stand for an unmapped peer.
+[[gnu::always_inline]] inline PeerStates& states_of(const object::Communicator& communicator, int rank) {
+  return static_cast<PeerStates&>(*communicator.processes[static_cast<std::size_t>(rank)]);
+}
+
+/// Lets the communicator point to the peer if it was mapped meanwhile, by its messages to us.
+[[gnu::cold]] void find_peer(const object::Communicator& communicator, int rank);
+
 /// Set when the transport starts.
 struct FastPath {
-  /// By process. All peers that are not mapped yet share one entry, with which nothing goes by the fast path.
-  PeerStates* const* peers = nullptr;
   std::uint64_t eager_limit = 0;
   int polls = 32; ///< for a message that is probably on its way; a few when processors are shared
 };

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "datatype/datatype.h"
-#include "object/group.h"
+#include "object/communicator.h"
 #include "segment/segment.h"
 #include "segment/traffic.h"
 
@@ -78,6 +78,8 @@ void give_back_packet(Peer& owner, std::uint64_t packet);
 void give_back_credit(Peer& peer);
 
 Peer& peer_at(object::Address address);
+/// The process that point-to-point calls on this communicator name by `rank`. Maps it at its first message.
+Peer& peer_of(const object::Communicator& communicator, int rank);
 
 /// Largest payload that send_eager takes now for this peer (knob eager_limit).
 std::size_t eager_limit();
