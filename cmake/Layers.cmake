@@ -3,23 +3,36 @@
 
 set(NEAR_LAYER_ROOTS ${CMAKE_BINARY_DIR}/roots)
 
-# near_read_layers(): sets NEAR_LAYERS (in file order) and NEAR_LAYER_<name>_NUMBER for each.
+# near_read_layers(): sets NEAR_LAYERS (in file order), and for each of them NEAR_LAYER_<name>_NUMBER, _FOLDER and
+# _OWNER, the program that it belongs to ("" for a layer of the library).
 function(near_read_layers)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/layers.txt)
   file(STRINGS ${PROJECT_SOURCE_DIR}/src/layers.txt rows REGEX "^[0-9]")
   set(names)
   foreach(row IN LISTS rows)
-    string(REGEX MATCH "^([0-9]+) *[|] *([a-z0-9]+) *[|]" _ "${row}")
-    list(APPEND names ${CMAKE_MATCH_2})
-    set(NEAR_LAYER_${CMAKE_MATCH_2}_NUMBER ${CMAKE_MATCH_1} PARENT_SCOPE)
+    string(REGEX MATCH "^([0-9]+) *[|] *(([a-z]+)/)?([a-z0-9]+) *[|]" _ "${row}")
+    set(name ${CMAKE_MATCH_4})
+    set(owner ${CMAKE_MATCH_3})
+    list(APPEND names ${name})
+    set(NEAR_LAYER_${name}_NUMBER ${CMAKE_MATCH_1} PARENT_SCOPE)
+    set(NEAR_LAYER_${name}_OWNER "${owner}" PARENT_SCOPE)
+    if(owner)
+      set(NEAR_LAYER_${name}_FOLDER ${PROJECT_SOURCE_DIR}/${owner}/${name} PARENT_SCOPE)
+    else()
+      set(NEAR_LAYER_${name}_FOLDER ${PROJECT_SOURCE_DIR}/src/${name} PARENT_SCOPE)
+    endif()
   endforeach()
   set(NEAR_LAYERS ${names} PARENT_SCOPE)
 endfunction()
 
-# near_layer_visible(<result> <layer>): the lower layers that exist as targets.
+# near_layer_visible(<result> <layer>): the lower layers that exist as targets, without those of other programs.
 function(near_layer_visible result layer)
   set(visible)
   foreach(other IN LISTS NEAR_LAYERS)
+    set(owner "${NEAR_LAYER_${other}_OWNER}")
+    if(owner AND NOT owner STREQUAL "${NEAR_LAYER_${layer}_OWNER}")
+      continue()
+    endif()
     if(NEAR_LAYER_${other}_NUMBER LESS NEAR_LAYER_${layer}_NUMBER AND TARGET near_${other})
       list(APPEND visible near_${other})
     endif()
@@ -27,9 +40,9 @@ function(near_layer_visible result layer)
   set(${result} ${visible} PARENT_SCOPE)
 endfunction()
 
-# near_add_layer(<layer>): the target near_<layer> from src/<layer>/*.cpp, if the folder exists.
+# near_add_layer(<layer>): the target near_<layer> from the sources in its folder, if the folder exists.
 function(near_add_layer layer)
-  set(folder ${PROJECT_SOURCE_DIR}/src/${layer})
+  set(folder ${NEAR_LAYER_${layer}_FOLDER})
   if(NOT IS_DIRECTORY ${folder})
     return()
   endif()

@@ -33,16 +33,18 @@ BEGIN, END = "<!-- layers: begin (dev/check_layers.py --write) -->", "<!-- layer
 
 
 class Layers:
-    """src/layers.txt: numbered layers, and programs with the list of layers that they see."""
+    """src/layers.txt: numbered layers, some of which belong to a program, and programs with the layers that they see."""
 
     def __init__(self, root):
-        self.numbers, self.subjects, self.programs = {}, {}, {}
+        self.numbers, self.subjects, self.programs, self.owners = {}, {}, {}, {}
         for line in (root / "src/layers.txt").read_text().splitlines():
             fields = [field.strip() for field in line.split("|")]
             if line.startswith("#") or len(fields) < 3:
                 continue
             if fields[0].isdigit():
-                self.numbers[fields[1]], self.subjects[fields[1]] = int(fields[0]), fields[2]
+                owner, _, name = fields[1].rpartition("/")
+                self.numbers[name], self.subjects[name] = int(fields[0]), fields[2]
+                self.owners[name] = owner
             elif fields[0] == "-":
                 self.programs[fields[1]], self.subjects[fields[1]] = fields[2].split(), fields[3]
 
@@ -50,22 +52,31 @@ class Layers:
         """Layers that a file of `folder` may include, itself among them."""
         if folder in self.programs:
             return {folder, *self.programs[folder]}
-        return {folder} | {name for name, number in self.numbers.items() if number < self.numbers[folder]}
+        lower = {name for name, number in self.numbers.items() if number < self.numbers[folder]}
+        return {folder} | {name for name in lower if self.owners[name] in ("", self.owners[folder])}
+
+    def folder(self, name):
+        """Where the files of a layer or program are."""
+        return name if name in self.programs else f"{self.owners[name] or 'src'}/{name}"
 
     def diagram(self):
         """The layers as a text picture, lowest number at the bottom."""
         rows = {}
         for name, number in self.numbers.items():
-            rows.setdefault(number, []).append(name)
+            if not self.owners[name]:
+                rows.setdefault(number, []).append(name)
         lines = ["```"]
         for number in sorted(rows, reverse=True):
             lines.append(f"{number:>4}  " + " ".join(f"[ {name:^9} ]" for name in rows[number]))
         lines.append("")
         for name, seen in self.programs.items():
             lines.append(f"   -  [ {name:^9} ] sees {', '.join(seen)}")
+            own = [f"{layer} ({number})" for layer, number in self.numbers.items() if self.owners[layer] == name]
+            if own:
+                lines.append(f"{'':19}has layers of its own: {', '.join(own)}")
         lines += ["```", "", "| number | layer | what it holds |", "|---|---|---|"]
         for name, number in self.numbers.items():
-            lines.append(f"| {number} | `{name}` | {self.subjects[name]} |")
+            lines.append(f"| {number} | `{self.folder(name).removeprefix('src/')}` | {self.subjects[name]} |")
         for name in self.programs:
             lines.append(f"| - | `{name}/` | {self.subjects[name]} |")
         return "\n".join(lines)
@@ -93,11 +104,16 @@ class Check:
         self.problems.append(f"{path}:{line}: {text}")
 
     def sources(self):
-        folders = [f"src/{name}" for name in self.layers.numbers] + list(self.layers.programs)
-        for folder in folders:
+        names = {self.layers.folder(name): name for name in (*self.layers.numbers, *self.layers.programs)}
+        for folder, name in names.items():
             for path in sorted((self.root / folder).rglob("*")):
-                if path.suffix in (".h", ".cpp", ".c", ".def"):
-                    yield folder.rpartition("/")[2], path.relative_to(self.root).as_posix(), path.read_text()
+                relative = path.relative_to(self.root)
+                if path.suffix not in (".h", ".cpp", ".c", ".def"):
+                    continue
+                # A program's folder also holds the folders of its layers, whose files are listed as theirs.
+                if folder in self.layers.programs and "/".join(relative.parts[:2]) in names:
+                    continue
+                yield name, relative.as_posix(), path.read_text()
 
     def includes(self, layer, path, text):
         visible = self.layers.visible(layer)

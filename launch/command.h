@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "launch/ranks_named.h"
-#include "topo/plan.h"
+#include "planning/plan.h"
 
 #include <string>
 #include <utility>
@@ -47,7 +47,7 @@ struct Tool {
 
 struct Command {
   std::vector<Application> applications;
-  topo::Request placement;       ///< `ranks` is the sum
+  planning::Request placement;   ///< `ranks` is the sum
   std::vector<Setting> settings; ///< for every application
   Inheritance inherited;
   std::vector<Tool> tools;

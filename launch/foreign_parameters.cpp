@@ -20,13 +20,13 @@ bool is_no(const std::string& value) {
 }
 
 Result map_by(Parsing& at, const std::string& value) {
-  return topo::parse_map_by(value, at.command.placement);
+  return planning::parse_map_by(value, at.command.placement);
 }
 Result rank_by(Parsing& at, const std::string& value) {
-  return topo::parse_rank_by(value, at.command.placement);
+  return planning::parse_rank_by(value, at.command.placement);
 }
 Result bind_to(Parsing& at, const std::string& value) {
-  return topo::parse_bind_to(value, at.command.placement);
+  return planning::parse_bind_to(value, at.command.placement);
 }
 
 // What a parameter that is on or off sets.
@@ -107,20 +107,20 @@ Result use_intel_variable(Parsing& at, const std::string& name, const std::strin
   std::transform(small.begin(), small.end(), small.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   if (name == pinning) {
-    if (is_no(small)) return topo::parse_bind_to("none", placement);
+    if (is_no(small)) return planning::parse_bind_to("none", placement);
     if (is_yes(small)) return {};
   } else if (name == "I_MPI_PIN_DOMAIN") {
     auto unit = small.substr(0, small.find(':'));
     if (unit == "auto" || unit == "omp") return {}; // as it is anyway
-    if (unit == "cache2") return topo::parse_bind_to("l2", placement);
-    if (unit == "cache3" || unit == "cache") return topo::parse_bind_to("l3", placement);
-    if (unit == "sock") return topo::parse_bind_to("package", placement);
-    if (is_one_of(unit, {"core", "socket", "numa", "node"})) return topo::parse_bind_to(unit, placement);
+    if (unit == "cache2") return planning::parse_bind_to("l2", placement);
+    if (unit == "cache3" || unit == "cache") return planning::parse_bind_to("l3", placement);
+    if (unit == "sock") return planning::parse_bind_to("package", placement);
+    if (is_one_of(unit, {"core", "socket", "numa", "node"})) return planning::parse_bind_to(unit, placement);
   } else if (is_one_of(name, {"I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_PROCS"}) &&
              small.find_first_not_of("0123456789,-") == std::string::npos) {
     placement.bind_chosen = true;
-    return topo::use_processors(one_by_one(small), base::format("{} {}={}", at.option, name, value),
-                                placement);
+    return planning::use_processors(one_by_one(small), base::format("{} {}={}", at.option, name, value),
+                                    placement);
   }
   at.command.remarks.push_back(base::format(
       "{} {}={} says nothing to NearMPI; use --bind-to and --map-by to place ranks", at.option, name, value));

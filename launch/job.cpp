@@ -7,7 +7,7 @@
 #include "os/lease.h"
 #include "os/memory.h"
 #include "os/process.h"
-#include "topo/drawing.h"
+#include "planning/drawing.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -53,8 +53,8 @@ topo::Slots slots_beside(const Job& job, const os::CpuSet& held) {
 /// Plans on the processors that no other job of this user holds; false where those are too few.
 bool plan_on_free_ones(Job& job, const os::CpuSet& held, const std::string& owners) {
   topo::Slots free = slots_beside(job, held);
-  topo::Plan plan;
-  if (free.allowed.empty() || !topo::make_plan(job.machine, free, job.command.placement, plan).ok() ||
+  planning::Plan plan;
+  if (free.allowed.empty() || !planning::make_plan(job.machine, free, job.command.placement, plan).ok() ||
       plan.oversubscribed)
     return false;
   plan.notes.push_back(base::format("processors {} are left to {}", held.text(), owners));
@@ -71,7 +71,7 @@ Result plan_beside_others(Job& job) {
   os::CpuSet held;
   for (const auto& lease : others) held = held | (lease.cpus & job.slots.allowed);
   if (others.empty() || !plan_on_free_ones(job, held, owners_text(others))) {
-    NEAR_TRY(topo::make_plan(job.machine, job.slots, job.command.placement, job.plan));
+    NEAR_TRY(planning::make_plan(job.machine, job.slots, job.command.placement, job.plan));
     if (!others.empty() && !job.plan.oversubscribed)
       job.command.remarks.push_back(base::format(
           "the ranks share processors {} with {}, since too few others are free; pass --oversubscribe "
@@ -124,8 +124,8 @@ void count_ranks(Job& job) {
   auto& command = job.command;
   if (!command.ranks_are_default) return;
   auto& ranks = command.applications[0].ranks;
-  if (command.placement.order == topo::Order::filled)
-    ranks = topo::ranks_of_filled(job.machine, job.slots, command.placement);
+  if (command.placement.order == planning::Order::filled)
+    ranks = planning::ranks_of_filled(job.machine, job.slots, command.placement);
   else if (job.slots.count > 1)
     command.remarks.push_back(base::format(
         "one process is started, since no -n says how many; there are {} slots", job.slots.count));
@@ -139,7 +139,7 @@ Result plan_job(Command command, char** environment, Job& job) {
   made.command = std::move(command);
   const SlurmStep slurm = read_slurm_step(environment);
   const auto& placement = made.command.placement;
-  bool cards = made.command.explain || placement.order == topo::Order::by_card;
+  bool cards = made.command.explain || placement.order == planning::Order::by_card;
   if (made.command.machine.empty())
     NEAR_TRY(topo::read_machine(made.machine, cards));
   else
@@ -162,7 +162,7 @@ Result plan_job(Command command, char** environment, Job& job) {
   if (keeps_off(made))
     NEAR_TRY(plan_beside_others(made));
   else
-    NEAR_TRY(topo::make_plan(made.machine, made.slots, made.command.placement, made.plan));
+    NEAR_TRY(planning::make_plan(made.machine, made.slots, made.command.placement, made.plan));
   if (made.plan.oversubscribed && made.command.placement.must_not_share)
     return base::fail(base::Code::limit, "{} of {} on {} ({}), and --nooversubscribe forbids that",
                       base::counted(made.command.placement.ranks, "rank"),
@@ -200,8 +200,8 @@ Result announce(const Job& job) {
     std::printf("(%s:%s)\n\n", os::machine_name().c_str(), ranks.c_str());
   }
   if (command.display_machine)
-    std::fputs((topo::head_text(job.machine, job.slots, job.plan) +
-                topo::draw_text(job.machine, job.slots, job.plan))
+    std::fputs((planning::head_text(job.machine, job.slots, job.plan) +
+                planning::draw_text(job.machine, job.slots, job.plan))
                    .c_str(),
                stderr);
   if (command.display_allocation)
@@ -211,7 +211,7 @@ Result announce(const Job& job) {
 }
 
 std::string explain(const Job& job, char** environment) {
-  if (job.command.explain_as_svg) return topo::draw_svg(job.machine, job.slots, job.plan);
+  if (job.command.explain_as_svg) return planning::draw_svg(job.machine, job.slots, job.plan);
   std::string text;
   unsigned first = 0;
   for (const auto& application : job.command.applications) {
@@ -231,8 +231,8 @@ std::string explain(const Job& job, char** environment) {
   }
   if (job.command.timeout_s > 0) text += base::format("timeout: {:.9g} s\n", job.command.timeout_s);
   text += base::format("standard input: {}\n", job.command.input.text());
-  return text + topo::head_text(job.machine, job.slots, job.plan) +
-         topo::draw_text(job.machine, job.slots, job.plan) + topo::places_text(job.plan);
+  return text + planning::head_text(job.machine, job.slots, job.plan) +
+         planning::draw_text(job.machine, job.slots, job.plan) + planning::places_text(job.plan);
 }
 
 } // namespace near::launch

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "launch/command.h"
-#include "topo/plan.h"
+#include "planning/plan.h"
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ struct Job {
   Command command;
   topo::Machine machine;
   topo::Slots slots;
-  topo::Plan plan;
+  planning::Plan plan;
   std::vector<unsigned> application_of; ///< by rank
   bool foreign_told = false;            ///< that a program was linked with another MPI's library
 };

@@ -44,7 +44,7 @@ Result read_rank_file(Parsing& at, const std::string& name) {
   std::string text;
   NEAR_TRY(read_named_file(at, name, text));
   auto& placement = at.command.placement;
-  NEAR_TRY(topo::parse_rank_file(text, name, placement));
+  NEAR_TRY(planning::parse_rank_file(text, name, placement));
   for (const auto& listed : placement.listed)
     // "+n0" is the first machine of whatever the job has got.
     if (listed.given && listed.host != "+n0")
@@ -58,28 +58,28 @@ Result choose_mapping(Parsing& at, const std::string& words) {
   if (words == "rankfile")
     return fail(Code::invalid, "{} rankfile: which file is missing; write {} rankfile:file=FILE", at.option,
                 at.option);
-  return topo::parse_map_by(words, at.command.placement);
+  return planning::parse_map_by(words, at.command.placement);
 }
 
 // "pin=yes;cell=core;domain=socket;map=spread" of Intel MPI.
 Result choose_intel_binding(Parsing& at) {
   const std::string& text = at.values[0];
-  if (text.find('=') == std::string::npos) return topo::parse_bind_to(text, at.command.placement);
+  if (text.find('=') == std::string::npos) return planning::parse_bind_to(text, at.command.placement);
   for (const auto& entry : split(text, ';')) {
     auto equals = entry.find('=');
     auto name = entry.substr(0, equals), value = equals == std::string::npos ? "" : entry.substr(equals + 1);
     if (name == "pin") {
       NEAR_TRY(use_intel_variable(at, "I_MPI_PIN", value));
     } else if (name == "cell" && value == "unit") {
-      NEAR_TRY(topo::parse_bind_to("hwthread", at.command.placement));
+      NEAR_TRY(planning::parse_bind_to("hwthread", at.command.placement));
     } else if (name == "cell" && value == "core") {
-      NEAR_TRY(topo::parse_bind_to("core", at.command.placement));
+      NEAR_TRY(planning::parse_bind_to("core", at.command.placement));
     } else if (name == "domain") {
       NEAR_TRY(use_intel_variable(at, "I_MPI_PIN_DOMAIN", value));
     } else if (name == "map" && (value == "spread" || value == "scatter")) {
-      NEAR_TRY(topo::parse_map_by("spread", at.command.placement));
+      NEAR_TRY(planning::parse_map_by("spread", at.command.placement));
     } else if (name == "map" && value == "bunch") {
-      NEAR_TRY(topo::parse_map_by("core", at.command.placement));
+      NEAR_TRY(planning::parse_map_by("core", at.command.placement));
     } else {
       return fail(Code::unsupported, "{} {}: '{}' is not known here; see --bind-to and --map-by", at.option,
                   text, entry);
@@ -107,11 +107,11 @@ struct Word {
 };
 template <Word word>
 Result map_by(Parsing& at) {
-  return topo::parse_map_by(word.text, at.command.placement);
+  return planning::parse_map_by(word.text, at.command.placement);
 }
 template <Word word>
 Result bind_to(Parsing& at) {
-  return topo::parse_bind_to(word.text, at.command.placement);
+  return planning::parse_bind_to(word.text, at.command.placement);
 }
 
 const Option table[] = {
@@ -125,7 +125,7 @@ const Option table[] = {
     {{"bind-to"},
      one,
      "WHAT|core, l2, l3, numa, package, hwthread or none; user:0,2-3",
-     [](Parsing& at) { return topo::parse_bind_to(at.values[0], at.command.placement); }},
+     [](Parsing& at) { return planning::parse_bind_to(at.values[0], at.command.placement); }},
     {{"map-by"},
      one,
      "HOW|core, spread, l2, l3, numa, package, hwthread, nic, ppr:N:<domain>; :PE=T",
@@ -133,7 +133,7 @@ const Option table[] = {
     {{"rank-by"},
      one,
      "HOW|with --map-by of domains: fill one after the other, or span all",
-     [](Parsing& at) { return topo::parse_rank_by(at.values[0], at.command.placement); }},
+     [](Parsing& at) { return planning::parse_rank_by(at.values[0], at.command.placement); }},
     {{"rankfile", "rf"},
      one,
      "FILE|each process where the file says",
@@ -142,7 +142,7 @@ const Option table[] = {
      one,
      "CORES|all processes on these cores, such as 0-3,8",
      [](Parsing& at) {
-       return topo::use_cores(at.values[0], false, at.option + " " + at.values[0], at.command.placement);
+       return planning::use_cores(at.values[0], false, at.option + " " + at.values[0], at.command.placement);
      }},
     {{"oversubscribe", "overcommit"},
      none,
@@ -170,7 +170,7 @@ const Option table[] = {
      one,
      nullptr,
      [](Parsing& at) {
-       return topo::parse_map_by("ppr:" + at.values[0] + ":package", at.command.placement);
+       return planning::parse_map_by("ppr:" + at.values[0] + ":package", at.command.placement);
      }},
     {{"bycore", "byslot"}, none, nullptr, map_by<"core">},
     {{"bysocket"}, none, nullptr, map_by<"package">},

@@ -215,7 +215,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
   launch.program = launch.arguments[0];
   launch.environment = environment_for(job.command, application, mission_.environment);
   if (!place.cpus.empty()) {
-    auto places = topo::openmp_places(job.machine, place);
+    auto places = planning::openmp_places(job.machine, place);
     // One place says nothing that the binding does not.
     if (places.find("},{") != std::string::npos) give_openmp_places(places, launch.environment);
   }

@@ -5,7 +5,7 @@
 #include "profile/profile.h"
 #include "segment/segment.h"
 #include "tools/commands.h"
-#include "topo/plan.h"
+#include "topo/slots.h"
 
 #include <cstdio>
 

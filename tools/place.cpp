@@ -1,4 +1,4 @@
-// `near place`: where the pages of a job or process lie. What it says is made in src/place; here are the
+// `near place`: where the pages of a job or process lie. What it says is made in tools/place; here are the
 // looks: one, again and again, or while a program runs that it starts itself.
 #include "os/clock.h"
 #include "os/descriptor.h"

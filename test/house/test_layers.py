@@ -39,17 +39,15 @@ def of_planted(out):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A copy that holds only layers base and os, and a further one that they may not see; configured once."""
+    """A copy with one small file in each of four layers, one of which belongs to the program tools; configured once."""
     tree = copy_tree(tmp_path_factory.mktemp("small"))
     for path in (tree / "src").iterdir():
-        if path.is_dir() and path.name not in ("base", "os"):
+        if path.is_dir():
             shutil.rmtree(path)
-    shutil.rmtree(tree / "src/base")
-    shutil.rmtree(tree / "src/os")
-    for layer, function in (("base", "low"), ("os", "high")):
+    for layer, function in (("base", "low"), ("os", "high"), ("place", "outside"), ("coll", "above")):
         text = f"namespace near::{layer} {{ int {function}(); }}\n"
-        folder = tree / "src" / layer
-        folder.mkdir()
+        folder = tree / LAYERS.folder(layer)
+        folder.mkdir(parents=True)
         (folder / "this.h").write_text("#pragma once\n" + text)
         (folder / "this.cpp").write_text(f'#include "{layer}/this.h"\n' + text.replace("; }", " { return 1; } }"))
     (tree / "CMakeLists.txt").write_text(
@@ -63,7 +61,7 @@ def small(tmp_path_factory):
     assert run(["cmake", "--build", build]).status == 0
 
     def with_line(layer, line, target):
-        source = tree / "src" / layer / "this.cpp"
+        source = tree / LAYERS.folder(layer) / "this.cpp"
         before = source.read_text()
         source.write_text(before + line)
         result = run(["cmake", "--build", build, "--target", target])
@@ -92,6 +90,19 @@ def test_an_upward_call_by_a_hand_declared_prototype_does_not_link(small):
     line = "\nnamespace near::os { int high(); }\nint up() { return near::os::high(); }\n"
     result = small("base", line, "links_base")
     assert result.status != 0 and "undefined reference to `near::os::high()'" in result.text, result.report()
+
+
+def test_a_layer_of_a_program_sees_lower_layers(small):
+    line = '\n#include "base/this.h"\nint twice() { return near::base::low() * 2; }\n'
+    assert small("place", line, "links_place").status == 0
+
+
+def test_a_higher_layer_of_the_library_does_not_see_a_layer_of_a_program(small):
+    result = small("coll", '\n#include "place/this.h"\n', "near_coll")
+    assert result.status != 0 and "place/this.h: No such file or directory" in result.text, result.report()
+    line = "\nnamespace near::place { int outside(); }\nint down() { return near::place::outside(); }\n"
+    result = small("coll", line, "links_coll")
+    assert result.status != 0 and "undefined reference to `near::place::outside()'" in result.text, result.report()
 
 
 @pytest.mark.parametrize("line, complaint", [
@@ -141,6 +152,18 @@ def test_layers_of_equal_number_do_not_see_each_other(tree):
     (tree / "src/queue/planted.h").write_text('#pragma once\n#include "segment/segment.h"\n')
     status, out = script_says(tree)
     assert status == 1 and "queue may not include segment" in out, out
+
+
+@pytest.mark.parametrize("folder, complaint", [
+    ("src/coll", "coll may not include place"),
+    ("launch", "launch may not include place"),
+    ("launch/planning", "planning may not include place"),
+])
+def test_a_layer_of_one_program_is_not_seen_by_others(tree, folder, complaint):
+    (tree / folder).mkdir(parents=True, exist_ok=True)
+    (tree / folder / "planted.h").write_text('#pragma once\n#include "place/snapshot.h"\n')
+    status, out = script_says(tree)
+    assert status == 1 and f"{folder}/planted.h:2: {complaint}" in out, out
 
 
 def test_a_labelled_pair_passes(tree):

@@ -1,11 +1,11 @@
 // Rank files, as Open MPI's launcher reads them, with one form of our own: "cpu:" before the kernel's
 // numbers.
-#include "topo/plan.h"
+#include "planning/plan.h"
 
 #include <charconv>
 #include <sstream>
 
-namespace near::topo {
+namespace near::planning {
 namespace {
 
 // "0-3,8", "1:0-3", "cpu:0-3,16".
@@ -67,4 +67,4 @@ Result parse_rank_file(const std::string& text, const std::string& name, Request
   return {};
 }
 
-} // namespace near::topo
+} // namespace near::planning

@@ -1,11 +1,11 @@
-#include "topo/drawing.h"
+#include "planning/drawing.h"
 
 #include "base/text.h"
 
 #include <algorithm>
 #include <tuple>
 
-namespace near::topo {
+namespace near::planning {
 namespace {
 
 enum class Use { free, forbidden, taken };
@@ -279,4 +279,4 @@ std::string draw_svg(const Machine& machine, const Slots& slots, const Plan& pla
          body + "</svg>\n";
 }
 
-} // namespace near::topo
+} // namespace near::planning

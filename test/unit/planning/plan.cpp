@@ -1,6 +1,5 @@
 // Placement on recorded machines.
-#include "topo/plan.h"
-#include "topo/drawing.h"
+#include "planning/drawing.h"
 
 #include <gtest/gtest.h>
 
@@ -24,15 +23,15 @@ const char* small = "package:1 numa:1 l3:1 core:2 pu:1";
 
 topo::Slots all_of(const topo::Machine& machine) { return topo::count_slots(machine.cpus(), {}); }
 
-topo::Plan plan_of(const topo::Machine& machine, const topo::Request& request) {
-  topo::Plan plan;
-  EXPECT_TRUE(topo::make_plan(machine, all_of(machine), request, plan).ok()) << base::failure_text();
+planning::Plan plan_of(const topo::Machine& machine, const planning::Request& request) {
+  planning::Plan plan;
+  EXPECT_TRUE(planning::make_plan(machine, all_of(machine), request, plan).ok()) << base::failure_text();
   EXPECT_EQ(plan.places.size(), request.ranks);
   return plan;
 }
 
-topo::Request ranks(unsigned count) {
-  topo::Request request;
+planning::Request ranks(unsigned count) {
+  planning::Request request;
   request.ranks = count;
   return request;
 }
@@ -40,79 +39,16 @@ topo::Request ranks(unsigned count) {
 using Texts = std::vector<std::string>;
 using Numbers = std::vector<unsigned>;
 
-Texts cpus_of(const topo::Plan& plan) {
+Texts cpus_of(const planning::Plan& plan) {
   Texts all;
   for (const auto& place : plan.places) all.push_back(place.cpus.text());
   return all;
 }
 
-Numbers nodes_of(const topo::Plan& plan) {
+Numbers nodes_of(const planning::Plan& plan) {
   Numbers all;
   for (const auto& place : plan.places) all.push_back(place.node);
   return all;
-}
-
-TEST(plan, a_machine_is_counted) {
-  auto machine = machine_of(large);
-  EXPECT_EQ(machine.text(), "2 packages, 4 NUMA nodes, 8 L3 caches, 32 cores, 64 processors");
-  EXPECT_EQ(machine.cores[5].l3, 1u);
-  EXPECT_EQ(machine.cores[31].package, 1u);
-  EXPECT_EQ(machine.cores[31].numa, 3u);
-}
-
-TEST(plan, a_machine_without_l3_groups_cores_by_node) {
-  auto machine = machine_of("numa:2 core:2 pu:1");
-  EXPECT_FALSE(machine.has_l3);
-  EXPECT_EQ(machine.l3s, 2u);
-  EXPECT_EQ(machine.text(), "1 package, 2 NUMA nodes, 4 cores, 4 processors");
-}
-
-TEST(plan, this_machine_can_be_read) {
-  topo::Machine machine;
-  ASSERT_TRUE(topo::read_machine(machine).ok()) << base::failure_text();
-  EXPECT_GE(machine.cores.size(), 1u);
-}
-
-topo::CpuSet one_processor(unsigned number) {
-  topo::CpuSet set;
-  set.add(number);
-  return set;
-}
-
-TEST(plan, the_nearest_memory_of_each_kind_is_found) {
-  topo::Machine machine;
-  for (unsigned index = 0; index < 2; ++index) {
-    topo::Core core;
-    core.cpus = one_processor(index);
-    core.index = core.numa = index;
-    machine.cores.push_back(core);
-  }
-  auto add = [&](unsigned number, topo::Tier tier, std::uint64_t bytes, const topo::CpuSet& near) {
-    machine.nodes.push_back({.number = number, .tier = tier, .bytes = bytes, .near = near});
-  };
-  add(0, topo::Tier::dram, 64, one_processor(0));
-  add(1, topo::Tier::dram, 64, one_processor(1));
-  add(4, topo::Tier::hbm, 8, one_processor(1));  // the kernel's numbers need not follow each other
-  add(5, topo::Tier::slow, 100, machine.cpus()); // as near to both
-  add(6, topo::Tier::slow, 200, machine.cpus());
-  auto nearest = [&](unsigned core, topo::Tier tier) {
-    return topo::nearest_node(machine, one_processor(core), tier);
-  };
-  EXPECT_EQ(nearest(0, topo::Tier::dram), 0);
-  EXPECT_EQ(nearest(1, topo::Tier::dram), 1);
-  EXPECT_EQ(nearest(0, topo::Tier::hbm), 4) << "far is better than none";
-  EXPECT_EQ(nearest(0, topo::Tier::slow), 6) << "of equally near ones the largest";
-  EXPECT_EQ(nearest(0, topo::Tier::device), -1);
-  machine.distances = {10, 20, 30, 40, 50, 20, 10, 15, 50, 40, 30, 15, 10,
-                       60, 60, 40, 50, 60, 10, 70, 50, 40, 60, 70, 10};
-  EXPECT_EQ(nearest(0, topo::Tier::slow), 5);
-  EXPECT_EQ(nearest(1, topo::Tier::slow), 6);
-  EXPECT_EQ(topo::nearest_node(machine, {}, topo::Tier::dram), 0) << "not bound: as the first core";
-}
-
-TEST(plan, a_description_that_is_none_is_refused) {
-  topo::Machine machine;
-  EXPECT_TRUE(topo::recorded_machine("nonsense", machine).is(base::Code::invalid));
 }
 
 TEST(plan, two_ranks_are_neighbours) {
@@ -175,7 +111,7 @@ TEST(plan, threads_get_neighbouring_cores) {
   EXPECT_EQ(plan.places[0].cpus.text(), "0-7");
 }
 
-unsigned across_nodes(const topo::Machine& machine, const topo::Plan& plan) {
+unsigned across_nodes(const topo::Machine& machine, const planning::Plan& plan) {
   unsigned count = 0;
   for (const auto& place : plan.places) {
     std::set<unsigned> nodes;
@@ -211,7 +147,7 @@ TEST(plan, no_order_lays_ranks_across_nodes_without_need) {
   auto machine = machine_of("package:1 l3:1 numa:2 core:6 pu:1");
   for (const char* order : {"core", "spread", "l2", "l3", "numa", "package", "ppr:2:l3", "ppr:2:package"}) {
     auto request = ranks(2);
-    ASSERT_TRUE(topo::parse_map_by(std::string(order) + ":PE=4", request).ok());
+    ASSERT_TRUE(planning::parse_map_by(std::string(order) + ":PE=4", request).ok());
     EXPECT_EQ(across_nodes(machine, plan_of(machine, request)), 0u) << order;
   }
 }
@@ -252,7 +188,7 @@ TEST(plan, more_threads_than_cores_get_their_part_of_the_machine) {
 TEST(plan, a_rank_is_bound_to_each_cache_that_it_has_cores_of) {
   auto request = ranks(2);
   request.threads = 6;
-  ASSERT_TRUE(topo::parse_bind_to("l3", request).ok());
+  ASSERT_TRUE(planning::parse_bind_to("l3", request).ok());
   auto plan = plan_of(machine_of(large), request);
   EXPECT_EQ(cpus_of(plan), (Texts{"0-15", "32-47"}));
   EXPECT_EQ(plan.places[1].text, "L3 4-5 (cpus 32-47), node 2");
@@ -261,7 +197,7 @@ TEST(plan, a_rank_is_bound_to_each_cache_that_it_has_cores_of) {
 
 TEST(plan, domains_that_are_filled_beyond_their_cores_are_not_pinned_twice) {
   auto request = ranks(8);
-  ASSERT_TRUE(topo::parse_map_by("ppr:8:numa", request).ok());
+  ASSERT_TRUE(planning::parse_map_by("ppr:8:numa", request).ok());
   auto plan = plan_of(machine_of("package:2 numa:1 core:4 pu:1"), request);
   EXPECT_EQ(plan.places[0].cpus.text(), "0-3");
   EXPECT_EQ(plan.places[7].cpus.text(), "0-3");
@@ -279,7 +215,7 @@ TEST(plan, ranks_stay_near_their_card_when_no_node_holds_one) {
   card.near.add_range(9, 11);
   machine.cards = {card};
   auto request = ranks(1);
-  ASSERT_TRUE(topo::parse_map_by("nic:PE=4", request).ok());
+  ASSERT_TRUE(planning::parse_map_by("nic:PE=4", request).ok());
   EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0,9-11"}));
   request.threads = 2;
   request.ranks = 5; // one more than fit
@@ -288,11 +224,11 @@ TEST(plan, ranks_stay_near_their_card_when_no_node_holds_one) {
 
 TEST(plan, ranks_that_a_file_puts_on_one_core_are_remarked) {
   auto request = ranks(2);
-  ASSERT_TRUE(topo::parse_rank_file("rank 0=+n0 slot=1\nrank 1=+n0 slot=0-1\n", "places", request).ok());
+  ASSERT_TRUE(planning::parse_rank_file("rank 0=+n0 slot=1\nrank 1=+n0 slot=0-1\n", "places", request).ok());
   auto plan = plan_of(machine_of(small), request);
   EXPECT_NE(plan.notes.front().find("share a core as asked for"), std::string::npos);
   request = ranks(2);
-  ASSERT_TRUE(topo::parse_rank_file("rank 0=+n0 slot=1\nrank 1=+n0 slot=0\n", "places", request).ok());
+  ASSERT_TRUE(planning::parse_rank_file("rank 0=+n0 slot=1\nrank 1=+n0 slot=0\n", "places", request).ok());
   EXPECT_TRUE(plan_of(machine_of(small), request).notes.front().starts_with("order: "));
 }
 
@@ -333,29 +269,29 @@ TEST(plan, more_threads_than_the_machine_has_take_all_of_it) {
 
 TEST(plan, ranks_are_dealt_to_domains_in_turn) {
   auto request = ranks(5);
-  ASSERT_TRUE(topo::parse_map_by("numa", request).ok());
+  ASSERT_TRUE(planning::parse_map_by("numa", request).ok());
   EXPECT_EQ(nodes_of(plan_of(machine_of(large), request)), (Numbers{0, 1, 2, 3, 0}));
 }
 
 TEST(plan, ppr_fills_domains) {
   auto request = ranks(6);
-  ASSERT_TRUE(topo::parse_map_by("ppr:2:l3", request).ok());
+  ASSERT_TRUE(planning::parse_map_by("ppr:2:l3", request).ok());
   EXPECT_EQ(nodes_of(plan_of(machine_of(large), request)), (Numbers{0, 0, 0, 0, 1, 1}));
   request.ranks = 17;
-  topo::Plan plan;
+  planning::Plan plan;
   auto machine = machine_of(large);
-  EXPECT_TRUE(topo::make_plan(machine, all_of(machine), request, plan).is(base::Code::limit));
+  EXPECT_TRUE(planning::make_plan(machine, all_of(machine), request, plan).is(base::Code::limit));
 }
 
 TEST(plan, binding_is_widened_on_request) {
   auto request = ranks(2);
-  ASSERT_TRUE(topo::parse_bind_to("l3", request).ok());
+  ASSERT_TRUE(planning::parse_bind_to("l3", request).ok());
   EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-7", "0-7"}));
-  ASSERT_TRUE(topo::parse_bind_to("socket", request).ok());
+  ASSERT_TRUE(planning::parse_bind_to("socket", request).ok());
   EXPECT_EQ(plan_of(machine_of(large), request).places[0].cpus.text(), "0-31");
-  ASSERT_TRUE(topo::parse_bind_to("none", request).ok());
+  ASSERT_TRUE(planning::parse_bind_to("none", request).ok());
   EXPECT_TRUE(plan_of(machine_of(large), request).places[0].cpus.empty());
-  ASSERT_TRUE(topo::parse_bind_to("hwthread", request).ok());
+  ASSERT_TRUE(planning::parse_bind_to("hwthread", request).ok());
   EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0", "1"}));
 }
 
@@ -363,34 +299,19 @@ TEST(plan, only_allowed_processors_are_used) {
   auto machine = machine_of(large);
   os::CpuSet allowed;
   allowed.add_range(17, 22);
-  topo::Plan plan;
-  ASSERT_TRUE(topo::make_plan(machine, topo::count_slots(allowed, {}), ranks(3), plan).ok());
+  planning::Plan plan;
+  ASSERT_TRUE(planning::make_plan(machine, topo::count_slots(allowed, {}), ranks(3), plan).ok());
   for (const auto& place : plan.places) EXPECT_EQ((place.cpus & allowed).count(), place.cpus.count());
   os::CpuSet elsewhere;
   elsewhere.add(1000);
   EXPECT_TRUE(
-      topo::make_plan(machine, topo::count_slots(elsewhere, {}), ranks(1), plan).is(base::Code::limit));
-}
-
-TEST(plan, slots_are_the_least_of_mask_cpuset_and_processor_time) {
-  os::CpuSet mask;
-  mask.add_range(0, 7);
-  os::Limits limits;
-  EXPECT_EQ(topo::count_slots(mask, limits).count, 8u);
-  limits.cpuset.add_range(4, 15);
-  EXPECT_EQ(topo::count_slots(mask, limits).count, 4u);
-  limits.cpu.push_back({1.5, "/group"});
-  auto slots = topo::count_slots(mask, limits);
-  EXPECT_EQ(slots.count, 2u);
-  EXPECT_EQ(slots.reason, "affinity mask 8, cpuset 12, cpu.max 1.5");
-  limits.cpu.push_back({0.2, "/group/inner"});
-  EXPECT_EQ(topo::count_slots(mask, limits).count, 1u);
+      planning::make_plan(machine, topo::count_slots(elsewhere, {}), ranks(1), plan).is(base::Code::limit));
 }
 
 TEST(plan, the_text_says_everything) {
   auto machine = machine_of(small);
   auto plan = plan_of(machine, ranks(2));
-  EXPECT_EQ(topo::head_text(machine, all_of(machine), plan) + topo::places_text(plan),
+  EXPECT_EQ(planning::head_text(machine, all_of(machine), plan) + planning::places_text(plan),
             "machine: 1 package, 1 NUMA node, 1 L3 cache, 2 cores, 2 processors\n"
             "slots: 2 (affinity mask 2)\n"
             "order: neighbouring cores\n"
@@ -405,11 +326,11 @@ TEST(drawing, a_rank_stands_on_each_of_its_cores) {
   request.threads = 2;
   topo::Slots slots = all_of(machine);
   slots.allowed.remove(7);
-  topo::Plan plan;
-  ASSERT_TRUE(topo::make_plan(machine, slots, request, plan).ok());
-  EXPECT_EQ(topo::draw_text(machine, slots, plan), "package 0  node 0  4 GiB | 0 0 | . . |\n"
-                                                   "package 1  node 1  4 GiB | 1 1 | . - |\n");
-  auto image = topo::draw_svg(machine, slots, plan);
+  planning::Plan plan;
+  ASSERT_TRUE(planning::make_plan(machine, slots, request, plan).ok());
+  EXPECT_EQ(planning::draw_text(machine, slots, plan), "package 0  node 0  4 GiB | 0 0 | . . |\n"
+                                                       "package 1  node 1  4 GiB | 1 1 | . - |\n");
+  auto image = planning::draw_svg(machine, slots, plan);
   std::size_t drawn = 0;
   for (std::size_t at = 0; (at = image.find("class=\"rank\"", at)) != std::string::npos; ++at) ++drawn;
   EXPECT_EQ(drawn, 4u);
@@ -421,82 +342,83 @@ TEST(drawing, nodes_that_may_not_be_used_are_not_called_free) {
   topo::Slots slots = all_of(machine);
   slots.allowed = {};
   slots.allowed.add_range(0, 7);
-  topo::Plan plan;
-  ASSERT_TRUE(topo::make_plan(machine, slots, ranks(1), plan).ok());
-  EXPECT_EQ(topo::draw_text(machine, slots, plan), "package 0  node 0  1 GiB | 0 . |\n"
-                                                   "package 1, node 1 to package 3, node 3: free\n"
-                                                   "package 4, node 4 to package 7, node 7: not allowed\n");
+  planning::Plan plan;
+  ASSERT_TRUE(planning::make_plan(machine, slots, ranks(1), plan).ok());
+  EXPECT_EQ(planning::draw_text(machine, slots, plan),
+            "package 0  node 0  1 GiB | 0 . |\n"
+            "package 1, node 1 to package 3, node 3: free\n"
+            "package 4, node 4 to package 7, node 7: not allowed\n");
 }
 
 TEST(drawing, ranks_that_are_not_bound_are_not_drawn) {
   auto machine = machine_of(small);
   auto plan = plan_of(machine, ranks(8));
-  EXPECT_EQ(topo::draw_text(machine, all_of(machine), plan), "");
+  EXPECT_EQ(planning::draw_text(machine, all_of(machine), plan), "");
 }
 
 TEST(plan, a_wrong_word_is_answered_with_the_nearest) {
-  topo::Request request;
-  EXPECT_TRUE(topo::parse_bind_to("croe", request).is(base::Code::invalid));
+  planning::Request request;
+  EXPECT_TRUE(planning::parse_bind_to("croe", request).is(base::Code::invalid));
   EXPECT_NE(base::failure_text().find("did you mean core?"), std::string::npos);
-  EXPECT_TRUE(topo::parse_map_by("numma", request).is(base::Code::invalid));
+  EXPECT_TRUE(planning::parse_map_by("numma", request).is(base::Code::invalid));
   EXPECT_NE(base::failure_text().find("did you mean numa?"), std::string::npos);
-  EXPECT_FALSE(topo::parse_map_by("ppr:0:numa", request).ok());
-  EXPECT_FALSE(topo::parse_map_by("core:PE=x", request).ok());
-  EXPECT_FALSE(topo::parse_map_by("core:wide", request).ok());
+  EXPECT_FALSE(planning::parse_map_by("ppr:0:numa", request).ok());
+  EXPECT_FALSE(planning::parse_map_by("core:PE=x", request).ok());
+  EXPECT_FALSE(planning::parse_map_by("core:wide", request).ok());
 }
 
 TEST(plan, two_orders_contradict_each_other) {
   const char* file = "rank 0=+n0 slot=0\n";
-  topo::Request request;
-  ASSERT_TRUE(topo::parse_rank_file(file, "places", request).ok());
-  EXPECT_TRUE(topo::parse_map_by("numa", request).is(base::Code::invalid));
+  planning::Request request;
+  ASSERT_TRUE(planning::parse_rank_file(file, "places", request).ok());
+  EXPECT_TRUE(planning::parse_map_by("numa", request).is(base::Code::invalid));
   EXPECT_NE(base::failure_text().find("places"), std::string::npos);
-  EXPECT_TRUE(topo::parse_map_by(":OVERSUBSCRIBE", request).ok());
+  EXPECT_TRUE(planning::parse_map_by(":OVERSUBSCRIBE", request).ok());
   request = {};
-  ASSERT_TRUE(topo::parse_map_by("numa", request).ok());
-  EXPECT_TRUE(topo::parse_rank_file(file, "places", request).is(base::Code::invalid));
+  ASSERT_TRUE(planning::parse_map_by("numa", request).ok());
+  EXPECT_TRUE(planning::parse_rank_file(file, "places", request).is(base::Code::invalid));
 }
 
 TEST(plan, mpichs_width_is_understood) {
   auto request = ranks(2);
-  ASSERT_TRUE(topo::parse_bind_to("core:3", request).ok());
+  ASSERT_TRUE(planning::parse_bind_to("core:3", request).ok());
   EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-5", "32-37"}));
 }
 
 TEST(plan, what_follows_a_binding_is_understood_or_refused) {
-  topo::Request request;
-  EXPECT_TRUE(topo::parse_bind_to("core:overload-allowed", request).ok());
-  EXPECT_TRUE(topo::parse_bind_to("numa:if-supported", request).ok());
+  planning::Request request;
+  EXPECT_TRUE(planning::parse_bind_to("core:overload-allowed", request).ok());
+  EXPECT_TRUE(planning::parse_bind_to("numa:if-supported", request).ok());
   EXPECT_FALSE(request.threads_chosen);
   request = {};
   for (const char* wrong : {"core:4x", "core:0", "core:wide", "core:", "numa:2"}) {
-    EXPECT_TRUE(topo::parse_bind_to(wrong, request).is(base::Code::invalid)) << wrong;
+    EXPECT_TRUE(planning::parse_bind_to(wrong, request).is(base::Code::invalid)) << wrong;
     EXPECT_EQ(request.threads, 1u);
     EXPECT_FALSE(request.bind_chosen);
   }
 }
 
 TEST(plan, the_name_of_a_card_keeps_its_capital_letters) {
-  topo::Request request;
-  ASSERT_TRUE(topo::parse_map_by("NIC=enP2p1s0:PE=2", request).ok());
+  planning::Request request;
+  ASSERT_TRUE(planning::parse_map_by("NIC=enP2p1s0:PE=2", request).ok());
   EXPECT_EQ(request.card, "enP2p1s0");
 }
 
 TEST(plan, the_whole_machine_is_a_domain_too) {
   auto request = ranks(3);
-  ASSERT_TRUE(topo::parse_map_by("ppr:3:node", request).ok());
-  ASSERT_TRUE(topo::parse_bind_to("node", request).ok());
+  ASSERT_TRUE(planning::parse_map_by("ppr:3:node", request).ok());
+  ASSERT_TRUE(planning::parse_bind_to("node", request).ok());
   auto plan = plan_of(machine_of(large), request);
   EXPECT_EQ(plan.places[2].cpus.text(), "0-63");
   EXPECT_EQ(plan.places[2].text, "the machine (cpus 0-63)");
 }
 
 TEST(plan, open_mpis_modifiers_are_understood) {
-  topo::Request request;
-  ASSERT_TRUE(topo::parse_map_by("socket:PE=2,OVERSUBSCRIBE", request).ok()) << base::failure_text();
+  planning::Request request;
+  ASSERT_TRUE(planning::parse_map_by("socket:PE=2,OVERSUBSCRIBE", request).ok()) << base::failure_text();
   EXPECT_EQ(request.threads, 2u);
   EXPECT_EQ(request.domain, Level::package);
-  ASSERT_TRUE(topo::parse_map_by(":OVERSUBSCRIBE", request).ok()) << base::failure_text();
+  ASSERT_TRUE(planning::parse_map_by(":OVERSUBSCRIBE", request).ok()) << base::failure_text();
 }
 
 } // namespace

@@ -2,11 +2,11 @@
 // show it.
 #pragma once
 
-#include "topo/plan.h"
+#include "planning/plan.h"
 
 #include <string>
 
-namespace near::topo {
+namespace near::planning {
 
 /// For a terminal: a line a node, "|" between caches, "." a free core, "-" one that may not be used.
 std::string draw_text(const Machine& machine, const Slots& slots, const Plan& plan);
@@ -14,4 +14,4 @@ std::string draw_text(const Machine& machine, const Slots& slots, const Plan& pl
 /// The same as a self-contained SVG image, with the plan's notes as its caption.
 std::string draw_svg(const Machine& machine, const Slots& slots, const Plan& plan);
 
-} // namespace near::topo
+} // namespace near::planning

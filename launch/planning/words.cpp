@@ -1,12 +1,12 @@
 // The words of --map-by and --bind-to, MPICH's and Open MPI's spellings alike.
 #include "base/text.h"
-#include "topo/plan.h"
+#include "planning/plan.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 
-namespace near::topo {
+namespace near::planning {
 namespace {
 
 struct Word {
@@ -256,4 +256,4 @@ Result parse_bind_to(std::string_view text, Request& request) {
   return {};
 }
 
-} // namespace near::topo
+} // namespace near::planning

@@ -2,25 +2,23 @@
 // processors a rank. Pure functions: the same arguments give the same plan on any machine.
 #pragma once
 
-#include "os/limits.h"
 #include "topo/machine.h"
+#include "topo/slots.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace near::topo {
+namespace near::planning {
 
-/// How many ranks fit without sharing a processor.
-struct Slots {
-  unsigned count = 1;
-  CpuSet allowed;     ///< the processors that may be used
-  std::string reason; ///< "2: affinity mask 4, cpuset 4, cpu.max 1.5"
-};
-/// min(affinity mask, cpuset, processor time rounded up), at least 1.
-Slots count_slots(const CpuSet& affinity, const os::Limits& limits);
-/// Of a recorded machine: what its description allows.
-Slots slots_of_recorded(const Machine& machine);
+using base::Result;
+using os::CpuSet;
+using topo::Card;
+using topo::Core;
+using topo::Level;
+using topo::Machine;
+using topo::Slots;
+using topo::Tier;
 
 /// The order in which ranks take processors.
 enum class Order {
@@ -123,4 +121,4 @@ std::string head_text(const Machine& machine, const Slots& slots, const Plan& pl
 /// For people: a line a rank.
 std::string places_text(const Plan& plan);
 
-} // namespace near::topo
+} // namespace near::planning
