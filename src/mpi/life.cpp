@@ -49,7 +49,6 @@ Result start_engine() {
   job.segment_descriptor = start.segment_descriptor;
   job.slot = start.slot;
   job.size = start.size;
-  job.application = start.application;
   p2p::attach();
   NEAR_TRY(transport::start(job));
   const std::string& yield = base::knobs().yield.text;

@@ -194,7 +194,6 @@ struct Job {
   int segment_descriptor = -1; ///< -1: a singleton makes its own
   std::uint32_t slot = 0;
   std::uint32_t size = 1;
-  std::uint32_t application = 0;
 };
 
 /// Maps the segment, lays out and reserves this process's region, publishes it, waits until all of the job

@@ -42,7 +42,7 @@ inline void run_ranks(std::uint32_t count, const std::function<void(std::uint32_
       for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
       require(base::read_knobs(environ).ok(), "knobs");
       require(datatype::make_predefined_types().ok(), "predefined types");
-      transport::Job job{segment.descriptor(), rank, count, 0};
+      transport::Job job{segment.descriptor(), rank, count};
       base::Result started = transport::start(job);
       require(started.ok(), std::string(base::failure_text()).c_str());
       body(rank);
