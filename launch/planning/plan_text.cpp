@@ -1,0 +1,34 @@
+// A plan in words: for OpenMP's runtime, and for people.
+#include "planning/plan.h"
+
+#include "base/text.h"
+
+namespace near::planning {
+
+std::string openmp_places(const Machine& machine, const Place& place) {
+  std::string text;
+  for (const auto& core : machine.cores) {
+    CpuSet cpus = core.cpus & place.home;
+    if (cpus.empty()) continue;
+    std::string list;
+    for (unsigned cpu : cpus.members()) list += (list.empty() ? "" : ",") + std::to_string(cpu);
+    text += (text.empty() ? "{" : ",{") + list + "}";
+  }
+  return text;
+}
+
+std::string head_text(const Machine& machine, const Slots& slots, const Plan& plan) {
+  std::string all = "machine: " + machine.text() + "\n";
+  all += base::format("slots: {} ({})\n", slots.count, slots.reason);
+  for (const auto& note : plan.notes) all += note + "\n";
+  return all;
+}
+
+std::string places_text(const Plan& plan) {
+  std::string all;
+  for (std::size_t rank = 0; rank < plan.places.size(); ++rank)
+    all += base::format("rank {}: {}\n", rank, plan.places[rank].text);
+  return all;
+}
+
+} // namespace near::planning
