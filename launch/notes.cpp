@@ -95,30 +95,27 @@ std::string Supervisor::stall_text(std::uint64_t& since) {
 }
 
 void Supervisor::look_for_stall() {
-  if (decided_ || stall_said_ || mission_.job.command.quiet || stage_ != Stage::running) return;
-  std::uint64_t since = 0, now = os::monotonic_ns();
+  if (stall_said_ || mission_.job.command.quiet || state_ != State::running) return;
+  std::uint64_t since = 0;
   auto text = stall_text(since);
-  if (text.empty() || paused_ || since != stall_) {
-    stall_ = text.empty() || paused_ ? 0 : since;
-    stall_ns_ = now;
+  if (text.empty() || paused_) {
+    stall_.reset();
     return;
   }
-  if (now < stall_ns_ + patience_ns) return;
+  if (!stall_.lasts(since, os::monotonic_ns(), patience_ns)) return;
   stall_said_ = true;
   output_.say(
       base::format("mpiexec: note: {}; `near top --job {}` shows every rank\n", text, mission_.front));
 }
 
 void Supervisor::look_for_held_input() {
-  if (hold_said_ || mission_.job.command.quiet || stage_ != Stage::running) return;
+  if (hold_said_ || mission_.job.command.quiet || state_ != State::running) return;
   auto hold = input_.hold();
-  std::uint64_t now = os::monotonic_ns();
-  if (!hold.held || paused_ || hold != hold_) {
-    hold_ = hold;
-    hold_ns_ = now;
+  if (!hold.held || paused_) {
+    hold_.reset();
     return;
   }
-  if (now < hold_ns_ + patience_ns) return;
+  if (!hold_.lasts(hold, os::monotonic_ns(), patience_ns)) return;
   hold_said_ = true;
   output_.say(
       base::format("mpiexec: note: rank {} does not read its standard input, so the other ranks get no more "
@@ -129,8 +126,7 @@ void Supervisor::look_for_held_input() {
 // One rank of each program is enough; one that has called MPI_Init is well.
 void Supervisor::look_for_foreign_libraries(std::uint64_t now_ns) {
   const auto& job = mission_.job;
-  foreign_ns_ = 0;
-  if (job.foreign_told || job.command.quiet || decided_ || stage_ != Stage::running) return;
+  if (job.foreign_told || job.command.quiet || state_ != State::running) return;
   std::vector<bool> seen(job.command.applications.size(), false);
   std::vector<os::Pid> processes;
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
@@ -143,7 +139,7 @@ void Supervisor::look_for_foreign_libraries(std::uint64_t now_ns) {
   if (auto sentence = foreign_process(processes); !sentence.empty())
     output_.say(base::format("mpiexec: warning: {}\n", sentence));
   else if (!processes.empty() && now_ns < started_ns_ + last_foreign_look_ns)
-    foreign_ns_ = now_ns + (now_ns - started_ns_);
+    timers_.set(Timer::foreign, now_ns + (now_ns - started_ns_));
 }
 
 } // namespace near::launch

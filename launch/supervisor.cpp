@@ -1,11 +1,8 @@
 #include "launch/supervisor.h"
 
-#include "boot/boot.h"
 #include "launch/keys.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
-#include "os/futex.h"
-#include "os/memory.h"
 #include "surface/functions.h"
 
 #include <algorithm>
@@ -19,40 +16,12 @@ constexpr std::uint64_t millisecond = 1'000'000;
 // something, short enough that all is over within a second.
 constexpr std::uint64_t until_kill_ns = 400 * millisecond;
 constexpr std::uint64_t until_kill_again_ns = 50 * millisecond;
-// A wrapper has this long to end after its MPI process did, and to say with which status.
-constexpr std::uint64_t wrapper_grace_ns = 100 * millisecond;
 // After an interrupt, output that nobody reads is dropped.
 constexpr std::uint64_t unread_output_ns = 500 * millisecond;
 // Signals that are taken before other things have their turn: a rank may send them without end.
 constexpr int signals_at_once = 64;
-// The rank table is looked at this often in case a process could not signal (another process namespace).
-constexpr int look_ms = 500;
 
 } // namespace
-
-base::Result Supervisor::prepare() {
-  static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
-                                    SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
-  NEAR_TRY(inbox_.open(signals));
-  // Three pipes and a watch a rank, two files where output is copied there, and some of our own.
-  unsigned each = mission_.job.command.copy_output ? 7 : 5;
-  NEAR_TRY(os::allow_descriptors(mission_.job.command.placement.ranks * each + 64));
-  os::ignore_signal(SIGPIPE);
-  os::ignore_signal(SIGXFSZ); // output beyond the limit on file sizes is a message, not our end
-  os::ignore_signal(SIGTTOU);
-  NEAR_TRY(os::lead_own_group());
-  NEAR_TRY(os::become_subreaper());
-  NEAR_TRY(os::watch_process(mission_.front, front_watch_));
-  NEAR_TRY(poller_.open());
-  NEAR_TRY(poller_.add(inbox_.descriptor(), key_signals));
-  NEAR_TRY(poller_.add(front_watch_, key_front));
-  NEAR_TRY(
-      output_.open(poller_, key_streams, mission_.job.command.merge_output, mission_.job.command.timestamps));
-  NEAR_TRY(poller_.add(output_.bell_descriptor(), key_bell));
-  NEAR_TRY(segment_.attach(mission_.segment_descriptor, true));
-  kills_before_ = os::read_memory_kills();
-  return os::open_null(null_input_);
-}
 
 int Supervisor::run() {
   if (!prepare().ok()) {
@@ -62,7 +31,8 @@ int Supervisor::run() {
     return 1;
   }
   if (mission_.job.command.timeout_s > 0)
-    timeout_ns_ = os::monotonic_ns() + static_cast<std::uint64_t>(mission_.job.command.timeout_s * 1e9);
+    timers_.set(Timer::time_out,
+                os::monotonic_ns() + static_cast<std::uint64_t>(mission_.job.command.timeout_s * 1e9));
   if (!start_ranks().ok()) {
     Verdict verdict;
     verdict.reason = Reason::not_started;
@@ -75,11 +45,16 @@ int Supervisor::run() {
 }
 
 void Supervisor::loop() {
+  timers_.set(Timer::look, os::monotonic_ns());
   reap();
   while (!finished()) {
-    poller_.wait(next_timeout(os::monotonic_ns()), keys_);
+    poller_.wait(wait_ms(os::monotonic_ns()), keys_);
     for (auto key : keys_) dispatch(key);
-    on_time(os::monotonic_ns());
+    std::uint64_t now = os::monotonic_ns();
+    run_timers(now);
+    if (state_ == State::draining) continue;
+    look_for_lost_ranks(now);
+    reap();
   }
 }
 
@@ -97,74 +72,65 @@ void Supervisor::dispatch(std::uint64_t key) {
     front_ended();
 }
 
-int Supervisor::next_timeout(std::uint64_t now_ns) {
-  std::uint64_t due = UINT64_MAX;
-  for (std::uint64_t at : {timeout_ns_, ask_ns_, kill_ns_, give_up_ns_, cards_ns_, foreign_ns_})
-    if (at != 0) due = std::min(due, at);
-  for (const auto& rank : ranks_)
-    if (rank.inner_gone_ns != 0 && !rank.ended && !decided_)
-      due = std::min(due, rank.inner_gone_ns + wrapper_grace_ns);
-  int wait_ms = stage_ == Stage::draining ? -1 : look_ms;
-  if (due != UINT64_MAX) {
+/// How long to sleep unless something happens; -1: until it does.
+int Supervisor::wait_ms(std::uint64_t now_ns) {
+  int wait = -1;
+  if (std::uint64_t due = timers_.next_ns(); due != Timers::never) {
     std::uint64_t left = due > now_ns ? (due - now_ns) / millisecond + 1 : 0;
-    int left_ms = static_cast<int>(std::min<std::uint64_t>(left, 1'000'000));
-    wait_ms = wait_ms < 0 ? left_ms : std::min(wait_ms, left_ms);
+    wait = static_cast<int>(std::min<std::uint64_t>(left, 1'000'000));
   }
   int output_ms = output_.tick(now_ns);
-  if (output_ms >= 0) wait_ms = wait_ms < 0 ? output_ms : std::min(wait_ms, output_ms);
-  return wait_ms;
+  if (output_ms >= 0) wait = wait < 0 ? output_ms : std::min(wait, output_ms);
+  return wait;
 }
 
-void Supervisor::on_time(std::uint64_t now_ns) {
-  if (stage_ == Stage::draining) return;
-  // Output may wake this loop a hundred thousand times a second; the table is not that interesting.
-  if (now_ns >= looked_ns_ + look_ms * millisecond / 2) look();
-  for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-    auto& at = ranks_[rank];
-    if (at.inner_gone_ns == 0 || at.ended || now_ns < at.inner_gone_ns + wrapper_grace_ns || decided_)
-      continue;
-    if (const auto* seen = seen_ending_of_inner(rank)) {
-      decide(verdict_on(rank, *seen));
-      continue;
-    }
-    Verdict verdict = verdict_on(rank, {at.number, 0});
-    verdict.reason = Reason::vanished;
-    verdict.text =
-        at.wrapper_ended ? "had started its parent, which alone knows how" : "started it and goes on";
-    verdict.status = 1;
-    decide(std::move(verdict));
+void Supervisor::run_timers(std::uint64_t now_ns) {
+  for (Timers::Due due{}; timers_.take(now_ns, due);) on_timer(due, now_ns);
+}
+
+void Supervisor::on_timer(Timers::Due due, std::uint64_t now_ns) {
+  switch (due.timer) {
+  case Timer::look: look(); break;
+  case Timer::wrapper: wrapper_out_of_time(due.rank); break;
+  case Timer::left: break; // reap() sees that it is not set any more
+  case Timer::lost: decide_on_lost_ranks(); break;
+  case Timer::cards:
+    if (state_ == State::running) tell_cards();
+    break;
+  case Timer::foreign: look_for_foreign_libraries(now_ns); break;
+  case Timer::time_out: time_out(); break;
+  case Timer::terminate: enter(State::terminating); break;
+  case Timer::kill: enter(State::killing); break;
+  case Timer::give_up: drop_output_ = true; break;
   }
-  look_for_lost_ranks(now_ns);
-  if (cards_ns_ != 0 && now_ns >= cards_ns_) {
-    cards_ns_ = 0;
-    if (stage_ == Stage::running) tell_cards();
-  }
-  if (foreign_ns_ != 0 && now_ns >= foreign_ns_) look_for_foreign_libraries(now_ns);
-  if (timeout_ns_ != 0 && now_ns >= timeout_ns_) {
-    timeout_ns_ = 0;
-    time_out();
-  }
-  if (ask_ns_ != 0 && now_ns >= ask_ns_) {
-    ask_ns_ = 0;
-    asked_ = true;
+}
+
+void Supervisor::enter(State next) {
+  state_ = next;
+  switch (next) {
+  case State::running:
+  case State::ending: break;
+  case State::terminating:
     kill_all(SIGTERM);
     kill_all(SIGCONT); // a stopped process would not get the other
-    kill_ns_ = now_ns + until_kill_ns;
-  }
-  if (kill_ns_ != 0 && now_ns >= kill_ns_) {
-    // Again and again: a process may have forked while the list was made.
+    timers_.set(Timer::kill, os::monotonic_ns() + until_kill_ns);
+    break;
+  case State::killing:
+    timers_.cancel(Timer::terminate);
     kill_all(SIGKILL);
-    kill_ns_ = now_ns + until_kill_again_ns;
+    // Again and again: a process may have forked while the list was made.
+    timers_.set(Timer::kill, os::monotonic_ns() + until_kill_again_ns);
+    break;
+  case State::draining: timers_.keep_only(Timer::give_up); break;
   }
-  reap();
 }
 
 bool Supervisor::finished() {
-  if (give_up_ns_ != 0 && os::monotonic_ns() >= give_up_ns_ && no_children_) {
+  if (drop_output_ && no_children_) {
     say_verdict();
     return true;
   }
-  if (stage_ != Stage::draining || !output_.drain()) return false;
+  if (state_ != State::draining || !output_.drain()) return false;
   say_verdict();
   if (!output_.idle()) return false;
   // The last of the output may be what could not be written.
@@ -175,7 +141,7 @@ bool Supervisor::finished() {
 
 // A closed pipe is how a reader says that it has had enough. Anything else is output that the user misses.
 void Supervisor::look_at_output() {
-  if (auto failure = output_.failure(); !failure.empty() && !decided_) {
+  if (auto failure = output_.failure(); !failure.empty() && !decided()) {
     Verdict verdict;
     verdict.reason = Reason::unwritten;
     verdict.text = std::move(failure);
@@ -195,7 +161,7 @@ void Supervisor::say_exit_codes() {
 
 void Supervisor::say_verdict() {
   say_exit_codes();
-  if (said_ || !decided_) return;
+  if (said_ || !decided()) return;
   said_ = true;
   bool by_broken_pipe =
       verdict_.reason == Reason::signalled && verdict_.ending.signal() == SIGPIPE && output_.broken();
@@ -205,15 +171,14 @@ void Supervisor::say_verdict() {
 }
 
 void Supervisor::decide(Verdict verdict, std::uint64_t grace_ns) {
-  if (decided_ && (asked_ || weight(verdict) <= weight(verdict_))) return;
-  decided_ = true;
+  if (decided() && (is_final() || weight(verdict) <= weight(verdict_))) return;
   verdict_ = std::move(verdict);
   others_ = living_;
   bool about_rank = weight(verdict_) < weight_of_job;
   if (about_rank && !ranks_[verdict_.rank].ended) --others_;
-  if (stage_ != Stage::running) return;
-  stage_ = Stage::ending;
-  ask_ns_ = os::monotonic_ns() + grace_ns;
+  if (state_ != State::running) return;
+  enter(State::ending);
+  timers_.set(Timer::terminate, os::monotonic_ns() + grace_ns);
 }
 
 void Supervisor::kill_all(int signal) {
@@ -226,11 +191,11 @@ void Supervisor::kill_all(int signal) {
 
 void Supervisor::interrupt(int signal) {
   std::uint64_t now = os::monotonic_ns();
-  if (decided_ || stage_ != Stage::running) {
+  if (state_ != State::running) {
     // Asked a second time: no more patience.
-    asked_ = true;
-    if (stage_ != Stage::draining) kill_ns_ = now;
-    give_up_ns_ = now + unread_output_ns;
+    if (state_ != State::draining) enter(State::killing);
+    drop_output_ = false;
+    timers_.set(Timer::give_up, now + unread_output_ns);
     return;
   }
   Verdict verdict;
@@ -238,17 +203,16 @@ void Supervisor::interrupt(int signal) {
   verdict.signal = signal;
   verdict.status = 128 + signal;
   decide(std::move(verdict));
-  give_up_ns_ = now + until_kill_ns + unread_output_ns;
+  timers_.set(Timer::give_up, now + until_kill_ns + unread_output_ns);
 }
 
 void Supervisor::front_ended() {
   poller_.remove(front_watch_);
   // The user has killed mpiexec: nobody waits for output or for a message.
-  decided_ = asked_ = said_ = true;
-  if (stage_ == Stage::running) stage_ = Stage::ending;
+  verdict_.reason = Reason::abandoned;
   verdict_.status = 128 + SIGKILL;
-  ask_ns_ = 0;
-  kill_ns_ = give_up_ns_ = os::monotonic_ns();
+  drop_output_ = true;
+  if (state_ != State::draining) enter(State::killing);
 }
 
 void Supervisor::forward(int signal) {

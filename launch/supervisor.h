@@ -1,12 +1,23 @@
 // The working half of mpiexec: starts the ranks, carries their output, notices how each ends, and ends the
 // job. It is the parent of every rank and the subreaper of all that they start. doc/launcher.md has the whole
 // argument of who ends whom.
+//
+//              decide(), or every rank has ended      Timer::terminate          Timer::kill
+//   running ------------------------------------> ending ---------> terminating ----------> killing --+
+//      |                                            |                   |                   |  ^      | Timer::kill,
+//      |                                            |                   |                   |  +------+ again and again
+//      +--------------------------------------------+--- killing at once: a second interrupt, or the front has ended
+//                                                   |                   |                   |
+//                                                   +-------------------+-------------------+--> draining --> finished
+//                                                                 no process is left               all output is written
 #pragma once
 
 #include "launch/input.h"
 #include "launch/job.h"
 #include "launch/output.h"
 #include "launch/output_files.h"
+#include "launch/steady.h"
+#include "launch/timers.h"
 #include "launch/verdict.h"
 #include "os/poller.h"
 #include "os/process.h"
@@ -38,27 +49,40 @@ public:
   int run();
 
 private:
+  /// The picture above has the transitions; enter() makes them.
+  enum class State {
+    running,     ///< ranks run, and nothing has ended the job
+    ending,      ///< the job is over or its end is decided; SIGTERM is planned if there is anybody to get it
+    terminating, ///< SIGTERM has gone out: how a rank ends from now on says nothing
+    killing,     ///< SIGKILL goes out until nobody is left
+    draining,    ///< no process is left; the rest of the output is written
+  };
+
   struct Rank {
+    /// Whose end is the rank's.
+    enum class Awaits {
+      started, ///< the process that was started, with which the MPI process is to end where that is another one
+      left, ///< its program has ended well before MPI_Init while processes that it started live on: one of them may
+            ///< be the MPI process (`mpiexec setsid program`)
+      inner, ///< the started process has ended well, the MPI process that it started lives on
+    };
     os::Pid pid = 0;
     bool ended = false;
+    Awaits awaits = Awaits::started;
     // From the rank table and the rank's region, which every rank can write: taken once, and believed only
     // where it can follow what was there before.
     segment::Phase phase = segment::Phase::launched;
     segment::Phase died_in = segment::Phase::launched; ///< once its phase is `dead`
-    os::Pid number = 0;   ///< what the MPI process knows itself by, once it has a region
-    int status = 0;       ///< when ended: what a shell shows
-    os::Pid inner = 0;    ///< the MPI process, when a wrapper started it
-    int inner_watch = -1; ///< its pidfd
-    std::uint64_t inner_gone_ns = 0;
+    os::Pid number = 0;      ///< what the MPI process knows itself by, once it has a region
+    int status = 0;          ///< when ended: what a shell shows
+    os::Pid inner = 0;       ///< the MPI process, when a wrapper started it
+    int inner_watch = -1;    ///< its pidfd
+    bool inner_gone = false; ///< it has ended without MPI_Finalize, or before it was seen
     os::Ending inner_ending; ///< how it ended, if that could be seen before its parent was told; else pid 0
-    bool wrapper_ended = false; ///< the started process ended well, the MPI process lives on
-    bool aborting = false;      ///< its MPI_Abort was seen
-    /// Since when its program has ended well before MPI_Init while processes that it started live on: one of
-    /// them may be the MPI process (`mpiexec setsid program`). 0: not so.
-    std::uint64_t left_ns = 0;
+    bool aborting = false;   ///< its MPI_Abort was seen
   };
-  enum class Stage { running, ending, draining };
 
+  // start.cpp
   base::Result prepare();
   base::Result start_ranks();
   base::Result start_rank(unsigned rank);
@@ -68,46 +92,60 @@ private:
   base::Result connect(unsigned rank, os::Launch& launch, Piped& piped);
   void tell_cards();
   void tell_front();
+
+  // supervisor.cpp: events, and the state that they lead to
   void loop();
   void dispatch(std::uint64_t key);
-  int next_timeout(std::uint64_t now_ns);
-  void on_time(std::uint64_t now_ns);
-
+  int wait_ms(std::uint64_t now_ns);
+  void run_timers(std::uint64_t now_ns);
+  void on_timer(Timers::Due due, std::uint64_t now_ns);
   void take_signals();
-  void reap();
-  void collect_endings();
-  void rank_ended(unsigned rank, os::Ending ending);
-  segment::Phase phase_of(unsigned rank);
-  bool has_region(unsigned rank);
-  const os::Ending* seen_ending_of_inner(unsigned rank);
-  void look();
-  void look_at(unsigned rank);
-  void look_for_inner(unsigned rank);
-  bool watch_inner(unsigned rank);
-  void look_for_missing_init();
-  bool has_left_processes(unsigned rank) const;
-  void look_for_left_processes();
-  void look_for_stall();
-  void look_for_held_input();
-  void look_for_foreign_libraries(std::uint64_t now_ns);
-  std::string stall_text(std::uint64_t& since);
-  bool is_end_of(unsigned rank, os::Pid pid);
-  void look_for_lost_ranks(std::uint64_t now_ns);
-  void inner_ended(unsigned rank);
-  void mark_dead(unsigned rank, int raw_status);
-
-  Verdict verdict_on(unsigned rank, const os::Ending& ending);
-  /// The job is to end: SIGTERM after `grace_ns`, SIGKILL after that.
-  void decide(Verdict verdict, std::uint64_t grace_ns = 0);
+  void forward(int signal);
   void interrupt(int signal);
   void front_ended();
-  void forward(int signal);
+  void time_out();
+  /// The job is to end: SIGTERM after `grace_ns`, SIGKILL after that.
+  void decide(Verdict verdict, std::uint64_t grace_ns = 0);
+  bool decided() const { return verdict_.reason != Reason::none; }
+  /// What is decided stays, whatever is seen from now on.
+  bool is_final() const { return state_ >= State::terminating; }
+  void enter(State next);
+  void kill_all(int signal);
   bool finished();
   void say_verdict();
   void say_exit_codes();
   void look_at_output();
-  void kill_all(int signal);
-  void time_out();
+
+  // ranks.cpp: what has become of the ranks
+  void look();
+  void look_at(unsigned rank);
+  void reap();
+  void collect_endings();
+  bool is_end_of(unsigned rank, os::Pid pid);
+  void rank_ended(unsigned rank, os::Ending ending);
+  void mark_dead(unsigned rank, int raw_status);
+  segment::Phase phase_of(unsigned rank);
+  bool has_region(unsigned rank);
+  Verdict verdict_on(unsigned rank, const os::Ending& ending);
+  void look_for_missing_init();
+  void look_for_lost_ranks(std::uint64_t now_ns);
+  void decide_on_lost_ranks();
+
+  // wrappers.cpp: MPI processes that are not the ones that were started
+  const os::Ending* seen_ending_of_inner(unsigned rank);
+  void look_for_inner(unsigned rank);
+  bool watch_inner(unsigned rank);
+  void inner_ended(unsigned rank);
+  void inner_is_gone(unsigned rank);
+  void wrapper_out_of_time(unsigned rank);
+  bool has_left_processes(unsigned rank) const;
+  void look_for_left_processes();
+
+  // notes.cpp
+  void look_for_stall();
+  void look_for_held_input();
+  void look_for_foreign_libraries(std::uint64_t now_ns);
+  std::string stall_text(std::uint64_t& since);
 
   Mission mission_;
   segment::Segment segment_;
@@ -125,32 +163,22 @@ private:
   int front_watch_ = -1;
   os::MemoryKills kills_before_;
 
-  Stage stage_ = Stage::running;
+  State state_ = State::running;
+  Timers timers_;
   Verdict verdict_;
-  bool decided_ = false;
-  bool asked_ = false; ///< SIGTERM has gone out: how a rank ends from now on says nothing
-  bool said_ = false;
+  unsigned living_ = 0;
+  unsigned others_ = 0; ///< ranks that the verdict ended beside the one that it speaks of
+  bool said_ = false;   ///< the verdict
   bool codes_said_ = false;
   bool no_children_ = false;
-  bool out_of_reach_ = false; ///< whoever is left cannot be found: see kill_all
-  unsigned living_ = 0;
-  unsigned others_ = 0;          ///< ranks that the verdict ended beside the one that it speaks of
-  std::uint64_t lost_ns_ = 0;    ///< since when no process is left though ranks have not ended; 0: not so
-  bool paused_ = false;          ///< SIGTSTP has stopped the ranks
-  bool stall_said_ = false;      ///< that ranks wait for one that has called MPI_Finalize
-  std::uint64_t stall_ = 0;      ///< what identifies the wait that was seen last
-  std::uint64_t stall_ns_ = 0;   ///< when it was seen first
-  bool hold_said_ = false;       ///< that one rank's standard input holds up that of the others
-  Input::Hold hold_;             ///< of standard input, as it was seen last
-  std::uint64_t hold_ns_ = 0;    ///< when it was seen first
-  std::uint64_t looked_ns_ = 0;  ///< when the rank table was looked at last
-  std::uint64_t timeout_ns_ = 0; ///< when --timeout ends the job; 0: never
-  std::uint64_t ask_ns_ = 0;     ///< when SIGTERM goes out; 0: not planned
-  std::uint64_t kill_ns_ = 0;    ///< when SIGKILL goes out (again); 0: not planned
-  std::uint64_t cards_ns_ = 0;   ///< when the machine's cards are looked for; 0: they have been
+  bool out_of_reach_ = false;   ///< whoever is left cannot be found: see kill_all
+  bool drop_output_ = false;    ///< nobody reads what is left of it: do not wait
+  bool paused_ = false;         ///< SIGTSTP has stopped the ranks
+  bool stall_said_ = false;     ///< that ranks wait for one that has called MPI_Finalize
+  Steady<std::uint64_t> stall_; ///< what identifies the wait
+  bool hold_said_ = false;      ///< that one rank's standard input holds up that of the others
+  Steady<Input::Hold> hold_;
   std::uint64_t started_ns_ = 0; ///< when all ranks had been started
-  std::uint64_t foreign_ns_ = 0; ///< when to look for another MPI's library in the ranks; 0: not any more
-  std::uint64_t give_up_ns_ = 0; ///< when output that nobody reads is dropped; 0: never
   std::vector<std::uint64_t> keys_;
 };
 

@@ -53,7 +53,8 @@ std::string who(const Verdict& verdict) {
 
 std::string sentence(const Verdict& verdict, std::uint64_t now_ns) {
   switch (verdict.reason) {
-  case Reason::none: return "";
+  case Reason::none:
+  case Reason::abandoned: return "";
   case Reason::signalled: {
     auto cause = likely_cause(verdict);
     return base::format("{} was ended by signal {} ({}){}{}{}", who(verdict), verdict.ending.signal(),
@@ -102,7 +103,8 @@ int weight(const Verdict& verdict) {
   case Reason::not_started:
   case Reason::unwritten:
   case Reason::timed_out:
-  case Reason::interrupted: return weight_of_job;
+  case Reason::interrupted:
+  case Reason::abandoned: return weight_of_job;
   }
   return 0;
 }

@@ -22,6 +22,7 @@ enum class Reason {
   timed_out,
   not_started, ///< a program could not be started
   unwritten,   ///< what the ranks print cannot be written
+  abandoned,   ///< the user has killed mpiexec: nobody is left who could be told
 };
 
 /// What is known when the first rank fails.

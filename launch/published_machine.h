@@ -1,0 +1,20 @@
+// What mpiexec tells the ranks and tools of the machine, in the job's segment (segment/machine.h).
+#pragma once
+
+#include "segment/segment.h"
+#include "topo/machine.h"
+
+namespace near::launch {
+
+/// Writes processors, nodes and distances into the segment. Returns false when there is no room for them, which ranks and
+/// tools do without.
+bool publish(const topo::Machine& machine, segment::Segment& segment);
+
+/// Adds the machine's cards. `published` is what publish() was given.
+void publish_cards(const topo::Machine& machine, const topo::Machine& published,
+                   const segment::Segment& segment);
+
+/// For a rank on these processors, the nearest node with each kind of memory.
+segment::NearestNodes nearest_nodes(const topo::Machine& machine, const os::CpuSet& cpus);
+
+} // namespace near::launch

@@ -1,0 +1,171 @@
+// The supervisor's beginning: it prepares itself and starts the ranks.
+#include "launch/supervisor.h"
+
+#include "boot/boot.h"
+#include "launch/advice.h"
+#include "launch/keys.h"
+#include "launch/pattern.h"
+#include "launch/published_machine.h"
+#include "launch/rank_table.h"
+#include "os/clock.h"
+#include "os/descriptor.h"
+#include "os/memory.h"
+#include "profile/profile.h"
+
+#include <csignal>
+
+namespace near::launch {
+namespace {
+
+// A job that lasts so long has time for a look at the machine's cards.
+constexpr std::uint64_t until_cards_ns = 300'000'000;
+// A rank is looked at for another MPI's library so long after the start, then at twice the time, and so on.
+constexpr std::uint64_t until_foreign_ns = 30'000'000;
+
+} // namespace
+
+base::Result Supervisor::prepare() {
+  static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                    SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
+  NEAR_TRY(inbox_.open(signals));
+  // Three pipes and a watch a rank, two files where output is copied there, and some of our own.
+  unsigned each = mission_.job.command.copy_output ? 7 : 5;
+  NEAR_TRY(os::allow_descriptors(mission_.job.command.placement.ranks * each + 64));
+  os::ignore_signal(SIGPIPE);
+  os::ignore_signal(SIGXFSZ); // output beyond the limit on file sizes is a message, not our end
+  os::ignore_signal(SIGTTOU);
+  NEAR_TRY(os::lead_own_group());
+  NEAR_TRY(os::become_subreaper());
+  NEAR_TRY(os::watch_process(mission_.front, front_watch_));
+  NEAR_TRY(poller_.open());
+  NEAR_TRY(poller_.add(inbox_.descriptor(), key_signals));
+  NEAR_TRY(poller_.add(front_watch_, key_front));
+  NEAR_TRY(
+      output_.open(poller_, key_streams, mission_.job.command.merge_output, mission_.job.command.timestamps));
+  NEAR_TRY(poller_.add(output_.bell_descriptor(), key_bell));
+  NEAR_TRY(segment_.attach(mission_.segment_descriptor, true));
+  kills_before_ = os::read_memory_kills();
+  return os::open_null(null_input_);
+}
+
+base::Result Supervisor::start_ranks() {
+  const auto& application_of = mission_.job.application_of;
+  ranks_.resize(application_of.size());
+  if (publish(mission_.job.machine, segment_)) timers_.set(Timer::cards, os::monotonic_ns() + until_cards_ns);
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+    const auto& place = mission_.job.plan.places[rank];
+    auto& entry = segment_.entry(rank);
+    entry.application = application_of[rank];
+    entry.first_cpu = place.cpus.first();
+    entry.place =
+        profile::place_of(mission_.job.machine, place.cpus.empty() ? mission_.job.slots.allowed : place.cpus);
+    entry.nearest = nearest_nodes(mission_.job.machine, place.cpus);
+    // Before any rank runs: one that is early must not overtake what is written here.
+    store_phase(segment_, rank, segment::Phase::launched);
+  }
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) NEAR_TRY(start_rank(rank));
+  started_ns_ = os::monotonic_ns();
+  timers_.set(Timer::foreign, started_ns_ + until_foreign_ns);
+  tell_front();
+  return input_.start();
+}
+
+/// The table that debuggers read is in the process that the user sees.
+void Supervisor::tell_front() {
+  std::vector<os::Pid> pids;
+  for (const auto& rank : ranks_) pids.push_back(rank.pid);
+  (void)os::write_all(mission_.pids_to, reinterpret_cast<const char*>(pids.data()),
+                      pids.size() * sizeof(os::Pid));
+  os::close_descriptor(mission_.pids_to);
+}
+
+// To find them takes milliseconds, which a short job should not pay.
+void Supervisor::tell_cards() {
+  topo::Machine machine;
+  if (topo::read_machine(machine, true).ok()) publish_cards(machine, mission_.job.machine, segment_);
+}
+
+/// Gives the rank its standard streams. `piped` says which of them it got an end of a pipe for, to be closed
+/// once it has been started.
+base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped) {
+  const auto& command = mission_.job.command;
+  launch.input = null_input_;
+  if (command.input.has(rank)) {
+    launch.input = 0;
+    piped.input = command.input.several();
+    if (piped.input) NEAR_TRY(input_.add(rank, launch.input));
+  }
+  // Only the terminal's foreground group may read from it.
+  launch.own_group = !(launch.input == 0 && mission_.terminal_input);
+  launch.join_group = launch.own_group ? 0 : mission_.front_group;
+
+  auto prefix = expand_pattern(command.prefix, rank);
+  // A single rank has nobody to mix with: it gets the real descriptors, terminal and all.
+  bool direct = ranks_.size() == 1 && prefix.empty() && !command.timestamps && !command.merge_output;
+  auto give = [&](Output::Which which, const std::string& pattern, int& descriptor,
+                  bool& is_pipe) -> base::Result {
+    int file = -1;
+    if (!pattern.empty()) NEAR_TRY(files_.open(pattern, rank, file));
+    is_pipe = file >= 0 ? command.copy_output : !direct;
+    if (is_pipe)
+      return output_.add(which, prefix, {file, file < 0 ? std::string() : expand_pattern(pattern, rank)},
+                         descriptor);
+    if (file >= 0) descriptor = file;
+    return {};
+  };
+  NEAR_TRY(give(Output::standard_output, command.output_file, launch.output, piped.output));
+  if (!command.output_file.empty() && command.merge_output) {
+    launch.error = launch.output;
+    return {};
+  }
+  return give(Output::standard_error, command.error_file, launch.error, piped.error);
+}
+
+base::Result Supervisor::start_rank(unsigned rank) {
+  const auto& job = mission_.job;
+  const auto& application = job.command.applications[job.application_of[rank]];
+  const auto& place = job.plan.places[rank];
+
+  boot::Start start;
+  start.singleton = false;
+  start.segment_descriptor = mission_.segment_descriptor;
+  NEAR_TRY(os::identify(mission_.segment_descriptor, start.segment));
+  start.launcher = mission_.front;
+  start.slot = rank;
+  start.size = static_cast<std::uint32_t>(ranks_.size());
+  start.application = job.application_of[rank];
+  start.binding = place.text;
+
+  os::Launch launch;
+  launch.arguments = arguments_for(job.command, application, rank);
+  launch.program = launch.arguments[0];
+  launch.environment = environment_for(job.command, application, mission_.environment);
+  if (!place.cpus.empty()) {
+    auto places = planning::openmp_places(job.machine, place);
+    // One place says nothing that the binding does not.
+    if (places.find("},{") != std::string::npos) give_openmp_places(places, launch.environment);
+  }
+  for (auto& row : boot::write_environment(start)) launch.environment.push_back(std::move(row));
+  boot::tell_place_in_job(start, launch.environment);
+  launch.directory = application.directory;
+  launch.keep = {mission_.segment_descriptor, segment_.huge_descriptor()};
+  launch.cpus = place.cpus;
+  launch.local_memory = !os::has_memory_policy(); // `numactl mpiexec ...` means the ranks
+  Piped piped;
+  NEAR_TRY(connect(rank, launch, piped));
+  if (job.command.report_bindings) output_.say(base::format("mpiexec: rank {}: {}\n", rank, place.text));
+  base::Result started = os::start_process(launch, ranks_[rank].pid);
+  if (piped.input) os::close_descriptor(launch.input);
+  if (piped.output) os::close_descriptor(launch.output);
+  if (piped.error) os::close_descriptor(launch.error);
+  if (!started.ok())
+    base::set_failure_text(std::string(base::failure_text()) + advice_on(launch.program, launch.directory));
+  NEAR_TRY(started);
+  segment_.entry(rank).pid.store_relaxed(static_cast<std::uint32_t>(ranks_[rank].pid));
+  ++living_;
+  if (job.command.verbose)
+    output_.say(base::format("mpiexec: rank {}: pid {}: {}\n", rank, ranks_[rank].pid, launch.program));
+  return {};
+}
+
+} // namespace near::launch

@@ -1,0 +1,135 @@
+// Ranks whose MPI process is not the process that was started: a wrapper script started it, or left it behind.
+#include "launch/supervisor.h"
+
+#include "boot/boot.h"
+#include "launch/keys.h"
+#include "os/clock.h"
+#include "os/descriptor.h"
+#include "os/memory.h"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace near::launch {
+namespace {
+
+// A wrapper has this long to end after its MPI process did, and to say with which status.
+constexpr std::uint64_t wrapper_grace_ns = 100'000'000;
+
+} // namespace
+
+/// How the MPI process of a wrapper ended, if that is known by now.
+const os::Ending* Supervisor::seen_ending_of_inner(unsigned rank) {
+  const auto& at = ranks_[rank];
+  if (!has_region(rank)) return nullptr;
+  auto pid = at.inner != 0 ? at.inner : at.number;
+  if (std::any_of(ranks_.begin(), ranks_.end(), [pid](const Rank& other) { return other.pid == pid; }))
+    return nullptr;
+  for (const auto* list : {&endings_, &strangers_})
+    for (auto seen = list->rbegin(); seen != list->rend(); ++seen)
+      if (seen->pid == pid) return &*seen;
+  // A wrapper that waited for it, and ended well after its MPI_Finalize, has said that all is well.
+  bool told = at.inner_ending.pid != 0 && phase_of(rank) == segment::Phase::ready;
+  return told ? &at.inner_ending : nullptr;
+}
+
+// The process that called MPI_Init may be a child of the one that was started: then its end is what counts.
+void Supervisor::look_for_inner(unsigned rank) {
+  auto& at = ranks_[rank];
+  if (phase_of(rank) != segment::Phase::ready || at.number == at.pid) return;
+  if (!os::processes_are_listed()) return; // the wrapper's end is all that can be seen
+  if (watch_inner(rank) || phase_of(rank) != segment::Phase::ready) return;
+  inner_is_gone(rank); // it ended before it was ever seen
+  int watch = -1;
+  if (!os::watch_process(at.number, watch).ok()) return;
+  if (os::Ending ending; os::ending_of(at.number, watch, ending)) at.inner_ending = ending;
+  os::close_descriptor(watch);
+}
+
+/// Finds the living MPI process that the rank's wrapper started, and watches it.
+bool Supervisor::watch_inner(unsigned rank) {
+  auto& at = ranks_[rank];
+  if (at.inner != 0 || at.number == at.pid || !os::processes_are_listed()) return false;
+  // By its descent, since the number alone may be one of another process namespace; below the supervisor if
+  // its wrapper has gone already.
+  os::Pid found = os::find_descendant(at.pid, at.number);
+  if (found == 0) {
+    found = os::find_descendant(getpid(), at.number);
+    for (const auto& other : ranks_)
+      if (!other.ended && os::descends_from(found, other.pid)) found = 0;
+  }
+  if (found == 0 || !os::watch_process(found, at.inner_watch).ok()) return false;
+  at.inner = found;
+  (void)poller_.add(at.inner_watch, key_inner + rank);
+  return true;
+}
+
+void Supervisor::inner_ended(unsigned rank) {
+  auto& at = ranks_[rank];
+  os::Ending ending;
+  if (os::ending_of(at.inner, at.inner_watch, ending)) at.inner_ending = ending;
+  poller_.remove(at.inner_watch);
+  os::close_descriptor(at.inner_watch);
+  at.inner_watch = -1;
+  reap(); // it may be our child by now
+  if (at.ended) return;
+  if (phase_of(rank) == segment::Phase::ready) {
+    inner_is_gone(rank);
+  } else if (at.awaits == Rank::Awaits::inner) {
+    // Its parent was neither the wrapper nor we: nobody is left to tell its status.
+    at.ended = true;
+    --living_;
+    reap();
+  }
+}
+
+/// Gives the wrapper time to end with a status of its own.
+void Supervisor::inner_is_gone(unsigned rank) {
+  ranks_[rank].inner_gone = true;
+  timers_.set(Timer::wrapper, os::monotonic_ns() + wrapper_grace_ns, rank);
+}
+
+void Supervisor::wrapper_out_of_time(unsigned rank) {
+  const auto& at = ranks_[rank];
+  if (at.ended || decided() || state_ == State::draining) return;
+  if (const auto* seen = seen_ending_of_inner(rank)) {
+    decide(verdict_on(rank, *seen));
+    return;
+  }
+  Verdict verdict = verdict_on(rank, {at.number, 0});
+  verdict.reason = Reason::vanished;
+  verdict.text = at.awaits == Rank::Awaits::inner ? "had started its parent, which alone knows how"
+                                                  : "started it and goes on";
+  verdict.status = 1;
+  decide(std::move(verdict));
+}
+
+bool Supervisor::has_left_processes(unsigned rank) const {
+  auto marks = boot::marks_of(mission_.front, rank);
+  for (os::Pid pid : os::descendants_of(getpid()))
+    if (os::started_with(pid, marks)) return true;
+  return false;
+}
+
+void Supervisor::look_for_left_processes() {
+  bool someone_is_ready = false;
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank)
+    someone_is_ready = someone_is_ready || has_region(rank);
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+    auto& at = ranks_[rank];
+    if (at.awaits != Rank::Awaits::left || at.ended || phase_of(rank) == segment::Phase::ready) continue;
+    bool patient = someone_is_ready || timers_.is_set(Timer::left, rank);
+    if (state_ == State::running && patient && has_left_processes(rank)) continue;
+    // The MPI process may have come and gone since its phase was looked at.
+    collect_endings();
+    if (const auto* seen = seen_ending_of_inner(rank)) {
+      rank_ended(rank, *seen);
+      continue;
+    }
+    if (phase_of(rank) == segment::Phase::ready) continue;
+    at.ended = true;
+    --living_;
+  }
+}
+
+} // namespace near::launch
