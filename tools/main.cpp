@@ -74,108 +74,151 @@ CLI::Validator percentage() {
   return {check, ""};
 }
 
-int run(int count, char** arguments) {
-  CLI::App app("Looks at NearMPI jobs and at this machine.", "near");
-  app.set_version_flag("-V,--version", "near (NearMPI) " NEAR_VERSION);
-  app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::simple);
-
+/// What the command line says, whatever the subcommand.
+struct Options {
   std::int32_t job = 0;
-  bool once = false, all = false, knobs = false, ways = false, show = false, remove = false;
-  double interval = 1;
-  auto* top_command = app.add_subcommand("top", "what the ranks of a running job are doing");
-  constexpr const char* which_job = "process number of the job's mpiexec; without it the only job of yours";
-  top_command->add_option("--job", job, which_job)
-      ->type_name("[PID]")
-      ->expected(0, 1)
-      ->transform(job_number());
-  top_command->add_flag("--once", once,
-                        "print once, do not go on; so it is when standard output is no terminal");
-  auto* interval_option =
-      top_command->add_option("--interval", interval, "go on, with so many seconds between two looks")
+  bool once = false, all = false, knobs = false, transport = false, show = false, remove = false;
+  double interval_s = 1;
+  PlaceOptions place;
+};
+
+/// The subcommands, and the options whose presence counts.
+struct Parser {
+  CLI::App app{"Looks at NearMPI jobs and at this machine.", "near"};
+  CLI::App *top = nullptr, *place = nullptr, *calibrate = nullptr, *coverage = nullptr, *info = nullptr;
+  CLI::Option *interval = nullptr, *info_job = nullptr;
+};
+
+constexpr const char* which_job = "process number of the job's mpiexec; without it the only job of yours";
+
+CLI::Option* add_job(CLI::App& command, std::int32_t& job, const std::string& help) {
+  return command.add_option("--job", job, help)->type_name("[PID]")->expected(0, 1)->transform(job_number());
+}
+
+void add_top(Parser& parser, Options& options) {
+  parser.top = parser.app.add_subcommand("top", "what the ranks of a running job are doing");
+  add_job(*parser.top, options.job, which_job);
+  parser.top->add_flag("--once", options.once,
+                       "print once, do not go on; so it is when standard output is no terminal");
+  parser.interval =
+      parser.top
+          ->add_option("--interval", options.interval_s, "go on, with so many seconds between two looks")
           ->type_name("SECONDS")
           ->transform(number("a number of seconds"));
-  PlaceOptions places;
-  auto* place_command =
-      app.add_subcommand("place", "where the memory of a running job or process lies, and where it should");
-  auto* place_job = place_command->add_option("--job", places.job, which_job)
-                        ->type_name("[PID]")
-                        ->expected(0, 1)
-                        ->transform(job_number());
-  auto* place_pid = place_command->add_option("--pid", places.pid, "a process by itself, of whatever program")
-                        ->type_name("PID")
-                        ->transform(number("a process number"))
-                        ->excludes(place_job);
-  place_command
-      ->add_option("command", places.command,
-                   "behind --: a program to start, such as mpiexec; shown when it has ended")
-      ->excludes(place_job)
-      ->excludes(place_pid);
-  place_command->add_flag("--all", places.all, "every mapping and part, with its ranges");
-  place_command->add_flag("--json", places.json, "one JSON document, with everything");
-  place_command->add_option("--output", places.output, "write text or JSON there, not to standard output")
+}
+
+void add_place(Parser& parser, PlaceOptions& options) {
+  auto& command = *(parser.place = parser.app.add_subcommand(
+                        "place", "where the memory of a running job or process lies, and where it should"));
+  auto* job = add_job(command, options.job, which_job);
+  auto* pid = command.add_option("--pid", options.pid, "a process by itself, of whatever program")
+                  ->type_name("PID")
+                  ->transform(number("a process number"))
+                  ->excludes(job);
+  command
+      .add_option("command", options.command,
+                  "behind --: a program to start, such as mpiexec; shown when it has ended")
+      ->excludes(job)
+      ->excludes(pid);
+  command.add_flag("--all", options.all, "every mapping and part, with its ranges");
+  command.add_flag("--json", options.json, "one JSON document, with everything");
+  command.add_option("--output", options.output, "write text or JSON there, not to standard output")
       ->type_name("FILE");
-  place_command->add_option("--html", places.page, "write a page for a browser there, besides the text")
+  command.add_option("--html", options.page, "write a page for a browser there, besides the text")
       ->type_name("FILE");
-  place_command
-      ->add_option("--assert-local", places.assert_local,
-                   "end with status 3 when less of a rank's memory lies where it belongs")
+  command
+      .add_option("--assert-local", options.assert_local,
+                  "end with status 3 when less of a rank's memory lies where it belongs")
       ->type_name("PERCENT")
       ->transform(percentage());
-  place_command->add_flag("--watch", places.watch, "go on until the job ends");
-  place_command
-      ->add_option("--interval", places.interval_s, "with --watch or a program: seconds between two looks")
+  command.add_flag("--watch", options.watch, "go on until the job ends");
+  command
+      .add_option("--interval", options.interval_s, "with --watch or a program: seconds between two looks")
       ->type_name("SECONDS")
       ->transform(number("a number of seconds"));
-  auto* calibrate_command =
-      app.add_subcommand("calibrate", "measures this machine's copies, for what jobs begin with (2 s)");
-  auto* show_flag = calibrate_command->add_flag("--show", show, "print what was measured, measure nothing");
-  calibrate_command->add_flag("--remove", remove, "remove what was measured")->excludes(show_flag);
-  auto* coverage_command = app.add_subcommand("coverage", "how much of MPI 5.0 is there, by chapter");
-  coverage_command->add_flag("--all", all, "every function");
-  auto* info_command = app.add_subcommand("info", "version, machine, slots");
-  info_command->add_flag("--knobs", knobs, "the knobs (environment variables) with their present values");
-  info_command->add_flag("--transport", ways, "by which way large messages of a running job travel, and why");
-  auto* info_job =
-      info_command->add_option("--job", job, "the machine of a running job: " + std::string(which_job))
-          ->type_name("[PID]")
-          ->expected(0, 1)
-          ->transform(job_number());
+}
 
-  // A word that is no subcommand is told with the nearest one, before CLI11 complains that one is missing.
+void add_calibrate(Parser& parser, Options& options) {
+  parser.calibrate = parser.app.add_subcommand(
+      "calibrate", "measures this machine's copies, for what jobs begin with (2 s)");
+  auto* show = parser.calibrate->add_flag("--show", options.show, "print what was measured, measure nothing");
+  parser.calibrate->add_flag("--remove", options.remove, "remove what was measured")->excludes(show);
+}
+
+void add_coverage(Parser& parser, Options& options) {
+  parser.coverage = parser.app.add_subcommand("coverage", "how much of MPI 5.0 is there, by chapter");
+  parser.coverage->add_flag("--all", options.all, "every function");
+}
+
+void add_info(Parser& parser, Options& options) {
+  parser.info = parser.app.add_subcommand("info", "version, machine, slots");
+  parser.info->add_flag("--knobs", options.knobs,
+                        "the knobs (environment variables) with their present values");
+  parser.info->add_flag("--transport", options.transport,
+                        "by which way large messages of a running job travel, and why");
+  parser.info_job =
+      add_job(*parser.info, options.job, "the machine of a running job: " + std::string(which_job));
+}
+
+/// Reads the command line. Returns false when there is nothing to run, with the status to exit with.
+bool parse(Parser& parser, int count, char** arguments, int& status) {
+  CLI::App& app = parser.app;
   std::vector<std::string> kept;
+  status = usage_status;
   if (count == 1) {
     std::fputs(app.help().c_str(), stderr);
-    return usage_status;
+    return false;
   }
+  // A word that is no subcommand is told with the nearest one, before CLI11 complains that one is missing.
   if (arguments[1][0] != '-')
-    if (auto known = words_of(app, kept); std::find(known.begin(), known.end(), arguments[1]) == known.end())
-      return unknown(arguments[1], known);
+    if (auto known = words_of(app, kept);
+        std::find(known.begin(), known.end(), arguments[1]) == known.end()) {
+      status = unknown(arguments[1], known);
+      return false;
+    }
   try {
     app.parse(count, arguments);
-  } catch (const CLI::Success& success) { return app.exit(success); } catch (const CLI::ExtrasError&) {
+    return true;
+  } catch (const CLI::Success& success) { status = app.exit(success); } catch (const CLI::ExtrasError&) {
     auto* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
     auto extra = app.remaining(true);
     kept.clear();
-    return unknown(extra.empty() ? "" : extra.front(), words_of(*command, kept));
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "near: %s\n", error.what());
-    return usage_status;
-  }
+    status = unknown(extra.empty() ? "" : extra.front(), words_of(*command, kept));
+  } catch (const CLI::ParseError& error) { std::fprintf(stderr, "near: %s\n", error.what()); }
+  return false;
+}
+
+int run(int count, char** arguments) {
+  Options options;
+  Parser parser;
+  parser.app.set_version_flag("-V,--version", "near (NearMPI) " NEAR_VERSION);
+  parser.app.require_subcommand(1);
+  parser.app.failure_message(CLI::FailureMessage::simple);
+  add_top(parser, options);
+  add_place(parser, options.place);
+  add_calibrate(parser, options);
+  add_coverage(parser, options);
+  add_info(parser, options);
+  if (int status = 0; !parse(parser, count, arguments, status)) return status;
+
   if (!base::read_knobs(environ).ok()) return complain();
-  if (interval_option->empty() && !os::is_terminal(1)) once = true; // a log has no use for a picture a second
-  if (top_command->parsed()) return choose_job(job) ? top(job, once, interval) : 1;
-  if (place_command->parsed()) {
-    bool of_job = places.pid == 0 && places.command.empty();
-    if (of_job && !choose_job(places.job)) return 1;
-    return place(places);
+  // A log has no use for a picture a second.
+  if (parser.interval->empty() && !os::is_terminal(1)) options.once = true;
+  if (parser.top->parsed())
+    return choose_job(options.job) ? top(options.job, options.once, options.interval_s) : 1;
+  if (parser.place->parsed()) {
+    bool of_job = options.place.pid == 0 && options.place.command.empty();
+    if (of_job && !choose_job(options.place.job)) return 1;
+    return place(options.place);
   }
-  if (calibrate_command->parsed())
-    return calibrate(show ? Calibrate::show : remove ? Calibrate::remove : Calibrate::measure);
-  if (coverage_command->parsed()) return coverage(all);
-  if (!ways && info_job->empty()) return info(knobs);
-  if (!choose_job(job)) return 1;
-  return ways ? transport(job) : job_machine(job);
+  if (parser.calibrate->parsed())
+    return calibrate(options.show     ? Calibrate::show
+                     : options.remove ? Calibrate::remove
+                                      : Calibrate::measure);
+  if (parser.coverage->parsed()) return coverage(options.all);
+  if (!options.transport && parser.info_job->empty()) return info(options.knobs);
+  if (!choose_job(options.job)) return 1;
+  return options.transport ? transport(options.job) : job_machine(options.job);
 }
 
 } // namespace

@@ -152,6 +152,88 @@ std::string escaped(const std::string& text) {
   return safe;
 }
 
+/// The plan as an image; `y_` is where the next line or row begins.
+class SvgDrawing {
+public:
+  void caption(const std::string& text) {
+    y_ += line;
+    right_ = std::max(right_, margin + static_cast<unsigned>(text.size()) * 8);
+    write(margin, y_ - 4, "label", text);
+  }
+  void rows(const std::vector<Row>& rows) {
+    y_ += margin;
+    std::string shown;
+    for (const auto& row : rows) {
+      if (row.package != shown) {
+        y_ += shown.empty() ? 0 : margin;
+        write(margin, y_ + 14, "package", row.package);
+        y_ += line + gap;
+        shown = row.package;
+      }
+      draw_row(row);
+    }
+  }
+  std::string text() const {
+    return base::format(
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
+               "{1}\" font-family=\"sans-serif\" font-size=\"13\">\n",
+               right_ + margin, y_ + margin) +
+           "<style>.package{font-weight:bold}.cache{fill:#eee;stroke:#666}.core{stroke:#888}"
+           ".rank{text-anchor:middle;font-size:12px}</style>\n<rect width=\"100%\" height=\"100%\" "
+           "fill=\"#fff\"/>\n" +
+           body_ + "</svg>\n";
+  }
+
+private:
+  static constexpr unsigned side = 26, gap = 4, label = 190, line = 18, margin = 12, widest = 40;
+
+  void write(unsigned x, unsigned y, const char* style, const std::string& text) {
+    body_ += base::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", x, y, style, escaped(text));
+  }
+  void rectangle(unsigned x, unsigned y, unsigned width, unsigned height, const std::string& attributes) {
+    body_ += base::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" {}/>\n", x, y, width, height,
+                          attributes);
+  }
+
+  void draw_row(const Row& row) {
+    write(margin + 12, y_ + 20, "label", row.node + (row.memory.empty() ? "" : ", " + row.memory));
+    unsigned x = label, bottom = y_ + side + 2 * gap;
+    for (const auto& group : row.groups) {
+      auto columns = std::min(widest, static_cast<unsigned>(group.size()));
+      auto lines = (static_cast<unsigned>(group.size()) + widest - 1) / widest;
+      unsigned width = columns * (side + gap) + gap, height = lines * (side + gap) + gap;
+      if (x > label && x + width > label + widest * (side + gap)) {
+        x = label;
+        y_ = bottom + gap;
+      }
+      rectangle(x, y_, width, height, "class=\"cache\"");
+      for (unsigned i = 0; i < group.size(); ++i)
+        draw_core(group[i], x + gap + i % widest * (side + gap), y_ + gap + i / widest * (side + gap));
+      x += width + gap;
+      bottom = std::max(bottom, y_ + height);
+      right_ = std::max(right_, x);
+    }
+    if (!row.cards.empty()) write(x + gap, y_ + 20, "label", row.cards);
+    right_ = std::max(right_, x + gap + static_cast<unsigned>(row.cards.size()) * 8);
+    y_ = bottom + gap;
+  }
+
+  void draw_core(const Cell& core, unsigned left, unsigned top) {
+    std::string fill = core.use == Use::forbidden ? "#999" : "#fff";
+    // Steps of the golden angle: ranks beside each other get colours that differ.
+    if (core.use == Use::taken)
+      fill = base::format("hsl({}, 60%, 75%)", static_cast<unsigned>(core.rank * 137.5) % 360);
+    rectangle(left, top, side, side, base::format("class=\"core\" fill=\"{}\"", fill));
+    if (core.use != Use::taken) return;
+    body_ += base::format("<text x=\"{}\" y=\"{}\" class=\"rank\"{}>{}</text>\n", left + side / 2, top + 17,
+                          core.text.size() > 3 ? " textLength=\"24\" lengthAdjust=\"spacingAndGlyphs\"" : "",
+                          core.text);
+  }
+
+  std::string body_;
+  unsigned y_ = margin, right_ = 640;
+};
+
 } // namespace
 
 std::string draw_text(const Machine& machine, const Slots& slots, const Plan& plan) {
@@ -207,76 +289,12 @@ std::string draw_text(const Machine& machine, const Slots& slots, const Plan& pl
 }
 
 std::string draw_svg(const Machine& machine, const Slots& slots, const Plan& plan) {
-  constexpr unsigned side = 26, gap = 4, label = 190, line = 18, margin = 12, widest = 40;
-  auto rows = rows_of(machine, slots, plan);
-  std::string body;
-  unsigned y = margin, right = 640;
-  auto write = [&](unsigned x, unsigned at, const char* style, const std::string& text) {
-    body += base::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", x, at, style, escaped(text));
-  };
-  auto caption = [&](const std::string& text) {
-    y += line;
-    right = std::max(right, margin + static_cast<unsigned>(text.size()) * 8);
-    write(margin, y - 4, "label", text);
-  };
-  caption("machine: " + machine.text());
-  caption(base::format("slots: {} ({})", slots.count, slots.reason));
-  for (const auto& note : plan.notes) caption(note);
-  y += margin;
-  std::string shown;
-  for (const auto& row : rows) {
-    if (row.package != shown) {
-      y += shown.empty() ? 0 : margin;
-      write(margin, y + 14, "package", row.package);
-      y += line + gap;
-      shown = row.package;
-    }
-    write(margin + 12, y + 20, "label", row.node + (row.memory.empty() ? "" : ", " + row.memory));
-    unsigned x = label, bottom = y + side + 2 * gap;
-    for (const auto& group : row.groups) {
-      auto columns = std::min(widest, static_cast<unsigned>(group.size()));
-      auto lines = (static_cast<unsigned>(group.size()) + widest - 1) / widest;
-      unsigned width = columns * (side + gap) + gap, height = lines * (side + gap) + gap;
-      if (x > label && x + width > label + widest * (side + gap)) {
-        x = label;
-        y = bottom + gap;
-      }
-      body += base::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"cache\"/>\n", x, y,
-                           width, height);
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        auto column = static_cast<unsigned>(i) % widest, down = static_cast<unsigned>(i) / widest;
-        unsigned left = x + gap + column * (side + gap), top = y + gap + down * (side + gap);
-        const auto& each = group[i];
-        // Steps of the golden angle: ranks beside each other get colours that differ.
-        std::string fill =
-            each.use == Use::taken
-                ? base::format("hsl({}, 60%, 75%)", static_cast<unsigned>(each.rank * 137.5) % 360)
-            : each.use == Use::forbidden ? std::string("#999")
-                                         : std::string("#fff");
-        body +=
-            base::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"core\" fill=\"{}\"/>\n",
-                         left, top, side, side, fill);
-        if (each.use == Use::taken)
-          body += base::format(
-              "<text x=\"{}\" y=\"{}\" class=\"rank\"{}>{}</text>\n", left + side / 2, top + 17,
-              each.text.size() > 3 ? " textLength=\"24\" lengthAdjust=\"spacingAndGlyphs\"" : "", each.text);
-      }
-      x += width + gap;
-      bottom = std::max(bottom, y + height);
-      right = std::max(right, x);
-    }
-    if (!row.cards.empty()) write(x + gap, y + 20, "label", row.cards);
-    right = std::max(right, x + gap + static_cast<unsigned>(row.cards.size()) * 8);
-    y = bottom + gap;
-  }
-  return base::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
-             "{1}\" font-family=\"sans-serif\" font-size=\"13\">\n",
-             right + margin, y + margin) +
-         "<style>.package{font-weight:bold}.cache{fill:#eee;stroke:#666}.core{stroke:#888}"
-         ".rank{text-anchor:middle;font-size:12px}</style>\n<rect width=\"100%\" height=\"100%\" "
-         "fill=\"#fff\"/>\n" +
-         body + "</svg>\n";
+  SvgDrawing drawing;
+  drawing.caption("machine: " + machine.text());
+  drawing.caption(base::format("slots: {} ({})", slots.count, slots.reason));
+  for (const auto& note : plan.notes) drawing.caption(note);
+  drawing.rows(rows_of(machine, slots, plan));
+  return drawing.text();
 }
 
 } // namespace near::planning
