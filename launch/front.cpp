@@ -192,15 +192,15 @@ int run_job(const Job& job, char** environment) {
   if (is_debugged()) segment.header().held.store_relaxed(1);
 
   std::fflush(nullptr);
-  Mission mission{
+  JobDescription description{
       job, environment, segment.descriptor(), getpid(), getpgrp(), os::is_foreground_terminal(0), pids_to};
   os::Pid supervisor = 0;
   if (!os::fork_process(supervisor).ok()) return complain();
   if (supervisor == 0) {
     os::close_descriptor(pids_from);
-    Supervisor half(mission); // and never destroyed: a thread of its may wait for a reader
+    Supervisor half(description); // and never destroyed: a thread of its may wait for a reader
     int status = half.run();
-    if (getppid() != mission.front) os::end_lease(); // which would do it, but has been killed
+    if (getppid() != description.front) os::end_lease(); // which would do it, but has been killed
     _exit(status);
   }
 

@@ -95,7 +95,7 @@ std::string Supervisor::stall_text(std::uint64_t& since) {
 }
 
 void Supervisor::look_for_stall() {
-  if (stall_said_ || mission_.job.command.quiet || state_ != State::running) return;
+  if (stall_said_ || description_.job.command.quiet || state_ != State::running) return;
   std::uint64_t since = 0;
   auto text = stall_text(since);
   if (text.empty() || paused_) {
@@ -105,11 +105,11 @@ void Supervisor::look_for_stall() {
   if (!stall_.lasts(since, os::monotonic_ns(), patience_ns)) return;
   stall_said_ = true;
   output_.say(
-      base::format("mpiexec: note: {}; `near top --job {}` shows every rank\n", text, mission_.front));
+      base::format("mpiexec: note: {}; `near top --job {}` shows every rank\n", text, description_.front));
 }
 
 void Supervisor::look_for_held_input() {
-  if (hold_said_ || mission_.job.command.quiet || state_ != State::running) return;
+  if (hold_said_ || description_.job.command.quiet || state_ != State::running) return;
   auto hold = input_.hold();
   if (!hold.held || paused_) {
     hold_.reset();
@@ -125,7 +125,7 @@ void Supervisor::look_for_held_input() {
 
 // One rank of each program is enough; one that has called MPI_Init is well.
 void Supervisor::look_for_foreign_libraries(std::uint64_t now_ns) {
-  const auto& job = mission_.job;
+  const auto& job = description_.job;
   if (job.foreign_told || job.command.quiet || state_ != State::running) return;
   std::vector<bool> seen(job.command.applications.size(), false);
   std::vector<os::Pid> processes;

@@ -158,7 +158,7 @@ bool Supervisor::has_region(unsigned rank) {
 }
 
 Verdict Supervisor::verdict_on(unsigned rank, const os::Ending& ending) {
-  const auto& job = mission_.job;
+  const auto& job = description_.job;
   Verdict verdict;
   verdict.rank = rank;
   verdict.ending = ending;

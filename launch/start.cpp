@@ -29,37 +29,38 @@ base::Result Supervisor::prepare() {
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
   NEAR_TRY(inbox_.open(signals));
   // Three pipes and a watch a rank, two files where output is copied there, and some of our own.
-  unsigned each = mission_.job.command.copy_output ? 7 : 5;
-  NEAR_TRY(os::allow_descriptors(mission_.job.command.placement.ranks * each + 64));
+  unsigned each = description_.job.command.copy_output ? 7 : 5;
+  NEAR_TRY(os::allow_descriptors(description_.job.command.placement.ranks * each + 64));
   os::ignore_signal(SIGPIPE);
   os::ignore_signal(SIGXFSZ); // output beyond the limit on file sizes is a message, not our end
   os::ignore_signal(SIGTTOU);
   NEAR_TRY(os::lead_own_group());
   NEAR_TRY(os::become_subreaper());
-  NEAR_TRY(os::watch_process(mission_.front, front_watch_));
+  NEAR_TRY(os::watch_process(description_.front, front_watch_));
   NEAR_TRY(poller_.open());
   NEAR_TRY(poller_.add(inbox_.descriptor(), key_signals));
   NEAR_TRY(poller_.add(front_watch_, key_front));
-  NEAR_TRY(
-      output_.open(poller_, key_streams, mission_.job.command.merge_output, mission_.job.command.timestamps));
+  NEAR_TRY(output_.open(poller_, key_streams, description_.job.command.merge_output,
+                        description_.job.command.timestamps));
   NEAR_TRY(poller_.add(output_.bell_descriptor(), key_bell));
-  NEAR_TRY(segment_.attach(mission_.segment_descriptor, true));
+  NEAR_TRY(segment_.attach(description_.segment_descriptor, true));
   kills_before_ = os::read_memory_kills();
   return os::open_null(null_input_);
 }
 
 base::Result Supervisor::start_ranks() {
-  const auto& application_of = mission_.job.application_of;
+  const auto& application_of = description_.job.application_of;
   ranks_.resize(application_of.size());
-  if (publish(mission_.job.machine, segment_)) timers_.set(Timer::cards, os::monotonic_ns() + until_cards_ns);
+  if (publish(description_.job.machine, segment_))
+    timers_.set(Timer::cards, os::monotonic_ns() + until_cards_ns);
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-    const auto& place = mission_.job.plan.places[rank];
+    const auto& place = description_.job.plan.places[rank];
     auto& entry = segment_.entry(rank);
     entry.application = application_of[rank];
     entry.first_cpu = place.cpus.first();
-    entry.place =
-        profile::place_of(mission_.job.machine, place.cpus.empty() ? mission_.job.slots.allowed : place.cpus);
-    entry.nearest = nearest_nodes(mission_.job.machine, place.cpus);
+    entry.place = profile::place_of(description_.job.machine,
+                                    place.cpus.empty() ? description_.job.slots.allowed : place.cpus);
+    entry.nearest = nearest_nodes(description_.job.machine, place.cpus);
     // Before any rank runs: one that is early must not overtake what is written here.
     store_phase(segment_, rank, segment::Phase::launched);
   }
@@ -74,21 +75,21 @@ base::Result Supervisor::start_ranks() {
 void Supervisor::tell_front() {
   std::vector<os::Pid> pids;
   for (const auto& rank : ranks_) pids.push_back(rank.pid);
-  (void)os::write_all(mission_.pids_to, reinterpret_cast<const char*>(pids.data()),
+  (void)os::write_all(description_.pids_to, reinterpret_cast<const char*>(pids.data()),
                       pids.size() * sizeof(os::Pid));
-  os::close_descriptor(mission_.pids_to);
+  os::close_descriptor(description_.pids_to);
 }
 
 // To find them takes milliseconds, which a short job should not pay.
 void Supervisor::tell_cards() {
   topo::Machine machine;
-  if (topo::read_machine(machine, true).ok()) publish_cards(machine, mission_.job.machine, segment_);
+  if (topo::read_machine(machine, true).ok()) publish_cards(machine, description_.job.machine, segment_);
 }
 
 /// Gives the rank its standard streams. `piped` says which of them it got an end of a pipe for, to be closed
 /// once it has been started.
 base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped) {
-  const auto& command = mission_.job.command;
+  const auto& command = description_.job.command;
   launch.input = null_input_;
   if (command.input.has(rank)) {
     launch.input = 0;
@@ -96,8 +97,8 @@ base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped
     if (piped.input) NEAR_TRY(input_.add(rank, launch.input));
   }
   // Only the terminal's foreground group may read from it.
-  launch.own_group = !(launch.input == 0 && mission_.terminal_input);
-  launch.join_group = launch.own_group ? 0 : mission_.front_group;
+  launch.own_group = !(launch.input == 0 && description_.terminal_input);
+  launch.join_group = launch.own_group ? 0 : description_.front_group;
 
   auto prefix = expand_pattern(command.prefix, rank);
   // A single rank has nobody to mix with: it gets the real descriptors, terminal and all.
@@ -122,15 +123,15 @@ base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped
 }
 
 base::Result Supervisor::start_rank(unsigned rank) {
-  const auto& job = mission_.job;
+  const auto& job = description_.job;
   const auto& application = job.command.applications[job.application_of[rank]];
   const auto& place = job.plan.places[rank];
 
   boot::Start start;
   start.singleton = false;
-  start.segment_descriptor = mission_.segment_descriptor;
-  NEAR_TRY(os::identify(mission_.segment_descriptor, start.segment));
-  start.launcher = mission_.front;
+  start.segment_descriptor = description_.segment_descriptor;
+  NEAR_TRY(os::identify(description_.segment_descriptor, start.segment));
+  start.launcher = description_.front;
   start.slot = rank;
   start.size = static_cast<std::uint32_t>(ranks_.size());
   start.application = job.application_of[rank];
@@ -139,7 +140,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
   os::Launch launch;
   launch.arguments = arguments_for(job.command, application, rank);
   launch.program = launch.arguments[0];
-  launch.environment = environment_for(job.command, application, mission_.environment);
+  launch.environment = environment_for(job.command, application, description_.environment);
   if (!place.cpus.empty()) {
     auto places = planning::openmp_places(job.machine, place);
     // One place says nothing that the binding does not.
@@ -148,7 +149,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
   for (auto& row : boot::write_environment(start)) launch.environment.push_back(std::move(row));
   boot::tell_place_in_job(start, launch.environment);
   launch.directory = application.directory;
-  launch.keep = {mission_.segment_descriptor, segment_.huge_descriptor()};
+  launch.keep = {description_.segment_descriptor, segment_.huge_descriptor()};
   launch.cpus = place.cpus;
   launch.local_memory = !os::has_memory_policy(); // `numactl mpiexec ...` means the ranks
   Piped piped;

@@ -30,9 +30,9 @@ int Supervisor::run() {
     (void)os::write_all(2, line.data(), line.size());
     return 1;
   }
-  if (mission_.job.command.timeout_s > 0)
+  if (description_.job.command.timeout_s > 0)
     timers_.set(Timer::time_out,
-                os::monotonic_ns() + static_cast<std::uint64_t>(mission_.job.command.timeout_s * 1e9));
+                os::monotonic_ns() + static_cast<std::uint64_t>(description_.job.command.timeout_s * 1e9));
   if (!start_ranks().ok()) {
     Verdict verdict;
     verdict.reason = Reason::not_started;
@@ -152,7 +152,7 @@ void Supervisor::look_at_output() {
 
 // -print-all-exitcodes
 void Supervisor::say_exit_codes() {
-  if (codes_said_ || !mission_.job.command.print_exit_codes) return;
+  if (codes_said_ || !description_.job.command.print_exit_codes) return;
   codes_said_ = true;
   std::string codes;
   for (const auto& rank : ranks_) codes += (codes.empty() ? "" : ",") + std::to_string(rank.status);
@@ -257,8 +257,8 @@ void Supervisor::time_out() {
   verdict.reason = Reason::timed_out;
   verdict.status = 124;
   verdict.text = base::format("the job was ended after {:.9g} s (--timeout); what its ranks were doing:\n{}",
-                              mission_.job.command.timeout_s,
-                              segment::job_table(segment_, mission_.segment_descriptor,
+                              description_.job.command.timeout_s,
+                              segment::job_table(segment_, description_.segment_descriptor,
                                                  surface::function_name, os::monotonic_ns(), pids));
   decide(std::move(verdict));
 }

@@ -31,8 +31,8 @@
 
 namespace near::launch {
 
-/// What the front process hands over.
-struct Mission {
+/// What the front process hands over to the supervisor.
+struct JobDescription {
   const Job& job;
   char** environment;
   int segment_descriptor;
@@ -44,7 +44,7 @@ struct Mission {
 
 class Supervisor {
 public:
-  explicit Supervisor(const Mission& mission) : mission_(mission) {}
+  explicit Supervisor(const JobDescription& description) : description_(description) {}
   /// Runs the job to its end; returns the status for the user.
   int run();
 
@@ -147,7 +147,7 @@ private:
   void look_for_foreign_libraries(std::uint64_t now_ns);
   std::string stall_text(std::uint64_t& since);
 
-  Mission mission_;
+  JobDescription description_;
   segment::Segment segment_;
   os::Poller poller_;
   os::SignalInbox inbox_;
