@@ -54,7 +54,7 @@ void Supervisor::look_at(unsigned rank) {
   if (!at.ended && at.inner == 0 && !at.inner_gone) look_for_inner(rank);
   if (!at.aborting && !at.ended && abort_of(segment_.entry(rank)) != segment::Abort::none) {
     at.aborting = true;
-    decide(verdict_on(rank, {at.pid, 0}), abort_grace_ns);
+    decide(outcome_of(rank, {at.pid, 0}), abort_grace_ns);
   }
 }
 
@@ -126,9 +126,9 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   at.ended = true;
   at.status = ending.status();
   if (living_-- == ranks_.size()) timers_.advance(Timer::foreign, os::monotonic_ns()); // before more are gone
-  Verdict verdict = verdict_on(rank, ending);
-  if (phase == segment::Phase::ready || verdict.reason != Reason::none) mark_dead(rank, ending.raw);
-  if (verdict.reason != Reason::none) decide(std::move(verdict));
+  Outcome outcome = outcome_of(rank, ending);
+  if (phase == segment::Phase::ready || outcome.reason != Reason::none) mark_dead(rank, ending.raw);
+  if (outcome.reason != Reason::none) decide(std::move(outcome));
   // The rank that called MPI_Abort has flushed its output: no reason to wait longer.
   if (at.aborting) timers_.advance(Timer::terminate, os::monotonic_ns());
 }
@@ -157,33 +157,33 @@ bool Supervisor::has_region(unsigned rank) {
   return (phase == segment::Phase::dead ? ranks_[rank].died_in : phase) != segment::Phase::launched;
 }
 
-Verdict Supervisor::verdict_on(unsigned rank, const os::Ending& ending) {
+Outcome Supervisor::outcome_of(unsigned rank, const os::Ending& ending) {
   const auto& job = description_.job;
-  Verdict verdict;
-  verdict.rank = rank;
-  verdict.ending = ending;
-  verdict.program = short_name(job.command.applications[job.application_of[rank]].arguments[0]);
-  verdict.status = ending.status();
-  verdict.was_in_mpi = has_region(rank);
-  if (verdict.was_in_mpi) verdict.activity = segment::activity_of(segment_, rank);
+  Outcome outcome;
+  outcome.rank = rank;
+  outcome.ending = ending;
+  outcome.program = short_name(job.command.applications[job.application_of[rank]].arguments[0]);
+  outcome.status = ending.status();
+  outcome.was_in_mpi = has_region(rank);
+  if (outcome.was_in_mpi) outcome.activity = segment::activity_of(segment_, rank);
   auto phase = phase_of(rank);
   auto& entry = segment_.entry(rank);
   if (auto how = abort_of(entry); how != segment::Abort::none) {
-    verdict.reason = Reason::aborted;
-    verdict.told = how == segment::Abort::failed;
-    verdict.abort_code = entry.abort_code.load_relaxed();
-    verdict.status = boot::exit_status_of_abort(verdict.abort_code);
+    outcome.reason = Reason::aborted;
+    outcome.told = how == segment::Abort::failed;
+    outcome.abort_code = entry.abort_code.load_relaxed();
+    outcome.status = boot::exit_status_of_abort(outcome.abort_code);
   } else if (ending.by_signal()) {
-    verdict.reason = Reason::signalled;
+    outcome.reason = Reason::signalled;
     auto now = os::read_memory_kills();
-    verdict.kills = {now.group - kills_before_.group, now.machine - kills_before_.machine};
+    outcome.kills = {now.group - kills_before_.group, now.machine - kills_before_.machine};
   } else if (ending.status() != 0) {
-    verdict.reason = Reason::failed;
+    outcome.reason = Reason::failed;
   } else if (phase == segment::Phase::ready) {
-    verdict.reason = Reason::unfinalized;
-    verdict.status = 1;
+    outcome.reason = Reason::unfinalized;
+    outcome.status = 1;
   }
-  return verdict;
+  return outcome;
 }
 
 void Supervisor::mark_dead(unsigned rank, int raw_status) {
@@ -218,10 +218,10 @@ void Supervisor::look_for_missing_init() {
     }
   }
   if (!waiting || !gone) return;
-  Verdict verdict = verdict_on(without, {ranks_[without].pid, 0});
-  verdict.reason = Reason::no_init;
-  verdict.status = 1;
-  decide(std::move(verdict));
+  Outcome outcome = outcome_of(without, {ranks_[without].pid, 0});
+  outcome.reason = Reason::no_init;
+  outcome.status = 1;
+  decide(std::move(outcome));
 }
 
 /// No process is left below this one, so every rank has ended, whatever the segment says of MPI processes
@@ -236,11 +236,11 @@ void Supervisor::look_for_lost_ranks(std::uint64_t now_ns) {
 void Supervisor::decide_on_lost_ranks() {
   auto lost = std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; });
   auto rank = static_cast<unsigned>(lost - ranks_.begin());
-  Verdict verdict = verdict_on(rank, {lost->pid, 0});
-  verdict.reason = Reason::vanished;
-  verdict.text = "has ended too, and nobody has told how";
-  verdict.status = 1;
-  decide(std::move(verdict));
+  Outcome outcome = outcome_of(rank, {lost->pid, 0});
+  outcome.reason = Reason::vanished;
+  outcome.text = "has ended too, and nobody has told how";
+  outcome.status = 1;
+  decide(std::move(outcome));
 }
 
 } // namespace near::launch

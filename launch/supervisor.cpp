@@ -34,14 +34,14 @@ int Supervisor::run() {
     timers_.set(Timer::time_out,
                 os::monotonic_ns() + static_cast<std::uint64_t>(description_.job.command.timeout_s * 1e9));
   if (!start_ranks().ok()) {
-    Verdict verdict;
-    verdict.reason = Reason::not_started;
-    verdict.text = base::failure_text();
-    verdict.status = 127;
-    decide(verdict);
+    Outcome outcome;
+    outcome.reason = Reason::not_started;
+    outcome.text = base::failure_text();
+    outcome.status = 127;
+    decide(outcome);
   }
   loop();
-  return verdict_.status;
+  return outcome_.status;
 }
 
 void Supervisor::loop() {
@@ -127,55 +127,55 @@ void Supervisor::enter(State next) {
 
 bool Supervisor::finished() {
   if (drop_output_ && no_children_) {
-    say_verdict();
+    report_outcome();
     return true;
   }
   if (state_ != State::draining || !output_.drain()) return false;
-  say_verdict();
+  report_outcome();
   if (!output_.idle()) return false;
   // The last of the output may be what could not be written.
   look_at_output();
-  say_verdict();
+  report_outcome();
   return output_.idle();
 }
 
 // A closed pipe is how a reader says that it has had enough. Anything else is output that the user misses.
 void Supervisor::look_at_output() {
   if (auto failure = output_.failure(); !failure.empty() && !decided()) {
-    Verdict verdict;
-    verdict.reason = Reason::unwritten;
-    verdict.text = std::move(failure);
-    verdict.status = 1;
-    decide(std::move(verdict));
+    Outcome outcome;
+    outcome.reason = Reason::unwritten;
+    outcome.text = std::move(failure);
+    outcome.status = 1;
+    decide(std::move(outcome));
   }
 }
 
 // -print-all-exitcodes
-void Supervisor::say_exit_codes() {
-  if (codes_said_ || !description_.job.command.print_exit_codes) return;
-  codes_said_ = true;
+void Supervisor::report_exit_codes() {
+  if (codes_reported_ || !description_.job.command.print_exit_codes) return;
+  codes_reported_ = true;
   std::string codes;
   for (const auto& rank : ranks_) codes += (codes.empty() ? "" : ",") + std::to_string(rank.status);
   output_.say(base::format("mpiexec: exit codes: {}\n", codes));
 }
 
-void Supervisor::say_verdict() {
-  say_exit_codes();
-  if (said_ || !decided()) return;
-  said_ = true;
+void Supervisor::report_outcome() {
+  report_exit_codes();
+  if (reported_ || !decided()) return;
+  reported_ = true;
   bool by_broken_pipe =
-      verdict_.reason == Reason::signalled && verdict_.ending.signal() == SIGPIPE && output_.broken();
+      outcome_.reason == Reason::signalled && outcome_.ending.signal() == SIGPIPE && output_.broken();
   if (by_broken_pipe) return;                               // the usual end of `mpiexec ... | head`
-  verdict_.told = verdict_.told && output_.may_have_said(); // all that the ranks wrote has come
-  output_.say(verdict_text(verdict_, others_, os::monotonic_ns()));
+  outcome_.told = outcome_.told && output_.may_have_said(); // all that the ranks wrote has come
+  output_.say(outcome_text(outcome_, others_, os::monotonic_ns()));
 }
 
-void Supervisor::decide(Verdict verdict, std::uint64_t grace_ns) {
-  if (decided() && (is_final() || weight(verdict) <= weight(verdict_))) return;
-  verdict_ = std::move(verdict);
+void Supervisor::decide(Outcome outcome, std::uint64_t grace_ns) {
+  if (decided() && (is_final() || weight(outcome) <= weight(outcome_))) return;
+  outcome_ = std::move(outcome);
   others_ = living_;
-  bool about_rank = weight(verdict_) < weight_of_job;
-  if (about_rank && !ranks_[verdict_.rank].ended) --others_;
+  bool about_rank = weight(outcome_) < weight_of_job;
+  if (about_rank && !ranks_[outcome_.rank].ended) --others_;
   if (state_ != State::running) return;
   enter(State::ending);
   timers_.set(Timer::terminate, os::monotonic_ns() + grace_ns);
@@ -198,19 +198,19 @@ void Supervisor::interrupt(int signal) {
     timers_.set(Timer::give_up, now + unread_output_ns);
     return;
   }
-  Verdict verdict;
-  verdict.reason = Reason::interrupted;
-  verdict.signal = signal;
-  verdict.status = 128 + signal;
-  decide(std::move(verdict));
+  Outcome outcome;
+  outcome.reason = Reason::interrupted;
+  outcome.signal = signal;
+  outcome.status = 128 + signal;
+  decide(std::move(outcome));
   timers_.set(Timer::give_up, now + until_kill_ns + unread_output_ns);
 }
 
 void Supervisor::front_ended() {
   poller_.remove(front_watch_);
   // The user has killed mpiexec: nobody waits for output or for a message.
-  verdict_.reason = Reason::abandoned;
-  verdict_.status = 128 + SIGKILL;
+  outcome_.reason = Reason::abandoned;
+  outcome_.status = 128 + SIGKILL;
   drop_output_ = true;
   if (state_ != State::draining) enter(State::killing);
 }
@@ -253,14 +253,14 @@ void Supervisor::take_signals() {
 void Supervisor::time_out() {
   std::vector<os::Pid> pids;
   for (const auto& rank : ranks_) pids.push_back(rank.pid);
-  Verdict verdict;
-  verdict.reason = Reason::timed_out;
-  verdict.status = 124;
-  verdict.text = base::format("the job was ended after {:.9g} s (--timeout); what its ranks were doing:\n{}",
+  Outcome outcome;
+  outcome.reason = Reason::timed_out;
+  outcome.status = 124;
+  outcome.text = base::format("the job was ended after {:.9g} s (--timeout); what its ranks were doing:\n{}",
                               description_.job.command.timeout_s,
                               segment::job_table(segment_, description_.segment_descriptor,
                                                  surface::function_name, os::monotonic_ns(), pids));
-  decide(std::move(verdict));
+  decide(std::move(outcome));
 }
 
 } // namespace near::launch

@@ -14,11 +14,11 @@
 
 #include "launch/input.h"
 #include "launch/job.h"
+#include "launch/outcome.h"
 #include "launch/output.h"
 #include "launch/output_files.h"
 #include "launch/steady.h"
 #include "launch/timers.h"
-#include "launch/verdict.h"
 #include "os/poller.h"
 #include "os/process.h"
 #include "os/signals.h"
@@ -105,15 +105,15 @@ private:
   void front_ended();
   void time_out();
   /// The job is to end: SIGTERM after `grace_ns`, SIGKILL after that.
-  void decide(Verdict verdict, std::uint64_t grace_ns = 0);
-  bool decided() const { return verdict_.reason != Reason::none; }
+  void decide(Outcome outcome, std::uint64_t grace_ns = 0);
+  bool decided() const { return outcome_.reason != Reason::none; }
   /// What is decided stays, whatever is seen from now on.
   bool is_final() const { return state_ >= State::terminating; }
   void enter(State next);
   void kill_all(int signal);
   bool finished();
-  void say_verdict();
-  void say_exit_codes();
+  void report_outcome();
+  void report_exit_codes();
   void look_at_output();
 
   // ranks.cpp: what has become of the ranks
@@ -126,7 +126,7 @@ private:
   void mark_dead(unsigned rank, int raw_status);
   segment::Phase phase_of(unsigned rank);
   bool has_region(unsigned rank);
-  Verdict verdict_on(unsigned rank, const os::Ending& ending);
+  Outcome outcome_of(unsigned rank, const os::Ending& ending);
   void look_for_missing_init();
   void look_for_lost_ranks(std::uint64_t now_ns);
   void decide_on_lost_ranks();
@@ -165,11 +165,11 @@ private:
 
   State state_ = State::running;
   Timers timers_;
-  Verdict verdict_;
+  Outcome outcome_;
   unsigned living_ = 0;
-  unsigned others_ = 0; ///< ranks that the verdict ended beside the one that it speaks of
-  bool said_ = false;   ///< the verdict
-  bool codes_said_ = false;
+  unsigned others_ = 0;   ///< ranks that the outcome ended beside the one that it speaks of
+  bool reported_ = false; ///< the outcome
+  bool codes_reported_ = false;
   bool no_children_ = false;
   bool out_of_reach_ = false;   ///< whoever is left cannot be found: see kill_all
   bool drop_output_ = false;    ///< nobody reads what is left of it: do not wait

@@ -93,15 +93,15 @@ void Supervisor::wrapper_out_of_time(unsigned rank) {
   const auto& at = ranks_[rank];
   if (at.ended || decided() || state_ == State::draining) return;
   if (const auto* seen = seen_ending_of_inner(rank)) {
-    decide(verdict_on(rank, *seen));
+    decide(outcome_of(rank, *seen));
     return;
   }
-  Verdict verdict = verdict_on(rank, {at.number, 0});
-  verdict.reason = Reason::vanished;
-  verdict.text = at.awaits == Rank::Awaits::inner ? "had started its parent, which alone knows how"
+  Outcome outcome = outcome_of(rank, {at.number, 0});
+  outcome.reason = Reason::vanished;
+  outcome.text = at.awaits == Rank::Awaits::inner ? "had started its parent, which alone knows how"
                                                   : "started it and goes on";
-  verdict.status = 1;
-  decide(std::move(verdict));
+  outcome.status = 1;
+  decide(std::move(outcome));
 }
 
 bool Supervisor::has_left_processes(unsigned rank) const {

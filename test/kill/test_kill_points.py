@@ -67,7 +67,7 @@ def visits(prefix, busy):
 
 
 def check_end(result, rank, label):
-    """The verdict on a job whose `rank` died at `label`."""
+    """The outcome on a job whose `rank` died at `label`."""
     assert not result.timed_out, f"{label}: somebody hangs\n{result.report()}"
     assert result.status == 137, f"{label}\n{result.report()}"
     said = [line for line in result.err.splitlines() if line.startswith("mpiexec: ")]

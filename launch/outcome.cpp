@@ -1,4 +1,4 @@
-#include "launch/verdict.h"
+#include "launch/outcome.h"
 
 #include "boot/boot.h"
 #include "os/signals.h"
@@ -16,12 +16,12 @@ std::string memory_limit() {
 }
 
 // Most likely first: what a person who has seen many jobs die would guess.
-std::string likely_cause(const Verdict& verdict) {
-  switch (verdict.ending.signal()) {
+std::string likely_cause(const Outcome& outcome) {
+  switch (outcome.ending.signal()) {
   case SIGKILL:
-    if (verdict.kills.group > 0)
+    if (outcome.kills.group > 0)
       return "out of memory: the kernel ended it at the control group's memory limit" + memory_limit();
-    if (verdict.kills.machine > 0)
+    if (outcome.kills.machine > 0)
       return "out of memory: the kernel ended it because the machine had none left";
     return "somebody or a batch system's limit killed it (the kernel reports no memory shortage)";
   case SIGBUS:
@@ -42,57 +42,57 @@ std::string likely_cause(const Verdict& verdict) {
   }
 }
 
-std::string where(const Verdict& verdict, std::uint64_t now_ns) {
-  if (!verdict.was_in_mpi || verdict.activity.function == 0) return "";
-  return " in " + segment::activity_text(verdict.activity, surface::function_name, now_ns);
+std::string where(const Outcome& outcome, std::uint64_t now_ns) {
+  if (!outcome.was_in_mpi || outcome.activity.function == 0) return "";
+  return " in " + segment::activity_text(outcome.activity, surface::function_name, now_ns);
 }
 
-std::string who(const Verdict& verdict) {
-  return base::format("rank {} ({}, pid {})", verdict.rank, verdict.program, verdict.ending.pid);
+std::string who(const Outcome& outcome) {
+  return base::format("rank {} ({}, pid {})", outcome.rank, outcome.program, outcome.ending.pid);
 }
 
-std::string sentence(const Verdict& verdict, std::uint64_t now_ns) {
-  switch (verdict.reason) {
+std::string sentence(const Outcome& outcome, std::uint64_t now_ns) {
+  switch (outcome.reason) {
   case Reason::none:
   case Reason::abandoned: return "";
   case Reason::signalled: {
-    auto cause = likely_cause(verdict);
-    return base::format("{} was ended by signal {} ({}){}{}{}", who(verdict), verdict.ending.signal(),
-                        os::signal_name(verdict.ending.signal()), where(verdict, now_ns),
+    auto cause = likely_cause(outcome);
+    return base::format("{} was ended by signal {} ({}){}{}{}", who(outcome), outcome.ending.signal(),
+                        os::signal_name(outcome.ending.signal()), where(outcome, now_ns),
                         cause.empty() ? "" : "; likely cause: ", cause);
   }
   case Reason::failed: {
     const char* hint = "";
-    if (verdict.ending.status() == 127) hint = "; 127 usually says that a program or a library was not found";
-    if (verdict.ending.status() == 126) hint = "; 126 usually says that a program could not be executed";
-    return base::format("{} exited with status {}{}{}", who(verdict), verdict.ending.status(),
-                        where(verdict, now_ns), hint);
+    if (outcome.ending.status() == 127) hint = "; 127 usually says that a program or a library was not found";
+    if (outcome.ending.status() == 126) hint = "; 126 usually says that a program could not be executed";
+    return base::format("{} exited with status {}{}{}", who(outcome), outcome.ending.status(),
+                        where(outcome, now_ns), hint);
   }
   case Reason::aborted:
-    return base::format("rank {} ({}) called MPI_Abort with code {}", verdict.rank, verdict.program,
-                        verdict.abort_code);
+    return base::format("rank {} ({}) called MPI_Abort with code {}", outcome.rank, outcome.program,
+                        outcome.abort_code);
   case Reason::unfinalized:
-    return base::format("{} exited with status 0 after MPI_Init, but without MPI_Finalize{}", who(verdict),
-                        where(verdict, now_ns));
+    return base::format("{} exited with status 0 after MPI_Init, but without MPI_Finalize{}", who(outcome),
+                        where(outcome, now_ns));
   case Reason::no_init:
     return base::format("{} exited with status 0 without calling MPI_Init, which other ranks wait in",
-                        who(verdict));
+                        who(outcome));
   case Reason::vanished:
     return base::format("the MPI process of rank {} (pid {}) ended without MPI_Finalize{}; '{}' {}",
-                        verdict.rank, verdict.ending.pid, where(verdict, now_ns), verdict.program,
-                        verdict.text);
-  case Reason::interrupted: return base::format("ended by {}", os::signal_name(verdict.signal));
-  case Reason::timed_out: return verdict.text;
+                        outcome.rank, outcome.ending.pid, where(outcome, now_ns), outcome.program,
+                        outcome.text);
+  case Reason::interrupted: return base::format("ended by {}", os::signal_name(outcome.signal));
+  case Reason::timed_out: return outcome.text;
   case Reason::not_started:
-  case Reason::unwritten: return verdict.text;
+  case Reason::unwritten: return outcome.text;
   }
   return "";
 }
 
 } // namespace
 
-int weight(const Verdict& verdict) {
-  switch (verdict.reason) {
+int weight(const Outcome& outcome) {
+  switch (outcome.reason) {
   case Reason::none: return 0;
   case Reason::vanished:
   case Reason::no_init: return 1;
@@ -109,11 +109,11 @@ int weight(const Verdict& verdict) {
   return 0;
 }
 
-std::string verdict_text(const Verdict& verdict, unsigned others, std::uint64_t now_ns) {
-  if (verdict.reason == Reason::none || verdict.told) return "";
-  std::string text = "mpiexec: " + sentence(verdict, now_ns);
-  bool of_job = weight(verdict) == weight_of_job;
-  if (others > 0 && verdict.reason != Reason::timed_out)
+std::string outcome_text(const Outcome& outcome, unsigned others, std::uint64_t now_ns) {
+  if (outcome.reason == Reason::none || outcome.told) return "";
+  std::string text = "mpiexec: " + sentence(outcome, now_ns);
+  bool of_job = weight(outcome) == weight_of_job;
+  if (others > 0 && outcome.reason != Reason::timed_out)
     text += base::format("; {}{} {} ended with it", others, of_job ? "" : " other",
                          others == 1 ? "rank was" : "ranks were");
   if (text.back() != '\n') text += "\n";

@@ -26,7 +26,7 @@ enum class Reason {
 };
 
 /// What is known when the first rank fails.
-struct Verdict {
+struct Outcome {
   Reason reason = Reason::none;
   unsigned rank = 0;
   std::string program;
@@ -41,13 +41,13 @@ struct Verdict {
   int status = 0;        ///< what mpiexec exits with
 };
 
-/// How much a verdict explains: of several ranks that failed at once, the highest is told.
-int weight(const Verdict& verdict);
-/// From here on a verdict speaks of the job, not of a rank.
+/// How much an outcome explains: of several ranks that failed at once, the highest is told.
+int weight(const Outcome& outcome);
+/// From here on an outcome speaks of the job, not of a rank.
 inline constexpr int weight_of_job = 6;
 
 /// The message, one line unless it carries a table; "" for Reason::none and when the reason is told. `others`
 /// is the number of ranks that were ended because of it.
-std::string verdict_text(const Verdict& verdict, unsigned others, std::uint64_t now_ns);
+std::string outcome_text(const Outcome& outcome, unsigned others, std::uint64_t now_ns);
 
 } // namespace near::launch
