@@ -23,8 +23,8 @@ constexpr std::uint64_t left_grace_ns = 2'000'000'000;
 constexpr std::uint64_t lost_grace_ns = 500'000'000;
 // How many ends of children that were no rank's are remembered: a wrapper's MPI process for each rank, and
 // some background processes that end between it and the wrapper.
-constexpr std::size_t strangers_of_one_rank = 2;
-constexpr std::size_t most_strangers_of_others = 64;
+constexpr std::size_t unmatched_per_rank = 2;
+constexpr std::size_t most_other_unmatched = 64;
 
 struct Waker {
   static void wake(std::uint32_t* word) { os::futex_wake_all(word); }
@@ -75,9 +75,9 @@ void Supervisor::reap() {
       rank_ended(rank, ending);
     }
     if (of_rank) continue;
-    strangers_.push_back(ending);
-    if (strangers_.size() > strangers_of_one_rank * ranks_.size() + most_strangers_of_others)
-      strangers_.pop_front();
+    unmatched_children_.push_back(ending);
+    if (unmatched_children_.size() > unmatched_per_rank * ranks_.size() + most_other_unmatched)
+      unmatched_children_.pop_front();
   }
   look_for_left_processes();
   no_children_ = no_children_ || (out_of_reach_ && living_ == 0);

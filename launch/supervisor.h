@@ -156,9 +156,9 @@ private:
   Input input_;
   std::vector<Rank> ranks_;
   std::deque<os::Ending> endings_; ///< of children, to be judged
-  /// Of children whose end was no rank's when it was judged, the newest last; bounded. The MPI process of a
-  /// forking wrapper may be among them: the wrapper's end, which makes it count, may be seen later.
-  std::deque<os::Ending> strangers_;
+  /// The endings of children that matched no rank when they were processed, the newest last; bounded. The MPI process
+  /// of a forking wrapper may be among them: the end of the wrapper, which makes that one count, may be seen later.
+  std::deque<os::Ending> unmatched_children_;
   int null_input_ = -1;
   int front_watch_ = -1;
   os::MemoryKills kills_before_;

@@ -25,7 +25,7 @@ const os::Ending* Supervisor::seen_ending_of_inner(unsigned rank) {
   auto pid = at.inner != 0 ? at.inner : at.number;
   if (std::any_of(ranks_.begin(), ranks_.end(), [pid](const Rank& other) { return other.pid == pid; }))
     return nullptr;
-  for (const auto* list : {&endings_, &strangers_})
+  for (const auto* list : {&endings_, &unmatched_children_})
     for (auto seen = list->rbegin(); seen != list->rend(); ++seen)
       if (seen->pid == pid) return &*seen;
   // A wrapper that waited for it, and ended well after its MPI_Finalize, has said that all is well.

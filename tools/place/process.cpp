@@ -179,11 +179,11 @@ void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint
     process.problem = base::failure_text();
     process.unseen = !read.is(Code::gone);
   } else if (!os::descends_from(process.pid, launcher)) {
-    // Whatever the table says, a stranger's memory is not shown as the rank's.
-    Process stranger;
-    stranger.pid = process.pid, stranger.rank = process.rank, stranger.phase = process.phase;
-    stranger.problem = "no process of the job has that number";
-    process = std::move(stranger);
+    // Whatever the table says, the memory of an unrelated process is not shown as the rank's.
+    Process unrelated;
+    unrelated.pid = process.pid, unrelated.rank = process.rank, unrelated.phase = process.phase;
+    unrelated.problem = "no process of the job has that number";
+    process = std::move(unrelated);
     return;
   }
   if (process.planned < 0 || process.allowed.empty()) return;
