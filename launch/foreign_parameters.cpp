@@ -62,7 +62,7 @@ const Meaning meanings[] = {
 
 // Frameworks that choose how Open MPI does inside what any library does its own way. Which of them is at work
 // changes no result, so there is nothing to say when it is ignored.
-constexpr const char* inner_frameworks[] = {
+constexpr const char* internal_frameworks[] = {
     "accelerator", "allocator", "bml",       "btl",      "coll",       "common", "crs",     "errmgr",
     "ess",         "fbtl",      "fcoll",     "filem",    "fs",         "gds",    "grpcomm", "hook",
     "if",          "io",        "iof",       "mca",      "memchecker", "memcpy", "memory",  "mpool",
@@ -91,9 +91,10 @@ Result use_mca_parameter(Parsing& at, const std::string& name, const std::string
   for (const auto& meaning : meanings)
     if (bare == meaning.name) return meaning.act(at, value);
   auto framework = bare.substr(0, bare.find('_'));
-  bool inner = std::any_of(std::begin(inner_frameworks), std::end(inner_frameworks),
-                           [&](const char* each) { return framework == each; });
-  if (!inner && !bare.ends_with("_verbose") && !is_one_of(bare, {"mpi_yield_when_idle", "mpi_leave_pinned"}))
+  bool internal = std::any_of(std::begin(internal_frameworks), std::end(internal_frameworks),
+                              [&](const char* each) { return framework == each; });
+  if (!internal && !bare.ends_with("_verbose") &&
+      !is_one_of(bare, {"mpi_yield_when_idle", "mpi_leave_pinned"}))
     at.command.remarks.push_back(
         base::format("{} {}: there is no such parameter here; it is ignored", at.option, name));
   return {};

@@ -51,7 +51,7 @@ void Supervisor::look() {
 void Supervisor::look_at(unsigned rank) {
   auto& at = ranks_[rank];
   if (at.pid == 0 || !has_region(rank)) return;
-  if (!at.ended && at.inner == 0 && !at.inner_gone) look_for_inner(rank);
+  if (!at.ended && at.mpi_process == 0 && !at.mpi_process_gone) find_mpi_process(rank);
   if (!at.aborting && !at.ended && abort_of(segment_.entry(rank)) != segment::Abort::none) {
     at.aborting = true;
     decide(outcome_of(rank, {at.pid, 0}), abort_grace_ns);
@@ -96,7 +96,7 @@ bool Supervisor::is_end_of(unsigned rank, os::Pid pid) {
   const auto& at = ranks_[rank];
   if (at.ended) return false;
   if (at.awaits == Rank::Awaits::started) return at.pid == pid;
-  if (at.inner != 0) return at.inner == pid;
+  if (at.mpi_process != 0) return at.mpi_process == pid;
   // It may have come and gone between two looks.
   return has_region(rank) && at.number == pid;
 }
@@ -115,10 +115,10 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
     // the first of the two. What ended before its wrapper is our child since the wrapper's end: there to be
     // collected now, unless the wrapper had waited for it.
     collect_endings();
-    if (const auto* seen = seen_ending_of_inner(rank)) {
+    if (const auto* seen = known_ending_of_mpi_process(rank)) {
       ending = *seen;
-    } else if (at.inner_watch >= 0 || watch_inner(rank)) {
-      at.awaits = Rank::Awaits::inner;
+    } else if (at.mpi_process_watch >= 0 || watch_mpi_process(rank)) {
+      at.awaits = Rank::Awaits::mpi_process;
       return;
     }
   }

@@ -61,8 +61,8 @@ void Supervisor::loop() {
 void Supervisor::dispatch(std::uint64_t key) {
   if (key >= key_streams)
     output_.readable(key - key_streams);
-  else if (key >= key_inner)
-    inner_ended(static_cast<unsigned>(key - key_inner));
+  else if (key >= key_mpi_process)
+    mpi_process_ended(static_cast<unsigned>(key - key_mpi_process));
   else if (key == key_signals)
     take_signals();
   else if (key == key_bell) {
@@ -219,7 +219,8 @@ void Supervisor::forward(int signal) {
   for (const auto& rank : ranks_) {
     if (rank.ended || rank.pid == 0) continue;
     if (signal == SIGUSR1 || signal == SIGUSR2) {
-      os::send_signal(rank.inner != 0 && rank.inner_watch >= 0 ? rank.inner : rank.pid, signal);
+      os::send_signal(rank.mpi_process != 0 && rank.mpi_process_watch >= 0 ? rank.mpi_process : rank.pid,
+                      signal);
     }
   }
 }

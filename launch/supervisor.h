@@ -64,7 +64,7 @@ private:
       started, ///< the process that was started, with which the MPI process is to end where that is another one
       left, ///< its program has ended well before MPI_Init while processes that it started live on: one of them may
             ///< be the MPI process (`mpiexec setsid program`)
-      inner, ///< the started process has ended well, the MPI process that it started lives on
+      mpi_process, ///< the started process has ended well, the MPI process that it started lives on
     };
     os::Pid pid = 0;
     bool ended = false;
@@ -73,13 +73,14 @@ private:
     // where it can follow what was there before.
     segment::Phase phase = segment::Phase::launched;
     segment::Phase died_in = segment::Phase::launched; ///< once its phase is `dead`
-    os::Pid number = 0;      ///< what the MPI process knows itself by, once it has a region
-    int status = 0;          ///< when ended: what a shell shows
-    os::Pid inner = 0;       ///< the MPI process, when a wrapper started it
-    int inner_watch = -1;    ///< its pidfd
-    bool inner_gone = false; ///< it has ended without MPI_Finalize, or before it was seen
-    os::Ending inner_ending; ///< how it ended, if that could be seen before its parent was told; else pid 0
-    bool aborting = false;   ///< its MPI_Abort was seen
+    os::Pid number = 0;            ///< what the MPI process knows itself by, once it has a region
+    int status = 0;                ///< when ended: what a shell shows
+    os::Pid mpi_process = 0;       ///< the MPI process, when a wrapper started it
+    int mpi_process_watch = -1;    ///< its pidfd
+    bool mpi_process_gone = false; ///< it has ended without MPI_Finalize, or before it was seen
+    os::Ending
+        mpi_process_ending; ///< how it ended, if that could be seen before its parent was told; else pid 0
+    bool aborting = false;  ///< its MPI_Abort was seen
   };
 
   // start.cpp
@@ -132,11 +133,11 @@ private:
   void decide_on_lost_ranks();
 
   // wrappers.cpp: MPI processes that are not the ones that were started
-  const os::Ending* seen_ending_of_inner(unsigned rank);
-  void look_for_inner(unsigned rank);
-  bool watch_inner(unsigned rank);
-  void inner_ended(unsigned rank);
-  void inner_is_gone(unsigned rank);
+  const os::Ending* known_ending_of_mpi_process(unsigned rank);
+  void find_mpi_process(unsigned rank);
+  bool watch_mpi_process(unsigned rank);
+  void mpi_process_ended(unsigned rank);
+  void mpi_process_is_gone(unsigned rank);
   void wrapper_out_of_time(unsigned rank);
   bool has_left_processes(unsigned rank) const;
   void look_for_left_processes();

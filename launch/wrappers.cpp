@@ -19,37 +19,37 @@ constexpr std::uint64_t wrapper_grace_ns = 100'000'000;
 } // namespace
 
 /// How the MPI process of a wrapper ended, if that is known by now.
-const os::Ending* Supervisor::seen_ending_of_inner(unsigned rank) {
+const os::Ending* Supervisor::known_ending_of_mpi_process(unsigned rank) {
   const auto& at = ranks_[rank];
   if (!has_region(rank)) return nullptr;
-  auto pid = at.inner != 0 ? at.inner : at.number;
+  auto pid = at.mpi_process != 0 ? at.mpi_process : at.number;
   if (std::any_of(ranks_.begin(), ranks_.end(), [pid](const Rank& other) { return other.pid == pid; }))
     return nullptr;
   for (const auto* list : {&endings_, &unmatched_children_})
     for (auto seen = list->rbegin(); seen != list->rend(); ++seen)
       if (seen->pid == pid) return &*seen;
   // A wrapper that waited for it, and ended well after its MPI_Finalize, has said that all is well.
-  bool told = at.inner_ending.pid != 0 && phase_of(rank) == segment::Phase::ready;
-  return told ? &at.inner_ending : nullptr;
+  bool told = at.mpi_process_ending.pid != 0 && phase_of(rank) == segment::Phase::ready;
+  return told ? &at.mpi_process_ending : nullptr;
 }
 
 // The process that called MPI_Init may be a child of the one that was started: then its end is what counts.
-void Supervisor::look_for_inner(unsigned rank) {
+void Supervisor::find_mpi_process(unsigned rank) {
   auto& at = ranks_[rank];
   if (phase_of(rank) != segment::Phase::ready || at.number == at.pid) return;
   if (!os::processes_are_listed()) return; // the wrapper's end is all that can be seen
-  if (watch_inner(rank) || phase_of(rank) != segment::Phase::ready) return;
-  inner_is_gone(rank); // it ended before it was ever seen
+  if (watch_mpi_process(rank) || phase_of(rank) != segment::Phase::ready) return;
+  mpi_process_is_gone(rank); // it ended before it was ever seen
   int watch = -1;
   if (!os::watch_process(at.number, watch).ok()) return;
-  if (os::Ending ending; os::ending_of(at.number, watch, ending)) at.inner_ending = ending;
+  if (os::Ending ending; os::ending_of(at.number, watch, ending)) at.mpi_process_ending = ending;
   os::close_descriptor(watch);
 }
 
 /// Finds the living MPI process that the rank's wrapper started, and watches it.
-bool Supervisor::watch_inner(unsigned rank) {
+bool Supervisor::watch_mpi_process(unsigned rank) {
   auto& at = ranks_[rank];
-  if (at.inner != 0 || at.number == at.pid || !os::processes_are_listed()) return false;
+  if (at.mpi_process != 0 || at.number == at.pid || !os::processes_are_listed()) return false;
   // By its descent, since the number alone may be one of another process namespace; below the supervisor if
   // its wrapper has gone already.
   os::Pid found = os::find_descendant(at.pid, at.number);
@@ -58,24 +58,24 @@ bool Supervisor::watch_inner(unsigned rank) {
     for (const auto& other : ranks_)
       if (!other.ended && os::descends_from(found, other.pid)) found = 0;
   }
-  if (found == 0 || !os::watch_process(found, at.inner_watch).ok()) return false;
-  at.inner = found;
-  (void)poller_.add(at.inner_watch, key_inner + rank);
+  if (found == 0 || !os::watch_process(found, at.mpi_process_watch).ok()) return false;
+  at.mpi_process = found;
+  (void)poller_.add(at.mpi_process_watch, key_mpi_process + rank);
   return true;
 }
 
-void Supervisor::inner_ended(unsigned rank) {
+void Supervisor::mpi_process_ended(unsigned rank) {
   auto& at = ranks_[rank];
   os::Ending ending;
-  if (os::ending_of(at.inner, at.inner_watch, ending)) at.inner_ending = ending;
-  poller_.remove(at.inner_watch);
-  os::close_descriptor(at.inner_watch);
-  at.inner_watch = -1;
+  if (os::ending_of(at.mpi_process, at.mpi_process_watch, ending)) at.mpi_process_ending = ending;
+  poller_.remove(at.mpi_process_watch);
+  os::close_descriptor(at.mpi_process_watch);
+  at.mpi_process_watch = -1;
   reap(); // it may be our child by now
   if (at.ended) return;
   if (phase_of(rank) == segment::Phase::ready) {
-    inner_is_gone(rank);
-  } else if (at.awaits == Rank::Awaits::inner) {
+    mpi_process_is_gone(rank);
+  } else if (at.awaits == Rank::Awaits::mpi_process) {
     // Its parent was neither the wrapper nor we: nobody is left to tell its status.
     at.ended = true;
     --living_;
@@ -84,22 +84,22 @@ void Supervisor::inner_ended(unsigned rank) {
 }
 
 /// Gives the wrapper time to end with a status of its own.
-void Supervisor::inner_is_gone(unsigned rank) {
-  ranks_[rank].inner_gone = true;
+void Supervisor::mpi_process_is_gone(unsigned rank) {
+  ranks_[rank].mpi_process_gone = true;
   timers_.set(Timer::wrapper, os::monotonic_ns() + wrapper_grace_ns, rank);
 }
 
 void Supervisor::wrapper_out_of_time(unsigned rank) {
   const auto& at = ranks_[rank];
   if (at.ended || decided() || state_ == State::draining) return;
-  if (const auto* seen = seen_ending_of_inner(rank)) {
+  if (const auto* seen = known_ending_of_mpi_process(rank)) {
     decide(outcome_of(rank, *seen));
     return;
   }
   Outcome outcome = outcome_of(rank, {at.number, 0});
   outcome.reason = Reason::vanished;
-  outcome.text = at.awaits == Rank::Awaits::inner ? "had started its parent, which alone knows how"
-                                                  : "started it and goes on";
+  outcome.text = at.awaits == Rank::Awaits::mpi_process ? "had started its parent, which alone knows how"
+                                                        : "started it and goes on";
   outcome.status = 1;
   decide(std::move(outcome));
 }
@@ -122,7 +122,7 @@ void Supervisor::look_for_left_processes() {
     if (state_ == State::running && patient && has_left_processes(rank)) continue;
     // The MPI process may have come and gone since its phase was looked at.
     collect_endings();
-    if (const auto* seen = seen_ending_of_inner(rank)) {
+    if (const auto* seen = known_ending_of_mpi_process(rank)) {
       rank_ended(rank, *seen);
       continue;
     }
