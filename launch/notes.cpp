@@ -104,8 +104,8 @@ void Supervisor::look_for_stall() {
   }
   if (!stall_.lasts(since, os::monotonic_ns(), patience_ns)) return;
   stall_said_ = true;
-  output_.say(
-      base::format("mpiexec: note: {}; `near top --job {}` shows every rank\n", text, description_.front));
+  output_.say(base::format("mpiexec: note: {}; `near top --job {}` shows every rank\n", text,
+                           description_.front_end));
 }
 
 void Supervisor::look_for_held_input() {

@@ -36,10 +36,10 @@ base::Result Supervisor::prepare() {
   os::ignore_signal(SIGTTOU);
   NEAR_TRY(os::lead_own_group());
   NEAR_TRY(os::become_subreaper());
-  NEAR_TRY(os::watch_process(description_.front, front_watch_));
+  NEAR_TRY(os::watch_process(description_.front_end, front_end_watch_));
   NEAR_TRY(poller_.open());
   NEAR_TRY(poller_.add(inbox_.descriptor(), key_signals));
-  NEAR_TRY(poller_.add(front_watch_, key_front));
+  NEAR_TRY(poller_.add(front_end_watch_, key_front_end));
   NEAR_TRY(output_.open(poller_, key_streams, description_.job.command.merge_output,
                         description_.job.command.timestamps));
   NEAR_TRY(poller_.add(output_.bell_descriptor(), key_bell));
@@ -67,12 +67,12 @@ base::Result Supervisor::start_ranks() {
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) NEAR_TRY(start_rank(rank));
   started_ns_ = os::monotonic_ns();
   timers_.set(Timer::foreign, started_ns_ + until_foreign_ns);
-  tell_front();
+  tell_front_end();
   return input_.start();
 }
 
 /// The table that debuggers read is in the process that the user sees.
-void Supervisor::tell_front() {
+void Supervisor::tell_front_end() {
   std::vector<os::Pid> pids;
   for (const auto& rank : ranks_) pids.push_back(rank.pid);
   (void)os::write_all(description_.pids_to, reinterpret_cast<const char*>(pids.data()),
@@ -98,7 +98,7 @@ base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped
   }
   // Only the terminal's foreground group may read from it.
   launch.own_group = !(launch.input == 0 && description_.terminal_input);
-  launch.join_group = launch.own_group ? 0 : description_.front_group;
+  launch.join_group = launch.own_group ? 0 : description_.front_end_group;
 
   auto prefix = expand_pattern(command.prefix, rank);
   // A single rank has nobody to mix with: it gets the real descriptors, terminal and all.
@@ -131,7 +131,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
   start.singleton = false;
   start.segment_descriptor = description_.segment_descriptor;
   NEAR_TRY(os::identify(description_.segment_descriptor, start.segment));
-  start.launcher = description_.front;
+  start.launcher = description_.front_end;
   start.slot = rank;
   start.size = static_cast<std::uint32_t>(ranks_.size());
   start.application = job.application_of[rank];

@@ -68,8 +68,8 @@ void Supervisor::dispatch(std::uint64_t key) {
   else if (key == key_bell) {
     output_.bell_rang();
     look_at_output();
-  } else if (key == key_front)
-    front_ended();
+  } else if (key == key_front_end)
+    front_end_died();
 }
 
 /// How long to sleep unless something happens; -1: until it does.
@@ -206,8 +206,8 @@ void Supervisor::interrupt(int signal) {
   timers_.set(Timer::give_up, now + until_kill_ns + unread_output_ns);
 }
 
-void Supervisor::front_ended() {
-  poller_.remove(front_watch_);
+void Supervisor::front_end_died() {
+  poller_.remove(front_end_watch_);
   // The user has killed mpiexec: nobody waits for output or for a message.
   outcome_.reason = Reason::abandoned;
   outcome_.status = 128 + SIGKILL;

@@ -6,7 +6,7 @@
 //   running ------------------------------------> ending ---------> terminating ----------> killing --+
 //      |                                            |                   |                   |  ^      | Timer::kill,
 //      |                                            |                   |                   |  +------+ again and again
-//      +--------------------------------------------+--- killing at once: a second interrupt, or the front has ended
+//      +--------------------------------------------+--- killing at once: a second interrupt, or the front end has died
 //                                                   |                   |                   |
 //                                                   +-------------------+-------------------+--> draining --> finished
 //                                                                 no process is left               all output is written
@@ -31,15 +31,15 @@
 
 namespace near::launch {
 
-/// What the front process hands over to the supervisor.
+/// What the front end hands over to the supervisor.
 struct JobDescription {
   const Job& job;
   char** environment;
   int segment_descriptor;
-  os::Pid front;       ///< the process that the user sees as mpiexec
-  os::Pid front_group; ///< its process group
-  bool terminal_input; ///< standard input is the terminal, and this job is in its foreground
-  int pids_to;         ///< a pipe: the ranks' process numbers go there once all have started
+  os::Pid front_end;       ///< the process that the user sees as mpiexec
+  os::Pid front_end_group; ///< its process group
+  bool terminal_input;     ///< standard input is the terminal, and this job is in its foreground
+  int pids_to;             ///< a pipe: the ranks' process numbers go there once all have started
 };
 
 class Supervisor {
@@ -92,7 +92,7 @@ private:
   };
   base::Result connect(unsigned rank, os::Launch& launch, Piped& piped);
   void tell_cards();
-  void tell_front();
+  void tell_front_end();
 
   // supervisor.cpp: events, and the state that they lead to
   void loop();
@@ -103,7 +103,7 @@ private:
   void take_signals();
   void forward(int signal);
   void interrupt(int signal);
-  void front_ended();
+  void front_end_died();
   void time_out();
   /// The job is to end: SIGTERM after `grace_ns`, SIGKILL after that.
   void decide(Outcome outcome, std::uint64_t grace_ns = 0);
@@ -161,7 +161,7 @@ private:
   /// of a forking wrapper may be among them: the end of the wrapper, which makes that one count, may be seen later.
   std::deque<os::Ending> unmatched_children_;
   int null_input_ = -1;
-  int front_watch_ = -1;
+  int front_end_watch_ = -1;
   os::MemoryKills kills_before_;
 
   State state_ = State::running;

@@ -200,7 +200,7 @@ int run_job(const Job& job, char** environment) {
     os::close_descriptor(pids_from);
     Supervisor half(description); // and never destroyed: a thread of its may wait for a reader
     int status = half.run();
-    if (getppid() != description.front) os::end_lease(); // which would do it, but has been killed
+    if (getppid() != description.front_end) os::end_lease(); // which would do it, but has been killed
     _exit(status);
   }
 
