@@ -124,8 +124,8 @@ void count_ranks(Job& job) {
   auto& command = job.command;
   if (!command.ranks_are_default) return;
   auto& ranks = command.applications[0].ranks;
-  if (command.placement.order == planning::Order::filled)
-    ranks = planning::ranks_of_filled(job.machine, job.slots, command.placement);
+  if (command.placement.order == planning::Order::ppr)
+    ranks = planning::ranks_of_ppr(job.machine, job.slots, command.placement);
   else if (job.slots.count > 1)
     command.remarks.push_back(base::format(
         "one process is started, since no -n says how many; there are {} slots", job.slots.count));

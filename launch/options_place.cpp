@@ -44,11 +44,11 @@ Result read_rank_file(Parsing& at, const std::string& name) {
   std::string text;
   NEAR_TRY(read_named_file(at, name, text));
   auto& placement = at.command.placement;
-  NEAR_TRY(planning::parse_rank_file(text, name, placement));
-  for (const auto& listed : placement.listed)
+  NEAR_TRY(planning::parse_rankfile(text, name, placement));
+  for (const auto& entry : placement.rankfile)
     // "+n0" is the first machine of whatever the job has got.
-    if (listed.given && listed.host != "+n0")
-      NEAR_TRY(check_host(base::format("{}:{}: host", name, listed.line), listed.host));
+    if (entry.given && entry.host != "+n0")
+      NEAR_TRY(check_host(base::format("{}:{}: host", name, entry.line), entry.host));
   return {};
 }
 

@@ -155,7 +155,8 @@ std::vector<Chunk> spread_by_speed(const Units& units, unsigned threads, unsigne
   return chunks;
 }
 
-std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, Level level, Ranking ranking) {
+std::vector<Chunk> round_robin(const Units& units, unsigned threads, unsigned ranks, Level level,
+                               Ranking ranking) {
   auto groups = grouped(units, level);
   std::vector<unsigned> share(groups.size(), 0);
   for (unsigned given = 0, before = 0; given < ranks; before = given) {
@@ -170,8 +171,8 @@ std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, L
   return ranked(rows, ranking != Ranking::fill);
 }
 
-std::vector<Chunk> filled(const Units& units, unsigned threads, unsigned ranks, Level level,
-                          unsigned per_domain, Ranking ranking) {
+std::vector<Chunk> ppr(const Units& units, unsigned threads, unsigned ranks, Level level, unsigned per_domain,
+                       Ranking ranking) {
   std::vector<std::vector<Chunk>> rows;
   unsigned given = 0;
   for (const auto& group : grouped(units, level)) {
@@ -246,38 +247,38 @@ std::vector<Chunk> by_card(const Machine& machine, const std::vector<Card>& card
   return chunks;
 }
 
-Result listed_chunks(const Machine& machine, const Units& cores, const Request& request,
-                     std::vector<Chunk>& chunks) {
+Result rankfile(const Machine& machine, const Units& cores, const Request& request,
+                std::vector<Chunk>& chunks) {
   for (unsigned rank = 0; rank < request.ranks; ++rank) {
-    std::size_t at = request.listed_repeats ? rank % request.listed.size() : rank;
-    if (at >= request.listed.size() || !request.listed[at].given)
-      return base::fail(base::Code::invalid, "{}: nothing there gives rank {} a place", request.rank_file,
+    std::size_t at = request.rankfile_repeats ? rank % request.rankfile.size() : rank;
+    if (at >= request.rankfile.size() || !request.rankfile[at].given)
+      return base::fail(base::Code::invalid, "{}: nothing there gives rank {} a place", request.rankfile_name,
                         rank);
-    const auto& listed = request.listed[at];
+    const auto& entry = request.rankfile[at];
     Chunk chunk;
     CpuSet found;
     unsigned position = 0; // within the package
     for (const auto& core : machine.cores) {
-      if (listed.package >= 0 && core.package != static_cast<unsigned>(listed.package)) continue;
-      unsigned number = listed.package >= 0 ? position++ : core.index;
+      if (entry.package >= 0 && core.package != static_cast<unsigned>(entry.package)) continue;
+      unsigned number = entry.package >= 0 ? position++ : core.index;
       auto unit =
           std::find_if(cores.begin(), cores.end(), [&](const Unit& each) { return each.core == &core; });
       if (unit == cores.end()) continue;
-      CpuSet cpus = listed.by_cpu ? unit->cpus & listed.numbers : unit->cpus;
-      if (cpus.empty() || (!listed.by_cpu && !listed.numbers.has(number))) continue;
+      CpuSet cpus = entry.by_cpu ? unit->cpus & entry.numbers : unit->cpus;
+      if (cpus.empty() || (!entry.by_cpu && !entry.numbers.has(number))) continue;
       chunk.push_back({cpus, &core});
-      if (listed.by_cpu)
+      if (entry.by_cpu)
         found = found | cpus;
       else
         found.add(number);
     }
-    for (unsigned number : listed.numbers.members())
+    for (unsigned number : entry.numbers.members())
       if (!found.has(number))
         return base::fail(base::Code::invalid,
-                          "{}{}: rank {}: there is no {} {}{} here, or it may not be used", request.rank_file,
-                          listed.line == 0 ? "" : base::format(":{}", listed.line), rank,
-                          listed.by_cpu ? "processor" : "core", number,
-                          listed.package >= 0 ? base::format(" of package {}", listed.package) : "");
+                          "{}{}: rank {}: there is no {} {}{} here, or it may not be used",
+                          request.rankfile_name, entry.line == 0 ? "" : base::format(":{}", entry.line), rank,
+                          entry.by_cpu ? "processor" : "core", number,
+                          entry.package >= 0 ? base::format(" of package {}", entry.package) : "");
     chunks.push_back(std::move(chunk));
   }
   return {};

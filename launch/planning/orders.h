@@ -16,11 +16,12 @@ std::vector<Chunk> packed(const Units& units, unsigned threads, unsigned ranks);
 std::vector<Chunk> spread_by_speed(const Units& units, unsigned threads, unsigned ranks);
 
 /// One rank to each domain in turn.
-std::vector<Chunk> dealt(const Units& units, unsigned threads, unsigned ranks, Level level, Ranking ranking);
+std::vector<Chunk> round_robin(const Units& units, unsigned threads, unsigned ranks, Level level,
+                               Ranking ranking);
 
 /// `per_domain` ranks to each domain; those of one domain share its units where it has too few.
-std::vector<Chunk> filled(const Units& units, unsigned threads, unsigned ranks, Level level,
-                          unsigned per_domain, Ranking ranking);
+std::vector<Chunk> ppr(const Units& units, unsigned threads, unsigned ranks, Level level, unsigned per_domain,
+                       Ranking ranking);
 
 /// Fails when there is no card, or none of that name.
 Result chosen_cards(const Machine& machine, const std::string& name, std::vector<Card>& cards);
@@ -31,7 +32,7 @@ std::vector<Chunk> by_card(const Machine& machine, const std::vector<Card>& card
 
 /// The places that a rank file gives. `cores` are those that may be used. Fails when a rank has none, or one that does not
 /// exist.
-Result listed_chunks(const Machine& machine, const Units& cores, const Request& request,
-                     std::vector<Chunk>& chunks);
+Result rankfile(const Machine& machine, const Units& cores, const Request& request,
+                std::vector<Chunk>& chunks);
 
 } // namespace near::planning

@@ -9,10 +9,9 @@
 namespace near::planning {
 namespace {
 
-// Whether each rank gets units of its own. Nearly full domains may stand beside empty ones where they are
-// filled.
+// Whether each rank gets units of its own. With ppr, a full domain may stand beside an empty one.
 bool has_room(const Units& units, const Request& request) {
-  if (request.order != Order::filled) return std::uint64_t{request.ranks} * request.threads <= units.size();
+  if (request.order != Order::ppr) return std::uint64_t{request.ranks} * request.threads <= units.size();
   unsigned left = request.ranks;
   for (const auto& group : grouped(units, request.domain)) {
     unsigned here = std::min(left, request.per_domain);
@@ -51,12 +50,12 @@ private:
   void count_positions();
   void choose_order();
   Result lay_out();
-  Result lay_out_filled();
+  Result lay_out_ppr();
   void widen_bindings();
   void note_order();
   void put_ranks();
 
-  bool listed() const { return request_.order == Order::listed; }
+  bool by_rankfile() const { return request_.order == Order::rankfile; }
 
   const Machine& machine_;
   const Slots& slots_;
@@ -92,7 +91,7 @@ Result Planner::make(Plan& plan) {
 
 /// Gives each rank cores for the threads that it will start, where nobody said how many cores it gets.
 void Planner::expect_threads() {
-  if (request_.expected_threads <= 1 || request_.threads_chosen || listed()) return;
+  if (request_.expected_threads <= 1 || request_.threads_chosen || by_rankfile()) return;
   auto expected = std::uint64_t{request_.ranks} * request_.expected_threads;
   loose_ = expected > std::min<std::uint64_t>(units_.size(), slots_.count);
   // Too few: then its part of them each.
@@ -104,22 +103,22 @@ void Planner::expect_threads() {
 
 /// Gives ranks single hardware threads where there are too few cores.
 void Planner::take_hardware_threads() {
-  if (has_room(units_, request_) || request_.by_hwthread || listed()) return;
+  if (has_room(units_, request_) || request_.by_hwthread || by_rankfile()) return;
   Units threads = usable_units(machine_, slots_.allowed, true);
   bool bound_to_cores = asked_.bind_chosen && asked_.bind && asked_.bind_to == Level::core;
   if (!has_room(threads, request_) || bound_to_cores) return;
   units_ = std::move(threads);
-  bool filled = request_.order == Order::filled;
+  bool ppr = request_.order == Order::ppr;
   made_.notes.push_back(
       base::format("{} too few for {}: ranks take single hardware threads",
-                   filled ? base::format("the cores of each {} are", level_name(request_.domain))
-                          : base::format("{} cores are", machine_.cores.size()),
-                   std::uint64_t{filled ? request_.per_domain : request_.ranks} * request_.threads));
+                   ppr ? base::format("the cores of each {} are", level_name(request_.domain))
+                       : base::format("{} cores are", machine_.cores.size()),
+                   std::uint64_t{ppr ? request_.per_domain : request_.ranks} * request_.threads));
   if (!request_.bind_chosen) request_.bind_to = Level::hwthread;
 }
 
 void Planner::count_positions() {
-  crowded_ = !has_room(units_, request_) && !listed();
+  crowded_ = !has_room(units_, request_) && !by_rankfile();
   request_.threads = std::min(request_.threads, static_cast<unsigned>(units_.size()));
   positions_ = std::min(request_.ranks, static_cast<unsigned>(units_.size()) / request_.threads);
 }
@@ -143,31 +142,33 @@ Result Planner::lay_out() {
     chunks_ = packed(units_, threads, positions_);
     break;
   case Order::spread: chunks_ = spread_by_speed(units_, threads, positions_); break;
-  case Order::dealt: chunks_ = dealt(units_, threads, positions_, request_.domain, request_.ranking); break;
+  case Order::round_robin:
+    chunks_ = round_robin(units_, threads, positions_, request_.domain, request_.ranking);
+    break;
   case Order::by_card: {
     std::vector<Card> cards;
     NEAR_TRY(chosen_cards(machine_, request_.card, cards));
     chunks_ = by_card(machine_, cards, units_, threads, positions_);
     break;
   }
-  case Order::listed:
-    return listed_chunks(machine_, usable_units(machine_, slots_.allowed, false), request_, chunks_);
-  case Order::filled: NEAR_TRY(lay_out_filled()); break;
+  case Order::rankfile:
+    return rankfile(machine_, usable_units(machine_, slots_.allowed, false), request_, chunks_);
+  case Order::ppr: NEAR_TRY(lay_out_ppr()); break;
   }
   // Domains smaller than a rank's threads give no chunk: then neighbours, across domains.
   if (chunks_.size() < positions_) chunks_ = packed(units_, threads, positions_);
   return {};
 }
 
-Result Planner::lay_out_filled() {
+Result Planner::lay_out_ppr() {
   auto domains = grouped(units_, request_.domain).size();
   auto room = domains * request_.per_domain;
   if (room < request_.ranks)
     return base::fail(base::Code::limit, "--map-by ppr:{}:{} has room for {} ({}), not for {}",
                       request_.per_domain, level_name(request_.domain), base::counted(room, "rank"),
                       base::counted(domains, "domain"), request_.ranks);
-  chunks_ = filled(units_, request_.threads, request_.ranks, request_.domain, request_.per_domain,
-                   request_.ranking);
+  chunks_ =
+      ppr(units_, request_.threads, request_.ranks, request_.domain, request_.per_domain, request_.ranking);
   return {};
 }
 
@@ -178,16 +179,16 @@ void Planner::widen_bindings() {
   if (crowded_ && !request_.bind_chosen) {
     request_.bind = several;
     request_.bind_to = Level::numa;
-    bool filled = request_.order == Order::filled;
+    bool ppr = request_.order == Order::ppr;
     made_.notes.push_back(base::format(
         "{} of {} on {}: {}, because a rank that waits would keep the one that shares its core from running",
-        base::counted(filled ? request_.per_domain : request_.ranks, "rank"),
+        base::counted(ppr ? request_.per_domain : request_.ranks, "rank"),
         base::counted(request_.threads, "thread"),
-        filled ? base::format("each {}", level_name(request_.domain))
-               : base::counted(cpus_of(units_).count(), "processor"),
+        ppr ? base::format("each {}", level_name(request_.domain))
+            : base::counted(cpus_of(units_).count(), "processor"),
         several ? "each is bound to a NUMA node only" : "none is bound"));
   } else if (request_.bind && request_.bind_to <= Level::core &&
-             (crowded_ || (listed() && overlap(chunks_)))) {
+             (crowded_ || (by_rankfile() && overlap(chunks_)))) {
     made_.notes.push_back(
         "several ranks share a core as asked for: one that waits keeps the other from running");
   }
@@ -206,12 +207,12 @@ void Planner::note_order() {
     note(
         base::format("order: nearest to {} first", request_.card.empty() ? "a network card" : request_.card));
     break;
-  case Order::listed: note(base::format("order: as {} says", request_.rank_file)); break;
-  case Order::dealt:
+  case Order::rankfile: note(base::format("order: as {} says", request_.rankfile_name)); break;
+  case Order::round_robin:
     note(base::format("order: one rank to each {} in turn{}", level_name(request_.domain),
                       request_.ranking == Ranking::fill ? ", numbered one after the other" : ""));
     break;
-  case Order::filled:
+  case Order::ppr:
     note(base::format("order: {} to each {}{}", base::counted(request_.per_domain, "rank"),
                       level_name(request_.domain),
                       request_.ranking == Ranking::span ? ", numbered in turn" : ""));
@@ -230,11 +231,11 @@ void Planner::note_order() {
 
 void Planner::put_ranks() {
   for (unsigned rank = 0; rank < request_.ranks; ++rank) {
-    // More ranks than places: neighbours share one, except where ranks are dealt out.
+    // More ranks than places: neighbours share one, except where ranks go round the domains.
     std::size_t at = rank;
     if (chunks_.size() < request_.ranks)
-      at = request_.order == Order::dealt ? rank % chunks_.size()
-                                          : std::size_t{rank} * chunks_.size() / request_.ranks;
+      at = request_.order == Order::round_robin ? rank % chunks_.size()
+                                                : std::size_t{rank} * chunks_.size() / request_.ranks;
     made_.places.push_back(bound_place(machine_, chunks_[at], units_, request_));
   }
 }
@@ -245,7 +246,7 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& requ
   return Planner(machine, slots, request).make(plan);
 }
 
-unsigned ranks_of_filled(const Machine& machine, const Slots& slots, const Request& request) {
+unsigned ranks_of_ppr(const Machine& machine, const Slots& slots, const Request& request) {
   auto units = usable_units(machine, slots.allowed, request.by_hwthread);
   return request.per_domain * static_cast<unsigned>(grouped(units, request.domain).size());
 }

@@ -26,13 +26,13 @@ enum class Order {
   packed,    ///< one core after the other
   spread,    ///< blocks of neighbouring ranks over packages, nodes and caches, in proportion to their cores,
              ///< faster cores first
-  dealt,     ///< one rank to each domain of `Request::domain` in turn
-  filled,    ///< `Request::per_domain` ranks to each domain
-  by_card,   ///< nearest to a network card first; with several cards one rank to each in turn
-  listed,    ///< each where `Request::listed` says
+  round_robin, ///< one rank to each domain of `Request::domain` in turn
+  ppr,         ///< `Request::per_domain` processes per resource: per domain of `Request::domain`
+  by_card,     ///< nearest to a network card first; with several cards one rank to each in turn
+  rankfile,    ///< each rank where `Request::rankfile` says
 };
 
-/// How ranks are numbered over the domains of `Order::dealt` and `Order::filled`.
+/// How ranks are numbered over the domains of `Order::round_robin` and `Order::ppr`.
 enum class Ranking {
   as_mapped, ///< in the order in which they take their places
   fill,      ///< neighbours within one domain
@@ -40,7 +40,7 @@ enum class Ranking {
 };
 
 /// Where a rank file, or a list of processors, puts one rank.
-struct Listed {
+struct RankfileEntry {
   bool given = false;
   bool by_cpu = false; ///< `numbers` are the kernel's processors; else cores
   int package = -1;    ///< `numbers` count the cores of this package; -1: of the machine
@@ -55,10 +55,10 @@ struct Request {
   Order order = Order::automatic;
   Level domain = Level::core;
   unsigned per_domain = 0;
-  std::string card;            ///< of by_card: its name; empty: every card that carries messages
-  std::vector<Listed> listed;  ///< of `listed`: by rank
-  bool listed_repeats = false; ///< ranks beyond the end of `listed` begin at its first again
-  std::string rank_file;       ///< its name, or the option that lists the places, for messages
+  std::string card;                    ///< of by_card: its name; empty: every card that carries messages
+  std::vector<RankfileEntry> rankfile; ///< of `Order::rankfile`: by rank
+  bool rankfile_repeats = false;       ///< ranks beyond the end of `rankfile` begin at its first entry again
+  std::string rankfile_name;           ///< for messages: its name, or the option that has the list
   Ranking ranking = Ranking::as_mapped;
   bool may_share = false;      ///< more ranks than processors are meant so
   bool must_not_share = false; ///< more ranks than processors are an error
@@ -91,7 +91,7 @@ Result use_processors(std::string_view list, const std::string& option, Request&
 /// Reads a rank file: lines "rank N=HOST slot=SPEC", where SPEC is cores ("0-3,8"), cores of a package
 /// ("1:0-3") or the kernel's processors ("cpu:0-3,16"); '#' begins a comment. Which HOST is meant, the
 /// caller judges. `name` is the file's, for messages.
-Result parse_rank_file(const std::string& text, const std::string& name, Request& request);
+Result parse_rankfile(const std::string& text, const std::string& name, Request& request);
 
 /// One rank's place.
 struct Place {
@@ -111,7 +111,7 @@ struct Plan {
 Result make_plan(const Machine& machine, const Slots& slots, const Request& request, Plan& plan);
 
 /// How many ranks a request for `per_domain` ranks to each domain makes on this machine.
-unsigned ranks_of_filled(const Machine& machine, const Slots& slots, const Request& request);
+unsigned ranks_of_ppr(const Machine& machine, const Slots& slots, const Request& request);
 
 /// OMP_PLACES for a rank: each of its cores a place, "{0,16},{1,17}".
 std::string openmp_places(const Machine& machine, const Place& place);

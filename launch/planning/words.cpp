@@ -12,7 +12,7 @@ namespace {
 struct Word {
   std::string_view word;
   Level level;
-  bool listed = true; ///< messages list it; else it is another launcher's name of one that they list
+  bool shown = true; ///< in messages; else it is another launcher's name for one that is shown
 };
 constexpr Word domains[] = {
     {"hwthread", Level::hwthread},      {"core", Level::core},
@@ -52,7 +52,7 @@ Result unknown(const char* option, std::string_view text, std::string_view word,
   for (auto each : more) list.append(list.empty() ? "" : ", ").append(each);
   for (const auto& row : domains) {
     known.push_back(row.word);
-    if (row.listed) list.append(list.empty() ? "" : ", ").append(row.word);
+    if (row.shown) list.append(list.empty() ? "" : ", ").append(row.word);
   }
   return base::fail(base::Code::invalid, "{} {}: expected one of {}{}", option, text, list,
                     base::did_you_mean(word, known));
@@ -70,14 +70,15 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 // Places that are written on the command line take the part of a rank file's.
-Result list_places(std::vector<Listed> places, bool repeats, const std::string& option, Request& request) {
+Result set_rankfile(std::vector<RankfileEntry> places, bool repeats, const std::string& option,
+                    Request& request) {
   if (request.order != Order::automatic)
     return base::fail(base::Code::invalid, "{}: {} says already where ranks run", option,
-                      request.order == Order::listed ? request.rank_file : "--map-by");
-  request.order = Order::listed;
-  request.listed = std::move(places);
-  request.listed_repeats = repeats;
-  request.rank_file = option;
+                      request.order == Order::rankfile ? request.rankfile_name : "--map-by");
+  request.order = Order::rankfile;
+  request.rankfile = std::move(places);
+  request.rankfile_repeats = repeats;
+  request.rankfile_name = option;
   return {};
 }
 
@@ -121,7 +122,7 @@ Result read_modifier(std::string_view text, std::string_view modifier, Request& 
 } // namespace
 
 Result use_cores(std::string_view list, bool one_each, const std::string& option, Request& request) {
-  std::vector<Listed> places;
+  std::vector<RankfileEntry> places;
   CpuSet all;
   for (const auto& item : split(std::string(list), ',')) {
     CpuSet cores;
@@ -129,7 +130,7 @@ Result use_cores(std::string_view list, bool one_each, const std::string& option
       return base::fail(base::Code::invalid, "{}: expected a list of cores such as 0-3,8", option);
     all = all | cores;
     for (unsigned core : cores.members()) {
-      Listed place;
+      RankfileEntry place;
       place.given = true;
       place.numbers.add(core);
       places.push_back(place);
@@ -139,13 +140,13 @@ Result use_cores(std::string_view list, bool one_each, const std::string& option
     places.resize(1);
     places[0].numbers = all;
   }
-  return list_places(std::move(places), !one_each, option, request);
+  return set_rankfile(std::move(places), !one_each, option, request);
 }
 
 Result use_processors(std::string_view list, const std::string& option, Request& request) {
-  std::vector<Listed> places;
+  std::vector<RankfileEntry> places;
   for (const auto& item : split(std::string(list), ',')) {
-    Listed place;
+    RankfileEntry place;
     place.given = place.by_cpu = true;
     for (const auto& part : split(item, '+')) {
       CpuSet processors;
@@ -156,7 +157,7 @@ Result use_processors(std::string_view list, const std::string& option, Request&
     }
     places.push_back(place);
   }
-  return list_places(std::move(places), true, option, request);
+  return set_rankfile(std::move(places), true, option, request);
 }
 
 Result parse_rank_by(std::string_view text, Request& request) {
@@ -176,14 +177,14 @@ Result parse_map_by(std::string_view text, Request& request) {
   std::vector<std::string> parts = split(small, ':');
   std::size_t next = 1;
   Request made = request;
-  if (made.order == Order::listed && !parts[0].empty() && parts[0] != "node")
+  if (made.order == Order::rankfile && !parts[0].empty() && parts[0] != "node")
     return base::fail(base::Code::invalid, "--map-by {}: {} says already where ranks run", text,
-                      made.rank_file);
+                      made.rankfile_name);
   if (parts[0] == "ppr") {
     if (parts.size() < 3 || !parse_count(parts[1], made.per_domain) || !find_domain(parts[2], made.domain))
       return base::fail(base::Code::invalid, "--map-by {}: expected ppr:<ranks>:<domain>, such as ppr:4:numa",
                         text);
-    made.order = Order::filled;
+    made.order = Order::ppr;
     next = 3;
   } else if (parts[0] == "core" || parts[0] == "slot") {
     made.order = Order::packed;
@@ -204,7 +205,7 @@ Result parse_map_by(std::string_view text, Request& request) {
     NEAR_TRY(use_cores(parts[0].substr(8), ordered != parts.end(), base::format("--map-by {}", text), made));
     if (ordered != parts.end()) parts.erase(ordered);
   } else if (find_domain(parts[0], made.domain)) {
-    made.order = Order::dealt;
+    made.order = Order::round_robin;
   } else if (const char* instead = instead_of(parts[0])) {
     return base::fail(base::Code::unsupported, "--map-by {}: {}", text, instead);
   } else {

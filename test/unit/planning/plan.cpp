@@ -195,7 +195,7 @@ TEST(plan, a_rank_is_bound_to_each_cache_that_it_has_cores_of) {
   for (const auto& place : plan.places) EXPECT_EQ((place.home & place.cpus).count(), place.home.count());
 }
 
-TEST(plan, domains_that_are_filled_beyond_their_cores_are_not_pinned_twice) {
+TEST(plan, more_ranks_per_domain_than_it_has_cores_are_not_pinned_twice) {
   auto request = ranks(8);
   ASSERT_TRUE(planning::parse_map_by("ppr:8:numa", request).ok());
   auto plan = plan_of(machine_of("package:2 numa:1 core:4 pu:1"), request);
@@ -224,11 +224,11 @@ TEST(plan, ranks_stay_near_their_card_when_no_node_holds_one) {
 
 TEST(plan, ranks_that_a_file_puts_on_one_core_are_remarked) {
   auto request = ranks(2);
-  ASSERT_TRUE(planning::parse_rank_file("rank 0=+n0 slot=1\nrank 1=+n0 slot=0-1\n", "places", request).ok());
+  ASSERT_TRUE(planning::parse_rankfile("rank 0=+n0 slot=1\nrank 1=+n0 slot=0-1\n", "places", request).ok());
   auto plan = plan_of(machine_of(small), request);
   EXPECT_NE(plan.notes.front().find("share a core as asked for"), std::string::npos);
   request = ranks(2);
-  ASSERT_TRUE(planning::parse_rank_file("rank 0=+n0 slot=1\nrank 1=+n0 slot=0\n", "places", request).ok());
+  ASSERT_TRUE(planning::parse_rankfile("rank 0=+n0 slot=1\nrank 1=+n0 slot=0\n", "places", request).ok());
   EXPECT_TRUE(plan_of(machine_of(small), request).notes.front().starts_with("order: "));
 }
 
@@ -267,7 +267,7 @@ TEST(plan, more_threads_than_the_machine_has_take_all_of_it) {
   EXPECT_TRUE(plan_of(machine_of(small), request).oversubscribed);
 }
 
-TEST(plan, ranks_are_dealt_to_domains_in_turn) {
+TEST(plan, ranks_are_given_to_domains_round_robin) {
   auto request = ranks(5);
   ASSERT_TRUE(planning::parse_map_by("numa", request).ok());
   EXPECT_EQ(nodes_of(plan_of(machine_of(large), request)), (Numbers{0, 1, 2, 3, 0}));
@@ -370,13 +370,13 @@ TEST(plan, a_wrong_word_is_answered_with_the_nearest) {
 TEST(plan, two_orders_contradict_each_other) {
   const char* file = "rank 0=+n0 slot=0\n";
   planning::Request request;
-  ASSERT_TRUE(planning::parse_rank_file(file, "places", request).ok());
+  ASSERT_TRUE(planning::parse_rankfile(file, "places", request).ok());
   EXPECT_TRUE(planning::parse_map_by("numa", request).is(base::Code::invalid));
   EXPECT_NE(base::failure_text().find("places"), std::string::npos);
   EXPECT_TRUE(planning::parse_map_by(":OVERSUBSCRIBE", request).ok());
   request = {};
   ASSERT_TRUE(planning::parse_map_by("numa", request).ok());
-  EXPECT_TRUE(planning::parse_rank_file(file, "places", request).is(base::Code::invalid));
+  EXPECT_TRUE(planning::parse_rankfile(file, "places", request).is(base::Code::invalid));
 }
 
 TEST(plan, mpichs_width_is_understood) {

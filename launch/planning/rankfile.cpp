@@ -9,26 +9,26 @@ namespace near::planning {
 namespace {
 
 // "0-3,8", "1:0-3", "cpu:0-3,16".
-bool parse_slot(std::string spec, Listed& listed) {
+bool parse_slot(std::string spec, RankfileEntry& entry) {
   if (spec.starts_with("cpu:")) {
-    listed.by_cpu = true;
+    entry.by_cpu = true;
     spec = spec.substr(4);
   } else if (auto colon = spec.find(':'); colon != std::string::npos) {
-    auto [end, error] = std::from_chars(spec.data(), spec.data() + colon, listed.package);
-    if (error != std::errc{} || end != spec.data() + colon || listed.package < 0) return false;
+    auto [end, error] = std::from_chars(spec.data(), spec.data() + colon, entry.package);
+    if (error != std::errc{} || end != spec.data() + colon || entry.package < 0) return false;
     spec = spec.substr(colon + 1);
   }
-  return os::parse_cpus(spec, listed.numbers).ok() && !listed.numbers.empty();
+  return os::parse_cpus(spec, entry.numbers).ok() && !entry.numbers.empty();
 }
 
 } // namespace
 
-Result parse_rank_file(const std::string& text, const std::string& name, Request& request) {
+Result parse_rankfile(const std::string& text, const std::string& name, Request& request) {
   constexpr unsigned most_ranks = 65536;
   if (request.order != Order::automatic)
     return base::fail(base::Code::invalid, "--rankfile {}: {} says already where ranks run", name,
-                      request.order == Order::listed ? request.rank_file : "--map-by");
-  std::vector<Listed> listed;
+                      request.order == Order::rankfile ? request.rankfile_name : "--map-by");
+  std::vector<RankfileEntry> entries;
   std::istringstream lines(text);
   unsigned number = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -50,20 +50,20 @@ Result parse_rank_file(const std::string& text, const std::string& name, Request
     if (equals == std::string::npos || error != std::errc{} || end != where.data() + equals ||
         rank >= most_ranks)
       return wrong("no rank's number");
-    Listed made;
+    RankfileEntry made;
     made.given = true;
     made.line = number;
     made.host = where.substr(equals + 1);
     if (!slot.starts_with("slot=") || !parse_slot(slot.substr(5), made)) return wrong("no list of cores");
-    if (rank >= listed.size()) listed.resize(rank + 1);
-    if (listed[rank].given)
+    if (rank >= entries.size()) entries.resize(rank + 1);
+    if (entries[rank].given)
       return base::fail(base::Code::invalid, "{}:{}: rank {} has a place already, by line {}", name, number,
-                        rank, listed[rank].line);
-    listed[rank] = made;
+                        rank, entries[rank].line);
+    entries[rank] = made;
   }
-  request.order = Order::listed;
-  request.listed = std::move(listed);
-  request.rank_file = name;
+  request.order = Order::rankfile;
+  request.rankfile = std::move(entries);
+  request.rankfile_name = name;
   return {};
 }
 
