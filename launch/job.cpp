@@ -139,9 +139,9 @@ Result plan_job(Command command, char** environment, Job& job) {
   made.command = std::move(command);
   const SlurmStep slurm = read_slurm_step(environment);
   const auto& placement = made.command.placement;
-  bool cards = made.command.explain || placement.order == planning::Order::by_card;
+  bool devices = made.command.explain || placement.order == planning::Order::by_nic;
   if (made.command.machine.empty())
-    NEAR_TRY(topo::read_machine(made.machine, cards));
+    NEAR_TRY(topo::read_machine(made.machine, devices));
   else
     NEAR_TRY(topo::machine_from_file(made.command.machine, made.machine));
   if (made.machine.recorded && !made.command.explain)

@@ -54,19 +54,19 @@ bool publish(const topo::Machine& machine, segment::Segment& segment) {
   return true;
 }
 
-void publish_cards(const topo::Machine& machine, const topo::Machine& published,
-                   const segment::Segment& segment) {
-  std::vector<segment::MachineCard> cards;
-  for (const auto& card : machine.cards) {
-    segment::MachineCard told{};
-    card.name.copy(told.name, sizeof told.name - 1);
-    told.near = profile::place_of(machine, card.near);
-    told.network = card.kind == topo::Card::Kind::network ? 1 : 0;
-    told.fast = card.fast ? 1 : 0;
-    cards.push_back(told);
+void publish_devices(const topo::Machine& machine, const topo::Machine& published,
+                     const segment::Segment& segment) {
+  std::vector<segment::MachineDevice> devices;
+  for (const auto& device : machine.devices) {
+    segment::MachineDevice told{};
+    device.name.copy(told.name, sizeof told.name - 1);
+    told.near = profile::place_of(machine, device.near);
+    told.nic = device.kind == topo::Device::Kind::nic ? 1 : 0;
+    told.verbs = device.verbs ? 1 : 0;
+    devices.push_back(told);
   }
-  segment::add_cards(segment, published.cpus().count(), static_cast<std::uint32_t>(published.nodes.size()),
-                     cards);
+  segment::add_devices(segment, published.cpus().count(), static_cast<std::uint32_t>(published.nodes.size()),
+                       devices);
 }
 
 } // namespace near::launch

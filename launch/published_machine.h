@@ -10,9 +10,9 @@ namespace near::launch {
 /// tools do without.
 bool publish(const topo::Machine& machine, segment::Segment& segment);
 
-/// Adds the machine's cards. `published` is what publish() was given.
-void publish_cards(const topo::Machine& machine, const topo::Machine& published,
-                   const segment::Segment& segment);
+/// Adds the machine's devices. `published` is what publish() was given.
+void publish_devices(const topo::Machine& machine, const topo::Machine& published,
+                     const segment::Segment& segment);
 
 /// For a rank on these processors, the nearest node with each kind of memory.
 segment::NearestNodes nearest_nodes(const topo::Machine& machine, const os::CpuSet& cpus);

@@ -17,8 +17,8 @@
 namespace near::launch {
 namespace {
 
-// A job that lasts so long has time for a look at the machine's cards.
-constexpr std::uint64_t until_cards_ns = 300'000'000;
+// A job that lasts so long has time for a look at the machine's devices.
+constexpr std::uint64_t until_devices_ns = 300'000'000;
 // A rank is looked at for another MPI's library so long after the start, then at twice the time, and so on.
 constexpr std::uint64_t until_foreign_ns = 30'000'000;
 
@@ -52,7 +52,7 @@ base::Result Supervisor::start_ranks() {
   const auto& application_of = description_.job.application_of;
   ranks_.resize(application_of.size());
   if (publish(description_.job.machine, segment_))
-    timers_.set(Timer::cards, os::monotonic_ns() + until_cards_ns);
+    timers_.set(Timer::devices, os::monotonic_ns() + until_devices_ns);
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
     const auto& place = description_.job.plan.places[rank];
     auto& entry = segment_.entry(rank);
@@ -81,9 +81,9 @@ void Supervisor::tell_front_end() {
 }
 
 // To find them takes milliseconds, which a short job should not pay.
-void Supervisor::tell_cards() {
+void Supervisor::find_devices() {
   topo::Machine machine;
-  if (topo::read_machine(machine, true).ok()) publish_cards(machine, description_.job.machine, segment_);
+  if (topo::read_machine(machine, true).ok()) publish_devices(machine, description_.job.machine, segment_);
 }
 
 /// Gives the rank its standard streams. `piped` says which of them it got an end of a pipe for, to be closed

@@ -94,8 +94,8 @@ void Supervisor::on_timer(Timers::Due due, std::uint64_t now_ns) {
   case Timer::wrapper: wrapper_out_of_time(due.rank); break;
   case Timer::left: break; // reap() sees that it is not set any more
   case Timer::lost: decide_on_lost_ranks(); break;
-  case Timer::cards:
-    if (state_ == State::running) tell_cards();
+  case Timer::devices:
+    if (state_ == State::running) find_devices();
     break;
   case Timer::foreign: look_for_foreign_libraries(now_ns); break;
   case Timer::time_out: time_out(); break;

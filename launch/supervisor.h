@@ -91,7 +91,7 @@ private:
     bool input = false, output = false, error = false;
   };
   base::Result connect(unsigned rank, os::Launch& launch, Piped& piped);
-  void tell_cards();
+  void find_devices();
   void tell_front_end();
 
   // supervisor.cpp: events, and the state that they lead to

@@ -12,7 +12,7 @@ enum class Timer {
   wrapper,   ///< of a rank: its MPI process has ended, and its wrapper has not ended with a status
   left,      ///< of a rank: what its program left running has not called MPI_Init
   lost,      ///< no process is left, although ranks have not ended
-  cards,     ///< look for the machine's cards
+  devices,   ///< look for the machine's devices
   foreign,   ///< look for another MPI's library in the ranks
   time_out,  ///< --timeout
   terminate, ///< SIGTERM for all

@@ -33,7 +33,7 @@ std::string parts_text(const Machine& machine) {
 
 const char* memory_name(std::uint32_t memory) {
   static constexpr const char* names[] = {"DRAM", "HBM", "slow"};
-  return memory < std::size(names) ? names[memory] : "of an accelerator";
+  return memory < std::size(names) ? names[memory] : "of a GPU";
 }
 
 /// The smallest part that is told.
@@ -69,12 +69,12 @@ void print_distances(const Machine& machine) {
   }
 }
 
-void print_cards(const Machine& machine) {
-  for (const auto& card : machine.cards) {
-    std::string name(card.name, strnlen(card.name, sizeof card.name));
-    const char* kind = card.network == 0 ? "accelerator" : card.fast != 0 ? "network, with verbs" : "network";
-    std::printf("card %s: %s, nearest to %s\n", base::printable(name).c_str(), kind,
-                place_text(card.near, machine).c_str());
+void print_devices(const Machine& machine) {
+  for (const auto& device : machine.devices) {
+    std::string name(device.name, strnlen(device.name, sizeof device.name));
+    const char* kind = device.nic == 0 ? "GPU" : device.verbs != 0 ? "NIC with verbs" : "NIC";
+    std::printf("device %s: %s, nearest to %s\n", base::printable(name).c_str(), kind,
+                place_text(device.near, machine).c_str());
   }
 }
 
@@ -91,7 +91,7 @@ int job_machine(std::int32_t launcher) {
   std::printf("%s\n", parts_text(machine).c_str());
   print_nodes(machine);
   if (machine.nodes.size() > 1) print_distances(machine);
-  print_cards(machine);
+  print_devices(machine);
   return 0;
 }
 

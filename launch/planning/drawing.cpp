@@ -23,13 +23,13 @@ using Group = std::vector<Cell>;
 struct Row {
   std::string package, node, memory;
   std::vector<Group> groups; ///< none: memory without processors
-  std::string cards;
+  std::string devices;
   /// All its cores are so, and there is nothing else to tell of it.
   bool all(Use use) const {
     for (const auto& group : groups)
       for (const auto& cell : group)
         if (cell.use != use) return false;
-    return !groups.empty() && cards.empty();
+    return !groups.empty() && devices.empty();
   }
 };
 
@@ -83,15 +83,15 @@ Row row_of(const Machine& machine, unsigned index, const Slots& slots, const Pla
     if (!(core.cpus & cpus).empty()) packages.add(core.package);
   if (!packages.empty()) row.package = (packages.count() == 1 ? "package " : "packages ") + packages.text();
   if (row.groups.empty()) return row;
-  for (const auto& card : machine.cards) {
-    // A card that is near several nodes stands at the first of them.
+  for (const auto& device : machine.devices) {
+    // A device near several nodes stands at the first of them.
     bool here = false;
     for (const auto& core : machine.cores)
-      if (!(core.cpus & card.near).empty()) {
+      if (!(core.cpus & device.near).empty()) {
         here = core.numa == index;
         break;
       }
-    if (here) row.cards += (row.cards.empty() ? "" : ", ") + card.name;
+    if (here) row.devices += (row.devices.empty() ? "" : ", ") + device.name;
   }
   return row;
 }
@@ -213,8 +213,8 @@ private:
       bottom = std::max(bottom, y_ + height);
       right_ = std::max(right_, x);
     }
-    if (!row.cards.empty()) write(x + gap, y_ + 20, "label", row.cards);
-    right_ = std::max(right_, x + gap + static_cast<unsigned>(row.cards.size()) * 8);
+    if (!row.devices.empty()) write(x + gap, y_ + 20, "label", row.devices);
+    right_ = std::max(right_, x + gap + static_cast<unsigned>(row.devices.size()) * 8);
     y_ = bottom + gap;
   }
 
@@ -282,7 +282,7 @@ std::string draw_text(const Machine& machine, const Slots& slots, const Plan& pl
       }
     }
     if (!row.groups.empty()) line += " |";
-    if (!row.cards.empty()) line += " " + row.cards;
+    if (!row.devices.empty()) line += " " + row.devices;
     text += line + "\n";
   }
   return text;

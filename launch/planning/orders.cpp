@@ -185,41 +185,41 @@ std::vector<Chunk> ppr(const Units& units, unsigned threads, unsigned ranks, Lev
   return ranked(rows, ranking == Ranking::span);
 }
 
-Result chosen_cards(const Machine& machine, const std::string& name, std::vector<Card>& cards) {
-  std::vector<Card> all;
-  for (const auto& card : machine.cards)
-    if (card.kind == Card::Kind::network) all.push_back(card);
+Result chosen_nics(const Machine& machine, const std::string& name, std::vector<Device>& nics) {
+  std::vector<Device> all;
+  for (const auto& nic : machine.devices)
+    if (nic.kind == Device::Kind::nic) all.push_back(nic);
   if (all.empty())
-    return base::fail(base::Code::unsupported, "--map-by nic: no network card of this machine can be seen");
-  cards = machine.network_cards();
+    return base::fail(base::Code::unsupported, "--map-by nic: no NIC of this machine is visible");
+  nics = machine.nics();
   if (name.empty()) return {};
   std::vector<std::string_view> names;
   std::string list;
-  cards.clear();
-  for (const auto& card : all) {
-    if (card.name == name) cards = {card};
-    names.push_back(card.name);
-    list += (list.empty() ? "" : ", ") + card.name;
+  nics.clear();
+  for (const auto& nic : all) {
+    if (nic.name == name) nics = {nic};
+    names.push_back(nic.name);
+    list += (list.empty() ? "" : ", ") + nic.name;
   }
-  if (!cards.empty()) return {};
-  return base::fail(base::Code::invalid, "--map-by nic={}: the machine's cards are {}{}", name, list,
+  if (!nics.empty()) return {};
+  return base::fail(base::Code::invalid, "--map-by nic={}: the NICs of this machine are {}{}", name, list,
                     base::did_you_mean(name, names));
 }
 
-std::vector<Chunk> by_card(const Machine& machine, const std::vector<Card>& cards, const Units& units,
-                           unsigned threads, unsigned ranks) {
+std::vector<Chunk> by_nic(const Machine& machine, const std::vector<Device>& nics, const Units& units,
+                          unsigned threads, unsigned ranks) {
   std::vector<std::vector<Units>> orders;
-  for (const auto& card : cards) {
+  for (const auto& nic : nics) {
     unsigned home = 0;
     for (const auto& core : machine.cores)
-      if (!(core.cpus & card.near).empty()) {
+      if (!(core.cpus & nic.near).empty()) {
         home = core.numa;
         break;
       }
     auto groups = grouped(units, Level::numa);
     std::sort(groups.begin(), groups.end(), [&](const Units& one, const Units& other) {
       auto far = [&](const Units& group) {
-        bool near = !(group.front().core->cpus & card.near).empty();
+        bool near = !(group.front().core->cpus & nic.near).empty();
         return std::tuple(!near, machine.distance(home, group.front().core->numa), group.front().core->index);
       };
       return far(one) < far(other);

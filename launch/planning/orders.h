@@ -23,12 +23,12 @@ std::vector<Chunk> round_robin(const Units& units, unsigned threads, unsigned ra
 std::vector<Chunk> ppr(const Units& units, unsigned threads, unsigned ranks, Level level, unsigned per_domain,
                        Ranking ranking);
 
-/// Fails when there is no card, or none of that name.
-Result chosen_cards(const Machine& machine, const std::string& name, std::vector<Card>& cards);
+/// Fails when there is no NIC, or none of that name.
+Result chosen_nics(const Machine& machine, const std::string& name, std::vector<Device>& nics);
 
-/// For each card the nodes from the nearest on; ranks take cores there, one rank to each card in turn.
-std::vector<Chunk> by_card(const Machine& machine, const std::vector<Card>& cards, const Units& units,
-                           unsigned threads, unsigned ranks);
+/// For each NIC the nodes from the nearest on; ranks take cores there, one rank to each NIC in turn.
+std::vector<Chunk> by_nic(const Machine& machine, const std::vector<Device>& nics, const Units& units,
+                          unsigned threads, unsigned ranks);
 
 /// The places that a rank file gives. `cores` are those that may be used. Fails when a rank has none, or one that does not
 /// exist.

@@ -145,10 +145,10 @@ Result Planner::lay_out() {
   case Order::round_robin:
     chunks_ = round_robin(units_, threads, positions_, request_.domain, request_.ranking);
     break;
-  case Order::by_card: {
-    std::vector<Card> cards;
-    NEAR_TRY(chosen_cards(machine_, request_.card, cards));
-    chunks_ = by_card(machine_, cards, units_, threads, positions_);
+  case Order::by_nic: {
+    std::vector<Device> nics;
+    NEAR_TRY(chosen_nics(machine_, request_.nic, nics));
+    chunks_ = by_nic(machine_, nics, units_, threads, positions_);
     break;
   }
   case Order::rankfile:
@@ -203,9 +203,8 @@ void Planner::widen_bindings() {
 void Planner::note_order() {
   auto note = [&](std::string text) { made_.notes.push_back(std::move(text)); };
   switch (request_.order) {
-  case Order::by_card:
-    note(
-        base::format("order: nearest to {} first", request_.card.empty() ? "a network card" : request_.card));
+  case Order::by_nic:
+    note(base::format("order: nearest to {} first", request_.nic.empty() ? "a NIC" : request_.nic));
     break;
   case Order::rankfile: note(base::format("order: as {} says", request_.rankfile_name)); break;
   case Order::round_robin:

@@ -13,8 +13,8 @@ namespace near::planning {
 
 using base::Result;
 using os::CpuSet;
-using topo::Card;
 using topo::Core;
+using topo::Device;
 using topo::Level;
 using topo::Machine;
 using topo::Slots;
@@ -28,7 +28,7 @@ enum class Order {
              ///< faster cores first
   round_robin, ///< one rank to each domain of `Request::domain` in turn
   ppr,         ///< `Request::per_domain` processes per resource: per domain of `Request::domain`
-  by_card,     ///< nearest to a network card first; with several cards one rank to each in turn
+  by_nic,      ///< nearest to a NIC first; with several NICs one rank to each in turn
   rankfile,    ///< each rank where `Request::rankfile` says
 };
 
@@ -55,7 +55,7 @@ struct Request {
   Order order = Order::automatic;
   Level domain = Level::core;
   unsigned per_domain = 0;
-  std::string card;                    ///< of by_card: its name; empty: every card that carries messages
+  std::string nic;                     ///< of by_nic: its name; empty: every NIC that carries messages
   std::vector<RankfileEntry> rankfile; ///< of `Order::rankfile`: by rank
   bool rankfile_repeats = false;       ///< ranks beyond the end of `rankfile` begin at its first entry again
   std::string rankfile_name;           ///< for messages: its name, or the option that has the list
@@ -73,7 +73,7 @@ struct Request {
 };
 
 /// Reads the words of --map-by: core, slot, hwthread, l2, l3, numa, package, socket, node, spread,
-/// nic, nic=<card>, ppr:N:<domain>, pe-list=<cores>, each with an optional :PE=n or :OVERSUBSCRIBE. Fails
+/// nic, nic=<name>, ppr:N:<domain>, pe-list=<cores>, each with an optional :PE=n or :OVERSUBSCRIBE. Fails
 /// with the nearest word.
 Result parse_map_by(std::string_view text, Request& request);
 /// Reads the words of --rank-by: slot, node, fill, span.

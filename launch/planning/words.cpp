@@ -85,7 +85,7 @@ Result set_rankfile(std::vector<RankfileEntry> places, bool repeats, const std::
 // "dist:mlx5_0", "seq", "board": words that other launchers have and that mean nothing here, or have another
 // name.
 const char* instead_of(std::string_view word) {
-  if (word == "dist") return "the cores nearest to a network card are --map-by nic=CARD";
+  if (word == "dist") return "the cores nearest to a NIC are --map-by nic=NAME";
   if (word == "seq") return "it takes the machines of a host file in turn; here is one machine: leave it out";
   return nullptr;
 }
@@ -197,9 +197,9 @@ Result parse_map_by(std::string_view text, Request& request) {
   } else if (parts[0] == "node" || parts[0].empty()) {
     // One machine: "by node" says nothing about the places on it.
   } else if (parts[0] == "nic" || parts[0].starts_with("nic=")) {
-    made.order = Order::by_card;
-    // As written: names of cards have capital letters too (enP2p1s0).
-    made.card = parts[0] == "nic" ? "" : text.substr(4, parts[0].size() - 4);
+    made.order = Order::by_nic;
+    // As written: names of NICs have capital letters too (enP2p1s0).
+    made.nic = parts[0] == "nic" ? "" : text.substr(4, parts[0].size() - 4);
   } else if (parts[0].starts_with("pe-list=")) {
     auto ordered = std::find(parts.begin(), parts.end(), "ordered");
     NEAR_TRY(use_cores(parts[0].substr(8), ordered != parts.end(), base::format("--map-by {}", text), made));
@@ -210,7 +210,7 @@ Result parse_map_by(std::string_view text, Request& request) {
     return base::fail(base::Code::unsupported, "--map-by {}: {}", text, instead);
   } else {
     return unknown("--map-by", text, parts[0],
-                   {"slot", "spread", "nic", "nic=<card>", "ppr:N:<domain>", "pe-list=<cores>"});
+                   {"slot", "spread", "nic", "nic=<name>", "ppr:N:<domain>", "pe-list=<cores>"});
   }
   for (; next < parts.size(); ++next)
     for (const auto& modifier : split(parts[next], ',')) NEAR_TRY(read_modifier(text, modifier, made));

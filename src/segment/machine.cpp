@@ -18,11 +18,11 @@ constexpr std::uint32_t most_processors = 1u << 16, most_nodes = 1u << 10; // as
 std::uint64_t bytes_for(std::uint64_t processors, std::uint64_t nodes) {
   auto whole = [](std::uint64_t bytes) { return base::round_up(bytes, 8); };
   return sizeof(MachineHead) + whole(processors * sizeof(MachineProcessor)) + nodes * sizeof(MachineNode) +
-         whole(nodes * nodes * sizeof(std::uint16_t)) + most_cards * sizeof(MachineCard);
+         whole(nodes * nodes * sizeof(std::uint16_t)) + most_devices * sizeof(MachineDevice);
 }
 
-/// The tables behind a head, with the first `cards` of the last one.
-Machine tables(MachineHead& head, std::uint32_t processors, std::uint32_t nodes, std::uint32_t cards) {
+/// The tables behind a head, with the first `devices` of the last one.
+Machine tables(MachineHead& head, std::uint32_t processors, std::uint32_t nodes, std::uint32_t devices) {
   auto* at = reinterpret_cast<std::byte*>(&head + 1);
   auto next = [&at]<class T>(T*, std::uint64_t count) {
     std::span<T> table(reinterpret_cast<T*>(at), count);
@@ -33,7 +33,7 @@ Machine tables(MachineHead& head, std::uint32_t processors, std::uint32_t nodes,
   machine.processors = next(static_cast<MachineProcessor*>(nullptr), processors);
   machine.nodes = next(static_cast<MachineNode*>(nullptr), nodes);
   machine.distances = next(static_cast<std::uint16_t*>(nullptr), std::uint64_t{nodes} * nodes);
-  machine.cards = next(static_cast<MachineCard*>(nullptr), cards);
+  machine.devices = next(static_cast<MachineDevice*>(nullptr), devices);
   return machine;
 }
 
@@ -60,14 +60,14 @@ Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t no
   return {};
 }
 
-void add_cards(const Segment& segment, std::uint32_t processors, std::uint32_t nodes,
-               std::span<const MachineCard> cards) {
+void add_devices(const Segment& segment, std::uint32_t processors, std::uint32_t nodes,
+                 std::span<const MachineDevice> devices) {
   MachineHead& head = head_of(segment);
-  auto count = std::min(static_cast<std::uint32_t>(cards.size()), most_cards);
-  auto room = tables(head, processors, nodes, count).cards;
-  std::copy_n(cards.begin(), count, room.begin());
-  // SYNC: cards-listed. Release: who sees the count sees the cards.
-  head.card_count.store_release(count);
+  auto count = std::min(static_cast<std::uint32_t>(devices.size()), most_devices);
+  auto room = tables(head, processors, nodes, count).devices;
+  std::copy_n(devices.begin(), count, room.begin());
+  // SYNC: devices-listed. Release: who sees the count sees the devices.
+  head.device_count.store_release(count);
 }
 
 bool find_machine(const Segment& segment, Machine& machine) {
@@ -79,8 +79,8 @@ bool find_machine(const Segment& segment, Machine& machine) {
   if (processors > most_processors || nodes > most_nodes ||
       bytes_for(processors, nodes) > segment.stride() - begin)
     return false;
-  // SYNC: cards-listed. Acquire: so many were written before.
-  machine = tables(head, processors, nodes, std::min(head.card_count.load_acquire(), most_cards));
+  // SYNC: devices-listed. Acquire: so many were written before.
+  machine = tables(head, processors, nodes, std::min(head.device_count.load_acquire(), most_devices));
   return true;
 }
 

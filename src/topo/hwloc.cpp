@@ -37,15 +37,15 @@ CpuSet to_set(hwloc_const_cpuset_t set) {
   return cpus;
 }
 
-// Cards are looked for only where somebody asks: that takes longer than all the rest.
+// Devices are looked for only where somebody asks: that takes longer than all the rest.
 /// What the bus tells of accelerators is enough; to ask their vendors' libraries may take seconds.
 void leave_vendors_out(Topology& topology) {
   for (const char* name : {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"})
     (void)hwloc_topology_set_components(topology.handle, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, name);
 }
 
-Result load(Topology& topology, bool cards) {
-  auto filter = cards ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE;
+Result load(Topology& topology, bool devices) {
+  auto filter = devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE;
   leave_vendors_out(topology);
   // Processors that this process may not use are kept: what may be used is decided later, from one set.
   if (hwloc_topology_set_flags(topology.handle, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
@@ -186,31 +186,31 @@ void take_distances(hwloc_topology_t topology, Machine& machine) {
   hwloc_distances_release(topology, found);
 }
 
-// By PCI device, since one card shows itself as several devices: "mlx5_0" and "ib0".
-void take_cards(hwloc_topology_t topology, Machine& machine) {
+// By PCI device, since one NIC shows itself as several devices: "mlx5_0" and "ib0".
+void take_devices(hwloc_topology_t topology, Machine& machine) {
   constexpr unsigned class_3d = 0x0302, class_accelerator = 0x1200;
   for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_pcidev(topology, device)) != nullptr;) {
-    Card card;
+    Device made;
     unsigned kind = device->attr->pcidev.class_id;
     bool known = kind == class_3d || kind == class_accelerator;
-    if (known) card.kind = Card::Kind::accelerator;
+    if (known) made.kind = Device::Kind::gpu;
     for (hwloc_obj_t part = device->io_first_child; part != nullptr; part = part->next_sibling) {
       if (part->type != HWLOC_OBJ_OS_DEVICE) continue;
       auto type = part->attr->osdev.type;
       bool verbs = type == HWLOC_OBJ_OSDEV_OPENFABRICS;
       if (!verbs && type != HWLOC_OBJ_OSDEV_NETWORK && !known) continue;
-      if (card.name.empty() || (verbs && !card.fast)) card.name = part->name != nullptr ? part->name : "";
-      card.fast = card.fast || verbs;
+      if (made.name.empty() || (verbs && !made.verbs)) made.name = part->name != nullptr ? part->name : "";
+      made.verbs = made.verbs || verbs;
       known = true;
     }
     if (!known) continue;
-    if (card.name.empty()) {
+    if (made.name.empty()) {
       const auto& bus = device->attr->pcidev;
-      card.name = base::format("{:04x}:{:02x}:{:02x}.{:x}", unsigned{bus.domain}, unsigned{bus.bus},
+      made.name = base::format("{:04x}:{:02x}:{:02x}.{:x}", unsigned{bus.domain}, unsigned{bus.bus},
                                unsigned{bus.dev}, unsigned{bus.func});
     }
-    card.near = to_set(hwloc_get_non_io_ancestor_obj(topology, device)->cpuset);
-    machine.cards.push_back(std::move(card));
+    made.near = to_set(hwloc_get_non_io_ancestor_obj(topology, device)->cpuset);
+    machine.devices.push_back(std::move(made));
   }
 }
 
@@ -241,7 +241,7 @@ Result convert(hwloc_topology_t topology, Machine& machine) {
   if (!made.has_l3) made.l3s = static_cast<unsigned>(stand_in_l3.size());
   made.numas = std::max(1u, static_cast<unsigned>(made.nodes.size()));
   take_distances(topology, made);
-  take_cards(topology, made);
+  take_devices(topology, made);
   machine = std::move(made);
   return {};
 }
@@ -265,7 +265,7 @@ Result try_description(const std::string& name, const std::function<void()>& rea
 
 } // namespace
 
-Result read_machine(Machine& machine, bool cards) {
+Result read_machine(Machine& machine, bool devices) {
   // Where this is refused (a sandbox), hwloc would ask again and again.
   CpuSet allowed;
   NEAR_TRY(os::affinity_of(0, allowed));
@@ -274,11 +274,11 @@ Result read_machine(Machine& machine, bool cards) {
     NEAR_TRY(try_description(std::string("HWLOC_XMLFILE=") + file, [&] {
       Topology topology;
       Machine made;
-      if (topology.made && load(topology, cards).ok()) (void)convert(topology.handle, made);
+      if (topology.made && load(topology, devices).ok()) (void)convert(topology.handle, made);
     }));
   Topology topology;
   if (!topology.made) return base::fail_system("hwloc_topology_init", errno);
-  NEAR_TRY(load(topology, cards));
+  NEAR_TRY(load(topology, devices));
   return convert(topology.handle, machine);
 }
 

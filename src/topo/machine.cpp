@@ -34,12 +34,12 @@ CpuSet Machine::cpus() const {
   return all;
 }
 
-std::vector<Card> Machine::network_cards() const {
-  std::vector<Card> all, fast;
-  for (const auto& card : cards) {
-    if (card.kind != Card::Kind::network) continue;
-    all.push_back(card);
-    if (card.fast) fast.push_back(card);
+std::vector<Device> Machine::nics() const {
+  std::vector<Device> all, fast;
+  for (const auto& device : devices) {
+    if (device.kind != Device::Kind::nic) continue;
+    all.push_back(device);
+    if (device.verbs) fast.push_back(device);
   }
   return fast.empty() ? all : fast;
 }

@@ -1,5 +1,5 @@
 // A machine as placement needs it: cores in order of nearness, each with the caches, the NUMA node and the
-// package that it belongs to; memory; cards. Read once through hwloc; plain data from then on.
+// package that it belongs to; memory; devices. Read once through hwloc; plain data from then on.
 #pragma once
 
 #include "base/result.h"
@@ -43,13 +43,13 @@ struct Node {
   bool has_cores = false;  ///< some core's own memory
 };
 
-/// A network card or an accelerator.
-struct Card {
-  enum class Kind { network, accelerator };
+/// A NIC or a GPU (or another accelerator).
+struct Device {
+  enum class Kind { nic, gpu };
   std::string name; ///< "mlx5_0", or its address where it has no name
-  Kind kind = Kind::network;
-  bool fast = false; ///< a network card with verbs: others than these do not carry MPI where there are any
-  CpuSet near;       ///< the processors that are nearest
+  Kind kind = Kind::nic;
+  bool verbs = false; ///< a NIC with verbs: other NICs do not carry MPI where there are any
+  CpuSet near;        ///< the processors that are nearest
 };
 
 struct Machine {
@@ -57,7 +57,7 @@ struct Machine {
   std::vector<Node> nodes;
   /// Between nodes by index, row by row, 10 meaning its own; empty when the system does not tell.
   std::vector<unsigned> distances;
-  std::vector<Card> cards;
+  std::vector<Device> devices;
   unsigned l2s = 0, l3s = 0, numas = 0, packages = 0;
   bool has_l2 = false, has_l3 = false;
   bool unlike_cores = false; ///< Core::speed says something
@@ -65,8 +65,8 @@ struct Machine {
   CpuSet allowed;            ///< of a recorded one: the processors that its jobs may use
   std::string processor;     ///< its model's name; "" when the system does not tell
   CpuSet cpus() const;
-  /// The cards that carry MPI messages: those with verbs, or all network cards when there are none.
-  std::vector<Card> network_cards() const;
+  /// The NICs that carry MPI messages: those with verbs, or all NICs when there are none.
+  std::vector<Device> nics() const;
   /// 10 for a node and itself, 20 for two where the system does not tell.
   unsigned distance(unsigned one, unsigned other) const;
   /// "1 package, 2 NUMA nodes, 4 L3 caches, 32 cores, 64 processors".
@@ -77,9 +77,9 @@ struct Machine {
 /// first core); of several the one with most memory. -1 when there is none.
 int nearest_node(const Machine& machine, const CpuSet& cpus, Tier tier);
 
-/// This machine; or the one that hwloc was told of in the environment (HWLOC_XMLFILE and its kin). Its cards
-/// only with `cards`: looking for them takes milliseconds.
-Result read_machine(Machine& machine, bool cards = false);
+/// This machine; or the one that hwloc was told of in the environment (HWLOC_XMLFILE and its kin). Its devices
+/// only with `devices`: looking for them takes milliseconds.
+Result read_machine(Machine& machine, bool devices = false);
 /// A machine that hwloc describes: its synthetic form, such as "package:2 numa:2 l3:2 core:4 pu:2", or its
 /// XML.
 Result recorded_machine(const std::string& description, Machine& machine);

@@ -4,7 +4,7 @@
     test/machines/make.py            all of them
 
 Each is made up after public descriptions of such machines. What counts is their shape: which caches and nodes hold
-which cores, what memory and which cards are near, and how Linux numbers all that.
+which cores, what memory and which devices are near, and how Linux numbers all that.
 """
 
 from pathlib import Path
@@ -25,10 +25,10 @@ def bits(numbers):
 
 
 class Place:
-    """An object of the machine with what it holds. `nodes` are memory beside it, `cards` PCI cards below it."""
+    """An object of the machine with what it holds. `nodes` are memory beside it, `devices` PCI devices below it."""
 
-    def __init__(self, kind, inside=(), *, nodes=(), cards=(), size=0, processors=()):
-        self.kind, self.inside, self.nodes, self.cards, self.size = kind, list(inside), list(nodes), list(cards), size
+    def __init__(self, kind, inside=(), *, nodes=(), devices=(), size=0, processors=()):
+        self.kind, self.inside, self.nodes, self.devices, self.size = kind, list(inside), list(nodes), list(devices), size
         self.own = list(processors)
 
     def processors(self):
@@ -46,7 +46,7 @@ def node(number, gib, subtype=None):
     return {"number": number, "bytes": gib * GIB, "subtype": subtype}
 
 
-def card(bus, *names):
+def device(bus, *names):
     """names: (name, NETWORK or OPENFABRICS) of its devices."""
     return {"bus": bus, "names": names}
 
@@ -95,7 +95,7 @@ class Writer:
                      f'local_memory="{each["bytes"]}"/>')
         for part in place.inside:
             self.place(part, depth + 1, own if place.nodes else above)
-        for each in place.cards:
+        for each in place.devices:
             bus = int(each["bus"][5:7], 16)
             self.put(depth + 1, f'<object type="Bridge" gp_index="{self.identity()}" bridge_type="0-1" depth="0" '
                      f'bridge_pci="0000:[{bus:02x}-{bus:02x}]">')
@@ -142,7 +142,7 @@ def hops(groups, near, far, own=10):
             for a in range(len(member))]
 
 
-def xeon(packages, cores, cards):
+def xeon(packages, cores, devices):
     """Sub-NUMA clustering: two nodes behind each package's one L3. Second hardware threads are numbered last."""
     total = packages * 2 * cores
     parts = []
@@ -153,24 +153,24 @@ def xeon(packages, cores, cards):
             first = number * cores
             halves.append(Place("Group", [Place("L2Cache", [core(first + at, total + first + at)], size=2 << 20)
                                           for at in range(cores)], nodes=[node(number, 64)],
-                                cards=cards.get(number, [])))
+                                devices=devices.get(number, [])))
         parts.append(Place("Package", [Place("L3Cache", halves, size=45 << 20)]))
     return Place("Machine", parts)
 
 
 def mlx(number, bus):
-    return card(bus, (f"mlx5_{number}", OPENFABRICS), (f"ib{number}", NETWORK))
+    return device(bus, (f"mlx5_{number}", OPENFABRICS), (f"ib{number}", NETWORK))
 
 
 def opteron():
-    """Four packages of two nodes with six cores each; the card hangs on node 1, as such boards have it."""
+    """Four packages of two nodes with six cores each; the NIC hangs on node 1, as such boards have it."""
     parts = []
     for package in range(4):
         dies = []
         for number in (2 * package, 2 * package + 1):
             dies.append(Place("L3Cache", [Place("L2Cache", [core(6 * number + at)], size=512 << 10) for at in range(6)],
                               nodes=[node(number, 16)], size=5 << 20,
-                              cards=[mlx(0, "0000:41:00.0")] if number == 1 else []))
+                              devices=[mlx(0, "0000:41:00.0")] if number == 1 else []))
         parts.append(Place("Package", dies))
     near = {(0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (0, 4), (0, 6), (1, 3), (1, 5), (1, 7), (2, 4), (2, 6), (3, 5),
             (3, 7), (4, 6), (5, 7)}
@@ -198,7 +198,7 @@ def grace_hopper():
     """72 cores with an L2 each and one L3; the graphics processor's memory is a node of its own."""
     cores = [Place("L2Cache", [core(at)], size=1 << 20) for at in range(72)]
     package = Place("Package", [Place("L3Cache", cores, size=114 << 20)], nodes=[node(0, 480), node(1, 96, "GPUMemory")],
-                    cards=[mlx(0, "0009:01:00.0")])
+                    devices=[mlx(0, "0009:01:00.0")])
     return Place("Machine", [package]), [[10, 80], [80, 10]]
 
 
@@ -214,7 +214,7 @@ def hybrid():
     return machine, kinds
 
 
-def plain(packages, cores, extra=(), cards=()):
+def plain(packages, cores, extra=(), devices=()):
     """Packages of one node, one L3, cores of two threads."""
     total = packages * cores
     parts = []
@@ -223,14 +223,14 @@ def plain(packages, cores, extra=(), cards=()):
                   for at in range(package * cores, (package + 1) * cores)]
         parts.append(Place("Package", [Place("L3Cache", inside, size=32 << 20)],
                            nodes=[node(package, 128), *(each for at, each in extra if at == package)],
-                           cards=[each for at, each in cards if at == package]))
+                           devices=[each for at, each in devices if at == package]))
     return Place("Machine", parts)
 
 
 def main():
     write("xeon-1-package", xeon(1, 12, {0: [mlx(0, "0000:17:00.0")]}), distances=hops([2], 11, 21))
     write("xeon-2-packages",
-          xeon(2, 12, {0: [mlx(0, "0000:17:00.0"), card("0000:01:00.0", ("eno1", NETWORK))], 3: [mlx(1, "0000:ca:00.0")]}),
+          xeon(2, 12, {0: [mlx(0, "0000:17:00.0"), device("0000:01:00.0", ("eno1", NETWORK))], 3: [mlx(1, "0000:ca:00.0")]}),
           distances=hops([2, 2], 11, 21))
     machine, distances = opteron()
     write("opteron-4-packages", machine, distances=distances)

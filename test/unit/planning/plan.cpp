@@ -207,13 +207,13 @@ TEST(plan, more_ranks_per_domain_than_it_has_cores_are_not_pinned_twice) {
   EXPECT_EQ(different, (std::set<std::string>{"0", "1", "2", "3", "4", "5", "6", "7"}));
 }
 
-TEST(plan, ranks_stay_near_their_card_when_no_node_holds_one) {
+TEST(plan, ranks_stay_near_their_nic_when_no_node_holds_one) {
   auto machine = machine_of("package:2 numa:2 core:3 pu:1");
   machine.distances = {10, 16, 22, 16, 16, 10, 16, 22, 22, 16, 10, 16, 16, 22, 16, 10};
-  topo::Card card;
-  card.name = "mlx5_0";
-  card.near.add_range(9, 11);
-  machine.cards = {card};
+  topo::Device nic;
+  nic.name = "mlx5_0";
+  nic.near.add_range(9, 11);
+  machine.devices = {nic};
   auto request = ranks(1);
   ASSERT_TRUE(planning::parse_map_by("nic:PE=4", request).ok());
   EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0,9-11"}));
@@ -398,10 +398,10 @@ TEST(plan, what_follows_a_binding_is_understood_or_refused) {
   }
 }
 
-TEST(plan, the_name_of_a_card_keeps_its_capital_letters) {
+TEST(plan, the_name_of_a_nic_keeps_its_capital_letters) {
   planning::Request request;
   ASSERT_TRUE(planning::parse_map_by("NIC=enP2p1s0:PE=2", request).ok());
-  EXPECT_EQ(request.card, "enP2p1s0");
+  EXPECT_EQ(request.nic, "enP2p1s0");
 }
 
 TEST(plan, the_whole_machine_is_a_domain_too) {

@@ -61,7 +61,7 @@ public:
       for (const auto& processor : machine.processors) sum += processor.number;
       for (const auto& node : machine.nodes) sum += node.bytes;
       for (auto distance : machine.distances) sum += distance;
-      for (const auto& card : machine.cards) sum += static_cast<unsigned char>(card.name[39]);
+      for (const auto& device : machine.devices) sum += static_cast<unsigned char>(device.name[39]);
     }
     return text + std::to_string(sum) + '\n';
   }

@@ -32,18 +32,18 @@ TEST(Machine, what_is_told_is_found) {
   EXPECT_EQ(found.nodes[1].number, 7);
   EXPECT_EQ(found.nodes[1].bytes, 1ull << 40);
   EXPECT_EQ(found.distances[2], 21);
-  EXPECT_TRUE(found.cards.empty());
+  EXPECT_TRUE(found.devices.empty());
 
-  MachineCard card{};
-  card.name[0] = 'x';
-  card.near.numa = 1;
-  card.network = 1;
-  const MachineCard cards[] = {card, card};
-  add_cards(job.segment, 3, 2, cards);
+  MachineDevice device{};
+  device.name[0] = 'x';
+  device.near.numa = 1;
+  device.nic = 1;
+  const MachineDevice devices[] = {device, device};
+  add_devices(job.segment, 3, 2, devices);
   ASSERT_TRUE(find_machine(job.segment, found));
-  ASSERT_EQ(found.cards.size(), 2u);
-  EXPECT_STREQ(found.cards[1].name, "x");
-  EXPECT_EQ(found.cards[1].near.numa, 1);
+  ASSERT_EQ(found.devices.size(), 2u);
+  EXPECT_STREQ(found.devices[1].name, "x");
+  EXPECT_EQ(found.devices[1].near.numa, 1);
   EXPECT_EQ(found.nodes[1].number, 7) << "the tables do not overlap";
 }
 
@@ -52,10 +52,10 @@ TEST(Machine, of_too_many_cards_the_first_are_told) {
   ASSERT_TRUE(job.made);
   Machine machine;
   ASSERT_TRUE(make_machine(job.segment, 1, 1, machine).ok());
-  std::vector<MachineCard> cards(most_cards + 5);
-  add_cards(job.segment, 1, 1, cards);
+  std::vector<MachineDevice> devices(most_devices + 5);
+  add_devices(job.segment, 1, 1, devices);
   ASSERT_TRUE(find_machine(job.segment, machine));
-  EXPECT_EQ(machine.cards.size(), most_cards);
+  EXPECT_EQ(machine.devices.size(), most_devices);
 }
 
 TEST(Machine, one_that_does_not_fit_is_refused) {
@@ -86,9 +86,9 @@ TEST(Machine, a_damaged_head_is_not_believed) {
   head.processor_count = 0xffffffff;
   EXPECT_FALSE(find_machine(job.segment, machine));
   head.processor_count = 2;
-  head.card_count.store_relaxed(0xffffffff);
+  head.device_count.store_relaxed(0xffffffff);
   ASSERT_TRUE(find_machine(job.segment, machine));
-  EXPECT_EQ(machine.cards.size(), most_cards);
+  EXPECT_EQ(machine.devices.size(), most_devices);
 }
 
 } // namespace
