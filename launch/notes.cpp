@@ -94,7 +94,7 @@ std::string Supervisor::stall_text(std::uint64_t& since) {
   return {};
 }
 
-void Supervisor::look_for_stall() {
+void Supervisor::check_stall() {
   if (stall_said_ || description_.job.command.quiet || state_ != State::running) return;
   std::uint64_t since = 0;
   auto text = stall_text(since);
@@ -108,7 +108,7 @@ void Supervisor::look_for_stall() {
                            description_.front_end));
 }
 
-void Supervisor::look_for_held_input() {
+void Supervisor::check_held_input() {
   if (hold_said_ || description_.job.command.quiet || state_ != State::running) return;
   auto hold = input_.hold();
   if (!hold.held || paused_) {
@@ -124,7 +124,7 @@ void Supervisor::look_for_held_input() {
 }
 
 // One rank of each program is enough; one that has called MPI_Init is well.
-void Supervisor::look_for_foreign_libraries(std::uint64_t now_ns) {
+void Supervisor::check_foreign_libraries(std::uint64_t now_ns) {
   const auto& job = description_.job;
   if (job.foreign_told || job.command.quiet || state_ != State::running) return;
   std::vector<bool> seen(job.command.applications.size(), false);

@@ -13,7 +13,7 @@ namespace near::launch {
 namespace {
 
 // The rank table is looked at this often in case a process could not signal (another process namespace).
-constexpr std::uint64_t look_ns = 500'000'000;
+constexpr std::uint64_t poll_interval_ns = 500'000'000;
 // What a process that called MPI_Abort has for flushing its output before SIGTERM.
 constexpr std::uint64_t abort_grace_ns = 200'000'000;
 // What a program left behind has this long to call MPI_Init, if no other rank has: then the job is an MPI
@@ -38,17 +38,17 @@ std::string short_name(const std::string& program) {
 
 } // namespace
 
-void Supervisor::look() {
-  if (state_ != State::draining) timers_.set(Timer::look, os::monotonic_ns() + look_ns);
+void Supervisor::poll_ranks() {
+  if (state_ != State::draining) timers_.set(Timer::poll, os::monotonic_ns() + poll_interval_ns);
   for (unsigned rank = 0; rank < ranks_.size(); ++rank)
-    if (!ranks_[rank].ended) look_at(rank);
-  look_for_left_processes();
-  look_for_missing_init();
-  look_for_stall();
-  look_for_held_input();
+    if (!ranks_[rank].ended) poll_rank(rank);
+  check_left_processes();
+  check_missing_init();
+  check_stall();
+  check_held_input();
 }
 
-void Supervisor::look_at(unsigned rank) {
+void Supervisor::poll_rank(unsigned rank) {
   auto& at = ranks_[rank];
   if (at.pid == 0 || !has_region(rank)) return;
   if (!at.ended && at.mpi_process == 0 && !at.mpi_process_gone) find_mpi_process(rank);
@@ -79,9 +79,9 @@ void Supervisor::reap() {
     if (unmatched_children_.size() > unmatched_per_rank * ranks_.size() + most_other_unmatched)
       unmatched_children_.pop_front();
   }
-  look_for_left_processes();
+  check_left_processes();
   no_children_ = no_children_ || (out_of_reach_ && living_ == 0);
-  if (living_ > 0 && living_ < ranks_.size()) look_for_missing_init();
+  if (living_ > 0 && living_ < ranks_.size()) check_missing_init();
   if (living_ == 0 && state_ == State::running) {
     // All is well; what the ranks left running is not part of the job any more.
     enter(State::ending);
@@ -103,7 +103,7 @@ bool Supervisor::is_end_of(unsigned rank, os::Pid pid) {
 
 void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   auto& at = ranks_[rank];
-  look_at(rank);
+  poll_rank(rank);
   bool may_have_left = ending.raw == 0 && ending.pid == at.pid && at.awaits == Rank::Awaits::started;
   if (may_have_left && phase_of(rank) == segment::Phase::launched && has_left_processes(rank)) {
     at.awaits = Rank::Awaits::left;
@@ -205,7 +205,7 @@ void Supervisor::mark_dead(unsigned rank, int raw_status) {
   }
 }
 
-void Supervisor::look_for_missing_init() {
+void Supervisor::check_missing_init() {
   if (decided()) return;
   unsigned without = 0;
   bool waiting = false, gone = false;
@@ -226,7 +226,7 @@ void Supervisor::look_for_missing_init() {
 
 /// No process is left below this one, so every rank has ended, whatever the segment says of MPI processes
 /// that wrappers have started.
-void Supervisor::look_for_lost_ranks(std::uint64_t now_ns) {
+void Supervisor::check_lost_ranks(std::uint64_t now_ns) {
   if (!no_children_ || living_ == 0 || state_ != State::running)
     timers_.cancel(Timer::lost);
   else if (!timers_.is_set(Timer::lost))

@@ -45,7 +45,7 @@ int Supervisor::run() {
 }
 
 void Supervisor::loop() {
-  timers_.set(Timer::look, os::monotonic_ns());
+  timers_.set(Timer::poll, os::monotonic_ns());
   reap();
   while (!finished()) {
     poller_.wait(wait_ms(os::monotonic_ns()), keys_);
@@ -53,7 +53,7 @@ void Supervisor::loop() {
     std::uint64_t now = os::monotonic_ns();
     run_timers(now);
     if (state_ == State::draining) continue;
-    look_for_lost_ranks(now);
+    check_lost_ranks(now);
     reap();
   }
 }
@@ -67,7 +67,7 @@ void Supervisor::dispatch(std::uint64_t key) {
     take_signals();
   else if (key == key_bell) {
     output_.bell_rang();
-    look_at_output();
+    check_output();
   } else if (key == key_front_end)
     front_end_died();
 }
@@ -90,14 +90,14 @@ void Supervisor::run_timers(std::uint64_t now_ns) {
 
 void Supervisor::on_timer(Timers::Due due, std::uint64_t now_ns) {
   switch (due.timer) {
-  case Timer::look: look(); break;
+  case Timer::poll: poll_ranks(); break;
   case Timer::wrapper: wrapper_out_of_time(due.rank); break;
   case Timer::left: break; // reap() sees that it is not set any more
   case Timer::lost: decide_on_lost_ranks(); break;
   case Timer::devices:
     if (state_ == State::running) find_devices();
     break;
-  case Timer::foreign: look_for_foreign_libraries(now_ns); break;
+  case Timer::foreign: check_foreign_libraries(now_ns); break;
   case Timer::time_out: time_out(); break;
   case Timer::terminate: enter(State::terminating); break;
   case Timer::kill: enter(State::killing); break;
@@ -134,13 +134,13 @@ bool Supervisor::finished() {
   report_outcome();
   if (!output_.idle()) return false;
   // The last of the output may be what could not be written.
-  look_at_output();
+  check_output();
   report_outcome();
   return output_.idle();
 }
 
 // A closed pipe is how a reader says that it has had enough. Anything else is output that the user misses.
-void Supervisor::look_at_output() {
+void Supervisor::check_output() {
   if (auto failure = output_.failure(); !failure.empty() && !decided()) {
     Outcome outcome;
     outcome.reason = Reason::unwritten;
@@ -247,7 +247,7 @@ void Supervisor::take_signals() {
     default: interrupt(signal); break;
     }
   }
-  if (asked) look();
+  if (asked) poll_ranks();
   if (ended) reap();
 }
 

@@ -115,11 +115,11 @@ private:
   bool finished();
   void report_outcome();
   void report_exit_codes();
-  void look_at_output();
+  void check_output();
 
   // ranks.cpp: what has become of the ranks
-  void look();
-  void look_at(unsigned rank);
+  void poll_ranks();
+  void poll_rank(unsigned rank);
   void reap();
   void collect_endings();
   bool is_end_of(unsigned rank, os::Pid pid);
@@ -128,8 +128,8 @@ private:
   segment::Phase phase_of(unsigned rank);
   bool has_region(unsigned rank);
   Outcome outcome_of(unsigned rank, const os::Ending& ending);
-  void look_for_missing_init();
-  void look_for_lost_ranks(std::uint64_t now_ns);
+  void check_missing_init();
+  void check_lost_ranks(std::uint64_t now_ns);
   void decide_on_lost_ranks();
 
   // wrappers.cpp: MPI processes that are not the ones that were started
@@ -140,12 +140,12 @@ private:
   void mpi_process_is_gone(unsigned rank);
   void wrapper_out_of_time(unsigned rank);
   bool has_left_processes(unsigned rank) const;
-  void look_for_left_processes();
+  void check_left_processes();
 
   // notes.cpp
-  void look_for_stall();
-  void look_for_held_input();
-  void look_for_foreign_libraries(std::uint64_t now_ns);
+  void check_stall();
+  void check_held_input();
+  void check_foreign_libraries(std::uint64_t now_ns);
   std::string stall_text(std::uint64_t& since);
 
   JobDescription description_;

@@ -8,7 +8,7 @@ namespace near::launch {
 
 /// Each kind of timer, in the order in which those run that are due at the same instant.
 enum class Timer {
-  look,      ///< look at the rank table, in case that a process could not signal
+  poll,      ///< poll the rank table, in case a process could not signal
   wrapper,   ///< of a rank: its MPI process has ended, and its wrapper has not ended with a status
   left,      ///< of a rank: what its program left running has not called MPI_Init
   lost,      ///< no process is left, although ranks have not ended

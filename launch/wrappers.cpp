@@ -111,7 +111,7 @@ bool Supervisor::has_left_processes(unsigned rank) const {
   return false;
 }
 
-void Supervisor::look_for_left_processes() {
+void Supervisor::check_left_processes() {
   bool someone_is_ready = false;
   for (unsigned rank = 0; rank < ranks_.size(); ++rank)
     someone_is_ready = someone_is_ready || has_region(rank);

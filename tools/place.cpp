@@ -5,8 +5,8 @@
 #include "os/poller.h"
 #include "os/process.h"
 #include "os/signals.h"
-#include "place/look.h"
 #include "place/show.h"
+#include "place/viewer.h"
 #include "segment/activity.h"
 #include "tools/commands.h"
 
@@ -91,7 +91,7 @@ int check(const PlaceOptions& options, const place::Snapshot& snapshot) {
   return assertion_status;
 }
 
-int look_at_running(const PlaceOptions& options, Output& output) {
+int sample_running(const PlaceOptions& options, Output& output) {
   std::int32_t pid = options.job != 0 ? options.job : options.pid;
   os::Poller poller;
   int watch = -1;
@@ -104,9 +104,9 @@ int look_at_running(const PlaceOptions& options, Output& output) {
   std::vector<std::uint64_t> keys;
   for (bool again = false;; again = true) {
     place::Snapshot snapshot;
-    auto looked = viewer.look(snapshot);
-    if (again && looked.is(base::Code::gone)) break;
-    if (!looked.ok() || !show(options, snapshot, output).ok()) return complain();
+    auto sampled = viewer.sample(snapshot);
+    if (again && sampled.is(base::Code::gone)) break;
+    if (!sampled.ok() || !show(options, snapshot, output).ok()) return complain();
     int status = check(options, snapshot);
     if (!options.watch || status != 0) return status;
     poller.wait(static_cast<int>(std::clamp(options.interval_s * 1000, 1.0, 1e9)), keys);
@@ -156,7 +156,7 @@ void pass_on(os::SignalInbox& inbox, std::int32_t child) {
     if (signal != SIGCHLD && sender != 0) os::send_signal(child, signal);
 }
 
-int look_at_own(const PlaceOptions& options, Output& output) {
+int sample_program(const PlaceOptions& options, Output& output) {
   static constexpr int signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   enum : std::uint64_t { key_signals = 1 };
   os::SignalInbox inbox;
@@ -194,7 +194,7 @@ int look_at_own(const PlaceOptions& options, Output& output) {
     next_ms = now_ms + std::min(options.interval_s * 1000, std::max(first_ms, now_ms));
     if (!job) viewer = find_viewer(child, job);
     place::Snapshot snapshot;
-    if (viewer == nullptr || !viewer->look(snapshot).ok()) {
+    if (viewer == nullptr || !viewer->sample(snapshot).ok()) {
       problem = base::failure_text();
       job = false; // it has ended; the program may start another
       if (viewer != nullptr) viewer->read_traffic(best);
@@ -222,7 +222,7 @@ int look_at_own(const PlaceOptions& options, Output& output) {
 int place(const PlaceOptions& options) {
   Output output;
   if (!output.open(options.output).ok()) return complain();
-  return options.command.empty() ? look_at_running(options, output) : look_at_own(options, output);
+  return options.command.empty() ? sample_running(options, output) : sample_program(options, output);
 }
 
 } // namespace near::tools

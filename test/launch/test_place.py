@@ -104,7 +104,7 @@ def test_a_job_shows_its_ranks_and_the_parts_of_their_regions(near, waiting):
         assert process["problem"] is None and process["threads"] >= 1
         assert set(process["processors"]) == os.sched_getaffinity(process["pid"])
         roles = {part["role"] for part in document["segment"] if part["owner"] == rank}
-        assert roles >= {"control", "queue", "lanes", "credits", "flags", "cells"}
+        assert roles >= {"control", "queue", "lanes", "credits", "flags", "packets"}
     assert not any(part["foreign_bytes"] or part["not_in_core_bytes"] for part in document["segment"])
     assert not any(part["role"] == "nobody's" for part in document["segment"])
     seen = near("--job", waiting.pid)
@@ -332,7 +332,7 @@ def test_the_page_has_each_rank_and_node_and_opens_to_ranges(near, waiting, tmp_
     page = tmp_path / "page.html"
     seen = near("--job", waiting.pid, "--html", page)
     assert seen.status == 0 and seen.out.startswith("nearmpi-"), seen.report()
-    document = json.loads(re.search(r'id="look">(.*?)</script>', page.read_text())[1])
+    document = json.loads(re.search(r'id="snapshot">(.*?)</script>', page.read_text())[1])
     drawn = browse(page)
     assert f"<h1>{document['job']}: end_badly, 2 ranks</h1>" in drawn
     rows = re.findall(r'<tr data-rank="(\d)">(.*?)</tr>', drawn)
@@ -384,13 +384,13 @@ def test_the_page_has_what_was_sent_and_opens_to_paths(near, counted, tmp_path, 
 def test_of_many_ranks_some_share_a_line_which_opens(near, waiting, tmp_path, browse):
     page = tmp_path / "page.html"
     assert near("--job", waiting.pid, "--html", page).status == 0
-    document = json.loads(re.search(r'id="look">(.*?)</script>', page.read_text())[1])
+    document = json.loads(re.search(r'id="snapshot">(.*?)</script>', page.read_text())[1])
     ranks = 70  # three a line
     document["processes"] = [{**document["processes"][0], "rank": rank} for rank in range(ranks)]
     document["traffic"] = [{"from": rank, "to": (rank + 1) % ranks, "distance": "l3", "messages": 1, "bytes": 8,
                             "paths": {"inline": {"messages": 1, "bytes": 8}}} for rank in range(ranks)]
-    before, _, rest = page.read_text().partition('id="look">')
-    page.write_text(f'{before}id="look">{json.dumps(document)}</script>{rest.partition("</script>")[2]}')
+    before, _, rest = page.read_text().partition('id="snapshot">')
+    page.write_text(f'{before}id="snapshot">{json.dumps(document)}</script>{rest.partition("</script>")[2]}')
     drawn = browse(page)
     cells = cells_of(drawn)
     assert sum(count for _, count in cells.values()) == ranks

@@ -1,4 +1,4 @@
-// One look at where the pages of a job, or of a process, lie: plain data. look() in look.h fills it from a
+// One look at where the pages of a job, or of a process, lie: plain data. look() in snapshot.h fills it from a
 // running job; judgement, text, JSON and page are functions of it alone.
 //
 // Whose page is it? The pages of a process's own (anonymous ones that no other process maps) belong to it;

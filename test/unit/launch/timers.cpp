@@ -23,11 +23,11 @@ TEST(timers, no_timer_is_due_in_an_empty_list) {
 TEST(timers, the_earliest_is_taken_first_and_only_once) {
   Timers timers;
   timers.set(Timer::kill, 30);
-  timers.set(Timer::look, 20);
+  timers.set(Timer::poll, 20);
   timers.set(Timer::terminate, 10);
   EXPECT_EQ(timers.next_ns(), 10u);
   EXPECT_TRUE(due_at(timers, 9).empty());
-  EXPECT_EQ(due_at(timers, 20), (std::vector{Timer::terminate, Timer::look}));
+  EXPECT_EQ(due_at(timers, 20), (std::vector{Timer::terminate, Timer::poll}));
   EXPECT_TRUE(due_at(timers, 29).empty());
   EXPECT_EQ(due_at(timers, 30), std::vector{Timer::kill});
 }

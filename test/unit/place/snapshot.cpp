@@ -373,7 +373,7 @@ TEST(json, a_name_of_any_bytes_does_no_harm) {
 TEST(page, holds_the_document_and_asks_for_nothing) {
   auto snapshot = job(1);
   snapshot.processes[0].mappings[0].entry.name = "/tmp/</script><script>alert(1)</script>";
-  std::string text = place::page_of(snapshot), opening = "<script type=\"application/json\" id=\"look\">";
+  std::string text = place::page_of(snapshot), opening = "<script type=\"application/json\" id=\"snapshot\">";
   auto begin = text.find(opening), end = text.find("</script>", begin);
   ASSERT_NE(begin, std::string::npos);
   begin += opening.size();

@@ -1,4 +1,4 @@
-#include "place/look.h"
+#include "place/viewer.h"
 
 #include "os/memory.h"
 #include "os/process.h"
@@ -60,7 +60,7 @@ Result Viewer::open_process(std::int32_t pid) {
   return {};
 }
 
-Result Viewer::look(Snapshot& snapshot) {
+Result Viewer::sample(Snapshot& snapshot) {
   auto started = std::chrono::steady_clock::now();
   Snapshot made;
   made.launcher = pid_;

@@ -22,7 +22,7 @@ public:
   /// One look. Fails with Code::gone when the job or the process has ended, Code::refused when it may not be
   /// looked at, Code::unsupported where the kernel does not tell where pages lie. A rank that cannot be
   /// looked at while others can has its Process::problem.
-  Result look(Snapshot& snapshot);
+  Result sample(Snapshot& snapshot);
 
   /// What the ranks have sent by now, into a look at the same job; also when it has ended since.
   void read_traffic(Snapshot& snapshot) const;
