@@ -7,7 +7,7 @@
 An include of a layer that may not be seen is refused by the compiler (cmake/Layers.cmake gives each layer include
 roots that hold nothing else), and a call by a hand-declared prototype by the linker (targets links_<layer>). What
 remains for this script: includes that go round the roots, system headers outside os/, hwloc outside topo/,
-std::atomic outside the facade, references to MPI functions below the glue, and SYNC labels.
+std::atomic outside the facade, references to MPI functions below the bindings, and SYNC labels.
 """
 
 import argparse

@@ -226,13 +226,13 @@ Result check_together(Command& command) {
     command.machine.clear();
   }
   unsigned greatest = command.input.greatest();
-  if (greatest >= command.placement.ranks)
+  if (greatest >= command.mapping.ranks)
     return fail(Code::invalid, "standard input is for rank {}, but the ranks are 0 to {}", greatest,
-                command.placement.ranks - 1);
+                command.mapping.ranks - 1);
   for (const auto& tool : command.tools)
-    if (tool.ranks.greatest() >= command.placement.ranks)
+    if (tool.ranks.greatest() >= command.mapping.ranks)
       return fail(Code::invalid, "-gtool: there is no rank {}, the ranks are 0 to {}", tool.ranks.greatest(),
-                  command.placement.ranks - 1);
+                  command.mapping.ranks - 1);
   return {};
 }
 
@@ -286,11 +286,11 @@ Result parse_command(const std::vector<std::string>& arguments, Command& command
   if (!made.help && !made.version) {
     NEAR_TRY(read_launcher_variables(made));
     NEAR_TRY(choose_ranks(read_slurm_step(environ), made));
-    made.placement.ranks = 0;
-    for (const auto& application : made.applications) made.placement.ranks += application.ranks;
-    if (made.placement.ranks > 65536)
+    made.mapping.ranks = 0;
+    for (const auto& application : made.applications) made.mapping.ranks += application.ranks;
+    if (made.mapping.ranks > 65536)
       return fail(Code::limit, "{} processes are more than the 65536 that one job may have",
-                  made.placement.ranks);
+                  made.mapping.ranks);
     NEAR_TRY(check_together(made));
   }
   command = std::move(made);

@@ -47,7 +47,7 @@ struct Tool {
 
 struct Command {
   std::vector<Application> applications;
-  planning::Request placement;   ///< `ranks` is the sum
+  planning::Request mapping;     ///< `ranks` is the sum
   std::vector<Setting> settings; ///< for every application
   Inheritance inherited;
   std::vector<Tool> tools;

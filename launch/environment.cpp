@@ -33,10 +33,10 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
     auto name = row.substr(0, row.find('='));
     if (inheritance.passes_on(name)) rows.push_back(std::move(row));
   }
-  if (command.placement.threads > 1) {
+  if (command.mapping.threads > 1) {
     bool chosen = std::any_of(rows.begin(), rows.end(),
                               [](const std::string& row) { return row.starts_with("OMP_NUM_THREADS="); });
-    if (!chosen) set("OMP_NUM_THREADS", std::to_string(command.placement.threads));
+    if (!chosen) set("OMP_NUM_THREADS", std::to_string(command.mapping.threads));
   }
   for (const auto& [name, value] : command.settings) set(name, value);
   for (const auto& [name, value] : application.settings) set(name, value);

@@ -20,13 +20,13 @@ bool is_no(const std::string& value) {
 }
 
 Result map_by(Parsing& at, const std::string& value) {
-  return planning::parse_map_by(value, at.command.placement);
+  return planning::parse_map_by(value, at.command.mapping);
 }
 Result rank_by(Parsing& at, const std::string& value) {
-  return planning::parse_rank_by(value, at.command.placement);
+  return planning::parse_rank_by(value, at.command.mapping);
 }
 Result bind_to(Parsing& at, const std::string& value) {
-  return planning::parse_bind_to(value, at.command.placement);
+  return planning::parse_bind_to(value, at.command.mapping);
 }
 
 // What a parameter that is on or off sets.
@@ -48,8 +48,8 @@ const Meaning meanings[] = {
     {"rmaps_default_ranking_policy", rank_by},
     {"hwloc_base_binding_policy", bind_to},
     {"hwloc_default_binding_policy", bind_to},
-    {"rmaps_base_oversubscribe", NEAR_SWITCH(placement.may_share)},
-    {"rmaps_base_no_oversubscribe", NEAR_SWITCH(placement.must_not_share)},
+    {"rmaps_base_oversubscribe", NEAR_SWITCH(mapping.may_share)},
+    {"rmaps_base_no_oversubscribe", NEAR_SWITCH(mapping.must_not_share)},
     {"hwloc_base_report_bindings", NEAR_SWITCH(report_bindings)},
     {"timestamp_output", NEAR_SWITCH(timestamps)},
     {"tag_output",
@@ -103,28 +103,29 @@ Result use_mca_parameter(Parsing& at, const std::string& name, const std::string
 Result use_intel_variable(Parsing& at, const std::string& name, const std::string& value) {
   constexpr std::string_view pinning = "I_MPI_PIN";
   if (!name.starts_with(pinning)) return {};
-  auto& placement = at.command.placement;
+  auto& mapping = at.command.mapping;
   std::string small = value;
   std::transform(small.begin(), small.end(), small.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   if (name == pinning) {
-    if (is_no(small)) return planning::parse_bind_to("none", placement);
+    if (is_no(small)) return planning::parse_bind_to("none", mapping);
     if (is_yes(small)) return {};
   } else if (name == "I_MPI_PIN_DOMAIN") {
     auto unit = small.substr(0, small.find(':'));
     if (unit == "auto" || unit == "omp") return {}; // as it is anyway
-    if (unit == "cache2") return planning::parse_bind_to("l2", placement);
-    if (unit == "cache3" || unit == "cache") return planning::parse_bind_to("l3", placement);
-    if (unit == "sock") return planning::parse_bind_to("package", placement);
-    if (is_one_of(unit, {"core", "socket", "numa", "node"})) return planning::parse_bind_to(unit, placement);
+    if (unit == "cache2") return planning::parse_bind_to("l2", mapping);
+    if (unit == "cache3" || unit == "cache") return planning::parse_bind_to("l3", mapping);
+    if (unit == "sock") return planning::parse_bind_to("package", mapping);
+    if (is_one_of(unit, {"core", "socket", "numa", "node"})) return planning::parse_bind_to(unit, mapping);
   } else if (is_one_of(name, {"I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_PROCS"}) &&
              small.find_first_not_of("0123456789,-") == std::string::npos) {
-    placement.bind_chosen = true;
+    mapping.bind_chosen = true;
     return planning::use_processors(one_by_one(small), base::format("{} {}={}", at.option, name, value),
-                                    placement);
+                                    mapping);
   }
-  at.command.remarks.push_back(base::format(
-      "{} {}={} says nothing to NearMPI; use --bind-to and --map-by to place ranks", at.option, name, value));
+  at.command.remarks.push_back(
+      base::format("{} {}={} says nothing to NearMPI; --bind-to and --map-by say where ranks run", at.option,
+                   name, value));
   return {};
 }
 

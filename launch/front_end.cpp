@@ -126,11 +126,11 @@ void end_orphans(const segment::Segment& segment) {
 // slots, the processors that it names: then ranks must not spin while they wait.
 unsigned processors_of(const Job& job) {
   os::CpuSet all;
-  for (const auto& place : job.plan.places) {
-    if (place.cpus.empty()) return job.slots.count;
-    all = all | place.cpus;
+  for (const auto& binding : job.plan.bindings) {
+    if (binding.cpus.empty()) return job.slots.count;
+    all = all | binding.cpus;
   }
-  return all.count() < job.plan.places.size() ? all.count() : job.slots.count;
+  return all.count() < job.plan.bindings.size() ? all.count() : job.slots.count;
 }
 
 /// What the ranks reserve when they begin, by their knobs; fails when the machine or the control group has
@@ -177,8 +177,7 @@ int run_job(const Job& job, char** environment) {
   std::uint64_t room = 0;
   if (!check_cost(job, environment, room).ok()) return complain();
   segment::Segment segment;
-  if (!segment.create(job.command.placement.ranks, job.command.placement.ranks, processors_of(job), room)
-           .ok())
+  if (!segment.create(job.command.mapping.ranks, job.command.mapping.ranks, processors_of(job), room).ok())
     return complain();
   give_estimates(job, segment);
   if (!os::become_subreaper().ok()) return complain();

@@ -19,8 +19,8 @@ namespace {
 /// Whether other jobs' processors matter: not where sharing is meant, and where nobody is bound.
 bool keeps_off(const Job& job) {
   const auto& command = job.command;
-  bool bound = command.placement.bind || !command.placement.bind_chosen;
-  return base::knobs().leases.number != 0 && !job.machine.recorded && !command.placement.may_share && bound;
+  bool bound = command.mapping.bind || !command.mapping.bind_chosen;
+  return base::knobs().leases.number != 0 && !job.machine.recorded && !command.mapping.may_share && bound;
 }
 
 /// "job 12 of yours", "jobs 12 and 13 of yours", "job 12 of yours and 1 in other containers".
@@ -54,7 +54,7 @@ topo::Slots slots_beside(const Job& job, const os::CpuSet& held) {
 bool plan_on_free_ones(Job& job, const os::CpuSet& held, const std::string& owners) {
   topo::Slots free = slots_beside(job, held);
   planning::Plan plan;
-  if (free.allowed.empty() || !planning::make_plan(job.machine, free, job.command.placement, plan).ok() ||
+  if (free.allowed.empty() || !planning::make_plan(job.machine, free, job.command.mapping, plan).ok() ||
       plan.oversubscribed)
     return false;
   plan.notes.push_back(base::format("processors {} are left to {}", held.text(), owners));
@@ -71,7 +71,7 @@ Result plan_beside_others(Job& job) {
   os::CpuSet held;
   for (const auto& lease : others) held = held | (lease.cpus & job.slots.allowed);
   if (others.empty() || !plan_on_free_ones(job, held, owners_text(others))) {
-    NEAR_TRY(planning::make_plan(job.machine, job.slots, job.command.placement, job.plan));
+    NEAR_TRY(planning::make_plan(job.machine, job.slots, job.command.mapping, job.plan));
     if (!others.empty() && !job.plan.oversubscribed)
       job.command.remarks.push_back(base::format(
           "the ranks share processors {} with {}, since too few others are free; pass --oversubscribe "
@@ -83,7 +83,7 @@ Result plan_beside_others(Job& job) {
   if (!planning.intrusion().empty())
     job.command.remarks.push_back("two jobs may get the same processors: " + planning.intrusion());
   os::CpuSet own;
-  for (const auto& place : job.plan.places) own = own | place.home;
+  for (const auto& binding : job.plan.bindings) own = own | binding.home;
   if (!job.command.explain && !own.empty()) planning.take(own);
   return {};
 }
@@ -98,25 +98,25 @@ void obey(const SlurmStep& slurm, topo::Slots& slots) {
 /// Cores for each rank's threads, also when nobody said -t: by OMP_NUM_THREADS, else as Slurm was asked, if
 /// the ranks are the tasks that it was asked for and there is room.
 void expect_threads(const SlurmStep& slurm, char** environment, Job& job) {
-  auto& placement = job.command.placement;
-  placement.expected_threads = expected_threads(job.command, environment);
-  if (placement.expected_threads != 0) {
-    placement.expected_by = base::format("OMP_NUM_THREADS={}", placement.expected_threads);
+  auto& mapping = job.command.mapping;
+  mapping.expected_threads = expected_threads(job.command, environment);
+  if (mapping.expected_threads != 0) {
+    mapping.expected_by = base::format("OMP_NUM_THREADS={}", mapping.expected_threads);
     return;
   }
-  placement.expected_threads = 1;
-  if (slurm.cpus_per_task == 0 || placement.ranks != std::max(slurm.tasks, 1u)) return;
+  mapping.expected_threads = 1;
+  if (slurm.cpus_per_task == 0 || mapping.ranks != std::max(slurm.tasks, 1u)) return;
   std::uint64_t cores = 0, processors = 0;
   for (const auto& core : job.machine.cores) {
     unsigned allowed = (core.cpus & job.slots.allowed).count();
     processors += allowed;
     cores += allowed != 0;
   }
-  if (cores == 0 || processors < std::uint64_t{placement.ranks} * slurm.cpus_per_task) return;
+  if (cores == 0 || processors < std::uint64_t{mapping.ranks} * slurm.cpus_per_task) return;
   // Slurm counts processors, of which a core may have several.
-  auto of_core = placement.by_hwthread ? 1 : static_cast<unsigned>(processors / cores);
-  placement.expected_threads = (slurm.cpus_per_task + of_core - 1) / of_core;
-  placement.expected_by = base::format("SLURM_CPUS_PER_TASK={}", slurm.cpus_per_task);
+  auto of_core = mapping.by_hwthread ? 1 : static_cast<unsigned>(processors / cores);
+  mapping.expected_threads = (slurm.cpus_per_task + of_core - 1) / of_core;
+  mapping.expected_by = base::format("SLURM_CPUS_PER_TASK={}", slurm.cpus_per_task);
 }
 
 /// How many ranks there are where nobody said it: as many as --map-by ppr asks for, else one.
@@ -124,12 +124,12 @@ void count_ranks(Job& job) {
   auto& command = job.command;
   if (!command.ranks_are_default) return;
   auto& ranks = command.applications[0].ranks;
-  if (command.placement.order == planning::Order::ppr)
-    ranks = planning::ranks_of_ppr(job.machine, job.slots, command.placement);
+  if (command.mapping.order == planning::Order::ppr)
+    ranks = planning::ranks_of_ppr(job.machine, job.slots, command.mapping);
   else if (job.slots.count > 1)
     command.remarks.push_back(base::format(
         "one process is started, since no -n says how many; there are {} slots", job.slots.count));
-  command.placement.ranks = ranks;
+  command.mapping.ranks = ranks;
 }
 
 } // namespace
@@ -138,8 +138,8 @@ Result plan_job(Command command, char** environment, Job& job) {
   Job made;
   made.command = std::move(command);
   const SlurmStep slurm = read_slurm_step(environment);
-  const auto& placement = made.command.placement;
-  bool devices = made.command.explain || placement.order == planning::Order::by_nic;
+  const auto& mapping = made.command.mapping;
+  bool devices = made.command.explain || mapping.order == planning::Order::by_nic;
   if (made.command.machine.empty())
     NEAR_TRY(topo::read_machine(made.machine, devices));
   else
@@ -162,11 +162,11 @@ Result plan_job(Command command, char** environment, Job& job) {
   if (keeps_off(made))
     NEAR_TRY(plan_beside_others(made));
   else
-    NEAR_TRY(planning::make_plan(made.machine, made.slots, made.command.placement, made.plan));
-  if (made.plan.oversubscribed && made.command.placement.must_not_share)
+    NEAR_TRY(planning::make_plan(made.machine, made.slots, made.command.mapping, made.plan));
+  if (made.plan.oversubscribed && made.command.mapping.must_not_share)
     return base::fail(base::Code::limit, "{} of {} on {} ({}), and --nooversubscribe forbids that",
-                      base::counted(made.command.placement.ranks, "rank"),
-                      base::counted(made.command.placement.threads, "thread"),
+                      base::counted(made.command.mapping.ranks, "rank"),
+                      base::counted(made.command.mapping.threads, "thread"),
                       base::counted(made.slots.count, "slot"), made.slots.reason);
   const auto& applications = made.command.applications;
   for (unsigned index = 0; index < applications.size(); ++index)
@@ -195,7 +195,7 @@ Result announce(const Job& job) {
   }
   if (command.print_rank_map) {
     std::string ranks;
-    for (unsigned rank = 0; rank < command.placement.ranks; ++rank)
+    for (unsigned rank = 0; rank < command.mapping.ranks; ++rank)
       ranks += (rank == 0 ? "" : ",") + std::to_string(rank);
     std::printf("(%s:%s)\n\n", os::machine_name().c_str(), ranks.c_str());
   }
@@ -232,7 +232,7 @@ std::string explain(const Job& job, char** environment) {
   if (job.command.timeout_s > 0) text += base::format("timeout: {:.9g} s\n", job.command.timeout_s);
   text += base::format("standard input: {}\n", job.command.input.text());
   return text + planning::head_text(job.machine, job.slots, job.plan) +
-         planning::draw_text(job.machine, job.slots, job.plan) + planning::places_text(job.plan);
+         planning::draw_text(job.machine, job.slots, job.plan) + planning::bindings_text(job.plan);
 }
 
 } // namespace near::launch

@@ -22,11 +22,11 @@ int complain(int status) {
 
 std::string oversubscription(const near::launch::Job& job) {
   using near::base::counted;
-  const auto& placement = job.command.placement;
-  auto threads = placement.threads == 1 ? "" : " of " + counted(placement.threads, "thread");
+  const auto& mapping = job.command.mapping;
+  auto threads = mapping.threads == 1 ? "" : " of " + counted(mapping.threads, "thread");
   return near::base::format(
       "mpiexec: warning: {}{} share{} {} ({}); pass --oversubscribe if this is intended\n",
-      counted(placement.ranks, "rank"), threads, placement.ranks == 1 ? "s" : "",
+      counted(mapping.ranks, "rank"), threads, mapping.ranks == 1 ? "s" : "",
       counted(job.slots.count, "slot"), job.slots.reason);
 }
 
@@ -70,7 +70,7 @@ int main(int count, char** arguments) {
     return 0;
   }
   if (!job.command.quiet) {
-    if (job.plan.oversubscribed && !job.command.placement.may_share)
+    if (job.plan.oversubscribed && !job.command.mapping.may_share)
       std::fputs(oversubscription(job).c_str(), stderr);
     for (const auto& sentence : launch::foreign_programs(job.command)) {
       std::fprintf(stderr, "mpiexec: warning: %s\n", sentence.c_str());

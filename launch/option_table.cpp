@@ -39,7 +39,7 @@ Result read_named_file(const Parsing& at, const std::string& name, std::string& 
 }
 
 std::span<const OptionGroup> option_groups() {
-  static const OptionGroup groups[] = {start_options(),  environment_options(), place_options(),
+  static const OptionGroup groups[] = {start_options(),  environment_options(), mapping_options(),
                                        output_options(), other_options(),       foreign_options()};
   return groups;
 }

@@ -58,7 +58,7 @@ const char* instead_of(std::string_view spelling);
 
 OptionGroup start_options();
 OptionGroup environment_options();
-OptionGroup place_options();
+OptionGroup mapping_options();
 OptionGroup output_options();
 OptionGroup other_options();
 OptionGroup foreign_options();

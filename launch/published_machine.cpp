@@ -60,7 +60,7 @@ void publish_devices(const topo::Machine& machine, const topo::Machine& publishe
   for (const auto& device : machine.devices) {
     segment::MachineDevice told{};
     device.name.copy(told.name, sizeof told.name - 1);
-    told.near = profile::place_of(machine, device.near);
+    told.near = profile::location_of(machine, device.near);
     told.nic = device.kind == topo::Device::Kind::nic ? 1 : 0;
     told.verbs = device.verbs ? 1 : 0;
     devices.push_back(told);

@@ -30,7 +30,7 @@ base::Result Supervisor::prepare() {
   NEAR_TRY(inbox_.open(signals));
   // Three pipes and a watch a rank, two files where output is copied there, and some of our own.
   unsigned each = description_.job.command.copy_output ? 7 : 5;
-  NEAR_TRY(os::allow_descriptors(description_.job.command.placement.ranks * each + 64));
+  NEAR_TRY(os::allow_descriptors(description_.job.command.mapping.ranks * each + 64));
   os::ignore_signal(SIGPIPE);
   os::ignore_signal(SIGXFSZ); // output beyond the limit on file sizes is a message, not our end
   os::ignore_signal(SIGTTOU);
@@ -54,13 +54,13 @@ base::Result Supervisor::start_ranks() {
   if (publish(description_.job.machine, segment_))
     timers_.set(Timer::devices, os::monotonic_ns() + until_devices_ns);
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
-    const auto& place = description_.job.plan.places[rank];
+    const auto& binding = description_.job.plan.bindings[rank];
     auto& entry = segment_.entry(rank);
     entry.application = application_of[rank];
-    entry.first_cpu = place.cpus.first();
-    entry.place = profile::place_of(description_.job.machine,
-                                    place.cpus.empty() ? description_.job.slots.allowed : place.cpus);
-    entry.nearest = nearest_nodes(description_.job.machine, place.cpus);
+    entry.first_cpu = binding.cpus.first();
+    entry.place = profile::location_of(description_.job.machine,
+                                       binding.cpus.empty() ? description_.job.slots.allowed : binding.cpus);
+    entry.nearest = nearest_nodes(description_.job.machine, binding.cpus);
     // Before any rank runs: one that is early must not overtake what is written here.
     store_phase(segment_, rank, segment::Phase::launched);
   }
@@ -125,7 +125,7 @@ base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped
 base::Result Supervisor::start_rank(unsigned rank) {
   const auto& job = description_.job;
   const auto& application = job.command.applications[job.application_of[rank]];
-  const auto& place = job.plan.places[rank];
+  const auto& binding = job.plan.bindings[rank];
 
   boot::Start start;
   start.singleton = false;
@@ -135,26 +135,26 @@ base::Result Supervisor::start_rank(unsigned rank) {
   start.slot = rank;
   start.size = static_cast<std::uint32_t>(ranks_.size());
   start.application = job.application_of[rank];
-  start.binding = place.text;
+  start.binding = binding.text;
 
   os::Launch launch;
   launch.arguments = arguments_for(job.command, application, rank);
   launch.program = launch.arguments[0];
   launch.environment = environment_for(job.command, application, description_.environment);
-  if (!place.cpus.empty()) {
-    auto places = planning::openmp_places(job.machine, place);
+  if (!binding.cpus.empty()) {
+    auto places = planning::openmp_places(job.machine, binding);
     // One place says nothing that the binding does not.
     if (places.find("},{") != std::string::npos) give_openmp_places(places, launch.environment);
   }
   for (auto& row : boot::write_environment(start)) launch.environment.push_back(std::move(row));
-  boot::tell_place_in_job(start, launch.environment);
+  boot::give_rank_variables(start, launch.environment);
   launch.directory = application.directory;
   launch.keep = {description_.segment_descriptor, segment_.huge_descriptor()};
-  launch.cpus = place.cpus;
+  launch.cpus = binding.cpus;
   launch.local_memory = !os::has_memory_policy(); // `numactl mpiexec ...` means the ranks
   Piped piped;
   NEAR_TRY(connect(rank, launch, piped));
-  if (job.command.report_bindings) output_.say(base::format("mpiexec: rank {}: {}\n", rank, place.text));
+  if (job.command.report_bindings) output_.say(base::format("mpiexec: rank {}: {}\n", rank, binding.text));
   base::Result started = os::start_process(launch, ranks_[rank].pid);
   if (piped.input) os::close_descriptor(launch.input);
   if (piped.output) os::close_descriptor(launch.output);

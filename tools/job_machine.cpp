@@ -37,11 +37,11 @@ const char* memory_name(std::uint32_t memory) {
 }
 
 /// The smallest part that is told.
-std::string place_text(const segment::Place& place, const Machine& machine) {
+std::string location_text(const segment::Place& location, const Machine& machine) {
   constexpr auto several = segment::Place::several;
-  if (place.numa != several && place.numa < machine.nodes.size())
-    return base::format("node {}", machine.nodes[place.numa].number);
-  if (place.package != several) return base::format("package {}", place.package);
+  if (location.numa != several && location.numa < machine.nodes.size())
+    return base::format("node {}", machine.nodes[location.numa].number);
+  if (location.package != several) return base::format("package {}", location.package);
   return "no part of the machine in particular";
 }
 
@@ -74,7 +74,7 @@ void print_devices(const Machine& machine) {
     std::string name(device.name, strnlen(device.name, sizeof device.name));
     const char* kind = device.nic == 0 ? "GPU" : device.verbs != 0 ? "NIC with verbs" : "NIC";
     std::printf("device %s: %s, nearest to %s\n", base::printable(name).c_str(), kind,
-                place_text(device.near, machine).c_str());
+                location_text(device.near, machine).c_str());
   }
 }
 

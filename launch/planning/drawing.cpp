@@ -43,9 +43,9 @@ Cell cell_of(const Core& core, const Slots& slots, const Plan& plan) {
   Cell cell;
   CpuSet cpus = core.cpus & slots.allowed, ranks;
   if (cpus.empty()) cell.use = Use::forbidden;
-  for (std::size_t rank = 0; rank < plan.places.size(); ++rank) {
-    const auto& place = plan.places[rank];
-    if (!place.cpus.empty() && !(place.home & cpus).empty()) ranks.add(static_cast<unsigned>(rank));
+  for (std::size_t rank = 0; rank < plan.bindings.size(); ++rank) {
+    const auto& binding = plan.bindings[rank];
+    if (!binding.cpus.empty() && !(binding.home & cpus).empty()) ranks.add(static_cast<unsigned>(rank));
   }
   if (ranks.empty()) return cell;
   cell.use = Use::taken;
@@ -109,10 +109,10 @@ std::vector<Row> rows_of(const Machine& machine, const Slots& slots, const Plan&
     order.emplace_back(first, index);
   }
   std::sort(order.begin(), order.end(), [&](const auto& one, const auto& other) {
-    auto key = [&](const auto& place) {
-      auto index = place.second;
+    auto key = [&](const auto& entry) {
+      auto index = entry.second;
       bool cores = index < machine.nodes.size() && machine.nodes[index].has_cores;
-      return std::tuple(place.first, !cores, index);
+      return std::tuple(entry.first, !cores, index);
     };
     return key(one) < key(other);
   });
@@ -238,8 +238,8 @@ private:
 
 std::string draw_text(const Machine& machine, const Slots& slots, const Plan& plan) {
   constexpr std::size_t widest = 108;
-  if (std::all_of(plan.places.begin(), plan.places.end(),
-                  [](const Place& place) { return place.cpus.empty(); }))
+  if (std::all_of(plan.bindings.begin(), plan.bindings.end(),
+                  [](const Binding& binding) { return binding.cpus.empty(); }))
     return ""; // ranks that may run anywhere have no place to be drawn at
   auto rows = rows_of(machine, slots, plan);
   std::size_t package = 0, node = 0, memory = 0, cell = 1;

@@ -132,11 +132,11 @@ std::vector<Chunk> packed(const Units& units, unsigned threads, unsigned ranks) 
 
 std::vector<Chunk> spread_by_speed(const Units& units, unsigned threads, unsigned ranks) {
   std::map<std::pair<unsigned, unsigned>, Units> by_worth; // (hardware thread of its core, slowness)
-  unsigned fastest = 0, place = 0;
+  unsigned fastest = 0, sibling = 0;
   for (const auto& unit : units) fastest = std::max(fastest, unit.core->speed);
   for (std::size_t i = 0; i < units.size(); ++i) {
-    place = threads == 1 && fastest > 0 && i > 0 && units[i - 1].core == units[i].core ? place + 1 : 0;
-    by_worth[{place, fastest - units[i].core->speed}].push_back(units[i]);
+    sibling = threads == 1 && fastest > 0 && i > 0 && units[i - 1].core == units[i].core ? sibling + 1 : 0;
+    by_worth[{sibling, fastest - units[i].core->speed}].push_back(units[i]);
   }
   std::vector<Chunk> chunks;
   Units group; // faster cores that are too few for any rank go together with slower ones
@@ -252,8 +252,7 @@ Result rankfile(const Machine& machine, const Units& cores, const Request& reque
   for (unsigned rank = 0; rank < request.ranks; ++rank) {
     std::size_t at = request.rankfile_repeats ? rank % request.rankfile.size() : rank;
     if (at >= request.rankfile.size() || !request.rankfile[at].given)
-      return base::fail(base::Code::invalid, "{}: nothing there gives rank {} a place", request.rankfile_name,
-                        rank);
+      return base::fail(base::Code::invalid, "{}: rank {} is missing there", request.rankfile_name, rank);
     const auto& entry = request.rankfile[at];
     Chunk chunk;
     CpuSet found;

@@ -235,7 +235,7 @@ void Planner::put_ranks() {
     if (chunks_.size() < request_.ranks)
       at = request_.order == Order::round_robin ? rank % chunks_.size()
                                                 : std::size_t{rank} * chunks_.size() / request_.ranks;
-    made_.places.push_back(bound_place(machine_, chunks_[at], units_, request_));
+    made_.bindings.push_back(binding_of(machine_, chunks_[at], units_, request_));
   }
 }
 

@@ -93,8 +93,8 @@ Result use_processors(std::string_view list, const std::string& option, Request&
 /// caller judges. `name` is the file's, for messages.
 Result parse_rankfile(const std::string& text, const std::string& name, Request& request);
 
-/// One rank's place.
-struct Place {
+/// Where one rank runs.
+struct Binding {
   CpuSet cpus;       ///< empty: not bound
   CpuSet home;       ///< the cores that are counted as its own, whatever it is bound to
   unsigned node = 0; ///< index of the NUMA node of its first core
@@ -102,7 +102,7 @@ struct Place {
 };
 
 struct Plan {
-  std::vector<Place> places;
+  std::vector<Binding> bindings;
   bool oversubscribed = false;    ///< more ranks than slots
   std::vector<std::string> notes; ///< what was decided and why, one sentence each
 };
@@ -114,11 +114,11 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& requ
 unsigned ranks_of_ppr(const Machine& machine, const Slots& slots, const Request& request);
 
 /// OMP_PLACES for a rank: each of its cores a place, "{0,16},{1,17}".
-std::string openmp_places(const Machine& machine, const Place& place);
+std::string openmp_places(const Machine& machine, const Binding& binding);
 
 /// For people: machine, slots and what was decided, a line each.
 std::string head_text(const Machine& machine, const Slots& slots, const Plan& plan);
 /// For people: a line a rank.
-std::string places_text(const Plan& plan);
+std::string bindings_text(const Plan& plan);
 
 } // namespace near::planning

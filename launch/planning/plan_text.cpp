@@ -5,10 +5,10 @@
 
 namespace near::planning {
 
-std::string openmp_places(const Machine& machine, const Place& place) {
+std::string openmp_places(const Machine& machine, const Binding& binding) {
   std::string text;
   for (const auto& core : machine.cores) {
-    CpuSet cpus = core.cpus & place.home;
+    CpuSet cpus = core.cpus & binding.home;
     if (cpus.empty()) continue;
     std::string list;
     for (unsigned cpu : cpus.members()) list += (list.empty() ? "" : ",") + std::to_string(cpu);
@@ -24,10 +24,10 @@ std::string head_text(const Machine& machine, const Slots& slots, const Plan& pl
   return all;
 }
 
-std::string places_text(const Plan& plan) {
+std::string bindings_text(const Plan& plan) {
   std::string all;
-  for (std::size_t rank = 0; rank < plan.places.size(); ++rank)
-    all += base::format("rank {}: {}\n", rank, plan.places[rank].text);
+  for (std::size_t rank = 0; rank < plan.bindings.size(); ++rank)
+    all += base::format("rank {}: {}\n", rank, plan.bindings[rank].text);
   return all;
 }
 

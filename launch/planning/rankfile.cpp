@@ -57,8 +57,8 @@ Result parse_rankfile(const std::string& text, const std::string& name, Request&
     if (!slot.starts_with("slot=") || !parse_slot(slot.substr(5), made)) return wrong("no list of cores");
     if (rank >= entries.size()) entries.resize(rank + 1);
     if (entries[rank].given)
-      return base::fail(base::Code::invalid, "{}:{}: rank {} has a place already, by line {}", name, number,
-                        rank, entries[rank].line);
+      return base::fail(base::Code::invalid, "{}:{}: rank {} has been given already, in line {}", name,
+                        number, rank, entries[rank].line);
     entries[rank] = made;
   }
   request.order = Order::rankfile;

@@ -70,13 +70,13 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 // Places that are written on the command line take the part of a rank file's.
-Result set_rankfile(std::vector<RankfileEntry> places, bool repeats, const std::string& option,
+Result set_rankfile(std::vector<RankfileEntry> entries, bool repeats, const std::string& option,
                     Request& request) {
   if (request.order != Order::automatic)
     return base::fail(base::Code::invalid, "{}: {} says already where ranks run", option,
                       request.order == Order::rankfile ? request.rankfile_name : "--map-by");
   request.order = Order::rankfile;
-  request.rankfile = std::move(places);
+  request.rankfile = std::move(entries);
   request.rankfile_repeats = repeats;
   request.rankfile_name = option;
   return {};
@@ -122,7 +122,7 @@ Result read_modifier(std::string_view text, std::string_view modifier, Request& 
 } // namespace
 
 Result use_cores(std::string_view list, bool one_each, const std::string& option, Request& request) {
-  std::vector<RankfileEntry> places;
+  std::vector<RankfileEntry> entries;
   CpuSet all;
   for (const auto& item : split(std::string(list), ',')) {
     CpuSet cores;
@@ -130,34 +130,34 @@ Result use_cores(std::string_view list, bool one_each, const std::string& option
       return base::fail(base::Code::invalid, "{}: expected a list of cores such as 0-3,8", option);
     all = all | cores;
     for (unsigned core : cores.members()) {
-      RankfileEntry place;
-      place.given = true;
-      place.numbers.add(core);
-      places.push_back(place);
+      RankfileEntry entry;
+      entry.given = true;
+      entry.numbers.add(core);
+      entries.push_back(entry);
     }
   }
   if (!one_each) {
-    places.resize(1);
-    places[0].numbers = all;
+    entries.resize(1);
+    entries[0].numbers = all;
   }
-  return set_rankfile(std::move(places), !one_each, option, request);
+  return set_rankfile(std::move(entries), !one_each, option, request);
 }
 
 Result use_processors(std::string_view list, const std::string& option, Request& request) {
-  std::vector<RankfileEntry> places;
+  std::vector<RankfileEntry> entries;
   for (const auto& item : split(std::string(list), ',')) {
-    RankfileEntry place;
-    place.given = place.by_cpu = true;
+    RankfileEntry entry;
+    entry.given = entry.by_cpu = true;
     for (const auto& part : split(item, '+')) {
       CpuSet processors;
       if (!os::parse_cpus(part, processors).ok() || processors.empty())
         return base::fail(base::Code::invalid,
                           "{}: expected processors for each rank, such as 0,1 or 0+4,1+5", option);
-      place.numbers = place.numbers | processors;
+      entry.numbers = entry.numbers | processors;
     }
-    places.push_back(place);
+    entries.push_back(entry);
   }
-  return set_rankfile(std::move(places), true, option, request);
+  return set_rankfile(std::move(entries), true, option, request);
 }
 
 Result parse_rank_by(std::string_view text, Request& request) {
@@ -168,7 +168,7 @@ Result parse_rank_by(std::string_view text, Request& request) {
     request.ranking = Ranking::span;
   else if (small != "slot" && small != "node") // one machine: they number as --map-by does
     return base::fail(base::Code::invalid,
-                      "--rank-by {}: expected slot, node, fill or span; use --map-by to place ranks", text);
+                      "--rank-by {}: expected slot, node, fill or span; --map-by says where ranks run", text);
   return {};
 }
 
@@ -195,7 +195,7 @@ Result parse_map_by(std::string_view text, Request& request) {
   } else if (parts[0] == "spread") {
     made.order = Order::spread;
   } else if (parts[0] == "node" || parts[0].empty()) {
-    // One machine: "by node" says nothing about the places on it.
+    // One machine: "by node" says nothing about the cores on it.
   } else if (parts[0] == "nic" || parts[0].starts_with("nic=")) {
     made.order = Order::by_nic;
     // As written: names of NICs have capital letters too (enP2p1s0).

@@ -137,7 +137,7 @@ std::vector<std::string> write_environment(const Start& start) {
           row(binding_name, start.binding)};
 }
 
-void tell_place_in_job(const Start& start, std::vector<std::string>& environment) {
+void give_rank_variables(const Start& start, std::vector<std::string>& environment) {
   // All ranks of a job are on one machine.
   const std::pair<std::string_view, std::uint32_t> rows[] = {
       {"NEAR_RANK", start.slot},       {"NEAR_SIZE", start.size},       {"NEAR_LOCAL_RANK", start.slot},

@@ -61,7 +61,7 @@ std::vector<std::string> write_environment(const Start& start);
 /// apart, instead of any that it holds: NEAR_RANK, NEAR_SIZE, NEAR_LOCAL_RANK, NEAR_LOCAL_SIZE, and as
 /// MPI_LOCALRANKID and MPI_LOCALNRANKS, which other libraries' programs know, the last two again. They are
 /// for people: the library reads none of them, and they stay when forget_start() has taken the contract away.
-void tell_place_in_job(const Start& start, std::vector<std::string>& environment);
+void give_rank_variables(const Start& start, std::vector<std::string>& environment);
 
 /// Launcher: those of the variables that tell a process of this rank from every other, its own jobs'
 /// included.

@@ -60,8 +60,8 @@ segment::InitialEstimates estimates_of(const Profile& profile) {
   return made;
 }
 
-segment::Place place_of(const topo::Machine& machine, const topo::CpuSet& cpus) {
-  segment::Place place;
+segment::Place location_of(const topo::Machine& machine, const topo::CpuSet& cpus) {
+  segment::Place location;
   bool first = true;
   for (const auto& core : machine.cores) {
     if ((core.cpus & cpus).empty()) continue;
@@ -69,14 +69,14 @@ segment::Place place_of(const topo::Machine& machine, const topo::CpuSet& cpus) 
       auto here = static_cast<std::uint16_t>(std::min<unsigned>(number, segment::Place::several));
       part = first || part == here ? here : segment::Place::several;
     };
-    take(place.core, core.index);
-    take(place.l2, core.l2);
-    take(place.l3, core.l3);
-    take(place.numa, core.numa);
-    take(place.package, core.package);
+    take(location.core, core.index);
+    take(location.l2, core.l2);
+    take(location.l3, core.l3);
+    take(location.numa, core.numa);
+    take(location.package, core.package);
     first = false;
   }
-  return place;
+  return location;
 }
 
 } // namespace near::profile

@@ -67,6 +67,6 @@ Result save(const Profile& profile, const std::string& path);
 segment::InitialEstimates estimates_of(const Profile& profile);
 
 /// The parts of the machine that hold all of these processors.
-segment::Place place_of(const topo::Machine& machine, const topo::CpuSet& cpus);
+segment::Place location_of(const topo::Machine& machine, const topo::CpuSet& cpus);
 
 } // namespace near::profile

@@ -229,8 +229,8 @@ Result convert(hwloc_topology_t topology, Machine& machine) {
     take_core(topology, core, made, stand_in_l3);
   if (made.cores.empty()) return base::fail(base::Code::system, "hwloc found no processor on this machine");
   hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
-  for (hwloc_obj_t place : {package, hwloc_get_root_obj(topology)})
-    if (const char* model = place != nullptr ? hwloc_obj_get_info_by_name(place, "CPUModel") : nullptr)
+  for (hwloc_obj_t holder : {package, hwloc_get_root_obj(topology)})
+    if (const char* model = holder != nullptr ? hwloc_obj_get_info_by_name(holder, "CPUModel") : nullptr)
       made.processor = model;
   for (const auto& core : made.cores) {
     made.packages = std::max(made.packages, core.package + 1);

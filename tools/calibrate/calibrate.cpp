@@ -145,11 +145,11 @@ const char* kind_name(Kind kind) {
 
 std::vector<Pair> pairs_of(const topo::Machine& machine, const topo::CpuSet& allowed) {
   auto cpus = (machine.cpus() & allowed).members();
-  std::vector<segment::Place> places;
+  std::vector<segment::Place> locations;
   for (unsigned cpu : cpus) {
     topo::CpuSet one;
     one.add(cpu);
-    places.push_back(profile::place_of(machine, one));
+    locations.push_back(profile::location_of(machine, one));
   }
   std::vector<Pair> found;
   for (std::size_t distance = 0; distance < segment::distances; ++distance) {
@@ -157,7 +157,7 @@ std::vector<Pair> pairs_of(const topo::Machine& machine, const topo::CpuSet& all
     [&] {
       for (std::size_t one = 0; one < cpus.size(); ++one)
         for (std::size_t other = one + 1; other < cpus.size(); ++other)
-          if (distance_between(places[one], places[other]) == at) {
+          if (distance_between(locations[one], locations[other]) == at) {
             found.push_back({at, cpus[one], cpus[other]});
             return;
           }

@@ -103,17 +103,17 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
 /// Asks a process for the nodes of pages that nobody has told yet. Fails when it is gone meanwhile.
 Result ask(const Mapped& who, const std::vector<Offset>& pages, std::vector<int>& nodes) {
   std::vector<std::uint64_t> addresses;
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < pages.size(); ++i)
     if (nodes[i] < 0) {
       addresses.push_back(who.base + pages[i]);
-      places.push_back(i);
+      indices.push_back(i);
     }
   std::vector<int> told;
   if (addresses.empty()) return {};
   NEAR_TRY(os::nodes_of_pages(who.pid, addresses, told));
   for (std::size_t i = 0; i < told.size(); ++i)
-    if (told[i] >= 0) nodes[places[i]] = told[i];
+    if (told[i] >= 0) nodes[indices[i]] = told[i];
   return {};
 }
 

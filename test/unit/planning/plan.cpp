@@ -26,7 +26,7 @@ topo::Slots all_of(const topo::Machine& machine) { return topo::count_slots(mach
 planning::Plan plan_of(const topo::Machine& machine, const planning::Request& request) {
   planning::Plan plan;
   EXPECT_TRUE(planning::make_plan(machine, all_of(machine), request, plan).ok()) << base::failure_text();
-  EXPECT_EQ(plan.places.size(), request.ranks);
+  EXPECT_EQ(plan.bindings.size(), request.ranks);
   return plan;
 }
 
@@ -41,13 +41,13 @@ using Numbers = std::vector<unsigned>;
 
 Texts cpus_of(const planning::Plan& plan) {
   Texts all;
-  for (const auto& place : plan.places) all.push_back(place.cpus.text());
+  for (const auto& binding : plan.bindings) all.push_back(binding.cpus.text());
   return all;
 }
 
 Numbers nodes_of(const planning::Plan& plan) {
   Numbers all;
-  for (const auto& place : plan.places) all.push_back(place.node);
+  for (const auto& binding : plan.bindings) all.push_back(binding.node);
   return all;
 }
 
@@ -66,10 +66,10 @@ TEST(plan, no_two_ranks_share_a_core_while_there_are_enough) {
   auto machine = machine_of(large);
   for (unsigned count = 1; count <= 32; ++count) {
     os::CpuSet taken;
-    for (const auto& place : plan_of(machine, ranks(count)).places) {
-      EXPECT_TRUE((taken & place.cpus).empty()) << count;
-      EXPECT_EQ(place.cpus.count(), 2u);
-      taken = taken | place.cpus;
+    for (const auto& binding : plan_of(machine, ranks(count)).bindings) {
+      EXPECT_TRUE((taken & binding.cpus).empty()) << count;
+      EXPECT_EQ(binding.cpus.count(), 2u);
+      taken = taken | binding.cpus;
     }
   }
 }
@@ -85,14 +85,14 @@ TEST(plan, ranks_that_exceed_the_cores_take_hardware_threads) {
 TEST(plan, ranks_that_exceed_the_processors_are_bound_to_nodes_only) {
   auto plan = plan_of(machine_of(large), ranks(128));
   EXPECT_TRUE(plan.oversubscribed);
-  EXPECT_EQ(plan.places[0].cpus.text(), "0-15");
-  EXPECT_EQ(plan.places[127].cpus.text(), "48-63");
+  EXPECT_EQ(plan.bindings[0].cpus.text(), "0-15");
+  EXPECT_EQ(plan.bindings[127].cpus.text(), "48-63");
 }
 
 TEST(plan, ranks_that_exceed_a_machine_of_one_node_are_not_bound) {
   auto plan = plan_of(machine_of(small), ranks(8));
-  for (const auto& place : plan.places) EXPECT_TRUE(place.cpus.empty());
-  EXPECT_EQ(plan.places[7].text, "not bound (cpus 0-1)");
+  for (const auto& binding : plan.bindings) EXPECT_TRUE(binding.cpus.empty());
+  EXPECT_EQ(plan.bindings[7].text, "not bound (cpus 0-1)");
 }
 
 TEST(plan, sharing_a_core_on_request_is_obeyed_and_remarked) {
@@ -107,16 +107,16 @@ TEST(plan, threads_get_neighbouring_cores) {
   auto request = ranks(3);
   request.threads = 4;
   auto plan = plan_of(machine_of(large), request);
-  for (const auto& place : plan.places) EXPECT_EQ(place.cpus.count(), 8u);
-  EXPECT_EQ(plan.places[0].cpus.text(), "0-7");
+  for (const auto& binding : plan.bindings) EXPECT_EQ(binding.cpus.count(), 8u);
+  EXPECT_EQ(plan.bindings[0].cpus.text(), "0-7");
 }
 
 unsigned across_nodes(const topo::Machine& machine, const planning::Plan& plan) {
   unsigned count = 0;
-  for (const auto& place : plan.places) {
+  for (const auto& binding : plan.bindings) {
     std::set<unsigned> nodes;
     for (const auto& core : machine.cores)
-      if (!(core.cpus & place.home).empty()) nodes.insert(core.numa);
+      if (!(core.cpus & binding.home).empty()) nodes.insert(core.numa);
     count += nodes.size() > 1;
   }
   return count;
@@ -134,10 +134,10 @@ TEST(plan, ranks_lie_across_nodes_only_where_no_node_has_room) {
       unsigned whole = 4 * (6 / threads);
       EXPECT_EQ(across_nodes(machine, plan), count > whole ? count - whole : 0) << count << " of " << threads;
       os::CpuSet taken;
-      for (const auto& place : plan.places) {
-        EXPECT_TRUE((taken & place.cpus).empty());
-        EXPECT_EQ(place.cpus.count(), threads);
-        taken = taken | place.cpus;
+      for (const auto& binding : plan.bindings) {
+        EXPECT_TRUE((taken & binding.cpus).empty());
+        EXPECT_EQ(binding.cpus.count(), threads);
+        taken = taken | binding.cpus;
       }
     }
 }
@@ -158,15 +158,15 @@ TEST(plan, ranks_wider_than_a_node_have_nodes_of_their_own) {
   request.threads = 6;
   for (request.ranks = 1; request.ranks <= 4; ++request.ranks) {
     std::vector<unsigned> ranks_on(8);
-    for (const auto& place : plan_of(machine, request).places)
+    for (const auto& binding : plan_of(machine, request).bindings)
       for (unsigned node = 0; node < 8; ++node)
-        ranks_on[node] += !(place.cpus & machine.nodes[node].near).empty();
+        ranks_on[node] += !(binding.cpus & machine.nodes[node].near).empty();
     EXPECT_EQ(*std::max_element(ranks_on.begin(), ranks_on.end()), 1u) << request.ranks;
   }
   request.ranks = 2;
   EXPECT_EQ(nodes_of(plan_of(machine, request)), (Numbers{0, 4}));
   request.ranks = 5; // no longer possible
-  for (const auto& place : plan_of(machine, request).places) EXPECT_EQ(place.cpus.count(), 6u);
+  for (const auto& binding : plan_of(machine, request).bindings) EXPECT_EQ(binding.cpus.count(), 6u);
 }
 
 TEST(plan, more_threads_than_cores_get_their_part_of_the_machine) {
@@ -180,9 +180,9 @@ TEST(plan, more_threads_than_cores_get_their_part_of_the_machine) {
   EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0-31", "32-63"}));
   request.ranks = 8;
   request.expected_threads = 5; // four cores each, with eight hardware threads
-  EXPECT_EQ(plan_of(machine, request).places[7].cpus.text(), "56-63");
+  EXPECT_EQ(plan_of(machine, request).bindings[7].cpus.text(), "56-63");
   request.expected_threads = 9; // too few: they may move within the node
-  EXPECT_EQ(plan_of(machine, request).places[7].cpus.text(), "48-63");
+  EXPECT_EQ(plan_of(machine, request).bindings[7].cpus.text(), "48-63");
 }
 
 TEST(plan, a_rank_is_bound_to_each_cache_that_it_has_cores_of) {
@@ -191,16 +191,17 @@ TEST(plan, a_rank_is_bound_to_each_cache_that_it_has_cores_of) {
   ASSERT_TRUE(planning::parse_bind_to("l3", request).ok());
   auto plan = plan_of(machine_of(large), request);
   EXPECT_EQ(cpus_of(plan), (Texts{"0-15", "32-47"}));
-  EXPECT_EQ(plan.places[1].text, "L3 4-5 (cpus 32-47), node 2");
-  for (const auto& place : plan.places) EXPECT_EQ((place.home & place.cpus).count(), place.home.count());
+  EXPECT_EQ(plan.bindings[1].text, "L3 4-5 (cpus 32-47), node 2");
+  for (const auto& binding : plan.bindings)
+    EXPECT_EQ((binding.home & binding.cpus).count(), binding.home.count());
 }
 
 TEST(plan, more_ranks_per_domain_than_it_has_cores_are_not_pinned_twice) {
   auto request = ranks(8);
   ASSERT_TRUE(planning::parse_map_by("ppr:8:numa", request).ok());
   auto plan = plan_of(machine_of("package:2 numa:1 core:4 pu:1"), request);
-  EXPECT_EQ(plan.places[0].cpus.text(), "0-3");
-  EXPECT_EQ(plan.places[7].cpus.text(), "0-3");
+  EXPECT_EQ(plan.bindings[0].cpus.text(), "0-3");
+  EXPECT_EQ(plan.bindings[7].cpus.text(), "0-3");
   std::set<std::string> different;
   for (const auto& text : cpus_of(plan_of(machine_of("package:2 numa:1 core:4 pu:2"), request)))
     different.insert(text);
@@ -247,9 +248,9 @@ TEST(plan, ranks_on_hardware_threads_leave_no_core_idle) {
   auto machine = machine_of(large);
   for (unsigned count = 33; count <= 64; ++count) {
     os::CpuSet cores;
-    for (const auto& place : plan_of(machine, ranks(count)).places)
+    for (const auto& binding : plan_of(machine, ranks(count)).bindings)
       for (const auto& core : machine.cores)
-        if (!(core.cpus & place.cpus).empty()) cores.add(core.index);
+        if (!(core.cpus & binding.cpus).empty()) cores.add(core.index);
     EXPECT_EQ(cores.count(), 32u) << count;
   }
 }
@@ -258,7 +259,7 @@ TEST(plan, threads_wider_than_a_cache_still_get_cores) {
   auto request = ranks(4);
   request.threads = 7;
   auto plan = plan_of(machine_of(large), request);
-  for (const auto& place : plan.places) EXPECT_EQ(place.cpus.count(), 14u);
+  for (const auto& binding : plan.bindings) EXPECT_EQ(binding.cpus.count(), 14u);
 }
 
 TEST(plan, more_threads_than_the_machine_has_take_all_of_it) {
@@ -288,9 +289,9 @@ TEST(plan, binding_is_widened_on_request) {
   ASSERT_TRUE(planning::parse_bind_to("l3", request).ok());
   EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-7", "0-7"}));
   ASSERT_TRUE(planning::parse_bind_to("socket", request).ok());
-  EXPECT_EQ(plan_of(machine_of(large), request).places[0].cpus.text(), "0-31");
+  EXPECT_EQ(plan_of(machine_of(large), request).bindings[0].cpus.text(), "0-31");
   ASSERT_TRUE(planning::parse_bind_to("none", request).ok());
-  EXPECT_TRUE(plan_of(machine_of(large), request).places[0].cpus.empty());
+  EXPECT_TRUE(plan_of(machine_of(large), request).bindings[0].cpus.empty());
   ASSERT_TRUE(planning::parse_bind_to("hwthread", request).ok());
   EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0", "1"}));
 }
@@ -301,7 +302,7 @@ TEST(plan, only_allowed_processors_are_used) {
   allowed.add_range(17, 22);
   planning::Plan plan;
   ASSERT_TRUE(planning::make_plan(machine, topo::count_slots(allowed, {}), ranks(3), plan).ok());
-  for (const auto& place : plan.places) EXPECT_EQ((place.cpus & allowed).count(), place.cpus.count());
+  for (const auto& binding : plan.bindings) EXPECT_EQ((binding.cpus & allowed).count(), binding.cpus.count());
   os::CpuSet elsewhere;
   elsewhere.add(1000);
   EXPECT_TRUE(
@@ -311,7 +312,7 @@ TEST(plan, only_allowed_processors_are_used) {
 TEST(plan, the_text_says_everything) {
   auto machine = machine_of(small);
   auto plan = plan_of(machine, ranks(2));
-  EXPECT_EQ(planning::head_text(machine, all_of(machine), plan) + planning::places_text(plan),
+  EXPECT_EQ(planning::head_text(machine, all_of(machine), plan) + planning::bindings_text(plan),
             "machine: 1 package, 1 NUMA node, 1 L3 cache, 2 cores, 2 processors\n"
             "slots: 2 (affinity mask 2)\n"
             "order: neighbouring cores\n"
@@ -409,8 +410,8 @@ TEST(plan, the_whole_machine_is_a_domain_too) {
   ASSERT_TRUE(planning::parse_map_by("ppr:3:node", request).ok());
   ASSERT_TRUE(planning::parse_bind_to("node", request).ok());
   auto plan = plan_of(machine_of(large), request);
-  EXPECT_EQ(plan.places[2].cpus.text(), "0-63");
-  EXPECT_EQ(plan.places[2].text, "the machine (cpus 0-63)");
+  EXPECT_EQ(plan.bindings[2].cpus.text(), "0-63");
+  EXPECT_EQ(plan.bindings[2].text, "the machine (cpus 0-63)");
 }
 
 TEST(plan, open_mpis_modifiers_are_understood) {

@@ -186,7 +186,7 @@ TEST(Places, are_as_far_apart_as_the_smallest_part_that_holds_both) {
   auto place = [&](unsigned first, unsigned last) {
     topo::CpuSet cpus;
     cpus.add_range(first, last);
-    return profile::place_of(machine, cpus);
+    return profile::location_of(machine, cpus);
   };
   auto from_first = [&](unsigned cpu) { return distance_between(place(0, 0), place(cpu, cpu)); };
   EXPECT_EQ(from_first(1), Distance::core);

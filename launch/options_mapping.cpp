@@ -43,9 +43,9 @@ Result check_host_file(Parsing& at) {
 Result read_rank_file(Parsing& at, const std::string& name) {
   std::string text;
   NEAR_TRY(read_named_file(at, name, text));
-  auto& placement = at.command.placement;
-  NEAR_TRY(planning::parse_rankfile(text, name, placement));
-  for (const auto& entry : placement.rankfile)
+  auto& mapping = at.command.mapping;
+  NEAR_TRY(planning::parse_rankfile(text, name, mapping));
+  for (const auto& entry : mapping.rankfile)
     // "+n0" is the first machine of whatever the job has got.
     if (entry.given && entry.host != "+n0")
       NEAR_TRY(check_host(base::format("{}:{}: host", name, entry.line), entry.host));
@@ -58,28 +58,28 @@ Result choose_mapping(Parsing& at, const std::string& words) {
   if (words == "rankfile")
     return fail(Code::invalid, "{} rankfile: which file is missing; write {} rankfile:file=FILE", at.option,
                 at.option);
-  return planning::parse_map_by(words, at.command.placement);
+  return planning::parse_map_by(words, at.command.mapping);
 }
 
 // "pin=yes;cell=core;domain=socket;map=spread" of Intel MPI.
 Result choose_intel_binding(Parsing& at) {
   const std::string& text = at.values[0];
-  if (text.find('=') == std::string::npos) return planning::parse_bind_to(text, at.command.placement);
+  if (text.find('=') == std::string::npos) return planning::parse_bind_to(text, at.command.mapping);
   for (const auto& entry : split(text, ';')) {
     auto equals = entry.find('=');
     auto name = entry.substr(0, equals), value = equals == std::string::npos ? "" : entry.substr(equals + 1);
     if (name == "pin") {
       NEAR_TRY(use_intel_variable(at, "I_MPI_PIN", value));
     } else if (name == "cell" && value == "unit") {
-      NEAR_TRY(planning::parse_bind_to("hwthread", at.command.placement));
+      NEAR_TRY(planning::parse_bind_to("hwthread", at.command.mapping));
     } else if (name == "cell" && value == "core") {
-      NEAR_TRY(planning::parse_bind_to("core", at.command.placement));
+      NEAR_TRY(planning::parse_bind_to("core", at.command.mapping));
     } else if (name == "domain") {
       NEAR_TRY(use_intel_variable(at, "I_MPI_PIN_DOMAIN", value));
     } else if (name == "map" && (value == "spread" || value == "scatter")) {
-      NEAR_TRY(planning::parse_map_by("spread", at.command.placement));
+      NEAR_TRY(planning::parse_map_by("spread", at.command.mapping));
     } else if (name == "map" && value == "bunch") {
-      NEAR_TRY(planning::parse_map_by("core", at.command.placement));
+      NEAR_TRY(planning::parse_map_by("core", at.command.mapping));
     } else {
       return fail(Code::unsupported, "{} {}: '{}' is not known here; see --bind-to and --map-by", at.option,
                   text, entry);
@@ -107,11 +107,11 @@ struct Word {
 };
 template <Word word>
 Result map_by(Parsing& at) {
-  return planning::parse_map_by(word.text, at.command.placement);
+  return planning::parse_map_by(word.text, at.command.mapping);
 }
 template <Word word>
 Result bind_to(Parsing& at) {
-  return planning::parse_bind_to(word.text, at.command.placement);
+  return planning::parse_bind_to(word.text, at.command.mapping);
 }
 
 const Option table[] = {
@@ -119,13 +119,13 @@ const Option table[] = {
      one,
      "T|give each process T cores, and OMP_NUM_THREADS=T",
      [](Parsing& at) {
-       at.command.placement.threads_chosen = true;
-       return read_count(at, at.command.placement.threads);
+       at.command.mapping.threads_chosen = true;
+       return read_count(at, at.command.mapping.threads);
      }},
     {{"bind-to"},
      one,
      "WHAT|core, l2, l3, numa, package, hwthread or none; user:0,2-3",
-     [](Parsing& at) { return planning::parse_bind_to(at.values[0], at.command.placement); }},
+     [](Parsing& at) { return planning::parse_bind_to(at.values[0], at.command.mapping); }},
     {{"map-by"},
      one,
      "HOW|core, spread, l2, l3, numa, package, hwthread, nic, ppr:N:<domain>; :PE=T",
@@ -133,7 +133,7 @@ const Option table[] = {
     {{"rank-by"},
      one,
      "HOW|with --map-by of domains: fill one after the other, or span all",
-     [](Parsing& at) { return planning::parse_rank_by(at.values[0], at.command.placement); }},
+     [](Parsing& at) { return planning::parse_rank_by(at.values[0], at.command.mapping); }},
     {{"rankfile", "rf"},
      one,
      "FILE|each process where the file says",
@@ -142,16 +142,16 @@ const Option table[] = {
      one,
      "CORES|all processes on these cores, such as 0-3,8",
      [](Parsing& at) {
-       return planning::use_cores(at.values[0], false, at.option + " " + at.values[0], at.command.placement);
+       return planning::use_cores(at.values[0], false, at.option + " " + at.values[0], at.command.mapping);
      }},
     {{"oversubscribe", "overcommit"},
      none,
      "|more processes than processors are meant so: no warning",
-     NEAR_ACT(at.command.placement.may_share = true)},
+     NEAR_ACT(at.command.mapping.may_share = true)},
     {{"nooversubscribe"},
      none,
      "|more processes than processors are an error",
-     NEAR_ACT(at.command.placement.must_not_share = true)},
+     NEAR_ACT(at.command.mapping.must_not_share = true)},
     {{"host", "hosts", "H", "hostlist", "nodelist"},
      one,
      "NAME|this machine; others are refused",
@@ -165,12 +165,12 @@ const Option table[] = {
      "FILE|with --explain: plan for the machine that the file describes",
      NEAR_ACT(at.command.machine = at.values[0])},
     {{"binding"}, one, nullptr, choose_intel_binding},
-    {{"use-hwthread-cpus"}, none, nullptr, NEAR_ACT(at.command.placement.by_hwthread = true)},
+    {{"use-hwthread-cpus"}, none, nullptr, NEAR_ACT(at.command.mapping.by_hwthread = true)},
     {{"npersocket"},
      one,
      nullptr,
      [](Parsing& at) {
-       return planning::parse_map_by("ppr:" + at.values[0] + ":package", at.command.placement);
+       return planning::parse_map_by("ppr:" + at.values[0] + ":package", at.command.mapping);
      }},
     {{"bycore", "byslot"}, none, nullptr, map_by<"core">},
     {{"bysocket"}, none, nullptr, map_by<"package">},
@@ -182,6 +182,6 @@ const Option table[] = {
 
 } // namespace
 
-OptionGroup place_options() { return {"placement", "Where processes run", table}; }
+OptionGroup mapping_options() { return {"placement", "Where processes run", table}; }
 
 } // namespace near::launch
