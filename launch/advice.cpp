@@ -11,7 +11,7 @@ struct Kind {
   const char* ending;
   const char* form; ///< what to write instead; {} is the file
 };
-// Scripts by the program that runs them, sources by the compiler.
+// Scripts are run by an interpreter, sources are compiled first.
 constexpr Kind scripts[] = {{".py", "python3"}, {".jl", "julia"}, {".sh", "sh"},   {".R", "Rscript"},
                             {".pl", "perl"},    {".rb", "ruby"},  {".lua", "lua"}, {".m", "octave"}};
 constexpr Kind sources[] = {{".c", "mpicc"}, {".cpp", "mpicxx"}, {".cc", "mpicxx"}, {".cxx", "mpicxx"}};

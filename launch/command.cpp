@@ -33,7 +33,8 @@ Result unknown_option(const std::string& written, std::string_view name) {
   return fail(Code::invalid, "unknown option {}{}", written, hint);
 }
 
-// "-env NAME -n 2": the value was forgotten, and without a word the next option would become it.
+// "-env NAME -n 2": the value was forgotten. Without this check the next option would silently become the
+// value.
 Result check_setting(const Parsing& parsing, int values) {
   if (values != setting || parsing.values.size() != 2) return {};
   const auto& [name, value] = std::pair(parsing.values[0], parsing.values[1]);
@@ -44,7 +45,7 @@ Result check_setting(const Parsing& parsing, int values) {
       parsing.option, name, value, parsing.option, name, value);
 }
 
-// "-n2" is -n 2, as srun's users write it.
+// "-n2" means -n 2, a form that users of srun know.
 bool split_attached_number(std::string& name, std::string& number) {
   if (name.size() < 2 || std::string_view("nNc").find(name[0]) == std::string_view::npos ||
       name.find_first_not_of("0123456789", 1) != std::string::npos)
@@ -62,10 +63,10 @@ bool is_file_of_settings(const std::string& name) {
          (status.permissions() & executable) == std::filesystem::perms::none;
 }
 
-/// How many arguments after the option belong to it, where arguments[at] is the option.
+/// Returns how many arguments after the option arguments[at] belong to it.
 std::size_t values_of(const Option& option, const std::vector<std::string>& arguments, std::size_t at) {
   bool more = at + 1 < arguments.size();
-  // One dash is Intel MPI's spelling, where nothing need follow; that of Open MPI always has a file.
+  // With one dash this is Intel MPI's option, whose value is optional; Open MPI's always has a file.
   bool has_file = arguments[at].starts_with("--") || arguments[at] == "-am";
   switch (option.values) {
   case attached: return 0;
@@ -75,7 +76,7 @@ std::size_t values_of(const Option& option, const std::vector<std::string>& argu
   }
 }
 
-/// Reads the option arguments[at]; afterwards `at` is the last argument that belongs to it.
+/// Reads the option arguments[at]. Afterwards `at` is the index of the last argument that belongs to it.
 Result parse_option(const std::vector<std::string>& arguments, std::size_t& at, Command& command,
                     Application& application) {
   const auto& written = arguments[at];
@@ -108,7 +109,7 @@ Result parse_option(const std::vector<std::string>& arguments, std::size_t& at, 
   return option->act(parsing);
 }
 
-// A program that -path leads to, by its whole name.
+// Replaces the program by its full name if it is found in the folders of -path.
 void find_in_path(Application& application) {
   auto& program = application.arguments[0];
   if (application.path.empty() || program.find('/') != std::string::npos) return;
@@ -121,7 +122,7 @@ void find_in_path(Application& application) {
   }
 }
 
-// The options before one program and the program itself, up to the next ":".
+// Reads the options before one program, and the program itself, up to the next ":".
 Result parse_section(const std::vector<std::string>& arguments, std::size_t& at, Command& command) {
   Application application;
   auto before = command.applications.size();
@@ -140,7 +141,7 @@ Result parse_section(const std::vector<std::string>& arguments, std::size_t& at,
     }
   }
   for (; at < arguments.size() && arguments[at] != ":"; ++at) application.arguments.push_back(arguments[at]);
-  if (command.applications.size() > before) { // of a file
+  if (command.applications.size() > before) { // read from a file
     if (application.arguments.empty() && application.ranks == 0) return {};
     return fail(Code::invalid, "{}: the file of -configfile says what is started; put it there",
                 application.ranks != 0 ? application.ranks_by : application.arguments[0]);
@@ -155,7 +156,7 @@ Result parse_section(const std::vector<std::string>& arguments, std::size_t& at,
               "no program to start; usage: mpiexec -n N program [arguments] [: -n M program2 ...]");
 }
 
-/// The number of processes where one is said of each machine, of which there is one.
+/// Sets the number of processes from an option that gives it for each machine; there is one machine.
 Result settle_per_machine(Application& application, Command& command) {
   auto each = application.per_machine;
   const auto& by = application.per_machine_by;
@@ -168,7 +169,7 @@ Result settle_per_machine(Application& application, Command& command) {
           by, each));
     return {};
   }
-  // srun's "-N 1": one machine.
+  // srun's "-N 1" asks for one machine.
   bool one_machine = by.starts_with("-N ") && each == 1;
   if (application.per_machine_limits && application.ranks > each && !one_machine)
     return fail(Code::unsupported,
@@ -177,8 +178,8 @@ Result settle_per_machine(Application& application, Command& command) {
   return {};
 }
 
-/// Ranks of programs that nobody said a number of: one, or in a job of Slurm's as many as were asked for
-/// there.
+/// Chooses the number of ranks where the command line does not give it: one, or in a Slurm job the number
+/// of tasks.
 Result choose_ranks(const SlurmStep& slurm, Command& command) {
   for (auto& application : command.applications) NEAR_TRY(settle_per_machine(application, command));
   bool said = command.applications.size() != 1 || command.applications[0].ranks != 0;
@@ -193,7 +194,7 @@ Result choose_ranks(const SlurmStep& slurm, Command& command) {
   return {};
 }
 
-/// Variables that other launchers read beside the command line, which comes first.
+/// Reads environment variables that other launchers also read. Options take precedence.
 Result read_launcher_variables(Command& command) {
   if (const char* seconds = std::getenv("MPIEXEC_TIMEOUT"); seconds != nullptr && command.timeout_s == 0)
     if (*seconds != 0 && !parse_seconds(seconds, command.timeout_s))
@@ -206,7 +207,7 @@ Result read_launcher_variables(Command& command) {
   return {};
 }
 
-/// What the options say together.
+/// Checks options that may contradict one another.
 Result check_together(Command& command) {
   bool marked = !command.prefix.empty() || command.timestamps;
   if (marked && (!command.output_file.empty() || !command.error_file.empty()))
@@ -238,8 +239,9 @@ Result check_together(Command& command) {
 
 } // namespace
 
-// Each line is what stands between two ':' on a command line. MPI 5.0, section 11.5: '#' begins a comment
-// line, '\' at a line's end continues it. A comment is not continued, and may follow words.
+// Each line has the form of what stands between two ':' on a command line. MPI 5.0, section 11.5: '#'
+// begins a comment line, and '\' at the end of a line continues it. A comment is not continued, and may
+// follow words.
 Result parse_command_file(Parsing& at) {
   const auto name = at.values[0];
   std::string text, line;

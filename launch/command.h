@@ -1,5 +1,5 @@
 // The command line of mpiexec: what to start, where, and how to show it. MPI-5.0 section 11.5 ("mpiexec"),
-// with the spellings that MPICH's and Open MPI's launchers share with it.
+// with the spellings that the launchers of MPICH and Open MPI have in common with it.
 #pragma once
 
 #include "base/result.h"
@@ -16,30 +16,30 @@ using base::Result;
 
 using Setting = std::pair<std::string, std::string>; ///< an environment variable and its value
 
-/// What a process gets of the launcher's own environment.
+/// Which of the launcher's environment variables a process inherits.
 struct Inheritance {
-  bool chosen = false;             ///< somebody said so
-  bool all = true;                 ///< everything, but for `except`; else nothing, but for `only`
-  std::vector<std::string> only;   ///< names; one that ends with '*' means all that begin so
+  bool chosen = false;             ///< the user chose
+  bool all = true;                 ///< everything except `except`; otherwise only `only`
+  std::vector<std::string> only;   ///< names; a final '*' matches any ending
   std::vector<std::string> except; ///< names
   bool passes_on(const std::string& name) const;
 };
 
-/// One program of a `:` list.
+/// One program of a command line with several programs, separated by `:`.
 struct Application {
-  std::vector<std::string> arguments; ///< with the program first
+  std::vector<std::string> arguments; ///< the first is the program
   unsigned ranks = 0;                 ///< 0: not given
   std::string ranks_by;               ///< the option that gave them: "-n 2"
-  unsigned per_machine = 0;           ///< ranks to each machine, of which there is one; 0: not given
+  unsigned per_machine = 0;           ///< ranks on each machine (there is one machine); 0: not given
   std::string per_machine_by;         ///< the option that gave them: "-ppn 2"
-  bool per_machine_limits = false;    ///< more ranks than these need further machines
-  std::string directory;              ///< empty: the launcher's
-  std::string path;                   ///< folders to look for the program in first, with ':' between them
-  Inheritance inherited;              ///< where not chosen, the command's counts
+  bool per_machine_limits = false;    ///< `per_machine` is a limit
+  std::string directory;              ///< working directory; empty: that of the launcher
+  std::string path;                   ///< folders to search for the program first, separated by ':'
+  Inheritance inherited;              ///< unless chosen, Command::inherited applies
   std::vector<Setting> settings;
 };
 
-/// A program that some ranks are started under: `-gtool "strace -c:0"`.
+/// A program that wraps the program of some ranks: `-gtool "strace -c:0"`.
 struct Tool {
   std::vector<std::string> words;
   NamedRanks ranks;
@@ -47,23 +47,23 @@ struct Tool {
 
 struct Command {
   std::vector<Application> applications;
-  planning::Request mapping;     ///< `ranks` is the sum
+  planning::Request mapping;     ///< `ranks` is the sum over all applications
   std::vector<Setting> settings; ///< for every application
   Inheritance inherited;
   std::vector<Tool> tools;
-  std::vector<std::string> remarks;       ///< what the user should know of the command line
-  bool ranks_are_default = false;         ///< nobody said how many; there is one program
+  std::vector<std::string> remarks;       ///< warnings about the command line
+  bool ranks_are_default = false;         ///< the number of ranks was not given, and there is one program
   double timeout_s = 0;                   ///< 0: none
-  NamedRanks input = NamedRanks::only(0); ///< who reads standard input
-  std::string prefix;                     ///< what each line of output begins with, a pattern; "": nothing
+  NamedRanks input = NamedRanks::only(0); ///< the ranks that read standard input
+  std::string prefix;                     ///< pattern for the prefix of each line of output; "": none
   bool timestamps = false;                ///< each line begins with the time
-  std::string output_file;                ///< a pattern of the name; "": mpiexec's own standard output
+  std::string output_file;                ///< pattern for the name; "": the standard output of mpiexec
   std::string error_file;
   std::string output_file_by; ///< the option that named them: "--output-filename out"
   std::string error_file_by;
-  bool copy_output = false;  ///< what goes to those files goes to mpiexec's own streams as well
+  bool copy_output = false;  ///< output that goes to files also goes to the streams of mpiexec
   bool merge_output = false; ///< standard error goes where standard output goes
-  std::string report_pid;    ///< where mpiexec's process number goes: "-", "+" or a file; "": nowhere
+  std::string report_pid; ///< where to write the process number of mpiexec: "-", "+" or a file; "": nowhere
   bool print_rank_map = false;
   bool print_exit_codes = false;
   bool display_allocation = false;
@@ -71,37 +71,38 @@ struct Command {
   bool report_bindings = false;
   bool explain = false;
   bool explain_as_svg = false;
-  std::string machine; ///< file of a recorded machine to plan for; empty: this one
+  std::string machine; ///< file with a recorded machine to plan for; empty: plan for this machine
   bool quiet = false;
   bool verbose = false;
   bool help = false;
-  std::string help_about; ///< a group of options, an option, or "all"; "": what most users need
+  std::string help_about; ///< a group of options, an option, or "all"; "": the common options
   bool version = false;
-  bool reading_file = false; ///< while the lines of -configfile are read
+  bool reading_file = false; ///< true while the lines of -configfile are read
 };
 
-/// Reads the arguments after the launcher's name. A failure's text names the argument and, for an unknown
-/// option, the nearest one.
+/// Reads the arguments that follow the name of the launcher. The text of a failure names the argument and,
+/// for an unknown option, the most similar one.
 Result parse_command(const std::vector<std::string>& arguments, Command& command);
 
-/// The folder of the library that belongs to this mpiexec: lib beside bin; "" when it is not there.
+/// The folder of the library that was installed with this mpiexec: lib beside bin; "" if there is none.
 std::string own_library_folder();
 
-/// The variables of one rank's environment, without those of the start-up contract.
+/// The environment of one rank, without the variables of the start-up contract.
 std::vector<std::string> environment_for(const Command& command, const Application& application,
                                          char** inherited);
 
-/// Threads that each rank will start by its environment (OMP_NUM_THREADS, the first number; the most of all
-/// programs); 0 where it says nothing.
+/// The number of threads that each rank will start according to its environment (the first number in
+/// OMP_NUM_THREADS; the maximum over all programs); 0 if the environment does not say.
 unsigned expected_threads(const Command& command, char** inherited);
 
-/// Adds OMP_PLACES, unless the environment says already where OpenMP's threads go.
+/// Adds OMP_PLACES unless the environment already says where OpenMP threads run.
 void give_openmp_places(const std::string& places, std::vector<std::string>& environment);
 
-/// Fails on a NEAR_ variable that is no knob, with the nearest name, and on a value that it may not have.
+/// Fails on a NEAR_ variable that is not a knob, naming the most similar one, and on a value that is out of
+/// range.
 Result check_knobs(const std::vector<std::string>& environment);
 
-/// The arguments of one rank's process: its program's, behind the tools that it is started under.
+/// The arguments of the process of one rank: those of its program, after the tools that wrap it.
 std::vector<std::string> arguments_for(const Command& command, const Application& application, unsigned rank);
 
 /// The text of --help; `about` is as in Command::help_about.

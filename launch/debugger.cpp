@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
-// Names and types are the interface's. They must be found in the program's own symbols, also after strip, and
-// the compiler must not know what a debugger stores: hence `used`, default visibility, volatile, and a file
-// that is compiled with debugging information and without link-time optimisation (CMakeLists.txt).
+// Names and types are fixed by the interface. They must be found in the symbols of the program, also after
+// strip, and the compiler must not assume that it knows what a debugger stores. Hence `used`, default
+// visibility, volatile, and a file that is compiled with debugging information and without link-time
+// optimisation (CMakeLists.txt).
 #define NEAR_FOR_DEBUGGERS [[gnu::used, gnu::visibility("default")]]
 
 extern "C" {
@@ -21,7 +22,8 @@ NEAR_FOR_DEBUGGERS MPIR_PROCDESC* volatile MPIR_proctable = nullptr;
 NEAR_FOR_DEBUGGERS volatile int MPIR_proctable_size = 0;
 NEAR_FOR_DEBUGGERS volatile int MPIR_being_debugged = 0;
 NEAR_FOR_DEBUGGERS volatile int MPIR_debug_state = 0;
-// Their presence says: this process is no rank, and a rank to which nobody attaches goes on by itself.
+// The presence of these two tells a debugger that this process is not a rank, and that ranks it does not
+// attach to continue by themselves.
 NEAR_FOR_DEBUGGERS volatile int MPIR_i_am_starter = 1;
 NEAR_FOR_DEBUGGERS volatile int MPIR_partial_attach_ok = 1;
 
@@ -35,7 +37,7 @@ namespace near::launch {
 bool is_debugged() { return MPIR_being_debugged != 0; }
 
 void tell_debugger(const Job& job, std::span<const os::Pid> pids) {
-  // For the rest of this process's life: a debugger may attach to it at any time.
+  // These live as long as the process: a debugger may attach to it at any time.
   static std::string host = os::machine_name();
   static std::vector<std::string> programs;
   static std::vector<MPIR_PROCDESC> table;

@@ -29,7 +29,7 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
   const auto& inheritance = application.inherited.chosen ? application.inherited : command.inherited;
   for (char** entry = inherited; *entry != nullptr; ++entry) {
     std::string row(*entry);
-    if (row.starts_with("NEAR_BOOT_")) continue; // of a job that this launcher is a part of
+    if (row.starts_with("NEAR_BOOT_")) continue; // from a job that this launcher is part of
     auto name = row.substr(0, row.find('='));
     if (inheritance.passes_on(name)) rows.push_back(std::move(row));
   }
@@ -40,9 +40,10 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
   }
   for (const auto& [name, value] : command.settings) set(name, value);
   for (const auto& [name, value] : application.settings) set(name, value);
-  // A program that another library's compiler linked has that library's folder as its run path. It runs on
-  // the library that its launcher belongs to: the search path of the environment comes before the run path.
-  // Last, since a path that somebody sets for the ranks may lead to that other library too.
+  // A program that was linked by the compiler wrapper of another library has the folder of that library in
+  // its run path. It is to run with the library that belongs to its launcher, and the search path of the
+  // environment comes before the run path. This is done last, since a path that somebody sets for the ranks
+  // may lead to the other library too.
   if (auto folder = own_library_folder(); !folder.empty()) {
     std::string path = folder;
     for (const auto& row : rows)

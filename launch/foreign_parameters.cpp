@@ -1,5 +1,5 @@
-// Parameters of other libraries that a command line carries: Open MPI's (`--mca name value`) and the
-// variables of Intel MPI's that say where ranks run (`-genv I_MPI_PIN_DOMAIN=core`).
+// Parameters of other libraries on the command line: Open MPI's (`--mca name value`), and the variables
+// with which Intel MPI says where ranks run (`-genv I_MPI_PIN_DOMAIN=core`).
 #include "launch/option_table.h"
 #include "os/affinity.h"
 
@@ -29,14 +29,14 @@ Result bind_to(Parsing& at, const std::string& value) {
   return planning::parse_bind_to(value, at.command.mapping);
 }
 
-// What a parameter that is on or off sets.
+// Sets a flag of the command from a parameter that is on or off.
 #define NEAR_SWITCH(what)                                                                                    \
   [](Parsing& at, const std::string& value) {                                                                \
     at.command.what = is_yes(value);                                                                         \
     return Result();                                                                                         \
   }
 
-// A parameter that has a meaning here, with its prefix of Open MPI's run-time systems taken off.
+// A parameter that has a meaning here; its name is without the prefix of Open MPI's run-time systems.
 struct Meaning {
   const char* name;
   Result (*act)(Parsing& at, const std::string& value);
@@ -60,8 +60,8 @@ const Meaning meanings[] = {
 };
 #undef NEAR_SWITCH
 
-// Frameworks that choose how Open MPI does inside what any library does its own way. Which of them is at work
-// changes no result, so there is nothing to say when it is ignored.
+// Frameworks that select Open MPI's internal implementations. The selection changes no result, so ignoring
+// it needs no remark.
 constexpr const char* internal_frameworks[] = {
     "accelerator", "allocator", "bml",       "btl",      "coll",       "common", "crs",     "errmgr",
     "ess",         "fbtl",      "fcoll",     "filem",    "fs",         "gds",    "grpcomm", "hook",
@@ -71,7 +71,8 @@ constexpr const char* internal_frameworks[] = {
     "rmaps",       "rml",       "routed",    "schizo",   "sharedfp",   "shmem",  "smsc",    "state",
     "threads",     "topo",      "treematch", "vprotocol"};
 
-// "0-2,5" as "0,1,2,5": each processor is for one rank. What is no range stays, for the message about it.
+// Expands "0-2,5" to "0,1,2,5": each processor is for one rank. Text that is not a list of ranges is
+// returned unchanged, so that the message can quote it.
 std::string one_by_one(const std::string& list) {
   std::string made;
   for (const auto& item : split(list, ',')) {
@@ -112,7 +113,7 @@ Result use_intel_variable(Parsing& at, const std::string& name, const std::strin
     if (is_yes(small)) return {};
   } else if (name == "I_MPI_PIN_DOMAIN") {
     auto unit = small.substr(0, small.find(':'));
-    if (unit == "auto" || unit == "omp") return {}; // as it is anyway
+    if (unit == "auto" || unit == "omp") return {}; // the default here too
     if (unit == "cache2") return planning::parse_bind_to("l2", mapping);
     if (unit == "cache3" || unit == "cache") return planning::parse_bind_to("l3", mapping);
     if (unit == "sock") return planning::parse_bind_to("package", mapping);

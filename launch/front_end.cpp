@@ -1,6 +1,6 @@
-// The process that the user sees as mpiexec, and the other half of the guard: it makes the segment, starts
-// the supervisor, hands signals on, and returns the supervisor's status. Each half cleans up when the other
-// is killed: doc/launcher.md.
+// The front end: the process that the user sees as mpiexec, and one of the two halves that guard each
+// other. It creates the segment, starts the supervisor, forwards signals, and returns the supervisor's
+// status. Each half cleans up if the other is killed: doc/launcher.md.
 #include "launch/job.h"
 
 #include "base/knob.h"
@@ -29,7 +29,7 @@ int complain() {
   return 1;
 }
 
-// What the ranks assume of copies: the machine's profile, if there is a good one.
+// Gives the ranks their initial estimates of copies from the machine's profile, if there is a valid one.
 void give_estimates(const Job& job, segment::Segment& segment) {
   profile::Profile known;
   bool found = false;
@@ -40,11 +40,11 @@ void give_estimates(const Job& job, segment::Segment& segment) {
 
 constexpr std::uint64_t key_signals = 1, key_pids = 2;
 
-/// The ranks' process numbers as the supervisor tells them, for debuggers.
+/// Receives the process numbers of the ranks from the supervisor, for debuggers.
 class Pids {
 public:
   explicit Pids(int descriptor) : descriptor_(descriptor) {}
-  /// Takes what is there; true once, when the supervisor has told all of them.
+  /// Reads what has arrived. Returns true once, when the supervisor has sent all of them.
   bool take(std::size_t wanted, bool& over) {
     char buffer[4096];
     std::size_t got = 0;
@@ -65,14 +65,14 @@ private:
   std::vector<char> bytes_;
 };
 
-/// Ranks that waited in MPI_Init for a debugger to attach go on.
+/// Releases ranks that wait in MPI_Init for a debugger to attach.
 void let_go(segment::Segment& segment) {
   segment.header().held.store_relaxed(0);
   os::futex_wake_all(segment.header().ready.address());
 }
 
-// Waits for the supervisor's end while it hands signals on and tells debuggers of the ranks. Returns how it
-// ended.
+// Waits for the supervisor to end; meanwhile forwards signals and tells debuggers about the ranks. Returns
+// how the supervisor ended.
 os::Ending attend(const Job& job, segment::Segment& segment, os::SignalInbox& inbox, os::Poller& poller,
                   os::Pid supervisor, int pids_from) {
   std::vector<std::uint64_t> keys;
@@ -97,14 +97,15 @@ os::Ending attend(const Job& job, segment::Segment& segment, os::SignalInbox& in
         continue;
       }
       os::send_signal(supervisor, signal);
-      // The shell takes the terminal back only when this process stops; SIGCONT is the shell's "go on".
+      // The shell takes the terminal back only when this process stops; with SIGCONT the shell lets it
+      // continue.
       if (signal == SIGTSTP) os::send_signal(getpid(), SIGSTOP);
     }
   }
 }
 
-// The supervisor was killed: the ranks have got SIGKILL by parent death, and what they had started is ours
-// now.
+// Called after the supervisor was killed: the ranks have received SIGKILL as their parent died, and the
+// processes that they had started are now descendants of this one.
 void end_orphans(const segment::Segment& segment) {
   std::vector<std::uint64_t> none;
   os::Poller pause;
@@ -122,8 +123,9 @@ void end_orphans(const segment::Segment& segment) {
   }
 }
 
-// The slots; or, where a rank file or --map-by puts several ranks on one processor though there are enough
-// slots, the processors that it names: then ranks must not spin while they wait.
+// Returns the number of slots. Where a rankfile or --map-by puts several ranks on one processor although
+// there are enough slots, returns the number of processors that it names: ranks must then not spin while
+// they wait.
 unsigned processors_of(const Job& job) {
   os::CpuSet all;
   for (const auto& binding : job.plan.bindings) {
@@ -133,9 +135,9 @@ unsigned processors_of(const Job& job) {
   return all.count() < job.plan.bindings.size() ? all.count() : job.slots.count;
 }
 
-/// What the ranks reserve when they begin, by their knobs; fails when the machine or the control group has
-/// not so much. Their queue's and packets' pages exist from MPI_Init on, whatever is sent. `room`: the most
-/// that one of them needs of the segment.
+/// Computes from the knobs what the ranks reserve at start. Fails if the machine or the control group does
+/// not have that much. The pages of queues and packets exist from MPI_Init on, whatever is sent. `room` is
+/// the most that one rank needs of the segment.
 Result check_cost(const Job& job, char** environment, std::uint64_t& room) {
   constexpr std::uint64_t worth_telling = 1ull << 30, worth_checking = 64ull << 20;
   std::uint64_t total = 0;
@@ -197,9 +199,9 @@ int run_job(const Job& job, char** environment) {
   if (!os::fork_process(supervisor).ok()) return complain();
   if (supervisor == 0) {
     os::close_descriptor(pids_from);
-    Supervisor half(description); // and never destroyed: a thread of its may wait for a reader
+    Supervisor half(description); // never destroyed: one of its threads may be waiting for a reader
     int status = half.run();
-    if (getppid() != description.front_end) os::end_lease(); // which would do it, but has been killed
+    if (getppid() != description.front_end) os::end_lease(); // the front end would do it, but has been killed
     _exit(status);
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 // "-n, -np, --nprocs N"
 std::string spellings_text(const Option& option, std::string_view value, bool all) {
-  constexpr std::size_t most = 2; // the others are other launchers' names of the same
+  constexpr std::size_t most = 2; // the others are names from other launchers
   std::string text;
   for (std::size_t i = 0; i < option.spellings.size() && (all || i < most); ++i) {
     const char* spelling = option.spellings[i];

@@ -24,7 +24,7 @@ base::Result Input::add(unsigned rank, int& read_end) {
 
 base::Result Input::start() {
   if (readers_.empty()) return {};
-  // Its pages come into being when they are used: few, as long as nobody lags behind.
+  // Its pages are allocated on first use: few, as long as no rank lags behind.
   for (auto bytes = most_kept; kept_ == nullptr; bytes /= 2) {
     if (bytes < least_kept)
       return base::fail(base::Code::limit, "no memory for the ranks' input (ulimit -v)");
@@ -51,7 +51,7 @@ void Input::carry() {
         std::min_element(readers_.begin(), readers_.end(),
                          [](const Reader& one, const Reader& other) { return one.taken < other.taken; });
     bool full = come_ - slowest->taken == capacity_;
-    // Back to the first pages when nothing waits.
+    // Start again at the first pages when nothing is left to write.
     if (come_ == slowest->taken) {
       come_ = 0;
       for (auto& reader : readers_) reader.taken = 0;
@@ -75,7 +75,7 @@ void Input::carry() {
   tell({});
 }
 
-/// Reads what there is now; false at the end.
+/// Reads what is available. Returns false at the end of the input.
 bool Input::read() {
   std::uint64_t least = come_;
   for (const auto& reader : readers_) least = std::min(least, reader.taken);
@@ -86,7 +86,7 @@ bool Input::read() {
   return state == os::Transfer::some || state == os::Transfer::nothing_now;
 }
 
-/// Writes what the rank takes now; false when it has closed its input.
+/// Writes as much as the rank takes without blocking. Returns false if it has closed its input.
 bool Input::write(Reader& reader) const {
   std::uint64_t at = reader.taken % capacity_, waits = std::min(come_ - reader.taken, capacity_ - at);
   std::size_t bytes = 0;

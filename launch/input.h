@@ -1,9 +1,10 @@
-// Standard input for several ranks: a thread reads mpiexec's own and writes it to a pipe of each.
+// Standard input for several ranks: a thread reads the standard input of mpiexec and writes it to a pipe
+// for each rank.
 //
-//   read from 0 --> | taken by all |  what the slower ranks have not taken yet  | room |
-//                                  ^ the slowest rank                           ^ the fastest
+//   read from 0 --> | taken by all |  not yet taken by the slower ranks  | free |
+//                                  ^ the slowest rank                    ^ the fastest
 //
-// A rank that does not read stops nobody until what waits for it fills the memory for that; from then on the
+// A rank that does not read delays nobody until the data kept for it fills the buffer. From then on the
 // slowest rank sets the pace. A rank that ends, or closes its standard input, is left out from then on.
 #pragma once
 
@@ -18,16 +19,17 @@ namespace near::launch {
 
 class Input {
 public:
-  /// A pipe for one more rank; `read_end` is for the rank, the caller closes it once the rank has it.
+  /// Makes a pipe for one more rank. `read_end` is for the rank; the caller closes it once the rank has it.
   base::Result add(unsigned rank, int& read_end);
-  /// Starts to read, once all ranks have been started. The object must live as long as the process.
+  /// Starts the thread that reads, once all ranks have been started. The object must live as long as the
+  /// process.
   base::Result start();
 
-  /// The rank that all others wait for.
+  /// The rank that all others wait for, if there is one.
   struct Hold {
     bool held = false;
     unsigned rank = 0;
-    std::uint64_t taken = 0; ///< bytes; the rank reads as long as they become more
+    std::uint64_t taken = 0; ///< bytes; grows as long as the rank reads
     friend bool operator==(const Hold&, const Hold&) = default;
   };
   Hold hold() const;
@@ -43,13 +45,13 @@ private:
   bool write(Reader& reader) const;
   void tell(const Hold& hold);
 
-  // The thread's, once it has started.
+  // Owned by the thread once it has started.
   std::vector<Reader> readers_;
-  std::unique_ptr<char[]> kept_; ///< byte n of the input is at n % capacity_
+  std::unique_ptr<char[]> kept_; ///< a ring: byte n of the input is at n % capacity_
   std::uint64_t capacity_ = 0;
-  std::uint64_t come_ = 0; ///< bytes that have been read
+  std::uint64_t come_ = 0; ///< bytes read so far
 
-  mutable std::mutex mutex_; ///< of hold_
+  mutable std::mutex mutex_; ///< guards hold_
   Hold hold_;
 };
 

@@ -16,7 +16,7 @@
 namespace near::launch {
 namespace {
 
-/// Whether other jobs' processors matter: not where sharing is meant, and where nobody is bound.
+/// Whether to avoid the processors of other jobs: not if sharing is intended, or if no rank is bound.
 bool keeps_off(const Job& job) {
   const auto& command = job.command;
   bool bound = command.mapping.bind || !command.mapping.bind_chosen;
@@ -39,7 +39,7 @@ std::string owners_text(const std::vector<os::Lease>& leases) {
   return elsewhere == 0 ? text : text + base::format(" and {} in other containers", elsewhere);
 }
 
-/// The slots without the cores of which others hold something.
+/// The slots that remain without the cores of which other jobs hold a processor.
 topo::Slots slots_beside(const Job& job, const os::CpuSet& held) {
   topo::Slots free = job.slots;
   for (const auto& core : job.machine.cores)
@@ -50,7 +50,7 @@ topo::Slots slots_beside(const Job& job, const os::CpuSet& held) {
   return free;
 }
 
-/// Plans on the processors that no other job of this user holds; false where those are too few.
+/// Plans on the processors that no other job of this user holds. Returns false if these are too few.
 bool plan_on_free_ones(Job& job, const os::CpuSet& held, const std::string& owners) {
   topo::Slots free = slots_beside(job, held);
   planning::Plan plan;
@@ -63,7 +63,8 @@ bool plan_on_free_ones(Job& job, const os::CpuSet& held, const std::string& owne
   return true;
 }
 
-/// Plans beside this user's other jobs, or on the same processors with a remark; holds its own.
+/// Plans around the other jobs of this user, or with a remark on the same processors, and takes a lease on
+/// the processors chosen.
 Result plan_beside_others(Job& job) {
   os::LeasePlanning planning;
   std::vector<os::Lease> others = planning.others();
@@ -88,15 +89,17 @@ Result plan_beside_others(Job& job) {
   return {};
 }
 
-/// Where Slurm's control groups and masks are switched off, its variables alone tell what it has granted.
+/// Where Slurm's control groups and affinity masks are switched off, only its variables tell what it has
+/// granted.
 void obey(const SlurmStep& slurm, topo::Slots& slots) {
   if (slurm.cpus == 0) return;
   slots.reason += base::format(", Slurm {}", slurm.cpus);
   slots.count = std::min(slots.count, slurm.cpus);
 }
 
-/// Cores for each rank's threads, also when nobody said -t: by OMP_NUM_THREADS, else as Slurm was asked, if
-/// the ranks are the tasks that it was asked for and there is room.
+/// Determines how many threads each rank will start if --threads is not given: from OMP_NUM_THREADS, else
+/// from the request to Slurm, provided that the ranks are the tasks requested there and there are enough
+/// cores.
 void expect_threads(const SlurmStep& slurm, char** environment, Job& job) {
   auto& mapping = job.command.mapping;
   mapping.expected_threads = expected_threads(job.command, environment);
@@ -113,13 +116,13 @@ void expect_threads(const SlurmStep& slurm, char** environment, Job& job) {
     cores += allowed != 0;
   }
   if (cores == 0 || processors < std::uint64_t{mapping.ranks} * slurm.cpus_per_task) return;
-  // Slurm counts processors, of which a core may have several.
+  // Slurm counts processors; a core may have several.
   auto of_core = mapping.by_hwthread ? 1 : static_cast<unsigned>(processors / cores);
   mapping.expected_threads = (slurm.cpus_per_task + of_core - 1) / of_core;
   mapping.expected_by = base::format("SLURM_CPUS_PER_TASK={}", slurm.cpus_per_task);
 }
 
-/// How many ranks there are where nobody said it: as many as --map-by ppr asks for, else one.
+/// Sets the number of ranks if it is not given: as many as --map-by ppr implies, else one.
 void count_ranks(Job& job) {
   auto& command = job.command;
   if (!command.ranks_are_default) return;

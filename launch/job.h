@@ -1,4 +1,4 @@
-// A job that is ready to be started: who runs where with what.
+// A job that is ready to start: the programs, and where their ranks run.
 #pragma once
 
 #include "launch/command.h"
@@ -16,7 +16,7 @@ struct Job {
   topo::Slots slots;
   planning::Plan plan;
   std::vector<unsigned> application_of; ///< by rank
-  bool foreign_told = false;            ///< that a program was linked with another MPI's library
+  bool foreign_told = false; ///< the warning about a program linked with another MPI library was printed
 };
 
 /// Plans the job on this machine. Fails when the request cannot be met.
@@ -25,10 +25,12 @@ Result plan_job(Command command, char** environment, Job& job);
 /// What --explain prints.
 std::string explain(const Job& job, char** environment);
 
-/// Prints what was asked for of the job before it starts: its map, the allocation, mpiexec's process number.
+/// Prints the information about the job that was requested before its start: its map, the allocation, the
+/// process number of mpiexec.
 Result announce(const Job& job);
 
-/// Starts the job, waits for its end, ends whatever is left of it. Returns the exit status of mpiexec.
+/// Starts the job, waits until it ends, and ends any process that is left. Returns the exit status of
+/// mpiexec.
 int run_job(const Job& job, char** environment);
 
 } // namespace near::launch

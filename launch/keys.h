@@ -1,4 +1,4 @@
-// By which numbers the poller reports its descriptors to the supervisor.
+// The keys under which the poller reports the supervisor's descriptors.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace near::launch {
 namespace {
 
-// A file may say anything: no more than this is believed.
+// The file is not trusted: these limits bound what is read.
 constexpr std::size_t most_headers = 512;
 constexpr std::uint64_t most_dynamic_bytes = 1u << 20;
 constexpr std::size_t most_libraries = 1024;
@@ -22,11 +22,11 @@ constexpr std::size_t longest_name = 4096; // a library may be asked for by its 
 class File {
 public:
   explicit File(const std::string& path) {
-    // A named pipe would block, a device may do anything.
+    // Opening a named pipe would block, and a device may do anything.
     std::error_code none;
     if (std::filesystem::is_regular_file(path, none)) file_.open(path, std::ios::binary);
   }
-  /// False when the file does not have that many bytes there.
+  /// Returns false if the file does not have that many bytes there.
   bool read(std::uint64_t at, void* to, std::size_t bytes) {
     if (!file_.is_open() || at > std::uint64_t{INT64_MAX} - bytes) return false;
     file_.clear();
@@ -34,7 +34,7 @@ public:
     file_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
     return file_.good() && static_cast<std::size_t>(file_.gcount()) == bytes;
   }
-  /// The text there, up to its zero; "" when there is none within reason.
+  /// The zero-terminated text at this offset; "" if there is none of reasonable length.
   std::string text(std::uint64_t at) {
     char buffer[longest_name] = {};
     if (!file_.is_open() || at > std::uint64_t{INT64_MAX}) return {};
@@ -50,7 +50,7 @@ private:
   std::ifstream file_;
 };
 
-/// Where in the file an address of the program lies.
+/// Converts an address of the program into an offset in the file.
 bool offset_of(const std::vector<Elf64_Phdr>& headers, std::uint64_t address, std::uint64_t& offset) {
   for (const auto& header : headers)
     if (header.p_type == PT_LOAD && address >= header.p_vaddr && address - header.p_vaddr < header.p_filesz)
@@ -75,7 +75,7 @@ struct Names {
   const char* owner;
 };
 
-// A Fortran or C++ library is there only together with the C one, so its name alone says enough.
+// A Fortran or C++ library appears only together with the C one, so its name is sufficient.
 constexpr Names other_libraries[] = {
     {"libmpi.so", ".12", "MPICH, MVAPICH or Intel MPI"},
     {"libmpifort.so", "", "MPICH, MVAPICH or Intel MPI"},

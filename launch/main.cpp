@@ -12,7 +12,7 @@
 
 namespace {
 
-// What shells use for a command line that makes no sense.
+// The status that shells return for an invalid command line.
 constexpr int usage_status = 2;
 
 int complain(int status) {
@@ -30,7 +30,7 @@ std::string oversubscription(const near::launch::Job& job) {
       counted(job.slots.count, "slot"), job.slots.reason);
 }
 
-/// The processors that the job holds are given back however main() ends.
+/// Releases the processors that the job holds, however main() ends.
 struct LeaseEnd {
   LeaseEnd() = default;
   LeaseEnd(const LeaseEnd&) = delete;

@@ -1,12 +1,12 @@
-// Notes while the job runs. About jobs that stand still:
+// Notes that are printed while the job runs.
 //
-// A rank waits for one that has called MPI_Finalize: a frequent mistake, and a silent one, since MPI_Finalize
-// need not wait and the rank that waits cannot know. Only what is in the segment is looked at.
+// Two of them are about jobs that make no progress. A rank waits for one that has called MPI_Finalize: a
+// frequent mistake, and a silent one, since MPI_Finalize need not wait and the waiting rank cannot know.
+// Only the segment is examined. Or ranks wait for standard input (-s all) because one of them does not read
+// it.
 //
-// Ranks wait for standard input (-s all) because one of them does not read it.
-//
-// And about ranks that have loaded another MPI's library, which only a running process shows: behind `env`,
-// in a Python module, by a library of the program's own.
+// The third is about ranks that have loaded the library of another MPI, which only a running process shows:
+// behind `env`, in a Python module, or through a library of the program.
 #include "launch/supervisor.h"
 
 #include "base/text.h"
@@ -20,9 +20,9 @@
 namespace near::launch {
 namespace {
 
-// Long enough for a message that is under way, and for a machine that swaps.
+// Long enough for a message in flight, and for a machine that is swapping.
 constexpr std::uint64_t patience_ns = 3'000'000'000;
-// A program that has loaded no MPI library by then will hardly do so.
+// A program that has not loaded an MPI library by then hardly ever will.
 constexpr std::uint64_t last_foreign_look_ns = 10'000'000'000;
 
 struct Waiting {
@@ -50,8 +50,8 @@ std::string who_waits(const Waiting& waiting, std::size_t others) {
 
 } // namespace
 
-/// What is to be said now about ranks that wait for ranks which have called MPI_Finalize; empty when that is
-/// not certain. `since` becomes a number that stays the same as long as it is the same wait.
+/// Returns the note about ranks that wait for ranks which have called MPI_Finalize; empty if this is not
+/// certain. `since` is set to a number that stays the same as long as it is the same wait.
 std::string Supervisor::stall_text(std::uint64_t& since) {
   std::vector<Waiting> waiting;
   std::vector<unsigned> left;
@@ -77,10 +77,11 @@ std::string Supervisor::stall_text(std::uint64_t& since) {
     if (has_left[rank]) left.push_back(rank);
   }
   if (left.empty() || waiting.empty()) return {};
-  // Nobody is left who could do something about it: every other rank waits too.
+  // No rank is left that could resolve it: every other rank waits too.
   if (all_wait) return who_waits(waiting.front(), waiting.size() - 1) + "; " + who_left(left);
-  // Others may be busy, but this one waits for a rank that has left. Only in MPI_COMM_WORLD the peer's number
-  // is known from outside; a collective's is its root, which is not all that it waits for.
+  // Other ranks may be busy, but this one waits for a rank that has left. The peer's rank is known from
+  // outside only in MPI_COMM_WORLD. The peer of a collective is its root, which is not all that it waits
+  // for.
   for (const auto& one : waiting) {
     const auto& activity = one.activity;
     bool from_world =
@@ -123,7 +124,7 @@ void Supervisor::check_held_input() {
                    hold.rank));
 }
 
-// One rank of each program is enough; one that has called MPI_Init is well.
+// One rank of each program is enough, and a rank that has called MPI_Init is fine.
 void Supervisor::check_foreign_libraries(std::uint64_t now_ns) {
   const auto& job = description_.job;
   if (job.foreign_told || job.command.quiet || state_ != State::running) return;

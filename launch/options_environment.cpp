@@ -1,4 +1,4 @@
-// Which environment variables processes get.
+// Options: which environment variables the processes get.
 #include "launch/option_table.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Words of other launchers that have no consequence here, and those that are refused with advice. The
-// sentences complete "mpiexec: -gdb: ".
+// Options of other launchers: those that have no effect here, and those that are refused with advice. The
+// advice completes "mpiexec: -gdb: ".
 #include "launch/option_table.h"
 
 namespace near::launch {
@@ -97,7 +97,7 @@ Result choose_runtime(Parsing& at) {
 }
 
 const Option table[] = {
-    // Of no consequence on one machine, or what happens here anyway.
+    // Without effect on one machine, or the behaviour here anyway.
     {{"allow-run-as-root", "rr", "bynode", "ordered-output", "silent-abort", "cleanup", "noconf", "novm",
       "preload-binary", "disable-hostname-propagation", "enable-x", "disable-x", "pmi-port", "hybrid-hosts",
       "report-state-on-timeout", "abort-on-non-zero-exit"},

@@ -1,4 +1,4 @@
-// Everything else of NearMPI's own: time limits, kinds of memory, help.
+// Other options of NearMPI: time limits, kinds of memory, help.
 #include "launch/option_table.h"
 
 #include <charconv>
@@ -24,7 +24,7 @@ Result read_seconds(Parsing& at) {
   return {};
 }
 
-// MPI 5.0, section 11.5: what is not supported is left out of the answer, which is no error.
+// MPI 5.0, section 11.5: a kind that is not supported is omitted from the answer, which is not an error.
 Result choose_memory_kinds(Parsing& at) {
   for (const auto& kind : split(at.values[0], ',')) {
     auto name = kind.substr(0, kind.find(':'));

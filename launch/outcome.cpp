@@ -15,7 +15,7 @@ std::string memory_limit() {
   return least == nullptr ? "" : base::format(" of {} MiB ({})", least->bytes >> 20, least->group);
 }
 
-// Most likely first: what a person who has seen many jobs die would guess.
+// The most likely cause first, as an experienced user would guess.
 std::string likely_cause(const Outcome& outcome) {
   switch (outcome.ending.signal()) {
   case SIGKILL:
@@ -23,21 +23,20 @@ std::string likely_cause(const Outcome& outcome) {
       return "out of memory: the kernel ended it at the control group's memory limit" + memory_limit();
     if (outcome.kills.machine > 0)
       return "out of memory: the kernel ended it because the machine had none left";
-    return "somebody or a batch system's limit killed it (the kernel reports no memory shortage)";
+    return "killed by a user or by a limit of the batch system (the kernel reports no memory shortage)";
   case SIGBUS:
-    return "memory that it had mapped could not be provided: a full memory limit" + memory_limit() +
-           ", or a file that was cut short";
-  case SIGSEGV: return "it used an address that is not its own";
-  case SIGABRT:
-    return "it gave up by itself: a failed assertion or an uncaught exception, told above if it was told";
-  case SIGILL: return "an instruction that this processor lacks, or a deliberate trap";
+    return "memory that it had mapped could not be provided: an exhausted memory limit" + memory_limit() +
+           ", or a file that was truncated";
+  case SIGSEGV: return "invalid memory access (an address that the process may not use)";
+  case SIGABRT: return "it aborted itself: a failed assertion or an uncaught exception; see its output above";
+  case SIGILL: return "an instruction that this processor does not have, or a deliberate trap";
   case SIGFPE: return "a division by zero";
-  case SIGXCPU: return "the limit of processor time (ulimit -t)";
-  case SIGXFSZ: return "the limit of file size (ulimit -f)";
-  case SIGPIPE: return "it wrote to somebody who no longer reads";
+  case SIGXCPU: return "the limit on processor time (ulimit -t)";
+  case SIGXFSZ: return "the limit on file size (ulimit -f)";
+  case SIGPIPE: return "it wrote to a pipe or socket that nobody reads any more";
   case SIGTERM:
   case SIGINT:
-  case SIGHUP: return "somebody asked it to end";
+  case SIGHUP: return "it was asked to end from outside";
   default: return "";
   }
 }

@@ -11,18 +11,18 @@
 namespace near::launch {
 
 enum class Reason {
-  none,        ///< every rank ended well
+  none,        ///< every rank ended successfully
   signalled,   ///< a rank was killed
   failed,      ///< a rank's exit status was not 0
-  aborted,     ///< a rank called MPI_Abort, or an error of its was fatal
+  aborted,     ///< a rank called MPI_Abort, or had a fatal error
   unfinalized, ///< a rank exited with status 0 between MPI_Init and MPI_Finalize
   no_init,     ///< a rank exited with status 0 without MPI_Init while others wait in it
-  vanished,    ///< the MPI process behind a wrapper ended, and whoever was told how says nothing
-  interrupted, ///< mpiexec itself was asked to end
+  vanished,    ///< the MPI process behind a wrapper ended, and its status is not known
+  interrupted, ///< mpiexec itself received a signal to end
   timed_out,
   not_started, ///< a program could not be started
-  unwritten,   ///< what the ranks print cannot be written
-  abandoned,   ///< the user has killed mpiexec: nobody is left who could be told
+  unwritten,   ///< output of the ranks could not be written
+  abandoned,   ///< mpiexec was killed: nobody is left to report to
 };
 
 /// What is known when the first rank fails.
@@ -32,22 +32,24 @@ struct Outcome {
   std::string program;
   os::Ending ending;
   int abort_code = 0;
-  bool told = false;       ///< of `aborted`: a rank has written the reason already
-  int signal = 0;          ///< of `interrupted`
-  bool was_in_mpi = false; ///< it had a region, so `activity` is known
+  bool told = false;       ///< for `aborted`: a rank has already printed the reason
+  int signal = 0;          ///< for `interrupted`
+  bool was_in_mpi = false; ///< the rank had a region, so `activity` is known
   segment::Activity activity;
   os::MemoryKills kills; ///< since the job began
-  std::string text;      ///< of `not_started` and `unwritten`, a table to show, or what a wrapper did
-  int status = 0;        ///< what mpiexec exits with
+  std::string
+      text; ///< for `not_started`, `unwritten` and `timed_out`: the message; for `vanished`: what the wrapper did
+  int status = 0; ///< what mpiexec exits with
 };
 
-/// How much an outcome explains: of several ranks that failed at once, the highest is told.
+/// How much an outcome explains. If several ranks failed at once, the outcome with the highest weight is
+/// reported.
 int weight(const Outcome& outcome);
-/// From here on an outcome speaks of the job, not of a rank.
+/// Outcomes of at least this weight are about the job, not about one rank.
 inline constexpr int weight_of_job = 6;
 
-/// The message, one line unless it carries a table; "" for Reason::none and when the reason is told. `others`
-/// is the number of ranks that were ended because of it.
+/// The message: one line unless it contains a table; "" for Reason::none and Reason::abandoned and when the
+/// reason has been printed. `others` is the number of ranks that were ended because of it.
 std::string outcome_text(const Outcome& outcome, unsigned others, std::uint64_t now_ns);
 
 } // namespace near::launch

@@ -16,7 +16,7 @@ Result Output::open(os::Poller& poller, std::uint64_t key_base, bool merge, bool
   stamp_ = stamp;
   buffer_.resize(std::size_t{256} << 10);
   NEAR_TRY(bell_.open());
-  // One file behind both descriptors (2>&1) needs one writer, or lines could mix after all.
+  // If both descriptors refer to one file (2>&1), one writer is needed, or lines could still mix.
   os::FileIdentity output, error;
   bool same = os::identify(1, output).ok() && os::identify(2, error).ok() && output == error;
   if (same || merge) sink_of_[standard_error] = standard_output;
@@ -78,7 +78,7 @@ void Output::take(std::size_t index, std::string_view data) {
     if (stream.held.empty()) {
       write_lines(index, data.substr(0, newline + 1));
     } else {
-      // Only the first line continues what is held; the others need no copy.
+      // Only the first line continues the buffered text; the others need no copy.
       auto first = data.find('\n');
       stream.held += data.substr(0, first + 1);
       write_lines(index, stream.held);
@@ -100,12 +100,12 @@ void Output::take(std::size_t index, std::string_view data) {
   }
 }
 
-// Whole lines, the first of which may continue one that has begun.
+// Writes whole lines; the first may continue a line that has begun.
 void Output::write_lines(std::size_t index, std::string_view lines) {
   if (lines.empty()) return;
   Stream& stream = streams_[index];
   Target& target = sinks_[stream.sink];
-  // Someone else's line stands unfinished on the terminal: leave it and begin a new one.
+  // An unfinished line of another stream is on the terminal: leave it and begin a new one.
   if (target.terminal && target.open_line != nobody && target.open_line != index) target.put("\n");
   target.open_line = nobody;
   if (!marks(stream)) {
@@ -165,7 +165,7 @@ void Output::resume(std::size_t sink) {
 
 void Output::bell_rang() {
   bell_.quiet();
-  // What nobody will read: the ranks find out as they would without a launcher, by SIGPIPE.
+  // Output that nobody will read: the ranks find out by SIGPIPE, as they would without a launcher.
   for (std::size_t index = 0; index < streams_.size(); ++index) {
     const Stream& stream = streams_[index];
     bool lost = sinks_[stream.sink].sink.broken() || (stream.copy.descriptor >= 0 && copies_.broken());
@@ -201,7 +201,7 @@ bool Output::drain() {
   bool all = true;
   for (std::size_t index = 0; index < streams_.size(); ++index) {
     Stream& stream = streams_[index];
-    // An owner has nobody to wait for now.
+    // The owner of a sink has no rank to wait for any more.
     if (stream.descriptor >= 0 && sinks_[stream.sink].owner != nobody && sinks_[stream.sink].owner != index) {
       all = false;
       continue;

@@ -1,13 +1,14 @@
-// The output of all ranks on its way to mpiexec's own standard output and standard error.
+// Carries the output of all ranks to the standard output and standard error of mpiexec.
 //
 //   rank's stdout --pipe--> Stream: whole lines --> Sink --thread--> mpiexec's stdout
 //                              \---- as they come --> Sink --thread--> the rank's file, if it has one
 //
-// - A line is written as a whole; two ranks' lines never mix. Bytes are passed on as they are.
-// - A line too long to hold goes out in pieces: its rank then owns the sink until the line ends, or until the
-//   rank wrote nothing for `patience`, since it may be waiting for a rank that waits to write.
-// - A sink without room stops the reading, so the pipe fills and the rank waits: memory stays bounded.
-// - On a terminal the beginning of a line is shown after `patience`: prompts and progress bars.
+// - A line is written as a whole; lines of two ranks never mix. Bytes are passed on unchanged.
+// - A line that is too long to buffer is written in parts. Its rank then owns the sink until the line ends,
+//   or until the rank has written nothing for `patience_ns`, since it may be waiting for a rank that waits to
+//   write.
+// - When a sink has no room, reading stops, so the pipe fills and the rank waits: memory stays bounded.
+// - On a terminal the beginning of a line is shown after `patience_ns`: prompts and progress bars.
 #pragma once
 
 #include "launch/sink.h"
@@ -24,11 +25,11 @@ using base::Result;
 
 class Output {
 public:
-  /// Which of its parents' two streams.
+  /// Which of the two output streams of mpiexec.
   enum Which { standard_output = 0, standard_error = 1 };
 
   /// Opens the sinks on descriptors 1 and 2. `poller` will report the streams as `key_base` + index.
-  /// `merge`: both streams go to standard output; `stamp`: each line begins with the time.
+  /// `merge`: both streams go to standard output. `stamp`: each line begins with the time.
   Result open(os::Poller& poller, std::uint64_t key_base, bool merge, bool stamp);
 
   /// A file that a stream is copied to.
@@ -36,31 +37,31 @@ public:
     int descriptor = -1; ///< -1: there is none
     std::string name;    ///< for messages
   };
-  /// A new stream, each line of which begins with `prefix`. All that comes is written to the file `copy` too,
-  /// without the prefix. `write_end` is for the rank, the caller closes it once the rank has it.
+  /// Adds a stream whose lines begin with `prefix`. Everything that arrives is also written to the file
+  /// `copy`, without the prefix. `write_end` is for the rank; the caller closes it once the rank has it.
   Result add(Which which, std::string prefix, Copy copy, int& write_end);
 
-  /// The poller reported a stream, or the bell rang.
+  /// Reads from a stream that the poller reported.
   void readable(std::uint64_t index);
   int bell_descriptor() const { return bell_.descriptor(); }
   void bell_rang();
-  /// Looks at what waits for time to pass; returns in how many ms to call again, -1: not needed.
+  /// Handles what has waited long enough. Returns in how many milliseconds to call again; -1: not needed.
   int tick(std::uint64_t now_ns);
 
-  /// Nobody writes any more: what has arrived is all there will be. Reads the rest, as far as there is room;
-  /// true when every stream is at its end.
+  /// Reads the rest of the streams as far as there is room, once no process writes any more. Returns true
+  /// when every stream is at its end.
   bool drain();
-  /// Everything has been written out.
+  /// Whether everything has been written.
   bool idle() const;
-  /// Lines of the launcher's own, on standard error, with everything but letters made visible: there are
-  /// names in them that others have chosen. Never waits.
+  /// Writes a line of the launcher to standard error, with control characters made visible, since it may
+  /// contain names that others have chosen. Never waits.
   void say(std::string_view line);
 
-  /// What cannot be written and why; empty when both can, or their reader has gone.
+  /// What could not be written, and why; empty if nothing failed or the reader has gone.
   std::string failure() const;
-  /// Whether a rank may have written to standard error: it has, or it has mpiexec's own.
+  /// Whether a rank may have written to standard error: it has, or it uses that of mpiexec directly.
   bool may_have_said() const { return streams_.empty() || said_; }
-  /// Nothing more can be written to standard output.
+  /// Whether nothing more can be written to standard output.
   bool broken() const { return sinks_[0].sink.broken(); }
 
 private:
@@ -84,7 +85,7 @@ private:
     int descriptor = -1;
     void put(std::string_view text) { sink.put(descriptor, text); }
     bool terminal = false;
-    std::size_t owner = nobody;     ///< the stream whose long line is under way
+    std::size_t owner = nobody;     ///< the stream whose long line is being written
     std::size_t open_line = nobody; ///< the stream whose unfinished line was written last
   };
 
@@ -104,7 +105,7 @@ private:
   Sink copies_; ///< started by the first stream that has a file
   bool copying_ = false;
   std::size_t sink_of_[2] = {0, 1};
-  bool said_ = false; ///< something has come from a rank's standard error
+  bool said_ = false; ///< a rank has written to its standard error
   bool stamp_ = false;
   std::vector<Stream> streams_;
   std::vector<char> buffer_;

@@ -1,5 +1,5 @@
-// Files that take the output of ranks in place of mpiexec's own standard streams. A rank writes into its file
-// itself, so nothing is held up and nothing is copied, unless the output is wanted in both places.
+// Files that receive the output of ranks instead of the standard streams of mpiexec. A rank writes into its
+// file itself, so nothing is delayed or copied, unless the output is wanted in both.
 #pragma once
 
 #include "base/result.h"
@@ -17,9 +17,9 @@ public:
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
   ~OutputFiles();
-  /// The descriptor of the file that `pattern` names for this rank; it stays this object's. A file is made
-  /// anew by the first rank that is given it, with the folders on its way; several ranks share one if the
-  /// pattern gives them the same name, or another name of the same file.
+  /// Opens the file that `pattern` names for this rank; the descriptor remains owned by this object. The
+  /// first rank that uses a file creates it anew, including the folders of its path. Several ranks share a
+  /// file if the pattern gives them the same name, or another name of the same file.
   base::Result open(const std::string& pattern, unsigned rank, int& descriptor);
 
 private:

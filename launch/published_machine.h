@@ -1,4 +1,4 @@
-// What mpiexec tells the ranks and tools of the machine, in the job's segment (segment/machine.h).
+// Publishes the machine to ranks and tools, in the job's segment (segment/machine.h).
 #pragma once
 
 #include "segment/segment.h"
@@ -6,11 +6,11 @@
 
 namespace near::launch {
 
-/// Writes processors, nodes and distances into the segment. Returns false when there is no room for them, which ranks and
-/// tools do without.
+/// Writes processors, nodes and distances into the segment. Returns false if there is no room for them;
+/// ranks and tools then do without.
 bool publish(const topo::Machine& machine, segment::Segment& segment);
 
-/// Adds the machine's devices. `published` is what publish() was given.
+/// Adds the machine's devices. `published` is the machine that was given to publish().
 void publish_devices(const topo::Machine& machine, const topo::Machine& published,
                      const segment::Segment& segment);
 

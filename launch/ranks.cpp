@@ -1,4 +1,5 @@
-// What has become of the ranks: the supervisor looks at the rank table, takes the endings of processes, and judges.
+// What has become of the ranks: polls the rank table, processes the endings of child processes, and
+// determines outcomes.
 #include "launch/supervisor.h"
 
 #include "boot/boot.h"
@@ -12,17 +13,18 @@
 namespace near::launch {
 namespace {
 
-// The rank table is looked at this often in case a process could not signal (another process namespace).
+// How often the rank table is polled, in case a process could not signal (another process namespace).
 constexpr std::uint64_t poll_interval_ns = 500'000'000;
-// What a process that called MPI_Abort has for flushing its output before SIGTERM.
+// How long a process that called MPI_Abort may take to flush its output before SIGTERM.
 constexpr std::uint64_t abort_grace_ns = 200'000'000;
-// What a program left behind has this long to call MPI_Init, if no other rank has: then the job is an MPI
-// program. If it is none, what is left is a background process, with which nobody waits.
+// How long a process that was left behind may take to call MPI_Init if no other rank has called it, which
+// would show that the job is an MPI program. After that, it counts as a background process, which nobody
+// waits for.
 constexpr std::uint64_t left_grace_ns = 2'000'000'000;
-// No process is left, and what the ranks wrote says that some go on: they are given so long all the same.
+// How long to wait when no process is left although the rank table says that some ranks continue.
 constexpr std::uint64_t lost_grace_ns = 500'000'000;
-// How many ends of children that were no rank's are remembered: a wrapper's MPI process for each rank, and
-// some background processes that end between it and the wrapper.
+// How many endings of children that matched no rank are remembered: that of the MPI process of a wrapper
+// for each rank, and those of some background processes that end between it and the wrapper.
 constexpr std::size_t unmatched_per_rank = 2;
 constexpr std::size_t most_other_unmatched = 64;
 
@@ -83,21 +85,21 @@ void Supervisor::reap() {
   no_children_ = no_children_ || (out_of_reach_ && living_ == 0);
   if (living_ > 0 && living_ < ranks_.size()) check_missing_init();
   if (living_ == 0 && state_ == State::running) {
-    // All is well; what the ranks left running is not part of the job any more.
+    // The job succeeded; processes that the ranks left running are no longer part of it.
     enter(State::ending);
     if (!no_children_) timers_.set(Timer::terminate, os::monotonic_ns());
   }
   if (no_children_ && state_ != State::running && state_ != State::draining) enter(State::draining);
 }
 
-/// The process whose end is the rank's: the one that was started, or the MPI process once that has ended
-/// well.
+/// Whether the end of this process is the end of the rank: it is the process that was started, or the MPI
+/// process once the started one has ended successfully.
 bool Supervisor::is_end_of(unsigned rank, os::Pid pid) {
   const auto& at = ranks_[rank];
   if (at.ended) return false;
   if (at.awaits == Rank::Awaits::started) return at.pid == pid;
   if (at.mpi_process != 0) return at.mpi_process == pid;
-  // It may have come and gone between two looks.
+  // It may have started and ended between two polls.
   return has_region(rank) && at.number == pid;
 }
 
@@ -111,9 +113,9 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
     return;
   }
   if (may_have_left && has_region(rank)) {
-    // Did it leave its MPI process behind? Then the end of that counts, whether it is still to come or was
-    // the first of the two. What ended before its wrapper is our child since the wrapper's end: there to be
-    // collected now, unless the wrapper had waited for it.
+    // If it left its MPI process behind, the end of that process counts, whether it is still to come or
+    // came first. A process that ended before its wrapper became our child when the wrapper ended: it can
+    // be reaped now, unless the wrapper had waited for it.
     collect_endings();
     if (const auto* seen = known_ending_of_mpi_process(rank)) {
       ending = *seen;
@@ -129,17 +131,16 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   Outcome outcome = outcome_of(rank, ending);
   if (phase == segment::Phase::ready || outcome.reason != Reason::none) mark_dead(rank, ending.raw);
   if (outcome.reason != Reason::none) decide(std::move(outcome));
-  // The rank that called MPI_Abort has flushed its output: no reason to wait longer.
+  // The rank that called MPI_Abort has flushed its output, so there is no reason to wait longer.
   if (at.aborting) timers_.advance(Timer::terminate, os::monotonic_ns());
 }
 
-/// Where the rank stands. Its word in the rank table is believed only where it comes after what stood there
-/// before.
+/// The phase of the rank. The value in the rank table is believed only if it can follow the previous one.
 segment::Phase Supervisor::phase_of(unsigned rank) {
   using segment::Phase;
   auto& at = ranks_[rank];
   // SYNC: rank-phase. Acquire: what the process wrote before its phase (its region, its last messages) is
-  // seen.
+  // visible.
   auto told = static_cast<Phase>(segment_.entry(rank).phase.load_acquire());
   bool ready = told == Phase::ready && at.phase == Phase::launched;
   bool finalized = told == Phase::finalized && (at.phase == Phase::launched || at.phase == Phase::ready);
@@ -195,7 +196,7 @@ void Supervisor::mark_dead(unsigned rank, int raw_status) {
   entry.died_in.store_relaxed(static_cast<std::uint32_t>(at.died_in));
   store_phase(segment_, rank, segment::Phase::dead);
   auto& header = segment_.header();
-  // SYNC: rank-phase. Release: who sees the new epoch sees the phase that raised it.
+  // SYNC: rank-phase. Release: a process that sees the new epoch sees the phase that raised it.
   header.epoch.add_acq_rel(1);
   os::futex_wake_all(header.epoch.address());
   os::futex_wake_all(header.ready.address());
@@ -224,7 +225,7 @@ void Supervisor::check_missing_init() {
   decide(std::move(outcome));
 }
 
-/// No process is left below this one, so every rank has ended, whatever the segment says of MPI processes
+/// If no descendant process is left, every rank has ended, whatever the segment says about MPI processes
 /// that wrappers have started.
 void Supervisor::check_lost_ranks(std::uint64_t now_ns) {
   if (!no_children_ || living_ == 0 || state_ != State::running)

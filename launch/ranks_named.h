@@ -1,4 +1,4 @@
-// Some of a job's ranks, as the user names them: "all", "0,2-3".
+// A set of ranks, as the user names it: "all", "0,2-3".
 #pragma once
 
 #include "base/result.h"
@@ -16,15 +16,15 @@ public:
   static NamedRanks only(unsigned rank);
   bool has(unsigned rank) const;
   bool empty() const { return !all_ && ranges_.empty(); }
-  /// More than one rank may be meant.
+  /// Whether the set may contain more than one rank.
   bool several() const;
-  /// The greatest rank that is named; 0 for all.
+  /// The greatest rank in the set; 0 for all.
   unsigned greatest() const;
 
   /// "all ranks", "rank 0", "ranks 0,2-3", "nobody"
   std::string text() const;
 
-  /// Reads "all", "3" or "0,2-3,5". False for anything else.
+  /// Reads "all", "3" or "0,2-3,5". Returns false for anything else.
   static bool parse(const std::string& text, NamedRanks& ranks);
 
 private:

@@ -12,7 +12,7 @@ std::string_view value_of(char** environment, std::string_view name) {
   return base::find_variable(environment, name).value_or(std::string_view());
 }
 
-// The number that the value begins with: "4(x2),2" counts the tasks of each machine, this one's first.
+// The number at the beginning of the value: "4(x2),2" lists the tasks of each machine, this one's first.
 unsigned number_of(char** environment, std::string_view name) {
   constexpr unsigned most = 65536;
   unsigned number = 0;
@@ -25,14 +25,14 @@ unsigned number_of(char** environment, std::string_view name) {
 
 SlurmStep read_slurm_step(char** environment) {
   SlurmStep step;
-  // Only what Slurm started on a machine knows the machine's name there.
+  // Only processes that Slurm started on a machine know the name of that machine.
   if (value_of(environment, "SLURMD_NODENAME").empty()) return step;
   step.job = value_of(environment, "SLURM_JOB_ID");
   if (step.job.empty()) return step;
   step.cpus = number_of(environment, "SLURM_CPUS_ON_NODE");
   step.cpus_per_task = number_of(environment, "SLURM_CPUS_PER_TASK");
   step.machines = number_of(environment, "SLURM_JOB_NUM_NODES");
-  // Several tasks of a step are several mpiexecs, each of which starts a job of its own.
+  // If a step has several tasks, each is an mpiexec that starts a job of its own.
   if (number_of(environment, "SLURM_STEP_NUM_TASKS") > 1) return step;
   step.tasks = number_of(environment, step.machines > 1 ? "SLURM_TASKS_PER_NODE" : "SLURM_NTASKS");
   return step;

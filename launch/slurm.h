@@ -1,17 +1,18 @@
-// What Slurm has granted on this machine, in its own words. Source: sbatch(1) and srun(1), "output
-// environment variables". Its control group and affinity mask are read as anybody's (os/limits.h).
+// What Slurm has granted on this machine, according to its environment variables. Source: sbatch(1) and
+// srun(1), "output environment variables". Its control group and affinity mask are read like any other
+// (os/limits.h).
 #pragma once
 
 #include <string>
 
 namespace near::launch {
 
-/// Of the batch script, shell or step that mpiexec was started in. 0: not told.
+/// The batch script, shell or step in which mpiexec was started. 0: not known.
 struct SlurmStep {
-  std::string job;            ///< "" outside of Slurm's jobs, and on a machine that is none of the job's
+  std::string job;            ///< "" outside of Slurm jobs, and on a machine that does not belong to the job
   unsigned cpus = 0;          ///< processors of this machine
-  unsigned tasks = 0;         ///< that were asked for, on this machine
-  unsigned cpus_per_task = 0; ///< that were asked for
+  unsigned tasks = 0;         ///< requested on this machine
+  unsigned cpus_per_task = 0; ///< requested
   unsigned machines = 0;
 };
 

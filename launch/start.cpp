@@ -1,4 +1,4 @@
-// The supervisor's beginning: it prepares itself and starts the ranks.
+// How the supervisor begins: it prepares itself and starts the ranks.
 #include "launch/supervisor.h"
 
 #include "boot/boot.h"
@@ -17,9 +17,10 @@
 namespace near::launch {
 namespace {
 
-// A job that lasts so long has time for a look at the machine's devices.
+// After this time the job is long enough to afford the search for devices.
 constexpr std::uint64_t until_devices_ns = 300'000'000;
-// A rank is looked at for another MPI's library so long after the start, then at twice the time, and so on.
+// The first check for the library of another MPI comes this long after the start, the next after twice that
+// time, and so on.
 constexpr std::uint64_t until_foreign_ns = 30'000'000;
 
 } // namespace
@@ -28,11 +29,12 @@ base::Result Supervisor::prepare() {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
   NEAR_TRY(inbox_.open(signals));
-  // Three pipes and a watch a rank, two files where output is copied there, and some of our own.
+  // For each rank three pipes and a pidfd, and two files if output is copied to files; some more for the
+  // supervisor.
   unsigned each = description_.job.command.copy_output ? 7 : 5;
   NEAR_TRY(os::allow_descriptors(description_.job.command.mapping.ranks * each + 64));
   os::ignore_signal(SIGPIPE);
-  os::ignore_signal(SIGXFSZ); // output beyond the limit on file sizes is a message, not our end
+  os::ignore_signal(SIGXFSZ); // exceeding the limit on file sizes causes a message, not our end
   os::ignore_signal(SIGTTOU);
   NEAR_TRY(os::lead_own_group());
   NEAR_TRY(os::become_subreaper());
@@ -61,7 +63,8 @@ base::Result Supervisor::start_ranks() {
     entry.place = profile::location_of(description_.job.machine,
                                        binding.cpus.empty() ? description_.job.slots.allowed : binding.cpus);
     entry.nearest = nearest_nodes(description_.job.machine, binding.cpus);
-    // Before any rank runs: one that is early must not overtake what is written here.
+    // This is complete before any rank runs, so that an early rank does not have its own values
+    // overwritten.
     store_phase(segment_, rank, segment::Phase::launched);
   }
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) NEAR_TRY(start_rank(rank));
@@ -71,7 +74,7 @@ base::Result Supervisor::start_ranks() {
   return input_.start();
 }
 
-/// The table that debuggers read is in the process that the user sees.
+/// Sends the process numbers to the front end, which has the table that debuggers read.
 void Supervisor::tell_front_end() {
   std::vector<os::Pid> pids;
   for (const auto& rank : ranks_) pids.push_back(rank.pid);
@@ -80,14 +83,14 @@ void Supervisor::tell_front_end() {
   os::close_descriptor(description_.pids_to);
 }
 
-// To find them takes milliseconds, which a short job should not pay.
+// Finding them takes milliseconds, which a short job should not pay for.
 void Supervisor::find_devices() {
   topo::Machine machine;
   if (topo::read_machine(machine, true).ok()) publish_devices(machine, description_.job.machine, segment_);
 }
 
-/// Gives the rank its standard streams. `piped` says which of them it got an end of a pipe for, to be closed
-/// once it has been started.
+/// Connects the standard streams of the rank. `piped` says which of them are ends of pipes, to be closed
+/// once the rank has been started.
 base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped) {
   const auto& command = description_.job.command;
   launch.input = null_input_;
@@ -101,7 +104,8 @@ base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped
   launch.join_group = launch.own_group ? 0 : description_.front_end_group;
 
   auto prefix = expand_pattern(command.prefix, rank);
-  // A single rank has nobody to mix with: it gets the real descriptors, terminal and all.
+  // The output of a single rank cannot mix with that of others: it gets the real descriptors, including the
+  // terminal.
   bool direct = ranks_.size() == 1 && prefix.empty() && !command.timestamps && !command.merge_output;
   auto give = [&](Output::Which which, const std::string& pattern, int& descriptor,
                   bool& is_pipe) -> base::Result {
@@ -143,7 +147,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
   launch.environment = environment_for(job.command, application, description_.environment);
   if (!binding.cpus.empty()) {
     auto places = planning::openmp_places(job.machine, binding);
-    // One place says nothing that the binding does not.
+    // A single place would only repeat the binding.
     if (places.find("},{") != std::string::npos) give_openmp_places(places, launch.environment);
   }
   for (auto& row : boot::write_environment(start)) launch.environment.push_back(std::move(row));
@@ -151,7 +155,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
   launch.directory = application.directory;
   launch.keep = {description_.segment_descriptor, segment_.huge_descriptor()};
   launch.cpus = binding.cpus;
-  launch.local_memory = !os::has_memory_policy(); // `numactl mpiexec ...` means the ranks
+  launch.local_memory = !os::has_memory_policy(); // `numactl mpiexec ...` is meant for the ranks
   Piped piped;
   NEAR_TRY(connect(rank, launch, piped));
   if (job.command.report_bindings) output_.say(base::format("mpiexec: rank {}: {}\n", rank, binding.text));

@@ -1,4 +1,4 @@
-// How long something has stayed as it is.
+// Tells how long a value has stayed the same.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace near::launch {
 template <class T>
 class Steady {
 public:
-  /// Whether `value` was the same in every call for at least `patience_ns`, up to this one at `now_ns`.
+  /// Returns whether `value` was the same in every call for at least `patience_ns` until now.
   bool lasts(T value, std::uint64_t now_ns, std::uint64_t patience_ns) {
     if (value_ != value) {
       value_ = std::move(value);

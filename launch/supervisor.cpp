@@ -12,20 +12,20 @@ namespace near::launch {
 namespace {
 
 constexpr std::uint64_t millisecond = 1'000'000;
-// From the first failure to SIGTERM at once; from there to SIGKILL: long enough for a handler that saves
-// something, short enough that all is over within a second.
+// SIGTERM follows the first failure at once, SIGKILL after this time: long enough for a handler that saves
+// something, short enough that everything ends within a second.
 constexpr std::uint64_t until_kill_ns = 400 * millisecond;
 constexpr std::uint64_t until_kill_again_ns = 50 * millisecond;
-// After an interrupt, output that nobody reads is dropped.
+// How long after an interrupt output that nobody reads is dropped.
 constexpr std::uint64_t unread_output_ns = 500 * millisecond;
-// Signals that are taken before other things have their turn: a rank may send them without end.
+// How many signals are taken before other events are handled: a rank may send signals without end.
 constexpr int signals_at_once = 64;
 
 } // namespace
 
 int Supervisor::run() {
   if (!prepare().ok()) {
-    // Not through output_, which may be what could not be prepared.
+    // Not through output_, which may be what failed.
     auto line = base::format("mpiexec: {}\n", base::failure_text());
     (void)os::write_all(2, line.data(), line.size());
     return 1;
@@ -72,7 +72,7 @@ void Supervisor::dispatch(std::uint64_t key) {
     front_end_died();
 }
 
-/// How long to sleep unless something happens; -1: until it does.
+/// How long to sleep if nothing happens; -1: without limit.
 int Supervisor::wait_ms(std::uint64_t now_ns) {
   int wait = -1;
   if (std::uint64_t due = timers_.next_ns(); due != Timers::never) {
@@ -92,7 +92,7 @@ void Supervisor::on_timer(Timers::Due due, std::uint64_t now_ns) {
   switch (due.timer) {
   case Timer::poll: poll_ranks(); break;
   case Timer::wrapper: wrapper_out_of_time(due.rank); break;
-  case Timer::left: break; // reap() sees that it is not set any more
+  case Timer::left: break; // reap() notices that it is no longer set
   case Timer::lost: decide_on_lost_ranks(); break;
   case Timer::devices:
     if (state_ == State::running) find_devices();
@@ -112,13 +112,13 @@ void Supervisor::enter(State next) {
   case State::ending: break;
   case State::terminating:
     kill_all(SIGTERM);
-    kill_all(SIGCONT); // a stopped process would not get the other
+    kill_all(SIGCONT); // a stopped process would not receive SIGTERM
     timers_.set(Timer::kill, os::monotonic_ns() + until_kill_ns);
     break;
   case State::killing:
     timers_.cancel(Timer::terminate);
     kill_all(SIGKILL);
-    // Again and again: a process may have forked while the list was made.
+    // Repeated, since a process may have forked while the list was made.
     timers_.set(Timer::kill, os::monotonic_ns() + until_kill_again_ns);
     break;
   case State::draining: timers_.keep_only(Timer::give_up); break;
@@ -133,13 +133,13 @@ bool Supervisor::finished() {
   if (state_ != State::draining || !output_.drain()) return false;
   report_outcome();
   if (!output_.idle()) return false;
-  // The last of the output may be what could not be written.
+  // It may be the last of the output that could not be written.
   check_output();
   report_outcome();
   return output_.idle();
 }
 
-// A closed pipe is how a reader says that it has had enough. Anything else is output that the user misses.
+// A reader closes a pipe when it has read enough. Any other failure loses output that the user expects.
 void Supervisor::check_output() {
   if (auto failure = output_.failure(); !failure.empty() && !decided()) {
     Outcome outcome;
@@ -165,8 +165,8 @@ void Supervisor::report_outcome() {
   reported_ = true;
   bool by_broken_pipe =
       outcome_.reason == Reason::signalled && outcome_.ending.signal() == SIGPIPE && output_.broken();
-  if (by_broken_pipe) return;                               // the usual end of `mpiexec ... | head`
-  outcome_.told = outcome_.told && output_.may_have_said(); // all that the ranks wrote has come
+  if (by_broken_pipe) return;                               // the normal end of `mpiexec ... | head`
+  outcome_.told = outcome_.told && output_.may_have_said(); // all output of the ranks has arrived
   output_.say(outcome_text(outcome_, others_, os::monotonic_ns()));
 }
 
@@ -185,14 +185,14 @@ void Supervisor::kill_all(int signal) {
   std::vector<os::Pid> known;
   for (const auto& rank : ranks_)
     if (rank.pid > 0 && !rank.ended) known.push_back(rank.pid);
-  // Without /proc nobody but the ranks and their groups can be found: then they are all that is ended.
+  // Without /proc only the ranks and their process groups can be found; then only these are ended.
   out_of_reach_ = os::signal_descendants(signal, known) == 0 && !os::processes_are_listed();
 }
 
 void Supervisor::interrupt(int signal) {
   std::uint64_t now = os::monotonic_ns();
   if (state_ != State::running) {
-    // Asked a second time: no more patience.
+    // The second interrupt: kill immediately.
     if (state_ != State::draining) enter(State::killing);
     drop_output_ = false;
     timers_.set(Timer::give_up, now + unread_output_ns);
@@ -208,7 +208,7 @@ void Supervisor::interrupt(int signal) {
 
 void Supervisor::front_end_died() {
   poller_.remove(front_end_watch_);
-  // The user has killed mpiexec: nobody waits for output or for a message.
+  // mpiexec was killed, so nobody waits for output or a message.
   outcome_.reason = Reason::abandoned;
   outcome_.status = 128 + SIGKILL;
   drop_output_ = true;
@@ -233,7 +233,7 @@ void Supervisor::take_signals() {
     if (signal == 0) break;
     switch (signal) {
     case SIGCHLD: ended = true; break;
-    case SIGURG: asked = true; break; // a process wants the table looked at
+    case SIGURG: asked = true; break; // a process asks for the rank table to be polled
     case SIGUSR1:
     case SIGUSR2: forward(signal); break;
     case SIGTSTP:

@@ -38,8 +38,8 @@ struct JobDescription {
   int segment_descriptor;
   os::Pid front_end;       ///< the process that the user sees as mpiexec
   os::Pid front_end_group; ///< its process group
-  bool terminal_input;     ///< standard input is the terminal, and this job is in its foreground
-  int pids_to;             ///< a pipe: the ranks' process numbers go there once all have started
+  bool terminal_input;     ///< standard input is the terminal, with this job in the foreground
+  int pids_to;             ///< a pipe for the process numbers of the ranks, once all have started
 };
 
 class Supervisor {
@@ -49,19 +49,19 @@ public:
   int run();
 
 private:
-  /// The picture above has the transitions; enter() makes them.
+  /// The states of the job. The picture above shows the transitions, which enter() makes.
   enum class State {
     running,     ///< ranks run, and nothing has ended the job
-    ending,      ///< the job is over or its end is decided; SIGTERM is planned if there is anybody to get it
-    terminating, ///< SIGTERM has gone out: how a rank ends from now on says nothing
-    killing,     ///< SIGKILL goes out until nobody is left
+    ending,      ///< all ranks have ended, or the end is decided; SIGTERM is planned if any process is left
+    terminating, ///< SIGTERM was sent: how a rank ends from now on no longer matters
+    killing,     ///< SIGKILL is sent until no process is left
     draining,    ///< no process is left; the rest of the output is written
   };
 
   struct Rank {
-    /// Whose end is the rank's.
+    /// The process whose end is the end of the rank.
     enum class Awaits {
-      started, ///< the process that was started, with which the MPI process is to end where that is another one
+      started, ///< the process that was started; if the MPI process is another one, it is expected to end first
       left, ///< its program has ended well before MPI_Init while processes that it started live on: one of them may
             ///< be the MPI process (`mpiexec setsid program`)
       mpi_process, ///< the started process has ended well, the MPI process that it started lives on
@@ -69,15 +69,15 @@ private:
     os::Pid pid = 0;
     bool ended = false;
     Awaits awaits = Awaits::started;
-    // From the rank table and the rank's region, which every rank can write: taken once, and believed only
-    // where it can follow what was there before.
+    // From the rank table and the rank's region, which every rank can write: each value is copied once, and
+    // believed only if it can follow the previous one.
     segment::Phase phase = segment::Phase::launched;
     segment::Phase died_in = segment::Phase::launched; ///< once its phase is `dead`
-    os::Pid number = 0;            ///< what the MPI process knows itself by, once it has a region
-    int status = 0;                ///< when ended: what a shell shows
-    os::Pid mpi_process = 0;       ///< the MPI process, when a wrapper started it
-    int mpi_process_watch = -1;    ///< its pidfd
-    bool mpi_process_gone = false; ///< it has ended without MPI_Finalize, or before it was seen
+    os::Pid number = 0;         ///< the process number of the MPI process as it sees it, once it has a region
+    int status = 0;             ///< once ended: the status that a shell would show
+    os::Pid mpi_process = 0;    ///< the MPI process, when a wrapper started it
+    int mpi_process_watch = -1; ///< its pidfd
+    bool mpi_process_gone = false; ///< it ended without MPI_Finalize, or before it was found
     os::Ending
         mpi_process_ending; ///< how it ended, if that could be seen before its parent was told; else pid 0
     bool aborting = false;  ///< its MPI_Abort was seen
@@ -105,10 +105,11 @@ private:
   void interrupt(int signal);
   void front_end_died();
   void time_out();
-  /// The job is to end: SIGTERM after `grace_ns`, SIGKILL after that.
+  /// Decides that the job ends: SIGTERM follows after `grace_ns`, and SIGKILL after that. A later outcome
+  /// replaces an earlier one if it explains more, until SIGTERM has been sent.
   void decide(Outcome outcome, std::uint64_t grace_ns = 0);
   bool decided() const { return outcome_.reason != Reason::none; }
-  /// What is decided stays, whatever is seen from now on.
+  /// Whether the outcome can no longer change.
   bool is_final() const { return state_ >= State::terminating; }
   void enter(State next);
   void kill_all(int signal);
@@ -156,7 +157,7 @@ private:
   OutputFiles files_;
   Input input_;
   std::vector<Rank> ranks_;
-  std::deque<os::Ending> endings_; ///< of children, to be judged
+  std::deque<os::Ending> endings_; ///< of children, still to be processed
   /// The endings of children that matched no rank when they were processed, the newest last; bounded. The MPI process
   /// of a forking wrapper may be among them: the end of the wrapper, which makes that one count, may be seen later.
   std::deque<os::Ending> unmatched_children_;
@@ -168,18 +169,19 @@ private:
   Timers timers_;
   Outcome outcome_;
   unsigned living_ = 0;
-  unsigned others_ = 0;   ///< ranks that the outcome ended beside the one that it speaks of
-  bool reported_ = false; ///< the outcome
+  unsigned others_ = 0;   ///< ranks that were ended because of the outcome, without the one that caused it
+  bool reported_ = false; ///< the outcome was printed
   bool codes_reported_ = false;
   bool no_children_ = false;
-  bool out_of_reach_ = false;   ///< whoever is left cannot be found: see kill_all
-  bool drop_output_ = false;    ///< nobody reads what is left of it: do not wait
-  bool paused_ = false;         ///< SIGTSTP has stopped the ranks
-  bool stall_said_ = false;     ///< that ranks wait for one that has called MPI_Finalize
+  bool out_of_reach_ = false; ///< remaining processes cannot be found: see kill_all()
+  bool drop_output_ = false;  ///< do not wait for a reader of the remaining output
+  bool paused_ = false;       ///< SIGTSTP has stopped the ranks
+  bool stall_said_ =
+      false; ///< the note about ranks that wait for one that has called MPI_Finalize was printed
   Steady<std::uint64_t> stall_; ///< what identifies the wait
-  bool hold_said_ = false;      ///< that one rank's standard input holds up that of the others
+  bool hold_said_ = false;      ///< the note about a rank that does not read its standard input was printed
   Steady<Input::Hold> hold_;
-  std::uint64_t started_ns_ = 0; ///< when all ranks had been started
+  std::uint64_t started_ns_ = 0; ///< when the last rank was started
   std::vector<std::uint64_t> keys_;
 };
 

@@ -1,4 +1,4 @@
-// Threads of mpiexec that read or write for its ranks.
+// Threads of mpiexec that read or write for the ranks.
 #pragma once
 
 #include "base/result.h"
@@ -7,8 +7,8 @@
 
 namespace near::launch {
 
-/// Runs `work` in a thread that is never joined: when mpiexec has to end, somebody who does not read, or an
-/// input that never ends, must not hold it. `purpose` is for the message: "the ranks' output".
+/// Runs `work` in a thread that is never joined: when mpiexec has to end, a reader that does not read, or
+/// an endless input, must not delay it. `purpose` is for the message: "the ranks' output".
 base::Result start_thread(const char* purpose, std::function<void()> work);
 
 } // namespace near::launch

@@ -1,4 +1,4 @@
-// What the supervisor has planned for later: one list, ordered by nothing but the time at which each entry is due.
+// The supervisor's timers: one list of everything that it has planned for later.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +6,17 @@
 
 namespace near::launch {
 
-/// Each kind of timer, in the order in which those run that are due at the same instant.
+/// The kinds of timers, in the order in which timers that are due at the same time are handled.
 enum class Timer {
   poll,      ///< poll the rank table, in case a process could not signal
-  wrapper,   ///< of a rank: its MPI process has ended, and its wrapper has not ended with a status
-  left,      ///< of a rank: what its program left running has not called MPI_Init
-  lost,      ///< no process is left, although ranks have not ended
-  devices,   ///< look for the machine's devices
-  foreign,   ///< look for another MPI's library in the ranks
+  wrapper,   ///< of a rank: its MPI process has ended, and its wrapper should now end with a status
+  left,      ///< of a rank: a process that its program left behind should have called MPI_Init
+  lost,      ///< no process is left although ranks have not ended
+  devices,   ///< find the machine's NICs and GPUs
+  foreign,   ///< check whether ranks have loaded the library of another MPI
   time_out,  ///< --timeout
-  terminate, ///< SIGTERM for all
-  kill,      ///< SIGKILL for all
+  terminate, ///< send SIGTERM to all processes
+  kill,      ///< send SIGKILL to all processes
   give_up,   ///< drop output that nobody reads
 };
 
@@ -24,12 +24,12 @@ class Timers {
 public:
   static constexpr std::uint64_t never = UINT64_MAX;
 
-  /// Plans `timer` for `due_ns`, a time of os::monotonic_ns(), in place of an earlier plan for the same timer. `rank` tells
-  /// the timers of several ranks apart.
+  /// Sets `timer` to `due_ns`, a time of os::monotonic_ns(), and replaces an earlier setting of the same
+  /// timer. `rank` distinguishes the timers of several ranks.
   void set(Timer timer, std::uint64_t due_ns, unsigned rank = 0);
   void cancel(Timer timer, unsigned rank = 0);
   bool is_set(Timer timer, unsigned rank = 0) const;
-  /// Makes a timer that is set due at `due_ns`; does nothing for one that is not set.
+  /// Changes the time of a timer that is set; does nothing if it is not set.
   void advance(Timer timer, std::uint64_t due_ns, unsigned rank = 0);
   /// Cancels every timer but this one.
   void keep_only(Timer timer);
@@ -53,7 +53,7 @@ private:
   };
   std::vector<Entry>::iterator find(Timer timer, unsigned rank);
 
-  std::vector<Entry> entries_; ///< few: unordered
+  std::vector<Entry> entries_; ///< few, so not sorted
 };
 
 } // namespace near::launch

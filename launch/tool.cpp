@@ -8,7 +8,7 @@ using base::fail;
 Result split_words(const std::string& line, std::vector<std::string>& words, char comment) {
   std::vector<std::string> made;
   std::string word;
-  bool inside = false; // a word has begun, be it empty
+  bool inside = false; // a word has begun; it may be empty
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     char letter = line[i];
@@ -63,7 +63,7 @@ Result read_tools(Parsing& at, const std::string& text) {
     Tool tool;
     if (!NamedRanks::parse(ranks, tool.ranks))
       return not_understood(entry, "what follows the ':' is not a list of ranks");
-    // "exclusive": not for several ranks of one machine, which a single rank never is.
+    // "exclusive" means not for several ranks of one machine, which is always true for a single rank.
     if (!mode.empty() && (mode != "exclusive" || tool.ranks.several()))
       return fail(Code::unsupported,
                   "{}: '{}': the mode '{}' is not supported here; name the ranks that the command is for",

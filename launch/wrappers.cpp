@@ -1,4 +1,5 @@
-// Ranks whose MPI process is not the process that was started: a wrapper script started it, or left it behind.
+// Ranks whose MPI process is not the process that was started: a wrapper script started it, or left it
+// behind.
 #include "launch/supervisor.h"
 
 #include "boot/boot.h"
@@ -13,12 +14,12 @@
 namespace near::launch {
 namespace {
 
-// A wrapper has this long to end after its MPI process did, and to say with which status.
+// How long a wrapper may take to end, with a status, after its MPI process has ended.
 constexpr std::uint64_t wrapper_grace_ns = 100'000'000;
 
 } // namespace
 
-/// How the MPI process of a wrapper ended, if that is known by now.
+/// How the MPI process of a wrapper ended, if that is already known; else nullptr.
 const os::Ending* Supervisor::known_ending_of_mpi_process(unsigned rank) {
   const auto& at = ranks_[rank];
   if (!has_region(rank)) return nullptr;
@@ -28,30 +29,33 @@ const os::Ending* Supervisor::known_ending_of_mpi_process(unsigned rank) {
   for (const auto* list : {&endings_, &unmatched_children_})
     for (auto seen = list->rbegin(); seen != list->rend(); ++seen)
       if (seen->pid == pid) return &*seen;
-  // A wrapper that waited for it, and ended well after its MPI_Finalize, has said that all is well.
+  // If the wrapper waited for it and ended successfully after the MPI process called MPI_Finalize, all is
+  // well.
   bool told = at.mpi_process_ending.pid != 0 && phase_of(rank) == segment::Phase::ready;
   return told ? &at.mpi_process_ending : nullptr;
 }
 
-// The process that called MPI_Init may be a child of the one that was started: then its end is what counts.
+// Finds the process that called MPI_Init if it is a descendant of the one that was started: then its end is
+// what counts.
 void Supervisor::find_mpi_process(unsigned rank) {
   auto& at = ranks_[rank];
   if (phase_of(rank) != segment::Phase::ready || at.number == at.pid) return;
-  if (!os::processes_are_listed()) return; // the wrapper's end is all that can be seen
+  if (!os::processes_are_listed()) return; // only the end of the wrapper can be seen
   if (watch_mpi_process(rank) || phase_of(rank) != segment::Phase::ready) return;
-  mpi_process_is_gone(rank); // it ended before it was ever seen
+  mpi_process_is_gone(rank); // it ended before it was found
   int watch = -1;
   if (!os::watch_process(at.number, watch).ok()) return;
   if (os::Ending ending; os::ending_of(at.number, watch, ending)) at.mpi_process_ending = ending;
   os::close_descriptor(watch);
 }
 
-/// Finds the living MPI process that the rank's wrapper started, and watches it.
+/// Finds the running MPI process that the wrapper of the rank started, and watches it. Returns whether
+/// there is one.
 bool Supervisor::watch_mpi_process(unsigned rank) {
   auto& at = ranks_[rank];
   if (at.mpi_process != 0 || at.number == at.pid || !os::processes_are_listed()) return false;
-  // By its descent, since the number alone may be one of another process namespace; below the supervisor if
-  // its wrapper has gone already.
+  // By its ancestry, since the number may be one of another process namespace; among all descendants of the
+  // supervisor if its wrapper has already gone.
   os::Pid found = os::find_descendant(at.pid, at.number);
   if (found == 0) {
     found = os::find_descendant(getpid(), at.number);
@@ -76,7 +80,7 @@ void Supervisor::mpi_process_ended(unsigned rank) {
   if (phase_of(rank) == segment::Phase::ready) {
     mpi_process_is_gone(rank);
   } else if (at.awaits == Rank::Awaits::mpi_process) {
-    // Its parent was neither the wrapper nor we: nobody is left to tell its status.
+    // Its parent was neither the wrapper nor this process: nobody can tell its status any more.
     at.ended = true;
     --living_;
     reap();
@@ -120,7 +124,7 @@ void Supervisor::check_left_processes() {
     if (at.awaits != Rank::Awaits::left || at.ended || phase_of(rank) == segment::Phase::ready) continue;
     bool patient = someone_is_ready || timers_.is_set(Timer::left, rank);
     if (state_ == State::running && patient && has_left_processes(rank)) continue;
-    // The MPI process may have come and gone since its phase was looked at.
+    // The MPI process may have started and ended since its phase was read.
     collect_endings();
     if (const auto* seen = known_ending_of_mpi_process(rank)) {
       rank_ended(rank, *seen);
