@@ -1,4 +1,4 @@
-// What each process gets of environment variables.
+// The environment variables of each process.
 #include "base/knob.h"
 #include "launch/command.h"
 

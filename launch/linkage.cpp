@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t most_headers = 512;
 constexpr std::uint64_t most_dynamic_bytes = 1u << 20;
 constexpr std::size_t most_libraries = 1024;
-constexpr std::size_t longest_name = 4096; // a library may be asked for by its path
+constexpr std::size_t longest_name = 4096; // a library may be required by its path
 
 class File {
 public:
@@ -70,7 +70,7 @@ bool read_headers(File& file, std::vector<Elf64_Phdr>& headers) {
 }
 
 struct Names {
-  std::string_view prefix; ///< of the library's file name, up to its version
+  std::string_view prefix; ///< of the file name of the library, without its version
   std::string_view version;
   const char* owner;
 };
@@ -119,15 +119,17 @@ std::string sentence_on(const std::string& program, const std::string& how, cons
                       base::printable(program), base::printable(how), owner, remedy);
 }
 
-/// Whether a file that a process has loaded is a library of the standard ABI, and not this mpiexec's. Ours is
-/// mapped under the name that its links lead to, or is a copy where an installation keeps no links.
+/// Whether a file that a process has loaded is a library of the standard ABI other than the one of this
+/// mpiexec. Ours is mapped under the name that its links lead to, or is a copy in installations without
+/// links.
 bool is_other_abi_library(const std::string& file) {
   std::error_code none;
   return last_component(file).starts_with("libmpi_abi.so") &&
          !std::filesystem::equivalent(file, own_library_folder() + "/libmpi_abi.so.1", none);
 }
 
-/// Whether another MPI's launcher has started the process, below one of ours: then it is not alone.
+/// Whether the process was started by the launcher of another MPI, below one of our ranks: then it is not
+/// on its own.
 bool has_other_launcher(os::Pid process) {
   auto rows = os::environment_of(process);
   std::vector<char*> entries;
@@ -202,14 +204,14 @@ std::string foreign_process(std::span<const os::Pid> processes) {
         library = last_component(file);
         remedy = "build what needs that library with " + own_wrapper();
       } else if (is_other_abi_library(file)) {
-        library = file; // only the folder says whose it is
+        library = file; // only its folder tells where it comes from
         owner = "another MPI library";
         remedy = "link it with " + own_wrapper();
         if (auto folder = own_library_folder(); !folder.empty())
           remedy = base::format("let {} stay first in LD_LIBRARY_PATH, or {},", folder, remedy);
       }
     }
-    // With both, nobody knows which one it will use.
+    // With both libraries loaded, it is not known which one the process will use.
     if (!owner.empty() && !has_ours && !has_other_launcher(process))
       return sentence_on(os::name_of(process), "has loaded " + library, owner, remedy);
   }

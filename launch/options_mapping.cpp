@@ -1,4 +1,4 @@
-// Where ranks run: machines, cores, numbering.
+// Options: where ranks run (machines, cores, numbering).
 #include "launch/option_table.h"
 #include "os/process.h"
 
@@ -46,7 +46,7 @@ Result read_rank_file(Parsing& at, const std::string& name) {
   auto& mapping = at.command.mapping;
   NEAR_TRY(planning::parse_rankfile(text, name, mapping));
   for (const auto& entry : mapping.rankfile)
-    // "+n0" is the first machine of whatever the job has got.
+    // "+n0" is the first machine of the job, whatever it is.
     if (entry.given && entry.host != "+n0")
       NEAR_TRY(check_host(base::format("{}:{}: host", name, entry.line), entry.host));
   return {};
@@ -61,7 +61,7 @@ Result choose_mapping(Parsing& at, const std::string& words) {
   return planning::parse_map_by(words, at.command.mapping);
 }
 
-// "pin=yes;cell=core;domain=socket;map=spread" of Intel MPI.
+// Reads "pin=yes;cell=core;domain=socket;map=spread", an option of Intel MPI.
 Result choose_intel_binding(Parsing& at) {
   const std::string& text = at.values[0];
   if (text.find('=') == std::string::npos) return planning::parse_bind_to(text, at.command.mapping);
@@ -88,7 +88,7 @@ Result choose_intel_binding(Parsing& at) {
   return {};
 }
 
-// Each process takes memory from its own node anyway.
+// Accepts only the default: each process takes memory from its own node.
 Result choose_memory(Parsing& at) {
   for (const char* same : {"local", "firsttouch", "none"})
     if (at.values[0] == same) return {};
@@ -99,7 +99,7 @@ Result choose_memory(Parsing& at) {
       at.option, at.values[0]);
 }
 
-/// A word that an option stands for.
+/// A word that an option stands for, as a template argument.
 template <std::size_t Size>
 struct Word {
   char text[Size];
@@ -146,7 +146,7 @@ const Option table[] = {
      }},
     {{"oversubscribe", "overcommit"},
      none,
-     "|more processes than processors are meant so: no warning",
+     "|more processes than processors are intended: no warning",
      NEAR_ACT(at.command.mapping.may_share = true)},
     {{"nooversubscribe"},
      none,

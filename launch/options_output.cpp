@@ -1,4 +1,4 @@
-// Standard streams of the processes, and what mpiexec prints about the job.
+// Options: the standard streams of the processes, and what mpiexec prints about the job.
 #include "launch/option_table.h"
 #include "launch/pattern.h"
 
@@ -12,7 +12,7 @@ using base::fail;
 
 constexpr const char* rank_prefix = "[%r] ";
 
-/// What stands behind the name of files that Open MPI's launchers take: ":nocopy", ":nojobid,nocopy".
+/// The modifiers that follow a file name in options of Open MPI's launchers: ":nocopy", ":nojobid,nocopy".
 struct Modifiers {
   bool without_job = false; ///< nojobid
   bool copy_chosen = false; ///< copy or nocopy
@@ -36,7 +36,7 @@ Result read_modifiers(Parsing& at, const std::string& value, std::string& name, 
       } else if (word == "pattern") {
         return fail(Code::unsupported, "{} {}: patterns are for -outfile-pattern and -errfile-pattern",
                     at.option, value);
-      } else if (word != "raw") { // what goes to files is as the rank wrote it anyway
+      } else if (word != "raw") { // files receive the output as the rank wrote it anyway
         return fail(Code::invalid,
                     "{} {}: expected copy, nocopy, nojobid or raw after ':'; a name that contains ':' needs "
                     "-outfile-pattern",
@@ -46,14 +46,14 @@ Result read_modifiers(Parsing& at, const std::string& value, std::string& name, 
   return {};
 }
 
-// "%" in a name that is no pattern stands for itself.
+// Escapes "%" in a name that is not a pattern.
 std::string literally(const std::string& name) {
   std::string made;
   for (char letter : name) made += letter == '%' ? "%%" : std::string(1, letter);
   return made;
 }
 
-/// The pattern of a stream's files, and the option that named them.
+/// The pattern for the files of a stream, and the option that set it.
 struct Files {
   const char* stream;
   std::string& pattern;
@@ -64,7 +64,7 @@ Files output_files(Command& command) {
 }
 Files error_files(Command& command) { return {"standard error", command.error_file, command.error_file_by}; }
 
-// All programs share the names, so that a second one would take the place of the first.
+// All programs share the names, so a second option would replace the first.
 Result name_files(Files files, const std::string& given, const std::string& pattern) {
   if (!files.by.empty() && files.by != given)
     return fail(Code::invalid, "{}: {} says already to which files {} goes, for all programs of the job",
@@ -86,8 +86,8 @@ Result into_folder(Command& command, const std::string& given, const std::string
 
 std::string as_given(const Parsing& at) { return at.option + " " + at.values[0]; }
 
-// As Open MPI 5 has it, the files' names begin with NAME. ":nojobid" belongs to version 4, where NAME is a
-// folder and output goes to the terminal as well unless ":nocopy" forbids that.
+// As in Open MPI 5, the names of the files begin with NAME. ":nojobid" belongs to version 4, where NAME is
+// a folder and output also goes to the terminal unless ":nocopy" is given.
 Result choose_files(Parsing& at) {
   std::string name;
   Modifiers modifiers;
@@ -148,7 +148,7 @@ Result choose_input(Parsing& at) {
   return {};
 }
 
-// "--display map,bind" of Open MPI's launchers.
+// Reads "--display map,bind", an option of Open MPI's launchers.
 Result choose_display(Parsing& at) {
   for (const auto& word : split(at.values[0], ',')) {
     if (word == "map" || word == "map-devel" || word == "bind" || word == "bindings")

@@ -1,4 +1,4 @@
-// What to start: programs, how many processes of each, where they are found and work.
+// Options: what to start (programs, the number of processes of each, where programs are found and run).
 #include "launch/option_table.h"
 #include "launch/tool.h"
 
@@ -28,7 +28,8 @@ Result read_ranks(Parsing& at) {
   return {};
 }
 
-// Of every machine; here is one, so the number of processes where -n does not give it.
+// The number of processes on each machine. There is one machine, so this is the number of processes if -n
+// does not give it.
 Result read_per_machine(Parsing& at, bool limits) {
   NEAR_TRY(read_count(at, at.application.per_machine));
   at.application.per_machine_by = at.option + " " + at.values[0];

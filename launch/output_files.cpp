@@ -20,7 +20,7 @@ base::Result OutputFiles::open(const std::string& pattern, unsigned rank, int& d
     descriptor = known->second;
     return {};
   }
-  std::error_code refused; // open says what is wrong
+  std::error_code refused; // open_output_file() reports the error
   if (auto folder = std::filesystem::path(name).parent_path(); !folder.empty())
     std::filesystem::create_directories(folder, refused);
   int made = -1;
@@ -28,7 +28,7 @@ base::Result OutputFiles::open(const std::string& pattern, unsigned rank, int& d
   os::FileIdentity identity;
   Result ready = os::identify(made, identity);
   if (ready.ok()) {
-    // Two names may be of one file: it is emptied once, since ranks may be writing to it by then.
+    // Two names may refer to one file. It is emptied only once, since ranks may already be writing to it.
     auto [first, is_new] = files_.emplace(std::pair(identity.device, identity.inode), made);
     if (is_new) {
       ready = os::empty_file(made, name);

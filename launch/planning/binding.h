@@ -5,7 +5,7 @@
 
 namespace near::planning {
 
-/// The binding of a rank whose own units are `chunk`. `all` are the units that all ranks may use.
+/// The binding of a rank whose own units are `chunk`. `all` are the units that the job may use.
 Binding binding_of(const Machine& machine, const Chunk& chunk, const Units& all, const Request& request);
 
 } // namespace near::planning

@@ -12,19 +12,19 @@ enum class Use { free, forbidden, taken };
 
 struct Cell {
   Use use = Use::free;
-  std::string text;  ///< of a taken core: its ranks
+  std::string text;  ///< for a core that is taken: its ranks
   unsigned rank = 0; ///< the lowest of them
 };
 
-/// A cache with its cores: an L3, or where there is none an L2 that several cores share.
+/// The cores of one cache: an L3, or without an L3 an L2 that several cores share.
 using Group = std::vector<Cell>;
 
 /// A NUMA node.
 struct Row {
   std::string package, node, memory;
-  std::vector<Group> groups; ///< none: memory without processors
+  std::vector<Group> groups; ///< empty for memory without processors
   std::string devices;
-  /// All its cores are so, and there is nothing else to tell of it.
+  /// Whether all cores of the row have this use, and the row shows nothing else.
   bool all(Use use) const {
     for (const auto& group : groups)
       for (const auto& cell : group)
@@ -62,7 +62,7 @@ Row row_of(const Machine& machine, unsigned index, const Slots& slots, const Pla
   for (const auto& core : machine.cores) {
     if (core.numa != index) continue;
     bool same = before != nullptr && (machine.has_l3 ? before->l3 == core.l3 : before->l2 == core.l2);
-    // Groups of one core each would only be a fence of bars.
+    // Groups of one core each would only add bars.
     bool own = !machine.has_l3 && (!machine.has_l2 || machine.l2s >= machine.cores.size());
     same = same || (before != nullptr && own);
     if (!same) row.groups.emplace_back();
@@ -84,7 +84,7 @@ Row row_of(const Machine& machine, unsigned index, const Slots& slots, const Pla
   if (!packages.empty()) row.package = (packages.count() == 1 ? "package " : "packages ") + packages.text();
   if (row.groups.empty()) return row;
   for (const auto& device : machine.devices) {
-    // A device near several nodes stands at the first of them.
+    // A device near several nodes is shown at the first of them.
     bool here = false;
     for (const auto& core : machine.cores)
       if (!(core.cpus & device.near).empty()) {
@@ -97,7 +97,7 @@ Row row_of(const Machine& machine, unsigned index, const Slots& slots, const Pla
 }
 
 std::vector<Row> rows_of(const Machine& machine, const Slots& slots, const Plan& plan) {
-  // Memory without processors comes after the node that has the processors near it.
+  // Memory without processors is shown after the node whose processors are near it.
   std::vector<std::pair<unsigned, unsigned>> order; // (first core near, node)
   for (unsigned index = 0; index < machine.numas; ++index) {
     unsigned first = static_cast<unsigned>(machine.cores.size());
@@ -220,7 +220,7 @@ private:
 
   void draw_core(const Cell& core, unsigned left, unsigned top) {
     std::string fill = core.use == Use::forbidden ? "#999" : "#fff";
-    // Steps of the golden angle: ranks beside each other get colours that differ.
+    // Steps of the golden angle give neighbouring ranks different colours.
     if (core.use == Use::taken)
       fill = base::format("hsl({}, 60%, 75%)", static_cast<unsigned>(core.rank * 137.5) % 360);
     rectangle(left, top, side, side, base::format("class=\"core\" fill=\"{}\"", fill));
@@ -240,7 +240,7 @@ std::string draw_text(const Machine& machine, const Slots& slots, const Plan& pl
   constexpr std::size_t widest = 108;
   if (std::all_of(plan.bindings.begin(), plan.bindings.end(),
                   [](const Binding& binding) { return binding.cpus.empty(); }))
-    return ""; // ranks that may run anywhere have no place to be drawn at
+    return ""; // ranks that may run anywhere cannot be drawn
   auto rows = rows_of(machine, slots, plan);
   std::size_t package = 0, node = 0, memory = 0, cell = 1;
   for (const auto& row : rows) {

@@ -1,5 +1,5 @@
-// A plan drawn: one row a NUMA node, with its cores by cache and the ranks on them. One layout, two ways to
-// show it.
+// Drawings of a plan: a row for each NUMA node, with its cores grouped by cache and the ranks on them. One
+// layout, two output formats.
 #pragma once
 
 #include "planning/plan.h"
@@ -8,10 +8,11 @@
 
 namespace near::planning {
 
-/// For a terminal: a line a node, "|" between caches, "." a free core, "-" one that may not be used.
+/// As text for a terminal: a line for each node, "|" between caches, "." for a free core, "-" for a core
+/// that may not be used.
 std::string draw_text(const Machine& machine, const Slots& slots, const Plan& plan);
 
-/// The same as a self-contained SVG image, with the plan's notes as its caption.
+/// As a self-contained SVG image, with the notes of the plan as caption.
 std::string draw_svg(const Machine& machine, const Slots& slots, const Plan& plan);
 
 } // namespace near::planning

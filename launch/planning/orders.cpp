@@ -18,8 +18,8 @@ std::vector<Chunk> chunks_in_order(const Units& units, unsigned threads, unsigne
   return chunks;
 }
 
-// Shares `ranks` among groups in proportion to how many each can hold, never more than that. What the groups
-// up to any one get together is their exact part, with `rounding` / total added before it is cut.
+// Distributes `ranks` over groups in proportion to their capacity, never exceeding it. The cumulative share
+// of the first groups is the exact value, rounded down after `rounding` / total was added.
 std::vector<unsigned> shares_rounded(const std::vector<unsigned>& capacity, unsigned ranks, unsigned total,
                                      unsigned rounding) {
   std::vector<unsigned> share(capacity.size(), 0);
@@ -38,7 +38,8 @@ std::vector<unsigned> shares_rounded(const std::vector<unsigned>& capacity, unsi
 std::vector<unsigned> shares(const std::vector<unsigned>& capacity, unsigned ranks) {
   unsigned total = 0;
   for (auto room : capacity) total += room;
-  // Rounded up, the first group is used first. To the nearest, it is not loaded more than others for that.
+  // Rounding up fills the first group first. Rounding to the nearest is used instead if it loads the
+  // fullest group less.
   auto up = shares_rounded(capacity, ranks, total, total - 1);
   auto nearest = shares_rounded(capacity, ranks, total, total / 2);
   auto most = [](const std::vector<unsigned>& share) {
@@ -47,7 +48,7 @@ std::vector<unsigned> shares(const std::vector<unsigned>& capacity, unsigned ran
   return most(nearest) < most(up) ? nearest : up;
 }
 
-// What `chunks` leave over of `units`, in order.
+// The units that `chunks` leave over, in order.
 Units left_over(const Units& units, const std::vector<Chunk>& chunks) {
   CpuSet taken;
   for (const auto& chunk : chunks)
@@ -58,7 +59,7 @@ Units left_over(const Units& units, const std::vector<Chunk>& chunks) {
   return left;
 }
 
-// Adds the ranks that no single group has room for, of what the others leave over.
+// Adds ranks for which no single group has room, from the units that the others leave over.
 void add_across(const Units& units, unsigned threads, unsigned ranks, std::vector<Chunk>& chunks) {
   if (chunks.size() >= ranks) return;
   auto missing = ranks - static_cast<unsigned>(chunks.size());
@@ -68,7 +69,7 @@ void add_across(const Units& units, unsigned threads, unsigned ranks, std::vecto
             [](const Chunk& one, const Chunk& other) { return comes_before(one.front(), other.front()); });
 }
 
-// Neighbouring groups put together, as many as one rank needs.
+// Joins neighbouring groups until each has enough units for one rank.
 std::vector<Units> joined(const std::vector<Units>& groups, unsigned threads) {
   std::vector<Units> wider;
   for (const auto& group : groups) {
@@ -79,9 +80,9 @@ std::vector<Units> joined(const std::vector<Units>& groups, unsigned threads) {
   return wider;
 }
 
-// Shares ranks among the groups of each level in proportion to their cores, from the largest down. A rank
-// lies across two groups only where no group has room for the whole of it, and then beside other ranks only
-// where there are not enough groups.
+// Distributes ranks over the groups of each level in proportion to their cores, from the largest level
+// down. A rank spans two groups only if no group has room for it, and then shares them with other ranks
+// only if there are not enough groups.
 std::vector<Chunk> spread(const Units& units, unsigned threads, unsigned ranks, Level level) {
   if (level < Level::core || ranks == 0) return chunks_in_order(units, threads, ranks);
   auto below = static_cast<Level>(static_cast<int>(level) - 1);
@@ -104,7 +105,7 @@ std::vector<Chunk> spread(const Units& units, unsigned threads, unsigned ranks, 
   return chunks;
 }
 
-// The rows' places in the order of ranks.
+// Puts the chunks of the rows into the order of ranks.
 std::vector<Chunk> ranked(const std::vector<std::vector<Chunk>>& rows, bool span) {
   std::vector<Chunk> chunks;
   if (!span)
@@ -139,7 +140,7 @@ std::vector<Chunk> spread_by_speed(const Units& units, unsigned threads, unsigne
     by_worth[{sibling, fastest - units[i].core->speed}].push_back(units[i]);
   }
   std::vector<Chunk> chunks;
-  Units group; // faster cores that are too few for any rank go together with slower ones
+  Units group; // faster cores that are too few for a rank are joined with slower ones
   for (const auto& [worth, more] : by_worth) {
     group.insert(group.end(), more.begin(), more.end());
     auto missing = ranks - static_cast<unsigned>(chunks.size());
@@ -164,7 +165,7 @@ std::vector<Chunk> round_robin(const Units& units, unsigned threads, unsigned ra
       if (share[i] < capacity_of(groups[i], threads)) ++share[i], ++given;
     if (given == before) break;
   }
-  // From packages down, whatever the domain is: some caches hold several nodes.
+  // From packages down, whatever the domain is, since some caches span several nodes.
   std::vector<std::vector<Chunk>> rows;
   for (std::size_t i = 0; i < groups.size(); ++i)
     rows.push_back(spread(groups[i], threads, share[i], Level::package));
@@ -229,7 +230,7 @@ std::vector<Chunk> by_nic(const Machine& machine, const std::vector<Device>& nic
   std::vector<Chunk> chunks;
   CpuSet taken;
   for (unsigned rank = 0; rank < ranks; ++rank) {
-    Chunk chunk, across; // of one node, of several
+    Chunk chunk, across; // from one node; from several
     for (const auto& group : orders[rank % orders.size()]) {
       chunk.clear();
       for (const auto& unit : group) {

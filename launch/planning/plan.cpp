@@ -9,7 +9,7 @@
 namespace near::planning {
 namespace {
 
-// Whether each rank gets units of its own. With ppr, a full domain may stand beside an empty one.
+// Whether each rank gets units of its own. With ppr, one domain may be full while another is empty.
 bool has_room(const Units& units, const Request& request) {
   if (request.order != Order::ppr) return std::uint64_t{request.ranks} * request.threads <= units.size();
   unsigned left = request.ranks;
@@ -37,7 +37,7 @@ const char* order_reason(Order order) {
                                 : "neighbours in blocks over packages, nodes and caches";
 }
 
-/// Makes one plan, step by step in the order in which the functions are declared.
+/// Makes one plan, step by step, in the order in which the functions are declared.
 class Planner {
 public:
   Planner(const Machine& machine, const Slots& slots, const Request& asked)
@@ -60,12 +60,12 @@ private:
   const Machine& machine_;
   const Slots& slots_;
   const Request& asked_;
-  Request request_; ///< `asked_`, with what was left open decided
+  Request request_; ///< `asked_` completed with our decisions
   Plan made_;
   Units units_;
-  bool loose_ = false;     ///< more threads are to be expected than there are cores for
+  bool loose_ = false;     ///< ranks will start more threads than there are cores for
   bool crowded_ = false;   ///< ranks have to share units
-  bool automatic_ = false; ///< the order was left to us
+  bool automatic_ = false; ///< the user did not choose an order
   unsigned positions_ = 0; ///< ranks that get units of their own
   std::vector<Chunk> chunks_;
 };
@@ -89,12 +89,13 @@ Result Planner::make(Plan& plan) {
   return {};
 }
 
-/// Gives each rank cores for the threads that it will start, where nobody said how many cores it gets.
+/// Gives each rank cores for the threads that it will start, if the user did not choose the number of
+/// cores.
 void Planner::expect_threads() {
   if (request_.expected_threads <= 1 || request_.threads_chosen || by_rankfile()) return;
   auto expected = std::uint64_t{request_.ranks} * request_.expected_threads;
   loose_ = expected > std::min<std::uint64_t>(units_.size(), slots_.count);
-  // Too few: then its part of them each.
+  // If there are too few, each rank gets an equal part of them.
   auto part = std::max(static_cast<unsigned>(units_.size()) / request_.ranks, 1u);
   request_.threads = loose_ ? std::min(part, request_.expected_threads) : request_.expected_threads;
   made_.notes.push_back(base::format("threads: {}{}", request_.expected_by,
@@ -155,7 +156,7 @@ Result Planner::lay_out() {
     return rankfile(machine_, usable_units(machine_, slots_.allowed, false), request_, chunks_);
   case Order::ppr: NEAR_TRY(lay_out_ppr()); break;
   }
-  // Domains smaller than a rank's threads give no chunk: then neighbours, across domains.
+  // Domains with fewer cores than a rank has threads give no chunk: then take neighbours, across domains.
   if (chunks_.size() < positions_) chunks_ = packed(units_, threads, positions_);
   return {};
 }
@@ -172,8 +173,8 @@ Result Planner::lay_out_ppr() {
   return {};
 }
 
-/// Where ranks share cores, or a rank's threads have too few, none is bound to single cores unless the user asked
-/// for it.
+/// Where ranks share cores, or a rank has fewer cores than threads, no rank is bound to single cores unless
+/// the user asked for it.
 void Planner::widen_bindings() {
   bool several = grouped(units_, Level::numa).size() > 1;
   if (crowded_ && !request_.bind_chosen) {
@@ -194,7 +195,7 @@ void Planner::widen_bindings() {
   }
   auto narrow = [&](const Chunk& chunk) { return cpus_of(chunk).count() < request_.expected_threads; };
   if (loose_ && !crowded_ && !request_.bind_chosen && std::any_of(chunks_.begin(), chunks_.end(), narrow)) {
-    // Threads of a rank on one core would be far slower than threads that move.
+    // Several threads on one core would be far slower than threads that can move.
     request_.bind = several;
     request_.bind_to = Level::numa;
   }
@@ -230,7 +231,8 @@ void Planner::note_order() {
 
 void Planner::put_ranks() {
   for (unsigned rank = 0; rank < request_.ranks; ++rank) {
-    // More ranks than places: neighbours share one, except where ranks go round the domains.
+    // If there are more ranks than chunks, neighbouring ranks share one; with round-robin, ranks go round
+    // the domains.
     std::size_t at = rank;
     if (chunks_.size() < request_.ranks)
       at = request_.order == Order::round_robin ? rank % chunks_.size()

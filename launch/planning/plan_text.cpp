@@ -1,4 +1,4 @@
-// A plan in words: for OpenMP's runtime, and for people.
+// A plan as text: for the OpenMP runtime, and for people.
 #include "planning/plan.h"
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-// Rank files, as Open MPI's launcher reads them, with one form of our own: "cpu:" before the kernel's
+// Rankfiles in the form of Open MPI's launcher, with one extension: "cpu:" before the kernel's processor
 // numbers.
 #include "planning/plan.h"
 

@@ -1,4 +1,4 @@
-// The words of --map-by and --bind-to, MPICH's and Open MPI's spellings alike.
+// The words of --map-by and --bind-to, in the spellings of MPICH and of Open MPI.
 #include "base/text.h"
 #include "planning/plan.h"
 
@@ -58,7 +58,7 @@ Result unknown(const char* option, std::string_view text, std::string_view word,
                     base::did_you_mean(word, known));
 }
 
-// The parts of `text` between `separator`s.
+// Splits `text` at each `separator`.
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size();) {
@@ -69,7 +69,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// Places that are written on the command line take the part of a rank file's.
+// Cores that are listed on the command line are treated like a rankfile.
 Result set_rankfile(std::vector<RankfileEntry> entries, bool repeats, const std::string& option,
                     Request& request) {
   if (request.order != Order::automatic)
@@ -82,8 +82,8 @@ Result set_rankfile(std::vector<RankfileEntry> entries, bool repeats, const std:
   return {};
 }
 
-// "dist:mlx5_0", "seq", "board": words that other launchers have and that mean nothing here, or have another
-// name.
+// What to write instead of words of other launchers that are not supported or have another name here:
+// "dist:mlx5_0", "seq".
 const char* instead_of(std::string_view word) {
   if (word == "dist") return "the cores nearest to a NIC are --map-by nic=NAME";
   if (word == "seq") return "it takes the machines of a host file in turn; here is one machine: leave it out";
@@ -198,7 +198,7 @@ Result parse_map_by(std::string_view text, Request& request) {
     // One machine: "by node" says nothing about the cores on it.
   } else if (parts[0] == "nic" || parts[0].starts_with("nic=")) {
     made.order = Order::by_nic;
-    // As written: names of NICs have capital letters too (enP2p1s0).
+    // Not in lower case: names of NICs may have capital letters (enP2p1s0).
     made.nic = parts[0] == "nic" ? "" : text.substr(4, parts[0].size() - 4);
   } else if (parts[0].starts_with("pe-list=")) {
     auto ordered = std::find(parts.begin(), parts.end(), "ordered");
@@ -231,10 +231,10 @@ Result parse_bind_to(std::string_view text, Request& request) {
   }
   Level level{};
   if (small == "rr")
-    level = Level::hwthread; // of MPICH: processors in their order
+    level = Level::hwthread; // MPICH: processors in order
   else if (!find_domain(small, level))
     return unknown("--bind-to", text, small, {"none", "user:<processors>"});
-  // "core:4" is MPICH's way to say that each rank gets four; words are Open MPI's.
+  // "core:4" is MPICH's notation for four cores for each rank; words are Open MPI's.
   if (auto colon = text.find(':'); colon != std::string_view::npos) {
     std::string more = lowered(text.substr(colon + 1));
     unsigned threads = 0;
@@ -245,7 +245,7 @@ Result parse_bind_to(std::string_view text, Request& request) {
       request.may_share = true;
     } else if (more != "no-overload" && more != "if-supported") {
       return base::fail(base::Code::invalid,
-                        "--bind-to {}: '{}' is no number of cores behind core or hwthread, and none of "
+                        "--bind-to {}: '{}' is neither a number of cores (after core or hwthread) nor one of "
                         "overload-allowed, no-overload, if-supported",
                         text, more);
     }

@@ -59,7 +59,8 @@ Result reach_segment(Start& start) {
       return {};
     }
     ::close(opened);
-    base::set_failure_text("process " + std::to_string(start.launcher) + " is not the mpiexec that it was");
+    base::set_failure_text("process " + std::to_string(start.launcher) +
+                           " is no longer the mpiexec that started this program");
   }
   return base::fail(
       base::Code::gone,
@@ -92,11 +93,10 @@ Result read_start(char** environment, Start& start) {
   int version = 0;
   NEAR_TRY(read_number(environment, version_name, version));
   if (version != contract_version)
-    return base::fail(
-        base::Code::unsupported,
-        "mpiexec speaks version {} of the start-up contract and this library version {}; use the "
-        "mpiexec that is installed with the library",
-        version, contract_version);
+    return base::fail(base::Code::unsupported,
+                      "mpiexec uses version {} of the start-up contract and this library version {}; use the "
+                      "mpiexec that is installed with the library",
+                      version, contract_version);
   std::string_view segment = base::find_variable(environment, segment_name).value_or("");
   if (!take_number(segment, read.segment_descriptor) || !take_number(segment, read.segment.device) ||
       !take_number(segment, read.segment.inode) || !segment.empty())

@@ -1,4 +1,4 @@
-// Recognises launchers of other MPI libraries by the variables that they give to each process.
+// Recognises launchers of other MPI libraries by the environment variables that they set for each process.
 #include "base/text.h"
 #include "boot/boot.h"
 
@@ -12,7 +12,7 @@ std::string_view value_of(char** environment, std::string_view name) {
   return base::find_variable(environment, name).value_or(std::string_view());
 }
 
-// -1 when the variable is absent or no number.
+// Returns -1 if the variable is absent or not a number.
 long long number_of(char** environment, std::string_view name) {
   long long number = -1;
   auto text = value_of(environment, name);
@@ -23,7 +23,7 @@ long long number_of(char** environment, std::string_view name) {
 struct Launcher {
   const char* name;
   const char* rank; ///< variable that every process of a job has
-  const char* size; ///< variable with the number of processes; nullptr: it is not told
+  const char* size; ///< variable with the number of processes; nullptr: there is none
 };
 
 // More specific rows first: Open MPI's mpirun also sets PMIX_RANK, Slurm may set PMI_RANK.
@@ -37,7 +37,8 @@ constexpr Launcher launchers[] = {
     {"a PMIx launcher", "PMIX_RANK", nullptr},
 };
 
-// The steps of a Slurm job that are no srun: a batch script, an interactive shell, the external step.
+// Steps of a Slurm job that were not started by srun: a batch script, an interactive shell, the external
+// step.
 constexpr long long first_special_slurm_step = 0xfffffff0;
 
 std::string slurm(char** environment) {
@@ -52,7 +53,7 @@ std::string slurm(char** environment) {
 } // namespace
 
 std::string foreign_launcher(char** environment) {
-  // srun first: it sets the PMI variables of whatever plugin it was told to use.
+  // srun first, since it also sets the PMI variables of the plugin that it was told to use.
   if (std::string found = slurm(environment); !found.empty()) return found;
   for (const auto& launcher : launchers) {
     auto rank = value_of(environment, launcher.rank);

@@ -1,4 +1,4 @@
-// Where the profile lies, and whose it is.
+// The location of the profile, and the name of the machine that it belongs to.
 #include "profile/profile.h"
 
 #include "os/process.h"
@@ -37,7 +37,8 @@ Result write_file(const std::string& path, std::string_view text) {
   return failed;
 }
 
-/// An absolute path from the environment: a relative one would mean another place in every folder.
+/// An absolute path from the environment; a relative one would mean a different folder in each working
+/// directory.
 const char* folder_from(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && value[0] == '/' ? value : nullptr;
@@ -79,10 +80,10 @@ Result load(const std::string& machine, Profile& profile, bool& found) {
   Result good =
       file.bad() || text.empty() ? fail(Code::invalid, "it cannot be read, or is empty") : parse(text, read);
   if (good.ok() && read.machine != machine)
-    good = fail(Code::invalid, "it is of the machine {}, this is {}", read.machine, machine);
+    good = fail(Code::invalid, "it belongs to the machine {}, and this is {}", read.machine, machine);
   if (!good.ok())
     return fail(good.code(),
-                "the machine's profile {} is ignored: {}; `near calibrate` measures the machine anew", path,
+                "the machine's profile {} is ignored: {}; `near calibrate` measures the machine again", path,
                 std::string(base::failure_text()));
   profile = std::move(read);
   found = true;
@@ -93,7 +94,8 @@ Result prepare(const std::string& path) {
   std::error_code error;
   auto folder = std::filesystem::path(path).parent_path();
   std::filesystem::create_directories(folder, error);
-  if (error) return fail(Code::system, "the folder {} cannot be made: {}", folder.string(), error.message());
+  if (error)
+    return fail(Code::system, "the folder {} cannot be created: {}", folder.string(), error.message());
   NEAR_TRY(write_file(temporary(path), ""));
   unlink(temporary(path).c_str());
   return {};

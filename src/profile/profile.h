@@ -43,30 +43,30 @@ struct Profile {
   std::array<std::array<std::uint32_t, 2>, distances> store_cost{};
 };
 
-/// The profile as its file holds it.
+/// The profile in the form of its file.
 std::string text_of(const Profile& profile);
-/// Reads that. The sentence of a failure names the line. `profile` is set only on success.
+/// Reads the text of a profile. The text of a failure names the line. `profile` is set only on success.
 Result parse(std::string_view text, Profile& profile);
 
-/// What tells this machine and every change of its hardware from others: host name, topology, processor.
+/// A name that identifies this machine and changes with its hardware: host name, topology, processor.
 std::string machine_name(const topo::Machine& machine);
 
-/// Where the profile of the machine of that name lies: $XDG_CACHE_HOME/near, else $HOME/.cache/near. Fails
-/// when neither variable is set.
+/// The path of the profile for the machine of that name: $XDG_CACHE_HOME/near, else $HOME/.cache/near.
+/// Fails if neither variable is set.
 Result path_of(const std::string& machine, std::string& path);
 
-/// Reads the profile of the machine of that name; `found` is false when there is none. Fails, with what to
-/// do, when it cannot be used.
+/// Reads the profile for the machine of that name; `found` is false if there is none. Fails, with advice,
+/// if it cannot be used.
 Result load(const std::string& machine, Profile& profile, bool& found);
-/// Makes the folder where it is missing, and sees that a file can be written there.
+/// Creates the folder if necessary, and checks that a file can be written there.
 Result prepare(const std::string& path);
-/// Replaces the file, whole or not at all.
+/// Replaces the file atomically.
 Result save(const Profile& profile, const std::string& path);
 
 /// What ranks begin with. Sizes and distances that were not measured get the figures of the nearest ones.
 segment::InitialEstimates estimates_of(const Profile& profile);
 
-/// The parts of the machine that hold all of these processors.
+/// The smallest parts of the machine that contain all of these processors.
 segment::Place location_of(const topo::Machine& machine, const topo::CpuSet& cpus);
 
 } // namespace near::profile

@@ -1,4 +1,4 @@
-// The form of the file: profile.h has an example.
+// The format of the file; profile.h has an example.
 #include "profile/profile.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::string_view version = "1";
 
 std::string number_text(std::uint32_t number) { return number == 0 ? "-" : std::to_string(number); }
 
-/// Takes the next word off the line; "" at its end.
+/// Removes the next word from the line and returns it; "" at the end of the line.
 std::string_view word(std::string_view& line) {
   auto end = std::min(line.find(' '), line.size());
   auto found = line.substr(0, end);
@@ -105,9 +105,9 @@ Result parse(std::string_view text, Profile& profile) {
     auto line = text.substr(0, end), rest = line;
     text.remove_prefix(std::min(end + 1, text.size()));
     if (number == 1) {
-      if (word(rest) != "near-profile") return fail(Code::invalid, "it is no profile");
+      if (word(rest) != "near-profile") return fail(Code::invalid, "it is not a profile");
       if (rest != version)
-        return fail(Code::unsupported, "its form is version {}, this NearMPI reads version {}",
+        return fail(Code::unsupported, "its format is version {}, this NearMPI reads version {}",
                     rest.substr(0, 20), version);
     } else if (ended || (line != "end" && !take_line(line, made))) {
       return fail(Code::invalid, "line {} is damaged", number);
@@ -116,7 +116,7 @@ Result parse(std::string_view text, Profile& profile) {
   }
   if (!ended) return fail(Code::invalid, "its end is missing");
   if (made.machine.empty() || made.measured.empty())
-    return fail(Code::invalid, "it does not say of which machine it is, and when it was measured");
+    return fail(Code::invalid, "it does not say which machine it belongs to, or when it was measured");
   profile = std::move(made);
   return {};
 }

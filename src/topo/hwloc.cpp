@@ -37,8 +37,9 @@ CpuSet to_set(hwloc_const_cpuset_t set) {
   return cpus;
 }
 
-// Devices are looked for only where somebody asks: that takes longer than all the rest.
-/// What the bus tells of accelerators is enough; to ask their vendors' libraries may take seconds.
+// Devices are searched for only on request, since that takes longer than everything else.
+/// Excludes vendors' libraries: what the bus tells about GPUs is enough, and querying those libraries may
+/// take seconds.
 void leave_vendors_out(Topology& topology) {
   for (const char* name : {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"})
     (void)hwloc_topology_set_components(topology.handle, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, name);
@@ -55,7 +56,7 @@ Result load(Topology& topology, bool devices) {
   return {};
 }
 
-// What hwloc calls memory of its own accord; newer versions name more than older ones.
+// The kind of memory as named by hwloc; newer versions name more kinds than older ones.
 bool named_tier(hwloc_obj_t node, Tier& tier) {
   static constexpr std::pair<std::string_view, Tier> names[] = {
       {"MCDRAM", Tier::hbm}, {"HBM", Tier::hbm},          {"CXL-DRAM", Tier::slow},
@@ -66,13 +67,13 @@ bool named_tier(hwloc_obj_t node, Tier& tier) {
       tier = meant;
       return true;
     }
-  // Persistent memory used as memory comes with the kind of its DAX device.
+  // Persistent memory that is used as ordinary memory has the kind of its DAX device.
   if (hwloc_obj_get_info_by_name(node, "DAXDevice") == nullptr) return false;
   tier = Tier::slow;
   return true;
 }
 
-// Bandwidth of `node` for the processors near it; 0 when the firmware does not tell.
+// The bandwidth of `node` for the processors near it; 0 if the firmware does not tell.
 std::uint64_t bandwidth_of(hwloc_topology_t topology, hwloc_obj_t node) {
   hwloc_location near;
   near.type = HWLOC_LOCATION_TYPE_CPUSET;
@@ -82,8 +83,8 @@ std::uint64_t bandwidth_of(hwloc_topology_t topology, hwloc_obj_t node) {
   return value;
 }
 
-// A node without a name is judged by the first one of the same processors, which is the one that the machine
-// started with.
+// A node without a name is compared with the first node of the same processors, which is the one that the
+// machine started with.
 Tier tier_of(hwloc_topology_t topology, hwloc_obj_t node) {
   Tier tier = Tier::dram;
   if (named_tier(node, tier)) return tier;
@@ -111,8 +112,8 @@ void take_nodes(hwloc_topology_t topology, Machine& machine) {
   }
 }
 
-// The node whose memory is a core's own: of those as near as any, ordinary memory before every other kind,
-// then the one that belongs to the fewest processors.
+// The own node of a core: among the nearest, ordinary memory before other kinds, then the node that belongs
+// to the fewest processors.
 unsigned own_node(const Machine& machine, const CpuSet& core) {
   std::size_t best = machine.nodes.size();
   for (std::size_t index = 0; index < machine.nodes.size(); ++index) {
@@ -132,7 +133,7 @@ void take_core(hwloc_topology_t topology, hwloc_obj_t object, Machine& machine,
   if (hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, object))
     core.package = package->logical_index;
   core.numa = own_node(machine, core.cpus);
-  // Caches that hold this core alone come after those that hwloc has counted.
+  // Private caches are numbered after the caches that hwloc has counted.
   hwloc_obj_t l2 = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_L2CACHE, object);
   core.l2 = l2 != nullptr
                 ? l2->logical_index
@@ -149,8 +150,8 @@ void take_core(hwloc_topology_t topology, hwloc_obj_t object, Machine& machine,
   machine.cores.push_back(std::move(core));
 }
 
-// Kinds that differ by design. Kinds of the same design with some percent of frequency between them, as many
-// servers have, are none.
+// Whether the cores are of kinds that differ by design. Kinds of the same design whose frequencies differ
+// by a few percent, as in many servers, do not count.
 bool has_unlike_cores(hwloc_topology_t topology) {
   int kinds = hwloc_cpukinds_get_nr(topology, 0);
   if (kinds < 2) return false;
@@ -175,7 +176,7 @@ void take_distances(hwloc_topology_t topology, Machine& machine) {
   hwloc_distances_s* found = nullptr;
   if (hwloc_distances_get_by_name(topology, "NUMALatency", &count, &found, 0) != 0 || count == 0) return;
   std::size_t nodes = machine.nodes.size();
-  // A matrix of some nodes only would say nothing of the others.
+  // A matrix of only some nodes would say nothing about the others.
   if (found->nbobjs == nodes) {
     machine.distances.resize(nodes * nodes);
     for (std::size_t row = 0; row < nodes; ++row)
@@ -186,7 +187,7 @@ void take_distances(hwloc_topology_t topology, Machine& machine) {
   hwloc_distances_release(topology, found);
 }
 
-// By PCI device, since one NIC shows itself as several devices: "mlx5_0" and "ib0".
+// By PCI device, since one NIC may appear as several OS devices: "mlx5_0" and "ib0".
 void take_devices(hwloc_topology_t topology, Machine& machine) {
   constexpr unsigned class_3d = 0x0302, class_accelerator = 0x1200;
   for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_pcidev(topology, device)) != nullptr;) {
@@ -223,7 +224,7 @@ Result convert(hwloc_topology_t topology, Machine& machine) {
   made.recorded = hwloc_topology_is_thissystem(topology) == 0;
   if (made.recorded) made.allowed = to_set(hwloc_topology_get_allowed_cpuset(topology));
   take_nodes(topology, made);
-  // Some virtual machines tell of processors, but of no cores.
+  // Some virtual machines report processors but no cores.
   auto type = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
   for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology, type, core)) != nullptr;)
     take_core(topology, core, made, stand_in_l3);
@@ -246,7 +247,8 @@ Result convert(hwloc_topology_t topology, Machine& machine) {
   return {};
 }
 
-/// Whether hwloc can read what `name` says: in a child, which may crash or loop on what is broken.
+/// Tests in a child process whether hwloc can read the description `name`, since it may crash or loop on
+/// invalid input.
 Result try_description(const std::string& name, const std::function<void()>& read) {
   constexpr unsigned seconds = 20; // the largest real machine takes less than one
   os::Ending ending;
@@ -266,7 +268,7 @@ Result try_description(const std::string& name, const std::function<void()>& rea
 } // namespace
 
 Result read_machine(Machine& machine, bool devices) {
-  // Where this is refused (a sandbox), hwloc would ask again and again.
+  // If a sandbox refuses this call, hwloc would repeat it again and again.
   CpuSet allowed;
   NEAR_TRY(os::affinity_of(0, allowed));
   const char* file = std::getenv("HWLOC_XMLFILE");
@@ -294,7 +296,7 @@ Result machine_from_file(const std::string& path, Machine& machine) {
     for (std::string line; std::getline(lines, line);)
       if (!line.starts_with('#')) description += (description.empty() ? "" : " ") + line;
   }
-  // hwloc believes what a file says; some that are broken make it crash, or work for ever.
+  // hwloc trusts its input; some invalid files make it crash or loop.
   NEAR_TRY(try_description(path, [&] {
     Machine made;
     (void)recorded_machine(description, made);
@@ -317,7 +319,7 @@ Result recorded_machine(const std::string& description, Machine& machine) {
   Machine made;
   NEAR_TRY(load(topology, true));
   NEAR_TRY(convert(topology.handle, made));
-  // Even if the environment tells hwloc that every description is of this system.
+  // This holds even if the environment tells hwloc that every description is of this system.
   made.recorded = true;
   if (made.allowed.empty()) made.allowed = to_set(hwloc_topology_get_allowed_cpuset(topology.handle));
   machine = std::move(made);

@@ -53,7 +53,8 @@ int nearest_node(const Machine& machine, const CpuSet& cpus, Tier tier) {
   auto is_ours = [&](const Core& core) { return cpus.empty() || !(core.cpus & cpus).empty(); };
   auto core = std::find_if(machine.cores.begin(), machine.cores.end(), is_ours);
   if (core == machine.cores.end()) return -1;
-  // The node's own processors come first: some firmware gives no distances to memory alone.
+  // Being local to the processors comes first, since some firmware gives no distances for nodes without
+  // processors.
   auto rank = [&](std::size_t index) {
     const auto& node = machine.nodes[index];
     return std::tuple((node.near & core->cpus).empty(),

@@ -16,7 +16,7 @@ struct Slots {
 };
 /// min(affinity mask, cpuset, processor time rounded up), at least 1.
 Slots count_slots(const CpuSet& affinity, const os::Limits& limits);
-/// Of a recorded machine: what its description allows.
+/// The slots of a recorded machine: what its description allows.
 Slots slots_of_recorded(const Machine& machine);
 
 } // namespace near::topo

@@ -21,10 +21,11 @@ namespace {
 
 constexpr Kind all_kinds[] = {Kind::direct, Kind::pipelined_cached, Kind::pipelined_streaming, Kind::cma};
 
-/// Beyond the end of a run: the message under way, and ending. Seconds, since a busy machine is no failure.
+/// Time allowed after the end of a run for the current message and for ending. Seconds, since a busy
+/// machine is not a failure.
 constexpr std::uint64_t grace_ns = 10'000'000'000;
 
-/// The two processes of a run; whatever happens, they are gone afterwards.
+/// The two processes of a run. The destructor ends them, whatever happened.
 class Couple {
 public:
   Couple() = default;
@@ -46,7 +47,7 @@ public:
     }
     return {};
   }
-  /// Notes who has ended; false when there is no process left to wait for.
+  /// Records which process has ended. Returns false if no process is left to wait for.
   bool reap() {
     os::Ending ending;
     bool none_left = false;
@@ -72,7 +73,7 @@ private:
   bool failed_ = false;
 };
 
-/// A pipe whose ends close with it.
+/// A pipe that closes its ends on destruction.
 struct Pipe {
   Pipe() = default;
   Pipe(const Pipe&) = delete;

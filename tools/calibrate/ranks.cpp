@@ -33,7 +33,7 @@ constexpr std::size_t size_of(int size_class) { return std::size_t{4096} << size
 constexpr std::size_t largest = size_of(measured_classes.back());
 constexpr std::size_t fewest_samples = 3, most_samples = 24;
 
-/// What the arrivals of this process have set; it is one run's only.
+/// What arrivals in this process have set, for one run.
 struct Arrived {
   bool rts_done = false, answered = false;
   Next answer = Next::stop;
@@ -67,7 +67,7 @@ void wait_for(bool Arrived::* flag) {
   arrived().*flag = false;
 }
 
-/// Numbers, since a processor may store zeros faster than them (doc/adr/0006).
+/// Fills the buffer with numbers, since a processor may store zeros faster (doc/adr/0006).
 void write(std::byte* buffer, std::size_t bytes, std::uint64_t seed) {
   for (std::size_t at = 0; at < bytes; at += sizeof seed) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -101,7 +101,7 @@ void send_all(const Run& run) {
   }
 }
 
-/// The least, as in a look of the choice, without the first ones: they find the way's memory cold.
+/// The minimum, as in a trial of the tuner, without the first ones, which find cold memory.
 std::uint32_t cost_of(const std::vector<std::uint64_t>& took, std::size_t bytes) {
   auto least =
       *std::min_element(took.begin() + std::max<std::ptrdiff_t>(1, std::ssize(took) / 4), took.end());
@@ -187,8 +187,8 @@ Result begin(const Run& run, std::uint32_t rank, int segment_descriptor, std::in
   topo::CpuSet cpu;
   cpu.add(rank == 0 ? run.pair.sender : run.pair.receiver);
   NEAR_TRY(os::bind_this_thread(cpu));
-  (void)os::prefer_local_memory(); // a sandbox may refuse it: first touch does nearly the same
-  // The kind, whatever the user's knobs say; and a refusal of CMA is told by the profile.
+  (void)os::prefer_local_memory(); // a sandbox may refuse it; first touch has nearly the same effect
+  // Selects the kind, whatever the user's knobs say. A refusal of CMA is reported in the profile.
   const char* copies[] = {"NEAR_COPY=direct", "NEAR_COPY=pipelined", "NEAR_COPY=pipelined", "NEAR_COPY=cma"};
   std::string copy = copies[static_cast<std::size_t>(run.kind)], log = "NEAR_LOG=error",
               stores = run.kind == Kind::pipelined_cached ? "NEAR_STORES=cached" : "NEAR_STORES=streaming";

@@ -1,5 +1,5 @@
-// One run: two processes, one kind of copy, several sizes. Between calibrate.cpp and the processes
-// themselves.
+// One run: two processes, one kind of copy, several sizes. The interface between calibrate.cpp and the
+// processes.
 #pragma once
 
 #include "calibrate/calibrate.h"
@@ -8,7 +8,7 @@
 
 namespace near::calibrate {
 
-/// The classes of sizes that are measured, by their smallest message: 4 KiB, 16 KiB, ... 16 MiB.
+/// The size classes that are measured, by their smallest message: 4 KiB, 16 KiB, ... 16 MiB.
 inline constexpr std::array<int, 7> measured_classes = {0, 2, 4, 6, 8, 10, 12};
 inline constexpr unsigned figures_per_run = measured_classes.size() * profile::sources;
 
@@ -21,8 +21,8 @@ struct Run {
 /// What the receiver reports.
 struct Figure {
   std::uint32_t size_class = 0, source = 0;
-  std::uint32_t cost = 0; ///< nanoseconds a MiB
-  char refusal[116] = {}; ///< why the kind is not possible; "": it is
+  std::uint32_t cost = 0; ///< nanoseconds for each MiB
+  char refusal[116] = {}; ///< why this kind is not possible; "" if it is
 };
 
 /// The life of one of the two: 0 sends, 1 receives and writes Figures to `results`. Returns its exit status.
