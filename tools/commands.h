@@ -7,27 +7,28 @@
 
 namespace near::tools {
 
-/// What the ranks of a running job do: the job whose mpiexec is process `launcher`; again every `interval_s`
-/// seconds until it ends, or `once`.
+/// Shows what the ranks of a running job are doing. `launcher` is the process number of its mpiexec.
+/// Repeats every `interval_s` seconds until the job ends, unless `once`.
 int top(std::int32_t launcher, bool once, double interval_s);
 
-/// How much of the standard is there, by chapter; with `all`, every function.
+/// Shows how much of the standard is implemented, by chapter; with `all`, lists every function.
 int coverage(bool all);
 
-/// Measures this machine's copies and keeps the profile, shows it, or removes it.
+/// Measures copies on this machine and saves the profile, shows it, or removes it.
 enum class Calibrate { measure, show, remove };
 int calibrate(Calibrate what);
 
-/// Version, machine, slots, profile and running jobs; the knobs with their present values.
+/// Shows version, machine, slots, profile and running jobs; with `knobs`, the knobs and their present
+/// values.
 int info(bool knobs);
-/// `near info --job`: the machine of a running job, as mpiexec has told it.
+/// `near info --job`: shows the machine of a running job, as mpiexec has published it.
 int job_machine(std::int32_t launcher);
-/// `near info --transport`: the ways of large messages in a running job.
+/// `near info --transport`: shows the protocols of large messages in a running job.
 int transport(std::int32_t launcher);
 
-/// Where the pages of a job, a process, or a program that is started for it lie.
+/// The options of `near place`. One of `job`, `pid` and `command` is set.
 struct PlaceOptions {
-  std::int32_t job = 0, pid = 0; ///< of one of them, or
+  std::int32_t job = 0, pid = 0; ///< process numbers; 0: not given
   std::vector<std::string> command;
   bool all = false, json = false, watch = false;
   double interval_s = 1;
@@ -37,13 +38,13 @@ struct PlaceOptions {
 };
 int place(const PlaceOptions& options);
 
-/// Sets `job` to the launcher of the only running job of this user, unless it is set already. Where there are
-/// none or several: says so, lists them, and returns false.
+/// Sets `job` to the launcher of this user's only running job, unless it is already set. If there is none
+/// or there are several, prints a message and the list, and returns false.
 bool choose_job(std::int32_t& job);
-/// A table of jobs, by their launchers.
+/// A table of jobs, identified by their launchers.
 std::string jobs_text(const std::vector<std::int32_t>& launchers);
 
-/// "near: <failure text>" on standard error; returns 1.
+/// Prints "near: <failure text>" on standard error; returns 1.
 int complain();
 
 } // namespace near::tools

@@ -19,7 +19,7 @@ std::string profile_text(const topo::Machine& machine) {
   std::string path, name = profile::machine_name(machine);
   if (!profile::path_of(name, path).ok() || !profile::load(name, known, found).ok())
     return std::string(base::failure_text());
-  if (!found) return "none, so jobs begin with what is built in; `near calibrate` measures this machine";
+  if (!found) return "none, so jobs begin with built-in estimates; `near calibrate` measures this machine";
   return base::format("{}, measured {}", path, known.measured);
 }
 
@@ -29,10 +29,10 @@ std::string memory_text(const topo::Machine& machine) {
   for (const auto& node : machine.nodes)
     text += base::format("{}node {} {} {:.1f} GiB", text.empty() ? "" : ", ", node.number,
                          topo::tier_name(node.tier), static_cast<double>(node.bytes) / (1u << 30));
-  return text.empty() ? "not told by the system" : text;
+  return text.empty() ? "not known" : text;
 }
 
-/// Where MPI_Alloc_mem gets huge pages from.
+/// The sources of huge pages for MPI_Alloc_mem.
 std::string huge_text() {
   std::size_t huge = os::huge_page_size();
   if (huge == 0) return "this kernel has none";
@@ -75,10 +75,9 @@ int info(bool knobs) {
   std::printf("profile: %s\n", profile_text(machine).c_str());
   auto jobs = segment::running_jobs();
   if (jobs.empty())
-    std::puts("running jobs of yours: none");
+    std::puts("your running jobs: none");
   else
-    std::printf("running jobs of yours (near info --job shows the machine of one):\n%s",
-                jobs_text(jobs).c_str());
+    std::printf("your running jobs (near info --job shows the machine of one):\n%s", jobs_text(jobs).c_str());
   return 0;
 }
 

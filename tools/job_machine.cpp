@@ -36,7 +36,7 @@ const char* memory_name(std::uint32_t memory) {
   return memory < std::size(names) ? names[memory] : "of a GPU";
 }
 
-/// The smallest part that is told.
+/// The smallest part that is known.
 std::string location_text(const segment::Place& location, const Machine& machine) {
   constexpr auto several = segment::Place::several;
   if (location.numa != several && location.numa < machine.nodes.size())
@@ -85,7 +85,7 @@ int job_machine(std::int32_t launcher) {
   if (!segment::attach_job(launcher, segment).ok()) return complain();
   Machine machine;
   if (!segment::find_machine(segment, machine)) {
-    std::puts("Nobody has told this job of its machine: it was started without mpiexec.");
+    std::puts("The machine of this job is not known: it was started without mpiexec.");
     return 0;
   }
   std::printf("%s\n", parts_text(machine).c_str());

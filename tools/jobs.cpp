@@ -1,4 +1,4 @@
-// The jobs that are running: which one is meant where nobody says --job, and the list of them.
+// The running jobs: the choice of one if --job is not given, and their list.
 #include "base/text.h"
 #include "os/process.h"
 #include "segment/segment.h"
@@ -47,10 +47,10 @@ bool choose_job(std::int32_t& job) {
     return true;
   }
   if (running.empty()) {
-    std::fputs("near: no NearMPI job of yours is running\n", stderr);
+    std::fputs("near: you have no running NearMPI job\n", stderr);
     return false;
   }
-  std::fprintf(stderr, "near: %zu jobs of yours are running; choose one with --job PID\n", running.size());
+  std::fprintf(stderr, "near: you have %zu running jobs; choose one with --job PID\n", running.size());
   std::fputs(jobs_text(running).c_str(), stdout);
   return false;
 }

@@ -22,10 +22,11 @@ namespace {
 
 constexpr int usage_status = 2;
 
-int unknown(std::string_view word, const std::vector<std::string_view>& known) {
+/// Says that `word`, which is a `kind` of word, is not known, and suggests the most similar one.
+int unknown(const char* kind, std::string_view word, const std::vector<std::string_view>& known) {
   auto hint = base::did_you_mean(word, known);
-  if (hint.empty()) hint = "; `near --help` lists what there is";
-  std::fprintf(stderr, "near: unknown word '%s'%s\n", std::string(word).c_str(), hint.c_str());
+  if (hint.empty()) hint = "; `near --help` lists the commands";
+  std::fprintf(stderr, "near: unknown %s '%s'%s\n", kind, std::string(word).c_str(), hint.c_str());
   return usage_status;
 }
 
@@ -36,7 +37,7 @@ std::vector<std::string_view> words_of(const CLI::App& app, std::vector<std::str
   return {kept.begin(), kept.end()};
 }
 
-/// Instead of CLI11's own checks, whose sentences hold the limits of the C++ type.
+/// Replaces CLI11's own checks, whose messages contain the limits of the C++ type.
 CLI::Validator number(const char* what) {
   auto check = [what](std::string& text) {
     char* end = nullptr;
@@ -47,12 +48,12 @@ CLI::Validator number(const char* what) {
   return {check, ""};
 }
 
-/// Of --job, whose number may be left out: 0.
+/// Checks the value of --job, whose number may be omitted: 0.
 CLI::Validator job_number() {
   auto check = [](std::string& text) {
     std::int32_t value = 0;
     const char* last = text.data() + text.size();
-    if (text.empty() || text == "true") { // what CLI11 has for no value
+    if (text.empty() || text == "true") { // what CLI11 passes without a value
       text = "0";
       return std::string();
     }
@@ -63,7 +64,7 @@ CLI::Validator job_number() {
   return {check, ""};
 }
 
-/// Of a share of pages.
+/// Checks a share of pages.
 CLI::Validator percentage() {
   auto check = [](std::string& text) {
     char* end = nullptr;
@@ -74,7 +75,7 @@ CLI::Validator percentage() {
   return {check, ""};
 }
 
-/// What the command line says, whatever the subcommand.
+/// The values of the command line, for all subcommands.
 struct Options {
   std::int32_t job = 0;
   bool once = false, all = false, knobs = false, transport = false, show = false, remove = false;
@@ -82,85 +83,86 @@ struct Options {
   PlaceOptions place;
 };
 
-/// The subcommands, and the options whose presence counts.
+/// The parser, with its subcommands, and the options whose presence matters.
 struct Parser {
-  CLI::App app{"Looks at NearMPI jobs and at this machine.", "near"};
+  CLI::App app{"Inspects NearMPI jobs and this machine.", "near"};
   CLI::App *top = nullptr, *place = nullptr, *calibrate = nullptr, *coverage = nullptr, *info = nullptr;
   CLI::Option *interval = nullptr, *info_job = nullptr;
 };
 
-constexpr const char* which_job = "process number of the job's mpiexec; without it the only job of yours";
+constexpr const char* which_job = "process number of the job's mpiexec; default: your only running job";
 
 CLI::Option* add_job(CLI::App& command, std::int32_t& job, const std::string& help) {
   return command.add_option("--job", job, help)->type_name("[PID]")->expected(0, 1)->transform(job_number());
 }
 
 void add_top(Parser& parser, Options& options) {
-  parser.top = parser.app.add_subcommand("top", "what the ranks of a running job are doing");
+  parser.top = parser.app.add_subcommand("top", "show what the ranks of a running job are doing");
   add_job(*parser.top, options.job, which_job);
   parser.top->add_flag("--once", options.once,
-                       "print once, do not go on; so it is when standard output is no terminal");
+                       "print once and exit; the default if standard output is not a terminal");
   parser.interval =
       parser.top
-          ->add_option("--interval", options.interval_s, "go on, with so many seconds between two looks")
+          ->add_option("--interval", options.interval_s, "repeat, with this many seconds between two tables")
           ->type_name("SECONDS")
           ->transform(number("a number of seconds"));
 }
 
 void add_place(Parser& parser, PlaceOptions& options) {
-  auto& command = *(parser.place = parser.app.add_subcommand(
-                        "place", "where the memory of a running job or process lies, and where it should"));
+  auto& command =
+      *(parser.place = parser.app.add_subcommand(
+            "place", "show where the memory of a running job or process lies, and where it should"));
   auto* job = add_job(command, options.job, which_job);
-  auto* pid = command.add_option("--pid", options.pid, "a process by itself, of whatever program")
+  auto* pid = command.add_option("--pid", options.pid, "a single process of any program")
                   ->type_name("PID")
                   ->transform(number("a process number"))
                   ->excludes(job);
   command
       .add_option("command", options.command,
-                  "behind --: a program to start, such as mpiexec; shown when it has ended")
+                  "after --: a program to start, such as mpiexec; the result is shown when it has ended")
       ->excludes(job)
       ->excludes(pid);
-  command.add_flag("--all", options.all, "every mapping and part, with its ranges");
-  command.add_flag("--json", options.json, "one JSON document, with everything");
-  command.add_option("--output", options.output, "write text or JSON there, not to standard output")
+  command.add_flag("--all", options.all, "show every mapping and part with its ranges");
+  command.add_flag("--json", options.json, "write everything as one JSON document");
+  command.add_option("--output", options.output, "write text or JSON to FILE instead of standard output")
       ->type_name("FILE");
-  command.add_option("--html", options.page, "write a page for a browser there, besides the text")
-      ->type_name("FILE");
+  command.add_option("--html", options.page, "also write a page for a browser to FILE")->type_name("FILE");
   command
       .add_option("--assert-local", options.assert_local,
-                  "end with status 3 when less of a rank's memory lies where it belongs")
+                  "exit with status 3 if less than this share of a rank's memory is local")
       ->type_name("PERCENT")
       ->transform(percentage());
-  command.add_flag("--watch", options.watch, "go on until the job ends");
+  command.add_flag("--watch", options.watch, "repeat until the job ends");
   command
-      .add_option("--interval", options.interval_s, "with --watch or a program: seconds between two looks")
+      .add_option("--interval", options.interval_s, "with --watch or a program: seconds between two samples")
       ->type_name("SECONDS")
       ->transform(number("a number of seconds"));
 }
 
 void add_calibrate(Parser& parser, Options& options) {
   parser.calibrate = parser.app.add_subcommand(
-      "calibrate", "measures this machine's copies, for what jobs begin with (2 s)");
-  auto* show = parser.calibrate->add_flag("--show", options.show, "print what was measured, measure nothing");
-  parser.calibrate->add_flag("--remove", options.remove, "remove what was measured")->excludes(show);
+      "calibrate", "measure copies on this machine, as initial estimates for jobs (2 s)");
+  auto* show = parser.calibrate->add_flag("--show", options.show, "print the profile and measure nothing");
+  parser.calibrate->add_flag("--remove", options.remove, "remove the profile")->excludes(show);
 }
 
 void add_coverage(Parser& parser, Options& options) {
-  parser.coverage = parser.app.add_subcommand("coverage", "how much of MPI 5.0 is there, by chapter");
-  parser.coverage->add_flag("--all", options.all, "every function");
+  parser.coverage =
+      parser.app.add_subcommand("coverage", "show how much of MPI 5.0 is implemented, by chapter");
+  parser.coverage->add_flag("--all", options.all, "list every function");
 }
 
 void add_info(Parser& parser, Options& options) {
-  parser.info = parser.app.add_subcommand("info", "version, machine, slots");
+  parser.info = parser.app.add_subcommand("info", "show version, machine, slots");
   parser.info->add_flag("--knobs", options.knobs,
-                        "the knobs (environment variables) with their present values");
+                        "list the knobs (environment variables) with their present values");
   parser.info->add_flag("--transport", options.transport,
-                        "by which way large messages of a running job travel, and why");
+                        "show which protocol the large messages of a running job use, and why");
   parser.info_job =
-      add_job(*parser.info, options.job, "the machine of a running job: " + std::string(which_job));
+      add_job(*parser.info, options.job, "show the machine of a running job: " + std::string(which_job));
 }
 
-/// Reads the command line. Returns false when there is nothing to run, with the status to exit with.
+/// Reads the command line. Returns false if there is nothing to run, with the exit status in `status`.
 bool parse(Parser& parser, int count, char** arguments, int& status) {
   CLI::App& app = parser.app;
   std::vector<std::string> kept;
@@ -169,11 +171,12 @@ bool parse(Parser& parser, int count, char** arguments, int& status) {
     std::fputs(app.help().c_str(), stderr);
     return false;
   }
-  // A word that is no subcommand is told with the nearest one, before CLI11 complains that one is missing.
+  // An unknown subcommand is reported with the most similar one, before CLI11 complains that the subcommand
+  // is missing.
   if (arguments[1][0] != '-')
     if (auto known = words_of(app, kept);
         std::find(known.begin(), known.end(), arguments[1]) == known.end()) {
-      status = unknown(arguments[1], known);
+      status = unknown("command", arguments[1], known);
       return false;
     }
   try {
@@ -183,7 +186,8 @@ bool parse(Parser& parser, int count, char** arguments, int& status) {
     auto* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
     auto extra = app.remaining(true);
     kept.clear();
-    status = unknown(extra.empty() ? "" : extra.front(), words_of(*command, kept));
+    std::string word = extra.empty() ? "" : extra.front();
+    status = unknown(word.starts_with('-') ? "option" : "argument", word, words_of(*command, kept));
   } catch (const CLI::ParseError& error) { std::fprintf(stderr, "near: %s\n", error.what()); }
   return false;
 }
@@ -202,7 +206,7 @@ int run(int count, char** arguments) {
   if (int status = 0; !parse(parser, count, arguments, status)) return status;
 
   if (!base::read_knobs(environ).ok()) return complain();
-  // A log has no use for a picture a second.
+  // If the output is a log, print once.
   if (parser.interval->empty() && !os::is_terminal(1)) options.once = true;
   if (parser.top->parsed())
     return choose_job(options.job) ? top(options.job, options.once, options.interval_s) : 1;

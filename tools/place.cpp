@@ -1,5 +1,5 @@
-// `near place`: where the pages of a job or process lie. What it says is made in tools/place; here are the
-// looks: one, again and again, or while a program runs that it starts itself.
+// `near place`: where the pages of a job or process lie. The folder tools/place samples and describes; this
+// file decides when to sample: once, repeatedly, or while a program runs that near starts itself.
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/poller.h"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int assertion_status = 3;
 
-/// Where text and JSON go.
+/// The output for text and JSON.
 class Output {
 public:
   Output() = default;
@@ -52,8 +52,8 @@ private:
   std::FILE* file_ = stdout;
 };
 
-/// A browser that reloads the page while we watch never meets half of it. What is no file (a link, a device,
-/// a pipe) is not replaced but written to.
+/// Writes the page so that a browser which reloads it during --watch never finds half of it. If the path is
+/// not a regular file (but a link, a device or a pipe), it is written to, not replaced.
 base::Result write_page(const std::string& path, const std::string& text) {
   Output draft;
   std::error_code none;
@@ -63,7 +63,8 @@ base::Result write_page(const std::string& path, const std::string& text) {
     return draft.write(text);
   }
   auto beside = base::format("{}.{}", path, getpid());
-  // In a folder of everybody's, somebody may have foreseen the name and laid a link to another file there.
+  // In a folder that everybody may write to, somebody could have created a link of this name to another
+  // file.
   unlink(beside.c_str());
   NEAR_TRY(draft.open(beside, "wxe"));
   auto written = draft.write(text);
@@ -82,7 +83,7 @@ base::Result show(const PlaceOptions& options, const place::Snapshot& snapshot, 
   return output.write(text);
 }
 
-/// 0, or 3 with the offenders on standard error.
+/// Returns 0, or 3 after listing the offenders on standard error.
 int check(const PlaceOptions& options, const place::Snapshot& snapshot) {
   if (options.assert_local <= 0) return 0;
   auto text = place::assertion_text(snapshot, options.assert_local);
@@ -95,7 +96,7 @@ int sample_running(const PlaceOptions& options, Output& output) {
   std::int32_t pid = options.job != 0 ? options.job : options.pid;
   os::Poller poller;
   int watch = -1;
-  // The end of the job ends the waiting.
+  // Waiting ends when the job ends.
   if (options.watch &&
       (!poller.open().ok() || !os::watch_process(pid, watch).ok() || !poller.add(watch, 1).ok()))
     return complain();
@@ -118,7 +119,7 @@ int sample_running(const PlaceOptions& options, Output& output) {
 
 // ---- a program of our own ------------------------------------------------------------------------------
 
-/// A job among the program's processes; if there is none (yet), the program itself.
+/// A viewer of the job among the program's processes, or, if there is none (yet), of the program itself.
 std::unique_ptr<place::Viewer> find_viewer(std::int32_t child, bool& job) {
   auto processes = os::descendants_of(child);
   processes.insert(processes.begin(), child);
@@ -132,8 +133,8 @@ std::unique_ptr<place::Viewer> find_viewer(std::int32_t child, bool& job) {
   return viewer->open_process(child).ok() ? std::move(viewer) : nullptr;
 }
 
-/// Of several looks the one with the most ranks between MPI_Init and MPI_Finalize, and then with the most
-/// memory, tells most; of equal ones the later.
+/// Whether the snapshot `one` is worth more than `other`: it has more ranks between MPI_Init and
+/// MPI_Finalize, and then more memory; of equal ones the later is better.
 bool tells_more(const place::Snapshot& one, const place::Snapshot& other) {
   auto weight = [](const place::Snapshot& snapshot) {
     std::uint64_t bytes = 0;
@@ -149,7 +150,8 @@ bool tells_more(const place::Snapshot& one, const place::Snapshot& other) {
   return weight(one) >= weight(other);
 }
 
-/// Takes the signals that would end us, whose end is then the program's: a terminal has sent them to it too.
+/// Passes signals on to the program, whose end will end us. Signals from a terminal have reached it
+/// already.
 void pass_on(os::SignalInbox& inbox, std::int32_t child) {
   std::int32_t sender = 0;
   while (int signal = inbox.take(sender))
@@ -172,7 +174,7 @@ int sample_program(const PlaceOptions& options, Output& output) {
   std::int32_t child = 0;
   if (!os::start_process(launch, child).ok()) return complain();
 
-  constexpr double first_ms = 50; // then twice as late each time: short programs are seen too
+  constexpr double first_ms = 50; // doubled each time, so that short programs are sampled too
   const std::uint64_t started = os::monotonic_ns();
   std::unique_ptr<place::Viewer> viewer;
   bool job = false, any = false;
@@ -196,7 +198,7 @@ int sample_program(const PlaceOptions& options, Output& output) {
     place::Snapshot snapshot;
     if (viewer == nullptr || !viewer->sample(snapshot).ok()) {
       problem = base::failure_text();
-      job = false; // it has ended; the program may start another
+      job = false; // the job has ended; the program may start another
       if (viewer != nullptr) viewer->read_traffic(best);
       continue;
     }
@@ -206,13 +208,14 @@ int sample_program(const PlaceOptions& options, Output& output) {
     any = true;
   }
   if (!any) {
-    std::fprintf(stderr, "near: '%s' ended before it could be looked at: %s\n", options.command[0].c_str(),
+    std::fprintf(stderr, "near: '%s' ended before it could be sampled: %s\n", options.command[0].c_str(),
                  problem.c_str());
     return ending.status() != 0 ? ending.status() : 1;
   }
-  if (viewer != nullptr) viewer->read_traffic(best); // all of it, also of what had no look
+  if (viewer != nullptr) viewer->read_traffic(best); // all traffic, also after the last sample
   if (!options.watch && !show(options, best, output).ok()) return complain();
-  // Looks at a job are asserted while one watches. A launcher that has started none yet is not its job.
+  // With --watch, samples of a job were asserted as they were taken. A launcher that has not yet started a
+  // job is not its job.
   if (!options.watch || best.job.empty()) asserted = check(options, best);
   return ending.status() != 0 ? ending.status() : asserted;
 }

@@ -18,7 +18,7 @@ namespace {
 
 int show(const segment::Segment& segment, int descriptor, std::int32_t launcher, bool once,
          double interval_s) {
-  // The end of the launcher ends the waiting.
+  // Waiting ends when the launcher ends.
   os::Poller poller;
   int watch = -1;
   if (!poller.open().ok() || !os::watch_process(launcher, watch).ok() || !poller.add(watch, 1).ok())

@@ -78,7 +78,7 @@ void print_pair(const segment::PairStatistics& row, std::uint32_t owner, std::ui
                 settled ? segment::protocol_name(static_cast<segment::Protocol>(present)) : "-",
                 settled ? rate(figures.cost[present].load_relaxed()).c_str() : "", messages,
                 settled ? segment::basis_name(reason(figures, present)) : "-",
-                settled ? others(figures, present).c_str() : "still looking");
+                settled ? others(figures, present).c_str() : "still trying");
   }
 }
 

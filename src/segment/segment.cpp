@@ -351,7 +351,8 @@ Result open_job(std::int32_t launcher, int& descriptor) {
       return os::open_descriptor_of(launcher, number, false, descriptor);
   }
   return fail(Code::invalid,
-              "process {} is no running NearMPI job of yours (no segment among its descriptors)", launcher);
+              "process {} is not one of your running NearMPI jobs (no segment among its descriptors)",
+              launcher);
 }
 
 std::vector<std::int32_t> running_jobs() {

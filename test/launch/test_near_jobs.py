@@ -57,7 +57,7 @@ def test_several_jobs_are_listed(alone):
     assert len(jobs) == 2
     seen = statuses(result)
     assert seen.pop("info") == 0 and set(seen.values()) == {1}, result.report()
-    assert result.err.count("2 jobs of yours are running; choose one with --job PID") == 5, result.report()
+    assert result.err.count("you have 2 running jobs; choose one with --job PID") == 5, result.report()
     for job in jobs:
         assert len(re.findall(rf"^ +{job} +2 +\d+ s  ./mpiexec ", result.out, re.M)) == 6, result.report()
 
@@ -66,8 +66,8 @@ def test_none_is_said(alone):
     _, result = alone(0, COMMANDS)
     seen = statuses(result)
     assert seen.pop("info") == 0 and set(seen.values()) == {1}, result.report()
-    assert result.err.count("near: no NearMPI job of yours is running") == 5, result.report()
-    assert "running jobs of yours: none" in result.out, result.report()
+    assert result.err.count("near: you have no running NearMPI job") == 5, result.report()
+    assert "your running jobs: none" in result.out, result.report()
 
 
 def test_a_wrong_number_is_refused(prefix):

@@ -10,13 +10,15 @@ namespace {
 
 constexpr const char *window_role = "window", *kept_role = "kept";
 
-/// Adds the blocks that a rank has listed as its own. What another process wrote is not relied on, and read
-/// once: what is not in the rank's arenas, or of a window in another's, or not of whole pages, is left out.
+/// Adds the blocks that a rank lists as its own. The list was written by another process, so each value is
+/// read once and checked: blocks outside the rank's arenas (for windows, outside any arena) or not of whole
+/// pages are omitted.
 void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std::vector<Listed>& found) {
   const auto& control = segment.control(slot);
   const Offset region = segment.region(slot), stride = segment.stride();
   const Offset list = base::load_once(control.blocks), arena = base::load_once(control.arena);
-  // SYNC: block-listed. Acquire: so many were written before. To read a page that is not there would make it.
+  // SYNC: block-listed. Acquire: this many entries were written before. Reading a page that does not exist
+  // would allocate it.
   std::uint32_t count = std::min(control.block_count.load_acquire(), segment::most_blocks);
   if (list % alignof(segment::Block) != 0 || list < region || list > arena || arena > region + stride ||
       arena - list < count * sizeof(segment::Block))
@@ -45,7 +47,7 @@ void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std:
     bool reserved =
         has_reserved_pages(segment) &&
         within(begin, bytes, segment.huge_region(slot), segment.huge_region(slot + 1), os::huge_page_size());
-    // The first wraps for the launcher's region.
+    // The subtraction wraps for the launcher's region.
     std::uint64_t whose = begin < far || far_stride == 0 ? begin / stride - 1 : (begin - far) / far_stride;
     bool others =
         window && whose < segment.job_size() && within_arena(begin, bytes, static_cast<std::uint32_t>(whose));

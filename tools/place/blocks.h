@@ -1,4 +1,4 @@
-// The blocks of memory that the ranks' arenas have handed out, as the ranks list them in the segment.
+// The blocks that the ranks' arenas have allocated, as the ranks list them in the segment.
 #pragma once
 
 #include "segment/segment.h"
@@ -9,10 +9,10 @@ namespace near::place {
 
 using segment::Offset;
 
-/// The role of an arena's pages that are in no block of a window and in no kept one.
+/// The role of pages of an arena that belong neither to a window nor to a kept block.
 inline constexpr const char* arena_role = "arena";
 
-/// What an arena has handed out, to whom, and where it was asked to be.
+/// A block that an arena has allocated: its owner, and the node that was requested.
 struct Listed {
   Offset begin, end;
   int owner;
@@ -20,17 +20,17 @@ struct Listed {
   const char* role;
 };
 
-/// Whether one of the blocks, which are in order, holds the page.
+/// Whether one of the blocks contains the page. The blocks are in order.
 bool is_listed(Offset page, const std::vector<Listed>& blocks);
 
-/// Whether part of the segment is of reserved huge pages, of the size that this kernel has.
+/// Whether part of the segment consists of reserved huge pages of the size that this kernel has.
 bool has_reserved_pages(const segment::Segment& segment);
 
-/// The blocks of all ranks, in the order of their beginnings; of two that overlap the first.
+/// The blocks of all ranks in address order; if two overlap, only the first.
 std::vector<Listed> listed_blocks(const segment::Segment& segment);
 
-/// What was listed now, and beside that what was listed earlier: a window may come or go between the look at the lists
-/// and the look at the pages.
+/// The blocks that are listed now, and those listed earlier that do not overlap them: a window may come or
+/// go between reading the lists and reading the pages.
 std::vector<Listed> united(const std::vector<Listed>& now, const std::vector<Listed>& earlier);
 
 } // namespace near::place

@@ -49,7 +49,7 @@ std::string wrong_ranges(const Snapshot& snapshot, const std::vector<const Range
   return text;
 }
 
-/// When the node on which pages should lie has next to nothing free, nothing else needs explaining.
+/// If the intended node has almost no free memory, that explains everything.
 std::string if_full(const Snapshot& snapshot, int node) {
   constexpr std::uint64_t next_to_nothing = 50; // a fiftieth: the kernel keeps that much for itself
   for (const auto& each : snapshot.nodes)
@@ -93,7 +93,7 @@ Warning wrong_part(const Snapshot& snapshot, const Part& part) {
                               nodes_text(nodes), where);
   warning.advice = if_full(snapshot, part.node);
   auto suspects = running_on(snapshot, part.mapped_by, part.owner, nodes);
-  // Peers map queues and packets anyway. When most of a part is wrong, they did not make all of that.
+  // Peers map queues and packets anyway; if most of a part is wrong, they are not the cause.
   if (part.share.local < part.share.judged / 2) suspects.clear();
   if (suspects.empty())
     warning.advice += base::format("Rank {} itself ran elsewhere when it wrote them first: leave the binding "
@@ -140,12 +140,12 @@ Warning left_binding(const Process& process) {
                    process.rank, process.allowed.text(), nodes_text(process.nodes), process.planned,
                    process.node >= 0 ? base::format(" on node {}", process.node) : "");
   warning.advice = "Something in the program sets affinities: an OpenMP or BLAS library (OMP_PROC_BIND, "
-                   "KMP_AFFINITY), numactl or taskset in a wrapper. Take that away, or give the rank the "
+                   "KMP_AFFINITY), numactl or taskset in a wrapper. Remove that, or give the rank the "
                    "processors with mpiexec --map-by and --bind-to.";
   return warning;
 }
 
-/// Of private memory, one row a kind of mapping; the wrong ranges of all of them.
+/// For private memory, one row for each kind of mapping, with the wrong ranges of all of them.
 struct Private {
   Share share;
   std::vector<const Range*> wrong;

@@ -11,7 +11,7 @@ using base::fail;
 
 namespace {
 
-/// The part before `end`, which is taken away with it; all of it when there is no `end`.
+/// Removes and returns the part before `end`, and removes `end`; everything if there is no `end`.
 std::string_view take(std::string_view& text, char end) {
   auto length = text.find(end);
   auto part = text.substr(0, length);
@@ -29,8 +29,8 @@ bool number(std::string_view text, std::uint64_t& value, int base = 10) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-/// The kernel writes those characters that would end a word as a backslash and three octal digits. A
-/// backslash stays one.
+/// Decodes names: the kernel writes characters that would end a word as a backslash and three octal digits.
+/// A backslash itself is not escaped.
 std::string unescaped(std::string_view text, std::string_view escaped) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -81,7 +81,7 @@ bool parse_pair(std::string_view word, NumaLine& line) {
 bool parse_numa_line(std::string_view text, NumaLine& line) {
   if (!number(take_word(text), line.begin, 16)) return false;
   line.policy = take_word(text);
-  // Two policies have a name of two words.
+  // The names of two policies have two words.
   if (line.policy == "weighted" || text.starts_with('(')) line.policy += ' ' + std::string(take_word(text));
   if (line.policy.empty()) return false;
   while (!text.empty()) {
@@ -95,7 +95,7 @@ bool parse_numa_line(std::string_view text, NumaLine& line) {
     else if (word.find('=') != std::string_view::npos && !parse_pair(word, line))
       return false;
   }
-  // Counts without their unit would be taken for nothing.
+  // Counts without a unit would be meaningless.
   return line.pages_on.empty() || line.page_bytes != 0;
 }
 
@@ -161,7 +161,7 @@ Result parse_numa_maps(std::string_view text, std::vector<NumaLine>& lines) {
 std::vector<int> nodes_of_policy(std::string_view policy) {
   auto colon = policy.rfind(':');
   if (colon == std::string_view::npos) return {};
-  os::CpuSet listed; // the kernel writes sets of nodes as it does sets of processors
+  os::CpuSet listed; // the kernel writes sets of nodes like sets of processors
   if (!os::parse_cpus(policy.substr(colon + 1), listed).ok()) return {};
   auto members = listed.members();
   return {members.begin(), members.end()};

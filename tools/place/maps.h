@@ -1,4 +1,4 @@
-// What the kernel writes in /proc/<pid>/numa_maps and /proc/<pid>/smaps, as data. Pure functions of texts.
+// Parsers for /proc/<pid>/numa_maps and /proc/<pid>/smaps. Pure functions of texts.
 #pragma once
 
 #include "base/result.h"
@@ -13,17 +13,17 @@ namespace near::place {
 
 using base::Result;
 
-/// Bytes by the number of the node that they lie on.
+/// Bytes by node number.
 using BytesOn = std::map<int, std::uint64_t>;
 
-/// A line of numa_maps: a mapping, and its pages that are in memory. Counts are of pages of page_bytes.
+/// A line of numa_maps: a mapping, and its pages in memory. Counts are pages of page_bytes.
 struct NumaLine {
   std::uint64_t begin = 0;
   std::string policy; ///< "default", "local", "bind:0-1", "prefer (many):0-1", "weighted interleave:0,2", ...
-  std::string file;   ///< path; "" for memory of no file
+  std::string file;   ///< path; "" for memory without a file
   bool heap = false, stack = false, huge = false;
   std::uint64_t anonymous = 0, dirty = 0, mapped = 0, most_mappers = 0, swap_cache = 0;
-  std::uint64_t page_bytes = 0; ///< 0: the line has no pages, so says none
+  std::uint64_t page_bytes = 0; ///< 0: not given, since the line has no pages
   std::map<int, std::uint64_t> pages_on;
 
   BytesOn bytes_on() const;
@@ -43,10 +43,10 @@ struct SmapsEntry {
   std::uint64_t offset = 0;
   std::string device;
   std::uint64_t inode = 0;
-  std::string name; ///< path, "[heap]", ...; "" for memory of no file
+  std::string name; ///< path, "[heap]", ...; "" for memory without a file
   std::uint64_t page_bytes = 0, resident = 0, anonymous = 0, swapped = 0;
   std::uint64_t huge = 0; ///< in transparent huge pages
-  std::string flags;      ///< "rd wr mr mw me ac"; "" where the kernel does not write them
+  std::string flags;      ///< "rd wr mr mw me ac"; "" if the kernel does not write them
 
   bool shared() const { return permissions.size() == 4 && permissions[3] == 's'; }
 };

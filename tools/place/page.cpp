@@ -1,5 +1,6 @@
-// The snapshot as one HTML page: the JSON document, and the script of page.html that draws it. The page loads nothing,
-// and its policy forbids it to; what comes from the machine (names of files) gets into the page as text only.
+// The snapshot as one HTML page: the JSON document, and the script of page.html that draws it. The page
+// loads nothing, and its policy forbids it to; text from the machine (names of files) appears in the page
+// only as text.
 #include "place/page_template.h"
 #include "place/show.h"
 
@@ -9,7 +10,7 @@ std::string page_of(const Snapshot& snapshot) {
   constexpr std::string_view placeholder = "@SNAPSHOT@";
   auto at = page_template.find(placeholder);
   std::string page(page_template.substr(0, at));
-  // A name of a file must not end the script; '<' stands in texts only, where it may be written so.
+  // A file name must not end the script element. '<' occurs only in strings, where it may be escaped.
   for (char letter : json_of(snapshot, false))
     if (letter == '<')
       page += "\\u003c";

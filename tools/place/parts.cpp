@@ -83,7 +83,7 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
                                                          {"blocks", base::load_once(control.blocks)},
                                                          {arena_role, base::load_once(control.arena)},
                                                          {"", end}};
-    // What another process wrote is not relied on.
+    // Values that another process wrote are not trusted.
     auto before = [](auto& one, auto& other) { return one.second < other.second; };
     bool ordered = std::is_sorted(std::begin(beginnings), std::end(beginnings), before) &&
                    std::all_of(std::begin(beginnings), std::end(beginnings),
@@ -100,7 +100,8 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
   return parts;
 }
 
-/// Asks a process for the nodes of pages that nobody has told yet. Fails when it is gone meanwhile.
+/// Asks the kernel through one process for the nodes of pages that are not known yet. Fails if the process
+/// has ended.
 Result ask(const Mapped& who, const std::vector<Offset>& pages, std::vector<int>& nodes) {
   std::vector<std::uint64_t> addresses;
   std::vector<std::size_t> indices;
@@ -117,7 +118,7 @@ Result ask(const Mapped& who, const std::vector<Offset>& pages, std::vector<int>
   return {};
 }
 
-/// The ranks that map one of these pages.
+/// The ranks that map at least one of these pages.
 std::vector<int> ranks_with(const std::vector<Mapped>& mapped, const std::vector<Offset>& pages) {
   std::vector<int> ranks;
   for (const auto& who : mapped) {
@@ -130,12 +131,12 @@ std::vector<int> ranks_with(const std::vector<Mapped>& mapped, const std::vector
   return ranks;
 }
 
-/// A part's pages, which exist: each is asked for in the owner's page table, and what that lacks in the
-/// others'. False when the owner has ended meanwhile.
-/// Pages that were handed out (`blocks`, in order) anybody may touch first.
+/// Locates the existing pages of a part: each is looked up in the page table of the owner, and if missing
+/// there in those of the others. Returns false if the owner has ended meanwhile. Any process may be the
+/// first to touch pages that were allocated (`blocks`, in order).
 bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& pages,
                  const std::vector<Listed>& blocks, Part& part) {
-  constexpr std::size_t most_asked = 64; // of faulty pages: who maps them is only told as an example
+  constexpr std::size_t most_asked = 64; // faulty pages whose mappers are determined, as examples
   const std::uint64_t page = part.page_bytes;
   std::vector<int> nodes(pages.size(), os::no_page);
   auto owner = std::find_if(mapped.begin(), mapped.end(),
@@ -164,7 +165,7 @@ bool locate_part(const std::vector<Mapped>& mapped, const std::vector<Offset>& p
   return there;
 }
 
-/// Whose pages of an arena are, what for, and where they are meant to be.
+/// The owner, intended node and role of pages of an arena.
 struct Meant {
   int owner, node;
   std::string role;
@@ -172,7 +173,7 @@ struct Meant {
 };
 using MeantPages = std::map<Meant, std::vector<Offset>>;
 
-/// Divides pages of an arena: `otherwise` are those of no block.
+/// Groups pages of an arena by block; `otherwise` is for pages that are in no block.
 MeantPages divide(const std::vector<Offset>& pages, const std::vector<Listed>& blocks, const Meant& otherwise,
                   const std::vector<Process>& processes) {
   MeantPages divided;
@@ -190,7 +191,7 @@ MeantPages divide(const std::vector<Offset>& pages, const std::vector<Listed>& b
   return divided;
 }
 
-/// Bytes of these pages in huge ones, by what smaps tells of the owner's mappings.
+/// How many bytes of these pages are in huge pages, according to smaps of the owner.
 std::uint64_t huge_bytes(const Snapshot& snapshot, std::uint64_t inode, const Part& part,
                          const std::vector<Offset>& pages) {
   if (part.page_bytes != snapshot.page_bytes) return part.page_bytes * pages.size();
@@ -214,7 +215,7 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
   auto take = [&](Part part, const std::vector<Offset>& pages, const std::vector<Listed>& blocks) {
     part.huge = huge_bytes(snapshot, inode, part, pages);
     if (!locate_part(mapped, pages, blocks, part))
-      snapshot.processes[static_cast<std::size_t>(part.owner)].problem = "it ended while it was looked at";
+      snapshot.processes[static_cast<std::size_t>(part.owner)].problem = "it ended during the sample";
     snapshot.parts.push_back(std::move(part));
   };
   const auto earlier = listed_blocks(segment);
@@ -239,7 +240,7 @@ void locate_segment(const segment::Segment& segment, int descriptor, Snapshot& s
     else if (!pages.empty())
       take(part, pages, {});
     if (!arena || part.begin >= segment.far_region(0) || !has_reserved_pages(segment)) continue;
-    // Of reserved pages the kernel lists no holes: those in listed blocks are looked at.
+    // For reserved pages the kernel reports no holes, so the pages of listed blocks are examined.
     part.page_bytes = os::huge_page_size();
     part.begin = segment.huge_region(static_cast<std::uint32_t>(part.owner));
     part.end = part.begin + segment.huge_stride();

@@ -14,7 +14,8 @@ using base::fail;
 
 namespace {
 
-/// The 39th field of /proc/<pid>/stat: "pid (name) state parent ...", and the name may hold anything.
+/// Reads the 39th field of /proc/<pid>/stat: "pid (name) state parent ...", where the name may contain
+/// anything.
 int last_processor(std::int32_t pid) {
   std::string text;
   if (!os::read_process_file(pid, "stat", text).ok()) return -1;
@@ -36,18 +37,18 @@ void read_binding(const std::vector<os::Node>& nodes, Process& process) {
   process.processor = last_processor(process.pid);
 }
 
-/// Where a mapping's pages of the process's own should lie.
+/// The nodes on which the process's own pages of a mapping should lie.
 std::vector<int> intended_nodes(const Process& process, const NumaLine& line) {
   auto named = nodes_of_policy(line.policy);
   if (!named.empty()) return named;
   return process.node >= 0 ? std::vector<int>{process.node} : std::vector<int>{};
 }
 
-/// Each page of the mapping: whose it is, and on which node.
+/// Locates each page of the mapping: its owner and its node.
 Result locate(os::PageTable& table, std::int32_t pid, Mapping& mapping) {
   std::vector<os::PageEntry> entries;
   auto found = table.entries(mapping.entry.begin, mapping.entry.end, entries);
-  if (found.is(Code::limit)) return {}; // the totals of numa_maps are there all the same
+  if (found.is(Code::limit)) return {}; // the totals of numa_maps are still valid
   NEAR_TRY(found);
   std::vector<std::uint64_t> addresses;
   for (const auto& entry : entries)
@@ -80,7 +81,7 @@ Result read_mappings(Process& process) {
   NEAR_TRY(os::read_process_file(process.pid, "smaps", smaps));
   NEAR_TRY(os::read_process_file(process.pid, "numa_maps", numa_maps));
   if (smaps.empty())
-    return fail(Code::gone, "process {} has no memory of its own: it has ended, or is a part of the kernel",
+    return fail(Code::gone, "process {} has no memory of its own: it has ended, or is a kernel thread",
                 process.pid);
   std::vector<SmapsEntry> entries;
   std::vector<NumaLine> lines;
@@ -89,8 +90,8 @@ Result read_mappings(Process& process) {
   os::PageTable table;
   NEAR_TRY(table.open(process.pid));
 
-  // The two texts are of two moments, so one may have mappings that the other has not. The totals are those
-  // of numa_maps.
+  // The two files are read at different moments, so each may have mappings that the other lacks. The totals
+  // are those of numa_maps.
   std::map<std::uint64_t, const SmapsEntry*> by_begin;
   for (const auto& entry : entries) by_begin[entry.begin] = &entry;
   for (auto& line : lines) {
@@ -103,8 +104,8 @@ Result read_mappings(Process& process) {
     mapping.intended = intended_nodes(process, line);
     for (auto [node, bytes] : line.bytes_on()) process.bytes_on[node] += bytes;
     mapping.line = std::move(line);
-    // The pages of a segment are looked at once, by their owners (locate_part). What numa_maps sees no page
-    // of may still have some in swap.
+    // The pages of a segment are located once, through their owners (locate_part). A mapping without pages
+    // in numa_maps may still have some in swap.
     bool some = !mapping.line.pages_on.empty() || mapping.entry.swapped != 0;
     if (mapping.entry.end != 0 && mapping.kind != Kind::segment && some)
       NEAR_TRY(locate(table, process.pid, mapping));
@@ -113,8 +114,8 @@ Result read_mappings(Process& process) {
   return {};
 }
 
-/// The processors of the smallest part of the machine that holds all that mpiexec bound the rank to; empty
-/// when that is unknown.
+/// The processors of the smallest part of the machine that contains all processors to which mpiexec bound
+/// the rank; empty if it is not known.
 os::CpuSet bound_part(const std::vector<os::Node>& nodes, int processor, const segment::Place& place) {
   constexpr auto several = segment::Place::several;
   os::CpuSet part;
@@ -130,19 +131,19 @@ os::CpuSet bound_part(const std::vector<os::Node>& nodes, int processor, const s
   return part;
 }
 
-/// mpiexec's binding as a rank table tells it, which every rank can write.
+/// The processor to which mpiexec bound the rank, from the rank table, which every rank can write.
 int planned_processor(const segment::RankEntry& entry) {
   constexpr std::int32_t most_processors = 1 << 16;
   std::int32_t told = base::load_once(entry.first_cpu);
   return told >= 0 && told < most_processors ? told : -1;
 }
 
-/// The process that took the slot: with a wrapper script it is not the one that mpiexec started.
+/// The process that claimed the slot; with a wrapper script it is not the one that mpiexec started.
 std::int32_t process_of(const segment::RankEntry& entry) {
   auto started = static_cast<std::int32_t>(entry.pid.load_relaxed());
   auto claimed = static_cast<std::int32_t>(entry.claimed.load_relaxed());
   if (claimed == 0 || claimed == started) return started;
-  // In a process namespace of its own it knows itself by another number.
+  // In a process namespace of its own it has another number there.
   auto found = os::find_descendant(started, claimed);
   return found != 0 ? found : claimed;
 }
@@ -162,7 +163,7 @@ void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint
   process.rank = static_cast<int>(slot);
   process.pid = process_of(entry);
   process.planned = planned_processor(entry);
-  // SYNC: rank-phase. Acquire: its plan and its region were written before.
+  // SYNC: rank-phase. Acquire: its binding and its region were written before.
   auto phase = static_cast<segment::Phase>(entry.phase.load_acquire());
   process.phase = segment::phase_name(phase);
   if (process.planned >= 0 && entry.place.numa != segment::Place::several) {
@@ -179,7 +180,7 @@ void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint
     process.problem = base::failure_text();
     process.unseen = !read.is(Code::gone);
   } else if (!os::descends_from(process.pid, launcher)) {
-    // Whatever the table says, the memory of an unrelated process is not shown as the rank's.
+    // Whatever the table says, the memory of an unrelated process is not shown as that of the rank.
     Process unrelated;
     unrelated.pid = process.pid, unrelated.rank = process.rank, unrelated.phase = process.phase;
     unrelated.problem = "no process of the job has that number";

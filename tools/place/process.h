@@ -9,11 +9,12 @@
 
 namespace near::place {
 
-/// Fills in all but the rank's fields of `process`, whose number is given. Fails with Code::gone when it has ended, with
-/// Code::refused when it may not be looked at.
+/// Reads the process whose number is given in `process`; sets everything except the rank's fields. Fails
+/// with Code::gone if it has ended, and with Code::refused if it may not be inspected.
 Result read_process(const std::vector<os::Node>& nodes, Process& process);
 
-/// Fills in the rank `slot` of the job whose mpiexec is `launcher`. What cannot be read stands in Process::problem.
+/// Reads the rank `slot` of the job whose mpiexec is `launcher`. If it cannot be read, Process::problem
+/// says why.
 void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint32_t slot,
                const std::vector<os::Node>& nodes, Process& process);
 

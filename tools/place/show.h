@@ -1,4 +1,4 @@
-// A snapshot for people, for programs and for a browser.
+// A snapshot as text for people, as JSON for programs, and as a page for a browser.
 #pragma once
 
 #include "place/snapshot.h"
@@ -6,14 +6,14 @@
 namespace near::place {
 
 /// Tables: the ranks with their bindings and bytes by node, the segment by role, the warnings; with `all`,
-/// each part and each mapping with its ranges.
+/// also each part and each mapping with its ranges.
 std::string text_of(const Snapshot& snapshot, bool all);
-/// What --assert-local found, one line; and a line for each offender.
+/// The result of --assert-local: one line for each offender; "" if there is none.
 std::string assertion_text(const Snapshot& snapshot, double percent);
 
-/// One JSON document (doc/place.md has its fields); without line breaks unless `indented`.
+/// One JSON document (doc/place.md describes its fields); without line breaks unless `indented`.
 std::string json_of(const Snapshot& snapshot, bool indented);
-/// One HTML page that needs nothing else: the document above, and a script that draws it.
+/// One self-contained HTML page: the document, and a script that draws it.
 std::string page_of(const Snapshot& snapshot);
 
 } // namespace near::place

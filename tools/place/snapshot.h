@@ -1,10 +1,10 @@
-// One look at where the pages of a job, or of a process, lie: plain data. look() in snapshot.h fills it from a
-// running job; judgement, text, JSON and page are functions of it alone.
+// A snapshot of where the pages of a job or of a process lie: plain data. Viewer::sample() fills it from a
+// running job; warnings, text, JSON and page are functions of it alone.
 //
-// Whose page is it? The pages of a process's own (anonymous ones that no other process maps) belong to it;
-// the pages of a region of the job's segment to the rank whose region it is. Those are judged: each should
-// lie on one of the nodes that it is intended for. Pages of files (programs, libraries) are the system's;
-// they are shown, not judged.
+// The owner of a page: private pages (anonymous pages that no other process maps) belong to their process,
+// and pages in a region of the job's segment belong to the rank of the region. These are judged: each
+// should lie on one of the nodes that it is intended for. Pages of files (programs, libraries) belong to
+// the system; they are shown, not judged.
 #pragma once
 
 #include "os/pages.h"
@@ -17,21 +17,21 @@
 
 namespace near::place {
 
-/// What a mapping is.
+/// The kinds of mappings.
 enum class Kind { program, library, heap, stack, anonymous, segment, shared, file, kernel };
 /// "program", "library", ...
 const char* kind_name(Kind kind);
-/// By its line in smaps; `program` is the path of what the process executes.
+/// Determines the kind of a mapping from its entry in smaps; `program` is the path of the executable.
 Kind kind_of(const SmapsEntry& entry, const std::string& program);
 
-/// Neighbouring pages on one node.
+/// A range of adjacent pages on one node.
 struct Range {
   std::uint64_t begin = 0, end = 0; ///< addresses in the process; offsets within the segment
   int node = 0;
-  bool wrong = false; ///< they are judged, and not where they are intended
+  bool wrong = false; ///< judged, and not on an intended node
 };
 
-/// Judged bytes, and those of them that lie where they are intended.
+/// Judged bytes, and how many of them lie on an intended node.
 struct Share {
   std::uint64_t judged = 0, local = 0;
   double percent() const {
@@ -47,32 +47,32 @@ struct Share {
 /// A mapping of a process.
 struct Mapping {
   Kind kind = Kind::anonymous;
-  SmapsEntry entry;                ///< end is 0 when smaps did not have it any more
-  NumaLine line;                   ///< what numa_maps says; the totals are made of this
-  std::vector<int> intended;       ///< nodes for pages of the process's own; empty: any
-  Share own;                       ///< pages of the process's own
+  SmapsEntry entry;                ///< end is 0 if smaps no longer had it
+  NumaLine line;                   ///< what numa_maps says; the totals come from here
+  std::vector<int> intended;       ///< nodes for private pages; empty: any
+  Share own;                       ///< private pages
   std::uint64_t copy_on_write = 0; ///< bytes that are still shared with a parent or child until one writes
   std::uint64_t zeros = 0;         ///< read before they were written: the kernel's one page of zeros
   std::uint64_t not_in_core = 0;   ///< bytes in swap
-  bool located = false;            ///< page by page: the figures above and the ranges are there
+  bool located = false;            ///< each page was located: the values above and the ranges are valid
   std::vector<Range> ranges;
 };
 
-/// A process, of a job or alone.
+/// A process, of a job or on its own.
 struct Process {
   std::int32_t pid = 0;
-  int rank = -1;       ///< -1: of no job
+  int rank = -1;       ///< -1: not part of a job
   std::string program; ///< path; "" when unknown
-  std::string problem; ///< why nothing below is known; "" when all is well
-  bool unseen = false; ///< it is there all the same: its memory may lie anywhere
-  std::string phase;   ///< of a rank: "running", ...
-  os::CpuSet allowed;  ///< processors on which any of its threads may run now
-  int processor = -1;  ///< on which its first thread ran last
+  std::string problem; ///< why nothing below is known; "" if there is no problem
+  bool unseen = false; ///< the process exists, but its memory could not be read
+  std::string phase;   ///< for a rank: "running", ...
+  os::CpuSet allowed;  ///< processors on which at least one of its threads may run now
+  int processor = -1;  ///< where its first thread ran last
   unsigned threads = 0;
   std::vector<int> nodes; ///< of `allowed`
-  int planned = -1;       ///< the processor that mpiexec bound it to, the lowest of them; -1: not bound
-  int node = -1;          ///< where its pages are intended; -1: anywhere
-  bool left = false;      ///< it may run now where mpiexec had not bound it to
+  int planned = -1;       ///< the lowest processor that mpiexec bound it to; -1: not bound
+  int node = -1;          ///< the intended node of its pages; -1: any
+  bool left = false;      ///< it may now run on processors to which mpiexec had not bound it
   std::vector<Mapping> mappings;
   BytesOn bytes_on; ///< the sum of numa_maps
 
@@ -81,19 +81,19 @@ struct Process {
 
 /// A part of a region of the job's segment.
 struct Part {
-  int owner = -1;                   ///< rank; -1: mpiexec, or nobody
+  int owner = -1;                   ///< rank; -1: mpiexec or none
   std::string role;                 ///< "queue", "lanes", ...
   std::uint64_t begin = 0, end = 0; ///< offsets in the segment
-  int node = -1; ///< where its pages are intended, the owner's or one that was asked for; -1: anywhere
+  int node = -1; ///< the intended node of its pages: the owner's, or one that was requested; -1: any
   std::uint64_t page_bytes = 0;
   std::uint64_t huge = 0; ///< of `bytes_on`, in huge pages
   BytesOn bytes_on;
   Share share;
-  std::uint64_t foreign = 0; ///< bytes that exist without the owner's mapping them: another has made them
-  std::uint64_t not_in_core =
-      0; ///< bytes that exist, and that no process maps: in swap, or not used any more
+  std::uint64_t foreign =
+      0; ///< bytes that exist although the owner does not map them: another process created them
+  std::uint64_t not_in_core = 0; ///< bytes that exist but that no process maps: in swap, or no longer used
   std::vector<Range> ranges;
-  std::vector<int> mapped_by; ///< ranks that map pages which are wrong or foreign
+  std::vector<int> mapped_by; ///< ranks that map wrong or foreign pages
 };
 
 /// What one rank has sent to another.
@@ -106,7 +106,7 @@ struct Flow {
 };
 
 struct Snapshot {
-  std::string job;           ///< "nearmpi-<pid>"; "" for a process alone
+  std::string job;           ///< "nearmpi-<pid>"; "" for a single process
   std::int32_t launcher = 0; ///< mpiexec, or the process
   std::string at;            ///< UTC, "2026-11-21T18:00:00Z"
   double took_s = 0;
@@ -114,9 +114,9 @@ struct Snapshot {
   std::vector<os::Node> nodes;
   std::vector<Process> processes;
   std::vector<Part> parts; ///< those that have pages
-  std::vector<Flow> flows; ///< of ranks that talk, in the order of `from` and `to`
+  std::vector<Flow> flows; ///< between ranks that have communicated, ordered by `from` and `to`
 
-  /// The sum over processes of numa_maps. A page that several processes map counts in each.
+  /// The sum of numa_maps over all processes. A page that several processes map counts for each.
   BytesOn bytes_on() const;
   std::string program() const; ///< of the first process that has one
 };
@@ -124,23 +124,23 @@ struct Snapshot {
 /// The nodes of a set of processors, in order.
 std::vector<int> nodes_of(const std::vector<os::Node>& nodes, const os::CpuSet& cpus);
 
-/// Appends a page to ranges that are in order: longer the last one, or a new one.
+/// Appends a page to ordered ranges: extends the last one or adds a new one.
 void append_page(std::vector<Range>& ranges, std::uint64_t begin, std::uint64_t bytes, int node, bool wrong);
 
-/// What somebody should know, and what to do about it.
+/// A warning, and what to do about it.
 struct Warning {
   enum class What { wrong_node, left_binding, foreign_page } what = What::wrong_node;
   int rank = -1;
   std::int32_t pid = 0;
-  std::string where;  ///< role, or kind of memory; "" of a rank as a whole
-  Share share;        ///< of wrong_node
-  std::string text;   ///< what is the matter
+  std::string where;  ///< role, or kind of memory; "" for a rank as a whole
+  Share share;        ///< for wrong_node
+  std::string text;   ///< the problem
   std::string advice; ///< what to do
 };
 const char* warning_name(Warning::What what);
 std::vector<Warning> warnings_of(const Snapshot& snapshot);
 
-/// What --assert-local looks at: the judged pages of one owner in one role, or of its private memory.
+/// What --assert-local checks: the judged pages of one owner in one role, or of its private memory.
 struct Row {
   int rank = -1;
   std::int32_t pid = 0;
@@ -148,7 +148,7 @@ struct Row {
   Share share;
 };
 std::vector<Row> rows_of(const Snapshot& snapshot);
-/// The rows of which less than `percent` is local. Whether anything was judged at all: `judged`.
+/// The rows with less than `percent` local. `judged` says whether anything was judged at all.
 std::vector<Row> offenders(const Snapshot& snapshot, double percent, bool& judged);
 
 } // namespace near::place

@@ -1,4 +1,4 @@
-// Tables for people.
+// The snapshot as tables.
 #include "place/show.h"
 
 #include "base/text.h"
@@ -16,7 +16,7 @@ std::string mib(std::uint64_t bytes) {
   return bytes == 0 ? "-" : base::format("{:.1f}", static_cast<double>(bytes) / (1 << 20));
 }
 
-/// Of the segment, where single pages count.
+/// KiB for the segment, where single pages matter.
 std::string kib(std::uint64_t bytes) { return bytes == 0 ? "-" : base::format("{}", bytes >> 10); }
 
 std::string percent_text(const Share& share) {
@@ -60,7 +60,7 @@ BytesOn sum_of(const BytesOn& one, const BytesOn& other) {
   return sum;
 }
 
-/// Its own pages, and those of its region.
+/// The pages of the process, and those of its region.
 Share all_of(const Snapshot& snapshot, const Process& process) {
   Share share = process.own();
   for (const auto& part : snapshot.parts)
@@ -69,7 +69,7 @@ Share all_of(const Snapshot& snapshot, const Process& process) {
 }
 
 std::string process_table(const Snapshot& snapshot) {
-  // Long sets of processors would push the columns apart.
+  // Long sets of processors would misalign the columns.
   std::size_t wide = 10;
   for (const auto& process : snapshot.processes)
     wide = std::min<std::size_t>(24, std::max(wide, process.allowed.text().size()));
@@ -181,7 +181,7 @@ std::string every_mapping(const Snapshot& snapshot, const Process& process) {
 
 // ---- what the ranks have sent ---------------------------------------------------------------------------
 
-/// At most five letters: "1023", "9.5K", "640M".
+/// At most five characters: "1023", "9.5K", "640M".
 std::string short_bytes(std::uint64_t bytes) {
   if (bytes < 1024) return std::to_string(bytes);
   double value = static_cast<double>(bytes) / 1024;
@@ -296,7 +296,7 @@ std::string warning_lines(const Snapshot& snapshot) {
 
 std::string text_of(const Snapshot& snapshot, bool all) {
   std::string text =
-      base::format("{}: {}, {} at {} (looked for {:.0f} ms)\n",
+      base::format("{}: {}, {} at {} (sampled in {:.0f} ms)\n",
                    snapshot.job.empty() ? base::format("process {}", snapshot.launcher) : snapshot.job,
                    base::format("{}, {}", base::printable(snapshot.program()),
                                 snapshot.job.empty() ? base::counted(snapshot.processes[0].threads, "thread")

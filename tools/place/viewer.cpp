@@ -81,10 +81,10 @@ Result Viewer::sample(Snapshot& snapshot) {
       any |= process.problem.empty();
       made.processes.push_back(std::move(process));
     }
-    // One whose every rank says the same (no permission, no NUMA) is no job to show.
+    // If every rank has the same problem (no permission, no NUMA), there is nothing to show.
     if (!any) {
       std::string problem = made.processes.empty() ? "it has no ranks" : made.processes[0].problem;
-      return fail(Code::gone, "no rank of {} can be looked at: {}", made.job, problem);
+      return fail(Code::gone, "no rank of {} can be inspected: {}", made.job, problem);
     }
     locate_segment(segment_, descriptor_, made);
     read_traffic(made);

@@ -1,5 +1,6 @@
-// Fills a snapshot from what runs: reads the kernel's texts and page tables, and of a job the segment's
-// header and layout. It stops nobody, writes nothing of theirs, and touches no page that does not exist.
+// Takes snapshots of running jobs and processes, from the kernel's files and page tables, and for a job
+// from the header and layout of the segment. It stops no process, writes nothing of theirs, and touches no
+// page that does not exist.
 #pragma once
 
 #include "place/snapshot.h"
@@ -14,22 +15,22 @@ public:
   Viewer& operator=(const Viewer&) = delete;
   ~Viewer();
 
-  /// The job whose mpiexec (or whose only rank, a singleton) is process `launcher`.
+  /// Opens the job whose mpiexec (or, for a singleton, whose only rank) is process `launcher`.
   Result open_job(std::int32_t launcher);
-  /// A process by itself.
+  /// Opens a single process.
   Result open_process(std::int32_t pid);
 
-  /// One look. Fails with Code::gone when the job or the process has ended, Code::refused when it may not be
-  /// looked at, Code::unsupported where the kernel does not tell where pages lie. A rank that cannot be
-  /// looked at while others can has its Process::problem.
+  /// Takes one snapshot. Fails with Code::gone if the job or the process has ended, Code::refused if it may
+  /// not be inspected, Code::unsupported if the kernel does not tell where pages lie. If only some ranks
+  /// cannot be inspected, their Process::problem says why.
   Result sample(Snapshot& snapshot);
 
-  /// What the ranks have sent by now, into a look at the same job; also when it has ended since.
+  /// Updates what the ranks have sent in a snapshot of the same job; also after the job has ended.
   void read_traffic(Snapshot& snapshot) const;
 
 private:
   segment::Segment segment_;
-  int descriptor_ = -1; ///< of the segment: it knows which pages exist
+  int descriptor_ = -1; ///< of the segment; tells which pages exist
   std::int32_t pid_ = 0;
 };
 
