@@ -55,18 +55,18 @@ std::string help_text(const std::string& about) {
     groups += base::format("{}{}", groups.empty() ? "" : ", ", group.name);
   }
   if (all) {
-    text += "\nWords of other launchers that are refused with advice:\n ";
+    text += "\nOptions of other launchers that are refused with advice:\n ";
     for (const auto& refusal : refusals())
       for (const char* spelling : refusal.spellings)
         text += base::format(" {}{}", std::strlen(spelling) <= 2 ? "-" : "--", spelling);
     text += "\n";
   }
   return text +
-         base::format(
-             "\nOne dash or two are the same. `mpiexec --help WHAT` tells of an option or a group ({}), "
-             "`--help all` of everything.\nKnobs are environment variables: `near info --knobs`. "
-             "The manual: man mpiexec.\n",
-             groups);
+         base::format("\nOne and two dashes are equivalent. `mpiexec --help WHAT` describes an option or a "
+                      "group ({}), "
+                      "`--help all` everything.\nKnobs are environment variables: `near info --knobs`. "
+                      "The manual: man mpiexec.\n",
+                      groups);
 }
 
 } // namespace near::launch

@@ -38,7 +38,7 @@ void leave_out(Inheritance& inherited, const Parsing& at) {
 const Option table[] = {
     {{"x"},
      one,
-     "NAME[=VALUE]|pass variables on (A,B or PREFIX* too), or set one, for every process",
+     "NAME[=VALUE]|pass variables on (also A,B or PREFIX*), or set one, for every process",
      [](Parsing& at) { return export_variables(at, at.values[0]); }},
     {{"genv"},
      setting,

@@ -205,15 +205,13 @@ const Refusal refused[] = {
     {{"threads-per-core"}, "each rank gets whole cores; --use-hwthread-cpus counts hardware threads instead"},
     {{"ntasks-per-socket"}, "write --map-by ppr:N:package"},
     {{"ntasks-per-core"}, "write --map-by ppr:N:core"},
-    {{"O"}, "more processes than processors are meant so: --oversubscribe"},
+    {{"O"}, "if more processes than processors are intended, write --oversubscribe"},
     {{"pty"}, "a job of one process has the terminal itself; leave it out"},
 };
 
 } // namespace
 
-OptionGroup foreign_options() {
-  return {"foreign", "Words of other launchers without consequence here", table};
-}
+OptionGroup foreign_options() { return {"foreign", "Options of other launchers without effect here", table}; }
 std::span<const Refusal> refusals() { return refused; }
 
 } // namespace near::launch

@@ -42,7 +42,7 @@ const Option table[] = {
      read_seconds},
     {{"memory-alloc-kinds"},
      one,
-     "KINDS|kinds of memory that the program wants to use; mpi and system are there",
+     "KINDS|kinds of memory that the program wants to use; mpi and system are supported",
      choose_memory_kinds},
     {{"V", "version", "info"}, none, "|print the version", NEAR_ACT(at.command.version = true)},
     {{"h", "help"},
