@@ -39,7 +39,7 @@ const segment::PairStatistics* statistics_of(const segment::Segment& segment, st
                                                               : nullptr;
 }
 
-/// The weakest of what the figures rest on that were compared.
+/// The weakest basis of the costs that were compared.
 segment::Basis reason(const segment::ProtocolStatistics& row, std::uint32_t present) {
   auto basis = static_cast<segment::Basis>(row.basis[present].load_relaxed());
   if (basis == segment::Basis::named) return basis;
@@ -70,15 +70,15 @@ bool has_statistics(const segment::ControlPage& control, std::uint32_t other) {
 
 void print_pair(const segment::PairStatistics& row, std::uint32_t owner, std::uint32_t other) {
   for (int size_class = 0; size_class < segment::size_classes; ++size_class) {
-    const auto& figures = row.from_it[size_class];
-    std::uint32_t present = figures.present.load_relaxed(), messages = figures.messages.load_relaxed();
+    const auto& statistics = row.from_it[size_class];
+    std::uint32_t present = statistics.present.load_relaxed(), messages = statistics.messages.load_relaxed();
     if (messages == 0) continue;
     bool settled = present < segment::protocols;
     std::printf("%4u to %-4u  %-18s %-7s %11s %10u  %-9s  %s\n", other, owner, class_text(size_class).c_str(),
                 settled ? segment::protocol_name(static_cast<segment::Protocol>(present)) : "-",
-                settled ? rate(figures.cost[present].load_relaxed()).c_str() : "", messages,
-                settled ? segment::basis_name(reason(figures, present)) : "-",
-                settled ? others(figures, present).c_str() : "still trying");
+                settled ? rate(statistics.cost[present].load_relaxed()).c_str() : "", messages,
+                settled ? segment::basis_name(reason(statistics, present)) : "-",
+                settled ? others(statistics, present).c_str() : "still trying");
   }
 }
 

@@ -46,15 +46,15 @@ segment::InitialEstimates estimates_of(const Profile& profile) {
     if (!like) break;
     auto& pair = made.pair[distance];
     pair.store_cost = profile.store_cost[*like];
-    Kind ring = streaming_pays(pair.store_cost) ? Kind::pipelined_streaming : Kind::pipelined_cached;
+    Kind pipelined = streaming_pays(pair.store_cost) ? Kind::pipelined_streaming : Kind::pipelined_cached;
     for (std::size_t size = 0; size < size_classes; ++size)
-      for (auto [way, kind] : {std::pair{segment::Protocol::direct, Kind::direct},
-                               {segment::Protocol::pipelined, ring},
-                               {segment::Protocol::cma, Kind::cma}}) {
+      for (auto [protocol, kind] : {std::pair{segment::Protocol::direct, Kind::direct},
+                                    {segment::Protocol::pipelined, pipelined},
+                                    {segment::Protocol::cma, Kind::cma}}) {
         auto at = static_cast<std::size_t>(kind);
         const auto& classes = profile.cost[*like];
         auto row = nearest(classes, size, [at](const auto& of_size) { return of_size[usual][at] != 0; });
-        if (row) pair.cost[size][static_cast<std::size_t>(way)] = classes[*row][usual][at];
+        if (row) pair.cost[size][static_cast<std::size_t>(protocol)] = classes[*row][usual][at];
       }
   }
   return made;

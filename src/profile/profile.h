@@ -36,7 +36,7 @@ inline constexpr std::size_t kinds = 4;
 struct Profile {
   std::string machine, measured;
   std::string no_cma; ///< why the kernel does not copy; "": it does
-  /// Nanoseconds a MiB, for the receiver from accepting an offer to the last byte, by distance, class of
+  /// Nanoseconds a MiB, for the receiver from accepting an RTS to the last byte, by distance, class of
   /// sizes (of its smallest message), source and kind; 0: not measured.
   std::array<std::array<std::array<std::array<std::uint32_t, kinds>, sources>, size_classes>, distances>
       cost{};
@@ -63,7 +63,7 @@ Result prepare(const std::string& path);
 /// Replaces the file atomically.
 Result save(const Profile& profile, const std::string& path);
 
-/// What ranks begin with. Sizes and distances that were not measured get the figures of the nearest ones.
+/// The initial estimates of the ranks. Sizes and distances that were not measured get the values of the nearest ones.
 segment::InitialEstimates estimates_of(const Profile& profile);
 
 /// The smallest parts of the machine that contain all of these processors.

@@ -31,9 +31,9 @@ bool number(std::string_view text, T& value) {
 }
 
 template <std::size_t count>
-bool figures(std::string_view& line, std::array<std::uint32_t, count>& into) {
-  for (auto& figure : into)
-    if (auto text = word(line); text != "-" && !number(text, figure)) return false;
+bool numbers(std::string_view& line, std::array<std::uint32_t, count>& into) {
+  for (auto& value : into)
+    if (auto text = word(line); text != "-" && !number(text, value)) return false;
   return line.empty();
 }
 
@@ -52,7 +52,7 @@ bool cost_line(std::string_view line, Profile& made) {
   auto name = word(line);
   for (Source source : {Source::reused, Source::rewritten})
     if (name == source_name(source))
-      return figures(
+      return numbers(
           line, made.cost[where][static_cast<std::size_t>(size_class)][static_cast<std::size_t>(source)]);
   return false;
 }
@@ -61,7 +61,7 @@ bool take_line(std::string_view line, Profile& made) {
   auto what = word(line);
   std::size_t where = 0;
   if (what == "cost") return cost_line(line, made);
-  if (what == "stores") return distance(word(line), where) && figures(line, made.store_cost[where]);
+  if (what == "stores") return distance(word(line), where) && numbers(line, made.store_cost[where]);
   if (what == "machine")
     made.machine = line;
   else if (what == "measured")

@@ -85,11 +85,11 @@ struct Pipe {
   int reading = -1, writing = -1;
 };
 
-void note(const Run& run, const Figure& figure, Profile& profile) {
-  if (figure.refusal[0] != 0) profile.no_cma = figure.refusal;
-  if (figure.cost != 0)
-    profile.cost[static_cast<std::size_t>(run.pair.distance)][figure.size_class][figure.source]
-                [static_cast<std::size_t>(run.kind)] = figure.cost;
+void note(const Run& run, const Measurement& measurement, Profile& profile) {
+  if (measurement.refusal[0] != 0) profile.no_cma = measurement.refusal;
+  if (measurement.cost != 0)
+    profile.cost[static_cast<std::size_t>(run.pair.distance)][measurement.size_class][measurement.source]
+                [static_cast<std::size_t>(run.kind)] = measurement.cost;
 }
 
 Result carry_out(const Run& run, const std::function<void()>& arrived, Profile& profile) {
@@ -108,12 +108,12 @@ Result carry_out(const Run& run, const std::function<void()>& arrived, Profile& 
   std::vector<std::uint64_t> keys;
   while (couple.living() > 0) {
     poller.wait(10, keys);
-    Figure figure;
+    Measurement measurement;
     std::size_t bytes = 0;
-    while (os::read_some(pipe.reading, reinterpret_cast<char*>(&figure), sizeof figure, bytes) ==
+    while (os::read_some(pipe.reading, reinterpret_cast<char*>(&measurement), sizeof measurement, bytes) ==
                os::Transfer::some &&
-           bytes == sizeof figure) {
-      note(run, figure, profile);
+           bytes == sizeof measurement) {
+      note(run, measurement, profile);
       arrived();
     }
     couple.reap();
@@ -180,11 +180,11 @@ Result measure(const topo::Machine& machine, const topo::CpuSet& allowed, std::u
   auto runs = static_cast<unsigned>(pairs.size() * std::size(all_kinds)), run = 0u;
   for (const Pair& pair : pairs)
     for (Kind kind : all_kinds) {
-      unsigned done = run * figures_per_run, left = runs - run++;
+      unsigned done = run * measurements_per_run, left = runs - run++;
       if (kind == Kind::cma && !profile.no_cma.empty()) continue;
       std::uint64_t now = os::monotonic_ns();
-      report(done, runs * figures_per_run, pair, kind);
-      auto arrived = [&] { report(++done, runs * figures_per_run, pair, kind); };
+      report(done, runs * measurements_per_run, pair, kind);
+      auto arrived = [&] { report(++done, runs * measurements_per_run, pair, kind); };
       NEAR_TRY(carry_out({pair, kind, now + (end - std::min(now, end)) / left}, arrived, profile));
     }
   return {};

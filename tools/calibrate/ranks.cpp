@@ -2,7 +2,7 @@
 //
 //   sender                                        receiver
 //   writes the message, if it is to be new
-//   offer  ------------------------------------>  accept, and the time until all is there
+//   RTS    ------------------------------------>  accept, and the time until all is there
 //          <------------------------------------  again, another size, or stop
 #include "calibrate/run.h"
 
@@ -129,14 +129,14 @@ void answer(Next next) {
                         nullptr);
 }
 
-void report(int results, const Figure& figure) {
-  (void)os::write_all(results, reinterpret_cast<const char*>(&figure), sizeof figure);
+void report(int results, const Measurement& measurement) {
+  (void)os::write_all(results, reinterpret_cast<const char*>(&measurement), sizeof measurement);
 }
 
 void receive_all(const Run& run, int results) {
   auto own = std::make_unique_for_overwrite<std::byte[]>(largest);
   arrived().buffer = own.get();
-  unsigned left = figures_per_run;
+  unsigned left = measurements_per_run;
   std::vector<std::uint64_t> took;
   for (int size_class : measured_classes)
     for (Source source : {Source::reused, Source::rewritten}) {
@@ -144,11 +144,11 @@ void receive_all(const Run& run, int results) {
       took.clear();
       for (Next next = Next::again; next == Next::again;) {
         wait_for(&Arrived::rts_done);
-        Figure figure{static_cast<std::uint32_t>(size_class), static_cast<std::uint32_t>(source)};
+        Measurement measurement{static_cast<std::uint32_t>(size_class), static_cast<std::uint32_t>(source)};
         const Transfer& transfer = arrived().transfer;
         if (transfer.protocol != static_cast<std::uint8_t>(way_of(run.kind))) {
-          if (run.kind == Kind::cma) refusal().copy(figure.refusal, sizeof figure.refusal - 1);
-          report(results, figure);
+          if (run.kind == Kind::cma) refusal().copy(measurement.refusal, sizeof measurement.refusal - 1);
+          report(results, measurement);
           return answer(Next::stop);
         }
         took.push_back(arrived().end_ns - transfer.began_ns);
@@ -156,8 +156,8 @@ void receive_all(const Run& run, int results) {
         bool enough = took.size() >= most_samples || (took.size() >= fewest_samples && now >= until);
         next = now >= run.end_ns ? Next::stop : enough ? Next::another : Next::again;
         if (next != Next::again && took.size() > 1) {
-          figure.cost = cost_of(took, size_of(size_class));
-          report(results, figure);
+          measurement.cost = cost_of(took, size_of(size_class));
+          report(results, measurement);
         }
         answer(next);
         if (next == Next::stop) return;

@@ -10,7 +10,7 @@ namespace near::calibrate {
 
 /// The size classes that are measured, by their smallest message: 4 KiB, 16 KiB, ... 16 MiB.
 inline constexpr std::array<int, 7> measured_classes = {0, 2, 4, 6, 8, 10, 12};
-inline constexpr unsigned figures_per_run = measured_classes.size() * profile::sources;
+inline constexpr unsigned measurements_per_run = measured_classes.size() * profile::sources;
 
 struct Run {
   Pair pair;
@@ -19,13 +19,13 @@ struct Run {
 };
 
 /// What the receiver reports.
-struct Figure {
+struct Measurement {
   std::uint32_t size_class = 0, source = 0;
   std::uint32_t cost = 0; ///< nanoseconds for each MiB
   char refusal[116] = {}; ///< why this kind is not possible; "" if it is
 };
 
-/// The life of one of the two: 0 sends, 1 receives and writes Figures to `results`. Returns its exit status.
+/// The life of one of the two: 0 sends, 1 receives and writes Measurements to `results`. Returns its exit status.
 int take_part(const Run& run, std::uint32_t rank, int segment_descriptor, int results, std::int32_t parent);
 
 } // namespace near::calibrate
