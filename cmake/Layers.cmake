@@ -101,7 +101,7 @@ function(near_add_model_test)
 endfunction()
 
 # near_add_link_check(<layer>): links_<layer>, an empty program with the whole layer and what it may use: a call to
-# anything else, by whatever declaration, is an undefined symbol.
+# anything else, however it is declared, is an undefined symbol.
 function(near_add_link_check layer)
   if(NOT TARGET near_${layer})
     return()

@@ -121,7 +121,7 @@ const Option table[] = {
     {{"runtime-options", "rtos"}, one, nullptr, choose_runtime},
 };
 
-constexpr const char* one_machine = "there is only this machine, where all ranks run; leave it out";
+constexpr const char* one_machine = "all ranks run on this machine; leave it out";
 constexpr const char* no_network =
     "messages inside a machine use no network, and NearMPI chooses how they travel; "
     "leave it out";
@@ -131,7 +131,8 @@ constexpr const char* debuggers =
 constexpr const char* no_tool =
     "that tool does not come with NearMPI; start ranks under one of your own with "
     "mpiexec -n N tool program, or some of them with -gtool \"tool:RANKS\"";
-constexpr const char* goes_on = "a job does not go on without a rank: one that fails ends it; leave it out";
+constexpr const char* goes_on =
+    "a job does not continue without a rank: a rank that fails ends it; leave it out";
 constexpr const char* granted =
     "mpiexec runs on what this machine or the batch job grants; ask sbatch or salloc for it";
 
@@ -142,7 +143,7 @@ const Refusal refused[] = {
      "xterm "
      "-hold -e program : -n M program"},
     {{"trace", "check_mpi", "aps", "mps", "trace-pt2pt", "trace-collectives", "trace-imbalance"}, no_tool},
-    {{"nolocal", "skip-launch-node"}, "it leaves out the only machine that there is; remove it"},
+    {{"nolocal", "skip-launch-node"}, "it leaves out the only machine; remove it"},
     {{"nodes-per-group", "hostos", "hosts-group", "rankmap", "localroot", "set-cwd-to-session-dir"},
      one_machine},
     {{"disable-auto-cleanup", "enable-recovery", "recoverable", "continuous", "no-abort-on-non-zero-exit"},
@@ -151,7 +152,7 @@ const Refusal refused[] = {
      "processes run with the library that belongs to this mpiexec; start the mpiexec of the installation "
      "that is "
      "meant by its path"},
-    {{"preload-files"}, "programs run on this machine, where the files are; leave it out"},
+    {{"preload-files"}, "programs run on this machine, which has the files; leave it out"},
     {{"report-uri"},
      "there is no daemon to connect to; tools find the job by mpiexec's process number, which --report-pid "
      "writes "
@@ -160,11 +161,11 @@ const Refusal refused[] = {
      "write a program for each rank, with ':' between them, or use $NEAR_BOOT_RANK in a script"},
     {{"singleton"}, "a program that is started without mpiexec is a job of one process; leave it out"},
     {{"gpus-per-proc", "gpu-subdevs-per-proc", "gpus-per-task", "gpus", "gpu-bind"},
-     "GPUs are not given out here; set them for each program: mpiexec -n 1 -env CUDA_VISIBLE_DEVICES 0 "
+     "GPUs are not assigned here; set them for each program: mpiexec -n 1 -env CUDA_VISIBLE_DEVICES 0 "
      "program : "
      "-n 1 -env CUDA_VISIBLE_DEVICES 1 program"},
     {{"save-pids"}, "-v shows the processes' numbers, and --report-pid FILE writes mpiexec's own"},
-    {{"logfile"}, "write 2>FILE behind the command"},
+    {{"logfile"}, "write 2>FILE after the command"},
     {{"umask"}, "write mpiexec -n N sh -c 'umask 022; exec program'"},
     {{"fabrics", "ib", "psm", "psm2", "tcp", "dapl", "ofi", "mxm", "rdma"}, no_network},
     {{"ckpoint", "ckpoint-interval", "ckpoint-prefix"}, "there are no checkpoints here; leave it out"},
@@ -183,18 +184,19 @@ const Refusal refused[] = {
     {{"cpus-per-task"}, "cores for each process are --threads T here"},
     {{"o"}, "output to a file is -outfile-pattern out.%r here (%r is the rank)"},
     {{"e", "error"}, "standard error to a file is -errfile-pattern err.%r here (%r is the rank)"},
-    {{"i", "input"}, "who reads standard input is -s all, none or a rank here, and a file is given by <FILE"},
+    {{"i", "input"},
+     "-s RANKS says which ranks read standard input here (all, none, 0,2-3), and <FILE gives a file"},
     {{"open-mode"},
-     "files of -outfile-pattern are written anew; to append write mpiexec -n N sh -c 'exec program "
+     "files of -outfile-pattern are overwritten; to append write mpiexec -n N sh -c 'exec program "
      ">>out.$NEAR_BOOT_RANK'"},
     {{"D"}, "the working directory is -wdir DIRECTORY here"},
     {{"multi-prog"}, "write the programs with ':' between them, or a line each in a file for -configfile"},
     {{"exclusive", "overlap"},
-     "jobs of one user keep off each other's cores by themselves, unless --oversubscribe "
+     "jobs of one user avoid each other's cores by themselves, unless --oversubscribe "
      "is given; leave it out"},
     {{"kill-on-bad-exit", "K"}, "a rank that fails always ends the job; leave it out"},
     {{"wait", "W"},
-     "a rank that ends well is no reason to end the others; leave it out, or give the job a --timeout"},
+     "a rank that ends successfully does not end the others; leave it out, or give the job a --timeout"},
     {{"unbuffered", "u"}, "a line is passed on as soon as the program writes it; leave it out"},
     {{"propagate"}, "the limits of the shell always apply to the ranks; leave it out"},
     {{"p", "partition", "gres", "mem", "mem-per-cpu", "constraint", "C", "A", "account", "qos",

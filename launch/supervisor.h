@@ -1,6 +1,6 @@
-// The working half of mpiexec: starts the ranks, carries their output, notices how each ends, and ends the
-// job. It is the parent of every rank and the subreaper of all that they start. doc/launcher.md has the whole
-// argument of who ends whom.
+// The working half of mpiexec: starts the ranks, carries their output, notices how each rank ends, and ends
+// the job. It is the parent of every rank and the subreaper of every process that a rank starts.
+// doc/launcher.md argues that no process is left behind, whichever dies.
 //
 //              decide(), or every rank has ended      Timer::terminate          Timer::kill
 //   running ------------------------------------> ending ---------> terminating ----------> killing --+
