@@ -332,18 +332,18 @@ void Machine::check_bytes(const Register& made) {
     for (MPI_Count place : places)
       expected.push_back(memory[static_cast<std::size_t>(place + element * type.extent - low)]);
   auto* address = reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(memory.data()) - low);
-  View view{address, 2, made.type};
+  Buffer buffer{address, 2, made.type};
   auto offset = static_cast<MPI_Count>(expected.size() * input_.byte() / 256);
   MPI_Count bytes = (static_cast<MPI_Count>(expected.size()) - offset) * (input_.byte() + 1) / 256;
   std::vector<std::byte> out(static_cast<std::size_t>(bytes));
-  pack(view, offset, out.data(), bytes);
+  pack(buffer, offset, out.data(), bytes);
   if (bytes != 0) HOLDS(std::memcmp(out.data(), expected.data() + offset, out.size()) == 0);
-  unpack(view, offset, out.data(), bytes); // what is there already
+  unpack(buffer, offset, out.data(), bytes); // what is there already
   std::vector<Piece> list;
-  HOLDS(pieces(view, offset, bytes, list, expected.size() + 1) == bytes);
+  HOLDS(pieces(buffer, offset, bytes, list, expected.size() + 1) == bytes);
   std::vector<std::byte> external(static_cast<std::size_t>(2 * external_size(type)));
-  HOLDS(pack_external(view, external.data()).ok());
-  HOLDS(unpack_external(view, external.data()).ok());
+  HOLDS(pack_external(buffer, external.data()).ok());
+  HOLDS(unpack_external(buffer, external.data()).ok());
 }
 
 } // namespace

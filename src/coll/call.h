@@ -7,10 +7,10 @@
 
 namespace near::coll {
 
+using datatype::Buffer;
 using datatype::Counts;
 using datatype::Datatype;
 using datatype::Operation;
-using datatype::View;
 using object::Result;
 
 enum class Collective : std::uint8_t {
@@ -40,9 +40,9 @@ inline void* advance(const void* address, MPI_Count count, const Datatype& type)
   return const_cast<std::byte*>(static_cast<const std::byte*>(address)) + count * type.extent;
 }
 
-/// `count` elements of the view from element `first` on.
-inline View slice(const View& view, MPI_Count first, MPI_Count count) {
-  return View{advance(view.address, first, *view.type), count, view.type};
+/// `count` elements of the buffer from element `first` on.
+inline Buffer slice(const Buffer& buffer, MPI_Count first, MPI_Count count) {
+  return Buffer{advance(buffer.address, first, *buffer.type), count, buffer.type};
 }
 
 /// One side of a v or w form: a block per rank.
@@ -52,14 +52,14 @@ struct Blocks {
   Counts displacements;             ///< in elements (v) or bytes (w)
   Datatype* type = nullptr;         ///< v
   Datatype* const* types = nullptr; ///< w
-  View at(int rank) const {
+  Buffer at(int rank) const {
     if (types != nullptr)
-      return View{static_cast<std::byte*>(address) + displacements[rank], counts[rank], types[rank]};
-    return View{advance(address, displacements[rank], *type), counts[rank], type};
+      return Buffer{static_cast<std::byte*>(address) + displacements[rank], counts[rank], types[rank]};
+    return Buffer{advance(address, displacements[rank], *type), counts[rank], type};
   }
 };
 
-/// The arguments, with MPI_IN_PLACE resolved: the own contribution is then a view of the receive buffer, at
+/// The arguments, with MPI_IN_PLACE resolved: the own contribution then lies in the receive buffer, at
 /// the place where the result belongs, and copying it there copies nothing.
 ///
 ///   broadcast                 receive: the buffer, at every rank
@@ -75,8 +75,8 @@ struct Blocks {
 ///   gets
 struct Call {
   Collective collective = Collective::barrier;
-  View send;
-  View receive;
+  Buffer send;
+  Buffer receive;
   Blocks send_blocks;
   Blocks receive_blocks;
   const Operation* operation = nullptr;
@@ -84,9 +84,10 @@ struct Call {
   bool in_place = false; ///< alltoall family: what is sent lies in the receive buffer
 };
 
-/// Rank `rank`'s block of a buffer whose view describes one block; `blocks` neighbouring blocks as one view.
-inline View block(const View& one, int rank, int blocks = 1) {
-  return View{advance(one.address, one.count * rank, *one.type), one.count * blocks, one.type};
+/// Rank `rank`'s block of a buffer of blocks, the first of which `one` describes; with `blocks`, so many
+/// neighbouring blocks as one buffer.
+inline Buffer block(const Buffer& one, int rank, int blocks = 1) {
+  return Buffer{advance(one.address, one.count * rank, *one.type), one.count * blocks, one.type};
 }
 
 } // namespace near::coll

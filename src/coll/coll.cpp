@@ -15,8 +15,8 @@ Call reduction_call(Collective collective, const void* send, void* receive, MPI_
   Call call;
   call.collective = collective;
   call.in_place = is_in_place(send);
-  call.send = View{call.in_place ? receive : const_cast<void*>(send), count, &type};
-  call.receive = View{receive, count, &type};
+  call.send = Buffer{call.in_place ? receive : const_cast<void*>(send), count, &type};
+  call.receive = Buffer{receive, count, &type};
   call.operation = &operation;
   return call;
 }
@@ -25,7 +25,7 @@ Call reduction_call(Collective collective, const void* send, void* receive, MPI_
 
 Call barrier_call() { return {}; }
 
-Call broadcast_call(const View& buffer, int root) {
+Call broadcast_call(const Buffer& buffer, int root) {
   Call call;
   call.collective = Collective::broadcast;
   call.receive = buffer;
@@ -67,7 +67,7 @@ Call reduce_scatter_call(const void* send, void* receive, Counts counts, Datatyp
   return call;
 }
 
-Call gather_call(const View& send, const View& receive, int root, const Communicator& communicator) {
+Call gather_call(const Buffer& send, const Buffer& receive, int root, const Communicator& communicator) {
   Call call;
   call.collective = Collective::gather;
   call.root = root;
@@ -77,7 +77,7 @@ Call gather_call(const View& send, const View& receive, int root, const Communic
   return call;
 }
 
-Call gatherv_call(const View& send, const Blocks& receive, int root, const Communicator& communicator) {
+Call gatherv_call(const Buffer& send, const Blocks& receive, int root, const Communicator& communicator) {
   Call call;
   call.collective = Collective::gatherv;
   call.root = root;
@@ -87,7 +87,7 @@ Call gatherv_call(const View& send, const Blocks& receive, int root, const Commu
   return call;
 }
 
-Call scatter_call(const View& send, const View& receive, int root, const Communicator& communicator) {
+Call scatter_call(const Buffer& send, const Buffer& receive, int root, const Communicator& communicator) {
   Call call;
   call.collective = Collective::scatter;
   call.root = root;
@@ -97,7 +97,7 @@ Call scatter_call(const View& send, const View& receive, int root, const Communi
   return call;
 }
 
-Call scatterv_call(const Blocks& send, const View& receive, int root, const Communicator& communicator) {
+Call scatterv_call(const Blocks& send, const Buffer& receive, int root, const Communicator& communicator) {
   Call call;
   call.collective = Collective::scatterv;
   call.root = root;
@@ -107,19 +107,19 @@ Call scatterv_call(const Blocks& send, const View& receive, int root, const Comm
   return call;
 }
 
-Call allgather_call(const View& send, const View& receive, const Communicator& communicator) {
+Call allgather_call(const Buffer& send, const Buffer& receive, const Communicator& communicator) {
   Call call = gather_call(send, receive, 0, communicator);
   call.collective = Collective::allgather;
   return call;
 }
 
-Call allgatherv_call(const View& send, const Blocks& receive, const Communicator& communicator) {
+Call allgatherv_call(const Buffer& send, const Blocks& receive, const Communicator& communicator) {
   Call call = gatherv_call(send, receive, 0, communicator);
   call.collective = Collective::allgatherv;
   return call;
 }
 
-Call alltoall_call(const View& send, const View& receive) {
+Call alltoall_call(const Buffer& send, const Buffer& receive) {
   Call call;
   call.collective = Collective::alltoall;
   call.receive = receive;

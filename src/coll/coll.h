@@ -2,7 +2,7 @@
 // Source: MPI 5.0, chapter 6.
 //
 // A `..._call` function turns the standard's arguments into a Call (MPI_IN_PLACE arrives as it is, as the
-// address of the view that may be it); run, start and prepare do it.
+// address of the buffer that it may be); run, start and prepare do it.
 #pragma once
 
 #include "coll/team.h"
@@ -18,7 +18,7 @@ Result start(const Call& call, Communicator& communicator, p2p::Request*& made);
 Result prepare(const Call& call, Communicator& communicator, p2p::Request*& made);
 
 Call barrier_call();
-Call broadcast_call(const View& buffer, int root);
+Call broadcast_call(const Buffer& buffer, int root);
 /// `send` or `receive` may be MPI_IN_PLACE as the standard allows; count and type are common.
 Call reduce_call(const void* send, void* receive, MPI_Count count, Datatype& type, const Operation& operation,
                  int root, const Communicator& communicator);
@@ -32,35 +32,35 @@ Call reduce_scatter_block_call(const void* send, void* receive, MPI_Count count,
 Call reduce_scatter_call(const void* send, void* receive, Counts counts, Datatype& type,
                          const Operation& operation);
 /// What is significant at the root only may be anything elsewhere, types null.
-Call gather_call(const View& send, const View& receive, int root, const Communicator& communicator);
-Call gatherv_call(const View& send, const Blocks& receive, int root, const Communicator& communicator);
-Call scatter_call(const View& send, const View& receive, int root, const Communicator& communicator);
-Call scatterv_call(const Blocks& send, const View& receive, int root, const Communicator& communicator);
-Call allgather_call(const View& send, const View& receive, const Communicator& communicator);
-Call allgatherv_call(const View& send, const Blocks& receive, const Communicator& communicator);
-Call alltoall_call(const View& send, const View& receive);
+Call gather_call(const Buffer& send, const Buffer& receive, int root, const Communicator& communicator);
+Call gatherv_call(const Buffer& send, const Blocks& receive, int root, const Communicator& communicator);
+Call scatter_call(const Buffer& send, const Buffer& receive, int root, const Communicator& communicator);
+Call scatterv_call(const Blocks& send, const Buffer& receive, int root, const Communicator& communicator);
+Call allgather_call(const Buffer& send, const Buffer& receive, const Communicator& communicator);
+Call allgatherv_call(const Buffer& send, const Blocks& receive, const Communicator& communicator);
+Call alltoall_call(const Buffer& send, const Buffer& receive);
 /// The v form, and with `types` the w form.
 Call alltoallv_call(const Blocks& send, const Blocks& receive);
 
 // The blocking forms that communicator creation uses, by name.
 inline Result barrier(Communicator& communicator) { return run(barrier_call(), communicator); }
-inline Result broadcast(const View& buffer, int root, Communicator& communicator) {
+inline Result broadcast(const Buffer& buffer, int root, Communicator& communicator) {
   return run(broadcast_call(buffer, root), communicator);
 }
 inline Result all_reduce(const void* send, void* receive, MPI_Count count, Datatype& type,
                          const Operation& operation, Communicator& communicator) {
   return run(allreduce_call(send, receive, count, type, operation), communicator);
 }
-inline Result gather(const View& send, const View& receive, int root, Communicator& communicator) {
+inline Result gather(const Buffer& send, const Buffer& receive, int root, Communicator& communicator) {
   return run(gather_call(send, receive, root, communicator), communicator);
 }
-inline Result scatter(const View& send, const View& receive, int root, Communicator& communicator) {
+inline Result scatter(const Buffer& send, const Buffer& receive, int root, Communicator& communicator) {
   return run(scatter_call(send, receive, root, communicator), communicator);
 }
-inline Result all_gather(const View& send, const View& receive, Communicator& communicator) {
+inline Result all_gather(const Buffer& send, const Buffer& receive, Communicator& communicator) {
   return run(allgather_call(send, receive, communicator), communicator);
 }
-inline Result all_to_all(const View& send, const View& receive, Communicator& communicator) {
+inline Result all_to_all(const Buffer& send, const Buffer& receive, Communicator& communicator) {
   return run(alltoall_call(send, receive), communicator);
 }
 using VectorSide = Blocks;

@@ -3,33 +3,33 @@
 
 namespace near::coll {
 
-Result Partial::room(View& incoming) {
+Result Partial::room(Buffer& incoming) {
   if (room_ == nullptr) {
     if (home_ != nullptr && value_.address != home_) {
       room_ = home_;
     } else {
-      View made;
+      Buffer made;
       NEAR_TRY(team_.scratch(value_.count, *value_.type, made));
       room_ = made.address;
     }
   }
-  incoming = View{room_, value_.count, value_.type};
+  incoming = Buffer{room_, value_.count, value_.type};
   return {};
 }
 
 Result Partial::absorb_lower() {
   if (!writable_) {
-    View copy{home_, value_.count, value_.type};
+    Buffer copy{home_, value_.count, value_.type};
     if (home_ == nullptr || room_ == home_) NEAR_TRY(team_.scratch(value_.count, *value_.type, copy));
     NEAR_TRY(team_.copy(value_, copy));
     value_ = copy;
     writable_ = true;
   }
-  return team_.reduce(operation_, View{room_, value_.count, value_.type}, value_);
+  return team_.reduce(operation_, Buffer{room_, value_.count, value_.type}, value_);
 }
 
 Result Partial::absorb_higher() {
-  NEAR_TRY(team_.reduce(operation_, value_, View{room_, value_.count, value_.type}));
+  NEAR_TRY(team_.reduce(operation_, value_, Buffer{room_, value_.count, value_.type}));
   take_incoming();
   return {};
 }
@@ -41,6 +41,6 @@ void Partial::take_incoming() {
   writable_ = true;
 }
 
-Result Partial::settle() { return team_.copy(value_, View{home_, value_.count, value_.type}); }
+Result Partial::settle() { return team_.copy(value_, Buffer{home_, value_.count, value_.type}); }
 
 } // namespace near::coll

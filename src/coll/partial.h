@@ -14,13 +14,13 @@ class Partial {
 public:
   /// `own` is this rank's vector and only read, unless its address is `home`. The result is wanted at `home`,
   /// which may be null.
-  Partial(Team& team, const Operation& operation, const View& own, void* home)
+  Partial(Team& team, const Operation& operation, const Buffer& own, void* home)
       : team_(team), operation_(operation), value_(own), home_(home), writable_(own.address == home) {}
 
   /// The value so far. Valid until the next absorb.
-  const View& value() const { return value_; }
+  const Buffer& value() const { return value_; }
   /// Room for a value to absorb, distinct from value().
-  Result room(View& incoming);
+  Result room(Buffer& incoming);
   /// value = incoming op value: what lies in room() came from lower ranks.
   Result absorb_lower();
   /// value = value op incoming: what lies in room() came from higher ranks.
@@ -33,7 +33,7 @@ public:
 private:
   Team& team_;
   const Operation& operation_;
-  View value_;
+  Buffer value_;
   void* home_;
   bool writable_;        ///< value_ lies in memory of ours
   void* room_ = nullptr; ///< memory of ours that value_ does not occupy

@@ -163,7 +163,7 @@ Facts facts_of(const Call& call, int size) {
   case broadcast:
   case scatter:
   case allgather:
-    // At the root of a scatter the receive view is the root's own block, so it is right there too.
+    // At the root of a scatter the receive buffer is the root's own block, so it is right there too.
     facts.bytes = call.receive.bytes();
     break;
   case gather:

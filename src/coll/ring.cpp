@@ -4,16 +4,16 @@
 
 namespace near::coll {
 
-Result ring_reduce_scatter(Team& team, const Operation& operation, const View& vector) {
+Result ring_reduce_scatter(Team& team, const Operation& operation, const Buffer& vector) {
   const int rank = team.rank(), size = team.size();
   if (size == 1) return {};
   const int left = (rank - 1 + size) % size, right = (rank + 1) % size;
-  View incoming;
+  Buffer incoming;
   NEAR_TRY(team.scratch((vector.count + size - 1) / size, *vector.type, incoming));
   // Slice s starts at rank s + 1 and collects a contribution at each stop until it reaches rank s.
   for (int round = 0; round < size - 1; ++round) {
-    const View leaving = ring_slice(vector, (rank - 1 - round + size) % size, size);
-    const View growing = ring_slice(vector, (rank - 2 - round + 2 * size) % size, size);
+    const Buffer leaving = ring_slice(vector, (rank - 1 - round + size) % size, size);
+    const Buffer growing = ring_slice(vector, (rank - 2 - round + 2 * size) % size, size);
     incoming.count = growing.count;
     NEAR_TRY(team.send_receive(leaving, right, incoming, left));
     NEAR_TRY(team.reduce(operation, incoming, growing));
@@ -21,7 +21,7 @@ Result ring_reduce_scatter(Team& team, const Operation& operation, const View& v
   return {};
 }
 
-Result ring_allgather(Team& team, const View& vector) {
+Result ring_allgather(Team& team, const Buffer& vector) {
   const int rank = team.rank(), size = team.size();
   const int left = (rank - 1 + size) % size, right = (rank + 1) % size;
   for (int round = 0; round < size - 1; ++round)

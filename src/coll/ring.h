@@ -6,7 +6,7 @@
 namespace near::coll {
 
 /// Rank `index`'s slice of the vector: sizes differ by at most one element.
-inline View ring_slice(const View& vector, int index, int size) {
+inline Buffer ring_slice(const Buffer& vector, int index, int size) {
   MPI_Count begin = vector.count / size * index + vector.count % size * index / size;
   MPI_Count end = vector.count / size * (index + 1) + vector.count % size * (index + 1) / size;
   return slice(vector, begin, end - begin);
@@ -14,9 +14,9 @@ inline View ring_slice(const View& vector, int index, int size) {
 
 /// Every rank's `vector` holds its contribution; afterwards slice r of rank r's vector is the reduction of
 /// all slices r, and the others hold partial results. For commutative operations. p - 1 rounds.
-Result ring_reduce_scatter(Team& team, const Operation& operation, const View& vector);
+Result ring_reduce_scatter(Team& team, const Operation& operation, const Buffer& vector);
 
 /// Slice r of rank r's vector is spread to everybody. p - 1 rounds.
-Result ring_allgather(Team& team, const View& vector);
+Result ring_allgather(Team& team, const Buffer& vector);
 
 } // namespace near::coll

@@ -21,14 +21,14 @@ void Schedule::keep_type(Datatype* type) {
   if (std::find(types_.begin(), types_.end(), type) == types_.end()) types_.push_back(object::keep(type));
 }
 
-Schedule::Step Schedule::send(const View& view, int to, int tag, Communicator& communicator) {
-  keep_type(view.type);
-  return add({.kind = Kind::send, .peer = to, .tag = tag, .a = view, .communicator = &communicator});
+Schedule::Step Schedule::send(const Buffer& buffer, int to, int tag, Communicator& communicator) {
+  keep_type(buffer.type);
+  return add({.kind = Kind::send, .peer = to, .tag = tag, .a = buffer, .communicator = &communicator});
 }
 
-Schedule::Step Schedule::receive(const View& view, int from, int tag, Communicator& communicator) {
-  keep_type(view.type);
-  return add({.kind = Kind::receive, .peer = from, .tag = tag, .a = view, .communicator = &communicator});
+Schedule::Step Schedule::receive(const Buffer& buffer, int from, int tag, Communicator& communicator) {
+  keep_type(buffer.type);
+  return add({.kind = Kind::receive, .peer = from, .tag = tag, .a = buffer, .communicator = &communicator});
 }
 
 Result Schedule::wait(Step message) {
@@ -49,14 +49,14 @@ Result Schedule::finish_until(std::size_t remaining) {
   return {};
 }
 
-Result Schedule::copy(const View& from, const View& to) {
+Result Schedule::copy(const Buffer& from, const Buffer& to) {
   keep_type(from.type);
   keep_type(to.type);
   add({.kind = Kind::copy, .a = from, .b = to});
   return {};
 }
 
-Result Schedule::reduce(const Operation& operation, const View& in, const View& inout) {
+Result Schedule::reduce(const Operation& operation, const Buffer& in, const Buffer& inout) {
   keep_type(in.type);
   auto* kept = const_cast<Operation*>(&operation);
   if (!kept->predefined && std::find(operations_.begin(), operations_.end(), kept) == operations_.end())

@@ -27,13 +27,13 @@ public:
   using Step = std::size_t;
 
   // Recording. Datatypes and operations are kept alive until the schedule goes.
-  Step send(const View& view, int to, int tag, Communicator& communicator);
-  Step receive(const View& view, int from, int tag, Communicator& communicator);
+  Step send(const Buffer& buffer, int to, int tag, Communicator& communicator);
+  Step receive(const Buffer& buffer, int from, int tag, Communicator& communicator);
   Result wait(Step message);
   Result pend(Step message);
   Result finish_until(std::size_t remaining);
-  Result copy(const View& from, const View& to);
-  Result reduce(const Operation& operation, const View& in, const View& inout);
+  Result copy(const Buffer& from, const Buffer& to);
+  Result reduce(const Operation& operation, const Buffer& in, const Buffer& inout);
   Result allocate(std::size_t bytes, std::byte*& at);
 
   // Running, by the progress engine (p2p/request.h).
@@ -49,7 +49,7 @@ private:
     Kind kind;
     int peer = 0, tag = 0;
     Step message = 0; ///< wait: which
-    View a{}, b{};    ///< send, receive: a; copy: from a to b; reduce: b = a op b
+    Buffer a{}, b{};  ///< send, receive: a; copy: from a to b; reduce: b = a op b
     Communicator* communicator = nullptr;
     const Operation* operation = nullptr;
     p2p::Request* request = nullptr; ///< send, receive: while under way

@@ -19,8 +19,8 @@ Datatype& byte_type() {
   return *type;
 }
 
-View byte_view(const View& packed, MPI_Count offset, MPI_Count bytes) {
-  return View{static_cast<std::byte*>(packed.address) + offset, bytes, &byte_type()};
+Buffer byte_range(const Buffer& packed, MPI_Count offset, MPI_Count bytes) {
+  return Buffer{static_cast<std::byte*>(packed.address) + offset, bytes, &byte_type()};
 }
 
 bool scratch_layout(MPI_Count count, const Datatype& type, std::size_t& bytes, std::ptrdiff_t& origin) {
@@ -59,18 +59,18 @@ Team::~Team() {
   }
 }
 
-Result Team::send(const View& view, int to) {
-  if (schedule_ != nullptr) return schedule_->wait(schedule_->send(view, to, tag_, communicator_));
-  return p2p::send(view, to, tag_, communicator_, p2p::SendMode::standard, object::Channel::collective);
+Result Team::send(const Buffer& buffer, int to) {
+  if (schedule_ != nullptr) return schedule_->wait(schedule_->send(buffer, to, tag_, communicator_));
+  return p2p::send(buffer, to, tag_, communicator_, p2p::SendMode::standard, object::Channel::collective);
 }
 
-Result Team::receive(const View& view, int from) {
-  if (schedule_ != nullptr) return schedule_->wait(schedule_->receive(view, from, tag_, communicator_));
+Result Team::receive(const Buffer& buffer, int from) {
+  if (schedule_ != nullptr) return schedule_->wait(schedule_->receive(buffer, from, tag_, communicator_));
   p2p::Completion completion;
-  return p2p::receive(view, from, tag_, communicator_, completion, object::Channel::collective);
+  return p2p::receive(buffer, from, tag_, communicator_, completion, object::Channel::collective);
 }
 
-Result Team::send_receive(const View& out, int to, const View& in, int from) {
+Result Team::send_receive(const Buffer& out, int to, const Buffer& in, int from) {
   if (schedule_ != nullptr) {
     auto arriving = schedule_->receive(in, from, tag_, communicator_);
     NEAR_TRY(schedule_->wait(schedule_->send(out, to, tag_, communicator_)));
@@ -81,10 +81,10 @@ Result Team::send_receive(const View& out, int to, const View& in, int from) {
                            object::Channel::collective);
 }
 
-Result Team::start_send(const View& view, int to) {
-  if (schedule_ != nullptr) return schedule_->pend(schedule_->send(view, to, tag_, communicator_));
+Result Team::start_send(const Buffer& buffer, int to) {
+  if (schedule_ != nullptr) return schedule_->pend(schedule_->send(buffer, to, tag_, communicator_));
   p2p::Request* made = nullptr;
-  NEAR_TRY(p2p::start_send(view, to, tag_, communicator_, p2p::SendMode::standard, made,
+  NEAR_TRY(p2p::start_send(buffer, to, tag_, communicator_, p2p::SendMode::standard, made,
                            object::Channel::collective));
   if (pending_count_ < inline_pending)
     pending_[pending_count_] = made;
@@ -94,10 +94,10 @@ Result Team::start_send(const View& view, int to) {
   return {};
 }
 
-Result Team::start_receive(const View& view, int from) {
-  if (schedule_ != nullptr) return schedule_->pend(schedule_->receive(view, from, tag_, communicator_));
+Result Team::start_receive(const Buffer& buffer, int from) {
+  if (schedule_ != nullptr) return schedule_->pend(schedule_->receive(buffer, from, tag_, communicator_));
   p2p::Request* made = nullptr;
-  NEAR_TRY(p2p::start_receive(view, from, tag_, communicator_, made, object::Channel::collective));
+  NEAR_TRY(p2p::start_receive(buffer, from, tag_, communicator_, made, object::Channel::collective));
   if (pending_count_ < inline_pending)
     pending_[pending_count_] = made;
   else
@@ -127,7 +127,7 @@ Result Team::finish_until(std::size_t remaining) {
   return first;
 }
 
-Result Team::copy(const View& from, const View& to) {
+Result Team::copy(const Buffer& from, const Buffer& to) {
   if (from.bytes() == 0) return {};
   if (from.address == to.address && from.type == to.type) return {};
   if (schedule_ != nullptr) return schedule_->copy(from, to);
@@ -135,7 +135,7 @@ Result Team::copy(const View& from, const View& to) {
   return {};
 }
 
-Result Team::reduce(const Operation& operation, const View& in, const View& inout) {
+Result Team::reduce(const Operation& operation, const Buffer& in, const Buffer& inout) {
   if (in.count == 0) return {};
   if (schedule_ != nullptr) return schedule_->reduce(operation, in, inout);
   datatype::reduce(operation, in.address, inout.address, in.count, *in.type);
@@ -158,7 +158,7 @@ Result Team::allocate(std::size_t bytes, std::byte*& at) {
   return {};
 }
 
-Result Team::scratch(MPI_Count count, Datatype& type, View& made) {
+Result Team::scratch(MPI_Count count, Datatype& type, Buffer& made) {
   std::size_t bytes;
   std::ptrdiff_t origin;
   if (!scratch_layout(count, type, bytes, origin))
@@ -166,10 +166,10 @@ Result Team::scratch(MPI_Count count, Datatype& type, View& made) {
                       datatype::describe(type));
   std::byte* at = nullptr;
   NEAR_TRY(allocate(bytes, at));
-  made = View{at + origin, count, &type};
+  made = Buffer{at + origin, count, &type};
   return {};
 }
 
-Result Team::scratch_bytes(MPI_Count bytes, View& made) { return scratch(bytes, byte_type(), made); }
+Result Team::scratch_bytes(MPI_Count bytes, Buffer& made) { return scratch(bytes, byte_type(), made); }
 
 } // namespace near::coll

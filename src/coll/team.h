@@ -36,28 +36,28 @@ public:
   /// How many ranks a message's peer is one of: the other group's on an intercommunicator, else size().
   int peers() const { return communicator_.peers; }
 
-  Result send(const View& view, int to);
-  Result receive(const View& view, int from);
-  Result send_receive(const View& out, int to, const View& in, int from);
+  Result send(const Buffer& buffer, int to);
+  Result receive(const Buffer& buffer, int from);
+  Result send_receive(const Buffer& out, int to, const Buffer& in, int from);
 
   /// Started, not waited for.
-  Result start_send(const View& view, int to);
-  Result start_receive(const View& view, int from);
+  Result start_send(const Buffer& buffer, int to);
+  Result start_receive(const Buffer& buffer, int from);
   /// Waits, oldest first, until at most `remaining` of the started ones are under way; the first error is
   /// returned after all waits.
   Result finish_until(std::size_t remaining);
   Result finish_all() { return finish_until(0); }
 
   /// Local copy of from.bytes() between two layouts; nothing when both are the same memory.
-  Result copy(const View& from, const View& to);
+  Result copy(const Buffer& from, const Buffer& to);
   /// inout = in op inout, element by element.
-  Result reduce(const Operation& operation, const View& in, const View& inout);
+  Result reduce(const Operation& operation, const Buffer& in, const Buffer& inout);
 
   /// Memory for `count` elements, addressed like a user's buffer (lower bounds honoured), until the
   /// collective ends. Fails with MPI_ERR_NO_MEM.
-  Result scratch(MPI_Count count, Datatype& type, View& made);
+  Result scratch(MPI_Count count, Datatype& type, Buffer& made);
   /// Memory for packed bytes.
-  Result scratch_bytes(MPI_Count bytes, View& made);
+  Result scratch_bytes(MPI_Count bytes, Buffer& made);
 
 private:
   Result allocate(std::size_t bytes, std::byte*& at);
@@ -80,7 +80,7 @@ private:
 /// MPI_BYTE: what packed data travels as. Transports compare no type signatures.
 Datatype& byte_type();
 /// `bytes` packed bytes from `at + offset` on.
-View byte_view(const View& packed, MPI_Count offset, MPI_Count bytes);
+Buffer byte_range(const Buffer& packed, MPI_Count offset, MPI_Count bytes);
 
 /// The least room that holds `count` elements, and where the first element's address lies in it, such that
 /// addresses have the alignment that malloc gives. False when the size overflows.

@@ -103,12 +103,12 @@ Result split_inter(Communicator& parent, Claim mine, std::string_view& parts, Co
   if (local == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another communicator");
   std::vector<Claim> ours(static_cast<std::size_t>(parent.size)),
       theirs(static_cast<std::size_t>(parent.peers));
-  NEAR_TRY(coll::all_gather(bytes_view(&mine, sizeof mine), bytes_view(ours.data(), sizeof mine), *local));
+  NEAR_TRY(coll::all_gather(byte_buffer(&mine, sizeof mine), byte_buffer(ours.data(), sizeof mine), *local));
   int tag = next_tag(parent);
-  datatype::View all_theirs = bytes_view(theirs.data(), theirs.size() * sizeof(Claim));
+  datatype::Buffer all_theirs = byte_buffer(theirs.data(), theirs.size() * sizeof(Claim));
   if (parent.rank == 0) {
     p2p::Completion completion;
-    NEAR_TRY(p2p::send_receive(bytes_view(ours.data(), ours.size() * sizeof(Claim)), 0, tag, all_theirs, 0,
+    NEAR_TRY(p2p::send_receive(byte_buffer(ours.data(), ours.size() * sizeof(Claim)), 0, tag, all_theirs, 0,
                                tag, parent, completion, Channel::internal));
   }
   NEAR_TRY(coll::broadcast(all_theirs, 0, *local));
@@ -127,7 +127,8 @@ Result split_inter(Communicator& parent, Claim mine, std::string_view& parts, Co
 Result split_as(Communicator& parent, Claim mine, std::string_view& parts, Communicator*& made) {
   if (parent.is_inter()) return split_inter(parent, mine, parts, made);
   std::vector<Claim> claims(static_cast<std::size_t>(parent.size));
-  NEAR_TRY(coll::all_gather(bytes_view(&mine, sizeof mine), bytes_view(claims.data(), sizeof mine), parent));
+  NEAR_TRY(
+      coll::all_gather(byte_buffer(&mine, sizeof mine), byte_buffer(claims.data(), sizeof mine), parent));
   parts = divide_by_hardware(claims);
   mine.color = claims[static_cast<std::size_t>(parent.rank)].color;
   if (mine.color == MPI_UNDEFINED) return {};

@@ -36,7 +36,7 @@ public:
       return {};
     }
     int above = local_.rank & (local_.rank - 1);
-    return p2p::start_receive(bytes_view(&context_, sizeof context_), above, tag_, first ? parent_ : local_,
+    return p2p::start_receive(byte_buffer(&context_, sizeof context_), above, tag_, first ? parent_ : local_,
                               receive_, Channel::internal);
   }
 
@@ -67,7 +67,7 @@ private:
 
   Result start_send(int rank, Communicator& over) {
     p2p::Request* send = nullptr;
-    NEAR_TRY(p2p::start_send(bytes_view(&context_, sizeof context_), rank, tag_, over,
+    NEAR_TRY(p2p::start_send(byte_buffer(&context_, sizeof context_), rank, tag_, over,
                              p2p::SendMode::standard, send, Channel::internal));
     sends_.push_back(send);
     return {};

@@ -5,7 +5,7 @@ namespace near::comm {
 
 using object::Channel;
 
-datatype::View bytes_view(void* address, std::size_t bytes) {
+datatype::Buffer byte_buffer(void* address, std::size_t bytes) {
   static datatype::Datatype* const byte = datatype::find_datatype(MPI_BYTE);
   return {address, static_cast<MPI_Count>(bytes), byte};
 }
@@ -22,13 +22,13 @@ Result tell(const Tree& tree, std::uint64_t& value) {
   for (; bit < tree.count; bit <<= 1)
     if ((tree.position & bit) != 0) {
       p2p::Completion completion;
-      NEAR_TRY(p2p::receive(bytes_view(&value, sizeof value), rank(tree.position - bit), tree.tag, tree.over,
+      NEAR_TRY(p2p::receive(byte_buffer(&value, sizeof value), rank(tree.position - bit), tree.tag, tree.over,
                             completion, tree.channel));
       break;
     }
   for (bit >>= 1; bit > 0; bit >>= 1)
     if (tree.position + bit < tree.count)
-      NEAR_TRY(p2p::send(bytes_view(&value, sizeof value), rank(tree.position + bit), tree.tag, tree.over,
+      NEAR_TRY(p2p::send(byte_buffer(&value, sizeof value), rank(tree.position + bit), tree.tag, tree.over,
                          p2p::SendMode::standard, tree.channel));
   return {};
 }
@@ -44,12 +44,12 @@ Result agree_on_context(Communicator& parent, std::uint64_t& context) {
   if (parent.rank == 0) {
     if (decides(parent)) {
       context = object::new_context();
-      NEAR_TRY(p2p::send(bytes_view(&context, sizeof context), 0, tag, parent, p2p::SendMode::standard,
+      NEAR_TRY(p2p::send(byte_buffer(&context, sizeof context), 0, tag, parent, p2p::SendMode::standard,
                          Channel::internal));
     } else {
       p2p::Completion completion;
       NEAR_TRY(
-          p2p::receive(bytes_view(&context, sizeof context), 0, tag, parent, completion, Channel::internal));
+          p2p::receive(byte_buffer(&context, sizeof context), 0, tag, parent, completion, Channel::internal));
     }
   }
   return tell({*local, {}, local->rank, local->size, tag, Channel::internal}, context);

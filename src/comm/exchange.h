@@ -8,7 +8,7 @@
 namespace near::comm {
 
 /// `bytes` bytes as MPI_BYTE.
-datatype::View bytes_view(void* address, std::size_t bytes);
+datatype::Buffer byte_buffer(void* address, std::size_t bytes);
 
 /// The next tag of messages on Channel::internal; every member of `communicator` takes it in the same call.
 int next_tag(Communicator& communicator);

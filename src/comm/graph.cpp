@@ -24,15 +24,15 @@ Result deliver(Communicator& parent, const std::vector<std::vector<Edge>>& by_ra
     out[rank] = static_cast<MPI_Count>(by_rank[rank].size() * sizeof(Edge));
     leaving.insert(leaving.end(), by_rank[rank].begin(), by_rank[rank].end());
   }
-  NEAR_TRY(coll::all_to_all(bytes_view(out.data(), sizeof(MPI_Count)),
-                            bytes_view(in.data(), sizeof(MPI_Count)), parent));
+  NEAR_TRY(coll::all_to_all(byte_buffer(out.data(), sizeof(MPI_Count)),
+                            byte_buffer(in.data(), sizeof(MPI_Count)), parent));
   MPI_Count total = 0;
   for (std::size_t rank = 0; rank < size; ++rank) {
     in_at[rank] = total;
     total += in[rank];
   }
   mine.resize(static_cast<std::size_t>(total) / sizeof(Edge));
-  datatype::Datatype* byte = bytes_view(nullptr, 0).type;
+  datatype::Datatype* byte = byte_buffer(nullptr, 0).type;
   coll::VectorSide send{leaving.data(), coll::Counts(out.data()), coll::Counts(out_at.data()), byte, nullptr};
   coll::VectorSide receive{mine.data(), coll::Counts(in.data()), coll::Counts(in_at.data()), byte, nullptr};
   return coll::all_to_all_varying(send, receive, parent);

@@ -15,7 +15,8 @@ struct Side {
   std::int64_t high; ///< for merging
 };
 
-Result swap(datatype::View out, datatype::View in, int with, int tag, Communicator& over, Channel channel) {
+Result swap(datatype::Buffer out, datatype::Buffer in, int with, int tag, Communicator& over,
+            Channel channel) {
   p2p::Completion completion;
   return p2p::send_receive(out, with, tag, in, with, tag, over, completion, channel);
 }
@@ -26,11 +27,11 @@ std::uint64_t chosen(const Side& a, const Side& b) { return a.context < b.contex
 /// The leader's part: swaps sizes, then members, over the peer communicator.
 Result meet(Communicator& local, Communicator& peer, int remote_leader, int tag, Side& ours, Side& theirs,
             std::vector<Address>& members) {
-  NEAR_TRY(swap(bytes_view(&ours, sizeof ours), bytes_view(&theirs, sizeof theirs), remote_leader, tag, peer,
-                Channel::tagged));
+  NEAR_TRY(swap(byte_buffer(&ours, sizeof ours), byte_buffer(&theirs, sizeof theirs), remote_leader, tag,
+                peer, Channel::tagged));
   members.resize(static_cast<std::size_t>(theirs.count));
-  return swap(bytes_view(local.group->members.data(), local.group->members.size() * sizeof(Address)),
-              bytes_view(members.data(), members.size() * sizeof(Address)), remote_leader, tag, peer,
+  return swap(byte_buffer(local.group->members.data(), local.group->members.size() * sizeof(Address)),
+              byte_buffer(members.data(), members.size() * sizeof(Address)), remote_leader, tag, peer,
               Channel::tagged);
 }
 
@@ -47,14 +48,14 @@ Result create_intercommunicator(Communicator& local, int local_leader, Communica
     if (!met.ok()) theirs.count = -1;
     theirs.context = chosen(ours, theirs);
   }
-  NEAR_TRY(coll::broadcast(bytes_view(&theirs, sizeof theirs), local_leader, local));
+  NEAR_TRY(coll::broadcast(byte_buffer(&theirs, sizeof theirs), local_leader, local));
   if (!met.ok()) return met;
   if (theirs.count < 0)
     return base::fail(MPI_ERR_COMM, "rank {}, the local leader, could not reach the remote one",
                       local_leader);
   members.resize(static_cast<std::size_t>(theirs.count));
   NEAR_TRY(
-      coll::broadcast(bytes_view(members.data(), members.size() * sizeof(Address)), local_leader, local));
+      coll::broadcast(byte_buffer(members.data(), members.size() * sizeof(Address)), local_leader, local));
   Group* remote = object::make_group(std::move(members));
   // All members of both groups see the same two groups, so all of them refuse.
   if (remote != nullptr)
@@ -74,14 +75,14 @@ Result merge(Communicator& inter, bool high, Communicator*& made) {
   Side theirs{};
   if (inter.rank == 0) {
     Side ours{inter.size, object::new_context(), high ? 1 : 0};
-    NEAR_TRY(swap(bytes_view(&ours, sizeof ours), bytes_view(&theirs, sizeof theirs), 0, tag, inter,
+    NEAR_TRY(swap(byte_buffer(&ours, sizeof ours), byte_buffer(&theirs, sizeof theirs), 0, tag, inter,
                   Channel::internal));
     theirs.context = chosen(ours, theirs);
     // The members of a group say the same; where they do not, their rank 0 decides.
     bool first = ours.high != theirs.high ? ours.high == 0 : decides(inter);
     theirs.high = first ? 1 : 0;
   }
-  NEAR_TRY(coll::broadcast(bytes_view(&theirs, sizeof theirs), 0, *local));
+  NEAR_TRY(coll::broadcast(byte_buffer(&theirs, sizeof theirs), 0, *local));
   bool first = theirs.high == 1;
   const Group &low = first ? *inter.group : *inter.remote, &upper = first ? *inter.remote : *inter.group;
   std::vector<Address> members = low.members;

@@ -66,13 +66,13 @@ struct Datatype : object::Object, Layout {
 };
 
 /// A user's buffer: where, how many, of what. The memory kind joins when device buffers do.
-struct View {
+struct Buffer {
   void* address = nullptr;
   MPI_Count count = 0;
   Datatype* type = nullptr;
   MPI_Count bytes() const { return count * type->size; }
   bool is_dense() const { return type->dense || bytes() == 0; }
-  /// First byte of the data of a dense view.
+  /// First byte of the data of a dense buffer.
   std::byte* dense_start() const {
     // As integers, since MPI_BOTTOM is null and its displacements are addresses.
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address) + type->true_lb);
@@ -119,21 +119,21 @@ Datatype* give_handle(Datatype& type);
 /// The type's name, or "datatype 0x4c000001" when it has none: for messages.
 std::string describe(const Datatype& type);
 
-/// Copies packed bytes [offset, offset + bytes) of the view into `out`. Any offset, also inside a basic type.
-/// Precondition: offset + bytes <= view.bytes().
-void pack(const View& view, MPI_Count offset, void* out, MPI_Count bytes);
-/// The inverse: `in` holds packed bytes [offset, offset + bytes) of the view.
-void unpack(const View& view, MPI_Count offset, const void* in, MPI_Count bytes);
+/// Copies packed bytes [offset, offset + bytes) of the buffer into `out`. Any offset, also inside a basic type.
+/// Precondition: offset + bytes <= buffer.bytes().
+void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes);
+/// The inverse: `in` holds packed bytes [offset, offset + bytes) of the buffer.
+void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes);
 /// Typed copy between two layouts of `bytes` packed bytes each; for messages to self and collectives' local
 /// part.
-void copy(const View& from, const View& to, MPI_Count bytes);
+void copy(const Buffer& from, const Buffer& to, MPI_Count bytes);
 /// Appends the blocks of packed bytes [offset, offset + bytes) as (address, length), at most `limit` of them;
 /// returns how many packed bytes they cover. For providers that take lists of pieces.
 struct Piece {
   std::byte* address;
   std::size_t bytes;
 };
-MPI_Count pieces(const View& view, MPI_Count offset, MPI_Count bytes, std::vector<Piece>& out,
+MPI_Count pieces(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, std::vector<Piece>& out,
                  std::size_t limit);
 
 // Constructors. Each returns a new, uncommitted type with one reference; overflow of a size or extent is

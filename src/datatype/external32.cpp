@@ -125,18 +125,18 @@ void from_external(const Conversion& c, const std::byte* from, std::byte* to, MP
 }
 
 /// Calls move(conversion, packed native offset, values) for each run of basic types, in parts that fit the
-/// buffer.
-constexpr MPI_Count buffer_bytes = 4096;
+/// scratch.
+constexpr MPI_Count scratch_bytes = 4096;
 
 template <class F>
-Result each_part(const View& view, F move) {
-  SignaturePointer whole = repeat_signature(view.type->signature, view.count);
+Result each_part(const Buffer& buffer, F move) {
+  SignaturePointer whole = repeat_signature(buffer.type->signature, buffer.count);
   if (!whole) return {};
   Result result;
   MPI_Count offset = 0;
   auto visit = [&](const Datatype& basic, MPI_Count count) {
     Conversion c = conversion_of(basic);
-    MPI_Count most = buffer_bytes / basic.size;
+    MPI_Count most = scratch_bytes / basic.size;
     while (count != 0 && result.ok()) {
       MPI_Count part = std::min(count, most);
       result = move(c, offset, part);
@@ -151,23 +151,23 @@ Result each_part(const View& view, F move) {
 
 } // namespace
 
-Result pack_external(const View& view, std::byte* out) {
-  return each_part(view, [&](const Conversion& c, MPI_Count offset, MPI_Count values) {
-    alignas(16) std::byte buffer[buffer_bytes];
+Result pack_external(const Buffer& buffer, std::byte* out) {
+  return each_part(buffer, [&](const Conversion& c, MPI_Count offset, MPI_Count values) {
+    alignas(16) std::byte scratch[scratch_bytes];
     MPI_Count units = values * c.units;
-    pack(view, offset, buffer, units * c.native);
-    Result result = to_external(c, buffer, out, units);
+    pack(buffer, offset, scratch, units * c.native);
+    Result result = to_external(c, scratch, out, units);
     out += units * c.external;
     return result;
   });
 }
 
-Result unpack_external(const View& view, const std::byte* in) {
-  return each_part(view, [&](const Conversion& c, MPI_Count offset, MPI_Count values) {
-    alignas(16) std::byte buffer[buffer_bytes] = {};
+Result unpack_external(const Buffer& buffer, const std::byte* in) {
+  return each_part(buffer, [&](const Conversion& c, MPI_Count offset, MPI_Count values) {
+    alignas(16) std::byte scratch[scratch_bytes] = {};
     MPI_Count units = values * c.units;
-    from_external(c, in, buffer, units);
-    unpack(view, offset, buffer, units * c.native);
+    from_external(c, in, scratch, units);
+    unpack(buffer, offset, scratch, units * c.native);
     in += units * c.external;
     return Result();
   });

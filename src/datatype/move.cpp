@@ -9,7 +9,7 @@ namespace {
 
 std::byte* pointer(std::intptr_t address) { return reinterpret_cast<std::byte*>(address); }
 
-std::intptr_t address_of(const View& view) { return reinterpret_cast<std::intptr_t>(view.address); }
+std::intptr_t address_of(const Buffer& buffer) { return reinterpret_cast<std::intptr_t>(buffer.address); }
 
 /// Blocks of a size that the compiler knows are single moves.
 template <MPI_Count bytes>
@@ -92,35 +92,35 @@ struct PieceSink {
 };
 
 template <class Sink>
-void walk_view(const View& view, MPI_Count offset, MPI_Count bytes, Sink& sink) {
-  const Datatype& type = *view.type;
+void walk_buffer(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink& sink) {
+  const Datatype& type = *buffer.type;
   if (bytes == 0) return;
-  walk_copies(*type.form.form, type.extent, address_of(view) + type.form.at, offset, bytes, sink);
+  walk_copies(*type.form.form, type.extent, address_of(buffer) + type.form.at, offset, bytes, sink);
 }
 
 } // namespace
 
-void pack(const View& view, MPI_Count offset, void* out, MPI_Count bytes) {
+void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes) {
   if (bytes == 0) return;
-  if (view.type->dense) {
-    std::memcpy(out, view.dense_start() + offset, static_cast<std::size_t>(bytes));
+  if (buffer.type->dense) {
+    std::memcpy(out, buffer.dense_start() + offset, static_cast<std::size_t>(bytes));
     return;
   }
   PackSink sink{static_cast<std::byte*>(out)};
-  walk_view(view, offset, bytes, sink);
+  walk_buffer(buffer, offset, bytes, sink);
 }
 
-void unpack(const View& view, MPI_Count offset, const void* in, MPI_Count bytes) {
+void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes) {
   if (bytes == 0) return;
-  if (view.type->dense) {
-    std::memcpy(view.dense_start() + offset, in, static_cast<std::size_t>(bytes));
+  if (buffer.type->dense) {
+    std::memcpy(buffer.dense_start() + offset, in, static_cast<std::size_t>(bytes));
     return;
   }
   UnpackSink sink{static_cast<const std::byte*>(in)};
-  walk_view(view, offset, bytes, sink);
+  walk_buffer(buffer, offset, bytes, sink);
 }
 
-void copy(const View& from, const View& to, MPI_Count bytes) {
+void copy(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   if (bytes == 0) return;
   if (from.type->dense) {
     unpack(to, 0, from.dense_start(), bytes);
@@ -140,13 +140,13 @@ void copy(const View& from, const View& to, MPI_Count bytes) {
   }
 }
 
-MPI_Count pieces(const View& view, MPI_Count offset, MPI_Count bytes, std::vector<Piece>& out,
+MPI_Count pieces(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, std::vector<Piece>& out,
                  std::size_t limit) {
   PieceSink sink{out, out.size(), limit};
-  if (bytes != 0 && view.type->dense)
-    sink.block(reinterpret_cast<std::intptr_t>(view.dense_start()) + offset, bytes);
+  if (bytes != 0 && buffer.type->dense)
+    sink.block(reinterpret_cast<std::intptr_t>(buffer.dense_start()) + offset, bytes);
   else
-    walk_view(view, offset, bytes, sink);
+    walk_buffer(buffer, offset, bytes, sink);
   return sink.covered;
 }
 

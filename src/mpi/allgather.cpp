@@ -6,7 +6,8 @@ namespace {
 
 Result allgather_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                     MPI_Count recvcount, Datatype& recvtype, Communicator& comm, coll::Call& call) {
-  const View send = view_of(sendbuf, sendcount, sendtype), receive = view_of(recvbuf, recvcount, &recvtype);
+  const Buffer send = buffer_of(sendbuf, sendcount, sendtype),
+               receive = buffer_of(recvbuf, recvcount, &recvtype);
   NEAR_TRY(check_aliasing(send, receive));
   if (!comm.is_inter()) NEAR_TRY(check_aliasing(send, coll::block(receive, comm.rank)));
   call = coll::allgather_call(send, receive, comm);
@@ -16,7 +17,7 @@ Result allgather_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype
 Result allgatherv_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                      Counts recvcounts, Counts displs, Datatype& recvtype, Communicator& comm,
                      coll::Call& call) {
-  const View send = view_of(sendbuf, sendcount, sendtype);
+  const Buffer send = buffer_of(sendbuf, sendcount, sendtype);
   const Blocks receive{recvbuf, recvcounts, displs, &recvtype, nullptr};
   NEAR_TRY(check_aliasing(send, receive, comm.peers));
   call = coll::allgatherv_call(send, receive, comm);

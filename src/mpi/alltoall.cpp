@@ -6,7 +6,8 @@ namespace {
 
 Result alltoall_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                    MPI_Count recvcount, Datatype& recvtype, coll::Call& call) {
-  const View send = view_of(sendbuf, sendcount, sendtype), receive = view_of(recvbuf, recvcount, &recvtype);
+  const Buffer send = buffer_of(sendbuf, sendcount, sendtype),
+               receive = buffer_of(recvbuf, recvcount, &recvtype);
   NEAR_TRY(check_aliasing(send, receive));
   call = coll::alltoall_call(send, receive);
   return {};

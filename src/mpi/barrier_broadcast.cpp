@@ -14,17 +14,17 @@ Result Barrier_init(Communicator& comm, Info*, p2p::Request*& request) {
 }
 
 Result Bcast(void* buffer, MPI_Count count, Datatype& datatype, int root, Communicator& comm) {
-  return coll::run(coll::broadcast_call(view_of(buffer, count, &datatype), root), comm);
+  return coll::run(coll::broadcast_call(buffer_of(buffer, count, &datatype), root), comm);
 }
 
 Result Ibcast(void* buffer, MPI_Count count, Datatype& datatype, int root, Communicator& comm,
               p2p::Request*& request) {
-  return coll::start(coll::broadcast_call(view_of(buffer, count, &datatype), root), comm, request);
+  return coll::start(coll::broadcast_call(buffer_of(buffer, count, &datatype), root), comm, request);
 }
 
 Result Bcast_init(void* buffer, MPI_Count count, Datatype& datatype, int root, Communicator& comm, Info*,
                   p2p::Request*& request) {
-  return coll::prepare(coll::broadcast_call(view_of(buffer, count, &datatype), root), comm, request);
+  return coll::prepare(coll::broadcast_call(buffer_of(buffer, count, &datatype), root), comm, request);
 }
 
 } // namespace near::mpi::impl

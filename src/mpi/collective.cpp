@@ -14,7 +14,7 @@ Result check_aliasing(const Blocks& send, const Blocks& receive, int peers) {
   return {};
 }
 
-Result check_aliasing(const View& one, const Blocks& blocks, int peers) {
+Result check_aliasing(const Buffer& one, const Blocks& blocks, int peers) {
   if (one.address == MPI_IN_PLACE || blocks.address == MPI_IN_PLACE) return {};
   for (int i = 0; i < peers; ++i) NEAR_TRY(check_aliasing(one, blocks.at(i)));
   return {};

@@ -8,15 +8,15 @@
 namespace near::mpi::impl {
 
 using coll::Blocks;
-using datatype::View;
+using datatype::Buffer;
 
-inline View view_of(const void* address, MPI_Count count, Datatype* type) {
-  return View{const_cast<void*>(address), count, type};
+inline Buffer buffer_of(const void* address, MPI_Count count, Datatype* type) {
+  return Buffer{const_cast<void*>(address), count, type};
 }
 
 /// MPI_ERR_BUFFER when the data of both begins at the same byte: what MPI_IN_PLACE is for (MPI 5.0, 6.2).
 [[gnu::cold]] Result same_buffer(const char* send_name, const char* receive_name);
-inline Result check_aliasing(const View& send, const View& receive, const char* send_name = "sendbuf",
+inline Result check_aliasing(const Buffer& send, const Buffer& receive, const char* send_name = "sendbuf",
                              const char* receive_name = "recvbuf") {
   if (send.address == MPI_IN_PLACE || receive.address == MPI_IN_PLACE) return {};
   if (send.bytes() == 0 || receive.bytes() == 0) return {};
@@ -28,7 +28,7 @@ inline Result check_aliasing(const View& send, const View& receive, const char* 
 /// The same for the block of each of `peers`: one begins where the other's does.
 Result check_aliasing(const Blocks& send, const Blocks& receive, int peers);
 /// The same for one buffer and a side of several blocks, of which none may begin where it does.
-Result check_aliasing(const View& one, const Blocks& blocks, int peers);
+Result check_aliasing(const Buffer& one, const Blocks& blocks, int peers);
 
 /// The collective has no meaning between two groups.
 Result check_intra(const Communicator& communicator);

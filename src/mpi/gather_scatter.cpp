@@ -7,7 +7,8 @@ namespace {
 
 Result gather_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                  MPI_Count recvcount, Datatype* recvtype, int root, Communicator& comm, coll::Call& call) {
-  const View send = view_of(sendbuf, sendcount, sendtype), receive = view_of(recvbuf, recvcount, recvtype);
+  const Buffer send = buffer_of(sendbuf, sendcount, sendtype),
+               receive = buffer_of(recvbuf, recvcount, recvtype);
   if (!comm.is_inter() && comm.rank == root && sendbuf != MPI_IN_PLACE)
     NEAR_TRY(check_aliasing(send, coll::block(receive, root)));
   call = coll::gather_call(send, receive, root, comm);
@@ -17,7 +18,7 @@ Result gather_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, v
 Result gatherv_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                   Counts recvcounts, Counts displs, Datatype* recvtype, int root, Communicator& comm,
                   coll::Call& call) {
-  const View send = view_of(sendbuf, sendcount, sendtype);
+  const Buffer send = buffer_of(sendbuf, sendcount, sendtype);
   const Blocks receive{recvbuf, recvcounts, displs, recvtype, nullptr};
   if (!comm.is_inter() && comm.rank == root) NEAR_TRY(check_aliasing(send, receive, comm.size));
   call = coll::gatherv_call(send, receive, root, comm);
@@ -26,7 +27,8 @@ Result gatherv_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, 
 
 Result scatter_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                   MPI_Count recvcount, Datatype* recvtype, int root, Communicator& comm, coll::Call& call) {
-  const View send = view_of(sendbuf, sendcount, sendtype), receive = view_of(recvbuf, recvcount, recvtype);
+  const Buffer send = buffer_of(sendbuf, sendcount, sendtype),
+               receive = buffer_of(recvbuf, recvcount, recvtype);
   if (!comm.is_inter() && comm.rank == root && recvbuf != MPI_IN_PLACE)
     NEAR_TRY(check_aliasing(coll::block(send, root), receive));
   call = coll::scatter_call(send, receive, root, comm);
@@ -36,7 +38,7 @@ Result scatter_of(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, 
 Result scatterv_of(const void* sendbuf, Counts sendcounts, Counts displs, Datatype* sendtype, void* recvbuf,
                    MPI_Count recvcount, Datatype* recvtype, int root, Communicator& comm, coll::Call& call) {
   const Blocks send{const_cast<void*>(sendbuf), sendcounts, displs, sendtype, nullptr};
-  const View receive = view_of(recvbuf, recvcount, recvtype);
+  const Buffer receive = buffer_of(recvbuf, recvcount, recvtype);
   if (!comm.is_inter() && comm.rank == root) NEAR_TRY(check_aliasing(receive, send, comm.size));
   call = coll::scatterv_call(send, receive, root, comm);
   return {};

@@ -1,6 +1,6 @@
 // Put, get and accumulate. Source: MPI 5.0, section 12.3.
+#include "mpi/buffer_argument.h"
 #include "mpi/impl.h"
-#include "mpi/view.h"
 #include "rma/rma.h"
 
 namespace near::mpi::impl {
@@ -13,8 +13,8 @@ Result completed(Window& win, p2p::Request*& request) {
   return p2p::make_completed(*win.communicator, nothing, request);
 }
 
-datatype::View origin_of(const void* address, MPI_Count count, Datatype* type, Datatype& otherwise) {
-  return type != nullptr ? view_of(address, count, *type) : view_of(nullptr, 0, otherwise);
+datatype::Buffer origin_of(const void* address, MPI_Count count, Datatype* type, Datatype& otherwise) {
+  return type != nullptr ? buffer_of(address, count, *type) : buffer_of(nullptr, 0, otherwise);
 }
 
 Result check_buffer(const void* address, const char* name) {
@@ -26,20 +26,20 @@ Result check_buffer(const void* address, const char* name) {
 
 Result Put(const void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype, int target_rank,
            MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype, Window& win) {
-  return rma::put(view_of(origin_addr, origin_count, origin_datatype),
+  return rma::put(buffer_of(origin_addr, origin_count, origin_datatype),
                   {target_rank, target_disp, target_count, &target_datatype}, win);
 }
 
 Result Get(void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype, int target_rank,
            MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype, Window& win) {
-  return rma::get(view_of(origin_addr, origin_count, origin_datatype),
+  return rma::get(buffer_of(origin_addr, origin_count, origin_datatype),
                   {target_rank, target_disp, target_count, &target_datatype}, win);
 }
 
 Result Accumulate(const void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype, int target_rank,
                   MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype, Operation& op,
                   Window& win) {
-  return rma::accumulate(view_of(origin_addr, origin_count, origin_datatype), nullptr,
+  return rma::accumulate(buffer_of(origin_addr, origin_count, origin_datatype), nullptr,
                          {target_rank, target_disp, target_count, &target_datatype}, op, win);
 }
 
@@ -47,7 +47,7 @@ Result Get_accumulate(const void* origin_addr, MPI_Count origin_count, Datatype*
                       void* result_addr, MPI_Count result_count, Datatype& result_datatype, int target_rank,
                       MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype, Operation& op,
                       Window& win) {
-  datatype::View result = view_of(result_addr, result_count, result_datatype);
+  datatype::Buffer result = buffer_of(result_addr, result_count, result_datatype);
   return rma::accumulate(origin_of(origin_addr, origin_count, origin_datatype, target_datatype), &result,
                          {target_rank, target_disp, target_count, &target_datatype}, op, win);
 }
@@ -56,9 +56,9 @@ Result Fetch_and_op(const void* origin_addr, void* result_addr, Datatype& dataty
                     MPI_Aint target_disp, Operation& op, Window& win) {
   NEAR_TRY(check_buffer(result_addr, "result_addr"));
   if (op.builtin != datatype::Builtin::no_op) NEAR_TRY(check_buffer(origin_addr, "origin_addr"));
-  datatype::View result = view_of(result_addr, 1, datatype);
-  return rma::accumulate(view_of(origin_addr, 1, datatype), &result, {target_rank, target_disp, 1, &datatype},
-                         op, win);
+  datatype::Buffer result = buffer_of(result_addr, 1, datatype);
+  return rma::accumulate(buffer_of(origin_addr, 1, datatype), &result,
+                         {target_rank, target_disp, 1, &datatype}, op, win);
 }
 
 Result Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr,

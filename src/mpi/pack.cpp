@@ -24,7 +24,7 @@ Result check_representation(const char* name) {
   return base::fail(MPI_ERR_ARG, "the data representation \"{}\" is not \"external32\"", name);
 }
 
-datatype::View view_of(const void* buffer, MPI_Count count, Datatype& type) {
+datatype::Buffer buffer_of(const void* buffer, MPI_Count count, Datatype& type) {
   return {const_cast<void*>(buffer), count, &type};
 }
 
@@ -40,7 +40,7 @@ Result Pack(const void* inbuf, MPI_Count incount, Datatype& datatype, void* outb
   MPI_Count bytes = 0;
   NEAR_TRY(total_bytes(incount, datatype.size, bytes));
   NEAR_TRY(check_position(position, outsize, bytes));
-  if (bytes != 0) pack(view_of(inbuf, incount, datatype), 0, at(outbuf, position), bytes);
+  if (bytes != 0) pack(buffer_of(inbuf, incount, datatype), 0, at(outbuf, position), bytes);
   position += bytes;
   return {};
 }
@@ -50,7 +50,7 @@ Result Unpack(const void* inbuf, MPI_Count insize, MPI_Count& position, void* ou
   MPI_Count bytes = 0;
   NEAR_TRY(total_bytes(outcount, datatype.size, bytes));
   NEAR_TRY(check_position(position, insize, bytes));
-  if (bytes != 0) unpack(view_of(outbuf, outcount, datatype), 0, at(inbuf, position), bytes);
+  if (bytes != 0) unpack(buffer_of(outbuf, outcount, datatype), 0, at(inbuf, position), bytes);
   position += bytes;
   return {};
 }
@@ -66,7 +66,7 @@ Result Pack_external(const char* datarep, const void* inbuf, MPI_Count incount, 
   NEAR_TRY(total_bytes(incount, external_size(datatype), bytes));
   NEAR_TRY(total_bytes(incount, datatype.size, native));
   NEAR_TRY(check_position(position, outsize, bytes));
-  if (bytes != 0) NEAR_TRY(pack_external(view_of(inbuf, incount, datatype), at(outbuf, position)));
+  if (bytes != 0) NEAR_TRY(pack_external(buffer_of(inbuf, incount, datatype), at(outbuf, position)));
   position += bytes;
   return {};
 }
@@ -78,7 +78,7 @@ Result Unpack_external(const char* datarep, const void* inbuf, MPI_Count insize,
   NEAR_TRY(total_bytes(outcount, external_size(datatype), bytes));
   NEAR_TRY(total_bytes(outcount, datatype.size, native));
   NEAR_TRY(check_position(position, insize, bytes));
-  if (bytes != 0) NEAR_TRY(unpack_external(view_of(outbuf, outcount, datatype), at(inbuf, position)));
+  if (bytes != 0) NEAR_TRY(unpack_external(buffer_of(outbuf, outcount, datatype), at(inbuf, position)));
   position += bytes;
   return {};
 }

@@ -1,6 +1,6 @@
 // Partitioned communication. Source: MPI 5.0, chapter 4.
+#include "mpi/buffer_argument.h"
 #include "mpi/impl.h"
-#include "mpi/view.h"
 
 namespace near::mpi::impl {
 
@@ -8,7 +8,7 @@ using p2p::Request;
 
 Result Psend_init(const void* buf, int partitions, MPI_Count count, Datatype& datatype, int dest, int tag,
                   Communicator& comm, Info*, Request*& request) {
-  return p2p::make_partitioned_send(view_of(buf, count, datatype), partitions, dest, tag, comm, request);
+  return p2p::make_partitioned_send(buffer_of(buf, count, datatype), partitions, dest, tag, comm, request);
 }
 
 Result Precv_init(void* buf, int partitions, MPI_Count count, Datatype& datatype, int source, int tag,
@@ -17,7 +17,8 @@ Result Precv_init(void* buf, int partitions, MPI_Count count, Datatype& datatype
     return base::fail(MPI_ERR_RANK, "source is MPI_ANY_SOURCE, which a partitioned receive cannot take");
   if (tag == MPI_ANY_TAG)
     return base::fail(MPI_ERR_TAG, "tag is MPI_ANY_TAG, which a partitioned receive cannot take");
-  return p2p::make_partitioned_receive(view_of(buf, count, datatype), partitions, source, tag, comm, request);
+  return p2p::make_partitioned_receive(buffer_of(buf, count, datatype), partitions, source, tag, comm,
+                                       request);
 }
 
 Result Pready(int partition, MPI_Request request) {

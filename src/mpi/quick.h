@@ -107,8 +107,8 @@ inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_D
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
   const Inside inside(line, function);
   Call::write_about(line, communicator->context, destination, tag, static_cast<MPI_Count>(bytes));
-  datatype::View view{const_cast<void*>(buffer), count, datatype::find_datatype(datatype)};
-  bool sent = p2p::send_at_once(view, destination, tag, *communicator);
+  datatype::Buffer message{const_cast<void*>(buffer), count, datatype::find_datatype(datatype)};
+  bool sent = p2p::send_at_once(message, destination, tag, *communicator);
   if (sent) [[likely]] {
     line.calls.bump_relaxed(1);
     if (request != nullptr) *request = p2p::sent_request;

@@ -1,6 +1,6 @@
 // Receives and probes. Source: MPI 5.0, sections 3.2, 3.7 and 3.8.
+#include "mpi/buffer_argument.h"
 #include "mpi/impl.h"
-#include "mpi/view.h"
 
 namespace near::mpi::impl {
 
@@ -37,14 +37,14 @@ Completion no_process() {
 Result Recv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Communicator& comm,
             MPI_Status* status) {
   Completion completion;
-  Result result = p2p::receive(view_of(buf, count, datatype), source, tag, comm, completion);
+  Result result = p2p::receive(buffer_of(buf, count, datatype), source, tag, comm, completion);
   p2p::write_status(status, completion, false);
   return result;
 }
 
 Result Irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Communicator& comm,
              Request*& request) {
-  return p2p::start_receive(view_of(buf, count, datatype), source, tag, comm, request);
+  return p2p::start_receive(buffer_of(buf, count, datatype), source, tag, comm, request);
 }
 
 Result Probe(int source, int tag, Communicator& comm, MPI_Status* status) {
@@ -97,7 +97,7 @@ Result Mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message& messag
   Result result;
   if (Message* found = p2p::find_message(message); found != nullptr) {
     completion = Completion{};
-    result = p2p::receive_matched(*found, view_of(buf, count, datatype), completion);
+    result = p2p::receive_matched(*found, buffer_of(buf, count, datatype), completion);
   }
   message = MPI_MESSAGE_NULL;
   p2p::write_status(status, completion, false);
@@ -110,7 +110,7 @@ Result Imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message& messa
     // MPI_MESSAGE_NO_PROC belongs to no communicator that is known here.
     NEAR_TRY(p2p::make_completed(*object::self(), no_process(), request));
   } else {
-    NEAR_TRY(p2p::start_receive_matched(*found, view_of(buf, count, datatype), request));
+    NEAR_TRY(p2p::start_receive_matched(*found, buffer_of(buf, count, datatype), request));
   }
   message = MPI_MESSAGE_NULL;
   return {};

@@ -8,14 +8,14 @@ namespace {
 Result reduce_of(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Operation& op,
                  int root, Communicator& comm, coll::Call& call) {
   if (comm.rank == root && !comm.is_inter())
-    NEAR_TRY(check_aliasing(view_of(sendbuf, count, &datatype), view_of(recvbuf, count, &datatype)));
+    NEAR_TRY(check_aliasing(buffer_of(sendbuf, count, &datatype), buffer_of(recvbuf, count, &datatype)));
   call = coll::reduce_call(sendbuf, recvbuf, count, datatype, op, root, comm);
   return {};
 }
 
 Result allreduce_of(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Operation& op,
                     coll::Call& call) {
-  NEAR_TRY(check_aliasing(view_of(sendbuf, count, &datatype), view_of(recvbuf, count, &datatype)));
+  NEAR_TRY(check_aliasing(buffer_of(sendbuf, count, &datatype), buffer_of(recvbuf, count, &datatype)));
   call = coll::allreduce_call(sendbuf, recvbuf, count, datatype, op);
   return {};
 }
@@ -23,14 +23,15 @@ Result allreduce_of(const void* sendbuf, void* recvbuf, MPI_Count count, Datatyp
 Result reduce_scatter_of(const void* sendbuf, void* recvbuf, Counts recvcounts, Datatype& datatype,
                          Operation& op, Communicator& comm, coll::Call& call) {
   if (recvcounts[comm.rank] != 0)
-    NEAR_TRY(check_aliasing(view_of(sendbuf, 1, &datatype), view_of(recvbuf, 1, &datatype)));
+    NEAR_TRY(check_aliasing(buffer_of(sendbuf, 1, &datatype), buffer_of(recvbuf, 1, &datatype)));
   call = coll::reduce_scatter_call(sendbuf, recvbuf, recvcounts, datatype, op);
   return {};
 }
 
 Result reduce_scatter_block_of(const void* sendbuf, void* recvbuf, MPI_Count recvcount, Datatype& datatype,
                                Operation& op, coll::Call& call) {
-  NEAR_TRY(check_aliasing(view_of(sendbuf, recvcount, &datatype), view_of(recvbuf, recvcount, &datatype)));
+  NEAR_TRY(
+      check_aliasing(buffer_of(sendbuf, recvcount, &datatype), buffer_of(recvbuf, recvcount, &datatype)));
   call = coll::reduce_scatter_block_call(sendbuf, recvbuf, recvcount, datatype, op);
   return {};
 }

@@ -1,7 +1,7 @@
 // Requests outside of completion: cancel, free, persistent and generalized ones.
 // Source: MPI 5.0, sections 3.7.4, 3.8.4, 3.9 and 13.2.
+#include "mpi/buffer_argument.h"
 #include "mpi/impl.h"
-#include "mpi/view.h"
 
 #include <string>
 
@@ -19,27 +19,27 @@ Result Request_free(MPI_Request& request) {
 
 Result Send_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Communicator& comm,
                  Request*& request) {
-  return p2p::make_send(view_of(buf, count, datatype), dest, tag, comm, SendMode::standard, request);
+  return p2p::make_send(buffer_of(buf, count, datatype), dest, tag, comm, SendMode::standard, request);
 }
 
 Result Bsend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Communicator& comm,
                   Request*& request) {
-  return p2p::make_send(view_of(buf, count, datatype), dest, tag, comm, SendMode::buffered, request);
+  return p2p::make_send(buffer_of(buf, count, datatype), dest, tag, comm, SendMode::buffered, request);
 }
 
 Result Ssend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Communicator& comm,
                   Request*& request) {
-  return p2p::make_send(view_of(buf, count, datatype), dest, tag, comm, SendMode::synchronous, request);
+  return p2p::make_send(buffer_of(buf, count, datatype), dest, tag, comm, SendMode::synchronous, request);
 }
 
 Result Rsend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Communicator& comm,
                   Request*& request) {
-  return p2p::make_send(view_of(buf, count, datatype), dest, tag, comm, SendMode::ready, request);
+  return p2p::make_send(buffer_of(buf, count, datatype), dest, tag, comm, SendMode::ready, request);
 }
 
 Result Recv_init(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Communicator& comm,
                  Request*& request) {
-  return p2p::make_receive(view_of(buf, count, datatype), source, tag, comm, request);
+  return p2p::make_receive(buffer_of(buf, count, datatype), source, tag, comm, request);
 }
 
 Result Start(MPI_Request& request) { return p2p::start(*p2p::find_request(request)); }

@@ -7,7 +7,7 @@ namespace {
 Result scan_of(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Operation& op,
                Communicator& comm, coll::Call& call) {
   NEAR_TRY(check_intra(comm));
-  NEAR_TRY(check_aliasing(view_of(sendbuf, count, &datatype), view_of(recvbuf, count, &datatype)));
+  NEAR_TRY(check_aliasing(buffer_of(sendbuf, count, &datatype), buffer_of(recvbuf, count, &datatype)));
   call = coll::scan_call(sendbuf, recvbuf, count, datatype, op);
   return {};
 }
@@ -15,7 +15,7 @@ Result scan_of(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& da
 Result exscan_of(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Operation& op,
                  Communicator& comm, coll::Call& call) {
   NEAR_TRY(check_intra(comm));
-  NEAR_TRY(check_aliasing(view_of(sendbuf, count, &datatype), view_of(recvbuf, count, &datatype)));
+  NEAR_TRY(check_aliasing(buffer_of(sendbuf, count, &datatype), buffer_of(recvbuf, count, &datatype)));
   call = coll::exscan_call(sendbuf, recvbuf, count, datatype, op);
   return {};
 }

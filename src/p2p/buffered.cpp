@@ -128,7 +128,7 @@ std::byte* own_memory(EngineRequest& request, std::size_t bytes) {
 
 void release_block(SendBuffer& buffer, std::size_t block) { buffer.give_back(block); }
 
-Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Communicator& communicator) {
+Result send_buffered(const Buffer& view, Peer& peer, const Envelope& envelope, Communicator& communicator) {
   std::shared_ptr<SendBuffer> buffer = attached(&communicator);
   if (buffer == nullptr) buffer = attached(nullptr);
   if (buffer == nullptr)
@@ -155,7 +155,7 @@ Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Com
         envelope.bytes, buffer->used(), buffer->size());
   if (envelope.bytes != 0) datatype::pack(view, 0, start, static_cast<MPI_Count>(envelope.bytes));
   EngineRequest* send = nullptr;
-  View packed{start, static_cast<MPI_Count>(envelope.bytes), datatype::find_datatype(MPI_BYTE)};
+  Buffer packed{start, static_cast<MPI_Count>(envelope.bytes), datatype::find_datatype(MPI_BYTE)};
   if (Result made = make_request(RequestKind::send, &communicator, packed, send); !made.ok()) {
     buffer->give_back(reinterpret_cast<std::uint64_t>(start));
     return made;

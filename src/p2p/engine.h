@@ -49,7 +49,7 @@ struct Generalized {
 struct EngineRequest : Request, Posted {
   // What was asked for, with the base's context, rank (destination or source) and tag; persistent requests
   // start again from it.
-  View view;
+  Buffer view;
 
   Stage stage = Stage::idle;
   bool shared = false;    ///< sent_request: nobody's, never destroyed
@@ -112,7 +112,7 @@ inline RequestPool& requests() { return request_storage.value; }
 [[gnu::cold]] Result no_request();
 /// A request of the pool with references to communicator and datatype (either may be null); MPI_ERR_NO_MEM.
 [[gnu::always_inline]] inline Result make_request(RequestKind what, Communicator* communicator,
-                                                  const View& view, EngineRequest*& made) {
+                                                  const Buffer& view, EngineRequest*& made) {
   made = requests().make();
   if (made == nullptr) [[unlikely]]
     return no_request();
@@ -201,7 +201,7 @@ bool receive_waiting(EngineRequest& receive);
   return {};
 }
 /// start_receive(), for the entry points that have it within themselves.
-[[gnu::always_inline]] inline Result start_receive_inline(const View& view, int source, int tag,
+[[gnu::always_inline]] inline Result start_receive_inline(const Buffer& view, int source, int tag,
                                                           Communicator& communicator, Request*& made,
                                                           Channel channel) {
   EngineRequest* receive = nullptr;
@@ -236,7 +236,7 @@ void discard_schedule(EngineRequest& request);
 // Buffered sends (buffered.cpp)
 
 /// Copies the message into the attached buffer if it cannot leave at once, and sends it from there.
-Result send_buffered(const View& view, Peer& peer, const Envelope& envelope, Communicator& communicator);
+Result send_buffered(const Buffer& view, Peer& peer, const Envelope& envelope, Communicator& communicator);
 /// Memory for the message of a request of the pool, which lives as long as the request; nullptr: none is
 /// left.
 std::byte* own_memory(EngineRequest& request, std::size_t bytes);

@@ -32,7 +32,7 @@ Result make_generalized(MPI_Grequest_query_function* query_function,
                         MPI_Grequest_free_function* free_function,
                         MPI_Grequest_cancel_function* cancel_function, void* extra_state, Request*& made) {
   EngineRequest* request = nullptr;
-  NEAR_TRY(make_request(RequestKind::generalized, nullptr, View{}, request));
+  NEAR_TRY(make_request(RequestKind::generalized, nullptr, Buffer{}, request));
   request->owns_more = true;
   request->generalized =
       std::make_unique<Generalized>(Generalized{query_function, free_function, cancel_function, extra_state});

@@ -18,43 +18,44 @@ enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };
 
 /// What most sends do, blocking and nonblocking ones: the whole message leaves, without a request. False:
 /// nothing was sent. `destination` is a rank.
-bool send_at_once(const View& view, int destination, int tag, const Communicator& communicator,
+bool send_at_once(const Buffer& view, int destination, int tag, const Communicator& communicator,
                   Channel channel = Channel::user);
 
 /// Blocking send: returns when the buffer may be reused. `destination` may be MPI_PROC_NULL.
-Result send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
             Channel channel = Channel::user);
 /// Blocking receive; `source` may be MPI_ANY_SOURCE or MPI_PROC_NULL, `tag` MPI_ANY_TAG. A longer message
 /// fills the buffer and fails with MPI_ERR_TRUNCATE.
-Result receive(const View& view, int source, int tag, Communicator& communicator, Completion& completion,
+Result receive(const Buffer& view, int source, int tag, Communicator& communicator, Completion& completion,
                Channel channel = Channel::user);
 
 /// Starts a send or receive; `made` is active. Fails with MPI_ERR_NO_MEM when requests are used up, and a
 /// buffered send with MPI_ERR_BUFFER when the attached buffer is too small.
-Result start_send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result start_send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
                   Request*& made, Channel channel = Channel::user);
-Result start_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made,
+Result start_receive(const Buffer& view, int source, int tag, Communicator& communicator, Request*& made,
                      Channel channel = Channel::user);
 /// Persistent forms: made inactive; start() starts them.
-Result make_send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result make_send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
                  Request*& made);
-Result make_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made);
+Result make_receive(const Buffer& view, int source, int tag, Communicator& communicator, Request*& made);
 
 /// A request that is complete from the start, with this completion.
 Result make_completed(Communicator& communicator, const Completion& completion, Request*& made);
 
 /// MPI_Sendrecv in one call: neither side waits for the other's order.
-Result send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
+Result send_receive(const Buffer& send_buffer, int destination, int send_tag, const Buffer& receive_buffer,
                     int source, int receive_tag, Communicator& communicator, Completion& completion,
                     Channel channel = Channel::user);
 
 /// Nonblocking form: one request for both sides; its status is the receive's.
-Result start_send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
-                          int source, int receive_tag, Communicator& communicator, Request*& made);
+Result start_send_receive(const Buffer& send_buffer, int destination, int send_tag,
+                          const Buffer& receive_buffer, int source, int receive_tag,
+                          Communicator& communicator, Request*& made);
 /// MPI_Sendrecv_replace: what arrives replaces what was sent, in the same buffer.
-Result send_receive_replace(const View& view, int destination, int send_tag, int source, int receive_tag,
+Result send_receive_replace(const Buffer& view, int destination, int send_tag, int source, int receive_tag,
                             Communicator& communicator, Completion& completion);
-Result start_send_receive_replace(const View& view, int destination, int send_tag, int source,
+Result start_send_receive_replace(const Buffer& view, int destination, int send_tag, int source,
                                   int receive_tag, Communicator& communicator, Request*& made);
 
 /// A matched message (MPI_Mprobe), taken off the queue of unexpected ones.
@@ -74,14 +75,14 @@ bool probe(int source, int tag, Communicator& communicator, Completion& envelope
 /// The same, and takes the message: `message` is set when found (nullptr with found: MPI_MESSAGE_NO_PROC).
 Result probe_matched(int source, int tag, Communicator& communicator, bool& found, Message*& message,
                      Completion& envelope);
-Result receive_matched(Message& message, const View& view, Completion& completion);
-Result start_receive_matched(Message& message, const View& view, Request*& made);
+Result receive_matched(Message& message, const Buffer& view, Completion& completion);
+Result start_receive_matched(Message& message, const Buffer& view, Request*& made);
 
 /// Partitioned requests (MPI 5.0, chapter 4), made inactive; `partition` is the view of the first of
 /// `partitions` equal parts that follow each other. No wildcards.
-Result make_partitioned_send(const View& partition, int partitions, int destination, int tag,
+Result make_partitioned_send(const Buffer& partition, int partitions, int destination, int tag,
                              Communicator& communicator, Request*& made);
-Result make_partitioned_receive(const View& partition, int partitions, int source, int tag,
+Result make_partitioned_receive(const Buffer& partition, int partitions, int source, int tag,
                                 Communicator& communicator, Request*& made);
 /// MPI_Pready; MPI_ERR_ARG for a partition that does not exist or was marked already.
 Result mark_ready(Request& request, int partition);

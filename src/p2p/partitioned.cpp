@@ -36,18 +36,18 @@ std::int32_t take_tags(int parts) {
   return first;
 }
 
-View bytes_view(void* address, MPI_Count bytes) {
-  return View{address, bytes, datatype::find_datatype(MPI_BYTE)};
+Buffer byte_buffer(void* address, MPI_Count bytes) {
+  return Buffer{address, bytes, datatype::find_datatype(MPI_BYTE)};
 }
 
-std::byte* at(const View& view, MPI_Count elements) {
+std::byte* at(const Buffer& view, MPI_Count elements) {
   return static_cast<std::byte*>(view.address) + elements * view.type->extent;
 }
 
 /// What both sides share: the whole buffer, and a request for each part on the wire.
 class Partitioned : public Schedule {
 public:
-  Partitioned(const View& part, int partitions, int rank, int tag, Communicator& communicator)
+  Partitioned(const Buffer& part, int partitions, int rank, int tag, Communicator& communicator)
       : part_(part), partitions_(partitions), rank_(rank), tag_(tag), communicator_(communicator) {
     object::keep(part_.type);
   }
@@ -62,19 +62,19 @@ public:
   std::string_view sentence() const override { return sentence_; }
 
 protected:
-  void aim(EngineRequest& request, RequestKind what, const View& view, int tag) const {
+  void aim(EngineRequest& request, RequestKind what, const Buffer& view, int tag) const {
     request.what = what;
     request.view = view;
     request.aim(rank_, tag, communicator_, Channel::partitioned);
   }
   /// Makes the request that carries the setup.
   Result make_setup(RequestKind what) {
-    NEAR_TRY(make_request(what, &communicator_, View{}, setup_request_));
+    NEAR_TRY(make_request(what, &communicator_, Buffer{}, setup_request_));
     std::byte* memory = own_memory(*setup_request_, sizeof(Setup));
     if (memory == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for a partitioned request");
     setup_ = new (memory) Setup{};
     setup_request_->mode = SendMode::standard;
-    aim(*setup_request_, what, bytes_view(setup_, sizeof(Setup)), tag_);
+    aim(*setup_request_, what, byte_buffer(setup_, sizeof(Setup)), tag_);
     return {};
   }
   Result make_parts(int parts) {
@@ -94,7 +94,7 @@ protected:
   }
   EngineRequest& request(int i) const { return requests_[static_cast<std::size_t>(i)]; }
 
-  const View part_; ///< the first partition as the program described it
+  const Buffer part_; ///< the first partition as the program described it
   const int partitions_, rank_, tag_;
   Communicator& communicator_; ///< kept alive by the request
   EngineRequest* setup_request_ = nullptr;
@@ -141,7 +141,7 @@ public:
   Result ready(int partition) {
     EngineRequest& part = request(partition);
     if (part.active) return base::fail(MPI_ERR_ARG, "partition {} has been marked ready already", partition);
-    View view{at(part_, partition * part_.count), part_.count, part_.type};
+    Buffer view{at(part_, partition * part_.count), part_.count, part_.type};
     aim(part, RequestKind::send, view, first_tag_ - partition);
     return begin_send(part);
   }
@@ -204,7 +204,7 @@ private:
     complete_ = 0;
     if (unpacked_ != nullptr) std::fill_n(unpacked_.get(), parts_, false);
     for (int i = 0; i < parts_; ++i) {
-      aim(request(i), RequestKind::receive, part_view(i), setup_->first_tag - i);
+      aim(request(i), RequestKind::receive, part_buffer(i), setup_->first_tag - i);
       if (Result begun = begin_receive(request(i)); !begun.ok()) {
         request(i).completion = Completion{};
         request(i).completion.error = object::error_class(begun);
@@ -228,15 +228,15 @@ private:
     return !part_.is_dense() && part_.type->size != 0 &&
            part_bytes() % static_cast<std::uint64_t>(part_.type->size) != 0;
   }
-  View part_view(int i) const {
+  Buffer part_buffer(int i) const {
     std::uint64_t offset = part_bytes() * static_cast<std::uint64_t>(i);
     std::uint64_t room = std::min(part_bytes(), capacity() - std::min(capacity(), offset));
-    if (needs_staging()) return bytes_view(staging_.get() + offset, static_cast<MPI_Count>(room));
-    if (room == 0) return bytes_view(nullptr, 0);
-    if (part_.is_dense()) return bytes_view(part_.dense_start() + offset, static_cast<MPI_Count>(room));
+    if (needs_staging()) return byte_buffer(staging_.get() + offset, static_cast<MPI_Count>(room));
+    if (room == 0) return byte_buffer(nullptr, 0);
+    if (part_.is_dense()) return byte_buffer(part_.dense_start() + offset, static_cast<MPI_Count>(room));
     auto size = static_cast<std::uint64_t>(part_.type->size);
-    return View{at(part_, static_cast<MPI_Count>(offset / size)), static_cast<MPI_Count>(room / size),
-                part_.type};
+    return Buffer{at(part_, static_cast<MPI_Count>(offset / size)), static_cast<MPI_Count>(room / size),
+                  part_.type};
   }
   /// Whether part `i` is in the buffer. A staged one that is here gets there now.
   bool has(int i) {
@@ -246,7 +246,7 @@ private:
     std::uint64_t offset = part_bytes() * static_cast<std::uint64_t>(i);
     MPI_Count bytes = request(i).completion.bytes;
     if (bytes != 0)
-      datatype::unpack(View{part_.address, part_.count * partitions_, part_.type},
+      datatype::unpack(Buffer{part_.address, part_.count * partitions_, part_.type},
                        static_cast<MPI_Count>(offset), staging_.get() + offset, bytes);
     return true;
   }
@@ -278,7 +278,7 @@ Result side_of(Request& request, const char* side, int partition, T*& found) {
 
 } // namespace
 
-Result make_partitioned_send(const View& partition, int partitions, int destination, int tag,
+Result make_partitioned_send(const Buffer& partition, int partitions, int destination, int tag,
                              Communicator& communicator, Request*& made) {
   auto schedule = std::make_unique<PartitionedSend>(partition, partitions, destination, tag, communicator);
   PartitionedSend& send = *schedule;
@@ -288,7 +288,7 @@ Result make_partitioned_send(const View& partition, int partitions, int destinat
   return announced;
 }
 
-Result make_partitioned_receive(const View& partition, int partitions, int source, int tag,
+Result make_partitioned_receive(const Buffer& partition, int partitions, int source, int tag,
                                 Communicator& communicator, Request*& made) {
   auto schedule = std::make_unique<PartitionedReceive>(partition, partitions, source, tag, communicator);
   PartitionedReceive& receive = *schedule;

@@ -80,7 +80,7 @@ Result probe_matched(int source, int tag, Communicator& communicator, bool& foun
   return {};
 }
 
-Result receive_matched(Message& message, const View& view, Completion& completion) {
+Result receive_matched(Message& message, const Buffer& view, Completion& completion) {
   EngineRequest request;
   request.what = RequestKind::receive;
   request.view = view;
@@ -90,7 +90,7 @@ Result receive_matched(Message& message, const View& view, Completion& completio
   return outcome(request);
 }
 
-Result start_receive_matched(Message& message, const View& view, Request*& made) {
+Result start_receive_matched(Message& message, const Buffer& view, Request*& made) {
   EngineRequest* request = nullptr;
   NEAR_TRY(make_request(RequestKind::receive, message.communicator, view, request));
   request->active = true;

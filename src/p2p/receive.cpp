@@ -33,7 +33,7 @@ bool withdraw(EngineRequest& receive) {
 }
 
 /// Receives a small message without posting the receive, when it is the only one.
-static bool receive_at_once(const View& view, int source, int tag, const Communicator& communicator,
+static bool receive_at_once(const Buffer& view, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
   if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !view.type->dense)
     return false;
@@ -51,7 +51,7 @@ static bool receive_at_once(const View& view, int source, int tag, const Communi
   return true;
 }
 
-Result receive(const View& view, int source, int tag, Communicator& communicator, Completion& completion,
+Result receive(const Buffer& view, int source, int tag, Communicator& communicator, Completion& completion,
                Channel channel) {
   if (receive_at_once(view, source, tag, communicator, completion, channel)) return {};
   EngineRequest request;
@@ -64,12 +64,12 @@ Result receive(const View& view, int source, int tag, Communicator& communicator
   return outcome(request);
 }
 
-Result start_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made,
+Result start_receive(const Buffer& view, int source, int tag, Communicator& communicator, Request*& made,
                      Channel channel) {
   return start_receive_inline(view, source, tag, communicator, made, channel);
 }
 
-Result make_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made) {
+Result make_receive(const Buffer& view, int source, int tag, Communicator& communicator, Request*& made) {
   EngineRequest* receive = nullptr;
   NEAR_TRY(make_request(RequestKind::receive, &communicator, view, receive));
   receive->aim(source, tag, communicator, Channel::user);

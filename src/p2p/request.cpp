@@ -34,7 +34,7 @@ Result no_request() {
 
 void make_sent_request() {
   EngineRequest* request = nullptr;
-  if (sent_request != MPI_REQUEST_NULL || !make_request(RequestKind::send, nullptr, View{}, request).ok())
+  if (sent_request != MPI_REQUEST_NULL || !make_request(RequestKind::send, nullptr, Buffer{}, request).ok())
     return;
   request->shared = request->owns_more = true;
   request->active = true;
@@ -72,7 +72,7 @@ Result failure_of(const EngineRequest& request) {
 
 Result make_completed(Communicator& communicator, const Completion& completion, Request*& made) {
   EngineRequest* request = nullptr;
-  NEAR_TRY(make_request(RequestKind::receive, &communicator, View{}, request));
+  NEAR_TRY(make_request(RequestKind::receive, &communicator, Buffer{}, request));
   request->completion = completion;
   request->active = true;
   complete(*request);

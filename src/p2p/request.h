@@ -11,7 +11,7 @@
 
 namespace near::p2p {
 
-using datatype::View;
+using datatype::Buffer;
 using object::Channel;
 using object::Communicator;
 using object::Result;

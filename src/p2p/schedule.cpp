@@ -106,7 +106,7 @@ void discard_schedule(EngineRequest& request) {
 Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> schedule, bool persistent,
                       Request*& made) {
   EngineRequest* request = nullptr;
-  NEAR_TRY(make_request(RequestKind::schedule, communicator, View{}, request));
+  NEAR_TRY(make_request(RequestKind::schedule, communicator, Buffer{}, request));
   request->owns_more = true;
   request->schedule = std::move(schedule);
   request->persistent = persistent;

@@ -108,7 +108,7 @@ bool leaves_at_once(SendMode mode) { return mode == SendMode::standard || mode =
   return outcome(send);
 }
 
-Result make_send_request(const View& view, int destination, int tag, Communicator& communicator,
+Result make_send_request(const Buffer& view, int destination, int tag, Communicator& communicator,
                          SendMode mode, Channel channel, EngineRequest*& made) {
   NEAR_TRY(make_request(RequestKind::send, &communicator, view, made));
   made->aim(destination, tag, communicator, channel);
@@ -118,7 +118,7 @@ Result make_send_request(const View& view, int destination, int tag, Communicato
 
 } // namespace
 
-bool send_at_once(const View& view, int destination, int tag, const Communicator& communicator,
+bool send_at_once(const Buffer& view, int destination, int tag, const Communicator& communicator,
                   Channel channel) {
   Peer& peer = transport::peer_of(communicator, destination);
   Envelope envelope{context_of(communicator, channel), communicator.rank, tag,
@@ -198,7 +198,7 @@ Result begin_detached_send(EngineRequest& send, Peer& peer, const Envelope& enve
   return launched;
 }
 
-Result send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
             Channel channel) {
   if (destination == MPI_PROC_NULL) [[unlikely]]
     return {};
@@ -214,7 +214,7 @@ Result send(const View& view, int destination, int tag, Communicator& communicat
   return send_and_wait(request);
 }
 
-Result start_send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result start_send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
                   Request*& made, Channel channel) {
   if (destination != MPI_PROC_NULL && leaves_at_once(mode) &&
       send_at_once(view, destination, tag, communicator, channel)) {
@@ -233,7 +233,7 @@ Result start_send(const View& view, int destination, int tag, Communicator& comm
   return {};
 }
 
-Result make_send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result make_send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
                  Request*& made) {
   EngineRequest* send = nullptr;
   NEAR_TRY(make_send_request(view, destination, tag, communicator, mode, Channel::user, send));

@@ -9,9 +9,9 @@ namespace near::p2p {
 namespace {
 
 struct PairArguments {
-  View send_view;
+  Buffer send_buffer;
   int destination, send_tag;
-  View receive_view;
+  Buffer receive_buffer;
   int source, receive_tag;
   Communicator* communicator;
   Channel channel;
@@ -23,8 +23,8 @@ class Pair {
 public:
   Result begin(const PairArguments& of) {
     receive_.what = RequestKind::receive;
-    set(receive_, of.receive_view, of.source, of.receive_tag, of);
-    set(send_, of.send_view, of.destination, of.send_tag, of);
+    set(receive_, of.receive_buffer, of.source, of.receive_tag, of);
+    set(send_, of.send_buffer, of.destination, of.send_tag, of);
     NEAR_TRY(begin_receive(receive_));
     Result sent = begin_send(send_);
     if (!sent.ok()) {
@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  static void set(EngineRequest& request, const View& view, int rank, int tag, const PairArguments& of) {
+  static void set(EngineRequest& request, const Buffer& view, int rank, int tag, const PairArguments& of) {
     request.view = view;
     request.aim(rank, tag, *of.communicator, of.channel);
   }
@@ -52,20 +52,20 @@ private:
 /// The packed form of a view, in memory of its own.
 class PackedCopy {
 public:
-  Result take(const View& view) {
+  Result take(const Buffer& view) {
     MPI_Count bytes = view.bytes();
     data_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes) + 1]);
     if (data_ == nullptr)
       return base::fail(MPI_ERR_NO_MEM, "no memory for a copy of {} bytes of the send buffer", bytes);
     if (bytes != 0) datatype::pack(view, 0, data_.get(), bytes);
-    view_ = View{data_.get(), bytes, datatype::find_datatype(MPI_BYTE)};
+    view_ = Buffer{data_.get(), bytes, datatype::find_datatype(MPI_BYTE)};
     return {};
   }
-  const View& view() const { return view_; }
+  const Buffer& view() const { return view_; }
 
 private:
   std::unique_ptr<std::byte[]> data_;
-  View view_;
+  Buffer view_;
 };
 
 /// A send-receive behind a request. It owns references: communicator and datatypes may be freed meanwhile.
@@ -74,14 +74,14 @@ public:
   PairSchedule(const PairArguments& arguments, PackedCopy copy)
       : arguments_(arguments), copy_(std::move(copy)) {
     object::keep(arguments_.communicator);
-    object::keep(arguments_.send_view.type);
-    object::keep(arguments_.receive_view.type);
+    object::keep(arguments_.send_buffer.type);
+    object::keep(arguments_.receive_buffer.type);
   }
   PairSchedule(const PairSchedule&) = delete;
   PairSchedule& operator=(const PairSchedule&) = delete;
   ~PairSchedule() override {
-    datatype::release(arguments_.receive_view.type);
-    datatype::release(arguments_.send_view.type);
+    datatype::release(arguments_.receive_buffer.type);
+    datatype::release(arguments_.send_buffer.type);
     object::release(arguments_.communicator);
   }
   Result begin() override { return pair_.begin(arguments_); }
@@ -118,21 +118,23 @@ Result start_pair(const PairArguments& arguments, PackedCopy copy, Request*& mad
 
 } // namespace
 
-Result send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
+Result send_receive(const Buffer& send_buffer, int destination, int send_tag, const Buffer& receive_buffer,
                     int source, int receive_tag, Communicator& communicator, Completion& completion,
                     Channel channel) {
-  return run({send_view, destination, send_tag, receive_view, source, receive_tag, &communicator, channel},
-             completion);
+  return run(
+      {send_buffer, destination, send_tag, receive_buffer, source, receive_tag, &communicator, channel},
+      completion);
 }
 
-Result start_send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
-                          int source, int receive_tag, Communicator& communicator, Request*& made) {
+Result start_send_receive(const Buffer& send_buffer, int destination, int send_tag,
+                          const Buffer& receive_buffer, int source, int receive_tag,
+                          Communicator& communicator, Request*& made) {
   return start_pair(
-      {send_view, destination, send_tag, receive_view, source, receive_tag, &communicator, Channel::user}, {},
-      made);
+      {send_buffer, destination, send_tag, receive_buffer, source, receive_tag, &communicator, Channel::user},
+      {}, made);
 }
 
-Result send_receive_replace(const View& view, int destination, int send_tag, int source, int receive_tag,
+Result send_receive_replace(const Buffer& view, int destination, int send_tag, int source, int receive_tag,
                             Communicator& communicator, Completion& completion) {
   PackedCopy copy;
   NEAR_TRY(copy.take(view));
@@ -140,7 +142,7 @@ Result send_receive_replace(const View& view, int destination, int send_tag, int
              completion);
 }
 
-Result start_send_receive_replace(const View& view, int destination, int send_tag, int source,
+Result start_send_receive_replace(const Buffer& view, int destination, int send_tag, int source,
                                   int receive_tag, Communicator& communicator, Request*& made) {
   PackedCopy copy;
   NEAR_TRY(copy.take(view));

@@ -12,7 +12,7 @@ namespace near::rma {
 
 namespace {
 
-/// Bytes from a view's address: where the data begins, and where it ends. False when that does not fit.
+/// Bytes from a buffer's address: where the data begins, and where it ends. False when that does not fit.
 bool hull(MPI_Count count, const Datatype& type, MPI_Count& low, MPI_Count& high) {
   MPI_Count steps = 0;
   if (!base::checked_multiply(count - 1, type.extent, steps)) return false;
@@ -48,7 +48,7 @@ bool find_all_attached(const Member& member, std::uint64_t address, const Target
     return true;
   }
   constexpr std::size_t most = 256;
-  const View there{reinterpret_cast<void*>(address), target.count, target.type};
+  const Buffer there{reinterpret_cast<void*>(address), target.count, target.type};
   std::vector<datatype::Piece> pieces;
   found.shared = true;
   range = {};
@@ -90,14 +90,14 @@ struct Batch {
   std::vector<os::Run> here, there;
   MPI_Count bytes = 0;
 
-  void fill_there(const View& view, MPI_Count at, MPI_Count most) {
+  void fill_there(const Buffer& buffer, MPI_Count at, MPI_Count most) {
     there_pieces.clear();
-    bytes = datatype::pieces(view, at, most, there_pieces, most_pieces);
+    bytes = datatype::pieces(buffer, at, most, there_pieces, most_pieces);
   }
   /// Of those bytes, as many as there are pieces for.
-  void fill_here(const View& view, MPI_Count at) {
+  void fill_here(const Buffer& buffer, MPI_Count at) {
     here_pieces.clear();
-    MPI_Count covered = datatype::pieces(view, at, bytes, here_pieces, most_pieces);
+    MPI_Count covered = datatype::pieces(buffer, at, bytes, here_pieces, most_pieces);
     for (; bytes > covered; there_pieces.pop_back()) {
       auto last = static_cast<MPI_Count>(there_pieces.back().bytes);
       if (bytes - last >= covered) {
@@ -149,7 +149,7 @@ public:
     mine_.push_back({bytes_.data(), used});
     return transport::copy_from_peer(peer, theirs_, mine_);
   }
-  void unpack(const Batch& batch, const View& here, MPI_Count at) {
+  void unpack(const Batch& batch, const Buffer& here, MPI_Count at) {
     // Each piece to its place among the packed bytes, which is never behind the one where it is.
     std::size_t packed = 0;
     for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -168,8 +168,8 @@ private:
   std::vector<std::byte> bytes_;
 };
 
-/// Moves packed bytes from a view here into one in another's private memory, as it lies there.
-Result store_through_kernel(const View& here, const View& there, transport::Peer& peer) {
+/// Moves packed bytes from a buffer here into one in another's private memory, as it lies there.
+Result store_through_kernel(const Buffer& here, const Buffer& there, transport::Peer& peer) {
   Batch batch;
   for (MPI_Count at = 0, bytes = there.bytes(); at < bytes; at += batch.bytes) {
     batch.fill_there(there, at, bytes - at);
@@ -180,7 +180,7 @@ Result store_through_kernel(const View& here, const View& there, transport::Peer
 }
 
 /// The other way.
-Result load_through_kernel(const View& here, const View& there, transport::Peer& peer) {
+Result load_through_kernel(const Buffer& here, const Buffer& there, transport::Peer& peer) {
   Batch batch;
   CoveringRead covering;
   for (MPI_Count at = 0, bytes = there.bytes(); at < bytes; at += batch.bytes) {
@@ -195,20 +195,20 @@ Result load_through_kernel(const View& here, const View& there, transport::Peer&
   return {};
 }
 
-View view_of(const Place& place, const Target& target) {
+Buffer buffer_of(const Place& place, const Target& target) {
   void* address = place.peer == nullptr ? place.here : reinterpret_cast<void*>(place.address);
   return {address, target.count, target.type};
 }
 
-Result store(const View& from, const Place& place, const Target& target) {
-  View there = view_of(place, target);
+Result store(const Buffer& from, const Place& place, const Target& target) {
+  Buffer there = buffer_of(place, target);
   if (place.peer != nullptr) return store_through_kernel(from, there, *place.peer);
   datatype::copy(from, there, there.bytes());
   return {};
 }
 
-Result load(const View& into, const Place& place, const Target& target) {
-  View there = view_of(place, target);
+Result load(const Buffer& into, const Place& place, const Target& target) {
+  Buffer there = buffer_of(place, target);
   if (place.peer != nullptr) return load_through_kernel(into, there, *place.peer);
   datatype::copy(there, into, there.bytes());
   return {};
@@ -229,23 +229,23 @@ Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& noth
   return find_place(window, target, place);
 }
 
-/// The view as elements that lie one behind the other; false when they do not.
-bool as_elements(View& view, Datatype& element) {
-  if (!view.type->dense || !element.dense)
-    return view.type->basic == element.basic && element.basic != datatype::Basic::none;
-  view = {view.dense_start(), view.bytes() / element.size, &element};
+/// The buffer as elements that lie one behind the other; false when they do not.
+bool as_elements(Buffer& buffer, Datatype& element) {
+  if (!buffer.type->dense || !element.dense)
+    return buffer.type->basic == element.basic && element.basic != datatype::Basic::none;
+  buffer = {buffer.dense_start(), buffer.bytes() / element.size, &element};
   return true;
 }
 
-/// Flow for `count` elements of a predefined type.
-Result room_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, View& view) {
+/// Room for `count` elements of a predefined type.
+Result room_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, Buffer& buffer) {
   std::size_t bytes = 0;
   std::ptrdiff_t origin = 0;
   if (!coll::scratch_layout(count, element, bytes, origin))
     return base::fail(MPI_ERR_NO_MEM, "{} elements of {} bytes are more than memory can hold", count,
                       element.size);
   memory.resize(bytes);
-  view = {memory.data() + origin, count, &element};
+  buffer = {memory.data() + origin, count, &element};
   return {};
 }
 
@@ -294,7 +294,7 @@ Result find_place(const Window& window, const Target& target, Place& place) {
   return {};
 }
 
-Result put(const View& origin, const Target& target, Window& window) {
+Result put(const Buffer& origin, const Target& target, Window& window) {
   Place place;
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
@@ -303,7 +303,7 @@ Result put(const View& origin, const Target& target, Window& window) {
   return store(origin, place, target);
 }
 
-Result get(const View& origin, const Target& target, Window& window) {
+Result get(const Buffer& origin, const Target& target, Window& window) {
   Place place;
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
@@ -312,8 +312,8 @@ Result get(const View& origin, const Target& target, Window& window) {
   return load(origin, place, target);
 }
 
-Result accumulate(const View& origin, const View* before, const Target& target, const Operation& operation,
-                  Window& window) {
+Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
+                  const Operation& operation, Window& window) {
   bool changes = operation.builtin != datatype::Builtin::no_op;
   bool replaces = operation.builtin == datatype::Builtin::replace || !changes;
   Datatype* element = target.type->element;
@@ -347,7 +347,7 @@ Result accumulate(const View& origin, const View* before, const Target& target, 
 
   // What needs memory comes before the lock.
   std::vector<std::byte> mine_memory, theirs_memory;
-  View mine = origin, theirs = view_of(place, target);
+  Buffer mine = origin, theirs = buffer_of(place, target);
   bool direct = false;
   if (!replaces) {
     MPI_Count count = bytes / element->size;
@@ -385,7 +385,7 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
   if (nothing) return {};
   note_read(window, target, place);
   ElementLock alone(state_of(window).members[static_cast<std::size_t>(target.rank)]);
-  View result{before, 1, &type};
+  Buffer result{before, 1, &type};
   NEAR_TRY(load(result, place, target));
   if (std::memcmp(before, compare, static_cast<std::size_t>(type.size)) != 0) return {};
   return store({const_cast<void*>(origin), 1, &type}, place, target);

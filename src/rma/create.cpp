@@ -87,8 +87,8 @@ Result agree(Window& window, Member mine, Result result) {
   std::string text = result.ok() ? "" : std::string(base::failure_text());
   mine.failed = result.ok() ? 0 : object::error_class(result);
   if (state.own != nullptr) mine.part = transport::job_segment().offset_of(state.own);
-  Result told = coll::all_gather(comm::bytes_view(&mine, sizeof mine),
-                                 comm::bytes_view(state.members.data(), sizeof mine), *window.communicator);
+  Result told = coll::all_gather(comm::byte_buffer(&mine, sizeof mine),
+                                 comm::byte_buffer(state.members.data(), sizeof mine), *window.communicator);
   if (!told.ok()) return told; // the parts may be in use: what was made stays
   auto bad = std::find_if(state.members.begin(), state.members.end(),
                           [](const Member& member) { return member.failed != 0; });
@@ -273,7 +273,7 @@ Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit,
   Member mine{.size = size, .unit = unit};
   // Each process may say it or not; the answer of one counts.
   std::uint64_t apart = says(info, noncontiguous) ? 1 : 0;
-  NEAR_TRY(coll::broadcast(comm::bytes_view(&apart, sizeof apart), 0, communicator));
+  NEAR_TRY(coll::broadcast(comm::byte_buffer(&apart, sizeof apart), 0, communicator));
   if (apart != 0) return allocate_apart(communicator, MPI_WIN_FLAVOR_SHARED, mine, info, wish, base, made);
   return allocate_in_a_row(communicator, mine, info, wish, base, made);
 }

@@ -16,9 +16,9 @@
 
 namespace near::rma {
 
+using datatype::Buffer;
 using datatype::Datatype;
 using datatype::Operation;
-using datatype::View;
 using object::Communicator;
 using object::Group;
 using object::Info;
@@ -100,12 +100,12 @@ struct Target {
   MPI_Count count;
   Datatype* type;
 };
-Result put(const View& origin, const Target& target, Window& window);
-Result get(const View& origin, const Target& target, Window& window);
+Result put(const Buffer& origin, const Target& target, Window& window);
+Result get(const Buffer& origin, const Target& target, Window& window);
 /// target = origin op target, element by element, each atomic with respect to all others of these three
 /// calls. `before` (may be null) gets what was there. With MPI_NO_OP `origin` is not looked at.
-Result accumulate(const View& origin, const View* before, const Target& target, const Operation& operation,
-                  Window& window);
+Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
+                  const Operation& operation, Window& window);
 /// One element of a type of integers, logicals or bytes.
 Result compare_and_swap(const void* origin, const void* compare, void* before, const Target& target,
                         Window& window);

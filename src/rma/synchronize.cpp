@@ -38,7 +38,7 @@ Result check_assertion(int assertion, int known) {
 }
 
 /// A message without data.
-View nothing() { return comm::bytes_view(nullptr, 0); }
+Buffer nothing() { return comm::byte_buffer(nullptr, 0); }
 
 Result await(p2p::Request* request) {
   if (request == nullptr) return {};

@@ -7,7 +7,7 @@ namespace near::transport {
 
 std::size_t eager_limit() { return engine().eager_limit; }
 
-Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfer* waiter) {
+Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer* waiter) {
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
   stop_fast_sends(peer); // what is left of it has our credits

@@ -62,7 +62,7 @@ Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
 
 /// Copies a short message behind its descriptor: the receiver then loads it, and makes no system call for a
 /// few bytes. So short ones come here when credits are used up, or by MPI_Ssend.
-void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const View& view, RtsHeader& rts,
+void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const Buffer& view, RtsHeader& rts,
                     std::uint64_t bytes) {
   if (bytes == 0 || bytes > rts_room(size)) return;
   auto* room = reinterpret_cast<std::byte*>(&descriptor + 1);
@@ -137,7 +137,7 @@ RtsHeader Arrival::rts() const {
 
 Result reserve_rts() { return grow_rts(0); }
 
-Result send_rts(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
+Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer) {
   Engine& self = engine();
   std::size_t size = envelope.bytes > rts_room(0) && envelope.bytes <= rts_room(1) ? 1 : 0;
   RtsDescriptor* taken = nullptr;
@@ -206,7 +206,7 @@ bool claim_rts(RtsHeader& rts) {
   return true;
 }
 
-bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const View& view,
+bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& view,
             Transfer& transfer) {
   RtsHeader own = rts;
   if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;

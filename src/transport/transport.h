@@ -22,7 +22,7 @@
 
 namespace near::transport {
 
-using datatype::View;
+using datatype::Buffer;
 using object::Result;
 
 /// What a message is matched by. `bytes` is the whole message's packed length.
@@ -92,9 +92,9 @@ enum class Eager : std::uint8_t {
 struct Transfer;
 /// Sends a whole message, packed from the view. Without a waiter it is refused as well when the peer's
 /// channel is full. Order among all sends to one peer is kept.
-Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfer* waiter);
+Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer* waiter);
 /// The same for who has nothing that could wait.
-inline bool try_send_eager(Peer& peer, const Envelope& envelope, const View& view) {
+inline bool try_send_eager(Peer& peer, const Envelope& envelope, const Buffer& view) {
   return send_eager(peer, envelope, view, nullptr) == Eager::left;
 }
 
@@ -107,7 +107,7 @@ struct Transfer {
   /// Called from progress (or at once) when this side is finished; `error` is an MPI error class.
   void (*done)(Transfer& transfer, int error) = nullptr;
   Peer* peer = nullptr;
-  View view;
+  Buffer view;
   std::uint64_t bytes = 0;          ///< packed bytes that move
   std::uint64_t position = 0;       ///< pipelined: packed bytes moved so far
   std::uint64_t fragment_bytes = 0; ///< pipelined: bytes in each packet
@@ -125,7 +125,7 @@ struct Transfer {
 /// Sender: announces the view under Handler::p2p_rts. `transfer.done` is called when the receiver has it
 /// all (or when it was too long for the receiver's buffer: that is the receiver's error, not the sender's).
 /// Fails with MPI_ERR_NO_MEM when descriptors are used up and nothing can be freed.
-Result send_rts(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer);
+Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer);
 /// Sender: true when the receiver has not matched it: it is gone, done will not be called. Local.
 bool cancel_rts(Transfer& transfer);
 /// Receiver: matches the RTS before its buffer is known (matched probe), so that the sender cannot cancel
@@ -133,7 +133,7 @@ bool cancel_rts(Transfer& transfer);
 bool claim_rts(RtsHeader& rts);
 /// Receiver: takes the RTS into `view`, at most view.bytes(). False when the sender cancelled it: look for
 /// another message. `transfer.done` is called when the data is there, perhaps before accept returns.
-bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const View& view,
+bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& view,
             Transfer& transfer);
 /// This process posts no receive any more: peers that wait for a last one are told.
 void receive_no_more();

@@ -54,7 +54,7 @@ segment::Protocol way_of(Kind kind) {
   }
 }
 
-transport::View view_of(void* at, std::size_t bytes) {
+transport::Buffer buffer_of(void* at, std::size_t bytes) {
   return {at, static_cast<MPI_Count>(bytes), datatype::find_datatype(MPI_BYTE)};
 }
 
@@ -92,7 +92,7 @@ void send_all(const Run& run) {
         if (source == Source::rewritten) write(buffer, bytes, ++seed);
         Transfer transfer;
         transfer.done = [](Transfer&, int) { arrived().rts_done = true; };
-        if (!transport::send_rts(other(0), {0, 0, 0, bytes}, view_of(buffer, bytes), transfer).ok()) return;
+        if (!transport::send_rts(other(0), {0, 0, 0, bytes}, buffer_of(buffer, bytes), transfer).ok()) return;
         wait_for(&Arrived::rts_done);
         wait_for(&Arrived::answered);
         next = arrived().answer;
@@ -122,8 +122,8 @@ std::string refusal() {
 void answer(Next next) {
   static Next said;
   said = next;
-  auto view = view_of(&said, 1);
-  static const transport::View* pending;
+  auto view = buffer_of(&said, 1);
+  static const transport::Buffer* pending;
   pending = &view;
   transport::wait_until([](void*) { return transport::try_send_eager(other(1), {0, 0, 0, 1}, *pending); },
                         nullptr);
@@ -172,7 +172,7 @@ void on_rts(transport::Arrival& arrival) {
     arrived().end_ns = os::monotonic_ns();
     arrived().rts_done = true;
   };
-  auto view = view_of(here.buffer, static_cast<std::size_t>(arrival.envelope.bytes));
+  auto view = buffer_of(here.buffer, static_cast<std::size_t>(arrival.envelope.bytes));
   (void)transport::accept(*arrival.from, arrival.rts(), arrival.envelope.bytes, view, here.transfer);
 }
 

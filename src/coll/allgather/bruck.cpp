@@ -10,9 +10,9 @@ namespace near::coll {
 Result allgather_bruck(Team& team, const Call& call) {
   const int rank = team.rank(), size = team.size();
   const MPI_Count bytes = call.receive.bytes();
-  View packed; // block i is rank (rank + i) % size's
+  Buffer packed; // block i is rank (rank + i) % size's
   NEAR_TRY(team.scratch_bytes(bytes * size, packed));
-  auto blocks = [&](int first, int count) { return byte_view(packed, bytes * first, bytes * count); };
+  auto blocks = [&](int first, int count) { return byte_range(packed, bytes * first, bytes * count); };
 
   NEAR_TRY(team.copy(call.send, blocks(0, 1)));
   for (int have = 1; have < size; have *= 2) {

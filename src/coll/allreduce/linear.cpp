@@ -11,7 +11,7 @@ Result allreduce_linear(Team& team, const Call& call) {
     return team.receive(call.receive, 0);
   }
   Partial partial(team, *call.operation, call.send, call.receive.address);
-  View incoming;
+  Buffer incoming;
   for (int rank = 1; rank < team.size(); ++rank) {
     NEAR_TRY(partial.room(incoming));
     NEAR_TRY(team.receive(incoming, rank));

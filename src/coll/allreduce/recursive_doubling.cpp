@@ -11,7 +11,7 @@ Result allreduce_recursive_doubling(Team& team, const Call& call) {
   while (power * 2 <= size) power *= 2;
 
   Partial partial(team, *call.operation, call.send, call.receive.address);
-  View incoming;
+  Buffer incoming;
 
   // Fold: of the first 2 (size - power) ranks each even one gives its vector to its right neighbour and
   // rests. The acting ranks are then a power of two, and still stand in rank order.

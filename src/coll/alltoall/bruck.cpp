@@ -9,12 +9,12 @@ namespace near::coll {
 Result alltoall_bruck(Team& team, const Call& call) {
   const int rank = team.rank(), size = team.size();
   const MPI_Count bytes = call.receive.bytes();
-  View travelling, leaving, arriving;
+  Buffer travelling, leaving, arriving;
   NEAR_TRY(team.scratch_bytes(bytes * size, travelling));
   NEAR_TRY(team.scratch_bytes(bytes * ((size + 1) / 2), leaving));
   NEAR_TRY(team.scratch_bytes(bytes * ((size + 1) / 2), arriving));
-  auto blocks = [&](const View& of, int first, int count) {
-    return byte_view(of, bytes * first, bytes * count);
+  auto blocks = [&](const Buffer& of, int first, int count) {
+    return byte_range(of, bytes * first, bytes * count);
   };
 
   // Block i of `travelling` has i ranks to go.

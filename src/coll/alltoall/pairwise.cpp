@@ -13,7 +13,7 @@ Result exchange(Team& team, SendBlock send_block, ReceiveBlock receive_block) {
   NEAR_TRY(team.copy(send_block(rank), receive_block(rank)));
   for (int round = 1; round < size; ++round) {
     const int to = (rank + round) % size, from = (rank - round + size) % size;
-    const View out = send_block(to), in = receive_block(from);
+    const Buffer out = send_block(to), in = receive_block(from);
     // An empty block is no message; the other side knows that it is empty, because the signatures are equal.
     if (out.bytes() != 0 && in.bytes() != 0)
       NEAR_TRY(team.send_receive(out, to, in, from));

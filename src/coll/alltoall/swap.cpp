@@ -14,14 +14,14 @@ Result swap_all(Team& team, BlockOf block_of) {
   MPI_Count largest = 0;
   for (int other = 0; other < size; ++other)
     if (other != rank) largest = std::max(largest, block_of(other).bytes());
-  View room;
+  Buffer room;
   NEAR_TRY(team.scratch_bytes(largest, room));
   for (int round = 0; round < size; ++round) {
     const int partner = (round - rank + size) % size;
     if (partner == rank) continue;
-    const View here = block_of(partner);
+    const Buffer here = block_of(partner);
     if (here.bytes() == 0) continue; // in place, both of a pair have the same signature
-    const View leaving = byte_view(room, 0, here.bytes());
+    const Buffer leaving = byte_range(room, 0, here.bytes());
     NEAR_TRY(team.copy(here, leaving));
     NEAR_TRY(team.send_receive(leaving, partner, here, partner));
   }

@@ -8,7 +8,7 @@
 namespace near::coll {
 
 Result barrier_linear(Team& team, const Call&) {
-  const View token{nullptr, 0, &byte_type()};
+  const Buffer token{nullptr, 0, &byte_type()};
   if (team.rank() != 0) {
     NEAR_TRY(team.send(token, 0));
     return team.receive(token, 0);

@@ -14,10 +14,10 @@ Result broadcast_scatter_allgather(Team& team, const Call& call) {
   const MPI_Count bytes = call.receive.bytes();
 
   // Pieces are cut by packed bytes, because ranks may describe the same signature by unlike types.
-  View packed;
+  Buffer packed;
   const bool dense = call.receive.is_dense();
   if (dense)
-    packed = View{call.receive.dense_start(), bytes, &byte_type()};
+    packed = Buffer{call.receive.dense_start(), bytes, &byte_type()};
   else
     NEAR_TRY(team.scratch_bytes(bytes, packed));
   if (!dense && tree.is_root()) NEAR_TRY(team.copy(call.receive, packed));
@@ -25,7 +25,7 @@ Result broadcast_scatter_allgather(Team& team, const Call& call) {
   const MPI_Count piece_bytes = (bytes + size - 1) / size;
   auto pieces = [&](int first, int count) {
     MPI_Count begin = std::min(bytes, piece_bytes * first);
-    return byte_view(packed, begin, std::min(bytes, piece_bytes * (first + count)) - begin);
+    return byte_range(packed, begin, std::min(bytes, piece_bytes * (first + count)) - begin);
   };
 
   // Scatter: a subtree's pieces lie together, because they are numbered by position in the tree.

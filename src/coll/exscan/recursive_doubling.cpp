@@ -10,7 +10,7 @@ Result exscan_recursive_doubling(Team& team, const Call& call) {
   if (rank == 0) return above < size ? team.send(call.send, above) : Result{}; // rank 0 has no result
 
   Partial partial(team, *call.operation, call.send, call.receive.address);
-  View incoming;
+  Buffer incoming;
   NEAR_TRY(partial.room(incoming));
   if (above < size)
     NEAR_TRY(team.send_receive(call.send, above, incoming, rank - 1));

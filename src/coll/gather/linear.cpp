@@ -16,7 +16,7 @@ Result collect(Team& team, const Call& call, BlockOf block_of) {
   NEAR_TRY(team.copy(call.send, block_of(rank)));
   for (int step = 1; step < size; ++step) {
     const int from = (rank + step) % size;
-    const View into = block_of(from);
+    const Buffer into = block_of(from);
     if (into.bytes() == 0) continue; // the sender knows that too: the signatures are equal
     NEAR_TRY(team.start_receive(into, from));
     NEAR_TRY(team.finish_until(window - 1));

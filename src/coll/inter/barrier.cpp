@@ -6,7 +6,7 @@
 namespace near::coll {
 
 Result inter_barrier(Groups& groups, const Call& call) {
-  const View token{nullptr, 0, &byte_type()};
+  const Buffer token{nullptr, 0, &byte_type()};
   NEAR_TRY(barrier_dissemination(groups.own, call));
   if (groups.own.rank() == 0) NEAR_TRY(groups.across.send_receive(token, 0, token, 0));
   return barrier_dissemination(groups.own, call);

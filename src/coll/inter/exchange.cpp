@@ -14,7 +14,8 @@ Result exchange(Team& across, SendBlock send_block, ReceiveBlock receive_block) 
   const int rank = across.rank(), peers = across.peers(), rounds = std::max(across.size(), peers);
   for (int round = 0; round < rounds; ++round) {
     const int to = (rank + round) % rounds, from = (rank - round + rounds) % rounds;
-    const View out = to < peers ? send_block(to) : View{}, in = from < peers ? receive_block(from) : View{};
+    const Buffer out = to < peers ? send_block(to) : Buffer{},
+                 in = from < peers ? receive_block(from) : Buffer{};
     const bool sends = to < peers && out.bytes() != 0, receives = from < peers && in.bytes() != 0;
     if (sends && receives)
       NEAR_TRY(across.send_receive(out, to, in, from));

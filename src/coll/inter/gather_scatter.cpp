@@ -13,7 +13,7 @@ Result collect(Team& across, const Call& call, BlockOf block_of) {
   if (call.root == MPI_PROC_NULL) return {};
   if (call.root != MPI_ROOT) return call.send.bytes() != 0 ? across.send(call.send, call.root) : Result{};
   for (int from = 0; from < across.peers(); ++from) {
-    const View into = block_of(from);
+    const Buffer into = block_of(from);
     if (into.bytes() == 0) continue;
     NEAR_TRY(across.start_receive(into, from));
     NEAR_TRY(across.finish_until(receive_window - 1));
@@ -27,7 +27,7 @@ Result hand_out(Team& across, const Call& call, BlockOf block_of) {
   if (call.root != MPI_ROOT)
     return call.receive.bytes() != 0 ? across.receive(call.receive, call.root) : Result{};
   for (int to = 0; to < across.peers(); ++to) {
-    const View from = block_of(to);
+    const Buffer from = block_of(to);
     if (from.bytes() == 0) continue;
     NEAR_TRY(across.start_send(from, to));
     NEAR_TRY(across.finish_until(send_window - 1));

@@ -13,7 +13,7 @@ Result reduce_binomial(Team& team, const Call& call) {
   Partial partial(team, *call.operation, call.send, call.receive.address);
 
   for (int distance = 1; distance < tree.reach() && tree.has_child(distance); distance *= 2) {
-    View incoming;
+    Buffer incoming;
     NEAR_TRY(partial.room(incoming));
     NEAR_TRY(team.receive(incoming, tree.child(distance)));
     NEAR_TRY(partial.absorb_higher());

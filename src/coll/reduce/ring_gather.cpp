@@ -8,7 +8,7 @@ namespace near::coll {
 
 Result reduce_ring_gather(Team& team, const Call& call) {
   const int rank = team.rank(), size = team.size();
-  View vector = call.receive;
+  Buffer vector = call.receive;
   if (rank != call.root) NEAR_TRY(team.scratch(call.send.count, *call.send.type, vector));
   NEAR_TRY(team.copy(call.send, vector));
   NEAR_TRY(ring_reduce_scatter(team, *call.operation, vector));

@@ -10,18 +10,18 @@ namespace near::coll {
 Result reduce_scatter_pairwise(Team& team, const Call& call) {
   const int rank = team.rank(), size = team.size();
   const Partition partition(call, size);
-  const View own = partition.part(rank);
+  const Buffer own = partition.part(rank);
   Datatype& type = *own.type;
 
   // In place the result's memory holds contributions until the last one has left.
-  View sum = call.receive, incoming;
+  Buffer sum = call.receive, incoming;
   sum.count = own.count;
   if (call.in_place) NEAR_TRY(team.scratch(own.count, type, sum));
   NEAR_TRY(team.scratch(own.count, type, incoming));
   NEAR_TRY(team.copy(own, sum));
   for (int round = 1; round < size; ++round) {
     const int to = (rank + round) % size, from = (rank - round + size) % size;
-    const View out = partition.part(to);
+    const Buffer out = partition.part(to);
     if (out.bytes() != 0) NEAR_TRY(team.start_send(out, to));
     if (own.bytes() != 0) {
       NEAR_TRY(team.receive(incoming, from));
@@ -29,7 +29,7 @@ Result reduce_scatter_pairwise(Team& team, const Call& call) {
     }
     NEAR_TRY(team.finish_all());
   }
-  return team.copy(sum, View{call.receive.address, own.count, &type});
+  return team.copy(sum, Buffer{call.receive.address, own.count, &type});
 }
 
 } // namespace near::coll

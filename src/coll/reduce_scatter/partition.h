@@ -16,16 +16,16 @@ public:
     whole_.count = starts_.back();
   }
   /// The whole vector of this rank's contribution.
-  const View& whole() const { return whole_; }
+  const Buffer& whole() const { return whole_; }
   /// Rank `rank`'s part of a vector that is laid out like the whole.
-  View part(const View& vector, int rank) const {
+  Buffer part(const Buffer& vector, int rank) const {
     auto at = static_cast<std::size_t>(rank);
     return slice(vector, starts_[at], starts_[at + 1] - starts_[at]);
   }
-  View part(int rank) const { return part(whole_, rank); }
+  Buffer part(int rank) const { return part(whole_, rank); }
 
 private:
-  View whole_;
+  Buffer whole_;
   std::vector<MPI_Count> starts_;
 };
 

@@ -9,9 +9,9 @@ namespace near::coll {
 Result reduce_scatter_via_root(Team& team, const Call& call) {
   const int rank = team.rank(), size = team.size();
   const Partition partition(call, size);
-  const View own = partition.part(rank);
+  const Buffer own = partition.part(rank);
 
-  View whole;
+  Buffer whole;
   if (rank == 0) NEAR_TRY(team.scratch(partition.whole().count, *own.type, whole));
   Call reduction;
   reduction.collective = Collective::reduce;
@@ -20,10 +20,10 @@ Result reduce_scatter_via_root(Team& team, const Call& call) {
   reduction.operation = call.operation;
   NEAR_TRY(reduce_binomial(team, reduction));
 
-  const View result{call.receive.address, own.count, own.type};
+  const Buffer result{call.receive.address, own.count, own.type};
   if (rank != 0) return own.bytes() != 0 ? team.receive(result, 0) : Result{};
   for (int to = 1; to < size; ++to) {
-    const View part = partition.part(whole, to);
+    const Buffer part = partition.part(whole, to);
     if (part.bytes() == 0) continue;
     NEAR_TRY(team.start_send(part, to));
     NEAR_TRY(team.finish_until(3)); // few at a time read one process

@@ -17,7 +17,7 @@ Result scan_among(Team& team, Partial& partial, int first) {
   // Before the round of distance d the value covers the d ranks that end with this one (fewer near `first`).
   for (int distance = 1; first + distance < size; distance *= 2) {
     const bool gives = rank + distance < size, takes = rank - distance >= first;
-    View incoming;
+    Buffer incoming;
     if (takes) NEAR_TRY(partial.room(incoming));
     if (gives && takes)
       NEAR_TRY(team.send_receive(partial.value(), rank + distance, incoming, rank - distance));

@@ -14,10 +14,10 @@ Result scatter_binomial(Team& team, const Call& call) {
   const MPI_Count bytes = tree.is_root() ? call.send.bytes() : call.receive.bytes();
   const bool in_order =
       tree.is_root() && call.root == 0; // then positions are ranks: straight from the buffer
-  View packed;
+  Buffer packed;
   if (!in_order) NEAR_TRY(team.scratch_bytes(bytes * tree.subtree(), packed));
   auto blocks = [&](int first, int count) {
-    return in_order ? block(call.send, first, count) : byte_view(packed, bytes * first, bytes * count);
+    return in_order ? block(call.send, first, count) : byte_range(packed, bytes * first, bytes * count);
   };
 
   if (!tree.is_root()) {

@@ -15,7 +15,7 @@ Result hand_out(Team& team, const Call& call, BlockOf block_of) {
   if (rank != call.root) return call.receive.bytes() != 0 ? team.receive(call.receive, call.root) : Result{};
   for (int step = 1; step < size; ++step) {
     const int to = (rank + step) % size;
-    const View from = block_of(to);
+    const Buffer from = block_of(to);
     if (from.bytes() == 0) continue; // the receiver knows that too: the signatures are equal
     NEAR_TRY(team.start_send(from, to));
     NEAR_TRY(team.finish_until(window - 1));

@@ -12,8 +12,8 @@
 
 namespace near::coll::test {
 
+using datatype::Buffer;
 using datatype::Datatype;
-using datatype::View;
 
 enum class Layout { plain, gaps, split };
 inline constexpr Layout layouts[] = {Layout::plain, Layout::gaps, Layout::split};
@@ -37,21 +37,21 @@ inline MPI_Count elements(Layout layout, MPI_Count cells) {
   return layout == Layout::split ? 2 * cells : cells;
 }
 
-/// Flow for cells, surrounded by and interspersed with bytes that must keep their value.
-class Buffer {
+/// Room for cells, surrounded by and interspersed with bytes that must keep their value.
+class TestBuffer {
 public:
-  Buffer(Layout layout, MPI_Count cells)
+  TestBuffer(Layout layout, MPI_Count cells)
       : layout_(layout), cells_(cells), bytes_(static_cast<std::size_t>(cells) * stride() + 2 * guard, 0xa5) {
   }
   void* address() { return bytes_.data() + guard; }
   Layout layout() const { return layout_; }
   Datatype& type() const { return type_of(layout_); }
   /// `cells` cells from cell `first` on.
-  View view(MPI_Count first, MPI_Count cells) {
-    return View{bytes_.data() + guard + static_cast<std::size_t>(first) * stride(), elements(layout_, cells),
-                &type_of(layout_)};
+  Buffer argument(MPI_Count first, MPI_Count cells) {
+    return Buffer{bytes_.data() + guard + static_cast<std::size_t>(first) * stride(),
+                  elements(layout_, cells), &type_of(layout_)};
   }
-  View view() { return view(0, cells_); }
+  Buffer argument() { return argument(0, cells_); }
   void set(MPI_Count at, Cell value) {
     std::memcpy(place(at, true), &value.a, 4);
     std::memcpy(place(at, false), &value.b, 4);

@@ -18,13 +18,13 @@ struct Parcel {
   int source, tag;
   MPI_Count bytes;
   std::vector<std::byte> packed;  ///< eager
-  p2p::View view;                 ///< synchronous: the sender's own memory
+  p2p::Buffer buffer;             ///< synchronous: the sender's own memory
   p2p::Request* sender = nullptr; ///< synchronous: completed when taken
   int sender_mailbox = 0;
 };
 
 struct Receive : p2p::Request {
-  p2p::View view;
+  p2p::Buffer buffer;
   std::uint64_t context = 0;
   int source = 0, tag = 0;
   std::unique_ptr<p2p::Schedule> schedule;
@@ -81,16 +81,16 @@ bool match() {
       ++i;
       continue;
     }
-    if (at->bytes != receive.view.bytes()) {
+    if (at->bytes != receive.buffer.bytes()) {
       receive.completion.error = MPI_ERR_TRUNCATE;
-      ADD_FAILURE() << "a message of " << at->bytes << " bytes meets a receive of " << receive.view.bytes();
+      ADD_FAILURE() << "a message of " << at->bytes << " bytes meets a receive of " << receive.buffer.bytes();
     }
-    MPI_Count bytes = std::min(at->bytes, receive.view.bytes());
+    MPI_Count bytes = std::min(at->bytes, receive.buffer.bytes());
     if (bytes != 0) {
       if (at->sender != nullptr)
-        datatype::copy(at->view, receive.view, bytes);
+        datatype::copy(at->buffer, receive.buffer, bytes);
       else
-        datatype::unpack(receive.view, 0, at->packed.data(), bytes);
+        datatype::unpack(receive.buffer, 0, at->packed.data(), bytes);
     }
     if (at->sender != nullptr) {
       at->sender->complete = true;
@@ -215,7 +215,7 @@ using coll::test::schedules;
 using coll::test::stuck;
 using coll::test::world;
 
-Result start_send(const View& view, int destination, int tag, Communicator& communicator, SendMode,
+Result start_send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode,
                   Request*& made, Channel channel) {
   auto* request = new Receive;
   request->what = RequestKind::send;
@@ -224,15 +224,15 @@ Result start_send(const View& view, int destination, int tag, Communicator& comm
   message.context = context_of(communicator, channel);
   message.source = communicator.rank;
   message.tag = tag;
-  message.bytes = view.bytes();
+  message.bytes = buffer.bytes();
   message.sender_mailbox = me;
-  const bool eager = static_cast<std::size_t>(view.bytes()) <= world->conditions.eager_bytes;
+  const bool eager = static_cast<std::size_t>(buffer.bytes()) <= world->conditions.eager_bytes;
   if (eager) {
-    message.packed.resize(static_cast<std::size_t>(view.bytes()));
-    if (view.bytes() != 0) datatype::pack(view, 0, message.packed.data(), view.bytes());
+    message.packed.resize(static_cast<std::size_t>(buffer.bytes()));
+    if (buffer.bytes() != 0) datatype::pack(buffer, 0, message.packed.data(), buffer.bytes());
     request->complete = true;
   } else {
-    message.view = view;
+    message.buffer = buffer;
     message.sender = request;
   }
   auto& box = world->boxes[communicator.addresses[destination].slot];
@@ -243,12 +243,12 @@ Result start_send(const View& view, int destination, int tag, Communicator& comm
   return {};
 }
 
-Result start_receive(const View& view, int source, int tag, Communicator& communicator, Request*& made,
+Result start_receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Request*& made,
                      Channel channel) {
   auto* request = new Receive;
   request->what = RequestKind::receive;
   request->active = true;
-  request->view = view;
+  request->buffer = buffer;
   request->context = context_of(communicator, channel);
   request->source = source;
   request->tag = tag;
@@ -314,25 +314,26 @@ void free_request(MPI_Request& handle, Request& request) {
   handle = MPI_REQUEST_NULL;
 }
 
-Result send(const View& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode mode,
             Channel channel) {
   Request* request = nullptr;
-  NEAR_TRY(start_send(view, destination, tag, communicator, mode, request, channel));
+  NEAR_TRY(start_send(buffer, destination, tag, communicator, mode, request, channel));
   return coll::test::wait(request);
 }
 
-Result receive(const View& view, int source, int tag, Communicator& communicator, Completion&,
+Result receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Completion&,
                Channel channel) {
   Request* request = nullptr;
-  NEAR_TRY(start_receive(view, source, tag, communicator, request, channel));
+  NEAR_TRY(start_receive(buffer, source, tag, communicator, request, channel));
   return coll::test::wait(request);
 }
 
-Result send_receive(const View& send_view, int destination, int send_tag, const View& receive_view,
+Result send_receive(const Buffer& send_buffer, int destination, int send_tag, const Buffer& receive_buffer,
                     int source, int receive_tag, Communicator& communicator, Completion&, Channel channel) {
   Request *sending = nullptr, *receiving = nullptr;
-  NEAR_TRY(start_receive(receive_view, source, receive_tag, communicator, receiving, channel));
-  NEAR_TRY(start_send(send_view, destination, send_tag, communicator, SendMode::standard, sending, channel));
+  NEAR_TRY(start_receive(receive_buffer, source, receive_tag, communicator, receiving, channel));
+  NEAR_TRY(
+      start_send(send_buffer, destination, send_tag, communicator, SendMode::standard, sending, channel));
   Result sent = coll::test::wait(sending), received = coll::test::wait(receiving);
   return sent.ok() ? received : sent;
 }

@@ -46,9 +46,9 @@ void rooted(const Side& side, F each) {
 TEST(between_groups, a_broadcast_reaches_all_of_the_other_group) {
   between([](Side& side, const Perform& perform) {
     rooted(side, [&](int number, bool root_in_left, int root, int given, MPI_Count cells) {
-      Buffer buffer(layout_at(number, side.c.rank), cells);
+      TestBuffer buffer(layout_at(number, side.c.rank), cells);
       for (MPI_Count i = 0; i < cells; ++i) buffer.set(i, cell(number, side.mine(), i));
-      perform(broadcast_call(buffer.view(), given), side.c);
+      perform(broadcast_call(buffer.argument(), given), side.c);
       const int giver = given >= 0 ? side.number(root_in_left, root) : side.mine();
       for (MPI_Count i = 0; i < cells; ++i) EXPECT_EQ(buffer.get(i), cell(number, giver, i));
     });
@@ -59,17 +59,19 @@ TEST(between_groups, a_broadcast_reaches_all_of_the_other_group) {
 TEST(between_groups, a_gather_and_a_scatter_meet_the_other_group) {
   between([](Side& side, const Perform& perform) {
     rooted(side, [&](int number, bool root_in_left, int root, int given, MPI_Count cells) {
-      Buffer own(layout_at(number, side.c.rank), cells), all(Layout::gaps, cells * side.other);
+      TestBuffer own(layout_at(number, side.c.rank), cells), all(Layout::gaps, cells * side.other);
       for (MPI_Count i = 0; i < cells; ++i) own.set(i, cell(number, side.mine(), i));
       const bool is_root = given == MPI_ROOT, sends = given >= 0;
-      perform(gather_call(sends ? own.view() : View{}, is_root ? all.view(0, cells) : View{}, given, side.c),
+      perform(gather_call(sends ? own.argument() : Buffer{}, is_root ? all.argument(0, cells) : Buffer{},
+                          given, side.c),
               side.c);
       if (is_root)
         for (int from = 0; from < side.other; ++from)
           for (MPI_Count i = 0; i < cells; ++i)
             EXPECT_EQ(all.get(cells * from + i), cell(number, side.number(!side.left, from), i));
       for (MPI_Count i = 0; i < cells * side.other; ++i) all.set(i, cell(number, side.mine(), i));
-      perform(scatter_call(is_root ? all.view(0, cells) : View{}, sends ? own.view() : View{}, given, side.c),
+      perform(scatter_call(is_root ? all.argument(0, cells) : Buffer{}, sends ? own.argument() : Buffer{},
+                           given, side.c),
               side.c);
       if (sends)
         for (MPI_Count i = 0; i < cells; ++i)
@@ -83,15 +85,15 @@ TEST(between_groups, an_allgather_and_an_alltoall_exchange_the_blocks) {
     int number = 0;
     for (MPI_Count cells : counts) {
       ++number;
-      Buffer own(layout_at(number, side.c.rank), cells), all(Layout::gaps, cells * side.other);
+      TestBuffer own(layout_at(number, side.c.rank), cells), all(Layout::gaps, cells * side.other);
       for (MPI_Count i = 0; i < cells; ++i) own.set(i, cell(number, side.mine(), i));
-      perform(allgather_call(own.view(), all.view(0, cells), side.c), side.c);
+      perform(allgather_call(own.argument(), all.argument(0, cells), side.c), side.c);
       for (int from = 0; from < side.other; ++from)
         for (MPI_Count i = 0; i < cells; ++i)
           EXPECT_EQ(all.get(cells * from + i), cell(number, side.number(!side.left, from), i));
-      Buffer out(Layout::split, cells * side.other);
+      TestBuffer out(Layout::split, cells * side.other);
       for (MPI_Count i = 0; i < cells * side.other; ++i) out.set(i, cell(number, side.mine(), i));
-      perform(alltoall_call(out.view(0, cells), all.view(0, cells)), side.c);
+      perform(alltoall_call(out.argument(0, cells), all.argument(0, cells)), side.c);
       for (int from = 0; from < side.other; ++from)
         for (MPI_Count i = 0; i < cells; ++i)
           EXPECT_EQ(all.get(cells * from + i),
@@ -114,7 +116,7 @@ TEST(between_groups, reductions_give_each_group_the_others_result) {
       return Cell{a, b};
     };
     rooted(side, [&](int number, bool, int, int given, MPI_Count cells) {
-      Buffer own(Layout::split, cells), result(Layout::split, cells);
+      TestBuffer own(Layout::split, cells), result(Layout::split, cells);
       for (MPI_Count i = 0; i < cells; ++i) own.set(i, cell(number, side.mine(), i));
       perform(reduce_call(own.address(), result.address(), 2 * cells, type, sum, given, side.c), side.c);
       if (given == MPI_ROOT)
@@ -126,7 +128,7 @@ TEST(between_groups, reductions_give_each_group_the_others_result) {
     });
     // Both groups reduce vectors of own * other * 3 cells.
     const MPI_Count part = 3 * side.other, whole = part * side.own;
-    Buffer own(Layout::split, whole), result(Layout::split, part);
+    TestBuffer own(Layout::split, whole), result(Layout::split, part);
     for (MPI_Count i = 0; i < whole; ++i) own.set(i, cell(77, side.mine(), i));
     perform(reduce_scatter_block_call(own.address(), result.address(), 2 * part, type, sum), side.c);
     for (MPI_Count i = 0; i < part; ++i)

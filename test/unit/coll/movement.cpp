@@ -34,9 +34,9 @@ TEST(barrier, nobody_leaves_before_the_last_has_come) {
 TEST(broadcast, every_rank_gets_the_roots_cells) {
   every_way(Collective::broadcast, [](object::Communicator& c, const Perform& perform) {
     calls(c.size, true, [&](int number, MPI_Count cells, int mix, int root) {
-      Buffer buffer(layout_at(mix, c.rank), cells);
+      TestBuffer buffer(layout_at(mix, c.rank), cells);
       for (MPI_Count i = 0; i < cells; ++i) buffer.set(i, cell(number, c.rank, i));
-      perform(broadcast_call(buffer.view(), root), c);
+      perform(broadcast_call(buffer.argument(), root), c);
       for (MPI_Count i = 0; i < cells; ++i) EXPECT_EQ(buffer.get(i), cell(number, root, i));
       EXPECT_TRUE(buffer.holes_untouched());
     });
@@ -47,14 +47,14 @@ TEST(gather, the_root_gets_the_blocks_in_rank_order) {
   every_way(Collective::gather, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, true, [&](int number, MPI_Count cells, int mix, int root) {
-        Buffer own(layout_at(mix, c.rank), cells), all(layout_at(mix + 1, c.rank), cells * c.size);
+        TestBuffer own(layout_at(mix, c.rank), cells), all(layout_at(mix + 1, c.rank), cells * c.size);
         for (MPI_Count i = 0; i < cells; ++i) {
           own.set(i, cell(number, c.rank, i));
           all.set(cells * c.rank + i, cell(number, c.rank, i));
         }
-        View send = own.view(), receive = all.view(0, cells);
-        if (in_place && c.rank == root) send = View{MPI_IN_PLACE, 0, nullptr};
-        if (c.rank != root) receive = View{};
+        Buffer send = own.argument(), receive = all.argument(0, cells);
+        if (in_place && c.rank == root) send = Buffer{MPI_IN_PLACE, 0, nullptr};
+        if (c.rank != root) receive = Buffer{};
         perform(gather_call(send, receive, root, c), c);
         if (c.rank == root)
           for (int from = 0; from < c.size; ++from)
@@ -68,11 +68,11 @@ TEST(scatter, each_rank_gets_its_block) {
   every_way(Collective::scatter, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, true, [&](int number, MPI_Count cells, int mix, int root) {
-        Buffer own(layout_at(mix, c.rank), cells), all(layout_at(mix + 1, c.rank), cells * c.size);
+        TestBuffer own(layout_at(mix, c.rank), cells), all(layout_at(mix + 1, c.rank), cells * c.size);
         for (MPI_Count i = 0; i < cells * c.size; ++i) all.set(i, cell(number, c.rank, i));
-        View send = all.view(0, cells), receive = own.view();
-        if (in_place && c.rank == root) receive = View{MPI_IN_PLACE, 0, nullptr};
-        if (c.rank != root) send = View{};
+        Buffer send = all.argument(0, cells), receive = own.argument();
+        if (in_place && c.rank == root) receive = Buffer{MPI_IN_PLACE, 0, nullptr};
+        if (c.rank != root) send = Buffer{};
         perform(scatter_call(send, receive, root, c), c);
         if (!(in_place && c.rank == root))
           for (MPI_Count i = 0; i < cells; ++i) EXPECT_EQ(own.get(i), cell(number, root, cells * c.rank + i));
@@ -86,13 +86,13 @@ TEST(allgather, every_rank_gets_all_blocks) {
   every_way(Collective::allgather, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, false, [&](int number, MPI_Count cells, int mix, int) {
-        Buffer own(layout_at(mix, c.rank), cells), all(layout_at(mix + 1, c.rank), cells * c.size);
+        TestBuffer own(layout_at(mix, c.rank), cells), all(layout_at(mix + 1, c.rank), cells * c.size);
         for (MPI_Count i = 0; i < cells; ++i) {
           own.set(i, cell(number, c.rank, i));
           if (in_place) all.set(cells * c.rank + i, cell(number, c.rank, i));
         }
-        View send = in_place ? View{MPI_IN_PLACE, 0, nullptr} : own.view();
-        perform(allgather_call(send, all.view(0, cells), c), c);
+        Buffer send = in_place ? Buffer{MPI_IN_PLACE, 0, nullptr} : own.argument();
+        perform(allgather_call(send, all.argument(0, cells), c), c);
         for (int from = 0; from < c.size; ++from)
           for (MPI_Count i = 0; i < cells; ++i) EXPECT_EQ(all.get(cells * from + i), cell(number, from, i));
         EXPECT_TRUE(all.holes_untouched());
@@ -104,10 +104,11 @@ TEST(alltoall, block_j_of_rank_i_becomes_block_i_of_rank_j) {
   every_way(Collective::alltoall, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, false, [&](int number, MPI_Count cells, int mix, int) {
-        Buffer out(layout_at(mix, c.rank), cells * c.size), in(layout_at(mix + 1, c.rank), cells * c.size);
+        TestBuffer out(layout_at(mix, c.rank), cells * c.size),
+            in(layout_at(mix + 1, c.rank), cells * c.size);
         for (MPI_Count i = 0; i < cells * c.size; ++i) (in_place ? in : out).set(i, cell(number, c.rank, i));
-        View send = in_place ? View{MPI_IN_PLACE, 0, nullptr} : out.view(0, cells);
-        perform(alltoall_call(send, in.view(0, cells)), c);
+        Buffer send = in_place ? Buffer{MPI_IN_PLACE, 0, nullptr} : out.argument(0, cells);
+        perform(alltoall_call(send, in.argument(0, cells)), c);
         for (int from = 0; from < c.size; ++from)
           for (MPI_Count i = 0; i < cells; ++i)
             EXPECT_EQ(in.get(cells * from + i), cell(number, from, cells * c.rank + i));
@@ -137,7 +138,7 @@ struct Plan {
     }
     ++cells;
   }
-  Blocks blocks(Buffer& buffer) const {
+  Blocks blocks(TestBuffer& buffer) const {
     Blocks made;
     made.address = buffer.address();
     made.counts = Counts(counts.data());
@@ -154,13 +155,13 @@ TEST(gatherv, the_root_gets_blocks_of_unlike_sizes_where_it_wants_them) {
         auto cells_of = [&](int rank) { return cells_between(number, rank, root); };
         Layout layout = layout_at(mix + 1, c.rank);
         Plan plan(c.size, layout, cells_of);
-        Buffer own(layout_at(mix, c.rank), cells_of(c.rank)), all(layout, plan.cells);
+        TestBuffer own(layout_at(mix, c.rank), cells_of(c.rank)), all(layout, plan.cells);
         auto mine = static_cast<std::size_t>(c.rank);
         for (MPI_Count i = 0; i < cells_of(c.rank); ++i) {
           own.set(i, cell(number, c.rank, i));
           all.set(plan.first[mine] + i, cell(number, c.rank, i));
         }
-        View send = in_place && c.rank == root ? View{MPI_IN_PLACE, 0, nullptr} : own.view();
+        Buffer send = in_place && c.rank == root ? Buffer{MPI_IN_PLACE, 0, nullptr} : own.argument();
         perform(gatherv_call(send, c.rank == root ? plan.blocks(all) : Blocks{}, root, c), c);
         if (c.rank == root)
           for (int from = 0; from < c.size; ++from)
@@ -178,11 +179,11 @@ TEST(scatterv, each_rank_gets_its_block_of_its_own_size) {
         auto cells_of = [&](int rank) { return cells_between(number, root, rank); };
         Layout layout = layout_at(mix + 1, c.rank);
         Plan plan(c.size, layout, cells_of);
-        Buffer own(layout_at(mix, c.rank), cells_of(c.rank)), all(layout, plan.cells);
+        TestBuffer own(layout_at(mix, c.rank), cells_of(c.rank)), all(layout, plan.cells);
         for (MPI_Count i = 0; i < plan.cells; ++i) all.set(i, cell(number, c.rank, i));
         const bool keeps = in_place && c.rank == root;
         perform(scatterv_call(c.rank == root ? plan.blocks(all) : Blocks{},
-                              keeps ? View{MPI_IN_PLACE, 0, nullptr} : own.view(), root, c),
+                              keeps ? Buffer{MPI_IN_PLACE, 0, nullptr} : own.argument(), root, c),
                 c);
         // The root's plan has other displacements in cells only if its layout differs: cells are layout-free.
         if (!keeps)
@@ -200,13 +201,13 @@ TEST(allgatherv, every_rank_gets_blocks_of_unlike_sizes) {
         auto cells_of = [&](int rank) { return cells_between(number, rank, 0); };
         Layout layout = layout_at(mix + 1, c.rank);
         Plan plan(c.size, layout, cells_of);
-        Buffer own(layout_at(mix, c.rank), cells_of(c.rank)), all(layout, plan.cells);
+        TestBuffer own(layout_at(mix, c.rank), cells_of(c.rank)), all(layout, plan.cells);
         auto mine = static_cast<std::size_t>(c.rank);
         for (MPI_Count i = 0; i < cells_of(c.rank); ++i) {
           own.set(i, cell(number, c.rank, i));
           if (in_place) all.set(plan.first[mine] + i, cell(number, c.rank, i));
         }
-        View send = in_place ? View{MPI_IN_PLACE, 0, nullptr} : own.view();
+        Buffer send = in_place ? Buffer{MPI_IN_PLACE, 0, nullptr} : own.argument();
         perform(allgatherv_call(send, plan.blocks(all), c), c);
         for (int from = 0; from < c.size; ++from)
           for (MPI_Count i = 0; i < cells_of(from); ++i)
@@ -227,7 +228,7 @@ void exchange_varying(object::Communicator& c, const Perform& perform, bool type
       Layout out_layout = layout_at(mix, c.rank), in_layout = layout_at(mix + 1, c.rank);
       Plan sends(c.size, out_layout, [&](int to) { return cells_from_to(c.rank, to); }, typed);
       Plan receives(c.size, in_layout, [&](int from) { return cells_from_to(from, c.rank); }, typed);
-      Buffer out(out_layout, sends.cells), in(in_layout, receives.cells);
+      TestBuffer out(out_layout, sends.cells), in(in_layout, receives.cells);
       for (int other = 0; other < c.size; ++other) {
         auto at = static_cast<std::size_t>(other);
         for (MPI_Count i = 0; i < cells_from_to(c.rank, other); ++i) {

@@ -79,7 +79,7 @@ void calls(F each) {
       for (bool in_place : {false, true}) each(++number, kind, cells, in_place);
 }
 
-void fill(Buffer& buffer, int number, int rank, MPI_Count cells) {
+void fill(TestBuffer& buffer, int number, int rank, MPI_Count cells) {
   for (MPI_Count i = 0; i < cells; ++i) buffer.set(i, cell(number, rank, i));
 }
 
@@ -93,7 +93,7 @@ TEST(reduce, the_root_gets_the_fold_in_rank_order) {
   each_way(Collective::reduce, [](object::Communicator& c, const Perform& perform) {
     calls([&](int number, const Kind& kind, MPI_Count cells, bool in_place) {
       for (int root : roots(c.size)) {
-        Buffer own(kind.layout, cells), result(kind.layout, cells);
+        TestBuffer own(kind.layout, cells), result(kind.layout, cells);
         fill(own, number, c.rank, cells);
         const bool keeps = in_place && c.rank == root;
         if (keeps) fill(result, number, c.rank, cells);
@@ -113,7 +113,7 @@ TEST(reduce, the_root_gets_the_fold_in_rank_order) {
 TEST(allreduce, every_rank_gets_the_fold_in_rank_order) {
   each_way(Collective::allreduce, [](object::Communicator& c, const Perform& perform) {
     calls([&](int number, const Kind& kind, MPI_Count cells, bool in_place) {
-      Buffer own(kind.layout, cells), result(kind.layout, cells);
+      TestBuffer own(kind.layout, cells), result(kind.layout, cells);
       fill(own, number, c.rank, cells);
       if (in_place) fill(result, number, c.rank, cells);
       perform(allreduce_call(in_place ? MPI_IN_PLACE : own.address(), result.address(),
@@ -131,7 +131,7 @@ TEST(allreduce, every_rank_gets_the_fold_in_rank_order) {
 TEST(scan, each_rank_gets_the_fold_up_to_itself) {
   each_way(Collective::scan, [](object::Communicator& c, const Perform& perform) {
     calls([&](int number, const Kind& kind, MPI_Count cells, bool in_place) {
-      Buffer own(kind.layout, cells), result(kind.layout, cells);
+      TestBuffer own(kind.layout, cells), result(kind.layout, cells);
       fill(own, number, c.rank, cells);
       if (in_place) fill(result, number, c.rank, cells);
       perform(scan_call(in_place ? MPI_IN_PLACE : own.address(), result.address(),
@@ -149,7 +149,7 @@ TEST(scan, each_rank_gets_the_fold_up_to_itself) {
 TEST(exscan, each_rank_gets_the_fold_of_those_before_it) {
   each_way(Collective::exscan, [](object::Communicator& c, const Perform& perform) {
     calls([&](int number, const Kind& kind, MPI_Count cells, bool in_place) {
-      Buffer own(kind.layout, cells), result(kind.layout, cells);
+      TestBuffer own(kind.layout, cells), result(kind.layout, cells);
       fill(own, number, c.rank, cells);
       fill(result, number, c.rank, cells);
       perform(exscan_call(in_place ? MPI_IN_PLACE : own.address(), result.address(),
@@ -168,7 +168,7 @@ TEST(exscan, each_rank_gets_the_fold_of_those_before_it) {
 TEST(reduce_scatter_block, each_rank_gets_its_block_of_the_fold) {
   each_way(Collective::reduce_scatter_block, [](object::Communicator& c, const Perform& perform) {
     calls([&](int number, const Kind& kind, MPI_Count cells, bool in_place) {
-      Buffer own(kind.layout, cells * c.size), result(kind.layout, in_place ? cells * c.size : cells);
+      TestBuffer own(kind.layout, cells * c.size), result(kind.layout, in_place ? cells * c.size : cells);
       fill(own, number, c.rank, cells * c.size);
       if (in_place) fill(result, number, c.rank, cells * c.size);
       perform(reduce_scatter_block_call(in_place ? MPI_IN_PLACE : own.address(), result.address(),
@@ -193,7 +193,7 @@ TEST(reduce_scatter, each_rank_gets_as_many_elements_of_the_fold_as_it_should) {
         total += cells;
         parts[static_cast<std::size_t>(rank)] = static_cast<int>(elements(kind.layout, cells));
       }
-      Buffer own(kind.layout, total), result(kind.layout, in_place ? total : own_cells);
+      TestBuffer own(kind.layout, total), result(kind.layout, in_place ? total : own_cells);
       fill(own, number, c.rank, total);
       if (in_place) fill(result, number, c.rank, total);
       perform(reduce_scatter_call(in_place ? MPI_IN_PLACE : own.address(), result.address(),

@@ -13,7 +13,7 @@ namespace {
 struct Arena {
   std::vector<std::byte> memory;
   std::vector<std::size_t> places; ///< index into memory of each packed byte
-  View view;
+  Buffer buffer;
 
   Arena(const Both& both, MPI_Count count, RandomTypes& random) {
     std::vector<MPI_Count> one = both.map.bytes(), all;
@@ -27,7 +27,7 @@ struct Arena {
     memory.resize(static_cast<std::size_t>(high - low));
     for (std::byte& byte : memory) byte = static_cast<std::byte>(random.pick(0, 255));
     for (MPI_Count at : all) places.push_back(static_cast<std::size_t>(at - low));
-    view = {memory.data() - low, count, both.type};
+    buffer = {memory.data() - low, count, both.type};
   }
   std::vector<std::byte> packed() const {
     std::vector<std::byte> bytes;
@@ -60,11 +60,11 @@ void check_bounds(const Both& both) {
 void check_pack(const Both& both, RandomTypes& random) {
   Arena arena(both, random.pick(0, 3), random);
   std::vector<std::byte> expected = arena.packed();
-  ASSERT_EQ(arena.view.bytes(), static_cast<MPI_Count>(expected.size()));
+  ASSERT_EQ(arena.buffer.bytes(), static_cast<MPI_Count>(expected.size()));
   for (int trial = 0; trial < 6; ++trial) {
     Range range = random_range(random, expected.size());
     std::vector<std::byte> out(static_cast<std::size_t>(range.bytes) + 1, std::byte{0x55});
-    pack(arena.view, range.offset, out.data(), range.bytes);
+    pack(arena.buffer, range.offset, out.data(), range.bytes);
     if (range.bytes == 0) continue;
     ASSERT_EQ(std::memcmp(out.data(), expected.data() + range.offset, static_cast<std::size_t>(range.bytes)),
               0)
@@ -82,7 +82,7 @@ void check_unpack(const Both& both, RandomTypes& random) {
     std::vector<std::byte> expected = arena.memory;
     for (std::size_t i = 0; i < in.size(); ++i)
       expected[arena.places[static_cast<std::size_t>(range.offset) + i]] = in[i];
-    unpack(arena.view, range.offset, in.data(), range.bytes);
+    unpack(arena.buffer, range.offset, in.data(), range.bytes);
     ASSERT_EQ(arena.memory, expected) << "offset " << range.offset << " bytes " << range.bytes;
   }
 }
@@ -96,7 +96,7 @@ void check_pieces(const Both& both, RandomTypes& random) {
   MPI_Count done = 0;
   while (done < range.bytes) {
     std::size_t before = out.size();
-    MPI_Count covered = pieces(arena.view, range.offset + done, range.bytes - done, out, limit);
+    MPI_Count covered = pieces(arena.buffer, range.offset + done, range.bytes - done, out, limit);
     ASSERT_GT(covered, 0);
     ASSERT_LE(out.size() - before, limit);
     for (std::size_t i = before; i < out.size(); ++i)
@@ -114,11 +114,11 @@ void check_copy(const Both& both, RandomTypes& random) {
   std::vector<std::byte> packed = from.packed(), expected = to.memory;
   MPI_Count bytes = random.pick(0, static_cast<MPI_Count>(packed.size()));
   for (std::size_t i = 0; i < static_cast<std::size_t>(bytes); ++i) expected[to.places[i]] = packed[i];
-  copy(from.view, to.view, bytes);
+  copy(from.buffer, to.buffer, bytes);
   ASSERT_EQ(to.memory, expected);
   std::vector<std::byte> flat(packed.size());
   Datatype* byte = find_datatype(MPI_BYTE);
-  copy(from.view, {flat.data(), static_cast<MPI_Count>(flat.size()), byte}, bytes);
+  copy(from.buffer, {flat.data(), static_cast<MPI_Count>(flat.size()), byte}, bytes);
   if (bytes != 0) { ASSERT_EQ(std::memcmp(flat.data(), packed.data(), static_cast<std::size_t>(bytes)), 0); }
 }
 

@@ -172,7 +172,7 @@ Peer& peer_of(const object::Communicator& communicator, int rank) {
 void find_peer(const object::Communicator&, int) {}
 std::size_t eager_limit() { return the_world.eager_limit; }
 
-Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfer*) {
+Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer*) {
   if (envelope.bytes > the_world.eager_limit || the_world.eager_left == 0) return Eager::refused;
   --the_world.eager_left;
   fake::Sent sent;
@@ -184,7 +184,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const View& view, Transfe
   return Eager::left;
 }
 
-Result send_rts(Peer& peer, const Envelope& envelope, const View& view, Transfer& transfer) {
+Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer) {
   if (the_world.rts_left == 0) return base::fail(MPI_ERR_NO_MEM, "no descriptor is free");
   --the_world.rts_left;
   transfer.view = view;
@@ -228,7 +228,8 @@ bool claim_rts(RtsHeader& rts) {
   return true;
 }
 
-bool accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const View& view, Transfer& transfer) {
+bool accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& view,
+            Transfer& transfer) {
   if ((rts.flags & 1) == 0 && !rts_is_live(rts)) return false;
   Offer& offer = inner.offers[rts.cookie];
   offer.state = State::matched;

@@ -32,8 +32,8 @@ protected:
     EXPECT_EQ(live_requests(), 0u) << "requests leak";
   }
 
-  static View text(std::string& of) {
-    return View{of.data(), static_cast<MPI_Count>(of.size()), datatype::find_datatype(MPI_BYTE)};
+  static Buffer text(std::string& of) {
+    return Buffer{of.data(), static_cast<MPI_Count>(of.size()), datatype::find_datatype(MPI_BYTE)};
   }
   transport::Envelope from(int source, int tag, std::size_t bytes) const {
     return {communicator.context, source, tag, bytes};

@@ -8,7 +8,7 @@ namespace {
 
 class Sending : public Messages {};
 
-Request* must_start(const View& view, int to, int tag, Communicator& on, SendMode mode) {
+Request* must_start(const Buffer& view, int to, int tag, Communicator& on, SendMode mode) {
   Request* request = nullptr;
   EXPECT_TRUE(start_send(view, to, tag, on, mode, request).ok());
   return request;

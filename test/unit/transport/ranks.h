@@ -62,7 +62,7 @@ inline transport::Peer& peer(std::uint32_t rank) { return transport::peer_at({0,
 
 inline datatype::Datatype& bytes_type() { return *datatype::find_datatype(MPI_BYTE); }
 
-inline transport::View bytes_view(void* at, std::size_t bytes) {
+inline transport::Buffer byte_buffer(void* at, std::size_t bytes) {
   return {at, static_cast<MPI_Count>(bytes), &bytes_type()};
 }
 

@@ -63,7 +63,7 @@ std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
 }
 
 void send_or_wait(std::uint32_t to, int tag, std::vector<unsigned char>& data) {
-  auto view = bytes_view(data.data(), data.size());
+  auto view = byte_buffer(data.data(), data.size());
   wait_for([&] { return transport::try_send_eager(peer(to), {7, 0, tag, data.size()}, view); });
 }
 
@@ -100,7 +100,7 @@ TEST(Transport, a_sender_without_credit_is_refused_and_goes_on_when_memory_is_re
                 inbox.push_back({arrival.envelope, {}, arrival.from, 0, nullptr}); // keeps the credit
               });
               auto data = pattern(8, 0);
-              auto view = bytes_view(data.data(), data.size());
+              auto view = byte_buffer(data.data(), data.size());
               auto try_once = [&](int tag) {
                 return transport::try_send_eager(peer(1), {7, 0, tag, 8}, view);
               };
@@ -126,7 +126,7 @@ TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_
         constexpr std::size_t large = 3'000'000;
         if (rank == 0) {
           auto small = pattern(1000, 1);
-          auto view = bytes_view(small.data(), small.size());
+          auto view = byte_buffer(small.data(), small.size());
           int sent = 0;
           while (transport::try_send_eager(peer(1), {7, 0, sent, small.size()}, view)) ++sent;
           require(sent == 16 - 8, "all packets but the reserve");
@@ -136,7 +136,7 @@ TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_
           finished = false;
           transfer.done = [](Transfer&, int) { finished = true; };
           require(
-              transport::send_rts(peer(1), {7, 0, 99, large}, bytes_view(data.data(), large), transfer).ok(),
+              transport::send_rts(peer(1), {7, 0, 99, large}, byte_buffer(data.data(), large), transfer).ok(),
               "offer");
           wait_for([] { return finished; });
           return;
@@ -150,7 +150,7 @@ TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_
         transfer.done = [](Transfer&, int) { finished = true; };
         auto& offered = offers.front();
         require(transport::accept(*offered.from, offered.rts, offered.envelope.bytes,
-                                  bytes_view(data.data(), large), transfer),
+                                  byte_buffer(data.data(), large), transfer),
                 "accept");
         wait_for([] { return finished; });
         require(data == pattern(large, 2), "data");
@@ -178,14 +178,14 @@ void transfer_both_ways(std::uint32_t rank) {
       require(error == MPI_SUCCESS, "transfer error");
       ++finished;
     };
-    require(transport::send_rts(peer(other), {7, 0, 1, bytes}, bytes_view(out.data(), bytes), sending).ok(),
+    require(transport::send_rts(peer(other), {7, 0, 1, bytes}, byte_buffer(out.data(), bytes), sending).ok(),
             "offer");
     wait_for([] { return !offers.empty(); });
     auto offered = offers.front();
     offers.pop_front();
     require(transport::rts_is_live(offered.rts), "live");
     require(transport::accept(*offered.from, offered.rts, offered.envelope.bytes,
-                              bytes_view(in.data(), bytes), receiving),
+                              byte_buffer(in.data(), bytes), receiving),
             "accept");
     wait_for([] { return finished == 2; });
     require(!transport::rts_is_live(offered.rts), "an accepted offer is no longer live");
@@ -222,7 +222,7 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
       require(shared != nullptr, "allocation");
       auto data = pattern(bytes, 3);
       std::memcpy(shared, data.data(), bytes);
-      require(transport::send_rts(peer(1), {7, 0, 1, bytes}, bytes_view(shared, bytes), transfer).ok(),
+      require(transport::send_rts(peer(1), {7, 0, 1, bytes}, byte_buffer(shared, bytes), transfer).ok(),
               "offer");
       wait_for([] { return finished; });
       require(transport::own_traffic(segment::Path::direct).bytes == bytes, "path");
@@ -233,7 +233,7 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
     wait_for([] { return !offers.empty(); });
     std::vector<unsigned char> in(bytes);
     auto& offered = offers.front();
-    require(transport::accept(*offered.from, offered.rts, bytes, bytes_view(in.data(), bytes), transfer),
+    require(transport::accept(*offered.from, offered.rts, bytes, byte_buffer(in.data(), bytes), transfer),
             "accept");
     require(finished, "a direct pull is finished at once");
     require(in == pattern(bytes, 3), "data");
@@ -263,7 +263,7 @@ TEST(Transport, a_short_offer_is_loaded_from_behind_its_descriptor) {
         data.emplace_back(length);
         auto offered = offers.front();
         offers.pop_front();
-        require(transport::accept(*offered.from, offered.rts, length, bytes_view(data[i].data(), length),
+        require(transport::accept(*offered.from, offered.rts, length, byte_buffer(data[i].data(), length),
                                   transfers[i]),
                 "accept");
         require(finished == i + 1, "a short message is there at once");
@@ -271,7 +271,7 @@ TEST(Transport, a_short_offer_is_loaded_from_behind_its_descriptor) {
       } else {
         data.push_back(pattern(length, static_cast<std::uint32_t>(i)));
         require(
-            transport::send_rts(peer(1), {7, 0, 1, length}, bytes_view(data[i].data(), length), transfers[i])
+            transport::send_rts(peer(1), {7, 0, 1, length}, byte_buffer(data[i].data(), length), transfers[i])
                 .ok(),
             "offer");
       }
@@ -294,7 +294,7 @@ TEST(Transport, a_shorter_receive_takes_its_part_and_both_sides_finish) {
                 auto data = pattern(100000, 5);
                 if (rank == 0) {
                   require(transport::send_rts(peer(1), {7, 0, 1, data.size()},
-                                              bytes_view(data.data(), data.size()), transfer)
+                                              byte_buffer(data.data(), data.size()), transfer)
                               .ok(),
                           "offer");
                   wait_for([] { return finished; });
@@ -304,7 +304,7 @@ TEST(Transport, a_shorter_receive_takes_its_part_and_both_sides_finish) {
                 std::vector<unsigned char> in(40001, 0xee);
                 auto& offered = offers.front();
                 require(transport::accept(*offered.from, offered.rts, data.size(),
-                                          bytes_view(in.data(), 40000), transfer),
+                                          byte_buffer(in.data(), 40000), transfer),
                         "accept");
                 wait_for([] { return finished; });
                 require(std::memcmp(in.data(), data.data(), 40000) == 0 && in[40000] == 0xee, "data");
@@ -321,10 +321,10 @@ TEST(Transport, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_can
     Transfer first, second;
     first.done = second.done = [](Transfer&, int) { ++finished; };
     if (rank == 0) {
-      require(transport::send_rts(peer(1), {7, 0, 1, 100}, bytes_view(data.data(), 100), first).ok(),
+      require(transport::send_rts(peer(1), {7, 0, 1, 100}, byte_buffer(data.data(), 100), first).ok(),
               "offer");
       require(transport::cancel_rts(first), "an RTS that nobody matched can be cancelled");
-      require(transport::send_rts(peer(1), {7, 0, 2, 100}, bytes_view(data.data(), 100), second).ok(),
+      require(transport::send_rts(peer(1), {7, 0, 2, 100}, byte_buffer(data.data(), 100), second).ok(),
               "offer");
       wait_for([] { return finished == 1; });
       require(!second.busy, "the second is done");
@@ -333,9 +333,9 @@ TEST(Transport, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_can
     wait_for([] { return offers.size() == 2; });
     std::vector<unsigned char> in(100);
     require(!transport::rts_is_live(offers[0].rts), "cancelled");
-    require(!transport::accept(*offers[0].from, offers[0].rts, 100, bytes_view(in.data(), 100), first),
+    require(!transport::accept(*offers[0].from, offers[0].rts, 100, byte_buffer(in.data(), 100), first),
             "accept");
-    require(transport::accept(*offers[1].from, offers[1].rts, 100, bytes_view(in.data(), 100), second),
+    require(transport::accept(*offers[1].from, offers[1].rts, 100, byte_buffer(in.data(), 100), second),
             "accept");
     wait_for([] { return finished == 1; });
     require(in == data, "data");
@@ -353,7 +353,7 @@ TEST(Transport, eight_ranks_that_flood_each_other_through_small_queues_do_not_de
                 transport::give_back_credit(*arrival.from);
               });
               auto data = pattern(300, rank);
-              auto view = bytes_view(data.data(), data.size());
+              auto view = byte_buffer(data.data(), data.size());
               for (int i = 0; i < each; ++i)
                 for (std::uint32_t to = 0; to < 8; ++to)
                   wait_for([&] { return transport::try_send_eager(peer(to), {7, 0, i, data.size()}, view); });
