@@ -7,7 +7,8 @@
 An include of a layer that may not be seen is refused by the compiler (cmake/Layers.cmake gives each layer include
 roots that hold nothing else), and a call by a hand-declared prototype by the linker (targets links_<layer>). What
 remains for this script: includes that go round the roots, system headers outside os/, hwloc outside topo/,
-std::atomic outside the facade, references to MPI functions below the bindings, and SYNC labels.
+std::atomic outside the facade, copies of payload outside copy/, references to MPI functions below the bindings, and
+SYNC labels.
 """
 
 import argparse
@@ -28,6 +29,8 @@ LABEL = re.compile(r"SYNC: ([a-z][a-z0-9_-]*(?:, ?[a-z][a-z0-9_-]*)*)")
 LABEL_REACH = 10  # a label stands on the operation's line or at most so many lines above it, in the same function
 GENERATED = {"surface": {"mpi", "launch", "tools"}}  # folder of generated headers: who may include them
 FUNCTION_END = re.compile(r"(  )?};?\s*$")  # of a function at the file's level or in a class
+PAYLOAD = re.compile(r"\bmem(?:cpy|move)\s*\((?!.*,\s*sizeof\b[^,]*\))")
+PAYLOAD_LAYERS = {"datatype", "memory", "transport", "shm", "ofi", "p2p", "coll", "comm", "rma", "io"}
 FACADE = "src/base/atomic.h"
 BEGIN, END = "<!-- layers: begin (dev/check_layers.py --write) -->", "<!-- layers: end -->"
 
@@ -140,10 +143,12 @@ class Check:
             if name.startswith("hwloc") and layer != "topo":
                 self.problem(path, number, "hwloc is used in topo/ only")
 
-    def words(self, path, text):
+    def words(self, layer, path, text):
         for number, line in enumerate(without_comments(text).splitlines(), 1):
             if path != FACADE and BARE_ATOMIC.search(line):
                 self.problem(path, number, "atomics are reached through base/atomic.h only")
+            if layer in PAYLOAD_LAYERS and PAYLOAD.search(line):
+                self.problem(path, number, "payload is copied by copy/raw.h; memcpy is for one object's `sizeof`")
             if MPI_FUNCTION.search(line):
                 self.problem(path, number, "nothing under src/ refers to MPI_* or PMPI_* functions")
 
@@ -224,7 +229,7 @@ class Check:
     def all(self, write=False):
         for layer, path, text in self.sources():
             self.includes(layer, path, text)
-            self.words(path, text)
+            self.words(layer, path, text)
             self.sync_labels(path, text)
         self.sync_pairs()
         self.diagram(write)

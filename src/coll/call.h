@@ -42,7 +42,7 @@ inline void* advance(const void* address, MPI_Count count, const Datatype& type)
 
 /// `count` elements of the buffer from element `first` on.
 inline Buffer slice(const Buffer& buffer, MPI_Count first, MPI_Count count) {
-  return Buffer{advance(buffer.address, first, *buffer.type), count, buffer.type};
+  return Buffer{advance(buffer.address, first, *buffer.type), count, buffer.type, buffer.kind};
 }
 
 /// One side of a v or w form: a block per rank.
@@ -52,10 +52,11 @@ struct Blocks {
   Counts displacements;             ///< in elements (v) or bytes (w)
   Datatype* type = nullptr;         ///< v
   Datatype* const* types = nullptr; ///< w
+  datatype::MemoryKind kind = datatype::MemoryKind::host;
   Buffer at(int rank) const {
     if (types != nullptr)
-      return Buffer{static_cast<std::byte*>(address) + displacements[rank], counts[rank], types[rank]};
-    return Buffer{advance(address, displacements[rank], *type), counts[rank], type};
+      return Buffer{static_cast<std::byte*>(address) + displacements[rank], counts[rank], types[rank], kind};
+    return Buffer{advance(address, displacements[rank], *type), counts[rank], type, kind};
   }
 };
 
@@ -87,7 +88,7 @@ struct Call {
 /// Rank `rank`'s block of a buffer of blocks, the first of which `one` describes; with `blocks`, so many
 /// neighbouring blocks as one buffer.
 inline Buffer block(const Buffer& one, int rank, int blocks = 1) {
-  return Buffer{advance(one.address, one.count * rank, *one.type), one.count * blocks, one.type};
+  return Buffer{advance(one.address, one.count * rank, *one.type), one.count * blocks, one.type, one.kind};
 }
 
 } // namespace near::coll

@@ -139,8 +139,19 @@ Call alltoallv_call(const Blocks& send, const Blocks& receive) {
 
 namespace {
 
+/// Algorithms copy and reduce what they hold, so every buffer of the call must be of a kind that allows it.
+Result check_copyable(const Call& call) {
+  for (const Buffer* buffer : {&call.send, &call.receive})
+    if (buffer->type != nullptr) NEAR_TRY(datatype::check_copyable(*buffer));
+  for (const Blocks* blocks : {&call.send_blocks, &call.receive_blocks})
+    if (!copy::can_copy(blocks->kind)) [[unlikely]]
+      NEAR_TRY(datatype::refuse_kind(Buffer{blocks->address, 1, &byte_type(), blocks->kind}));
+  return {};
+}
+
 /// Executes the call, or records it into `schedule`.
 Result perform(const Call& call, Communicator& communicator, Schedule* schedule) {
+  NEAR_TRY(check_copyable(call));
   if (communicator.is_inter()) [[unlikely]]
     return perform_between_groups(call, communicator, schedule);
   Team team(communicator, schedule);

@@ -9,6 +9,7 @@
 //   data
 #pragma once
 
+#include "copy/raw.h"
 #include "datatype/layout.h"
 #include "object/attribute.h"
 #include "object/object.h"
@@ -65,11 +66,14 @@ struct Datatype : object::Object, Layout {
   std::string name;
 };
 
-/// A user's buffer: where, how many, of what. The memory kind joins when device buffers do.
+using copy::MemoryKind;
+
+/// A user's buffer: where it is, how many elements it has, of which datatype, and in which kind of memory.
 struct Buffer {
   void* address = nullptr;
   MPI_Count count = 0;
   Datatype* type = nullptr;
+  MemoryKind kind = MemoryKind::host;
   MPI_Count bytes() const { return count * type->size; }
   bool is_dense() const { return type->dense || bytes() == 0; }
   /// First byte of the data of a dense buffer.
@@ -118,6 +122,17 @@ Result free_type(Datatype& type);
 Datatype* give_handle(Datatype& type);
 /// The type's name, or "datatype 0x4c000001" when it has none: for messages.
 std::string describe(const Datatype& type);
+
+/// What check_copyable() says of a buffer that does not lie in host memory.
+[[gnu::cold]] Result refuse_kind(const Buffer& buffer);
+/// MPI_ERR_BUFFER with a sentence unless the processor can copy the data; an empty buffer needs no copy.
+inline Result check_copyable(const Buffer& buffer) {
+  if (copy::can_copy(buffer.kind)) [[likely]]
+    return {};
+  return refuse_kind(buffer);
+}
+
+// The functions below copy host memory: whoever lets a buffer in has called check_copyable().
 
 /// Copies packed bytes [offset, offset + bytes) of the buffer into `out`. Any offset, also inside a basic type.
 /// Precondition: offset + bytes <= buffer.bytes().

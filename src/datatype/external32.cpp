@@ -34,7 +34,7 @@ void swap_units(const std::byte* from, std::byte* to, MPI_Count n) {
 
 void swap_all(MPI_Count width, const std::byte* from, std::byte* to, MPI_Count n) {
   switch (width) {
-  case 1: std::memcpy(to, from, static_cast<std::size_t>(n)); return;
+  case 1: copy::raw(to, from, static_cast<std::size_t>(n)); return;
   case 2: swap_units<std::uint16_t>(from, to, n); return;
   case 4: swap_units<std::uint32_t>(from, to, n); return;
   case 8: swap_units<std::uint64_t>(from, to, n); return;

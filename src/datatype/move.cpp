@@ -1,8 +1,8 @@
 // Moving bytes through the normal form: pack, unpack, copy, pieces.
 #include "datatype/datatype.h"
-#include "datatype/walk.h"
 
-#include <cstring>
+#include "copy/raw.h"
+#include "datatype/walk.h"
 
 namespace near::datatype {
 namespace {
@@ -14,17 +14,17 @@ std::intptr_t address_of(const Buffer& buffer) { return reinterpret_cast<std::in
 /// Blocks of a size that the compiler knows are single moves.
 template <MPI_Count bytes>
 void gather_fixed(std::byte* out, const std::byte* from, MPI_Count stride, MPI_Count count) {
-  for (MPI_Count i = 0; i < count; ++i) std::memcpy(out + i * bytes, from + i * stride, bytes);
+  for (MPI_Count i = 0; i < count; ++i) copy::raw(out + i * bytes, from + i * stride, bytes);
 }
 template <MPI_Count bytes>
 void scatter_fixed(std::byte* to, const std::byte* in, MPI_Count stride, MPI_Count count) {
-  for (MPI_Count i = 0; i < count; ++i) std::memcpy(to + i * stride, in + i * bytes, bytes);
+  for (MPI_Count i = 0; i < count; ++i) copy::raw(to + i * stride, in + i * bytes, bytes);
 }
 
 struct PackSink {
   std::byte* out;
   bool block(std::intptr_t address, MPI_Count bytes) {
-    std::memcpy(out, pointer(address), static_cast<std::size_t>(bytes));
+    copy::raw(out, pointer(address), static_cast<std::size_t>(bytes));
     out += bytes;
     return true;
   }
@@ -38,7 +38,7 @@ struct PackSink {
     case 16: gather_fixed<16>(out, from, stride, count); break;
     default:
       for (MPI_Count i = 0; i < count; ++i)
-        std::memcpy(out + i * bytes, from + i * stride, static_cast<std::size_t>(bytes));
+        copy::raw(out + i * bytes, from + i * stride, static_cast<std::size_t>(bytes));
     }
     out += bytes * count;
     return true;
@@ -48,7 +48,7 @@ struct PackSink {
 struct UnpackSink {
   const std::byte* in;
   bool block(std::intptr_t address, MPI_Count bytes) {
-    std::memcpy(pointer(address), in, static_cast<std::size_t>(bytes));
+    copy::raw(pointer(address), in, static_cast<std::size_t>(bytes));
     in += bytes;
     return true;
   }
@@ -62,7 +62,7 @@ struct UnpackSink {
     case 16: scatter_fixed<16>(to, in, stride, count); break;
     default:
       for (MPI_Count i = 0; i < count; ++i)
-        std::memcpy(to + i * stride, in + i * bytes, static_cast<std::size_t>(bytes));
+        copy::raw(to + i * stride, in + i * bytes, static_cast<std::size_t>(bytes));
     }
     in += bytes * count;
     return true;
@@ -100,10 +100,18 @@ void walk_buffer(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink& 
 
 } // namespace
 
+Result refuse_kind(const Buffer& buffer) {
+  if (buffer.bytes() == 0) return {};
+  return base::fail(
+      MPI_ERR_BUFFER,
+      "the buffer at {} lies in the memory of a GPU, which NearMPI cannot copy: pass host memory",
+      buffer.address);
+}
+
 void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes) {
   if (bytes == 0) return;
   if (buffer.type->dense) {
-    std::memcpy(out, buffer.dense_start() + offset, static_cast<std::size_t>(bytes));
+    copy::raw(out, buffer.dense_start() + offset, static_cast<std::size_t>(bytes));
     return;
   }
   PackSink sink{static_cast<std::byte*>(out)};
@@ -113,7 +121,7 @@ void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes) {
 void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes) {
   if (bytes == 0) return;
   if (buffer.type->dense) {
-    std::memcpy(buffer.dense_start() + offset, in, static_cast<std::size_t>(bytes));
+    copy::raw(buffer.dense_start() + offset, in, static_cast<std::size_t>(bytes));
     return;
   }
   UnpackSink sink{static_cast<const std::byte*>(in)};

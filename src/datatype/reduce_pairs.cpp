@@ -37,9 +37,9 @@ void reduce_pairs(Builtin builtin, const PairIndex& pair, MPI_Count extent, cons
   int wins = builtin == Builtin::minimum_location ? -1 : 1;
   for (MPI_Count i = 0; i < n; ++i, from += extent, to += extent) {
     int order = values(from, to);
-    if (order == wins) std::memcpy(to, from, static_cast<std::size_t>(value_size));
+    if (order == wins) copy::raw(to, from, static_cast<std::size_t>(value_size));
     if (order == wins || (order == 0 && indices(from + pair.at, to + pair.at) < 0))
-      std::memcpy(to + pair.at, from + pair.at, static_cast<std::size_t>(index_size));
+      copy::raw(to + pair.at, from + pair.at, static_cast<std::size_t>(index_size));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "abi/types.h"
+#include "copy/raw.h"
 
 #include <bit>
 #include <cstdint>
@@ -106,7 +107,7 @@ void store(void* to, const T& value) {
 #if defined(__x86_64__)
 // Ten of an extended double's sixteen bytes are its value. The rest keeps what it was, so that results do not
 // carry left-overs of the stack and are the same bits from run to run.
-inline void store(void* to, const long double& value) { std::memcpy(to, &value, 10); }
+inline void store(void* to, const long double& value) { copy::raw(to, &value, 10); }
 inline void store(void* to, const Complex<long double>& value) {
   store(to, value.re);
   store(static_cast<char*>(to) + sizeof(long double), value.im);

@@ -6,6 +6,7 @@
 #include "p2p/engine.h"
 
 #include "base/log.h"
+#include "copy/raw.h"
 #include "copy/small.h"
 
 #include <algorithm>
@@ -122,7 +123,7 @@ bool accept(EngineRequest& receive, Peer& peer, const transport::RtsHeader& rts,
       copy = new (std::nothrow) std::byte[arrival.payload_bytes];
       if (copy == nullptr) give_up_for_memory();
     }
-    if (arrival.payload_bytes != 0) std::memcpy(copy, arrival.payload, arrival.payload_bytes);
+    if (arrival.payload_bytes != 0) copy::raw(copy, arrival.payload, arrival.payload_bytes);
     record.payload = copy;
   }
   if (!matching().add(record)) give_up_for_memory();

@@ -113,6 +113,7 @@ inline RequestPool& requests() { return request_storage.value; }
 /// A request of the pool with references to communicator and datatype (either may be null); MPI_ERR_NO_MEM.
 [[gnu::always_inline]] inline Result make_request(RequestKind what, Communicator* communicator,
                                                   const Buffer& view, EngineRequest*& made) {
+  NEAR_TRY(datatype::check_copyable(view));
   made = requests().make();
   if (made == nullptr) [[unlikely]]
     return no_request();

@@ -280,6 +280,7 @@ Result side_of(Request& request, const char* side, int partition, T*& found) {
 
 Result make_partitioned_send(const Buffer& partition, int partitions, int destination, int tag,
                              Communicator& communicator, Request*& made) {
+  NEAR_TRY(datatype::check_copyable(partition));
   auto schedule = std::make_unique<PartitionedSend>(partition, partitions, destination, tag, communicator);
   PartitionedSend& send = *schedule;
   NEAR_TRY(make_scheduled(&communicator, std::move(schedule), true, made));
@@ -290,6 +291,7 @@ Result make_partitioned_send(const Buffer& partition, int partitions, int destin
 
 Result make_partitioned_receive(const Buffer& partition, int partitions, int source, int tag,
                                 Communicator& communicator, Request*& made) {
+  NEAR_TRY(datatype::check_copyable(partition));
   auto schedule = std::make_unique<PartitionedReceive>(partition, partitions, source, tag, communicator);
   PartitionedReceive& receive = *schedule;
   NEAR_TRY(make_scheduled(&communicator, std::move(schedule), true, made));

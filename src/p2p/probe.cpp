@@ -81,6 +81,7 @@ Result probe_matched(int source, int tag, Communicator& communicator, bool& foun
 }
 
 Result receive_matched(Message& message, const Buffer& view, Completion& completion) {
+  NEAR_TRY(datatype::check_copyable(view));
   EngineRequest request;
   request.what = RequestKind::receive;
   request.view = view;

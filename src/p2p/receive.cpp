@@ -35,7 +35,8 @@ bool withdraw(EngineRequest& receive) {
 /// Receives a small message without posting the receive, when it is the only one.
 static bool receive_at_once(const Buffer& view, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
-  if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !view.type->dense)
+  if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !view.type->dense ||
+      !copy::can_copy(view.kind))
     return false;
   transport::ReceiveState& receive_state = transport::states_of(communicator, source).receive;
   if (receive_state.peer == nullptr) [[unlikely]] {
@@ -54,6 +55,7 @@ static bool receive_at_once(const Buffer& view, int source, int tag, const Commu
 Result receive(const Buffer& view, int source, int tag, Communicator& communicator, Completion& completion,
                Channel channel) {
   if (receive_at_once(view, source, tag, communicator, completion, channel)) return {};
+  NEAR_TRY(datatype::check_copyable(view));
   EngineRequest request;
   request.what = RequestKind::receive;
   request.view = view;

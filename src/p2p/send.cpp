@@ -123,8 +123,8 @@ bool send_at_once(const Buffer& view, int destination, int tag, const Communicat
   Peer& peer = transport::peer_of(communicator, destination);
   Envelope envelope{context_of(communicator, channel), communicator.rank, tag,
                     static_cast<std::uint64_t>(view.bytes())};
-  return envelope.bytes <= transport::eager_limit() && may_overtake_nothing(peer) &&
-         transport::try_send_eager(peer, envelope, view);
+  return envelope.bytes <= transport::eager_limit() && copy::can_copy(view.kind) &&
+         may_overtake_nothing(peer) && transport::try_send_eager(peer, envelope, view);
 }
 
 bool may_overtake_nothing(Peer& peer) { return deferred.empty() || !deferred.contains(&peer); }
@@ -206,6 +206,7 @@ Result send(const Buffer& view, int destination, int tag, Communicator& communic
     look_for_answers(mode, channel);
     return {};
   }
+  NEAR_TRY(datatype::check_copyable(view));
   EngineRequest request;
   request.what = RequestKind::send;
   request.view = view;

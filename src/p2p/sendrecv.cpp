@@ -22,6 +22,8 @@ struct PairArguments {
 class Pair {
 public:
   Result begin(const PairArguments& of) {
+    NEAR_TRY(datatype::check_copyable(of.send_buffer));
+    NEAR_TRY(datatype::check_copyable(of.receive_buffer));
     receive_.what = RequestKind::receive;
     set(receive_, of.receive_buffer, of.source, of.receive_tag, of);
     set(send_, of.send_buffer, of.destination, of.send_tag, of);
@@ -53,6 +55,7 @@ private:
 class PackedCopy {
 public:
   Result take(const Buffer& view) {
+    NEAR_TRY(datatype::check_copyable(view));
     MPI_Count bytes = view.bytes();
     data_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes) + 1]);
     if (data_ == nullptr)

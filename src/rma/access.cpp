@@ -154,7 +154,7 @@ public:
     std::size_t packed = 0;
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const std::size_t bytes = batch.there_pieces[i].bytes;
-      std::memmove(bytes_.data() + packed, bytes_.data() + places_[i], bytes);
+      copy::raw_overlapping(bytes_.data() + packed, bytes_.data() + places_[i], bytes);
       packed += bytes;
     }
     datatype::unpack(here, at, bytes_.data(), batch.bytes);
@@ -233,7 +233,7 @@ Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& noth
 bool as_elements(Buffer& buffer, Datatype& element) {
   if (!buffer.type->dense || !element.dense)
     return buffer.type->basic == element.basic && element.basic != datatype::Basic::none;
-  buffer = {buffer.dense_start(), buffer.bytes() / element.size, &element};
+  buffer = {buffer.dense_start(), buffer.bytes() / element.size, &element, buffer.kind};
   return true;
 }
 
@@ -295,6 +295,7 @@ Result find_place(const Window& window, const Target& target, Place& place) {
 }
 
 Result put(const Buffer& origin, const Target& target, Window& window) {
+  NEAR_TRY(datatype::check_copyable(origin));
   Place place;
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
@@ -304,6 +305,7 @@ Result put(const Buffer& origin, const Target& target, Window& window) {
 }
 
 Result get(const Buffer& origin, const Target& target, Window& window) {
+  NEAR_TRY(datatype::check_copyable(origin));
   Place place;
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
@@ -321,6 +323,8 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
     NEAR_TRY(datatype::check_accumulate(operation, *target.type));
   if (!changes && before == nullptr)
     return base::fail(MPI_ERR_OP, "MPI_NO_OP changes nothing: it is for calls that return what was there");
+  if (changes) NEAR_TRY(datatype::check_copyable(origin));
+  if (before != nullptr) NEAR_TRY(datatype::check_copyable(*before));
   Place place;
   bool nothing = true;
   MPI_Count bytes = changes ? origin.bytes() : before != nullptr ? before->bytes() : 0;

@@ -2,6 +2,7 @@
 #include "transport/engine.h"
 
 #include "base/kill_point.h"
+#include "copy/raw.h"
 
 namespace near::transport {
 
@@ -41,7 +42,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Trans
     if (view.type->dense && bytes >= StorePolicy::worthwhile)
       peer.stores.copy(payload, view.dense_start(), bytes);
     else if (view.type->dense)
-      std::memcpy(payload, view.dense_start(), bytes);
+      copy::raw(payload, view.dense_start(), bytes);
     else
       datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
   }
@@ -60,7 +61,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Trans
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer) {
   Peer& from = *receive_state.peer;
   const auto& reference = *reinterpret_cast<const PacketReference*>(message.payload);
-  std::memcpy(buffer, from.packets + reference.packet * from.packet_bytes, reference.bytes);
+  copy::raw(buffer, from.packets + reference.packet * from.packet_bytes, reference.bytes);
   give_back_packet(from, packet_of(reference));
 }
 

@@ -5,6 +5,7 @@
 #include "base/knob.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "copy/raw.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/limits.h"
@@ -661,7 +662,7 @@ void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, co
   MessageHeader header{};
   header.envelope = envelope;
   header.handler = handler;
-  std::memcpy(header.payload, payload, bytes);
+  copy::raw(header.payload, payload, bytes);
   post(peer, header);
 }
 

@@ -134,6 +134,19 @@ def test_the_script_refuses(tree, line, complaint):
     assert status == 1 and any(complaint in row for row in of_planted(out)), out
 
 
+@pytest.mark.parametrize("layer, line, refused", [
+    ("p2p", "void planted(void* to, void* from) { std::memcpy(to, from, 9); }", True),
+    ("datatype", "void planted(void* to, void* from) { memmove(to, from, bytes_of(to)); }", True),
+    ("transport", "void planted(void* to, void* from) {\n  std::memcpy(to,\n  from, sizeof (int)); }", True),
+    ("p2p", "void planted(int& to, void* from) { std::memcpy(&to, from, sizeof to); }", False),
+    ("copy", "void planted(void* to, void* from) { std::memcpy(to, from, 9); }", False),
+])
+def test_payload_is_copied_in_one_layer(tree, layer, line, refused):
+    (tree / f"src/{layer}/planted.h").write_text(f"#pragma once\n{line}\n")
+    _, out = script_says(tree)
+    assert (f"src/{layer}/planted.h:" in out and "payload is copied by copy/raw.h" in out) == refused, out
+
+
 def test_a_structure_without_a_page_is_refused(tree):
     (tree / "src/queue/planted.h").write_text("// See doc/queue/planted.md.\n#pragma once\n")
     status, out = script_says(tree)

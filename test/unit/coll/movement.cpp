@@ -267,5 +267,19 @@ TEST(alltoallw, blocks_of_unlike_types_arrive_where_they_are_wanted) {
             [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, true); });
 }
 
+TEST(Movement, buffers_in_device_memory_are_refused) {
+  make_types();
+  run_ranks(2, Conditions{everything}, [](object::Communicator& c) {
+    TestBuffer own(Layout::plain, 1), all(Layout::plain, 2);
+    Buffer on_device = own.argument();
+    on_device.kind = datatype::MemoryKind::device;
+    EXPECT_EQ(run(broadcast_call(on_device, 0), c).code(), MPI_ERR_BUFFER);
+    EXPECT_EQ(run(allgather_call(on_device, all.argument(0, 1), c), c).code(), MPI_ERR_BUFFER);
+    Blocks blocks{all.address(), {}, {}, &all.type(), nullptr, datatype::MemoryKind::device};
+    EXPECT_EQ(run(gatherv_call(own.argument(), blocks, 0, c), c).code(), MPI_ERR_BUFFER);
+    EXPECT_NE(base::failure_text().find("memory of a GPU"), std::string::npos) << base::failure_text();
+  });
+}
+
 } // namespace
 } // namespace near::coll::test
