@@ -154,8 +154,8 @@ Result perform(const Call& call, Communicator& communicator, Schedule* schedule)
   NEAR_TRY(check_copyable(call));
   if (communicator.is_inter()) [[unlikely]]
     return perform_between_groups(call, communicator, schedule);
-  Team team(communicator, schedule);
-  return choose(facts_of(call, team.size())).run(team, call);
+  CollectiveGroup group(communicator, schedule);
+  return choose(facts_of(call, group.size())).run(group, call);
 }
 
 Result record(const Call& call, Communicator& communicator, bool persistent, p2p::Request*& made) {

@@ -5,7 +5,7 @@
 // address of the buffer that it may be); run, start and prepare do it.
 #pragma once
 
-#include "coll/team.h"
+#include "coll/collective_group.h"
 
 namespace near::coll {
 

@@ -9,7 +9,7 @@ Result Partial::room(Buffer& incoming) {
       room_ = home_;
     } else {
       Buffer made;
-      NEAR_TRY(team_.scratch(value_.count, *value_.type, made));
+      NEAR_TRY(group_.scratch(value_.count, *value_.type, made));
       room_ = made.address;
     }
   }
@@ -20,16 +20,16 @@ Result Partial::room(Buffer& incoming) {
 Result Partial::absorb_lower() {
   if (!writable_) {
     Buffer copy{home_, value_.count, value_.type};
-    if (home_ == nullptr || room_ == home_) NEAR_TRY(team_.scratch(value_.count, *value_.type, copy));
-    NEAR_TRY(team_.copy(value_, copy));
+    if (home_ == nullptr || room_ == home_) NEAR_TRY(group_.scratch(value_.count, *value_.type, copy));
+    NEAR_TRY(group_.copy(value_, copy));
     value_ = copy;
     writable_ = true;
   }
-  return team_.reduce(operation_, Buffer{room_, value_.count, value_.type}, value_);
+  return group_.reduce(operation_, Buffer{room_, value_.count, value_.type}, value_);
 }
 
 Result Partial::absorb_higher() {
-  NEAR_TRY(team_.reduce(operation_, value_, Buffer{room_, value_.count, value_.type}));
+  NEAR_TRY(group_.reduce(operation_, value_, Buffer{room_, value_.count, value_.type}));
   take_incoming();
   return {};
 }
@@ -41,6 +41,6 @@ void Partial::take_incoming() {
   writable_ = true;
 }
 
-Result Partial::settle() { return team_.copy(value_, Buffer{home_, value_.count, value_.type}); }
+Result Partial::settle() { return group_.copy(value_, Buffer{home_, value_.count, value_.type}); }
 
 } // namespace near::coll

@@ -6,7 +6,7 @@
 // in them (signed zeros under MAX, NaN payloads, users' operations).
 #pragma once
 
-#include "coll/team.h"
+#include "coll/collective_group.h"
 
 namespace near::coll {
 
@@ -14,8 +14,8 @@ class Partial {
 public:
   /// `own` is this rank's vector and only read, unless its address is `home`. The result is wanted at `home`,
   /// which may be null.
-  Partial(Team& team, const Operation& operation, const Buffer& own, void* home)
-      : team_(team), operation_(operation), value_(own), home_(home), writable_(own.address == home) {}
+  Partial(CollectiveGroup& group, const Operation& operation, const Buffer& own, void* home)
+      : group_(group), operation_(operation), value_(own), home_(home), writable_(own.address == home) {}
 
   /// The value so far. Valid until the next absorb.
   const Buffer& value() const { return value_; }
@@ -31,7 +31,7 @@ public:
   Result settle();
 
 private:
-  Team& team_;
+  CollectiveGroup& group_;
   const Operation& operation_;
   Buffer value_;
   void* home_;

@@ -1,12 +1,12 @@
 // The registry: one row per algorithm, and the rule that chooses among them.
 //
 // The choice is a pure function of facts that every rank of the call knows alike: collective, bytes of the
-// type signature, the operation's commutativity, in place or not (where all ranks must agree on it), team
+// type signature, the operation's commutativity, in place or not (where all ranks must agree on it), group
 // size, whether ranks share processors. Never of alignment, contiguity, where a buffer lies or what one rank
 // measured: two ranks that choose differently hang.
 #pragma once
 
-#include "coll/team.h"
+#include "coll/collective_group.h"
 
 #include <span>
 #include <string_view>
@@ -16,7 +16,7 @@ namespace near::coll {
 /// What a choice may depend on.
 struct Facts {
   Collective collective = Collective::barrier;
-  /// Packed bytes: the vector (broadcast, reductions, scans; of the whole team's parts in reduce_scatter),
+  /// Packed bytes: the vector (broadcast, reductions, scans; of the whole group's parts in reduce_scatter),
   /// one rank's block (gather, scatter, allgather, alltoall), all blocks (allgatherv). 0 for gatherv,
   /// scatterv, alltoallv and alltoallw, where no rank knows what the others pass.
   MPI_Count bytes = 0;
@@ -29,7 +29,7 @@ struct Facts {
 struct Algorithm {
   Collective collective;
   const char* name; ///< as in NEAR_COLL, unique within its collective
-  Result (*run)(Team& team, const Call& call);
+  Result (*run)(CollectiveGroup& group, const Call& call);
   /// Whether it gives the right result there.
   bool (*admits)(const Facts& facts);
   /// Whether it is thought the fastest there, the rows above it having declined.

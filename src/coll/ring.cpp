@@ -4,29 +4,29 @@
 
 namespace near::coll {
 
-Result ring_reduce_scatter(Team& team, const Operation& operation, const Buffer& vector) {
-  const int rank = team.rank(), size = team.size();
+Result ring_reduce_scatter(CollectiveGroup& group, const Operation& operation, const Buffer& vector) {
+  const int rank = group.rank(), size = group.size();
   if (size == 1) return {};
   const int left = (rank - 1 + size) % size, right = (rank + 1) % size;
   Buffer incoming;
-  NEAR_TRY(team.scratch((vector.count + size - 1) / size, *vector.type, incoming));
+  NEAR_TRY(group.scratch((vector.count + size - 1) / size, *vector.type, incoming));
   // Slice s starts at rank s + 1 and collects a contribution at each stop until it reaches rank s.
   for (int round = 0; round < size - 1; ++round) {
     const Buffer leaving = ring_slice(vector, (rank - 1 - round + size) % size, size);
     const Buffer growing = ring_slice(vector, (rank - 2 - round + 2 * size) % size, size);
     incoming.count = growing.count;
-    NEAR_TRY(team.send_receive(leaving, right, incoming, left));
-    NEAR_TRY(team.reduce(operation, incoming, growing));
+    NEAR_TRY(group.send_receive(leaving, right, incoming, left));
+    NEAR_TRY(group.reduce(operation, incoming, growing));
   }
   return {};
 }
 
-Result ring_allgather(Team& team, const Buffer& vector) {
-  const int rank = team.rank(), size = team.size();
+Result ring_allgather(CollectiveGroup& group, const Buffer& vector) {
+  const int rank = group.rank(), size = group.size();
   const int left = (rank - 1 + size) % size, right = (rank + 1) % size;
   for (int round = 0; round < size - 1; ++round)
-    NEAR_TRY(team.send_receive(ring_slice(vector, (rank - round + size) % size, size), right,
-                               ring_slice(vector, (rank - round - 1 + size) % size, size), left));
+    NEAR_TRY(group.send_receive(ring_slice(vector, (rank - round + size) % size, size), right,
+                                ring_slice(vector, (rank - round - 1 + size) % size, size), left));
   return {};
 }
 

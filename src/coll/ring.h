@@ -1,7 +1,7 @@
 // The two halves of ring algorithms on one vector that is cut into a slice per rank.
 #pragma once
 
-#include "coll/team.h"
+#include "coll/collective_group.h"
 
 namespace near::coll {
 
@@ -14,9 +14,9 @@ inline Buffer ring_slice(const Buffer& vector, int index, int size) {
 
 /// Every rank's `vector` holds its contribution; afterwards slice r of rank r's vector is the reduction of
 /// all slices r, and the others hold partial results. For commutative operations. p - 1 rounds.
-Result ring_reduce_scatter(Team& team, const Operation& operation, const Buffer& vector);
+Result ring_reduce_scatter(CollectiveGroup& group, const Operation& operation, const Buffer& vector);
 
 /// Slice r of rank r's vector is spread to everybody. p - 1 rounds.
-Result ring_allgather(Team& team, const Buffer& vector);
+Result ring_allgather(CollectiveGroup& group, const Buffer& vector);
 
 } // namespace near::coll

@@ -1,5 +1,5 @@
-// A recorded collective: the verbs that a Team was told, run later by the progress engine. Nonblocking and
-// persistent collectives are schedules; a persistent one is run again and again.
+// A recorded collective: the verbs that a collective group was told, run later by the progress engine.
+// Nonblocking and persistent collectives are schedules; a persistent one is run again and again.
 //
 // A schedule is a list of steps that run in order. A send or receive step only starts its message; a wait
 // step holds the schedule until one earlier message is finished. So a schedule does exactly what the blocking

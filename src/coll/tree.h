@@ -1,5 +1,5 @@
-// A binomial tree over a team. Ranks have positions, the root's is 0; the parent of a position is the
-// position without its lowest set bit, so the subtree of position q is [q, q + reach) cut off at the team's
+// A binomial tree over a collective group. Ranks have positions, the root's is 0; the parent of a position is the
+// position without its lowest set bit, so the subtree of position q is [q, q + reach) cut off at the group's
 // size.
 //
 //        0              p = 6, by position
@@ -9,7 +9,7 @@
 //        3  5
 #pragma once
 
-#include "coll/team.h"
+#include "coll/collective_group.h"
 
 #include <algorithm>
 
@@ -17,8 +17,8 @@ namespace near::coll {
 
 class BinomialTree {
 public:
-  BinomialTree(const Team& team, int root)
-      : size_(team.size()), root_(root), position_((team.rank() - root + team.size()) % team.size()) {
+  BinomialTree(const CollectiveGroup& group, int root)
+      : size_(group.size()), root_(root), position_((group.rank() - root + group.size()) % group.size()) {
     while (reach_ < size_ && (position_ & reach_) == 0) reach_ *= 2;
   }
   int position() const { return position_; }

@@ -1,7 +1,7 @@
 // Put, get and accumulate: the origin moves the bytes. Source: MPI 5.0, section 12.3.
 #include "base/checked.h"
 #include "base/kill_point.h"
-#include "coll/team.h"
+#include "coll/collective_group.h"
 #include "os/clock.h"
 #include "rma/state.h"
 

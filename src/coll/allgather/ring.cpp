@@ -7,24 +7,24 @@ namespace near::coll {
 namespace {
 
 template <class BlockOf>
-Result pass_around(Team& team, const Call& call, BlockOf block_of) {
-  const int rank = team.rank(), size = team.size();
+Result pass_around(CollectiveGroup& group, const Call& call, BlockOf block_of) {
+  const int rank = group.rank(), size = group.size();
   const int left = (rank - 1 + size) % size, right = (rank + 1) % size;
-  NEAR_TRY(team.copy(call.send, block_of(rank)));
+  NEAR_TRY(group.copy(call.send, block_of(rank)));
   for (int round = 0; round < size - 1; ++round)
-    NEAR_TRY(team.send_receive(block_of((rank - round + size) % size), right,
-                               block_of((rank - round - 1 + size) % size), left));
+    NEAR_TRY(group.send_receive(block_of((rank - round + size) % size), right,
+                                block_of((rank - round - 1 + size) % size), left));
   return {};
 }
 
 } // namespace
 
-Result allgather_ring(Team& team, const Call& call) {
-  return pass_around(team, call, [&](int rank) { return block(call.receive, rank); });
+Result allgather_ring(CollectiveGroup& group, const Call& call) {
+  return pass_around(group, call, [&](int rank) { return block(call.receive, rank); });
 }
 
-Result allgatherv_ring(Team& team, const Call& call) {
-  return pass_around(team, call, [&](int rank) { return call.receive_blocks.at(rank); });
+Result allgatherv_ring(CollectiveGroup& group, const Call& call) {
+  return pass_around(group, call, [&](int rank) { return call.receive_blocks.at(rank); });
 }
 
 } // namespace near::coll

@@ -5,20 +5,20 @@
 
 namespace near::coll {
 
-Result allreduce_linear(Team& team, const Call& call) {
-  if (team.rank() != 0) {
-    NEAR_TRY(team.send(call.send, 0));
-    return team.receive(call.receive, 0);
+Result allreduce_linear(CollectiveGroup& group, const Call& call) {
+  if (group.rank() != 0) {
+    NEAR_TRY(group.send(call.send, 0));
+    return group.receive(call.receive, 0);
   }
-  Partial partial(team, *call.operation, call.send, call.receive.address);
+  Partial partial(group, *call.operation, call.send, call.receive.address);
   Buffer incoming;
-  for (int rank = 1; rank < team.size(); ++rank) {
+  for (int rank = 1; rank < group.size(); ++rank) {
     NEAR_TRY(partial.room(incoming));
-    NEAR_TRY(team.receive(incoming, rank));
+    NEAR_TRY(group.receive(incoming, rank));
     NEAR_TRY(partial.absorb_higher());
   }
   NEAR_TRY(partial.settle());
-  for (int rank = 1; rank < team.size(); ++rank) NEAR_TRY(team.send(call.receive, rank));
+  for (int rank = 1; rank < group.size(); ++rank) NEAR_TRY(group.send(call.receive, rank));
   return {};
 }
 

@@ -5,12 +5,12 @@
 
 namespace near::coll {
 
-Result allreduce_recursive_doubling(Team& team, const Call& call) {
-  const int rank = team.rank(), size = team.size();
+Result allreduce_recursive_doubling(CollectiveGroup& group, const Call& call) {
+  const int rank = group.rank(), size = group.size();
   int power = 1;
   while (power * 2 <= size) power *= 2;
 
-  Partial partial(team, *call.operation, call.send, call.receive.address);
+  Partial partial(group, *call.operation, call.send, call.receive.address);
   Buffer incoming;
 
   // Fold: of the first 2 (size - power) ranks each even one gives its vector to its right neighbour and
@@ -18,12 +18,12 @@ Result allreduce_recursive_doubling(Team& team, const Call& call) {
   const int folded = 2 * (size - power);
   const bool rests = rank < folded && rank % 2 == 0;
   if (rests) {
-    NEAR_TRY(team.send(call.send, rank + 1));
-    return team.receive(call.receive, rank + 1);
+    NEAR_TRY(group.send(call.send, rank + 1));
+    return group.receive(call.receive, rank + 1);
   }
   if (rank < folded) {
     NEAR_TRY(partial.room(incoming));
-    NEAR_TRY(team.receive(incoming, rank - 1));
+    NEAR_TRY(group.receive(incoming, rank - 1));
     NEAR_TRY(partial.absorb_lower());
   }
   const int acting = rank < folded ? rank / 2 : rank - folded / 2;
@@ -34,11 +34,11 @@ Result allreduce_recursive_doubling(Team& team, const Call& call) {
   for (int distance = 1; distance < power; distance *= 2) {
     const int partner = acting ^ distance;
     NEAR_TRY(partial.room(incoming));
-    NEAR_TRY(team.send_receive(partial.value(), rank_of(partner), incoming, rank_of(partner)));
+    NEAR_TRY(group.send_receive(partial.value(), rank_of(partner), incoming, rank_of(partner)));
     NEAR_TRY(partner < acting ? partial.absorb_lower() : partial.absorb_higher());
   }
 
-  if (rank < folded) NEAR_TRY(team.send(partial.value(), rank - 1));
+  if (rank < folded) NEAR_TRY(group.send(partial.value(), rank - 1));
   return partial.settle();
 }
 

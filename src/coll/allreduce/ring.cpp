@@ -7,10 +7,10 @@
 
 namespace near::coll {
 
-Result allreduce_ring(Team& team, const Call& call) {
-  NEAR_TRY(team.copy(call.send, call.receive));
-  NEAR_TRY(ring_reduce_scatter(team, *call.operation, call.receive));
-  return ring_allgather(team, call.receive);
+Result allreduce_ring(CollectiveGroup& group, const Call& call) {
+  NEAR_TRY(group.copy(call.send, call.receive));
+  NEAR_TRY(ring_reduce_scatter(group, *call.operation, call.receive));
+  return ring_allgather(group, call.receive);
 }
 
 } // namespace near::coll

@@ -8,34 +8,34 @@ namespace near::coll {
 namespace {
 
 template <class SendBlock, class ReceiveBlock>
-Result exchange(Team& team, SendBlock send_block, ReceiveBlock receive_block) {
-  const int rank = team.rank(), size = team.size();
-  NEAR_TRY(team.copy(send_block(rank), receive_block(rank)));
+Result exchange(CollectiveGroup& group, SendBlock send_block, ReceiveBlock receive_block) {
+  const int rank = group.rank(), size = group.size();
+  NEAR_TRY(group.copy(send_block(rank), receive_block(rank)));
   for (int round = 1; round < size; ++round) {
     const int to = (rank + round) % size, from = (rank - round + size) % size;
     const Buffer out = send_block(to), in = receive_block(from);
     // An empty block is no message; the other side knows that it is empty, because the signatures are equal.
     if (out.bytes() != 0 && in.bytes() != 0)
-      NEAR_TRY(team.send_receive(out, to, in, from));
+      NEAR_TRY(group.send_receive(out, to, in, from));
     else if (out.bytes() != 0)
-      NEAR_TRY(team.send(out, to));
+      NEAR_TRY(group.send(out, to));
     else if (in.bytes() != 0)
-      NEAR_TRY(team.receive(in, from));
+      NEAR_TRY(group.receive(in, from));
   }
   return {};
 }
 
 } // namespace
 
-Result alltoall_pairwise(Team& team, const Call& call) {
+Result alltoall_pairwise(CollectiveGroup& group, const Call& call) {
   return exchange(
-      team, [&](int rank) { return block(call.send, rank); },
+      group, [&](int rank) { return block(call.send, rank); },
       [&](int rank) { return block(call.receive, rank); });
 }
 
-Result alltoallv_pairwise(Team& team, const Call& call) {
+Result alltoallv_pairwise(CollectiveGroup& group, const Call& call) {
   return exchange(
-      team, [&](int rank) { return call.send_blocks.at(rank); },
+      group, [&](int rank) { return call.send_blocks.at(rank); },
       [&](int rank) { return call.receive_blocks.at(rank); });
 }
 

@@ -9,33 +9,33 @@ namespace near::coll {
 namespace {
 
 template <class BlockOf>
-Result swap_all(Team& team, BlockOf block_of) {
-  const int rank = team.rank(), size = team.size();
+Result swap_all(CollectiveGroup& group, BlockOf block_of) {
+  const int rank = group.rank(), size = group.size();
   MPI_Count largest = 0;
   for (int other = 0; other < size; ++other)
     if (other != rank) largest = std::max(largest, block_of(other).bytes());
   Buffer room;
-  NEAR_TRY(team.scratch_bytes(largest, room));
+  NEAR_TRY(group.scratch_bytes(largest, room));
   for (int round = 0; round < size; ++round) {
     const int partner = (round - rank + size) % size;
     if (partner == rank) continue;
     const Buffer here = block_of(partner);
     if (here.bytes() == 0) continue; // in place, both of a pair have the same signature
     const Buffer leaving = byte_range(room, 0, here.bytes());
-    NEAR_TRY(team.copy(here, leaving));
-    NEAR_TRY(team.send_receive(leaving, partner, here, partner));
+    NEAR_TRY(group.copy(here, leaving));
+    NEAR_TRY(group.send_receive(leaving, partner, here, partner));
   }
   return {};
 }
 
 } // namespace
 
-Result alltoall_swap(Team& team, const Call& call) {
-  return swap_all(team, [&](int rank) { return block(call.receive, rank); });
+Result alltoall_swap(CollectiveGroup& group, const Call& call) {
+  return swap_all(group, [&](int rank) { return block(call.receive, rank); });
 }
 
-Result alltoallv_swap(Team& team, const Call& call) {
-  return swap_all(team, [&](int rank) { return call.receive_blocks.at(rank); });
+Result alltoallv_swap(CollectiveGroup& group, const Call& call) {
+  return swap_all(group, [&](int rank) { return call.receive_blocks.at(rank); });
 }
 
 } // namespace near::coll

@@ -7,14 +7,14 @@
 
 namespace near::coll {
 
-Result barrier_linear(Team& team, const Call&) {
+Result barrier_linear(CollectiveGroup& group, const Call&) {
   const Buffer token{nullptr, 0, &byte_type()};
-  if (team.rank() != 0) {
-    NEAR_TRY(team.send(token, 0));
-    return team.receive(token, 0);
+  if (group.rank() != 0) {
+    NEAR_TRY(group.send(token, 0));
+    return group.receive(token, 0);
   }
-  for (int rank = 1; rank < team.size(); ++rank) NEAR_TRY(team.receive(token, rank));
-  for (int rank = 1; rank < team.size(); ++rank) NEAR_TRY(team.send(token, rank));
+  for (int rank = 1; rank < group.size(); ++rank) NEAR_TRY(group.receive(token, rank));
+  for (int rank = 1; rank < group.size(); ++rank) NEAR_TRY(group.send(token, rank));
   return {};
 }
 

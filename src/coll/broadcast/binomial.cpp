@@ -5,12 +5,12 @@
 
 namespace near::coll {
 
-Result broadcast_binomial(Team& team, const Call& call) {
-  const BinomialTree tree(team, call.root);
-  if (!tree.is_root()) NEAR_TRY(team.receive(call.receive, tree.parent()));
+Result broadcast_binomial(CollectiveGroup& group, const Call& call) {
+  const BinomialTree tree(group, call.root);
+  if (!tree.is_root()) NEAR_TRY(group.receive(call.receive, tree.parent()));
   // The child with the largest subtree first: it has the longest way to go.
   for (int distance = tree.reach() / 2; distance >= 1; distance /= 2)
-    if (tree.has_child(distance)) NEAR_TRY(team.send(call.receive, tree.child(distance)));
+    if (tree.has_child(distance)) NEAR_TRY(group.send(call.receive, tree.child(distance)));
   return {};
 }
 

@@ -8,9 +8,9 @@
 
 namespace near::coll {
 
-Result broadcast_scatter_allgather(Team& team, const Call& call) {
-  const BinomialTree tree(team, call.root);
-  const int size = team.size(), own = tree.position();
+Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call) {
+  const BinomialTree tree(group, call.root);
+  const int size = group.size(), own = tree.position();
   const MPI_Count bytes = call.receive.bytes();
 
   // Pieces are cut by packed bytes, because ranks may describe the same signature by unlike types.
@@ -19,8 +19,8 @@ Result broadcast_scatter_allgather(Team& team, const Call& call) {
   if (dense)
     packed = Buffer{call.receive.dense_start(), bytes, &byte_type()};
   else
-    NEAR_TRY(team.scratch_bytes(bytes, packed));
-  if (!dense && tree.is_root()) NEAR_TRY(team.copy(call.receive, packed));
+    NEAR_TRY(group.scratch_bytes(bytes, packed));
+  if (!dense && tree.is_root()) NEAR_TRY(group.copy(call.receive, packed));
 
   const MPI_Count piece_bytes = (bytes + size - 1) / size;
   auto pieces = [&](int first, int count) {
@@ -29,18 +29,18 @@ Result broadcast_scatter_allgather(Team& team, const Call& call) {
   };
 
   // Scatter: a subtree's pieces lie together, because they are numbered by position in the tree.
-  if (!tree.is_root()) NEAR_TRY(team.receive(pieces(own, tree.subtree()), tree.parent()));
+  if (!tree.is_root()) NEAR_TRY(group.receive(pieces(own, tree.subtree()), tree.parent()));
   for (int distance = tree.reach() / 2; distance >= 1; distance /= 2)
     if (tree.has_child(distance))
-      NEAR_TRY(team.send(pieces(own + distance, tree.subtree_of_child(distance)), tree.child(distance)));
+      NEAR_TRY(group.send(pieces(own + distance, tree.subtree_of_child(distance)), tree.child(distance)));
 
   // Collect: pass on what the left neighbour gave in the round before.
-  const int left = (team.rank() - 1 + size) % size, right = (team.rank() + 1) % size;
+  const int left = (group.rank() - 1 + size) % size, right = (group.rank() + 1) % size;
   for (int round = 0; round < size - 1; ++round)
-    NEAR_TRY(team.send_receive(pieces((own - round + size) % size, 1), right,
-                               pieces((own - round - 1 + size) % size, 1), left));
+    NEAR_TRY(group.send_receive(pieces((own - round + size) % size, 1), right,
+                                pieces((own - round - 1 + size) % size, 1), left));
 
-  if (!dense && !tree.is_root()) NEAR_TRY(team.copy(packed, call.receive));
+  if (!dense && !tree.is_root()) NEAR_TRY(group.copy(packed, call.receive));
   return {};
 }
 

@@ -4,20 +4,20 @@
 
 namespace near::coll {
 
-Result exscan_recursive_doubling(Team& team, const Call& call) {
-  const int rank = team.rank(), size = team.size();
+Result exscan_recursive_doubling(CollectiveGroup& group, const Call& call) {
+  const int rank = group.rank(), size = group.size();
   const int above = rank + 1;
-  if (rank == 0) return above < size ? team.send(call.send, above) : Result{}; // rank 0 has no result
+  if (rank == 0) return above < size ? group.send(call.send, above) : Result{}; // rank 0 has no result
 
-  Partial partial(team, *call.operation, call.send, call.receive.address);
+  Partial partial(group, *call.operation, call.send, call.receive.address);
   Buffer incoming;
   NEAR_TRY(partial.room(incoming));
   if (above < size)
-    NEAR_TRY(team.send_receive(call.send, above, incoming, rank - 1));
+    NEAR_TRY(group.send_receive(call.send, above, incoming, rank - 1));
   else
-    NEAR_TRY(team.receive(incoming, rank - 1));
+    NEAR_TRY(group.receive(incoming, rank - 1));
   partial.take_incoming();
-  NEAR_TRY(scan_among(team, partial, 1));
+  NEAR_TRY(scan_among(group, partial, 1));
   return partial.settle();
 }
 

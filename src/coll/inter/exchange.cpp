@@ -10,7 +10,7 @@ namespace near::coll {
 namespace {
 
 template <class SendBlock, class ReceiveBlock>
-Result exchange(Team& across, SendBlock send_block, ReceiveBlock receive_block) {
+Result exchange(CollectiveGroup& across, SendBlock send_block, ReceiveBlock receive_block) {
   const int rank = across.rank(), peers = across.peers(), rounds = std::max(across.size(), peers);
   for (int round = 0; round < rounds; ++round) {
     const int to = (rank + round) % rounds, from = (rank - round + rounds) % rounds;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t receive_window = 8, send_window = 4;
 
 template <class BlockOf>
-Result collect(Team& across, const Call& call, BlockOf block_of) {
+Result collect(CollectiveGroup& across, const Call& call, BlockOf block_of) {
   if (call.root == MPI_PROC_NULL) return {};
   if (call.root != MPI_ROOT) return call.send.bytes() != 0 ? across.send(call.send, call.root) : Result{};
   for (int from = 0; from < across.peers(); ++from) {
@@ -22,7 +22,7 @@ Result collect(Team& across, const Call& call, BlockOf block_of) {
 }
 
 template <class BlockOf>
-Result hand_out(Team& across, const Call& call, BlockOf block_of) {
+Result hand_out(CollectiveGroup& across, const Call& call, BlockOf block_of) {
   if (call.root == MPI_PROC_NULL) return {};
   if (call.root != MPI_ROOT)
     return call.receive.bytes() != 0 ? across.receive(call.receive, call.root) : Result{};

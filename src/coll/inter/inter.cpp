@@ -8,7 +8,7 @@ Result perform_between_groups(const Call& call, Communicator& communicator, Sche
   if (own == nullptr)
     return base::fail(MPI_ERR_NO_MEM, "no memory for the communicator inside one group of {}",
                       describe(communicator));
-  Groups groups{Team(communicator, schedule), Team(*own, schedule)};
+  Groups groups{CollectiveGroup(communicator, schedule), CollectiveGroup(*own, schedule)};
   switch (call.collective) {
   case Collective::barrier: return inter_barrier(groups, call);
   case Collective::broadcast: return inter_broadcast(groups, call);

@@ -2,17 +2,17 @@
 // needed. Source: MPI 5.0, section 6.2.
 #pragma once
 
-#include "coll/team.h"
+#include "coll/collective_group.h"
 
 namespace near::coll {
 
 class Schedule;
 
-/// The two teams of an intercommunicator: messages of `across` go to ranks of the other group, those of `own`
-/// stay in the own group.
+/// The collective groups of an intercommunicator: messages of `across` go to ranks of the other group, those
+/// of `own` stay in the own group.
 struct Groups {
-  Team across;
-  Team own;
+  CollectiveGroup across;
+  CollectiveGroup own;
 };
 
 Result inter_barrier(Groups& groups, const Call& call);

@@ -5,24 +5,24 @@
 
 namespace near::coll {
 
-Result reduce_binomial(Team& team, const Call& call) {
+Result reduce_binomial(CollectiveGroup& group, const Call& call) {
   // Positions follow the ranks' order only in the tree of rank 0: what is not commutative is reduced there
   // first.
   const int top = call.operation->commutative ? call.root : 0;
-  const BinomialTree tree(team, top);
-  Partial partial(team, *call.operation, call.send, call.receive.address);
+  const BinomialTree tree(group, top);
+  Partial partial(group, *call.operation, call.send, call.receive.address);
 
   for (int distance = 1; distance < tree.reach() && tree.has_child(distance); distance *= 2) {
     Buffer incoming;
     NEAR_TRY(partial.room(incoming));
-    NEAR_TRY(team.receive(incoming, tree.child(distance)));
+    NEAR_TRY(group.receive(incoming, tree.child(distance)));
     NEAR_TRY(partial.absorb_higher());
   }
-  if (!tree.is_root()) NEAR_TRY(team.send(partial.value(), tree.parent()));
+  if (!tree.is_root()) NEAR_TRY(group.send(partial.value(), tree.parent()));
 
   if (top == call.root) return tree.is_root() ? partial.settle() : Result{};
-  if (tree.is_root()) return team.send(partial.value(), call.root);
-  if (team.rank() == call.root) return team.receive(call.receive, top);
+  if (tree.is_root()) return group.send(partial.value(), call.root);
+  if (group.rank() == call.root) return group.receive(call.receive, top);
   return {};
 }
 

@@ -6,16 +6,16 @@
 
 namespace near::coll {
 
-Result reduce_ring_gather(Team& team, const Call& call) {
-  const int rank = team.rank(), size = team.size();
+Result reduce_ring_gather(CollectiveGroup& group, const Call& call) {
+  const int rank = group.rank(), size = group.size();
   Buffer vector = call.receive;
-  if (rank != call.root) NEAR_TRY(team.scratch(call.send.count, *call.send.type, vector));
-  NEAR_TRY(team.copy(call.send, vector));
-  NEAR_TRY(ring_reduce_scatter(team, *call.operation, vector));
-  if (rank != call.root) return team.send(ring_slice(vector, rank, size), call.root);
+  if (rank != call.root) NEAR_TRY(group.scratch(call.send.count, *call.send.type, vector));
+  NEAR_TRY(group.copy(call.send, vector));
+  NEAR_TRY(ring_reduce_scatter(group, *call.operation, vector));
+  if (rank != call.root) return group.send(ring_slice(vector, rank, size), call.root);
   for (int step = 1; step < size; ++step) {
     const int from = (rank + step) % size;
-    NEAR_TRY(team.receive(ring_slice(vector, from, size), from));
+    NEAR_TRY(group.receive(ring_slice(vector, from, size), from));
   }
   return {};
 }

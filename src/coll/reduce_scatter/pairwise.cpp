@@ -7,8 +7,8 @@
 
 namespace near::coll {
 
-Result reduce_scatter_pairwise(Team& team, const Call& call) {
-  const int rank = team.rank(), size = team.size();
+Result reduce_scatter_pairwise(CollectiveGroup& group, const Call& call) {
+  const int rank = group.rank(), size = group.size();
   const Partition partition(call, size);
   const Buffer own = partition.part(rank);
   Datatype& type = *own.type;
@@ -16,20 +16,20 @@ Result reduce_scatter_pairwise(Team& team, const Call& call) {
   // In place the result's memory holds contributions until the last one has left.
   Buffer sum = call.receive, incoming;
   sum.count = own.count;
-  if (call.in_place) NEAR_TRY(team.scratch(own.count, type, sum));
-  NEAR_TRY(team.scratch(own.count, type, incoming));
-  NEAR_TRY(team.copy(own, sum));
+  if (call.in_place) NEAR_TRY(group.scratch(own.count, type, sum));
+  NEAR_TRY(group.scratch(own.count, type, incoming));
+  NEAR_TRY(group.copy(own, sum));
   for (int round = 1; round < size; ++round) {
     const int to = (rank + round) % size, from = (rank - round + size) % size;
     const Buffer out = partition.part(to);
-    if (out.bytes() != 0) NEAR_TRY(team.start_send(out, to));
+    if (out.bytes() != 0) NEAR_TRY(group.start_send(out, to));
     if (own.bytes() != 0) {
-      NEAR_TRY(team.receive(incoming, from));
-      NEAR_TRY(team.reduce(*call.operation, incoming, sum));
+      NEAR_TRY(group.receive(incoming, from));
+      NEAR_TRY(group.reduce(*call.operation, incoming, sum));
     }
-    NEAR_TRY(team.finish_all());
+    NEAR_TRY(group.finish_all());
   }
-  return team.copy(sum, Buffer{call.receive.address, own.count, &type});
+  return group.copy(sum, Buffer{call.receive.address, own.count, &type});
 }
 
 } // namespace near::coll

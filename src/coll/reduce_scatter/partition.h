@@ -1,7 +1,7 @@
 // How a reduce-scatter cuts its vector: equal blocks, or a count for each rank.
 #pragma once
 
-#include "coll/team.h"
+#include "coll/collective_group.h"
 
 namespace near::coll {
 

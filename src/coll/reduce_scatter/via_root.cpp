@@ -6,30 +6,30 @@
 
 namespace near::coll {
 
-Result reduce_scatter_via_root(Team& team, const Call& call) {
-  const int rank = team.rank(), size = team.size();
+Result reduce_scatter_via_root(CollectiveGroup& group, const Call& call) {
+  const int rank = group.rank(), size = group.size();
   const Partition partition(call, size);
   const Buffer own = partition.part(rank);
 
   Buffer whole;
-  if (rank == 0) NEAR_TRY(team.scratch(partition.whole().count, *own.type, whole));
+  if (rank == 0) NEAR_TRY(group.scratch(partition.whole().count, *own.type, whole));
   Call reduction;
   reduction.collective = Collective::reduce;
   reduction.send = partition.whole();
   reduction.receive = whole;
   reduction.operation = call.operation;
-  NEAR_TRY(reduce_binomial(team, reduction));
+  NEAR_TRY(reduce_binomial(group, reduction));
 
   const Buffer result{call.receive.address, own.count, own.type};
-  if (rank != 0) return own.bytes() != 0 ? team.receive(result, 0) : Result{};
+  if (rank != 0) return own.bytes() != 0 ? group.receive(result, 0) : Result{};
   for (int to = 1; to < size; ++to) {
     const Buffer part = partition.part(whole, to);
     if (part.bytes() == 0) continue;
-    NEAR_TRY(team.start_send(part, to));
-    NEAR_TRY(team.finish_until(3)); // few at a time read one process
+    NEAR_TRY(group.start_send(part, to));
+    NEAR_TRY(group.finish_until(3)); // few at a time read one process
   }
-  NEAR_TRY(team.copy(partition.part(whole, 0), result));
-  return team.finish_all();
+  NEAR_TRY(group.copy(partition.part(whole, 0), result));
+  return group.finish_all();
 }
 
 } // namespace near::coll

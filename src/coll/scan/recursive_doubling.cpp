@@ -6,25 +6,25 @@
 
 namespace near::coll {
 
-Result scan_recursive_doubling(Team& team, const Call& call) {
-  Partial partial(team, *call.operation, call.send, call.receive.address);
-  NEAR_TRY(scan_among(team, partial, 0));
+Result scan_recursive_doubling(CollectiveGroup& group, const Call& call) {
+  Partial partial(group, *call.operation, call.send, call.receive.address);
+  NEAR_TRY(scan_among(group, partial, 0));
   return partial.settle();
 }
 
-Result scan_among(Team& team, Partial& partial, int first) {
-  const int rank = team.rank(), size = team.size();
+Result scan_among(CollectiveGroup& group, Partial& partial, int first) {
+  const int rank = group.rank(), size = group.size();
   // Before the round of distance d the value covers the d ranks that end with this one (fewer near `first`).
   for (int distance = 1; first + distance < size; distance *= 2) {
     const bool gives = rank + distance < size, takes = rank - distance >= first;
     Buffer incoming;
     if (takes) NEAR_TRY(partial.room(incoming));
     if (gives && takes)
-      NEAR_TRY(team.send_receive(partial.value(), rank + distance, incoming, rank - distance));
+      NEAR_TRY(group.send_receive(partial.value(), rank + distance, incoming, rank - distance));
     else if (gives)
-      NEAR_TRY(team.send(partial.value(), rank + distance));
+      NEAR_TRY(group.send(partial.value(), rank + distance));
     else if (takes)
-      NEAR_TRY(team.receive(incoming, rank - distance));
+      NEAR_TRY(group.receive(incoming, rank - distance));
     if (takes) NEAR_TRY(partial.absorb_lower());
   }
   return {};

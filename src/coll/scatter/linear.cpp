@@ -10,28 +10,28 @@ namespace {
 constexpr std::size_t window = 4;
 
 template <class BlockOf>
-Result hand_out(Team& team, const Call& call, BlockOf block_of) {
-  const int rank = team.rank(), size = team.size();
-  if (rank != call.root) return call.receive.bytes() != 0 ? team.receive(call.receive, call.root) : Result{};
+Result hand_out(CollectiveGroup& group, const Call& call, BlockOf block_of) {
+  const int rank = group.rank(), size = group.size();
+  if (rank != call.root) return call.receive.bytes() != 0 ? group.receive(call.receive, call.root) : Result{};
   for (int step = 1; step < size; ++step) {
     const int to = (rank + step) % size;
     const Buffer from = block_of(to);
     if (from.bytes() == 0) continue; // the receiver knows that too: the signatures are equal
-    NEAR_TRY(team.start_send(from, to));
-    NEAR_TRY(team.finish_until(window - 1));
+    NEAR_TRY(group.start_send(from, to));
+    NEAR_TRY(group.finish_until(window - 1));
   }
-  NEAR_TRY(team.copy(block_of(rank), call.receive));
-  return team.finish_all();
+  NEAR_TRY(group.copy(block_of(rank), call.receive));
+  return group.finish_all();
 }
 
 } // namespace
 
-Result scatter_linear(Team& team, const Call& call) {
-  return hand_out(team, call, [&](int rank) { return block(call.send, rank); });
+Result scatter_linear(CollectiveGroup& group, const Call& call) {
+  return hand_out(group, call, [&](int rank) { return block(call.send, rank); });
 }
 
-Result scatterv_linear(Team& team, const Call& call) {
-  return hand_out(team, call, [&](int rank) { return call.send_blocks.at(rank); });
+Result scatterv_linear(CollectiveGroup& group, const Call& call) {
+  return hand_out(group, call, [&](int rank) { return call.send_blocks.at(rank); });
 }
 
 } // namespace near::coll

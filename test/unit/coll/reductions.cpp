@@ -62,7 +62,7 @@ std::vector<Kind> kinds() {
   return all;
 }
 
-constexpr MPI_Count counts[] = {0, 1, 4, 37, 150}; // 150 gaps cells do not fit a team's inline scratch
+constexpr MPI_Count counts[] = {0, 1, 4, 37, 150}; // 150 gaps cells do not fit a group's inline scratch
 
 /// The fold of ranks [first, last] at an index.
 Cell fold(const Kind& kind, int number, int first, int last, MPI_Count index) {

@@ -1,5 +1,5 @@
 // Every way that a collective can be done: each algorithm of the registry that admits the call, executed and
-// recorded, with eager and with synchronous messages, at team sizes that are and are not powers of two.
+// recorded, with eager and with synchronous messages, at group sizes that are and are not powers of two.
 #pragma once
 
 #include "buffers.h"

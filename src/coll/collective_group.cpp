@@ -1,5 +1,5 @@
-// The verbs. See team.h.
-#include "coll/team.h"
+// The verbs. See collective_group.h.
+#include "coll/collective_group.h"
 
 #include "base/checked.h"
 #include "coll/schedule.h"
@@ -40,11 +40,11 @@ bool scratch_layout(MPI_Count count, const Datatype& type, std::size_t& bytes, s
   return true;
 }
 
-Team::Team(Communicator& communicator, Schedule* schedule)
+CollectiveGroup::CollectiveGroup(Communicator& communicator, Schedule* schedule)
     : communicator_(communicator), schedule_(schedule),
       tag_(static_cast<int>(communicator.collective_sequence++ & 0x7fffffffu)) {}
 
-Team::~Team() {
+CollectiveGroup::~CollectiveGroup() {
   if (pending_count_ != 0) [[unlikely]] {
     // An error ended the algorithm early. Nothing may write into buffers that are about to go.
     auto abandon = [](p2p::Request* request) {
@@ -59,18 +59,18 @@ Team::~Team() {
   }
 }
 
-Result Team::send(const Buffer& buffer, int to) {
+Result CollectiveGroup::send(const Buffer& buffer, int to) {
   if (schedule_ != nullptr) return schedule_->wait(schedule_->send(buffer, to, tag_, communicator_));
   return p2p::send(buffer, to, tag_, communicator_, p2p::SendMode::standard, object::Channel::collective);
 }
 
-Result Team::receive(const Buffer& buffer, int from) {
+Result CollectiveGroup::receive(const Buffer& buffer, int from) {
   if (schedule_ != nullptr) return schedule_->wait(schedule_->receive(buffer, from, tag_, communicator_));
   p2p::Completion completion;
   return p2p::receive(buffer, from, tag_, communicator_, completion, object::Channel::collective);
 }
 
-Result Team::send_receive(const Buffer& out, int to, const Buffer& in, int from) {
+Result CollectiveGroup::send_receive(const Buffer& out, int to, const Buffer& in, int from) {
   if (schedule_ != nullptr) {
     auto arriving = schedule_->receive(in, from, tag_, communicator_);
     NEAR_TRY(schedule_->wait(schedule_->send(out, to, tag_, communicator_)));
@@ -81,7 +81,7 @@ Result Team::send_receive(const Buffer& out, int to, const Buffer& in, int from)
                            object::Channel::collective);
 }
 
-Result Team::start_send(const Buffer& buffer, int to) {
+Result CollectiveGroup::start_send(const Buffer& buffer, int to) {
   if (schedule_ != nullptr) return schedule_->pend(schedule_->send(buffer, to, tag_, communicator_));
   p2p::Request* made = nullptr;
   NEAR_TRY(p2p::start_send(buffer, to, tag_, communicator_, p2p::SendMode::standard, made,
@@ -94,7 +94,7 @@ Result Team::start_send(const Buffer& buffer, int to) {
   return {};
 }
 
-Result Team::start_receive(const Buffer& buffer, int from) {
+Result CollectiveGroup::start_receive(const Buffer& buffer, int from) {
   if (schedule_ != nullptr) return schedule_->pend(schedule_->receive(buffer, from, tag_, communicator_));
   p2p::Request* made = nullptr;
   NEAR_TRY(p2p::start_receive(buffer, from, tag_, communicator_, made, object::Channel::collective));
@@ -106,7 +106,7 @@ Result Team::start_receive(const Buffer& buffer, int from) {
   return {};
 }
 
-Result Team::finish_until(std::size_t remaining) {
+Result CollectiveGroup::finish_until(std::size_t remaining) {
   if (schedule_ != nullptr) return schedule_->finish_until(remaining);
   Result first;
   while (pending_count_ > remaining) {
@@ -127,7 +127,7 @@ Result Team::finish_until(std::size_t remaining) {
   return first;
 }
 
-Result Team::copy(const Buffer& from, const Buffer& to) {
+Result CollectiveGroup::copy(const Buffer& from, const Buffer& to) {
   if (from.bytes() == 0) return {};
   if (from.address == to.address && from.type == to.type) return {};
   if (schedule_ != nullptr) return schedule_->copy(from, to);
@@ -135,14 +135,14 @@ Result Team::copy(const Buffer& from, const Buffer& to) {
   return {};
 }
 
-Result Team::reduce(const Operation& operation, const Buffer& in, const Buffer& inout) {
+Result CollectiveGroup::reduce(const Operation& operation, const Buffer& in, const Buffer& inout) {
   if (in.count == 0) return {};
   if (schedule_ != nullptr) return schedule_->reduce(operation, in, inout);
   datatype::reduce(operation, in.address, inout.address, in.count, *in.type);
   return {};
 }
 
-Result Team::allocate(std::size_t bytes, std::byte*& at) {
+Result CollectiveGroup::allocate(std::size_t bytes, std::byte*& at) {
   if (schedule_ != nullptr) return schedule_->allocate(bytes, at);
   std::size_t rounded = base::round_up(bytes, alignment);
   if (rounded >= bytes && rounded <= inline_scratch - scratch_used_) {
@@ -158,7 +158,7 @@ Result Team::allocate(std::size_t bytes, std::byte*& at) {
   return {};
 }
 
-Result Team::scratch(MPI_Count count, Datatype& type, Buffer& made) {
+Result CollectiveGroup::scratch(MPI_Count count, Datatype& type, Buffer& made) {
   std::size_t bytes;
   std::ptrdiff_t origin;
   if (!scratch_layout(count, type, bytes, origin))
@@ -170,6 +170,8 @@ Result Team::scratch(MPI_Count count, Datatype& type, Buffer& made) {
   return {};
 }
 
-Result Team::scratch_bytes(MPI_Count bytes, Buffer& made) { return scratch(bytes, byte_type(), made); }
+Result CollectiveGroup::scratch_bytes(MPI_Count bytes, Buffer& made) {
+  return scratch(bytes, byte_type(), made);
+}
 
 } // namespace near::coll

@@ -1,4 +1,4 @@
-// A team: the ranks of one communicator and the verbs that collective algorithms are written in.
+// A collective group: the ranks of one communicator and the verbs that collective algorithms are written in.
 //
 // An algorithm is a straight-line program of verbs: which it calls depends on its arguments, never on data
 // that arrived. So the same text runs in two ways. A blocking collective executes each verb at once. A
@@ -21,15 +21,15 @@ using object::Communicator;
 
 class Schedule;
 
-class Team {
+class CollectiveGroup {
 public:
-  /// Takes the communicator's next collective tag: every member makes its Team in the same order. Executes,
-  /// or records into `schedule`.
-  explicit Team(Communicator& communicator, Schedule* schedule = nullptr);
+  /// Takes the communicator's next collective tag: every member makes its groups in the same order. The verbs
+  /// are executed, or recorded into `schedule`.
+  explicit CollectiveGroup(Communicator& communicator, Schedule* schedule = nullptr);
   /// Abandons what is still under way (after an error only).
-  ~Team();
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  ~CollectiveGroup();
+  CollectiveGroup(const CollectiveGroup&) = delete;
+  CollectiveGroup& operator=(const CollectiveGroup&) = delete;
 
   int rank() const { return communicator_.rank; }
   int size() const { return communicator_.size; }
