@@ -155,7 +155,7 @@ Result perform(const Call& call, Communicator& communicator, Schedule* schedule)
   if (communicator.is_inter()) [[unlikely]]
     return perform_between_groups(call, communicator, schedule);
   CollectiveGroup group(communicator, schedule);
-  return choose(facts_of(call, group.size())).run(group, call);
+  return run(group, call);
 }
 
 Result record(const Call& call, Communicator& communicator, bool persistent, p2p::Request*& made) {

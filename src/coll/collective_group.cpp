@@ -41,8 +41,17 @@ bool scratch_layout(MPI_Count count, const Datatype& type, std::size_t& bytes, s
 }
 
 CollectiveGroup::CollectiveGroup(Communicator& communicator, Schedule* schedule)
-    : communicator_(communicator), schedule_(schedule),
-      tag_(static_cast<int>(communicator.collective_sequence++ & 0x7fffffffu)) {}
+    : communicator_(communicator), schedule_(schedule), ranks_(RankList::all(communicator.peers)),
+      rank_(communicator.rank), size_(communicator.size), tag_(TagSpace::next(communicator)) {}
+
+CollectiveGroup::CollectiveGroup(Communicator& communicator, RankList ranks, TagSpace& tags,
+                                 Schedule* schedule)
+    : communicator_(communicator), schedule_(schedule), ranks_(ranks), rank_(ranks.find(communicator.rank)),
+      size_(ranks.size()), tag_(tags.next()) {}
+
+CollectiveGroup::CollectiveGroup(const CollectiveGroup& whole, RankList ranks)
+    : communicator_(whole.communicator_), schedule_(whole.schedule_), whole_(&whole), ranks_(ranks),
+      rank_(ranks.find(whole.rank_)), size_(ranks.size()), tag_(whole.tag_) {}
 
 CollectiveGroup::~CollectiveGroup() {
   if (pending_count_ != 0) [[unlikely]] {
@@ -60,31 +69,36 @@ CollectiveGroup::~CollectiveGroup() {
 }
 
 Result CollectiveGroup::send(const Buffer& buffer, int to) {
-  if (schedule_ != nullptr) return schedule_->wait(schedule_->send(buffer, to, tag_, communicator_));
-  return p2p::send(buffer, to, tag_, communicator_, p2p::SendMode::standard, object::Channel::collective);
+  if (schedule_ != nullptr)
+    return schedule_->wait(schedule_->send(buffer, communicator_rank(to), tag_, communicator_));
+  return p2p::send(buffer, communicator_rank(to), tag_, communicator_, p2p::SendMode::standard,
+                   object::Channel::collective);
 }
 
 Result CollectiveGroup::receive(const Buffer& buffer, int from) {
-  if (schedule_ != nullptr) return schedule_->wait(schedule_->receive(buffer, from, tag_, communicator_));
+  if (schedule_ != nullptr)
+    return schedule_->wait(schedule_->receive(buffer, communicator_rank(from), tag_, communicator_));
   p2p::Completion completion;
-  return p2p::receive(buffer, from, tag_, communicator_, completion, object::Channel::collective);
+  return p2p::receive(buffer, communicator_rank(from), tag_, communicator_, completion,
+                      object::Channel::collective);
 }
 
 Result CollectiveGroup::send_receive(const Buffer& out, int to, const Buffer& in, int from) {
   if (schedule_ != nullptr) {
-    auto arriving = schedule_->receive(in, from, tag_, communicator_);
-    NEAR_TRY(schedule_->wait(schedule_->send(out, to, tag_, communicator_)));
+    auto arriving = schedule_->receive(in, communicator_rank(from), tag_, communicator_);
+    NEAR_TRY(schedule_->wait(schedule_->send(out, communicator_rank(to), tag_, communicator_)));
     return schedule_->wait(arriving);
   }
   p2p::Completion completion;
-  return p2p::send_receive(out, to, tag_, in, from, tag_, communicator_, completion,
-                           object::Channel::collective);
+  return p2p::send_receive(out, communicator_rank(to), tag_, in, communicator_rank(from), tag_, communicator_,
+                           completion, object::Channel::collective);
 }
 
 Result CollectiveGroup::start_send(const Buffer& buffer, int to) {
-  if (schedule_ != nullptr) return schedule_->pend(schedule_->send(buffer, to, tag_, communicator_));
+  if (schedule_ != nullptr)
+    return schedule_->pend(schedule_->send(buffer, communicator_rank(to), tag_, communicator_));
   p2p::Request* made = nullptr;
-  NEAR_TRY(p2p::start_send(buffer, to, tag_, communicator_, p2p::SendMode::standard, made,
+  NEAR_TRY(p2p::start_send(buffer, communicator_rank(to), tag_, communicator_, p2p::SendMode::standard, made,
                            object::Channel::collective));
   if (pending_count_ < inline_pending)
     pending_[pending_count_] = made;
@@ -95,9 +109,11 @@ Result CollectiveGroup::start_send(const Buffer& buffer, int to) {
 }
 
 Result CollectiveGroup::start_receive(const Buffer& buffer, int from) {
-  if (schedule_ != nullptr) return schedule_->pend(schedule_->receive(buffer, from, tag_, communicator_));
+  if (schedule_ != nullptr)
+    return schedule_->pend(schedule_->receive(buffer, communicator_rank(from), tag_, communicator_));
   p2p::Request* made = nullptr;
-  NEAR_TRY(p2p::start_receive(buffer, from, tag_, communicator_, made, object::Channel::collective));
+  NEAR_TRY(p2p::start_receive(buffer, communicator_rank(from), tag_, communicator_, made,
+                              object::Channel::collective));
   if (pending_count_ < inline_pending)
     pending_[pending_count_] = made;
   else

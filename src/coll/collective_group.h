@@ -1,4 +1,9 @@
-// A collective group: the ranks of one communicator and the verbs that collective algorithms are written in.
+// A collective group: a list of ranks, a context, and the verbs that collective algorithms are written in.
+//
+// The ranks are those of a communicator or some of them: an algorithm that is written for a group runs on the
+// leaders of nodes, or on the ranks of one node, without a communicator of theirs. The context is the
+// communicator's collective channel and a tag. A group that stands for a whole communicator, or for some of
+// its ranks with a tag space of their own, takes a fresh tag; a part of another group shares that one's tag.
 //
 // An algorithm is a straight-line program of verbs: which it calls depends on its arguments, never on data
 // that arrived. So the same text runs in two ways. A blocking collective executes each verb at once. A
@@ -6,10 +11,11 @@
 //
 // Messages of a collective travel on the communicator's collective channel under one tag per call, so
 // successive collectives never match each other; inside one call, messages between two ranks match in program
-// order.
+// order. That holds for the parts of a group too: both ranks of a pair go through them in the same order.
 #pragma once
 
 #include "coll/call.h"
+#include "coll/rank_list.h"
 #include "p2p/p2p.h"
 
 #include <memory>
@@ -21,20 +27,47 @@ using object::Communicator;
 
 class Schedule;
 
+/// The tags of the calls of one list of ranks of a communicator: the members count their calls alike, whatever
+/// the communicator's other ranks do meanwhile. Lists that have a pair of ranks in common need spaces with
+/// different numbers.
+class TagSpace {
+public:
+  static constexpr int spaces = 1 << 10, tags = 1 << 20;
+  /// `number` is less than `spaces`.
+  explicit TagSpace(int number) : first_((1 << 30) | number * tags) {}
+  int next() { return first_ + static_cast<int>(sequence_++ % tags); }
+  /// The next tag of the whole communicator; in none of the spaces.
+  static int next(Communicator& communicator) {
+    return static_cast<int>(communicator.collective_sequence++ & ((1u << 30) - 1));
+  }
+
+private:
+  int first_;
+  std::uint32_t sequence_ = 0;
+};
+
 class CollectiveGroup {
 public:
   /// Takes the communicator's next collective tag: every member makes its groups in the same order. The verbs
   /// are executed, or recorded into `schedule`.
   explicit CollectiveGroup(Communicator& communicator, Schedule* schedule = nullptr);
+  /// Some ranks of an intracommunicator, under the next tag of their space.
+  CollectiveGroup(Communicator& communicator, RankList ranks, TagSpace& tags, Schedule* schedule = nullptr);
+  /// Some ranks of `whole`, for a phase of its call; `whole` must outlive it. Tag and schedule are those of
+  /// `whole`, so what was started on one of them is finished before the other is used.
+  CollectiveGroup(const CollectiveGroup& whole, RankList ranks);
   /// Abandons what is still under way (after an error only).
   ~CollectiveGroup();
   CollectiveGroup(const CollectiveGroup&) = delete;
   CollectiveGroup& operator=(const CollectiveGroup&) = delete;
 
-  int rank() const { return communicator_.rank; }
-  int size() const { return communicator_.size; }
-  /// How many ranks a message's peer is one of: the other group's on an intercommunicator, else size().
-  int peers() const { return communicator_.peers; }
+  /// This process's position in the group; -1 if it is not a member. Only members call the verbs.
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_member() const { return rank_ >= 0; }
+  /// The number of ranks that messages can be exchanged with: the other group's on an intercommunicator, else
+  /// size().
+  int peers() const { return ranks_.size(); }
 
   Result send(const Buffer& buffer, int to);
   Result receive(const Buffer& buffer, int from);
@@ -61,12 +94,20 @@ public:
 
 private:
   Result allocate(std::size_t bytes, std::byte*& at);
+  /// The communicator's rank of a member or, on an intercommunicator, of a rank of the other group.
+  int communicator_rank(int member) const {
+    const int rank = ranks_[member];
+    return whole_ != nullptr ? whole_->communicator_rank(rank) : rank;
+  }
 
   static constexpr std::size_t inline_scratch = 1024; // small reductions allocate nothing
   static constexpr std::size_t inline_pending = 8;
 
   Communicator& communicator_;
   Schedule* schedule_;
+  const CollectiveGroup* whole_ = nullptr; ///< what ranks_ refers to; null: the communicator
+  RankList ranks_;
+  int rank_, size_;
   int tag_;
   // Started and not finished, oldest first: pending_ is used until it is full, then overflow_.
   std::size_t pending_count_ = 0;

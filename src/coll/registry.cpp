@@ -195,6 +195,10 @@ const Algorithm& choose(const Facts& facts) {
   return *row;
 }
 
+Result run(CollectiveGroup& group, const Call& call) {
+  return choose(facts_of(call, group.size())).run(group, call);
+}
+
 Result configure(std::string_view text, bool shared_processors) {
   std::array<const Algorithm*, collective_count> wanted{};
   if (text != "auto")

@@ -47,6 +47,8 @@ Facts facts_of(const Call& call, int size);
 /// The first row of the collective that is admitted and wins; the row that NEAR_COLL names where it is
 /// admitted.
 const Algorithm& choose(const Facts& facts);
+/// Runs the call by the algorithm that is chosen for the group, which is not one of an intercommunicator.
+Result run(CollectiveGroup& group, const Call& call);
 
 /// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
 /// job has the same, and the same answer to whether it has more ranks than processors. Fails with MPI_ERR_ARG

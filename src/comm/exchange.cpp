@@ -10,9 +10,7 @@ datatype::Buffer byte_buffer(void* address, std::size_t bytes) {
   return {address, static_cast<MPI_Count>(bytes), byte};
 }
 
-int next_tag(Communicator& communicator) {
-  return static_cast<int>(communicator.collective_sequence++ & 0x7fffffffu);
-}
+int next_tag(Communicator& communicator) { return coll::TagSpace::next(communicator); }
 
 Result tell(const Tree& tree, std::uint64_t& value) {
   auto rank = [&](int position) {
