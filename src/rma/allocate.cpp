@@ -1,0 +1,132 @@
+// Windows that bring their memory along: a part of its own for each process, or one part behind the other.
+// Source: MPI 5.0, sections 12.2.2 and 12.2.3.
+#include "base/checked.h"
+#include "comm/exchange.h"
+#include "os/memory.h"
+#include "rma/creation.h"
+
+#include <algorithm>
+
+namespace near::rma {
+
+namespace {
+
+bool wants_own_pages(const Info* info) {
+  const std::string* value = info != nullptr ? info->find("alloc_shared_noncontig") : nullptr;
+  return value != nullptr && *value == "true";
+}
+
+/// Whole pages of this process's own.
+Result make_own_memory(Window& window, std::size_t bytes, const transport::MemoryWish& wish) {
+  NEAR_TRY(make_shared_part(window));
+  if (bytes == 0) return {};
+  void* at = transport::allocate_shareable(bytes, wish, segment::BlockUse::window);
+  if (at == nullptr)
+    return base::fail(MPI_ERR_NO_MEM, "no {} bytes for the window: {}", bytes,
+                      std::string(base::failure_text()));
+  state_of(window).allocated = at;
+  return {};
+}
+
+Result allocate_apart(Communicator& communicator, int flavor, Member mine, const Info* info,
+                      const transport::MemoryWish& wish, void*& base, Window*& made) {
+  Window* window = nullptr;
+  NEAR_TRY(make(communicator, flavor, window));
+  Result result = make_own_memory(*window, static_cast<std::size_t>(mine.size), wish);
+  void* at = state_of(*window).allocated;
+  mine.address = reinterpret_cast<std::uint64_t>(at);
+  mine.shared = at != nullptr ? shared_offset(at) : 0;
+  NEAR_TRY(agree(*window, mine, result));
+  NEAR_TRY(finish(*window, info, at));
+  base = at;
+  made = window;
+  return {};
+}
+
+/// One part behind the other, in the arena of rank 0. Each page is placed by the process whose byte is its
+/// first.
+Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* info,
+                         const transport::MemoryWish& wish, void*& base, Window*& made) {
+  Window* window = nullptr;
+  NEAR_TRY(make(communicator, MPI_WIN_FLAVOR_SHARED, window));
+  State& state = state_of(*window);
+  NEAR_TRY(agree(*window, mine, make_shared_part(*window))); // now all know all sizes
+  std::uint64_t before = 0, all = 0;
+  bool fits = true;
+  for (std::size_t rank = 0; rank < state.members.size(); ++rank) {
+    if (static_cast<int>(rank) == state.rank) before = all;
+    fits = fits && base::checked_add(all, static_cast<std::uint64_t>(state.members[rank].size), all);
+  }
+  Result result =
+      fits ? Result()
+           : base::fail(MPI_ERR_SIZE, "the parts of the window together have more bytes than 64 bits count");
+  Offset begin = 0;
+  if (result.ok() && state.rank == 0 && all != 0) {
+    state.allocated = transport::reserve_shareable(all, wish);
+    if (state.allocated != nullptr)
+      begin = shared_offset(state.allocated);
+    else
+      result = base::fail(MPI_ERR_NO_MEM, "no {} bytes in a row for the window: {}", all,
+                          std::string(base::failure_text()));
+  }
+  // The others need its offset: the first member's, until the parts are told.
+  Member told = mine;
+  told.shared = begin;
+  NEAR_TRY(agree(*window, told, result));
+  begin = state.members[0].shared;
+
+  const std::uint64_t page = os::page_size(), bytes = static_cast<std::uint64_t>(mine.size);
+  Offset first = base::round_up(begin + before, page), behind = base::round_up(begin + before + bytes, page);
+  result = bytes == 0 || first >= behind
+               ? Result()
+               : transport::place_shareable(first, behind - first, wish, segment::BlockUse::window);
+  if (!result.ok()) {
+    result = base::fail(MPI_ERR_NO_MEM, "no {} bytes for the window: {}", bytes,
+                        std::string(base::failure_text()));
+  } else if (bytes != 0 && first < behind) {
+    state.placed = first;
+    state.placed_bytes = behind - first;
+  }
+  if (all != 0) {
+    mine.shared = begin + before;
+    mine.address = reinterpret_cast<std::uint64_t>(transport::job_segment().at<std::byte>(mine.shared));
+  }
+  NEAR_TRY(agree(*window, mine, result));
+  base = reinterpret_cast<void*>(mine.address);
+  NEAR_TRY(finish(*window, info, base));
+  made = window;
+  return {};
+}
+
+} // namespace
+
+Result allocate(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
+                const transport::MemoryWish& wish, void*& base, Window*& made) {
+  NEAR_TRY(check_intra(communicator));
+  NEAR_TRY(check_unit(size, unit));
+  return allocate_apart(communicator, MPI_WIN_FLAVOR_ALLOCATE, {.size = size, .unit = unit}, info, wish, base,
+                        made);
+}
+
+Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
+                       const transport::MemoryWish& wish, void*& base, Window*& made) {
+  NEAR_TRY(check_intra(communicator));
+  NEAR_TRY(check_unit(size, unit));
+  const object::Address* addresses = communicator.addresses;
+  bool together = std::all_of(addresses, addresses + communicator.size, [&](const object::Address& address) {
+    return address.segment == addresses[0].segment;
+  });
+  if (!together)
+    return base::fail(MPI_ERR_RMA_SHARED,
+                      "the processes of {} are on several machines; "
+                      "MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) gives those of each",
+                      object::describe(communicator));
+  Member mine{.size = size, .unit = unit};
+  // Each process may say it or not; the answer of one counts.
+  std::uint64_t apart = wants_own_pages(info) ? 1 : 0;
+  NEAR_TRY(coll::broadcast(comm::byte_buffer(&apart, sizeof apart), 0, communicator));
+  if (apart != 0) return allocate_apart(communicator, MPI_WIN_FLAVOR_SHARED, mine, info, wish, base, made);
+  return allocate_in_a_row(communicator, mine, info, wish, base, made);
+}
+
+} // namespace near::rma

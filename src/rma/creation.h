@@ -1,0 +1,28 @@
+// The steps that the creation of every window takes, whatever memory it is of. See create.cpp.
+#pragma once
+
+#include "rma/state.h"
+
+namespace near::rma {
+
+/// Where `address` is in the job's segment; 0 if it is not there.
+Offset shared_offset(const void* address);
+
+Result check_unit(MPI_Aint size, MPI_Aint unit);
+/// MPI_ERR_COMM for an intercommunicator.
+Result check_intra(const Communicator& communicator);
+
+/// A window on a communicator of its own, with an empty State. Collective.
+Result make(Communicator& communicator, int flavor, Window*& made);
+/// Makes the page of this process that holds the window's locks.
+Result make_shared_part(Window& window);
+/// Tells every process of this one's part, or that it failed. If any failed, all undo what they did, the window
+/// is gone, and each gets an error. `result` is this process's own so far. Collective.
+Result agree(Window& window, Member mine, Result result);
+/// Gives back the pages that this process has placed in a row of parts. Collective for shared windows: the
+/// addresses may end when all have done so.
+Result leave_row(Window& window);
+/// The last step of every window: keeps its hints, and what its attributes tell.
+Result finish(Window& window, const Info* info, void* base);
+
+} // namespace near::rma
