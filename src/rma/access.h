@@ -1,0 +1,18 @@
+// The steps that puts, gets and accumulates share. See access.cpp.
+#pragma once
+
+#include "rma/state.h"
+
+namespace near::rma {
+
+/// What every operation checks: rank, epoch, amounts, range. `bytes`: the origin's. Sets `place` unless there
+/// is `nothing` to do.
+Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& nothing, Place& place);
+/// The target's memory as a buffer, at its address as this process gets at it.
+Buffer buffer_of(const Place& place, const Target& target);
+/// Copies from a buffer of this process to the target's memory.
+Result store(const Buffer& from, const Place& place, const Target& target);
+/// Copies from the target's memory into a buffer of this process.
+Result load(const Buffer& into, const Place& place, const Target& target);
+
+} // namespace near::rma

@@ -1,0 +1,124 @@
+// Accumulate and its kin, and compare-and-swap: read, changed and written under the target's element lock.
+// Source: MPI 5.0, section 12.3.4.
+#include "base/kill_point.h"
+#include "coll/collective_group.h"
+#include "rma/access.h"
+
+#include <cstring>
+#include <vector>
+
+namespace near::rma {
+
+namespace {
+
+/// The buffer as elements that lie one behind the other; false when they do not.
+bool as_elements(Buffer& buffer, Datatype& element) {
+  if (!buffer.type->dense || !element.dense)
+    return buffer.type->basic == element.basic && element.basic != datatype::Basic::none;
+  buffer = {buffer.dense_start(), buffer.bytes() / element.size, &element, buffer.kind};
+  return true;
+}
+
+/// Room for `count` elements of a predefined type.
+Result room_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, Buffer& buffer) {
+  std::size_t bytes = 0;
+  std::ptrdiff_t origin = 0;
+  if (!coll::scratch_layout(count, element, bytes, origin))
+    return base::fail(MPI_ERR_NO_MEM, "{} elements of {} bytes are more than memory can hold", count,
+                      element.size);
+  memory.resize(bytes);
+  buffer = {memory.data() + origin, count, &element};
+  return {};
+}
+
+/// Both sides of an operation that computes must consist of one predefined datatype, which it is defined on.
+Result check_elements(const Operation& operation, const Buffer& origin, const Target& target) {
+  const Datatype* element = target.type->element;
+  if (element == nullptr)
+    return base::fail(MPI_ERR_TYPE, "{} consists of several predefined datatypes, and {} needs one",
+                      datatype::describe(*target.type), datatype::describe(operation));
+  NEAR_TRY(datatype::check_accumulate(operation, *element));
+  const Datatype* sent = origin.type->element;
+  if (sent == nullptr || sent->basic != element->basic || sent->size != element->size)
+    return base::fail(MPI_ERR_TYPE,
+                      "{} here and {} at the target: both must consist of one predefined datatype",
+                      datatype::describe(*origin.type), datatype::describe(*target.type));
+  return {};
+}
+
+} // namespace
+
+Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
+                  const Operation& operation, Window& window) {
+  bool changes = operation.builtin != datatype::Builtin::no_op;
+  bool replaces = operation.builtin == datatype::Builtin::replace || !changes;
+  Datatype* element = target.type->element;
+  if (operation.builtin == datatype::Builtin::user)
+    NEAR_TRY(datatype::check_accumulate(operation, *target.type));
+  if (!changes && before == nullptr)
+    return base::fail(MPI_ERR_OP, "MPI_NO_OP changes nothing: it is for calls that return what was there");
+  if (changes) NEAR_TRY(datatype::check_copyable(origin));
+  if (before != nullptr) NEAR_TRY(datatype::check_copyable(*before));
+  Place place;
+  bool nothing = true;
+  MPI_Count bytes = changes ? origin.bytes() : before != nullptr ? before->bytes() : 0;
+  NEAR_TRY(prepare(target, bytes, window, nothing, place));
+  if (changes && before != nullptr && before->bytes() != bytes)
+    return base::fail(MPI_ERR_COUNT,
+                      "{} bytes of results and {} at the target: a one-sided call moves as many",
+                      before->bytes(), bytes);
+  if (nothing) return {};
+  if (before != nullptr)
+    note_read(window, target, place);
+  else
+    note_write(window);
+  if (!replaces) NEAR_TRY(check_elements(operation, origin, target));
+  const Member& member = state_of(window).members[static_cast<std::size_t>(target.rank)];
+
+  // What needs memory comes before the lock.
+  std::vector<std::byte> mine_memory, theirs_memory;
+  Buffer mine = origin, theirs = buffer_of(place, target);
+  bool direct = false;
+  if (!replaces) {
+    MPI_Count count = bytes / element->size;
+    if (!as_elements(mine, *element)) {
+      NEAR_TRY(room_for(count, *element, mine_memory, mine));
+      datatype::copy(origin, mine, bytes);
+    }
+    direct = place.peer == nullptr && as_elements(theirs, *element);
+    if (!direct) NEAR_TRY(room_for(count, *element, theirs_memory, theirs));
+  }
+
+  ElementLock alone(member);
+  NEAR_KILL_POINT("accumulate-locked");
+  if (before != nullptr) NEAR_TRY(load(*before, place, target));
+  if (!changes) return {};
+  if (replaces) return store(origin, place, target);
+  if (!direct) NEAR_TRY(load(theirs, place, target));
+  datatype::reduce(operation, mine.address, theirs.address, bytes / element->size, *element);
+  return direct ? Result() : store(theirs, place, target);
+}
+
+Result compare_and_swap(const void* origin, const void* compare, void* before, const Target& target,
+                        Window& window) {
+  using datatype::Family;
+  Datatype& type = *target.type;
+  bool fits = type.family == Family::c_integer || type.family == Family::fortran_integer ||
+              type.family == Family::logical || type.family == Family::multi_language ||
+              type.family == Family::byte;
+  if (!fits)
+    return base::fail(MPI_ERR_TYPE, "{} is no integer, logical, multi-language or byte type",
+                      datatype::describe(type));
+  Place place;
+  bool nothing = true;
+  NEAR_TRY(prepare(target, type.size, window, nothing, place));
+  if (nothing) return {};
+  note_read(window, target, place);
+  ElementLock alone(state_of(window).members[static_cast<std::size_t>(target.rank)]);
+  Buffer result{before, 1, &type};
+  NEAR_TRY(load(result, place, target));
+  if (std::memcmp(before, compare, static_cast<std::size_t>(type.size)) != 0) return {};
+  return store({const_cast<void*>(origin), 1, &type}, place, target);
+}
+
+} // namespace near::rma

@@ -1,0 +1,147 @@
+// Copies between processes that share no memory, by the kernel (CMA). See through_kernel.h.
+#include "rma/through_kernel.h"
+
+#include "copy/raw.h"
+#include "os/clock.h"
+#include "p2p/p2p.h"
+
+#include <string>
+#include <vector>
+
+namespace near::rma {
+
+using base::Result;
+using datatype::Buffer;
+
+namespace {
+
+/// Why the kernel did not copy. A target that has died is not our program's error, and its end is the job's:
+/// that is waited for, but not for ever.
+Result out_of_reach(transport::Peer& peer, std::uint64_t address) {
+  std::string why(base::failure_text());
+  if (!transport::reaches_memory_of(peer)) {
+    constexpr std::uint64_t launcher_acts_ns = 2'000'000'000;
+    std::uint64_t until = os::monotonic_ns() + launcher_acts_ns;
+    p2p::wait_until([until] { return os::monotonic_ns() >= until; });
+    return base::fail(MPI_ERR_PROC_ABORTED,
+                      "the target cannot be reached any more, as if its process had ended: {}", why);
+  }
+  return base::fail(MPI_ERR_RMA_RANGE, "the kernel does not reach the memory at {:#x} of the target: {}",
+                    address, why);
+}
+
+/// The kernel takes so many pieces on each side of a call (IOV_MAX).
+constexpr std::size_t most_pieces = 1024;
+
+/// As many packed bytes of both views, from `at` on, as one call of the kernel moves, in pieces.
+struct Batch {
+  std::vector<datatype::Piece> here_pieces, there_pieces;
+  std::vector<os::Run> here, there;
+  MPI_Count bytes = 0;
+
+  void fill_there(const Buffer& buffer, MPI_Count at, MPI_Count most) {
+    there_pieces.clear();
+    bytes = datatype::pieces(buffer, at, most, there_pieces, most_pieces);
+  }
+  /// Of those bytes, as many as there are pieces for.
+  void fill_here(const Buffer& buffer, MPI_Count at) {
+    here_pieces.clear();
+    MPI_Count covered = datatype::pieces(buffer, at, bytes, here_pieces, most_pieces);
+    for (; bytes > covered; there_pieces.pop_back()) {
+      auto last = static_cast<MPI_Count>(there_pieces.back().bytes);
+      if (bytes - last >= covered) {
+        bytes -= last;
+        continue;
+      }
+      there_pieces.back().bytes = static_cast<std::size_t>(last - (bytes - covered));
+      bytes = covered;
+      break;
+    }
+    list(here_pieces, here);
+    list(there_pieces, there);
+  }
+  static void list(const std::vector<datatype::Piece>& pieces, std::vector<os::Run>& runs) {
+    runs.clear();
+    for (const auto& piece : pieces) runs.push_back({piece.address, piece.bytes});
+  }
+  std::uint64_t address() const {
+    return there_pieces.empty() ? 0 : reinterpret_cast<std::uint64_t>(there_pieces.front().address);
+  }
+};
+
+/// Small pieces that lie close together are read with what lies between them, in one run: that costs the
+/// kernel less than to look for each.
+class CoveringRead {
+public:
+  /// Reads the pieces of a batch. False when they are too far apart, or when what lies between cannot be
+  /// read.
+  bool read(transport::Peer& peer, const Batch& batch) {
+    theirs_.clear();
+    mine_.clear();
+    places_.clear();
+    std::size_t used = 0;
+    std::uint64_t end = 0;
+    for (const auto& piece : batch.there_pieces) {
+      auto begin = reinterpret_cast<std::uint64_t>(piece.address);
+      if (theirs_.empty() || begin < end || begin - end > most_between)
+        theirs_.push_back({piece.address, 0});
+      else
+        used += begin - end;
+      places_.push_back(used);
+      used += piece.bytes;
+      end = begin + piece.bytes;
+      theirs_.back().bytes = end - reinterpret_cast<std::uint64_t>(theirs_.back().address);
+      if (used > most_bytes) return false;
+    }
+    if (theirs_.size() > batch.there_pieces.size() / 4) return false;
+    bytes_.resize(used);
+    mine_.push_back({bytes_.data(), used});
+    return transport::copy_from_peer(peer, theirs_, mine_);
+  }
+  void unpack(const Batch& batch, const Buffer& here, MPI_Count at) {
+    // Each piece to its place among the packed bytes, which is never behind the one where it is.
+    std::size_t packed = 0;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const std::size_t bytes = batch.there_pieces[i].bytes;
+      copy::raw_overlapping(bytes_.data() + packed, bytes_.data() + places_[i], bytes);
+      packed += bytes;
+    }
+    datatype::unpack(here, at, bytes_.data(), batch.bytes);
+  }
+
+private:
+  static constexpr std::uint64_t most_between = 512;
+  static constexpr std::size_t most_bytes = 1u << 20;
+  std::vector<os::Run> theirs_, mine_;
+  std::vector<std::size_t> places_;
+  std::vector<std::byte> bytes_;
+};
+
+} // namespace
+
+Result store_through_kernel(const Buffer& here, const Buffer& there, transport::Peer& peer) {
+  Batch batch;
+  for (MPI_Count at = 0, bytes = there.bytes(); at < bytes; at += batch.bytes) {
+    batch.fill_there(there, at, bytes - at);
+    batch.fill_here(here, at);
+    if (!transport::copy_to_peer(peer, batch.there, batch.here)) return out_of_reach(peer, batch.address());
+  }
+  return {};
+}
+
+Result load_through_kernel(const Buffer& here, const Buffer& there, transport::Peer& peer) {
+  Batch batch;
+  CoveringRead covering;
+  for (MPI_Count at = 0, bytes = there.bytes(); at < bytes; at += batch.bytes) {
+    batch.fill_there(there, at, bytes - at);
+    if (covering.read(peer, batch)) {
+      covering.unpack(batch, here, at);
+      continue;
+    }
+    batch.fill_here(here, at);
+    if (!transport::copy_from_peer(peer, batch.there, batch.here)) return out_of_reach(peer, batch.address());
+  }
+  return {};
+}
+
+} // namespace near::rma

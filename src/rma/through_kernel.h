@@ -1,0 +1,18 @@
+// Copies between processes that share no memory, by the kernel (CMA).
+#pragma once
+
+#include "datatype/datatype.h"
+#include "transport/memory.h"
+#include "transport/transport.h"
+
+namespace near::rma {
+
+/// Copies the data of `here`, a buffer of this process, to `there`, whose address is one of the peer's. Both
+/// have equally many bytes. MPI_ERR_RMA_RANGE when the kernel does not reach the peer's memory.
+base::Result store_through_kernel(const datatype::Buffer& here, const datatype::Buffer& there,
+                                  transport::Peer& peer);
+/// Copies the data of `there`, whose address is one of the peer's, to `here`, a buffer of this process.
+base::Result load_through_kernel(const datatype::Buffer& here, const datatype::Buffer& there,
+                                 transport::Peer& peer);
+
+} // namespace near::rma
