@@ -7,12 +7,6 @@ namespace near::mpi::impl {
 
 namespace {
 
-/// The request of an operation that is complete.
-Result completed(Window& win, p2p::Request*& request) {
-  p2p::Completion nothing;
-  return p2p::make_completed(*win.communicator, nothing, request);
-}
-
 datatype::Buffer origin_of(const void* address, MPI_Count count, Datatype* type, Datatype& otherwise) {
   return type != nullptr ? buffer_of(address, count, *type) : buffer_of(nullptr, 0, otherwise);
 }
@@ -73,36 +67,41 @@ Result Compare_and_swap(const void* origin_addr, const void* compare_addr, void*
 Result Rput(const void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype, int target_rank,
             MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype, Window& win,
             p2p::Request*& request) {
-  NEAR_TRY(Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-               target_datatype, win));
-  return completed(win, request);
+  rma::Pending pending;
+  NEAR_TRY(rma::put(buffer_of(origin_addr, origin_count, origin_datatype),
+                    {target_rank, target_disp, target_count, &target_datatype}, win, &pending));
+  return rma::make_request(pending, win, request);
 }
 
 Result Rget(void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype, int target_rank,
             MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype, Window& win,
             p2p::Request*& request) {
-  NEAR_TRY(Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-               target_datatype, win));
-  rma::poll(win); // its request is complete, so MPI_Test will not
-  return completed(win, request);
+  rma::Pending pending;
+  NEAR_TRY(rma::get(buffer_of(origin_addr, origin_count, origin_datatype),
+                    {target_rank, target_disp, target_count, &target_datatype}, win, &pending));
+  rma::poll(win); // a request that is complete makes no progress in MPI_Test
+  return rma::make_request(pending, win, request);
 }
 
 Result Raccumulate(const void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype,
                    int target_rank, MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype,
                    Operation& op, Window& win, p2p::Request*& request) {
-  NEAR_TRY(Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                      target_datatype, op, win));
-  return completed(win, request);
+  rma::Pending pending;
+  NEAR_TRY(rma::accumulate(buffer_of(origin_addr, origin_count, origin_datatype), nullptr,
+                           {target_rank, target_disp, target_count, &target_datatype}, op, win, &pending));
+  return rma::make_request(pending, win, request);
 }
 
 Result Rget_accumulate(const void* origin_addr, MPI_Count origin_count, Datatype* origin_datatype,
                        void* result_addr, MPI_Count result_count, Datatype& result_datatype, int target_rank,
                        MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype, Operation& op,
                        Window& win, p2p::Request*& request) {
-  NEAR_TRY(Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count,
-                          result_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
+  datatype::Buffer result = buffer_of(result_addr, result_count, result_datatype);
+  rma::Pending pending;
+  NEAR_TRY(rma::accumulate(origin_of(origin_addr, origin_count, origin_datatype, target_datatype), &result,
+                           {target_rank, target_disp, target_count, &target_datatype}, op, win, &pending));
   rma::poll(win); // as in Rget
-  return completed(win, request);
+  return rma::make_request(pending, win, request);
 }
 
 } // namespace near::mpi::impl

@@ -117,15 +117,13 @@ Result Win_lock_all(int assertion, Window& win) { return rma::lock_all(assertion
 
 Result Win_unlock_all(Window& win) { return rma::unlock_all(win); }
 
-// Operations are complete, here and at the target, when their calls return.
+Result Win_flush(int rank, Window& win) { return rma::flush(rank, rma::Where::target, win); }
 
-Result Win_flush(int rank, Window& win) { return rma::flush(rank, win); }
+Result Win_flush_local(int rank, Window& win) { return rma::flush(rank, rma::Where::origin, win); }
 
-Result Win_flush_local(int rank, Window& win) { return rma::flush(rank, win); }
+Result Win_flush_all(Window& win) { return rma::flush_all(rma::Where::target, win); }
 
-Result Win_flush_all(Window& win) { return rma::flush_all(win); }
-
-Result Win_flush_local_all(Window& win) { return rma::flush_all(win); }
+Result Win_flush_local_all(Window& win) { return rma::flush_all(rma::Where::origin, win); }
 
 Result Win_sync(Window& win) { return rma::synchronize(win); }
 

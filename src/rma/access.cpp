@@ -67,7 +67,8 @@ bool find_all_attached(const Member& member, std::uint64_t address, const Target
 } // namespace
 
 Buffer buffer_of(const Place& place, const Target& target) {
-  void* address = place.peer == nullptr ? place.here : reinterpret_cast<void*>(place.address);
+  bool elsewhere = place.peer != nullptr || place.remote != nullptr;
+  void* address = elsewhere ? reinterpret_cast<void*>(place.address) : place.here;
   return {address, target.count, target.type};
 }
 
@@ -107,10 +108,13 @@ Result find_place(const Window& window, const Target& target, Place& place) {
   bool is_shared = false;
   Offset shared = 0;
   std::uint64_t address = 0;
+  RemoteAccess* remote =
+      state.remote != nullptr && state.remote->reaches(target.rank) ? state.remote.get() : nullptr;
   if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC) {
     address = static_cast<std::uint64_t>(target.displacement);
     Attached attached;
-    if (!find_all_attached(member, address, target, low, high, attached))
+    // What a remote target has attached is known only there.
+    if (remote == nullptr && !find_all_attached(member, address, target, low, high, attached))
       return base::fail(
           MPI_ERR_RMA_RANGE,
           "rank {} has not attached all of the memory at {:#x} that {} elements of {} bytes take",
@@ -130,7 +134,9 @@ Result find_place(const Window& window, const Target& target, Place& place) {
     shared = member.shared + static_cast<std::uint64_t>(offset);
   }
   place.address = address;
-  if (target.rank == state.rank)
+  if (remote != nullptr)
+    place.remote = remote;
+  else if (target.rank == state.rank)
     place.here = reinterpret_cast<std::byte*>(address);
   else if (is_shared)
     // As numbers: for absolute addresses at the target this lies anywhere, and only with what the datatype
@@ -142,23 +148,31 @@ Result find_place(const Window& window, const Target& target, Place& place) {
   return {};
 }
 
-Result put(const Buffer& origin, const Target& target, Window& window) {
+Result put(const Buffer& origin, const Target& target, Window& window, Pending* pending) {
   NEAR_TRY(datatype::check_copyable(origin));
   Place place;
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
   if (nothing) return {};
   note_write(window);
+  if (place.remote != nullptr)
+    return begin_remote(window, target.rank, pending, [&](const Pending& operation) {
+      return place.remote->put(origin, target.rank, buffer_of(place, target), operation);
+    });
   return store(origin, place, target);
 }
 
-Result get(const Buffer& origin, const Target& target, Window& window) {
+Result get(const Buffer& origin, const Target& target, Window& window, Pending* pending) {
   NEAR_TRY(datatype::check_copyable(origin));
   Place place;
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
   if (nothing) return {};
   note_read(window, target, place);
+  if (place.remote != nullptr)
+    return begin_remote(window, target.rank, pending, [&](const Pending& operation) {
+      return place.remote->get(origin, target.rank, buffer_of(place, target), operation);
+    });
   return load(origin, place, target);
 }
 

@@ -3,6 +3,8 @@
 
 #include "rma/state.h"
 
+#include <utility>
+
 namespace near::rma {
 
 /// What every operation checks: rank, epoch, amounts, range. `bytes`: the origin's. Sets `place` unless there
@@ -14,5 +16,18 @@ Buffer buffer_of(const Place& place, const Target& target);
 Result store(const Buffer& from, const Place& place, const Target& target);
 /// Copies from the target's memory into a buffer of this process.
 Result load(const Buffer& into, const Place& place, const Target& target);
+
+/// Begins an operation on `rank` by `call(operation)`, and sets `pending`, unless that is null, if it is still
+/// under way afterwards.
+template <class Call>
+Result begin_remote(Window& window, int rank, Pending* pending, Call&& call) {
+  Pending operation = state_of(window).under_way.begin(rank);
+  Result begun = call(operation);
+  if (!begun.ok())
+    operation->finish(Where::target); // it has not begun
+  else if (pending != nullptr && !operation->is_complete(Where::origin))
+    *pending = std::move(operation);
+  return begun;
+}
 
 } // namespace near::rma

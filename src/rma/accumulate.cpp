@@ -49,7 +49,7 @@ Result check_elements(const Operation& operation, const Buffer& origin, const Ta
 } // namespace
 
 Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
-                  const Operation& operation, Window& window) {
+                  const Operation& operation, Window& window, Pending* pending) {
   bool changes = operation.builtin != datatype::Builtin::no_op;
   bool replaces = operation.builtin == datatype::Builtin::replace || !changes;
   Datatype* element = target.type->element;
@@ -73,6 +73,10 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
   else
     note_write(window);
   if (!replaces) NEAR_TRY(check_elements(operation, origin, target));
+  if (place.remote != nullptr)
+    return begin_remote(window, target.rank, pending, [&](const Pending& made) {
+      return place.remote->accumulate(origin, before, target.rank, buffer_of(place, target), operation, made);
+    });
   const Member& member = state_of(window).members[static_cast<std::size_t>(target.rank)];
 
   // What needs memory comes before the lock.
@@ -114,6 +118,11 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
   NEAR_TRY(prepare(target, type.size, window, nothing, place));
   if (nothing) return {};
   note_read(window, target, place);
+  if (place.remote != nullptr)
+    return begin_remote(window, target.rank, nullptr, [&](const Pending& made) {
+      return place.remote->compare_and_swap(origin, compare, before, target.rank, buffer_of(place, target),
+                                            made);
+    });
   ElementLock alone(state_of(window).members[static_cast<std::size_t>(target.rank)]);
   Buffer result{before, 1, &type};
   NEAR_TRY(load(result, place, target));

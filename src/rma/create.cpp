@@ -33,10 +33,8 @@ Result make(Communicator& communicator, int flavor, Window*& made) {
   made = object::make_window(own);
   if (made == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory or no handle for another window");
   made->flavor = flavor;
-  made->extension = std::make_unique<State>();
-  State& state = state_of(*made);
-  state.rank = own->rank;
-  state.members.resize(static_cast<std::size_t>(own->size));
+  made->extension = std::make_unique<State>(own->size);
+  state_of(*made).rank = own->rank;
   return {};
 }
 
@@ -150,11 +148,14 @@ Result free_window(Window& window) {
                       : state.posted ? "MPI_Win_post has"
                                      : "MPI_Win_lock or MPI_Win_lock_all has");
   NEAR_TRY(window.attributes.remove_all(window));
-  // Nobody comes to another's part any more.
+  // A failure is returned last: the other processes wait for this one, and the window is gone in any case.
+  FirstFailure failure;
+  failure.note(state.under_way.wait_all(Where::target, window));
+  // After this no process accesses the part of another.
   NEAR_TRY(coll::barrier(*window.communicator));
   NEAR_TRY(leave_row(window));
   undo(window);
-  return {};
+  return failure.tell();
 }
 
 Result find_part(const Window& window, int rank, Part& part) {

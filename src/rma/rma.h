@@ -1,9 +1,10 @@
 // One-sided communication, as the glue calls it. Source: MPI 5.0, chapter 12.
 //
-// The origin does everything: what lies in the job's segment it loads and stores; another process's private
-// memory it reaches through the kernel (CMA). So every operation is complete, here and at the target, when
-// its call returns, whatever the target does meanwhile; the calls that synchronize order, and wait for
-// nothing but each other. doc/one_sided.md has the whole.
+// On one machine the origin does everything: what lies in the job's segment it loads and stores; another
+// process's private memory it reaches through the kernel (CMA). So every operation is complete, here and at the
+// target, when its call returns, whatever the target does meanwhile. Operations on targets behind a
+// RemoteAccess may still be under way then: flushes, the ends of epochs and requests wait for them
+// (under_way.h). doc/one_sided.md has the whole.
 //
 // Handles, counts and datatypes are valid already; ranks, displacements, epochs and operations are checked
 // here.
@@ -12,6 +13,7 @@
 #include "comm/comm.h"
 #include "datatype/operation.h"
 #include "object/window.h"
+#include "rma/under_way.h"
 #include "transport/memory.h"
 
 namespace near::rma {
@@ -80,8 +82,9 @@ Result lock(int type, int rank, int assertion, Window& window);
 Result unlock(int rank, Window& window);
 Result lock_all(int assertion, Window& window);
 Result unlock_all(Window& window);
-Result flush(int rank, Window& window);
-Result flush_all(Window& window);
+/// Waits until the operations on `rank` are complete at the target, or at least at the origin.
+Result flush(int rank, Where where, Window& window);
+Result flush_all(Where where, Window& window);
 Result synchronize(Window& window);
 
 /// Runs the engine for a call with which a program may wait: it reads a word again and again until another
@@ -100,12 +103,14 @@ struct Target {
   MPI_Count count;
   Datatype* type;
 };
-Result put(const Buffer& origin, const Target& target, Window& window);
-Result get(const Buffer& origin, const Target& target, Window& window);
+/// Each of these three sets `pending`, unless that is null, to the operation if it is still under way when the call
+/// returns; its buffers are in use until it is complete at the origin.
+Result put(const Buffer& origin, const Target& target, Window& window, Pending* pending = nullptr);
+Result get(const Buffer& origin, const Target& target, Window& window, Pending* pending = nullptr);
 /// target = origin op target, element by element, each atomic with respect to all others of these three
 /// calls. `before` (may be null) gets what was there. With MPI_NO_OP `origin` is not looked at.
 Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
-                  const Operation& operation, Window& window);
+                  const Operation& operation, Window& window, Pending* pending = nullptr);
 /// One element of a type of integers, logicals or bytes.
 Result compare_and_swap(const void* origin, const void* compare, void* before, const Target& target,
                         Window& window);

@@ -5,6 +5,7 @@
 #include "queue/shared_lock.h"
 #include "rma/attached.h"
 #include "rma/rma.h"
+#include "rma/under_way.h"
 #include "transport/transport.h"
 
 #include <map>
@@ -36,7 +37,27 @@ struct Member {
 /// How this process holds the lock of one target.
 enum class Held : std::uint8_t { together, alone, unchecked };
 
+/// Reaches the memory of targets that this process can neither load from and store to nor copy through the
+/// kernel. A call begins an operation; whoever completes it tells `operation`. A call that fails has begun
+/// nothing. `there` is the target's memory, at an address of the target's.
+class RemoteAccess {
+public:
+  virtual ~RemoteAccess() = default;
+  /// Whether this is how to reach that rank of the window.
+  virtual bool reaches(int rank) const = 0;
+  virtual Result put(const Buffer& from, int rank, const Buffer& there, const Pending& operation) = 0;
+  virtual Result get(const Buffer& into, int rank, const Buffer& there, const Pending& operation) = 0;
+  /// rma::accumulate(), with its checks behind it.
+  virtual Result accumulate(const Buffer& from, const Buffer* before, int rank, const Buffer& there,
+                            const Operation& how, const Pending& operation) = 0;
+  /// One element of there.type.
+  virtual Result compare_and_swap(const void* origin, const void* compare, void* before, int rank,
+                                  const Buffer& there, const Pending& operation) = 0;
+};
+
 struct State : object::WindowExtension {
+  explicit State(int size) : members(static_cast<std::size_t>(size)), under_way(size) {}
+
   std::vector<Member> members; ///< by rank
   int rank = 0;
   SharedPart* own = nullptr;
@@ -46,6 +67,9 @@ struct State : object::WindowExtension {
   void* allocated = nullptr; ///< by this process: the whole of its part, or of all parts in a row
   Offset placed = 0;         ///< pages in such a row that are this process's
   std::size_t placed_bytes = 0;
+
+  UnderWay under_way;                   ///< operations that are not complete
+  std::unique_ptr<RemoteAccess> remote; ///< null: every target can be reached from here
 
   // Operations since the last poll(); see there.
   std::uintptr_t last_read = 0; ///< what the last one that read looked at; 0: none has
@@ -84,6 +108,7 @@ struct Place {
   std::byte* here = nullptr;       ///< to load and store; may be null, as MPI_BOTTOM is
   std::uint64_t address = 0;       ///< there
   transport::Peer* peer = nullptr; ///< not null: only the kernel reaches it
+  RemoteAccess* remote = nullptr;  ///< not null: only this does
 };
 Result find_place(const Window& window, const Target& target, Place& place);
 

@@ -1,6 +1,7 @@
 // Epochs. Source: MPI 5.0, section 12.5.
 //
-// Every operation is complete when its call returns (access.cpp), so these calls only say who may go on:
+// On one machine every operation is complete when its call returns (access.cpp), so these calls only say who may
+// go on. Where operations are under way (under_way.h), the calls that end an epoch or flush first wait for them.
 //
 //   fence                a barrier
 //   post, start          a message from the target to each origin; the origin waits for it before it comes to
@@ -141,10 +142,13 @@ Result fence(int assertion, Window& window) {
   State& state = state_of(window);
   if (state.started || state.posted || is_locked(state))
     return out_of_order(window, "MPI_Win_fence inside an epoch of another kind");
+  // The others wait in the barrier: a failure is returned behind it.
+  FirstFailure failure;
+  failure.note(state.under_way.wait_all(Where::target, window));
   NEAR_TRY(coll::barrier(*window.communicator));
   state.fenced = (assertion & MPI_MODE_NOSUCCEED) == 0;
   state.fence_used = false;
-  return {};
+  return failure.tell();
 }
 
 Result start(const Group& targets, int assertion, Window& window) {
@@ -169,17 +173,17 @@ Result start(const Group& targets, int assertion, Window& window) {
 Result complete(Window& window) {
   State& state = state_of(window);
   if (!state.started) return out_of_order(window, "MPI_Win_complete without MPI_Win_start");
-  // The targets wait for each of these: all are sent before a failure is told.
-  Result result;
+  // The targets wait for each of these messages: all are sent before a failure is returned.
+  FirstFailure failure;
   for (auto& [rank, request] : state.awaited) {
-    if (Result posted = await_post(request); !posted.ok()) result = posted;
-    Result sent = p2p::send(nothing(), rank, tag_completed, *window.communicator, p2p::SendMode::standard,
-                            Channel::internal);
-    if (!sent.ok()) result = sent;
+    failure.note(await_post(request));
+    failure.note(state.under_way.wait(rank, Where::target, window));
+    failure.note(p2p::send(nothing(), rank, tag_completed, *window.communicator, p2p::SendMode::standard,
+                           Channel::internal));
   }
   state.awaited.clear();
   state.started = false;
-  return result;
+  return failure.tell();
 }
 
 Result post(const Group& origins, int assertion, Window& window) {
@@ -261,10 +265,12 @@ Result unlock(int rank, Window& window) {
   if (found == state.held.end())
     return out_of_order(window, "MPI_Win_unlock of a target that MPI_Win_lock has not locked");
   Held held = found->second;
-  state.held.erase(found);
+  FirstFailure failure;
+  failure.note(state.under_way.wait(rank, Where::target, window));
+  state.held.erase(rank);
   leave(state.members[static_cast<std::size_t>(rank)], held);
   poll(window); // not while it holds the lock
-  return {};
+  return failure.tell();
 }
 
 Result lock_all(int assertion, Window& window) {
@@ -288,26 +294,34 @@ Result lock_all(int assertion, Window& window) {
 Result unlock_all(Window& window) {
   State& state = state_of(window);
   if (!state.locked_all) return out_of_order(window, "MPI_Win_unlock_all without MPI_Win_lock_all");
+  FirstFailure failure;
+  failure.note(state.under_way.wait_all(Where::target, window));
   state.locked_all = false;
-  if (state.unchecked_all) return synchronize(window);
+  if (state.unchecked_all) {
+    failure.note(synchronize(window));
+    return failure.tell();
+  }
   for (const Member& member : state.members) leave(member, Held::together);
   poll(window);
-  return {};
+  return failure.tell();
 }
 
-Result flush(int rank, Window& window) {
+Result flush(int rank, Where where, Window& window) {
   if (rank == MPI_PROC_NULL) return {};
   NEAR_TRY(check_rank(rank, window));
-  const State& state = state_of(window);
+  State& state = state_of(window);
   if (!state.locked_all && !state.held.contains(rank))
     return out_of_order(window,
                         "a flush of a target that neither MPI_Win_lock nor MPI_Win_lock_all has locked");
+  NEAR_TRY(state.under_way.wait(rank, where, window));
   return synchronize(window);
 }
 
-Result flush_all(Window& window) {
-  if (!is_locked(state_of(window)))
+Result flush_all(Where where, Window& window) {
+  State& state = state_of(window);
+  if (!is_locked(state))
     return out_of_order(window, "a flush outside of an epoch of MPI_Win_lock or MPI_Win_lock_all");
+  NEAR_TRY(state.under_way.wait_all(where, window));
   return synchronize(window);
 }
 
