@@ -10,6 +10,11 @@ An entry point, in this order:
     call.about(...);                                  state line: communicator, peer, tag, bytes
     return call.finish(impl::Function(...));          the hand-written part; failure runs the error handler
 
+The forms of a collective share one hand-written function, which describes the call:
+
+    NEAR_CHECK(impl::Allreduce_call(..., described));
+    return call.finish(coll::run(described, ...));    or start (nonblocking), or prepare (persistent)
+
 and no exception leaves it. The calls of small messages (`quick` in api/extra.json) try a short way first,
 src/mpi/quick.h, and call all of this only when that declines.
 """
@@ -57,6 +62,7 @@ class Entry:
                             if name.partition(".")[0] == function.short}
         self.null_named = listed("null_named")
         base = base_name(function.short)
+        self.collective = base if base in surface.collectives else None
         self.sides = extra["sides"].get(base, {})
         self.may_be_in_place = base in extra["in_place"]["names"]
         self.by_name = {p.name: p for p in function.parameters}
@@ -185,6 +191,11 @@ class Entry:
         return f"{p.large_type.removeprefix('const ') if p.large_type == 'const int' else p.large_type} {name}"
 
     def implementation_declaration(self):
+        if self.collective:
+            if self.function.short != self.collective:
+                return None  # a form of the collective, whose description serves for all
+            parameters = [self.implementation_parameter(p) for p in self.function.parameters]
+            return f"Result {self.collective}_call({', '.join(parameters)}, CollectiveCall& call);"
         if self.plain:
             parameters = [p.declare(False) for p in self.function.parameters]
             return f"{self.function.returns} {self.function.short}({', '.join(parameters)});"
@@ -289,7 +300,11 @@ class Entry:
         about = self.about()
         if about:
             lines.append(f"  {about}")
-        call = f"impl::{f.short}({', '.join(arguments)})"
+        if self.collective:
+            described, call = self.collective_call(arguments)
+            lines += described
+        else:
+            call = f"impl::{f.short}({', '.join(arguments)})"
         if self.frees and self.spares_predefined():
             handle = next(p for p in f.parameters if p.direction == "inout")
             call = f"{handle.name}_object->predefined ? Result() : {call}"
@@ -300,6 +315,17 @@ class Entry:
         else:
             lines.append(f"  return call.finish({call});")
         return lines
+
+    def collective_call(self, arguments):
+        """The lines that describe the call, and what executes it (blocking), starts it or prepares it (persistent)."""
+        f = self.function
+        by_kind = list(zip([p.kind for p in f.parameters], arguments, strict=True))
+        description = [value for kind, value in by_kind if kind not in ("INFO", "REQUEST")]
+        verb = "run" if f.short == self.collective else "prepare" if f.short.endswith("_init") else "start"
+        over = ["described"] + [value for kind, value in by_kind if kind in ("COMMUNICATOR", "REQUEST")]
+        lines = ["  impl::CollectiveCall described;",
+                 f"  NEAR_CHECK(impl::{self.collective}_call({', '.join(description)}, described));"]
+        return lines, f"coll::{verb}({', '.join(over)})"
 
     def spares_predefined(self):
         """Freeing a predefined object is allowed and does nothing: they come out of other calls."""
@@ -627,6 +653,8 @@ using object::Info;
 using object::Result;
 using object::Window;
 
+struct CollectiveCall; // mpi/collective.h
+
 """
 
 
@@ -638,7 +666,8 @@ def impl_h(surface):
         if not entries:
             continue
         lines.append(f"// {title} (chapter {number})\n")
-        lines += [e.implementation_declaration() + "\n" for e in entries]
+        declarations = [e.implementation_declaration() for e in entries]
+        lines += [declaration + "\n" for declaration in declarations if declaration]
         lines.append("\n")
     return "".join(lines) + "} // namespace near::mpi::impl\n"
 
@@ -652,6 +681,7 @@ ENTRIES_HEAD = """\
 
 #include "mpi/call.h"
 #include "mpi/check.h"
+#include "mpi/collective.h"
 #include "mpi/impl.h"
 #include "mpi/quick.h"
 

@@ -68,6 +68,10 @@ class Surface:
         self.types = read("types.json")
         self.constants = read("constants.json")["groups"]
         self.functions = [Function(row, self) for row in read("functions.json")["functions"]]
+        chapter_of = {f.short: f.chapter for f in self.functions}
+        # Collectives by their blocking form: those that have a nonblocking and a persistent one too.
+        self.collectives = {name for name, chapter in chapter_of.items() if chapter in (6, 8)
+                            and f"I{name[0].lower()}{name[1:]}" in chapter_of and f"{name}_init" in chapter_of}
 
     def chapter_of(self, short):
         for chapter in self.extra["chapters"]:

@@ -1,7 +1,10 @@
 """Finds which functions are implemented: definitions in src/mpi/*.cpp, inside namespace near::mpi::impl, that begin
-at column 0 with `Result Name(` (or the C return type for those that return a value)."""
+at column 0 with `Result Name(` (or the C return type for those that return a value). `Result Name_call(` describes a
+collective, and so implements its blocking, nonblocking and persistent form."""
 
 import re
+
+from kinds import base_name
 
 DEFINITION = re.compile(r"^(?:\[\[[^\]]*\]\] )?([A-Za-z_][\w:]*[*&]?)\s+([A-Z]\w*)\(", re.MULTILINE)
 
@@ -22,9 +25,19 @@ def implemented(paths, surface):
     """Short names of the standard's functions that some file defines. A function defined twice is an error."""
     known = {f.short for f in surface.functions}
     where = {}
+
+    def note(name, path):
+        if name in where:
+            raise SystemExit(f"{name} is defined in both {where[name]} and {path}")
+        where[name] = path
+
     for path in sorted(paths):
-        for name in defined_in(path.read_text()) & known:
-            if name in where:
-                raise SystemExit(f"{name} is defined in both {where[name]} and {path}")
-            where[name] = path
+        for name in sorted(defined_in(path.read_text())):
+            if name in known:
+                note(name, path)
+            collective = name.removesuffix("_call")
+            if collective != name and collective in surface.collectives:
+                for form in known:
+                    if base_name(form) == collective:
+                        note(form, path)
     return set(where)

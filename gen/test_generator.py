@@ -99,3 +99,20 @@ def test_entry_points_of_functions_to_come_compile_too(surface, tmp_path):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for result in pool.map(compile_one, [name for name in files if name.startswith("entries/")]):
             assert result.returncode == 0, result.stderr[-4000:]
+
+
+def test_one_description_implements_the_three_forms_of_a_collective(surface, tmp_path):
+    assert {"Barrier", "Alltoallw", "Neighbor_allgather"} <= surface.collectives
+    assert not {"Send", "Ibarrier", "Barrier_init", "Sendrecv"} & surface.collectives
+    text = "namespace near::mpi::impl {\nResult Scan_call(int count) {\n}\nResult Send_call() {\n}\n}\n"
+    path = tmp_path / "scan.cpp"
+    path.write_text(text)
+    assert scan.implemented([path], surface) == {"Scan", "Iscan", "Scan_init"}
+    by_verb = {"Scan": "run(described, *comm_object)", "Iscan": "start(described, *comm_object, request_object)",
+               "Scan_init": "prepare(described, *comm_object, request_object)"}
+    for function in surface.functions:
+        if function.short in by_verb:
+            body = "\n".join(entries.Entry(function, surface).body(False, 1))
+            assert "NEAR_CHECK(impl::Scan_call(" in body and f"coll::{by_verb[function.short]})" in body
+            assert ("*request = " in body) == (function.short != "Scan"), "the program gets its request"
+    assert entries.impl_h(surface).count("Result Scan_call(") == 1 and "Result Iscan(" not in entries.impl_h(surface)

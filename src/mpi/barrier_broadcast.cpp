@@ -3,28 +3,15 @@
 
 namespace near::mpi::impl {
 
-Result Barrier(Communicator& comm) { return coll::run(coll::barrier_call(), comm); }
-
-Result Ibarrier(Communicator& comm, p2p::Request*& request) {
-  return coll::start(coll::barrier_call(), comm, request);
+Result Barrier_call(Communicator&, CollectiveCall& call) {
+  call = coll::barrier_call();
+  return {};
 }
 
-Result Barrier_init(Communicator& comm, Info*, p2p::Request*& request) {
-  return coll::prepare(coll::barrier_call(), comm, request);
-}
-
-Result Bcast(void* buffer, MPI_Count count, Datatype& datatype, int root, Communicator& comm) {
-  return coll::run(coll::broadcast_call(buffer_of(buffer, count, &datatype), root), comm);
-}
-
-Result Ibcast(void* buffer, MPI_Count count, Datatype& datatype, int root, Communicator& comm,
-              p2p::Request*& request) {
-  return coll::start(coll::broadcast_call(buffer_of(buffer, count, &datatype), root), comm, request);
-}
-
-Result Bcast_init(void* buffer, MPI_Count count, Datatype& datatype, int root, Communicator& comm, Info*,
-                  p2p::Request*& request) {
-  return coll::prepare(coll::broadcast_call(buffer_of(buffer, count, &datatype), root), comm, request);
+Result Bcast_call(void* buffer, MPI_Count count, Datatype& datatype, int root, Communicator&,
+                  CollectiveCall& call) {
+  call = coll::broadcast_call(buffer_of(buffer, count, &datatype), root);
+  return {};
 }
 
 } // namespace near::mpi::impl

@@ -1,5 +1,6 @@
-// What the collectives' glue shares. Each collective has one function that checks what is left to check and
-// makes the coll::Call; the blocking, nonblocking and persistent entry differ in what they do with it.
+// What the bindings of collectives share. Each collective X has one function X_call, which checks what is left to
+// check and describes the call. From it the generator makes the entry points of the blocking, the nonblocking and
+// the persistent form: they differ in what they do with the description.
 #pragma once
 
 #include "coll/coll.h"
@@ -9,6 +10,12 @@ namespace near::mpi::impl {
 
 using coll::Blocks;
 using datatype::Buffer;
+
+/// A collective call as its X_call describes it, with the datatypes that the w forms' description points to.
+struct CollectiveCall : coll::Call {
+  using coll::Call::operator=;
+  std::vector<Datatype*> send_types, receive_types;
+};
 
 inline Buffer buffer_of(const void* address, MPI_Count count, Datatype* type) {
   return Buffer{const_cast<void*>(address), count, type};
