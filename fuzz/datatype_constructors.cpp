@@ -308,7 +308,7 @@ void Machine::check(const Register& made) {
     MPI_Count elements = type.element_count / 2;
     HOLDS(elements_in(type, bytes_of_elements(type, elements)) == elements);
   }
-  if (type.dense) HOLDS(type.extent == type.size && type.true_extent == type.size);
+  if (type.contiguous) HOLDS(type.extent == type.size && type.true_extent == type.size);
   if (made.map) check_bytes(made);
 }
 

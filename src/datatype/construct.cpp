@@ -33,7 +33,7 @@ Result adopt(Layout layout, Datatype*& made) {
     return base::fail(MPI_ERR_NO_MEM, "no memory or no handle is left for a datatype; {} live",
                       datatypes().live());
   static_cast<Layout&>(*made) = std::move(layout);
-  made->dense = is_dense(*made);
+  made->contiguous = is_contiguous(*made);
   return {};
 }
 

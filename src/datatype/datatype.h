@@ -57,7 +57,7 @@ struct PairIndex {
 struct Datatype : object::Object, Layout {
   int user_handles = 1; ///< of the references, those that MPI_Type_free may drop
   bool committed = false;
-  bool dense = false;           ///< n elements are one block of n * size bytes at address + true_lb
+  bool contiguous = false;      ///< n elements are one block of n * size bytes at address + true_lb
   Basic basic = Basic::none;    ///< of named types and their duplicates
   Family family = Family::none; ///< the same
   PairIndex pair;               ///< of pair types
@@ -75,9 +75,9 @@ struct Buffer {
   Datatype* type = nullptr;
   MemoryKind kind = MemoryKind::host;
   MPI_Count bytes() const { return count * type->size; }
-  bool is_dense() const { return type->dense || bytes() == 0; }
-  /// First byte of the data of a dense buffer.
-  std::byte* dense_start() const {
+  bool is_contiguous() const { return type->contiguous || bytes() == 0; }
+  /// First byte of the data of a contiguous buffer.
+  std::byte* contiguous_start() const {
     // As integers, since MPI_BOTTOM is null and its displacements are addresses.
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address) + type->true_lb);
   }
@@ -90,17 +90,19 @@ using PredefinedTypes = object::PredefinedTable<Datatype, 0x200, 0x100>;
 /// Here, so that entry points find a datatype without a call.
 struct Datatypes {
   PredefinedTypes predefined;
-  /// Bytes of one element of each predefined dense type, in the order of `predefined`; 0: none.
-  std::uint8_t dense_sizes[0x100] = {};
+  /// Bytes of one element of each predefined contiguous type, in the order of `predefined`; 0: none.
+  std::uint8_t contiguous_sizes[0x100] = {};
   object::Pool<Datatype, object::Kind::datatype> pool;
 };
 extern constinit object::Immortal<Datatypes> datatype_storage;
 inline object::Pool<Datatype, object::Kind::datatype>& datatypes() { return datatype_storage.value.pool; }
 /// Bytes of one element, which lie at the buffer's address one behind the other; 0 for any handle but a
-/// predefined dense datatype's. Small messages look at no more of the type than this byte.
-inline std::uint8_t predefined_dense_size(MPI_Datatype handle) {
+/// predefined contiguous datatype's. Small messages look at no more of the type than this byte.
+inline std::uint8_t predefined_contiguous_size(MPI_Datatype handle) {
   std::uintptr_t index = reinterpret_cast<std::uintptr_t>(handle) - PredefinedTypes::first_handle;
-  return index < sizeof datatype_storage.value.dense_sizes ? datatype_storage.value.dense_sizes[index] : 0;
+  return index < sizeof datatype_storage.value.contiguous_sizes
+             ? datatype_storage.value.contiguous_sizes[index]
+             : 0;
 }
 /// nullptr for any other handle.
 inline Datatype* find_predefined(MPI_Datatype handle) {

@@ -64,7 +64,7 @@ Result join(std::span<const Member> members, bool padded, Layout& made);
 Result mark(Layout& layout, MPI_Count lb, MPI_Count extent);
 
 /// n elements lie as one block of n * size bytes.
-inline bool is_dense(const Layout& layout) {
+inline bool is_contiguous(const Layout& layout) {
   return layout.form.form && layout.form.form->kind == NormalForm::Kind::block &&
          layout.extent == layout.size;
 }

@@ -110,8 +110,8 @@ Result refuse_kind(const Buffer& buffer) {
 
 void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes) {
   if (bytes == 0) return;
-  if (buffer.type->dense) {
-    copy::raw(out, buffer.dense_start() + offset, static_cast<std::size_t>(bytes));
+  if (buffer.type->contiguous) {
+    copy::raw(out, buffer.contiguous_start() + offset, static_cast<std::size_t>(bytes));
     return;
   }
   PackSink sink{static_cast<std::byte*>(out)};
@@ -120,8 +120,8 @@ void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes) {
 
 void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes) {
   if (bytes == 0) return;
-  if (buffer.type->dense) {
-    copy::raw(buffer.dense_start() + offset, in, static_cast<std::size_t>(bytes));
+  if (buffer.type->contiguous) {
+    copy::raw(buffer.contiguous_start() + offset, in, static_cast<std::size_t>(bytes));
     return;
   }
   UnpackSink sink{static_cast<const std::byte*>(in)};
@@ -130,12 +130,12 @@ void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count by
 
 void copy(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   if (bytes == 0) return;
-  if (from.type->dense) {
-    unpack(to, 0, from.dense_start(), bytes);
+  if (from.type->contiguous) {
+    unpack(to, 0, from.contiguous_start(), bytes);
     return;
   }
-  if (to.type->dense) {
-    pack(from, 0, to.dense_start(), bytes);
+  if (to.type->contiguous) {
+    pack(from, 0, to.contiguous_start(), bytes);
     return;
   }
   // Through a buffer that stays in the first-level cache; finding the way back in costs little against it.
@@ -151,8 +151,8 @@ void copy(const Buffer& from, const Buffer& to, MPI_Count bytes) {
 MPI_Count pieces(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, std::vector<Piece>& out,
                  std::size_t limit) {
   PieceSink sink{out, out.size(), limit};
-  if (bytes != 0 && buffer.type->dense)
-    sink.block(reinterpret_cast<std::intptr_t>(buffer.dense_start()) + offset, bytes);
+  if (bytes != 0 && buffer.type->contiguous)
+    sink.block(reinterpret_cast<std::intptr_t>(buffer.contiguous_start()) + offset, bytes);
   else
     walk_buffer(buffer, offset, bytes, sink);
   return sink.covered;

@@ -86,10 +86,10 @@ object::HandleBits bits_of(MPI_Datatype handle) {
 void add_predefined(MPI_Datatype handle, Datatype* type) {
   type->kind = object::Kind::datatype;
   type->committed = true;
-  type->dense = is_dense(*type);
+  type->contiguous = is_contiguous(*type);
   datatype_storage.value.predefined.set(bits_of(handle), type);
-  if (type->dense && type->true_lb == 0 && type->size < 256)
-    datatype_storage.value.dense_sizes[bits_of(handle) - PredefinedTypes::first_handle] =
+  if (type->contiguous && type->true_lb == 0 && type->size < 256)
+    datatype_storage.value.contiguous_sizes[bits_of(handle) - PredefinedTypes::first_handle] =
         static_cast<std::uint8_t>(type->size);
 }
 

@@ -27,7 +27,7 @@ inline Result check_aliasing(const Buffer& send, const Buffer& receive, const ch
                              const char* receive_name = "recvbuf") {
   if (send.address == MPI_IN_PLACE || receive.address == MPI_IN_PLACE) return {};
   if (send.bytes() == 0 || receive.bytes() == 0) return {};
-  if (send.dense_start() != receive.dense_start()) [[likely]]
+  if (send.contiguous_start() != receive.contiguous_start()) [[likely]]
     return {};
   return same_buffer(send_name, receive_name);
 }

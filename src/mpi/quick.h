@@ -3,7 +3,7 @@
 // at a glance that all is right; the ordinary way then does the call, or says what is wrong.
 //
 // At a glance means: MPI runs, one thread calls it, and this is not inside another call (Call::quick_line);
-// the communicator is alive; the datatype is predefined and dense; destination or source is a rank of the
+// the communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of the
 // communicator; the tag is not negative; the message fits into a slot; and transport/fast.h takes it. Sends
 // have a second way for all other messages that leave whole.
 #pragma once
@@ -54,7 +54,7 @@ template <class Count, class Decline>
   if (line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
   // Where it is found out, so that the compiler joins it with nothing else.
-  std::uint64_t size = datatype::predefined_dense_size(datatype);
+  std::uint64_t size = datatype::predefined_contiguous_size(datatype);
   if (size == 0) [[unlikely]]
     return decline();
   const object::Communicator* communicator = object::find_communicator(comm);
@@ -100,7 +100,7 @@ inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_D
   segment::StateLine& line = Call::quick_line();
   if (line.function.load_relaxed() != 0 || transport::expects_answer()) return false;
   const object::Communicator* communicator = object::find_communicator(comm);
-  std::uint64_t size = datatype::predefined_dense_size(datatype);
+  std::uint64_t size = datatype::predefined_contiguous_size(datatype);
   if (size == 0 ||
       !may_send(buffer, count, size, destination, tag, communicator, transport::fast_path.eager_limit))
     return false;
@@ -154,7 +154,7 @@ template <class Count, class Decline>
   segment::StateLine& line = Call::quick_line();
   if (request == nullptr || line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
-  std::uint64_t size = datatype::predefined_dense_size(datatype);
+  std::uint64_t size = datatype::predefined_contiguous_size(datatype);
   if (size == 0) [[unlikely]]
     return decline();
   object::Communicator* communicator = object::find_communicator(comm);
@@ -188,7 +188,7 @@ template <class Decline>
   segment::StateLine& line = Call::quick_line();
   if (line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
-  std::uint64_t size = datatype::predefined_dense_size(datatype);
+  std::uint64_t size = datatype::predefined_contiguous_size(datatype);
   if (size == 0) [[unlikely]]
     return decline();
   const object::Communicator* communicator = object::find_communicator(comm);

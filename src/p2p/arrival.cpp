@@ -85,8 +85,8 @@ void set_completion(EngineRequest& receive, const Envelope& envelope) {
 inline void deliver(EngineRequest& receive, const Envelope& envelope, const std::byte* payload) {
   set_completion(receive, envelope);
   auto bytes = static_cast<std::size_t>(receive.completion.bytes);
-  if (receive.view.type->dense && bytes <= small_bytes)
-    copy::small(receive.view.dense_start(), payload, bytes);
+  if (receive.view.type->contiguous && bytes <= small_bytes)
+    copy::small(receive.view.contiguous_start(), payload, bytes);
   else
     datatype::unpack(receive.view, 0, payload, receive.completion.bytes);
   complete(receive);

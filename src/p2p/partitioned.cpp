@@ -225,7 +225,7 @@ private:
   }
   /// The sender's cuts lie inside elements of a type with gaps: such parts are received packed and unpacked.
   bool needs_staging() const {
-    return !part_.is_dense() && part_.type->size != 0 &&
+    return !part_.is_contiguous() && part_.type->size != 0 &&
            part_bytes() % static_cast<std::uint64_t>(part_.type->size) != 0;
   }
   Buffer part_buffer(int i) const {
@@ -233,7 +233,8 @@ private:
     std::uint64_t room = std::min(part_bytes(), capacity() - std::min(capacity(), offset));
     if (needs_staging()) return byte_buffer(staging_.get() + offset, static_cast<MPI_Count>(room));
     if (room == 0) return byte_buffer(nullptr, 0);
-    if (part_.is_dense()) return byte_buffer(part_.dense_start() + offset, static_cast<MPI_Count>(room));
+    if (part_.is_contiguous())
+      return byte_buffer(part_.contiguous_start() + offset, static_cast<MPI_Count>(room));
     auto size = static_cast<std::uint64_t>(part_.type->size);
     return Buffer{at(part_, static_cast<MPI_Count>(offset / size)), static_cast<MPI_Count>(room / size),
                   part_.type};

@@ -35,7 +35,7 @@ bool withdraw(EngineRequest& receive) {
 /// Receives a small message without posting the receive, when it is the only one.
 static bool receive_at_once(const Buffer& view, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
-  if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !view.type->dense ||
+  if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !view.type->contiguous ||
       !copy::can_copy(view.kind))
     return false;
   transport::ReceiveState& receive_state = transport::states_of(communicator, source).receive;
@@ -48,7 +48,7 @@ static bool receive_at_once(const Buffer& view, int source, int tag, const Commu
   if (message == nullptr) return false;
   completion = Completion{source, message->envelope.tag, MPI_SUCCESS, false,
                           static_cast<MPI_Count>(message->envelope.bytes)};
-  transport::receive_whole(receive_state, *message, view.dense_start());
+  transport::receive_whole(receive_state, *message, view.contiguous_start());
   return true;
 }
 

@@ -13,9 +13,9 @@ namespace {
 
 /// The buffer as elements that lie one behind the other; false when they do not.
 bool as_elements(Buffer& buffer, Datatype& element) {
-  if (!buffer.type->dense || !element.dense)
+  if (!buffer.type->contiguous || !element.contiguous)
     return buffer.type->basic == element.basic && element.basic != datatype::Basic::none;
-  buffer = {buffer.dense_start(), buffer.bytes() / element.size, &element, buffer.kind};
+  buffer = {buffer.contiguous_start(), buffer.bytes() / element.size, &element, buffer.kind};
   return true;
 }
 

@@ -128,7 +128,7 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
 bool read_chunk(Peer& peer, const RtsHeader& rts, const Transfer& transfer, std::uint32_t chunk) {
   std::uint64_t at = chunk * chunk_bytes;
   std::array<os::Run, 1> run = {
-      {{transfer.view.dense_start() + at, std::min(chunk_bytes, transfer.bytes - at)}}};
+      {{transfer.view.contiguous_start() + at, std::min(chunk_bytes, transfer.bytes - at)}}};
   return read_all(peer, rts.address + at, run);
 }
 
@@ -137,7 +137,7 @@ bool read_chunk(Peer& peer, const RtsHeader& rts, const Transfer& transfer, std:
 bool read_cooperatively(Peer& peer, const RtsHeader& rts, const Transfer& transfer) {
   auto& cooperation = descriptor_of(rts.descriptor).cooperation();
   const std::uint32_t chunks = chunks_of(transfer.bytes);
-  CooperationRequest message{rts.cookie, reinterpret_cast<std::uint64_t>(transfer.view.dense_start()),
+  CooperationRequest message{rts.cookie, reinterpret_cast<std::uint64_t>(transfer.view.contiguous_start()),
                              transfer.bytes};
   post_control(peer, static_cast<std::uint8_t>(InternalHandler::cooperate), {}, &message, sizeof message);
   NEAR_KILL_POINT("cooperation-asked");
@@ -191,10 +191,10 @@ bool cma_is_possible(Peer& peer, const RtsHeader& rts) {
 
 Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
   bool complete;
-  if (transfer.view.is_dense() && transfer.bytes >= worth_two_hands && !engine().oversubscribed) {
+  if (transfer.view.is_contiguous() && transfer.bytes >= worth_two_hands && !engine().oversubscribed) {
     complete = read_cooperatively(peer, rts, transfer);
-  } else if (transfer.view.is_dense()) {
-    std::array<os::Run, 1> run = {{{transfer.view.dense_start(), transfer.bytes}}};
+  } else if (transfer.view.is_contiguous()) {
+    std::array<os::Run, 1> run = {{{transfer.view.contiguous_start(), transfer.bytes}}};
     complete = read_all(peer, rts.address, run);
   } else {
     complete = read_scattered(peer, rts.address, transfer);
@@ -223,7 +223,7 @@ bool push_chunks() {
       NEAR_KILL_POINT("push-claimed");
       std::uint64_t at = chunk * chunk_bytes;
       std::array<os::Run, 1> run = {
-          {{each.transfer->view.dense_start() + at, std::min(chunk_bytes, each.bytes - at)}}};
+          {{each.transfer->view.contiguous_start() + at, std::min(chunk_bytes, each.bytes - at)}}};
       std::size_t copied = 0;
       more = os::write_peer(static_cast<std::int32_t>(each.transfer->peer->control->pid), each.address + at,
                             run, copied)

@@ -39,10 +39,10 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Trans
     payload = self.packets.at(packet.packet);
   }
   if (bytes != 0) {
-    if (view.type->dense && bytes >= StorePolicy::worthwhile)
-      peer.stores.copy(payload, view.dense_start(), bytes);
-    else if (view.type->dense)
-      copy::raw(payload, view.dense_start(), bytes);
+    if (view.type->contiguous && bytes >= StorePolicy::worthwhile)
+      peer.stores.copy(payload, view.contiguous_start(), bytes);
+    else if (view.type->contiguous)
+      copy::raw(payload, view.contiguous_start(), bytes);
     else
       datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
   }

@@ -52,8 +52,8 @@ bool send_fragment(Transfer& transfer) {
   }
   std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.fragment_bytes);
   std::byte* at = self.packets.at(packet.packet);
-  if (transfer.view.is_dense() && bytes >= StorePolicy::worthwhile)
-    peer.stores.copy(at, static_cast<const std::byte*>(transfer.view.dense_start()) + transfer.position,
+  if (transfer.view.is_contiguous() && bytes >= StorePolicy::worthwhile)
+    peer.stores.copy(at, static_cast<const std::byte*>(transfer.view.contiguous_start()) + transfer.position,
                      bytes);
   else
     datatype::pack(transfer.view, static_cast<MPI_Count>(transfer.position), at,
@@ -86,8 +86,8 @@ bool is_too_long_to_keep(std::uint64_t bytes) {
 /// Receiver: some bytes of the message are here. A eager prefix may bring more than the receive has room for.
 void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
-  if (transfer.view.is_dense())
-    copy::copy(static_cast<std::byte*>(transfer.view.dense_start()) + position, from, bytes,
+  if (transfer.view.is_contiguous())
+    copy::copy(static_cast<std::byte*>(transfer.view.contiguous_start()) + position, from, bytes,
                is_too_long_to_keep(transfer.bytes) ? copy::Store::streaming : copy::Store::cached);
   else
     datatype::unpack(transfer.view, static_cast<MPI_Count>(position), from, static_cast<MPI_Count>(bytes));

@@ -33,8 +33,8 @@ Pulled pull_self(Peer&, const RtsHeader& rts, Transfer& transfer) {
 /// The data lies in the segment: plain loads.
 Pulled pull_direct(Peer&, const RtsHeader& rts, Transfer& transfer) {
   const auto* from = engine().segment.at<std::byte>(rts.shared);
-  if (transfer.view.is_dense())
-    copy::copy(transfer.view.dense_start(), from, transfer.bytes, copy::Store::cached);
+  if (transfer.view.is_contiguous())
+    copy::copy(transfer.view.contiguous_start(), from, transfer.bytes, copy::Store::cached);
   else
     datatype::unpack(transfer.view, 0, from, static_cast<MPI_Count>(transfer.bytes));
   return Pulled::done;

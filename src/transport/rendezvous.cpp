@@ -162,9 +162,10 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transf
   rts.cookie = reinterpret_cast<std::uint64_t>(&transfer);
   rts.generation = descriptor.announce();
   rts.prefix = transfer.prefix;
-  if (view.is_dense() && envelope.bytes != 0) {
-    rts.address = reinterpret_cast<std::uint64_t>(view.dense_start());
-    if (self.segment.contains(view.dense_start())) rts.shared = self.segment.offset_of(view.dense_start());
+  if (view.is_contiguous() && envelope.bytes != 0) {
+    rts.address = reinterpret_cast<std::uint64_t>(view.contiguous_start());
+    if (self.segment.contains(view.contiguous_start()))
+      rts.shared = self.segment.offset_of(view.contiguous_start());
   }
   if (rts.shared == 0 && peer.slot != self.slot) copy_into_room(descriptor, size, view, rts, envelope.bytes);
   static_assert(sizeof rts <= inline_bytes);

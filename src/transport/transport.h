@@ -49,7 +49,7 @@ enum class Handler : std::uint8_t {
 /// unmatched.
 struct RtsHeader {
   segment::Offset descriptor; ///< in the sender's region: its state word decides matched or cancelled
-  std::uint64_t address;      ///< sender's virtual address of dense data, 0 when it is not dense
+  std::uint64_t address;      ///< sender's virtual address of contiguous data, 0 when it is not contiguous
   segment::Offset shared;     ///< the same as an offset when the data lies in the segment, else 0
   std::uint64_t cookie;       ///< sender's transfer
   std::uint32_t generation;   ///< of the descriptor's use

@@ -1,4 +1,4 @@
-/* Large messages in both directions at once, dense and with gaps, over whatever path is open.
+/* Large messages in both directions at once, contiguous and with gaps, over whatever path is open.
  *   large_exchange              as it is
  *   large_exchange undumpable   each rank first forbids others to look into it (PR_SET_DUMPABLE 0)
  *   large_exchange denied       each rank first loses process_vm_readv by a seccomp filter

@@ -103,8 +103,8 @@ int main(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  const struct Form close_by = {1, 2}, apart = {1, 200}, wide = {6, 9}, dense = {1, 1};
-  const struct Form forms[] = {close_by, apart, wide, dense};
+  const struct Form close_by = {1, 2}, apart = {1, 200}, wide = {6, 9}, contiguous = {1, 1};
+  const struct Form forms[] = {close_by, apart, wide, contiguous};
   for (int here = 0; here < 4; ++here)
     for (int there = 0; there < 4; ++there)
       if (forms[there].block % forms[here].block == 0) transfer(forms[here], forms[there]);

@@ -15,12 +15,12 @@ Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call) {
 
   // Pieces are cut by packed bytes, because ranks may describe the same signature by unlike types.
   Buffer packed;
-  const bool dense = call.receive.is_dense();
-  if (dense)
-    packed = Buffer{call.receive.dense_start(), bytes, &byte_type()};
+  const bool contiguous = call.receive.is_contiguous();
+  if (contiguous)
+    packed = Buffer{call.receive.contiguous_start(), bytes, &byte_type()};
   else
     NEAR_TRY(group.scratch_bytes(bytes, packed));
-  if (!dense && tree.is_root()) NEAR_TRY(group.copy(call.receive, packed));
+  if (!contiguous && tree.is_root()) NEAR_TRY(group.copy(call.receive, packed));
 
   const MPI_Count piece_bytes = (bytes + size - 1) / size;
   auto pieces = [&](int first, int count) {
@@ -40,7 +40,7 @@ Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call) {
     NEAR_TRY(group.send_receive(pieces((own - round + size) % size, 1), right,
                                 pieces((own - round - 1 + size) % size, 1), left));
 
-  if (!dense && !tree.is_root()) NEAR_TRY(group.copy(packed, call.receive));
+  if (!contiguous && !tree.is_root()) NEAR_TRY(group.copy(packed, call.receive));
   return {};
 }
 

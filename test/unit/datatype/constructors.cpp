@@ -75,8 +75,8 @@ TEST_F(Constructors, predefined_pairs_are_laid_out_as_c_structs) {
   EXPECT_EQ(named(MPI_LONG_DOUBLE_INT).extent, static_cast<MPI_Count>(sizeof(LongDoubleInt)));
   EXPECT_EQ(named(MPI_SHORT_INT).size, 6);
   EXPECT_EQ(named(MPI_SHORT_INT).extent, 8);
-  EXPECT_TRUE(named(MPI_2INT).dense);
-  EXPECT_FALSE(named(MPI_DOUBLE_INT).dense);
+  EXPECT_TRUE(named(MPI_2INT).contiguous);
+  EXPECT_FALSE(named(MPI_DOUBLE_INT).contiguous);
   EXPECT_EQ(named(MPI_FLOAT_INT).element_count, 2);
 }
 
@@ -139,8 +139,8 @@ TEST_F(Constructors, negative_strides_and_extents_have_bounds) {
 TEST_F(Constructors, equal_layouts_become_equal_forms) {
   using Kind = NormalForm::Kind;
   Datatype& integer = named(MPI_INT);
-  EXPECT_TRUE(contiguous(5, contiguous(7, integer)).dense);
-  EXPECT_TRUE(vector(5, 3, 3, integer).dense);
+  EXPECT_TRUE(contiguous(5, contiguous(7, integer)).contiguous);
+  EXPECT_TRUE(vector(5, 3, 3, integer).contiguous);
   Datatype* type = nullptr;
   Result result = make_indexed(Numbers{2, 2, 2}, Numbers{0, 4, 8}, false, integer, type);
   const NormalForm& indexed = *own(result, type).form.form;

@@ -134,8 +134,8 @@ void check_elements(const Both& both, RandomTypes& random) {
   if (left == 0) { EXPECT_EQ(bytes_of_elements(*both.type, expected), bytes); }
 }
 
-void check_dense(const Both& both) {
-  if (!both.type->dense) return;
+void check_contiguous(const Both& both) {
+  if (!both.type->contiguous) return;
   std::vector<MPI_Count> bytes = both.map.bytes();
   ASSERT_EQ(both.map.extent(), static_cast<MPI_Count>(bytes.size()));
   for (std::size_t i = 0; i < bytes.size(); ++i)
@@ -154,7 +154,7 @@ TEST_P(RandomTypesAgainstTypeMaps, every_question_has_the_same_answer) {
     SCOPED_TRACE(testing::Message() << "seed " << GetParam() << ", type " << i);
     Both both = random.make(static_cast<int>(random.pick(0, 5)));
     check_bounds(both);
-    check_dense(both);
+    check_contiguous(both);
     check_pack(both, random);
     check_unpack(both, random);
     check_pieces(both, random);
