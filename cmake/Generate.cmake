@@ -9,7 +9,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(NEAR_GENERATED ${CMAKE_BINARY_DIR}/generated)
 
 file(GLOB near_generator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/gen/*.py ${PROJECT_SOURCE_DIR}/api/*.json)
-file(GLOB near_glue CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/mpi/*.cpp)
+file(GLOB near_bindings CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/mpi/*.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${near_generator})
 set(near_generate ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/gen/generate.py build ${NEAR_GENERATED})
 execute_process(COMMAND ${near_generate} --list OUTPUT_VARIABLE NEAR_GENERATED_FILES
@@ -26,7 +26,7 @@ add_custom_command(
   BYPRODUCTS ${NEAR_GENERATED_FILES}
   COMMAND ${near_generate}
   COMMAND ${CMAKE_COMMAND} -E touch ${NEAR_GENERATED}/stamp
-  DEPENDS ${near_generator} ${near_glue}
+  DEPENDS ${near_generator} ${near_bindings}
   COMMENT "Generating the surface")
 add_custom_target(near_generated DEPENDS ${NEAR_GENERATED}/stamp)
 

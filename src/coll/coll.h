@@ -1,4 +1,4 @@
-// The collectives, as the glue and communicator creation call them. Arguments are valid already.
+// The collectives, as the bindings and communicator creation call them. Arguments are valid already.
 // Source: MPI 5.0, chapter 6.
 //
 // A `..._call` function turns the standard's arguments into a Call (MPI_IN_PLACE arrives as it is, as the

@@ -155,7 +155,7 @@ MPI_Count pieces(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, std::v
 
 // Constructors. Each returns a new, uncommitted type with one reference; overflow of a size or extent is
 // MPI_ERR_ARG with the figures. Callers keep their references to the old types; the new type takes its own.
-// The glue records the envelope.
+// The bindings record the envelope.
 Result make_contiguous(MPI_Count count, Datatype& old, Datatype*& made);
 /// `stride` in elements (vector) or bytes (hvector).
 Result make_vector(MPI_Count count, MPI_Count block_length, MPI_Count stride, bool stride_in_bytes,

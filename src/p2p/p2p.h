@@ -1,4 +1,4 @@
-// Point-to-point messages: the calls that the glue and the collectives make. Arguments are valid already.
+// Point-to-point messages: the calls that the bindings and the collectives make. Arguments are valid already.
 // Source: MPI 5.0, chapter 3.
 #pragma once
 

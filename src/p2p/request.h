@@ -91,7 +91,7 @@ inline void set_status_cancelled(MPI_Status& status, bool cancelled) {
 
 // Completion. A request that completed and is not persistent is destroyed and `handle` becomes
 // MPI_REQUEST_NULL; a persistent one becomes inactive. MPI_REQUEST_NULL and inactive requests give the empty
-// status. The returned Result is the operation's own error (its class), raised by the glue on the right
+// status. The returned Result is the operation's own error (its class), raised by the bindings on the right
 // object.
 
 /// Waits until the request is complete, without finishing it.

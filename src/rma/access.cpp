@@ -91,7 +91,7 @@ Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& noth
   if (target.rank == MPI_PROC_NULL) return {};
   NEAR_TRY(check_rank(target.rank, window));
   NEAR_TRY(open_access(target.rank, window));
-  MPI_Count there = target.count * target.type->size; // a number: the glue has looked
+  MPI_Count there = target.count * target.type->size; // fits: the bindings have checked it
   if (bytes != there)
     return base::fail(MPI_ERR_COUNT, "{} bytes here and {} at the target: a one-sided call moves as many",
                       bytes, there);

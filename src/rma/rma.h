@@ -1,4 +1,4 @@
-// One-sided communication, as the glue calls it. Source: MPI 5.0, chapter 12.
+// One-sided communication, as the bindings call it. Source: MPI 5.0, chapter 12.
 //
 // On one machine the origin does everything: what lies in the job's segment it loads and stores; another
 // process's private memory it reaches through the kernel (CMA). So every operation is complete, here and at the
