@@ -44,16 +44,17 @@ int node_from(const char* function, const object::MemoryHints& hints) {
 
 } // namespace
 
-object::Result read_wish(const char* function, const object::Info* info, transport::MemoryWish& wish) {
+object::Result read_allocation_hints(const char* function, const object::Info* info,
+                                     transport::AllocationHints& allocation) {
   object::MemoryHints hints;
   NEAR_TRY(object::read_memory_hints(info, hints));
   for (const auto& text : hints.remarks) remark(function, text, text);
-  wish = {};
-  wish.alignment = hints.alignment;
-  wish.node = node_from(function, hints);
+  allocation = {};
+  allocation.alignment = hints.alignment;
+  allocation.node = node_from(function, hints);
   std::size_t small = os::page_size(), huge = os::huge_page_size();
   if (hints.page_bytes == 0 || hints.page_bytes == small || hints.page_bytes == huge)
-    wish.page_bytes = hints.page_bytes;
+    allocation.page_bytes = hints.page_bytes;
   else
     remark(function, "page size",
            base::format("near_page_size={}: pages have {} or {} bytes here", hints.page_bytes, small, huge));
@@ -61,24 +62,24 @@ object::Result read_wish(const char* function, const object::Info* info, transpo
 }
 
 void remark_shortfall(const char* function, const void* made, std::size_t bytes,
-                      const transport::MemoryWish& wish) {
-  if (wish.node < 0 && wish.page_bytes == 0) return;
-  if (auto text = transport::shortfall(made, bytes, wish); !text.empty())
-    remark(function, wish.node >= 0 ? "shortfall of a node" : "shortfall of pages", text);
+                      const transport::AllocationHints& allocation) {
+  if (allocation.node < 0 && allocation.page_bytes == 0) return;
+  if (auto text = transport::shortfall(made, bytes, allocation); !text.empty())
+    remark(function, allocation.node >= 0 ? "shortfall of a node" : "shortfall of pages", text);
 }
 
 namespace impl {
 
 Result Alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
-  transport::MemoryWish wish;
-  NEAR_TRY(read_wish("MPI_Alloc_mem", info, wish));
+  transport::AllocationHints allocation;
+  NEAR_TRY(read_allocation_hints("MPI_Alloc_mem", info, allocation));
   *static_cast<void**>(baseptr) = nullptr;
   if (size == 0) return {};
   auto bytes = static_cast<std::size_t>(size);
-  void* made = transport::allocate_shareable(bytes, wish);
+  void* made = transport::allocate_shareable(bytes, allocation);
   if (made == nullptr)
     return base::fail(MPI_ERR_NO_MEM, "no {} bytes: {}", size, std::string(base::failure_text()));
-  remark_shortfall("MPI_Alloc_mem", made, bytes, wish);
+  remark_shortfall("MPI_Alloc_mem", made, bytes, allocation);
   *static_cast<void**>(baseptr) = made;
   return {};
 }

@@ -10,9 +10,10 @@ namespace near::mpi {
 
 /// What the memory should be, by the hints in `info` (may be nullptr); what cannot be is remarked under the
 /// function's name, once of each kind.
-object::Result read_wish(const char* function, const object::Info* info, transport::MemoryWish& wish);
-/// Remarks how memory that was allocated just now falls short of the wish.
+object::Result read_allocation_hints(const char* function, const object::Info* info,
+                                     transport::AllocationHints& allocation);
+/// Remarks how memory that was allocated just now falls short of the hints.
 void remark_shortfall(const char* function, const void* made, std::size_t bytes,
-                      const transport::MemoryWish& wish);
+                      const transport::AllocationHints& allocation);
 
 } // namespace near::mpi

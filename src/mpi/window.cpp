@@ -15,14 +15,14 @@ using Allocate = decltype(rma::allocate);
 
 Result allocate_by(Allocate* allocate, const char* function, MPI_Aint size, MPI_Count disp_unit, Info* info,
                    Communicator& comm, void* baseptr, Window*& win) {
-  transport::MemoryWish wish;
-  NEAR_TRY(read_wish(function, info, wish));
+  transport::AllocationHints allocation;
+  NEAR_TRY(read_allocation_hints(function, info, allocation));
   void* base = nullptr;
-  NEAR_TRY(allocate(comm, size, disp_unit, info, wish, base, win));
+  NEAR_TRY(allocate(comm, size, disp_unit, info, allocation, base, win));
   // Of parts in a row a page belongs to the process whose byte is its first.
   auto begin = reinterpret_cast<std::uintptr_t>(base), end = begin + static_cast<std::uintptr_t>(size);
   if (auto first = base::round_up(begin, os::page_size()); first < end)
-    remark_shortfall(function, reinterpret_cast<void*>(first), end - first, wish);
+    remark_shortfall(function, reinterpret_cast<void*>(first), end - first, allocation);
   *static_cast<void**>(baseptr) = base;
   return {};
 }

@@ -37,12 +37,12 @@ Result create(Communicator& communicator, void* base, MPI_Aint size, MPI_Aint un
 /// Of memory in the segment, whole pages at each process. `base`: this process's part, zeroed; nullptr if
 /// empty.
 Result allocate(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
-                const transport::MemoryWish& wish, void*& base, Window*& made);
+                const transport::AllocationHints& hints, void*& base, Window*& made);
 /// The same for processes that all share memory, else MPI_ERR_RMA_SHARED: one part behind the other, each
 /// page placed by the process whose byte is its first; whole pages of its own for each with the hint
 /// alloc_shared_noncontig.
 Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
-                       const transport::MemoryWish& wish, void*& base, Window*& made);
+                       const transport::AllocationHints& hints, void*& base, Window*& made);
 /// Without memory; displacements are addresses.
 Result create_dynamic(Communicator& communicator, const Info* info, Window*& made);
 

@@ -218,7 +218,7 @@ public:
 
   /// Makes the memfd, sizes and seals it, maps it and writes the header. `slots` is rounded up to a power of
   /// two. The descriptor stays open (it is inherited by the processes) until close_descriptor().
-  /// Takes as many addresses as it can get: without a limit, halves its wishes until they can be mapped.
+  /// Takes as many addresses as it can get: without a limit, halves what it asks for until they can be mapped.
   /// Where huge pages are reserved and free, also makes the memfd of those; a job does without when that
   /// fails.
   /// `room`: the most that a process's queue and packets may need; processes may have different knobs.

@@ -18,34 +18,34 @@ namespace {
 
 /// Whether memory should come in huge pages: those that were asked for, or where none is larger than the
 /// memory.
-bool wants_huge(std::size_t bytes, const MemoryWish& wish) {
+bool wants_huge(std::size_t bytes, const AllocationHints& hints) {
   std::size_t huge = os::huge_page_size();
   if (huge == 0) return false;
-  if (wish.page_bytes != 0) return wish.page_bytes == huge;
+  if (hints.page_bytes != 0) return hints.page_bytes == huge;
   return base::knobs().huge_pages.number != 0 && bytes >= huge;
 }
 
 /// Reserved pages are whole ones: unless they were asked for, what is wasted at the end is a quarter at most.
-bool fits_reserved(std::size_t bytes, const MemoryWish& wish) {
+bool fits_reserved(std::size_t bytes, const AllocationHints& hints) {
   std::size_t huge = os::huge_page_size();
-  return wish.page_bytes != 0 || bytes >= 4 * huge || bytes % huge == 0;
+  return hints.page_bytes != 0 || bytes >= 4 * huge || bytes % huge == 0;
 }
 
-Arena::Placing placing_of(std::size_t bytes, const MemoryWish& wish) {
-  return {wish.node >= 0 ? wish.node : os::current_node(), wants_huge(bytes, wish)};
+Arena::Placing placing_of(std::size_t bytes, const AllocationHints& hints) {
+  return {hints.node >= 0 ? hints.node : os::current_node(), wants_huge(bytes, hints)};
 }
 
 /// Reading the limits costs more than a small allocation.
 constexpr std::uint64_t worth_a_look = 1u << 20;
 
 /// Whether the caller checks the pages right after the allocation (shortfall()), so that they must exist.
-bool looks_at_pages(const MemoryWish& wish) { return wish.node >= 0 || wish.page_bytes != 0; }
+bool looks_at_pages(const AllocationHints& hints) { return hints.node >= 0 || hints.page_bytes != 0; }
 
 /// Whether memory is only bound to its node now, and its pages are allocated on first touch. Not where a page
 /// that the kernel cannot supply would end the process, nor where it supplies huge pages only on request.
-bool may_come_later(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing) {
+bool may_come_later(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing) {
   constexpr std::size_t large = 16u << 20;
-  if (bytes < large || looks_at_pages(wish)) return false;
+  if (bytes < large || looks_at_pages(hints)) return false;
   static const bool refuses = os::refuses_overcommitment();
   if (refuses) return false;
   if (!placing.huge) return true;
@@ -123,15 +123,15 @@ bool list_block(segment::Offset begin, std::uint64_t bytes, int node, segment::B
 
 /// Lists whole ordinary pages of any arena as this process's, and places them: on its node if that has room,
 /// in huge ones where those fit and are wanted, zeroed. `promised`: they come into being later.
-Result list_and_place(std::byte* address, std::uint64_t bytes, const MemoryWish& wish, segment::BlockUse use,
-                      bool& promised) {
+Result list_and_place(std::byte* address, std::uint64_t bytes, const AllocationHints& hints,
+                      segment::BlockUse use, bool& promised) {
   Engine& self = engine();
   const segment::Offset begin = self.segment.offset_of(address);
-  const Arena::Placing placing = placing_of(bytes, wish);
-  promised = may_come_later(bytes, wish, placing);
+  const Arena::Placing placing = placing_of(bytes, hints);
+  promised = may_come_later(bytes, hints, placing);
   // Listed first, and to the end: a tool that met a page of it without the list would take it for the page of
   // whose region this is.
-  promised = list_block(begin, bytes, wish.node, use, promised ? bytes : 0) && promised;
+  promised = list_block(begin, bytes, hints.node, use, promised ? bytes : 0) && promised;
   Result placed = check_room(bytes, promised);
   if (placed.ok()) {
     // A policy that is forbidden here is no failure, since first touch by this bound process still decides.
@@ -163,16 +163,17 @@ Result with_room(Attempt&& attempt) {
   return attempt();
 }
 
-/// Kept memory that meets the wish, or nullptr.
-void* take_kept(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing,
+/// Kept memory that meets the hints, or nullptr.
+void* take_kept(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing,
                 segment::BlockUse use) {
   Engine& self = engine();
   std::uint64_t page = os::page_size(), whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
   KeptBlocks::Block block;
-  if (whole < bytes || !base::is_power_of_two(std::max<std::uint64_t>(wish.alignment, 1)) ||
-      !self.kept.take(whole, std::max<std::size_t>(wish.alignment, 1), placing, !looks_at_pages(wish), block))
+  if (whole < bytes || !base::is_power_of_two(std::max<std::uint64_t>(hints.alignment, 1)) ||
+      !self.kept.take(whole, std::max<std::size_t>(hints.alignment, 1), placing, !looks_at_pages(hints),
+                      block))
     return nullptr;
-  self.blocks.change(self.segment.offset_of(block.address), wish.node, use);
+  self.blocks.change(self.segment.offset_of(block.address), hints.node, use);
   if (use != segment::BlockUse::window) return block.address;
   if (block.promised)
     (void)os::give_back(block.address, block.bytes);
@@ -198,34 +199,34 @@ bool is_in_place(KeptBlocks::Block& block) {
 }
 
 /// Memory of reserved huge pages, if they are wanted and enough of them are free; else nullptr.
-void* take_reserved(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing,
+void* take_reserved(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing,
                     segment::BlockUse use) {
   Engine& self = engine();
   const std::uint64_t huge = os::huge_page_size();
   void* made = nullptr;
   // A failed attempt would take the free ones from others for a moment.
-  if (!placing.huge || self.reserved_arena.empty() || !fits_reserved(bytes, wish) ||
+  if (!placing.huge || self.reserved_arena.empty() || !fits_reserved(bytes, hints) ||
       os::reserved_huge_pages() < (bytes - 1) / huge + 1 ||
-      !self.reserved_arena.allocate(bytes, wish.alignment, placing.node, made).ok())
+      !self.reserved_arena.allocate(bytes, hints.alignment, placing.node, made).ok())
     return nullptr;
   // Reserved pages are scarce, so they are not kept after they are freed.
-  list_block(self.segment.offset_of(made), base::round_up(bytes, huge), wish.node, use);
+  list_block(self.segment.offset_of(made), base::round_up(bytes, huge), hints.node, use);
   return made;
 }
 
 /// New memory of ordinary pages; nullptr if there is none.
-void* make_fresh(std::size_t bytes, const MemoryWish& wish, const Arena::Placing& placing,
+void* make_fresh(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing,
                  segment::BlockUse use) {
   Engine& self = engine();
   void* made = nullptr;
   const std::uint64_t huge = os::huge_page_size(), page = os::page_size();
   const std::size_t alignment =
-      placing.huge && bytes >= huge ? std::max<std::size_t>(wish.alignment, huge) : wish.alignment;
+      placing.huge && bytes >= huge ? std::max<std::size_t>(hints.alignment, huge) : hints.alignment;
   const std::uint64_t whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
   bool promised = false;
   Result placed = with_room([&]() -> Result {
     NEAR_TRY(self.ordinary_arena().reserve(bytes, alignment, made));
-    Result result = list_and_place(static_cast<std::byte*>(made), whole, wish, use, promised);
+    Result result = list_and_place(static_cast<std::byte*>(made), whole, hints, use, promised);
     if (!result.ok()) self.ordinary_arena().release(made);
     return result;
   });
@@ -245,14 +246,14 @@ std::uint64_t most_kept_bytes() {
   return std::min(most, memory / share / std::max(engine().job_size, 1u));
 }
 
-void* allocate_shareable(std::size_t bytes, const MemoryWish& wish, segment::BlockUse use) {
-  const Arena::Placing placing = placing_of(bytes, wish);
-  // Kept memory is the cheapest, but has ordinary pages: a wish for huge pages tries reserved ones first.
-  const bool reserved_first = wish.page_bytes != 0;
-  void* made = reserved_first ? take_reserved(bytes, wish, placing, use) : nullptr;
-  if (made == nullptr) made = take_kept(bytes, wish, placing, use);
-  if (made == nullptr && !reserved_first) made = take_reserved(bytes, wish, placing, use);
-  return made != nullptr ? made : make_fresh(bytes, wish, placing, use);
+void* allocate_shareable(std::size_t bytes, const AllocationHints& hints, segment::BlockUse use) {
+  const Arena::Placing placing = placing_of(bytes, hints);
+  // Kept memory is the cheapest, but has ordinary pages: a hint for huge pages tries reserved ones first.
+  const bool reserved_first = hints.page_bytes != 0;
+  void* made = reserved_first ? take_reserved(bytes, hints, placing, use) : nullptr;
+  if (made == nullptr) made = take_kept(bytes, hints, placing, use);
+  if (made == nullptr && !reserved_first) made = take_reserved(bytes, hints, placing, use);
+  return made != nullptr ? made : make_fresh(bytes, hints, placing, use);
 }
 
 bool free_shareable(void* address, segment::BlockUse use) {
@@ -281,15 +282,15 @@ Result allocate_pages(std::size_t count, void*& made) {
   });
 }
 
-void* reserve_shareable(std::size_t bytes, const MemoryWish& wish) {
+void* reserve_shareable(std::size_t bytes, const AllocationHints& hints) {
   void* made = nullptr;
   std::size_t alignment =
-      wants_huge(bytes, wish) ? std::max(wish.alignment, os::huge_page_size()) : wish.alignment;
+      wants_huge(bytes, hints) ? std::max(hints.alignment, os::huge_page_size()) : hints.alignment;
   return with_room([&] { return engine().ordinary_arena().reserve(bytes, alignment, made); }).ok() ? made
                                                                                                    : nullptr;
 }
 
-Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWish& wish,
+Result place_shareable(segment::Offset begin, std::size_t bytes, const AllocationHints& hints,
                        segment::BlockUse use) {
   if (bytes == 0) return {};
   Engine& self = engine();
@@ -297,7 +298,7 @@ Result place_shareable(segment::Offset begin, std::size_t bytes, const MemoryWis
   // A huge page across the border would be of two processes. In its own region a process has said so before.
   os::advise_huge_pages(address, bytes, os::HugePages::never);
   bool promised = false;
-  return with_room([&] { return list_and_place(address, bytes, wish, use, promised); });
+  return with_room([&] { return list_and_place(address, bytes, hints, use, promised); });
 }
 
 void unplace_shareable(segment::Offset begin, std::size_t bytes) {
@@ -306,25 +307,25 @@ void unplace_shareable(segment::Offset begin, std::size_t bytes) {
   engine().blocks.remove(begin);
 }
 
-std::string shortfall(const void* address, std::size_t bytes, const MemoryWish& wish) {
+std::string shortfall(const void* address, std::size_t bytes, const AllocationHints& hints) {
   Engine& self = engine();
   auto begin = reinterpret_cast<std::uintptr_t>(address);
-  if (wish.node >= 0) {
+  if (hints.node >= 0) {
     std::vector<std::uint64_t> pages;
     for (std::uintptr_t at = begin; at < begin + bytes; at += os::page_size()) pages.push_back(at);
     std::vector<int> nodes;
     if (!os::nodes_of_pages(0, pages, nodes).ok()) return "the kernel does not tell where its pages are";
     std::map<int, std::size_t> elsewhere;
     for (int node : nodes)
-      if (node != wish.node) ++elsewhere[node];
+      if (node != hints.node) ++elsewhere[node];
     for (auto [node, count] : elsewhere)
       return base::format(
           "{} of its {} pages are on node {}: node {} had no room for them, or this process may not "
           "use it",
-          count, pages.size(), node, wish.node);
+          count, pages.size(), node, hints.node);
   }
   std::size_t huge = os::huge_page_size();
-  if (wish.page_bytes <= os::page_size() || wish.page_bytes != huge) return {};
+  if (hints.page_bytes <= os::page_size() || hints.page_bytes != huge) return {};
   if (self.segment.offset_of(address) >= self.segment.huge_region(0)) return {};
   if (bytes < huge)
     return base::format("{} bytes are too few for a huge page of {}, but a reserved one", bytes, huge);

@@ -155,7 +155,7 @@ bool progress();
 /// `look` the waiting thread is woken after every event, to call done() itself.
 void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*) = nullptr);
 /// Waits until attempt(argument) succeeds, which takes a lock that processes share; `waiters` is its word
-/// (queue/shared_lock.h). A failed attempt may leave nothing but the wish.
+/// (queue/shared_lock.h). A failed attempt may leave nothing but its announcement.
 void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument);
 /// Such a lock has been left: ends the sleep of those who want it.
 void lock_was_left(base::Atomic<std::uint64_t>& waiters);

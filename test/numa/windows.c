@@ -7,13 +7,13 @@
 #include "placement.h"
 
 static int rank, ranks, node;
-static const char* wish = "";
+static const char* hint = "";
 
 static MPI_Info hints(int apart) {
   MPI_Info info;
   MPI_Info_create(&info);
   if (apart) MPI_Info_set(info, "alloc_shared_noncontig", "true");
-  if (wish[0] >= '0' && wish[0] <= '9') MPI_Info_set(info, "near_memory_node", wish);
+  if (hint[0] >= '0' && hint[0] <= '9') MPI_Info_set(info, "near_memory_node", hint);
   return info;
 }
 
@@ -47,7 +47,7 @@ static uint64_t one_window(int shared, int apart, MPI_Aint bytes, int expected) 
   else
     MPI_Win_allocate(bytes, 1, info, MPI_COMM_WORLD, &base, &win);
   MPI_Info_free(&info);
-  if (strcmp(wish, "remote") == 0)
+  if (strcmp(hint, "remote") == 0)
     write_next(win, bytes);
   else
     memset(base, rank, (size_t)bytes);
@@ -64,13 +64,13 @@ static uint64_t one_window(int shared, int apart, MPI_Aint bytes, int expected) 
 }
 
 int main(int argc, char** argv) {
-  if (argc > 1) wish = argv[1];
+  if (argc > 1) hint = argv[1];
   node = own_node();
   if (node < 0) cannot("a rank is bound to processors of several nodes");
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int expected = wish[0] >= '0' && wish[0] <= '9' ? atoi(wish) : node;
+  const int expected = hint[0] >= '0' && hint[0] <= '9' ? atoi(hint) : node;
   uint64_t wrong = 0, all_wrong = 0;
   const MPI_Aint sizes[] = {page_bytes, 3 * page_bytes + 100, (1 << 20) + 8, (20 << 20) + 8};
   const int large = argc > 2 && strcmp(argv[2], "large") == 0;

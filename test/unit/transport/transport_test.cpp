@@ -422,10 +422,10 @@ TEST(Transport, memory_whose_pages_may_come_later_is_not_taken_for_a_wish_of_a_n
     void* later = transport::allocate_shareable(bytes, {});
     require(later != nullptr && transport::free_shareable(later) && listed_use(later) == kept_use,
             "one is kept, untouched");
-    const transport::MemoryWish wish{.node = os::current_node()};
-    void* now = transport::allocate_shareable(bytes, wish);
+    const transport::AllocationHints hints{.node = os::current_node()};
+    void* now = transport::allocate_shareable(bytes, hints);
     require(now != nullptr && os::bytes_in_core(now, bytes) >= bytes, "all pages exist");
-    require(transport::shortfall(now, bytes, wish).empty(), "and are where they should be");
+    require(transport::shortfall(now, bytes, hints).empty(), "and are where they should be");
   });
 }
 
