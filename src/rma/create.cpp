@@ -40,7 +40,7 @@ Result make(Communicator& communicator, int flavor, Window*& made) {
 
 Result leave_row(Window& window) {
   State& state = state_of(window);
-  if (state.placed_bytes != 0) transport::unplace_shareable(state.placed, state.placed_bytes);
+  if (state.placed_bytes != 0) transport::decommit_shareable(state.placed, state.placed_bytes);
   state.placed_bytes = 0;
   return window.flavor == MPI_WIN_FLAVOR_SHARED ? coll::barrier(*window.communicator) : Result();
 }

@@ -301,7 +301,7 @@ Result place_shareable(segment::Offset begin, std::size_t bytes, const Allocatio
   return with_room([&] { return list_and_place(address, bytes, hints, use, promised); });
 }
 
-void unplace_shareable(segment::Offset begin, std::size_t bytes) {
+void decommit_shareable(segment::Offset begin, std::size_t bytes) {
   if (bytes == 0) return;
   take_pages_back(engine().segment.at<std::byte>(begin), bytes);
   engine().blocks.remove(begin);

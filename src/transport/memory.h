@@ -21,7 +21,7 @@ struct AllocationHints {
   std::size_t page_bytes = 0; ///< 0: huge pages from one huge page of memory on, where there are any
 };
 
-/// Allocates whole pages on the wished node; pages that are allocated on first touch get there by policy. A
+/// Allocates whole pages on the node that the hints name; pages that are allocated on first touch get there by policy. A
 /// window's memory is zeroed; other memory may hold what this process wrote before it freed it. Returns
 /// nullptr if the arena is used up or the memory limit is reached, even after kept memory has been given
 /// back; failure_text() says which. It is not a failure if a hint for a node or a page size cannot be
@@ -48,7 +48,7 @@ void* reserve_shareable(std::size_t bytes, const AllocationHints& hints);
 Result place_shareable(segment::Offset begin, std::size_t bytes, const AllocationHints& hints,
                        segment::BlockUse use);
 /// Gives them back, before their addresses end.
-void unplace_shareable(segment::Offset begin, std::size_t bytes);
+void decommit_shareable(segment::Offset begin, std::size_t bytes);
 
 /// Whether the kernel copies from and to the private memory of another process, by trying both.
 bool reaches_memory_of(Peer& peer);

@@ -416,7 +416,7 @@ TEST(Transport, freed_memory_is_kept_for_the_next_allocation_of_its_kind) {
   });
 }
 
-TEST(Transport, memory_whose_pages_may_come_later_is_not_taken_for_a_wish_of_a_node) {
+TEST(Transport, memory_whose_pages_may_come_later_is_not_taken_for_a_hint_of_a_node) {
   run_ranks(1, [](std::uint32_t) {
     constexpr std::size_t bytes = 20u << 20;
     void* later = transport::allocate_shareable(bytes, {});
