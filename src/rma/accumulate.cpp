@@ -93,7 +93,7 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
     if (!direct) NEAR_TRY(room_for(count, *element, theirs_memory, theirs));
   }
 
-  ElementLock alone(member);
+  ElementLock lock(member);
   NEAR_KILL_POINT("accumulate-locked");
   if (before != nullptr) NEAR_TRY(load(*before, place, target));
   if (!changes) return {};
@@ -123,7 +123,7 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
       return place.remote->compare_and_swap(origin, compare, before, target.rank, buffer_of(place, target),
                                             made);
     });
-  ElementLock alone(state_of(window).members[static_cast<std::size_t>(target.rank)]);
+  ElementLock lock(state_of(window).members[static_cast<std::size_t>(target.rank)]);
   Buffer result{before, 1, &type};
   NEAR_TRY(load(result, place, target));
   if (std::memcmp(before, compare, static_cast<std::size_t>(type.size)) != 0) return {};

@@ -113,10 +113,10 @@ Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit,
   NEAR_TRY(check_intra(communicator));
   NEAR_TRY(check_unit(size, unit));
   const object::Address* addresses = communicator.addresses;
-  bool together = std::all_of(addresses, addresses + communicator.size, [&](const object::Address& address) {
-    return address.segment == addresses[0].segment;
-  });
-  if (!together)
+  bool same_machine =
+      std::all_of(addresses, addresses + communicator.size,
+                  [&](const object::Address& address) { return address.segment == addresses[0].segment; });
+  if (!same_machine)
     return base::fail(MPI_ERR_RMA_SHARED,
                       "the processes of {} are on several machines; "
                       "MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) gives those of each",

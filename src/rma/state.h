@@ -35,7 +35,7 @@ struct Member {
 };
 
 /// How this process holds the lock of one target.
-enum class Held : std::uint8_t { together, alone, unchecked };
+enum class Held : std::uint8_t { shared, exclusive, unchecked };
 
 /// Reaches the memory of targets that this process can neither load from and store to nor copy through the
 /// kernel. A call begins an operation; whoever completes it tells `operation`. A call that fails has begun

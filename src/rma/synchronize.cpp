@@ -92,19 +92,19 @@ void leave(const Member& member, Held held) {
     return;
   }
   auto& lock = shared_part(member).epoch;
-  if (held == Held::together) lock.leave_together();
-  if (held == Held::alone) lock.leave_alone();
+  if (held == Held::shared) lock.release_shared();
+  if (held == Held::exclusive) lock.release_exclusive();
   NEAR_KILL_POINT("window-left");
   transport::lock_was_left(lock.waiters);
 }
 
-/// All locks together or none: one that holds some of them while it waits could wait for somebody who waits
-/// for one of those.
-bool try_all_together(const State& state, std::size_t& missing) {
+/// Takes all locks or none: a process that held some of them while it waits could wait for another that waits for
+/// one of those.
+bool try_all_shared(const State& state, std::size_t& missing) {
   for (std::size_t rank = 0; rank < state.members.size(); ++rank) {
-    if (shared_part(state.members[rank]).epoch.try_together()) continue;
+    if (shared_part(state.members[rank]).epoch.try_shared()) continue;
     missing = rank;
-    while (rank-- > 0) leave(state.members[rank], Held::together);
+    while (rank-- > 0) leave(state.members[rank], Held::shared);
     return false;
   }
   return true;
@@ -247,11 +247,11 @@ Result lock(int type, int rank, int assertion, Window& window) {
                                 : state.locked_all ? "MPI_Win_lock inside an epoch of MPI_Win_lock_all"
                                                    : "MPI_Win_lock of a target that is locked already");
   NEAR_TRY(end_fence(window));
-  Held held = type == MPI_LOCK_SHARED ? Held::together : Held::alone;
+  Held held = type == MPI_LOCK_SHARED ? Held::shared : Held::exclusive;
   if ((assertion & MPI_MODE_NOCHECK) != 0) held = Held::unchecked;
   auto& its = shared_part(state.members[static_cast<std::size_t>(rank)]).epoch;
-  if (held == Held::together) take(its, [&its] { return its.try_together(); });
-  if (held == Held::alone) take(its, [&its] { return its.insist_alone(); });
+  if (held == Held::shared) take(its, [&its] { return its.try_shared(); });
+  if (held == Held::exclusive) take(its, [&its] { return its.upgrade_exclusive(); });
   NEAR_KILL_POINT("window-locked");
   state.held[rank] = held;
   return {};
@@ -281,11 +281,11 @@ Result lock_all(int assertion, Window& window) {
   NEAR_TRY(end_fence(window));
   state.unchecked_all = (assertion & MPI_MODE_NOCHECK) != 0;
   std::size_t missing = 0;
-  while (!state.unchecked_all && !try_all_together(state, missing)) {
+  while (!state.unchecked_all && !try_all_shared(state, missing)) {
     // Until the one that was missing can be had; then once more from the beginning.
     auto& its = shared_part(state.members[missing]).epoch;
-    take(its, [&its] { return its.try_together(); });
-    leave(state.members[missing], Held::together);
+    take(its, [&its] { return its.try_shared(); });
+    leave(state.members[missing], Held::shared);
   }
   state.locked_all = true;
   return {};
@@ -301,7 +301,7 @@ Result unlock_all(Window& window) {
     failure.note(synchronize(window));
     return failure.tell();
   }
-  for (const Member& member : state.members) leave(member, Held::together);
+  for (const Member& member : state.members) leave(member, Held::shared);
   poll(window);
   return failure.tell();
 }
@@ -347,11 +347,11 @@ Result synchronize(Window& window) {
 }
 
 ElementLock::ElementLock(const Member& member) : lock_(shared_part(member).elements) {
-  take(lock_, [this] { return lock_.try_alone(); });
+  take(lock_, [this] { return lock_.try_exclusive(); });
 }
 
 ElementLock::~ElementLock() {
-  lock_.leave_alone();
+  lock_.release_exclusive();
   transport::lock_was_left(lock_.waiters);
 }
 

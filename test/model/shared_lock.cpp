@@ -1,5 +1,5 @@
-// A lock that many hold together or one alone: who holds it alone is alone, what it wrote is seen by the
-// next, and nobody sleeps while it can be had. Timeouts never end a wait here.
+// A shared and exclusive lock: an exclusive holder is the only one, the next holder sees what it wrote, and no
+// process sleeps while the lock can be had. Timeouts never end a wait here.
 #include "structures.h"
 
 #include "queue/flow_control.h"
@@ -16,12 +16,12 @@ struct Bell {
   Word sleeping{0}, bell{0};
 };
 
-/// A lock, two numbers that are only changed together by who holds it alone, and the bells of three threads.
+/// A lock, two numbers that only its exclusive holder changes, and the bells of three threads.
 struct Scene {
   explicit Scene(Stage& stage_) : stage(stage_) {
     stage.name(lock.state, "state", [](Value state) {
-      std::string text = std::to_string(state & 0x3fffffffffffffff) + " together";
-      if ((state >> 63 & 1) != 0) text += ", alone";
+      std::string text = std::to_string(state & 0x3fffffffffffffff) + " shared";
+      if ((state >> 63 & 1) != 0) text += ", exclusive";
       if ((state >> 62 & 1) != 0) text += ", one waits";
       return text;
     });
@@ -58,28 +58,28 @@ struct Scene {
   void writer(std::uint32_t self, bool fences, int times = 1) {
     stage.thread("writer " + std::to_string(self), [this, self, fences, times] {
       for (int i = 0; i < times; ++i) {
-        take(self, fences, [&] { return lock.insist_alone(); });
+        take(self, fences, [&] { return lock.upgrade_exclusive(); });
         auto value = get<std::uint32_t>(&numbers[0]);
         put(&numbers[0], value + 1);
         put(&numbers[1], value + 1);
-        lock.leave_alone();
+        lock.release_exclusive();
         tell(fences);
       }
     });
   }
   void reader(std::uint32_t self, bool fences) {
     stage.thread("reader " + std::to_string(self), [this, self, fences] {
-      take(self, fences, [&] { return lock.try_together(); });
+      take(self, fences, [&] { return lock.try_shared(); });
       require(get<std::uint32_t>(&numbers[0]) == get<std::uint32_t>(&numbers[1]),
-              "nobody writes while others hold the lock together");
-      lock.leave_together();
+              "nobody writes while others hold the lock shared");
+      lock.release_shared();
       tell(fences);
     });
   }
   void end(std::uint32_t written) {
     stage.go();
-    require(get<std::uint32_t>(&numbers[0]) == written, "each who holds the lock alone adds one");
-    require(lock.try_alone(), "at the end nobody holds it");
+    require(get<std::uint32_t>(&numbers[0]) == written, "each exclusive holder adds one");
+    require(lock.try_exclusive(), "at the end nobody holds it");
   }
 
   Stage& stage;
@@ -88,26 +88,26 @@ struct Scene {
   std::array<std::uint32_t, 2> numbers{};
 };
 
-MODEL_SCENARIO(shared_lock, two_take_turns_alone_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(shared_lock, two_exclusive_holders_take_turns_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
   Scene scene(stage);
   scene.writer(0, false, 2);
   scene.writer(1, false);
   scene.end(3);
 }
-MODEL_SCENARIO(shared_lock, two_take_turns_alone_with_fences, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(shared_lock, two_exclusive_holders_take_turns_with_fences, {{3, 2, 1, 0}}) {
   Scene scene(stage);
   scene.writer(0, true, 2);
   scene.writer(1, true);
   scene.end(3);
 }
-MODEL_SCENARIO(shared_lock, one_alone_beside_two_together, {{2, 1, 1, 0}}) {
+MODEL_SCENARIO(shared_lock, one_exclusive_beside_two_shared, {{2, 1, 1, 0}}) {
   Scene scene(stage);
   scene.reader(0, false);
   scene.reader(1, false);
   scene.writer(2, false);
   scene.end(1);
 }
-MODEL_SCENARIO(shared_lock, one_together_after_two_alone, {{2, 1, 1, 0}}) {
+MODEL_SCENARIO(shared_lock, one_shared_after_two_exclusive, {{2, 1, 1, 0}}) {
   Scene scene(stage);
   scene.writer(0, true);
   scene.writer(1, true);
