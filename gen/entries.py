@@ -15,8 +15,8 @@ The forms of a collective share one hand-written function, which describes the c
     NEAR_CHECK(impl::Allreduce_call(..., described));
     return call.finish(coll::run(described, ...));    or start (nonblocking), or prepare (persistent)
 
-and no exception leaves it. The calls of small messages (`quick` in api/extra.json) try a short way first,
-src/mpi/quick.h, and call all of this only when that declines.
+and no exception leaves it. The calls of small messages (`fast` in api/extra.json) try a fast path first,
+src/mpi/fast.h, and call all of this only when that declines.
 """
 
 import fnmatch
@@ -49,8 +49,8 @@ class Entry:
 
         self.plain = listed("plain")
         self.any_time = listed("any_time")
-        self.quick = listed("quick")
-        self.quick_twice = listed("quick_twice")
+        self.fast = listed("fast")
+        self.fast_twice = listed("fast_twice")
         self.frees = listed("frees")
         self.wants_large = listed("wants_large")
         self.uncommitted = listed("uncommitted")
@@ -219,23 +219,23 @@ class Entry:
             lines.append(f"  return impl::{f.short}({arguments});")
         else:
             prototype = f.prototype(large, "P")
-            if self.quick:
-                # In a function of its own: what it needs of the stack is nothing to the short way.
+            if self.fast:
+                # In a function of its own, so that the fast path does not pay for the stack that it needs.
                 full = f"{name}_in_full"
                 prototype = f"[[gnu::noinline]] static {prototype.replace(f'P{name}', full)}"
             lines[0] = prototype + " try {"
-            if self.quick_twice:
+            if self.fast_twice:
                 arguments = ", ".join(p.name for p in f.form_parameters(large))
-                lines += [f"  if (mpi::quick::second::{f.short}({index}, {arguments})) [[likely]]",
+                lines += [f"  if (mpi::fast::second::{f.short}({index}, {arguments})) [[likely]]",
                           "    return MPI_SUCCESS;"]
             lines += self.body(large, index)
             lines.append("} catch (const std::exception& thrown) {")
             lines += [f"  Made{{{name}, {null}}}.fail();" for name, null in self.made()]
             lines += [f"  return mpi::caught({index}, thrown);", "}"]
-            if self.quick:
+            if self.fast:
                 arguments = ", ".join(p.name for p in f.form_parameters(large))
                 lines += [f.prototype(large, "P") + " {",
-                          f"  return mpi::quick::{f.short}({index}, {arguments}, [&] {{",
+                          f"  return mpi::fast::{f.short}({index}, {arguments}, [&] {{",
                           f"    return {full}({arguments});",
                           "  });"]
         if lines[-1][:1] != "}":
@@ -683,7 +683,7 @@ ENTRIES_HEAD = """\
 #include "mpi/check.h"
 #include "mpi/collective.h"
 #include "mpi/impl.h"
-#include "mpi/quick.h"
+#include "mpi/fast.h"
 
 using namespace near;
 using near::mpi::Call;

@@ -85,14 +85,14 @@ public:
   static void write_state_to(segment::StateLine* line, bool several_threads) {
     the_line_ = line != nullptr ? line : &nowhere_;
     several_ = several_threads;
-    quick_line_ = several_threads || line == nullptr ? &closed_ : line;
+    fast_line_ = several_threads || line == nullptr ? &closed_ : line;
   }
 
-  /// The state line for a call that takes a short way (quick.h). It may only if the line has no function:
+  /// The state line for a call that takes a fast path (fast.h). It may only if the line has no function:
   /// else it is inside another call (a callback of the program's), and the line would have to be put back; or
   /// this is a line that always has one, since MPI does not run, or several threads may call it.
-  static segment::StateLine& quick_line() { return *quick_line_; }
-  static void end_quick_calls() { quick_line_ = &closed_; }
+  static segment::StateLine& fast_line() { return *fast_line_; }
+  static void end_fast_calls() { fast_line_ = &closed_; }
 
 private:
   // The cold half; static, so that a Call can live in registers.
@@ -106,7 +106,7 @@ private:
   static inline segment::StateLine* the_line_ = &nowhere_;
   static inline bool several_ = false;
   static inline segment::StateLine closed_{{}, base::Atomic<std::uint32_t>(1), {}, {}, {}, {}, {}, {}};
-  static inline segment::StateLine* quick_line_ = &closed_;
+  static inline segment::StateLine* fast_line_ = &closed_;
 
   transport::EngineLock lock_; // first in, last out
   segment::StateLine& line_;

@@ -122,7 +122,7 @@ Result Finalize() {
   p2p::drain();
   transport::stop();
   process.life = Life::after;
-  Call::end_quick_calls();
+  Call::end_fast_calls();
   object::drop_predefined_communicators();
   boot::tell_launcher(process.start);
   return {};

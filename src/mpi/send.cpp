@@ -1,12 +1,12 @@
 // Sends, blocking and nonblocking, in the four modes; send-receive. Source: MPI 5.0, sections 3.2 to 3.10.
 #include "mpi/buffer_argument.h"
+#include "mpi/fast.h"
 #include "mpi/impl.h"
-#include "mpi/quick.h"
 #include "transport/transport.h"
 
 namespace near::mpi {
 
-int quick::finish_small(transport::SendState& send_state) {
+int fast::finish_small(transport::SendState& send_state) {
   transport::more_to_do(send_state);
   return MPI_SUCCESS;
 }

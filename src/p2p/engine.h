@@ -1,5 +1,5 @@
 // The point-to-point engine's own view of requests and messages; for the files of p2p, and for the entry
-// points of small messages (mpi/quick.h).
+// points of small messages (mpi/fast.h).
 //
 //   send:     try eager -> else RTS -> else (no descriptor left) deferred until one is free
 //   receive:  look among the waiting messages -> else posted

@@ -209,7 +209,7 @@ bool cancel_rts(Transfer& transfer) {
 
 void hold_back(Peer&, bool) {}
 
-// Of the short ways (transport/fast.h), which no test takes here.
+// The fast path (transport/fast.h), which no test here takes.
 void receive_from_packet(const ReceiveState&, const MessageHeader&, void*) { std::abort(); }
 void wake_slot_waiters() { std::abort(); }
 

@@ -1,18 +1,18 @@
-// Short ways through MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv: what most small messages need and no more.
-// An entry point tries its short way first. A short way declines, with nothing done, whenever it cannot see
-// at a glance that all is right; the ordinary way then does the call, or says what is wrong.
+// The fast paths of MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv: what most small messages need and no more.
+// An entry point tries its fast path first. A fast path declines, with nothing done, unless a few comparisons
+// show that the call is valid and simple; the slow path then does the call, or says what is wrong.
 //
-// At a glance means: MPI runs, one thread calls it, and this is not inside another call (Call::quick_line);
-// the communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of the
+// The comparisons: MPI runs, one thread calls it, and this is not inside another call (Call::fast_line); the
+// communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of the
 // communicator; the tag is not negative; the message fits into a slot; and transport/fast.h takes it. Sends
-// have a second way for all other messages that leave whole.
+// have a second fast path for all other messages that leave whole.
 #pragma once
 
 #include "mpi/call.h"
 #include "p2p/engine.h"
 #include "transport/fast.h"
 
-namespace near::mpi::quick {
+namespace near::mpi::fast {
 
 /// True for an address that may be a buffer of the program's; the standard's special ones are small numbers.
 inline bool is_memory(const void* address) { return reinterpret_cast<std::uintptr_t>(address) >= 4096; }
@@ -24,7 +24,7 @@ inline bool is_memory(const void* address) { return reinterpret_cast<std::uintpt
 /// So that no multiplication by a predefined datatype's size overflows.
 inline constexpr MPI_Count most_elements = MPI_Count{1} << 48;
 
-/// Whether the arguments of a send are right at a glance, and at most `most` bytes. `size` is not 0.
+/// Whether the arguments of a send are valid and simple, and at most `most` bytes. `size` is not 0.
 template <class Count>
 [[gnu::always_inline]] inline bool may_send(const void* buffer, Count count, std::uint64_t size,
                                             int destination, int tag,
@@ -50,7 +50,7 @@ template <class Count, class Decline>
 [[gnu::always_inline]] inline int send(unsigned function, const void* buffer, Count count,
                                        MPI_Datatype datatype, int destination, int tag, MPI_Comm comm,
                                        MPI_Request* request, Decline decline) {
-  segment::StateLine& line = Call::quick_line();
+  segment::StateLine& line = Call::fast_line();
   if (line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
   // Where it is found out, so that the compiler joins it with nothing else.
@@ -92,12 +92,13 @@ private:
   segment::StateLine& line_;
 };
 
-/// The second way, when the first one declined: any message that leaves whole, through any channel.
+/// The second fast path of sends, tried when the first one declines: any message that leaves whole, through any
+/// channel.
 template <class Count>
 inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_Datatype datatype,
                        int destination, int tag, MPI_Comm comm, MPI_Request* request) {
-  // Also without a lane: then the ordinary way looks for the answer to our request for one.
-  segment::StateLine& line = Call::quick_line();
+  // A process without a lane has asked for one: the slow path polls for the answer.
+  segment::StateLine& line = Call::fast_line();
   if (line.function.load_relaxed() != 0 || transport::expects_answer()) return false;
   const object::Communicator* communicator = object::find_communicator(comm);
   std::uint64_t size = datatype::predefined_contiguous_size(datatype);
@@ -151,7 +152,7 @@ template <class Count, class Decline>
 [[gnu::always_inline]] inline int Irecv(unsigned function, void* buf, Count count, MPI_Datatype datatype,
                                         int source, int tag, MPI_Comm comm, MPI_Request* request,
                                         Decline decline) {
-  segment::StateLine& line = Call::quick_line();
+  segment::StateLine& line = Call::fast_line();
   if (request == nullptr || line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
   std::uint64_t size = datatype::predefined_contiguous_size(datatype);
@@ -171,7 +172,7 @@ template <class Count, class Decline>
                                         *communicator, made, object::Channel::user)
                   .ok();
   } catch (const std::exception&) {
-    // No memory: the ordinary way says so.
+    // No memory: the slow path says so.
   }
   if (started) [[likely]] {
     line.calls.bump_relaxed(1);
@@ -185,7 +186,7 @@ template <class Decline>
 [[gnu::always_inline]] inline int Recv(unsigned function, void* buf, MPI_Count count, MPI_Datatype datatype,
                                        int source, int tag, MPI_Comm comm, MPI_Status* status,
                                        Decline decline) {
-  segment::StateLine& line = Call::quick_line();
+  segment::StateLine& line = Call::fast_line();
   if (line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
   std::uint64_t size = datatype::predefined_contiguous_size(datatype);
@@ -216,4 +217,4 @@ template <class Decline>
   return message != nullptr ? MPI_SUCCESS : decline();
 }
 
-} // namespace near::mpi::quick
+} // namespace near::mpi::fast
