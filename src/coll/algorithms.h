@@ -1,5 +1,4 @@
-// Every algorithm: one file each, in the folder of its collective. Where each may be used stands in
-// registry.cpp.
+// Every algorithm has a file in the folder of its collective. registry.cpp says where each may be used.
 #pragma once
 
 #include "coll/collective_group.h"

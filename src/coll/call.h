@@ -35,7 +35,7 @@ enum class Collective : std::uint8_t {
 };
 inline constexpr int collective_count = static_cast<int>(Collective::count);
 
-/// address + count * extent.
+/// The address of element `count` of a buffer: address + count * extent.
 inline void* advance(const void* address, MPI_Count count, const Datatype& type) {
   return const_cast<std::byte*>(static_cast<const std::byte*>(address)) + count * type.extent;
 }
@@ -60,8 +60,8 @@ struct Blocks {
   }
 };
 
-/// The arguments, with MPI_IN_PLACE resolved: the own contribution then lies in the receive buffer, at
-/// the place where the result belongs, and copying it there copies nothing.
+/// The arguments, with MPI_IN_PLACE resolved: the process's own contribution then lies in the receive
+/// buffer where the result belongs, and copying it there does nothing.
 ///
 ///   broadcast                 receive: the buffer, at every rank
 ///   reduce, allreduce, scan   send: own vector; receive: result (reduce: address is null except at the root)
@@ -71,9 +71,8 @@ struct Blocks {
 ///   gatherv, allgatherv       send: own block; receive_blocks
 ///   scatterv                  send_blocks; receive: own block
 ///   alltoallv, alltoallw      send_blocks, receive_blocks
-///   reduce_scatter_block      send: count is of ONE block, the buffer holds one for each rank; receive: own
-///   block reduce_scatter            the same, and receive_blocks.counts says how many elements each rank
-///   gets
+///   reduce_scatter_block      send: count is of ONE block, the buffer holds one for each rank; receive: own block
+///   reduce_scatter            as reduce_scatter_block, and receive_blocks.counts has each rank's number of elements
 struct Call {
   Collective collective = Collective::barrier;
   Buffer send;

@@ -1,20 +1,21 @@
-// The collectives, as the bindings and communicator creation call them. Arguments are valid already.
+// The collectives, as the bindings and communicator creation call them. The caller has checked the arguments.
 // Source: MPI 5.0, chapter 6.
 //
-// A `..._call` function turns the standard's arguments into a Call (MPI_IN_PLACE arrives as it is, as the
-// address of the buffer that it may be); run, start and prepare do it.
+// A `..._call` function turns the standard's arguments into a Call (MPI_IN_PLACE is passed on as
+// a buffer's address); run, start and prepare carry it out.
 #pragma once
 
 #include "coll/collective_group.h"
 
 namespace near::coll {
 
-/// Blocking.
+/// Does the call, blocking.
 Result run(const Call& call, Communicator& communicator);
-/// Nonblocking: `made` is active and completes by progress. Buffers, and the count, displacement and type
-/// arrays that the Call names, are as the standard says; the arrays are read before the function returns.
+/// Starts the call, nonblocking: `made` is active and completes by progress. The buffers stay in
+/// use until then; the count, displacement and type arrays that the Call names are read before the
+/// function returns.
 Result start(const Call& call, Communicator& communicator, p2p::Request*& made);
-/// Persistent: `made` is inactive.
+/// Prepares the call, persistent: `made` is inactive.
 Result prepare(const Call& call, Communicator& communicator, p2p::Request*& made);
 
 Call barrier_call();
@@ -31,7 +32,7 @@ Call reduce_scatter_block_call(const void* send, void* receive, MPI_Count count,
                                const Operation& operation);
 Call reduce_scatter_call(const void* send, void* receive, Counts counts, Datatype& type,
                          const Operation& operation);
-/// What is significant at the root only may be anything elsewhere, types null.
+/// Arguments that are significant only at the root may have any value elsewhere; their types may be null.
 Call gather_call(const Buffer& send, const Buffer& receive, int root, const Communicator& communicator);
 Call gatherv_call(const Buffer& send, const Blocks& receive, int root, const Communicator& communicator);
 Call scatter_call(const Buffer& send, const Buffer& receive, int root, const Communicator& communicator);
@@ -39,7 +40,7 @@ Call scatterv_call(const Blocks& send, const Buffer& receive, int root, const Co
 Call allgather_call(const Buffer& send, const Buffer& receive, const Communicator& communicator);
 Call allgatherv_call(const Buffer& send, const Blocks& receive, const Communicator& communicator);
 Call alltoall_call(const Buffer& send, const Buffer& receive);
-/// The v form, and with `types` the w form.
+/// The v form of alltoall; with `types` in the blocks, the w form.
 Call alltoallv_call(const Blocks& send, const Blocks& receive);
 
 // The blocking forms that communicator creation uses, by name.

@@ -10,7 +10,7 @@
 namespace near::coll {
 namespace {
 
-constexpr MPI_Count alignment = 16; // what every basic type is content with
+constexpr MPI_Count alignment = 16; // enough for every basic type
 
 } // namespace
 
@@ -55,7 +55,7 @@ CollectiveGroup::CollectiveGroup(const CollectiveGroup& whole, RankList ranks)
 
 CollectiveGroup::~CollectiveGroup() {
   if (pending_count_ != 0) [[unlikely]] {
-    // An error ended the algorithm early. Nothing may write into buffers that are about to go.
+    // An error ended the algorithm early. No message may write into buffers that are about to be freed.
     auto abandon = [](p2p::Request* request) {
       (void)p2p::cancel(*request);
       p2p::wait_complete(*request);

@@ -1,13 +1,14 @@
 // A collective group: a list of ranks, a context, and the verbs that collective algorithms are written in.
 //
 // The ranks are those of a communicator or some of them: an algorithm that is written for a group runs on the
-// leaders of nodes, or on the ranks of one node, without a communicator of theirs. The context is the
+// leaders of nodes, or on the ranks of one node, without a communicator made for them. The context is the
 // communicator's collective channel and a tag. A group that stands for a whole communicator, or for some of
 // its ranks with a tag space of their own, takes a fresh tag; a part of another group shares that one's tag.
 //
-// An algorithm is a straight-line program of verbs: which it calls depends on its arguments, never on data
-// that arrived. So the same text runs in two ways. A blocking collective executes each verb at once. A
-// nonblocking or persistent one records them in a Schedule, which the progress engine runs (schedule.h).
+// An algorithm is a straight-line program of verbs: which it calls depends on its arguments, never on
+// data that arrived. So the same text serves both kinds of calls. A blocking collective executes each
+// verb at once. A nonblocking or persistent one records them in a Schedule, which the progress engine
+// runs (schedule.h).
 //
 // Messages of a collective travel on the communicator's collective channel under one tag per call, so
 // successive collectives never match each other; inside one call, messages between two ranks match in program
@@ -27,9 +28,9 @@ using object::Communicator;
 
 class Schedule;
 
-/// The tags of the calls of one list of ranks of a communicator: the members count their calls alike, whatever
-/// the communicator's other ranks do meanwhile. Lists that have a pair of ranks in common need spaces with
-/// different numbers.
+/// The tags of the calls of one list of ranks of a communicator: the members count their calls alike,
+/// whatever the communicator's other ranks do meanwhile. Lists that have a pair of ranks in common need
+/// spaces with different numbers.
 class TagSpace {
 public:
   static constexpr int spaces = 1 << 10, tags = 1 << 20;
@@ -56,7 +57,7 @@ public:
   /// Some ranks of `whole`, for a phase of its call; `whole` must outlive it. Tag and schedule are those of
   /// `whole`, so what was started on one of them is finished before the other is used.
   CollectiveGroup(const CollectiveGroup& whole, RankList ranks);
-  /// Abandons what is still under way (after an error only).
+  /// Cancels messages that are still under way, which happens only after an error.
   ~CollectiveGroup();
   CollectiveGroup(const CollectiveGroup&) = delete;
   CollectiveGroup& operator=(const CollectiveGroup&) = delete;
@@ -73,7 +74,7 @@ public:
   Result receive(const Buffer& buffer, int from);
   Result send_receive(const Buffer& out, int to, const Buffer& in, int from);
 
-  /// Started, not waited for.
+  /// Starts a send or receive; finish_until() waits for it.
   Result start_send(const Buffer& buffer, int to);
   Result start_receive(const Buffer& buffer, int from);
   /// Waits, oldest first, until at most `remaining` of the started ones are under way; the first error is
@@ -81,7 +82,8 @@ public:
   Result finish_until(std::size_t remaining);
   Result finish_all() { return finish_until(0); }
 
-  /// Local copy of from.bytes() between two layouts; nothing when both are the same memory.
+  /// Copies from.bytes() bytes within this process, between two layouts; does nothing if both are the
+  /// same memory.
   Result copy(const Buffer& from, const Buffer& to);
   /// inout = in op inout, element by element.
   Result reduce(const Operation& operation, const Buffer& in, const Buffer& inout);
@@ -89,7 +91,7 @@ public:
   /// Memory for `count` elements, addressed like a user's buffer (lower bounds honoured), until the
   /// collective ends. Fails with MPI_ERR_NO_MEM.
   Result scratch(MPI_Count count, Datatype& type, Buffer& made);
-  /// Memory for packed bytes.
+  /// Memory for packed bytes, until the collective ends. Fails with MPI_ERR_NO_MEM.
   Result scratch_bytes(MPI_Count bytes, Buffer& made);
 
 private:
@@ -118,13 +120,13 @@ private:
   alignas(64) std::byte scratch_[inline_scratch]; // not initialised
 };
 
-/// MPI_BYTE: what packed data travels as. Transports compare no type signatures.
+/// MPI_BYTE, the datatype that packed data is sent as. Transports do not compare type signatures.
 Datatype& byte_type();
-/// `bytes` packed bytes from `at + offset` on.
+/// The buffer of `bytes` packed bytes from `offset` on.
 Buffer byte_range(const Buffer& packed, MPI_Count offset, MPI_Count bytes);
 
-/// The least room that holds `count` elements, and where the first element's address lies in it, such that
-/// addresses have the alignment that malloc gives. False when the size overflows.
+/// The least number of bytes that hold `count` elements, and where in them the first element's address
+/// lies, such that addresses have malloc's alignment. False if the size overflows.
 bool scratch_layout(MPI_Count count, const Datatype& type, std::size_t& bytes, std::ptrdiff_t& origin);
 
 } // namespace near::coll

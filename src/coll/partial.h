@@ -2,7 +2,7 @@
 // few buffers and copies as possible.
 //
 // Order is kept for every operation, not only for those that are not commutative: ranks that compute the same
-// partial result evaluate the same expression and so get the same bits, also where a op b and b op a differ
+// partial result evaluate the same expression and so get the same bits, even where a op b and b op a differ
 // in them (signed zeros under MAX, NaN payloads, users' operations).
 #pragma once
 
@@ -19,15 +19,15 @@ public:
 
   /// The value so far. Valid until the next absorb.
   const Buffer& value() const { return value_; }
-  /// Room for a value to absorb, distinct from value().
+  /// A buffer for a value to absorb, distinct from value().
   Result room(Buffer& incoming);
   /// value = incoming op value: what lies in room() came from lower ranks.
   Result absorb_lower();
   /// value = value op incoming: what lies in room() came from higher ranks.
   Result absorb_higher();
-  /// The value is what lies in room() alone.
+  /// Replaces the value by what lies in room().
   void take_incoming();
-  /// Brings the value home.
+  /// Copies the value to `home`, unless it is there.
   Result settle();
 
 private:
@@ -35,8 +35,8 @@ private:
   const Operation& operation_;
   Buffer value_;
   void* home_;
-  bool writable_;        ///< value_ lies in memory of ours
-  void* room_ = nullptr; ///< memory of ours that value_ does not occupy
+  bool writable_;        ///< value_ lies in memory that may be overwritten
+  void* room_ = nullptr; ///< such memory, which value_ does not occupy
 };
 
 } // namespace near::coll

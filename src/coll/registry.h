@@ -30,17 +30,17 @@ struct Algorithm {
   Collective collective;
   const char* name; ///< as in NEAR_COLL, unique within its collective
   Result (*run)(CollectiveGroup& group, const Call& call);
-  /// Whether it gives the right result there.
+  /// Whether the algorithm gives the right result for these facts.
   bool (*admits)(const Facts& facts);
-  /// Whether it is thought the fastest there, the rows above it having declined.
+  /// Whether it is expected to be the fastest, after the rows above it have declined.
   bool (*wins)(const Facts& facts);
-  const char* limits; ///< admits, for people
+  const char* limits; ///< what `admits` requires, in words
 };
 
 /// All rows; those of a collective lie together, and its last one (or last two, by in_place) wins wherever it
 /// is admitted.
 std::span<const Algorithm> algorithms();
-/// MPI's own word: "allreduce".
+/// MPI's name of the collective: "allreduce".
 std::string_view name_of(Collective collective);
 
 Facts facts_of(const Call& call, int size);

@@ -16,7 +16,7 @@ inline Buffer ring_slice(const Buffer& vector, int index, int size) {
 /// all slices r, and the others hold partial results. For commutative operations. p - 1 rounds.
 Result ring_reduce_scatter(CollectiveGroup& group, const Operation& operation, const Buffer& vector);
 
-/// Slice r of rank r's vector is spread to everybody. p - 1 rounds.
+/// Spreads slice r of rank r's vector to all ranks. p - 1 rounds.
 Result ring_allgather(CollectiveGroup& group, const Buffer& vector);
 
 } // namespace near::coll

@@ -80,7 +80,7 @@ Result Schedule::begin() {
   return {};
 }
 
-/// The first failure is the collective's.
+/// Keeps the first failure, which becomes the collective's.
 void Schedule::note(Result result) {
   if (result.ok() || !outcome_.ok()) return;
   outcome_ = result;

@@ -1,9 +1,9 @@
-// A recorded collective: the verbs that a collective group was told, run later by the progress engine.
+// A recorded collective: the verbs that a collective group was given, run later by the progress engine.
 // Nonblocking and persistent collectives are schedules; a persistent one is run again and again.
 //
 // A schedule is a list of steps that run in order. A send or receive step only starts its message; a wait
 // step holds the schedule until one earlier message is finished. So a schedule does exactly what the blocking
-// form does, and a verb that would block costs the progress engine one look.
+// form does, and a verb that would block costs the progress engine one test.
 #pragma once
 
 #include "coll/call.h"
@@ -37,9 +37,9 @@ public:
   Result allocate(std::size_t bytes, std::byte*& at);
 
   // Running, by the progress engine (p2p/request.h).
-  /// Back to the first step.
+  /// Goes back to the first step.
   Result begin() override;
-  /// Runs steps until one has to wait. After a failure the messages under way are called back first.
+  /// Runs steps until one has to wait. After a failure the messages under way are cancelled first.
   bool advance(p2p::Completion& completion) override;
   std::string_view sentence() const override { return sentence_; }
 

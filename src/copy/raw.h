@@ -1,8 +1,8 @@
 // The one place through which the processor copies the memory of users, and what kind of memory that is.
 //
-// Small messages go by small.h, bulk data by copy.h (which can bypass the cache), everything between by raw().
-// No layer above calls memcpy for payload: dev/check_layers.py refuses it. So a kind of memory that the
-// processor cannot reach needs its copies here and nowhere else.
+// Small messages go by small.h, bulk data by copy.h (which can bypass the cache), everything between by
+// raw(). No layer above calls memcpy for payload: dev/check_layers.py refuses it. So a kind of memory
+// that the processor cannot reach needs its copies here and nowhere else.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ enum class MemoryKind : std::uint8_t {
 /// Whether the functions of this layer can copy memory of that kind.
 inline constexpr bool can_copy(MemoryKind kind) { return kind == MemoryKind::host; }
 
-/// Copies `bytes` between ranges that do not overlap. Inline, so that a length that the compiler knows becomes
-/// single loads and stores.
+/// Copies `bytes` between ranges that do not overlap. Inline, so that a length that the compiler knows
+/// becomes single loads and stores.
 [[gnu::always_inline]] inline void raw(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }

@@ -5,8 +5,8 @@
 //   type map     the standard's sequence of (basic type, displacement)
 //   packed       the type map's bytes in order, without gaps: what travels
 //   block        a run of bytes that are contiguous in memory and in the packed form
-//   size         bytes of data in one element;  extent = ub - lb;  true extent: from first to last byte of
-//   data
+//   size         bytes of data in one element
+//   extent       ub - lb;  true extent: from the first to the last byte of data
 #pragma once
 
 #include "copy/raw.h"
@@ -25,7 +25,7 @@ namespace near::datatype {
 using object::Result;
 
 /// How a type was made: the arguments of its constructor, for MPI_Type_get_envelope and _get_contents.
-/// With `large` false all of counts came as int arguments.
+/// Unless `large`, all counts came as int arguments.
 struct Envelope {
   int combiner = MPI_COMBINER_NAMED;
   bool large = false; ///< made by a _c constructor
@@ -59,7 +59,7 @@ struct Datatype : object::Object, Layout {
   bool committed = false;
   bool contiguous = false;      ///< n elements are one block of n * size bytes at address + true_lb
   Basic basic = Basic::none;    ///< of named types and their duplicates
-  Family family = Family::none; ///< the same
+  Family family = Family::none; ///< of named types and their duplicates
   PairIndex pair;               ///< of pair types
   Envelope envelope;
   object::AttributeSet attributes;
@@ -83,32 +83,33 @@ struct Buffer {
   }
 };
 
-/// Builds the predefined types; idempotent.
+/// Builds the predefined types, once.
 Result make_predefined_types();
 /// The standard's constants of datatypes (MPI 5.0, appendix A.1.1) lie in one range.
 using PredefinedTypes = object::PredefinedTable<Datatype, 0x200, 0x100>;
-/// Here, so that entry points find a datatype without a call.
+/// In the header, so that entry points find a datatype without a call.
 struct Datatypes {
   PredefinedTypes predefined;
-  /// Bytes of one element of each predefined contiguous type, in the order of `predefined`; 0: none.
+  /// Bytes of one element of each predefined contiguous type, in the order of `predefined`; 0 for others.
   std::uint8_t contiguous_sizes[0x100] = {};
   object::Pool<Datatype, object::Kind::datatype> pool;
 };
 extern constinit object::Immortal<Datatypes> datatype_storage;
 inline object::Pool<Datatype, object::Kind::datatype>& datatypes() { return datatype_storage.value.pool; }
-/// Bytes of one element, which lie at the buffer's address one behind the other; 0 for any handle but a
-/// predefined contiguous datatype's. Small messages look at no more of the type than this byte.
+/// The size of an element of a predefined contiguous datatype, whose elements lie at the buffer's
+/// address one behind the other; 0 for every other handle. Small messages need no more of the type
+/// than this byte.
 inline std::uint8_t predefined_contiguous_size(MPI_Datatype handle) {
   std::uintptr_t index = reinterpret_cast<std::uintptr_t>(handle) - PredefinedTypes::first_handle;
   return index < sizeof datatype_storage.value.contiguous_sizes
              ? datatype_storage.value.contiguous_sizes[index]
              : 0;
 }
-/// nullptr for any other handle.
+/// The predefined type with this handle; nullptr for any other handle.
 inline Datatype* find_predefined(MPI_Datatype handle) {
   return datatype_storage.value.predefined.find(reinterpret_cast<std::uintptr_t>(handle));
 }
-/// Predefined or dynamic; nullptr for MPI_DATATYPE_NULL and anything that is no datatype.
+/// Predefined or dynamic; nullptr for MPI_DATATYPE_NULL and any other value.
 inline Datatype* find_datatype(MPI_Datatype handle) {
   if (Datatype* named = find_predefined(handle)) [[likely]]
     return named;
@@ -116,16 +117,17 @@ inline Datatype* find_datatype(MPI_Datatype handle) {
 }
 /// Drops one reference; the last one destroys the type and drops its references to the types it was made of.
 void release(Datatype* type);
-/// What MPI_Type_free does: with the last of the program's handles the attributes' delete callbacks, then
-/// release. When a callback fails the type stays. The caller refuses predefined types.
+/// Does what MPI_Type_free does: runs the attributes' delete callbacks with the last of the
+/// program's handles, then releases the type. If a callback fails the type stays. MPI_ERR_TYPE for
+/// a predefined type.
 Result free_type(Datatype& type);
-/// One more handle for the program, as MPI_Type_get_contents gives; revives the handle of a type that only
-/// other types still refer to. Predefined types stay as they are.
+/// Counts one more handle of the program, as MPI_Type_get_contents returns it. Revives the handle of a
+/// type that only other types still refer to. Does nothing to predefined types.
 Datatype* give_handle(Datatype& type);
 /// The type's name, or "datatype 0x4c000001" when it has none: for messages.
 std::string describe(const Datatype& type);
 
-/// What check_copyable() says of a buffer that does not lie in host memory.
+/// What check_copyable() returns for a buffer that does not lie in host memory.
 [[gnu::cold]] Result refuse_kind(const Buffer& buffer);
 /// MPI_ERR_BUFFER with a sentence unless the processor can copy the data; an empty buffer needs no copy.
 inline Result check_copyable(const Buffer& buffer) {
@@ -134,18 +136,20 @@ inline Result check_copyable(const Buffer& buffer) {
   return refuse_kind(buffer);
 }
 
-// The functions below copy host memory: whoever lets a buffer in has called check_copyable().
+// The functions below copy host memory: the calls that buffers come in by have called check_copyable().
 
-/// Copies packed bytes [offset, offset + bytes) of the buffer into `out`. Any offset, also inside a basic type.
+/// Copies packed bytes [offset, offset + bytes) of the buffer into `out`. The offset may lie
+/// inside a basic type.
 /// Precondition: offset + bytes <= buffer.bytes().
 void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes);
-/// The inverse: `in` holds packed bytes [offset, offset + bytes) of the buffer.
+/// The inverse of pack(): writes `in`, which holds packed bytes [offset, offset + bytes) of the buffer,
+/// into it.
 void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes);
-/// Typed copy between two layouts of `bytes` packed bytes each; for messages to self and collectives' local
-/// part.
+/// Copies `bytes` packed bytes from one layout to another, for messages to self and the local part
+/// of collectives.
 void copy(const Buffer& from, const Buffer& to, MPI_Count bytes);
-/// Appends the blocks of packed bytes [offset, offset + bytes) as (address, length), at most `limit` of them;
-/// returns how many packed bytes they cover. For providers that take lists of pieces.
+/// Appends the blocks that packed bytes [offset, offset + bytes) lie in as (address, length), at most
+/// `limit` of them. Returns how many packed bytes they cover. For providers that take lists of pieces.
 struct Piece {
   std::byte* address;
   std::size_t bytes;
@@ -154,7 +158,7 @@ MPI_Count pieces(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, std::v
                  std::size_t limit);
 
 // Constructors. Each returns a new, uncommitted type with one reference; overflow of a size or extent is
-// MPI_ERR_ARG with the figures. Callers keep their references to the old types; the new type takes its own.
+// MPI_ERR_ARG with the numbers. Callers keep their references to the old types; the new type takes its own.
 // The bindings record the envelope.
 Result make_contiguous(MPI_Count count, Datatype& old, Datatype*& made);
 /// `stride` in elements (vector) or bytes (hvector).
@@ -174,7 +178,7 @@ Result make_darray(int size, int rank, std::span<const MPI_Count> global_sizes,
                    std::span<const int> process_sizes, int order, Datatype& old, Datatype*& made);
 Result make_resized(Datatype& old, MPI_Count lb, MPI_Count extent, Datatype*& made);
 Result make_duplicate(Datatype& old, Datatype*& made);
-/// Allows the type in communication; idempotent. The normal form is already there.
+/// Allows the type in communication; a second call does nothing. The normal form exists already.
 Result commit(Datatype& type);
 /// Records how `type` was made and takes a reference to each of `types`.
 void record_envelope(Datatype& type, int combiner, bool large, std::vector<int> integers,
@@ -182,19 +186,20 @@ void record_envelope(Datatype& type, int combiner, bool large, std::vector<int> 
                      std::span<Datatype* const> types);
 
 // Predefined types without a name: the same arguments give the same type, which cannot be freed.
-/// The pair for MPI_MINLOC and MPI_MAXLOC (MPI_Type_get_value_index); nullptr when there is none.
+/// The pair type of `value` and `index` for MPI_MINLOC and MPI_MAXLOC (MPI_Type_get_value_index); nullptr
+/// if there is none.
 Result value_index_type(Datatype& value, Datatype& index, Datatype*& pair);
 /// MPI_Type_create_f90_real, _complex and _integer; `combiner` says which. MPI_UNDEFINED for "not given".
 /// MPI_ERR_ARG when no representation is wide enough.
 Result fortran_type(int combiner, int precision, int range, Datatype*& made);
-/// MPI_Type_match_size.
+/// The predefined type of that class and size (MPI_Type_match_size).
 Result match_size(int type_class, int size, Datatype*& found);
 
-/// Whole basic types in the first `bytes` packed bytes of elements of `type`; MPI_UNDEFINED when they end
-/// inside one.
+/// The number of whole basic types in the first `bytes` packed bytes of elements of `type`; MPI_UNDEFINED
+/// if they end inside one.
 MPI_Count elements_in(const Datatype& type, MPI_Count bytes);
-/// The inverse, for MPI_Status_set_elements: packed bytes of the first `elements` basic types; -1 when the
-/// type holds none or the bytes do not fit.
+/// The inverse of elements_in(), for MPI_Status_set_elements: the packed bytes of the first `elements`
+/// basic types; -1 if the type holds none or the bytes do not fit 63 bits.
 MPI_Count bytes_of_elements(const Datatype& type, MPI_Count elements);
 
 inline MPI_Datatype public_handle(const Datatype& type) {

@@ -68,7 +68,7 @@ Conversion conversion_of(const Datatype& basic) {
 
 bool is_extended(Basic basic) { return basic == Basic::float80 || basic == Basic::complex80; }
 
-/// Writes the integer's low `external` bytes, if they say the whole value.
+/// Writes the integer's low `external` bytes, if they hold the whole value.
 template <class Wide, class Narrow>
 Result narrow_units(const std::byte* from, std::byte* to, MPI_Count n) {
   using Bits = std::make_unsigned_t<Narrow>;

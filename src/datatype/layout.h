@@ -5,7 +5,7 @@
 //   typemap     is empty when size == 0 and no marks are set: such a layout has no bounds
 //   marked      lb and ub were set by resizing, here or inside. Bounds of a struct are those of its members,
 //               marked or not (doc/adr/0003)
-//   true bounds from the first to behind the last byte of data; marks do not count
+//   true bounds from the first byte of data to behind the last one; marks do not count
 #pragma once
 
 #include "base/result.h"
@@ -33,7 +33,7 @@ struct Layout {
   MPI_Count ub() const { return lb + extent; }
 };
 
-/// Adds up what the bounds and the size of a new type come to, in 128 bits, and says whether they fit.
+/// Adds up the bounds and the size of a new type in 128 bits, and checks whether they fit 63.
 class BoundsSum {
 public:
   /// `count` copies, `stride` bytes apart, from `at` on.
@@ -46,7 +46,7 @@ private:
   bool any_ = false, any_data_ = false, overflow_ = false;
 };
 
-/// `count` copies, `stride` bytes apart (any stride when count < 2).
+/// The layout of `count` copies, `stride` bytes apart (any stride if count < 2).
 Result copies(const Layout& old, MPI_Count count, Int128 stride, Layout& made);
 /// Runs of `old`: block_length(i) copies, one extent apart, from at(i) on.
 struct Run {
@@ -60,10 +60,10 @@ struct Member {
   MPI_Count at, count;
 };
 Result join(std::span<const Member> members, bool padded, Layout& made);
-/// Sets marks.
+/// Resizes: sets lb and extent, and marks them as set.
 Result mark(Layout& layout, MPI_Count lb, MPI_Count extent);
 
-/// n elements lie as one block of n * size bytes.
+/// Whether n elements lie as one block of n * size bytes.
 inline bool is_contiguous(const Layout& layout) {
   return layout.form.form && layout.form.form->kind == NormalForm::Kind::block &&
          layout.extent == layout.size;

@@ -14,8 +14,8 @@ constexpr std::size_t dissolve_limit = 8;
 
 bool is_block(const FormPointer& form) { return form->kind == Kind::block; }
 
-/// Same bytes at the same places. May say no to equals that were built apart; then a merge is missed, no
-/// more.
+/// Whether two forms have the same bytes at the same positions. May return false for equal forms that
+/// were built independently; that only misses a merge.
 bool same_shape(const FormPointer& a, const FormPointer& b) {
   const NormalForm* x = a.get();
   const NormalForm* y = b.get();
@@ -113,7 +113,7 @@ PlacedForm RunsBuilder::finish() {
   if (n == 1) return repeat_form(origin, copies, stride_);
   bool contiguous = is_block(child_.form) && stride_ == child_.form->size;
   if (is_block(child_.form) && !contiguous && single_copies()) {
-    // Blocks apart from their own stride may adjoin all the same.
+    // Blocks whose distance is not their own stride may still adjoin.
     RunsBuilder bytes(block_form(child_.at, 1), 1, n);
     for (std::size_t i = 0; i < n; ++i) bytes.add(entries_[i].at, child_.form->size);
     return bytes.finish();

@@ -13,9 +13,10 @@
 //   n.size > 0                                        nothing empty is kept
 //   the first packed byte of n lies at n's origin     so equal shapes at other places are equal nodes
 //   n.size == n.count * n.child->size                 loop, and count >= 2
-//   entries[0] == {0, 0}; entries.back().start == n.size; starts ascend; at least two entries and the end
-//   mark entry i of runs has (entries[i + 1].start - entries[i].start) / child->size copies no two neighbours
-//   in blocks adjoin in memory; no loop is one block n.depth <= deepest
+//   entries[0] == {0, 0}; entries.back().start == n.size; starts ascend; at least two entries and the end mark
+//   entry i of runs has (entries[i + 1].start - entries[i].start) / child->size copies
+//   no two neighbours in blocks adjoin in memory; no loop is one block
+//   n.depth <= deepest
 #pragma once
 
 #include "abi/types.h"

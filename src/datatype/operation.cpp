@@ -21,7 +21,7 @@ constexpr unsigned integers =
 constexpr unsigned ordered = integers | bit(Family::floating);
 constexpr unsigned arithmetic = ordered | bit(Family::complex);
 constexpr unsigned bitwise = integers | bit(Family::byte);
-/// The standard names C integers and logicals; MPI_AINT and its kin are C integers too.
+/// The standard names C integers and logicals; MPI_AINT, MPI_OFFSET and MPI_COUNT are C integers too.
 constexpr unsigned logical = bit(Family::c_integer) | bit(Family::multi_language) | bit(Family::logical);
 
 /// The standard's table: operation, and the families it is defined on.
@@ -129,7 +129,7 @@ Operation* make_operation(MPI_User_function* function, MPI_User_function_c* func
 }
 
 void release(Operation* operation) {
-  // SYNC: operation-references. Whoever drops the last reference sees what the other threads did with it.
+  // SYNC: operation-references. The thread that drops the last reference sees what the others did with it.
   if (!operation->predefined && operation->references.add_acq_rel(-1) == 1) operations().destroy(operation);
 }
 

@@ -5,7 +5,7 @@
 
 namespace near::datatype {
 
-/// What a predefined operation does; `user` for made ones.
+/// What a predefined operation does; `user` for those of the program.
 enum class Builtin : std::uint8_t {
   user,
   sum,
@@ -31,12 +31,12 @@ struct Operation : object::Object {
   MPI_User_function* function = nullptr;         ///< made by MPI_Op_create
   MPI_User_function_c* function_large = nullptr; ///< made by MPI_Op_create_c
   void* extra_state = nullptr;                   ///< for callers that are not C (Fortran)
-  const char* name = "";                         ///< "MPI_SUM"; empty for made ones
+  const char* name = "";                         ///< "MPI_SUM"; empty for those of the program
 };
 
 Result make_predefined_operations();
 object::Pool<Operation, object::Kind::operation>& operations();
-/// Predefined or dynamic; nullptr for MPI_OP_NULL and anything that is no operation.
+/// Predefined or dynamic; nullptr for MPI_OP_NULL and any other value.
 Operation* find_operation(MPI_Op handle);
 /// A new operation with one reference; nullptr when memory or handles are used up. One function is null.
 Operation* make_operation(MPI_User_function* function, MPI_User_function_c* function_large, bool commutative);

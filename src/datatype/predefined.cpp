@@ -17,7 +17,7 @@ namespace {
 
 using object::Immortal;
 
-// The alternatives of the table's columns stand in short names there.
+// Short names for the values in the table's columns.
 using enum Basic;
 
 struct NamedRow {
@@ -159,7 +159,7 @@ Result fortran_type(int combiner, int precision, int range, Datatype*& made) {
     made = found->second;
     return {};
   }
-  // Not given means anything will do.
+  // If it is not given, any value will do.
   int digits = precision == MPI_UNDEFINED ? 0 : precision, exponent = range == MPI_UNDEFINED ? 0 : range;
   for (const FortranRow& row : fortran_rows()) {
     if (row.combiner != combiner || digits > row.precision || exponent > row.range) continue;
@@ -181,7 +181,7 @@ Result match_size(int type_class, int size, Datatype*& found) {
                                                        : MPI_UNDEFINED;
   if (combiner == MPI_UNDEFINED)
     return base::fail(MPI_ERR_ARG, "{} is no MPI_TYPECLASS constant", type_class);
-  // Half precision is no kind that Fortran compilers offer for a range, but a size may name it.
+  // Fortran compilers offer half precision for no range, but a size may select it.
   if (combiner == MPI_COMBINER_F90_REAL && size == 2)
     found = find_datatype(MPI_REAL2);
   else if (combiner == MPI_COMBINER_F90_COMPLEX && size == 4)
@@ -224,7 +224,7 @@ namespace {
   while (!work.empty()) {
     Datatype* next = work.back();
     work.pop_back();
-    // SYNC: datatype-references. Whoever drops the last reference sees what the other threads did with it.
+    // SYNC: datatype-references. The thread that drops the last reference sees what the others did with it.
     if (next->predefined || next->references.add_acq_rel(-1) != 1) continue;
     work.insert(work.end(), next->envelope.types.begin(), next->envelope.types.end());
     datatypes().destroy(next);

@@ -17,8 +17,8 @@ Kernel bit_kernel(Builtin builtin, Basic basic);        ///< bitwise and logical
 void reduce_pairs(Builtin builtin, const PairIndex& pair, MPI_Count extent, const void* in, void* inout,
                   MPI_Count n);
 
-/// The loop that every kernel is. Loads and stores by memcpy, so nothing is assumed of alignment; compilers
-/// make vector code of it all the same.
+/// The loop of every kernel. Loads and stores are memcpy, so nothing is assumed of alignment; compilers still
+/// vectorise it.
 template <class T, class F>
 void each_element(const void* in, void* inout, MPI_Count n, F combine) {
   const char* __restrict from = static_cast<const char*>(in);

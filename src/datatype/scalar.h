@@ -1,4 +1,4 @@
-// The basic types as C++ sees them, also those that C++ has no standard word for.
+// The basic types as C++ sees them, including those that C++ has no standard name for.
 #pragma once
 
 #include "abi/types.h"
@@ -10,7 +10,7 @@
 
 namespace near::datatype {
 
-/// What reductions and conversions need to know of a basic type. Numbers are bits; of complex types, bits of
+/// What reductions and conversions need to know of a basic type. Numbers are bits; for complex types, bits of
 /// one part.
 enum class Basic : std::uint8_t {
   none,

@@ -2,7 +2,7 @@
 // memory. Counting basic elements and converting to external32 run on it. Source: MPI 5.0, sections 5.1
 // and 14.5.2.
 //
-// A tree, shared and never changed, of three kinds:
+// A tree of three kinds of nodes, which are shared and never changed:
 //
 //   leaf      count copies of one basic type
 //   repeat    count copies of child

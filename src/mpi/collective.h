@@ -1,6 +1,6 @@
-// What the bindings of collectives share. Each collective X has one function X_call, which checks what is left to
-// check and describes the call. From it the generator makes the entry points of the blocking, the nonblocking and
-// the persistent form: they differ in what they do with the description.
+// What the bindings of collectives share. Each collective X has one function X_call, which checks what is
+// left to check and describes the call. From it the generator makes the entry points of the blocking, the
+// nonblocking and the persistent form: they differ in what they do with the description.
 #pragma once
 
 #include "coll/coll.h"

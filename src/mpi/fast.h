@@ -17,8 +17,8 @@ namespace near::mpi::fast {
 /// True for an address that may be a buffer of the program's; the standard's special ones are small numbers.
 inline bool is_memory(const void* address) { return reinterpret_cast<std::uintptr_t>(address) >= 4096; }
 
-/// Wakes a receiver that sleeps, and refills the credits for fast sends. Returns MPI_SUCCESS, so that an entry point
-/// may end with it.
+/// Wakes a receiver that sleeps, and refills the credits for fast sends. Returns MPI_SUCCESS, so that an
+/// entry point may end with it.
 [[gnu::noinline]] int finish_small(transport::SendState& send_state);
 
 /// So that no multiplication by a predefined datatype's size overflows.
@@ -92,8 +92,8 @@ private:
   segment::StateLine& line_;
 };
 
-/// The second fast path of sends, tried when the first one declines: any message that leaves whole, through any
-/// channel.
+/// The second fast path of sends, tried when the first one declines: any message that leaves whole,
+/// through any channel.
 template <class Count>
 inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_Datatype datatype,
                        int destination, int tag, MPI_Comm comm, MPI_Request* request) {

@@ -9,7 +9,7 @@ namespace near::object {
 
 namespace {
 
-/// The ABI's predefined keys lie below; values are given out in increasing order and not reused.
+/// The ABI's predefined keys are smaller. Values are given out in increasing order and never reused.
 constexpr int first_key = 0x1000;
 
 struct Keys {
@@ -69,7 +69,8 @@ int call_delete(const AttributeKey& key, const Object& owner, void* value) {
   }
 }
 
-/// The program's own code goes back to the program; one that could be mistaken for a code of ours does not.
+/// A callback's own error code is returned to the program, unless it could be mistaken for one of
+/// the library's.
 Result callback_failed(const char* which, int key, int returned) {
   int code = returned > 0 && returned < static_cast<int>(base::Code::invalid) ? returned : MPI_ERR_OTHER;
   return base::fail(code, "the {} callback of attribute key {} returned {}", which, key, returned);
@@ -111,7 +112,7 @@ AttributeSet::Entry* AttributeSet::find(int key) {
   return nullptr;
 }
 
-/// Runs the delete callback of an attribute that is there; the entry stays.
+/// Runs the delete callback of an attribute that exists, and keeps the entry.
 Result AttributeSet::run_delete(Object& owner, int key) {
   Entry* entry = find(key);
   AttributeKey* about = find_live(key);

@@ -22,10 +22,10 @@ struct AttributeKey {
 };
 
 Result make_attribute_key(Kind kind, void* copy, void* remove, void* extra_state, int& value);
-/// Marks the key for removal; it goes when the last attribute that uses it is gone. Until then the program
-/// may still use it (MPI 5.0, 7.7.2), and freeing it again does nothing.
+/// Marks the key for removal. It is destroyed with the last attribute that uses it; until then the
+/// program may still use it (MPI 5.0, 7.7.2), and freeing it again does nothing.
 Result free_attribute_key(Kind kind, int value);
-/// The live key, or nullptr when `value` is no key of that kind.
+/// Returns the live key with this value, or nullptr if there is no such key of that kind.
 AttributeKey* find_attribute_key(Kind kind, int value);
 
 class AttributeSet {
@@ -35,11 +35,11 @@ public:
   Result get(int key, void*& value, bool& found) const;
   /// Runs the delete callback and removes the attribute; an absent attribute is an error (MPI_ERR_KEYVAL).
   Result remove(Object& owner, int key);
-  /// Runs the copy callbacks of `from` in the order the attributes were set; on an error the copies made so
-  /// far stay.
+  /// Runs the copy callbacks of `from` in the order in which the attributes were set. After an error the
+  /// copies made so far stay.
   Result copy_all(Object& from_owner, const AttributeSet& from, Object& to_owner);
-  /// Runs the delete callbacks, last set first; the first error is returned and the rest stays
-  /// (MPI 5.0, 7.7.1).
+  /// Runs the delete callbacks, the last attribute set first. Stops at the first error, which is
+  /// returned; the other attributes stay (MPI 5.0, 7.7.1).
   Result remove_all(Object& owner);
   bool empty() const { return entries_.empty(); }
 
@@ -47,7 +47,7 @@ private:
   struct Entry {
     int key;
     void* value;
-    bool leaving = false; ///< its delete callback runs
+    bool leaving = false; ///< its delete callback is running
   };
   Entry* find(int key);
   Result run_delete(Object& owner, int key);

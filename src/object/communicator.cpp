@@ -11,7 +11,7 @@ namespace {
 
 constinit std::uint64_t contexts_made = 0;
 
-// MPI_COMM_SELF has the same context in every process: nobody else can send on it.
+// MPI_COMM_SELF has the same context in every process: no other process can send on it.
 constexpr std::uint64_t world_context = segment::world_context, self_context = 2u << 4;
 
 constexpr unsigned counter_bits = 38;
@@ -100,7 +100,7 @@ Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* 
 }
 
 void let_go(Communicator* communicator) {
-  // The predefined ones end with drop_predefined_communicators, whatever requests still count on them.
+  // The predefined ones end with drop_predefined_communicators(), even if requests still refer to them.
   if (communicator->predefined) return;
   drop_parts(*communicator);
   communicators().destroy(communicator);
@@ -121,7 +121,7 @@ bool decides(const Communicator& inter) {
 
 Communicator* local_communicator(Communicator& inter) {
   if (inter.local == nullptr) {
-    // Both sides' contexts follow from the intercommunicator's, so nothing need be said.
+    // Both sides' contexts follow from the intercommunicator's, so no message is needed.
     std::uint64_t context = inter.context + (decides(inter) ? 4 : 8);
     inter.local = make_communicator(inter, keep(inter.group), context);
   }

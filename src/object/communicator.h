@@ -1,7 +1,7 @@
 // Communicator data. Nothing here communicates: creation that needs messages lives in comm/.
 //
 // Context ids have 64 bits and are never reused: creator's process number (22 bits), then a counter (38
-// bits), then two bits that are 0 but for the communicators that an intercommunicator keeps of its two
+// bits), then two bits that are 0 except in the communicators that an intercommunicator keeps on its two
 // groups, then two low bits that name the channel, so user messages, collectives and internal messages of one
 // communicator never match each other.
 #pragma once
@@ -24,8 +24,8 @@ enum class Channel : std::uint64_t {
   tagged = 3, ///< communicator creation under a tag that the program gave
 };
 
-/// A fresh context: (process number << 38 | counter) << 4. The counter lasts for eight years of one in a
-/// millisecond.
+/// A fresh context: (process number << 38 | counter) << 4. The counter lasts for eight years at one
+/// context a millisecond.
 std::uint64_t new_context();
 
 /// A process topology attached to a communicator. Source: MPI 5.0, chapter 8.
@@ -65,14 +65,14 @@ struct Communicator : Object {
   bool is_inter() const { return remote != nullptr; }
 };
 
-/// One more owner. Every request is one for a while; they come and go under the engine lock, so that takes no
-/// locked instruction.
+/// Adds an owner. Every request is one while it exists; requests come and go under the engine lock, so this
+/// takes no locked instruction.
 inline Communicator* keep(Communicator* communicator) {
   communicator->references.bump_relaxed(1);
   return communicator;
 }
 
-/// Here, so that entry points find a communicator without a call.
+/// In the header, so that entry points find a communicator without a call.
 struct Communicators {
   Communicator *world = nullptr, *self = nullptr;
   Pool<Communicator, Kind::communicator> pool;
@@ -81,31 +81,35 @@ extern constinit Immortal<Communicators> communicator_storage;
 inline Pool<Communicator, Kind::communicator>& communicators() { return communicator_storage.value.pool; }
 inline Communicator* world() { return communicator_storage.value.world; }
 inline Communicator* self() { return communicator_storage.value.self; }
-/// MPI_COMM_WORLD, MPI_COMM_SELF or dynamic; nullptr for MPI_COMM_NULL and anything that is no communicator.
+/// MPI_COMM_WORLD, MPI_COMM_SELF or dynamic; nullptr for MPI_COMM_NULL and any other value.
 [[gnu::always_inline]] inline Communicator* find_communicator(MPI_Comm handle) {
   if (handle == MPI_COMM_WORLD) [[likely]]
     return world();
   if (handle == MPI_COMM_SELF) return self();
   return communicators().find(reinterpret_cast<std::uintptr_t>(handle));
 }
-/// Builds MPI_COMM_WORLD and MPI_COMM_SELF. Takes the reference to `world_group`; set_own_address came first.
+/// Builds MPI_COMM_WORLD and MPI_COMM_SELF. Takes over the reference to `world_group`. Call
+/// set_own_address() first.
 Result make_predefined_communicators(Group* world_group);
-/// Undoes that at finalize: releases names, attributes (already deleted), error handlers.
+/// For finalize: releases names and error handlers of the predefined communicators. Their attributes have
+/// been deleted before.
 void drop_predefined_communicators();
 
-/// A new communicator on `group` with this context; error handler and nothing else is inherited from
-/// `parent`. Takes the reference to `group`, also when it fails: nullptr when memory or handles are used up.
-/// Such groups are never shown to the program (MPI_Comm_group makes a copy), so a group freed twice cannot
-/// pull one from under a communicator.
+/// Makes a communicator on `group` with this context, which inherits the error handler of `parent` and
+/// nothing else. Takes over the reference to `group`, even if it fails: nullptr when memory or handles
+/// are used up. Such groups are never given to the program (MPI_Comm_group makes a copy), so a group that
+/// is freed twice cannot be one that a communicator needs.
 Communicator* make_communicator(Communicator& parent, Group* group, std::uint64_t context);
-/// The same for an intercommunicator.
+/// make_communicator() for an intercommunicator, with references to both groups.
 Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* remote,
                                      std::uint64_t context);
-/// Of the two groups of an intercommunicator, the one that decides. Both sides see the same one.
+/// Whether the local group of an intercommunicator is the one that decides where the two must agree.
+/// Exactly one of them is.
 bool decides(const Communicator& inter);
-/// An intracommunicator on the own group of an intercommunicator; local, kept by it. nullptr: no memory.
+/// The intracommunicator that an intercommunicator keeps on its local group; made, without communication,
+/// when first needed. nullptr: no memory.
 Communicator* local_communicator(Communicator& inter);
-/// Ends a communicator that nobody owns any more, unless it is predefined.
+/// Destroys a communicator that has no owner left, unless it is predefined.
 [[gnu::cold]] void let_go(Communicator* communicator);
 /// Drops one reference; the last one destroys. Attributes must have been deleted by the caller.
 inline void release(Communicator* communicator) {

@@ -1,4 +1,4 @@
-// The predefined error handlers and the pool of the others. Who is called when is decided in mpi/.
+// The predefined error handlers and the pool of the others. Which of them is called when is decided in mpi/.
 #include "object/error_handler.h"
 
 namespace near::object {

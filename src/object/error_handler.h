@@ -18,7 +18,7 @@ struct ErrorHandler : Object {
 };
 
 Pool<ErrorHandler, Kind::error_handler>& error_handlers();
-/// Predefined or dynamic; nullptr for MPI_ERRHANDLER_NULL and anything that is no error handler.
+/// Predefined or dynamic; nullptr for MPI_ERRHANDLER_NULL and any other value.
 ErrorHandler* find_error_handler(MPI_Errhandler handle);
 ErrorHandler* make_error_handler(Kind applies_to, void* function);
 ErrorHandler* errors_are_fatal();

@@ -24,22 +24,22 @@ std::uint64_t number(Address address) {
 RankIndex::RankIndex(std::span<const Address> members) {
   std::size_t size = std::bit_ceil(members.size() * 2 + 2);
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(size));
-  places_.assign(size, -1);
+  entries_.assign(size, -1);
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    std::size_t at = place(members[rank]);
-    while (places_[at] >= 0) at = (at + 1) & (size - 1);
-    places_[at] = static_cast<std::int32_t>(rank);
+    std::size_t at = position(members[rank]);
+    while (entries_[at] >= 0) at = (at + 1) & (size - 1);
+    entries_[at] = static_cast<std::int32_t>(rank);
   }
 }
 
-std::size_t RankIndex::place(Address address) const {
+std::size_t RankIndex::position(Address address) const {
   // Fibonacci hashing: consecutive slots, the usual case, spread over the table.
   return static_cast<std::size_t>((number(address) * 0x9e3779b97f4a7c15u) >> shift_);
 }
 
 int RankIndex::find(std::span<const Address> members, Address address) const {
-  for (std::size_t at = place(address);; at = (at + 1) & (places_.size() - 1)) {
-    std::int32_t rank = places_[at];
+  for (std::size_t at = position(address);; at = (at + 1) & (entries_.size() - 1)) {
+    std::int32_t rank = entries_[at];
     if (rank < 0) return MPI_UNDEFINED;
     if (members[static_cast<std::size_t>(rank)] == address) return rank;
   }
@@ -140,7 +140,7 @@ int group_compare(const Group& a, const Group& b) {
 int translate_rank(const Group& from, int rank, const Group& to) {
   if (rank == MPI_PROC_NULL) return MPI_PROC_NULL;
   Address address = from.members[static_cast<std::size_t>(rank)];
-  // Groups that begin alike (MPI_COMM_WORLD and its copies) are the usual case.
+  // Usually the groups begin alike (MPI_COMM_WORLD and its copies).
   if (rank < to.size() && to.members[static_cast<std::size_t>(rank)] == address) return rank;
   return rank_of(to, address);
 }

@@ -11,7 +11,7 @@
 namespace near::object {
 
 /// Where a process is reached: which segment it lives in, its slot there, and which of its endpoints. Never a
-/// world rank, so spawned and connected processes need no other kind of address.
+/// world rank, so that spawned and connected processes need no other kind of address.
 struct Address {
   std::uint32_t segment : 16 = 0;
   std::uint32_t endpoint : 16 = 0;
@@ -34,8 +34,8 @@ public:
   int find(std::span<const Address> members, Address address) const;
 
 private:
-  std::size_t place(Address address) const;
-  std::vector<std::int32_t> places_; ///< open addressing; -1: empty
+  std::size_t position(Address address) const;
+  std::vector<std::int32_t> entries_; ///< ranks; open addressing; -1: empty
   unsigned shift_;
 };
 
@@ -47,7 +47,7 @@ struct Group : Object {
 };
 
 Pool<Group, Kind::group>& groups();
-/// Predefined or dynamic; nullptr for MPI_GROUP_NULL and anything that is no group.
+/// Predefined or dynamic; nullptr for MPI_GROUP_NULL and any other value.
 Group* find_group(MPI_Group handle);
 /// A new group with one reference; its `rank` is found from this process's own address.
 Group* make_group(std::vector<Address> members);
@@ -68,7 +68,8 @@ Group* group_include(const Group& group, std::span<const int> ranks);
 Group* group_exclude(const Group& group, std::span<const int> ranks);
 /// MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
 int group_compare(const Group& a, const Group& b);
-/// The rank in `to` of the process with rank `rank` in `from`; MPI_UNDEFINED when absent, MPI_PROC_NULL kept.
+/// The rank in `to` of the process with rank `rank` in `from`; MPI_UNDEFINED if it is not a member.
+/// MPI_PROC_NULL stays MPI_PROC_NULL.
 int translate_rank(const Group& from, int rank, const Group& to);
 
 inline MPI_Group public_handle(const Group& group) {

@@ -1,6 +1,6 @@
 // Public handles. A handle is a number that fits a positive int, dressed as the ABI's pointer type:
 // predefined objects are the standard's constants below 4096; the others carry kind, generation and index. So
-// a handle converts to a Fortran INTEGER by a cast, and a stale or made-up handle is found out without
+// a handle converts to a Fortran INTEGER by a cast, and a stale or invalid handle is detected without
 // touching memory.
 //
 //   bit   30   29..26   25..20       19..0
@@ -52,7 +52,7 @@ struct HandleLayout<Kind::request> {
 
 template <Kind kind>
 constexpr bool is_dynamic(std::uintptr_t handle) {
-  // Everything above index and generation at once.
+  // Everything above index and generation in one comparison.
   constexpr unsigned below = HandleLayout<kind>::index_bits + HandleLayout<kind>::generation_bits;
   static_assert(HandleLayout<kind>::tag_mask == ~0u << below);
   return handle >> below == HandleLayout<kind>::tag >> below;
@@ -66,7 +66,7 @@ constexpr HandleBits make_handle(HandleBits index, HandleBits generation) {
   using Layout = HandleLayout<kind>;
   return Layout::tag | ((generation & ((1u << Layout::generation_bits) - 1)) << Layout::index_bits) | index;
 }
-/// The handle of the next object in the same place.
+/// The handle of the next object in the same slot.
 template <Kind kind>
 constexpr HandleBits successor(HandleBits handle) {
   using Layout = HandleLayout<kind>;

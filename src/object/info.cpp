@@ -1,4 +1,5 @@
-// Info objects: a handful of entries each, so a vector in the order of MPI_Info_set is searched through.
+// Info objects have a handful of entries each, so these are a vector in the order of MPI_Info_set that is
+// searched linearly.
 #include "object/info.h"
 
 #include <algorithm>

@@ -16,7 +16,7 @@ constexpr std::string_view alignment_key = "mpi_minimum_memory_alignment",
                            kinds_key = "mpi_memory_alloc_kinds",
                            asserted_key = "mpi_assert_memory_alloc_kinds", node_key = "near_memory_node",
                            tier_key = "near_memory_tier", page_key = "near_page_size";
-/// Those that MPI_Alloc_mem may get without a meaning for it are known too, so that nobody is told of a slip.
+/// Keys that are valid but mean nothing to MPI_Alloc_mem are among them, so that they cause no remark.
 constexpr std::string_view known[] = {alignment_key, kinds_key, asserted_key, node_key, tier_key, page_key,
                                       // of windows:
                                       "no_locks", "accumulate_ordering", "accumulate_ops",
@@ -34,7 +34,7 @@ bool is_kind(std::string_view word) {
 
 template <class Function>
 void for_each_kind(std::string_view list, Function&& function) {
-  for (std::size_t at = 0; at < list.size();) { // none of an empty list
+  for (std::size_t at = 0; at < list.size();) { // never, if the list is empty
     std::size_t end = std::min(list.find(',', at), list.size());
     function(list.substr(at, end - at));
     at = end + 1;
@@ -112,7 +112,7 @@ base::Result read_memory_hints(const Info* info, MemoryHints& hints) {
     } else if (key == page_key) {
       read_page_size(value, hints);
     } else if (std::find(std::begin(known), std::end(known), key) != std::end(known)) {
-      continue; // a promise of the program's, or what windows look at themselves
+      continue; // a promise of the program, or a key that windows read themselves
     } else if (key.starts_with("near_") || !base::nearest_word(key, known).empty()) {
       hints.remarks.push_back(
           base::format("info key {} means nothing here{}", key, base::did_you_mean(key, known)));

@@ -1,5 +1,5 @@
-// What info objects of MPI_Alloc_mem and of windows ask of memory. Source: MPI 5.0, sections 9.2 and 12.2;
-// keys that begin with "near_" are ours.
+// What info objects of MPI_Alloc_mem and of windows request of memory. Source: MPI 5.0, sections 9.2 and
+// 12.2; keys that begin with "near_" are ours.
 #pragma once
 
 #include "base/result.h"
@@ -14,24 +14,24 @@ namespace near::object {
 
 struct MemoryHints {
   std::size_t alignment = 64;                ///< mpi_minimum_memory_alignment; at least a cache line
-  int node = -1;                             ///< near_memory_node: a NUMA node's number; -1: not said
-  segment::Tier tier = segment::Tier::count; ///< near_memory_tier: dram, hbm or cxl; count: not said
-  std::uint64_t page_bytes = 0;              ///< near_page_size; 0: not said
-  std::vector<std::string> remarks;          ///< what was not understood and is ignored, a sentence each
+  int node = -1;                             ///< near_memory_node: a NUMA node's number; -1: not given
+  segment::Tier tier = segment::Tier::count; ///< near_memory_tier: dram, hbm or cxl; count: not given
+  std::uint64_t page_bytes = 0;              ///< near_page_size; 0: not given
+  std::vector<std::string> remarks;          ///< a sentence about each key or value that is ignored
 };
 
 /// The standard's kinds of memory that calls take and that the library allocates, as MPI_INFO_ENV and
 /// communicators tell them.
 inline constexpr std::string_view memory_kinds = "mpi,system";
-/// Whether a list as "system,mpi:alloc_mem" names none but these, with the standard's restrictors.
+/// Whether a list such as "system,mpi:alloc_mem" names only these kinds, with the standard's restrictors.
 bool are_memory_kinds(std::string_view list);
 
 /// "dram", "hbm", "cxl".
 const char* tier_name(segment::Tier tier);
 
-/// `info` may be nullptr. Keys of others are ignored, as the standard wants; one that begins like ours, or
-/// that is one slip away from a known one, gets a remark with the nearest. MPI_ERR_INFO_VALUE for an
-/// alignment that is no power of two.
+/// Reads the hints in `info`, which may be nullptr. Unknown keys are ignored, as the standard requires;
+/// one that begins with "near_", or that looks like a misspelt known key, gets a remark with the nearest.
+/// MPI_ERR_INFO_VALUE for an alignment that is not a power of two.
 base::Result read_memory_hints(const Info* info, MemoryHints& hints);
 
 } // namespace near::object

@@ -30,15 +30,16 @@ struct Object {
   base::Atomic<std::int32_t> references{1};
 };
 
-/// One more owner.
+/// Adds an owner.
 template <class T>
 T* keep(T* object) {
   object->references.add_relaxed(1);
   return object;
 }
 
-/// Objects that a pool does not destroy and construct anew but reset: for those that come and go with every
-/// message. A pool constructs a chunk of them at once. Whoever destroys one has let go of what it owned.
+/// Objects that a pool resets instead of destroying and constructing them: for those that come and go
+/// with every message. A pool constructs a chunk of them at once. The caller releases what an object owns
+/// before it destroys it.
 template <class T>
 concept Recycled = requires(T& object) { object.reset(); };
 
@@ -60,8 +61,8 @@ class Pool {
   }
 
 public:
-  /// A new object with one reference; nullptr when memory or handles are used up. Inline at each call: a
-  /// small receive makes a request, and should not pay when another kind of request gets a caller of its own.
+  /// A new object with one reference; nullptr when memory or handles are used up. Inline at each call, so
+  /// that another caller does not make a small receive, which makes a request, more expensive.
   template <class... A>
   [[gnu::always_inline]] T* make(A&&... arguments) {
     if (free_ == nullptr && !grow()) [[unlikely]]
@@ -78,7 +79,7 @@ public:
     return slot.object();
   }
 
-  /// The live object of this handle, or nullptr. Any bit pattern may be asked for.
+  /// The live object with this handle, or nullptr. Any bit pattern is allowed.
   [[gnu::always_inline]] T* find(std::uintptr_t bits) const {
     if (!is_dynamic<object_kind>(bits)) [[unlikely]]
       return nullptr;
@@ -101,11 +102,11 @@ public:
     --live_;
   }
 
-  /// Makes the handle stale at once while owners inside the library keep the object: the top bit can stand in
-  /// no handle that find() accepts.
+  /// Makes the handle stale at once while owners inside the library keep the object: find() accepts no
+  /// handle whose top bit is set.
   static void retire(T* object) { object->handle |= retired_bit; }
 
-  /// How many objects live: what a leak report at finalize counts.
+  /// The number of live objects, for the leak report at finalize.
   std::size_t live() const { return live_; }
 
   /// Calls visit(T&) for each live object.

@@ -30,12 +30,12 @@ struct Window : Object {
 };
 
 Pool<Window, Kind::window>& windows();
-/// nullptr for MPI_WIN_NULL and anything that is no window.
+/// nullptr for MPI_WIN_NULL and any other value.
 Window* find_window(MPI_Win handle);
-/// A new window on `communicator`, whose reference it takes, also when it fails: nullptr when memory or
-/// handles are used up.
+/// Makes a window on `communicator`, whose reference it takes over, even if it fails: nullptr when memory
+/// or handles are used up.
 Window* make_window(Communicator* communicator);
-/// Ends it. Attributes must have been deleted by the caller.
+/// Destroys the window. The caller has deleted its attributes.
 void destroy(Window* window);
 
 /// The user's name, or "window 0x60000001": for messages.

@@ -1,12 +1,12 @@
-// A shared and exclusive lock in shared memory: what MPI_Win_lock takes at its target, and what keeps the elements of
-// concurrent accumulates whole. See doc/queue/shared_lock.md.
+// A shared and exclusive lock in shared memory: what MPI_Win_lock takes at its target, and what keeps the
+// elements of concurrent accumulates whole. See doc/queue/shared_lock.md.
 //
 //   state     bit 63: held exclusively; bit 62: a process waits for that; below: how many hold it shared
 //   waiters   processes that sleep until the lock is released (queue/flow_control.h)
 //
-// A process that waits for the exclusive lock keeps others from taking the lock shared, so a stream of them does not
-// make it wait for ever. There is no order beyond that. The lock does not know its holders: when one dies, the lock
-// stays held; the launcher ends the job, so nobody waits for it longer than that.
+// A process that waits for the exclusive lock keeps others from taking the lock shared, so a stream of
+// them does not make it wait for ever. There is no order beyond that. The lock does not know its holders:
+// when one dies, the lock stays held; the launcher ends the job, so nobody waits for it longer than that.
 #pragma once
 
 #include "base/atomic.h"
@@ -41,8 +41,8 @@ public:
     return false;
   }
 
-  /// try_exclusive(), upgraded to a claim: after a failure no process takes the lock shared before the caller has it
-  /// exclusively. The caller must therefore go on until it has it.
+  /// try_exclusive(), upgraded to a claim: after a failure no process takes the lock shared before the
+  /// caller has it exclusively. The caller must therefore go on until it has it.
   bool upgrade_exclusive() {
     if (try_exclusive()) return true;
     state.or_relaxed(waits);

@@ -1,4 +1,4 @@
-// Put and get: the origin moves the bytes. Where a target's memory is, and how to get at it.
+// Put and get, for which the origin moves the bytes; and how to reach a target's memory.
 // Source: MPI 5.0, section 12.3.
 #include "rma/access.h"
 #include "base/checked.h"
@@ -10,7 +10,7 @@ namespace near::rma {
 
 namespace {
 
-/// Bytes from a buffer's address: where the data begins, and where it ends. False when that does not fit.
+/// Where the data of a buffer begin and end, in bytes from its address. False if that does not fit 63 bits.
 bool hull(MPI_Count count, const Datatype& type, MPI_Count& low, MPI_Count& high) {
   MPI_Count steps = 0;
   if (!base::checked_multiply(count - 1, type.extent, steps)) return false;
@@ -29,12 +29,12 @@ Result out_of_range(const Window& window, const Target& target) {
 
 /// Where in the segment attached memory is.
 struct Attached {
-  bool shared = false;          ///< all of it is there,
+  bool shared = false;          ///< all of it is in the segment,
   std::uint64_t to_segment = 0; ///< at its address plus this
 };
 
-/// Whether all that the target's data take, from `address` on, is attached. Data with gaps may lie in pieces
-/// of memory that have nothing to do with each other.
+/// Whether all memory that the target's data occupy, from `address` on, is attached. Data with gaps may
+/// lie in unrelated pieces of memory.
 bool find_all_attached(const Member& member, std::uint64_t address, const Target& target, MPI_Count low,
                        MPI_Count high, Attached& found) {
   const Attachments& attached = shared_part(member).attached;
@@ -139,8 +139,8 @@ Result find_place(const Window& window, const Target& target, Place& place) {
   else if (target.rank == state.rank)
     place.here = reinterpret_cast<std::byte*>(address);
   else if (is_shared)
-    // As numbers: for absolute addresses at the target this lies anywhere, and only with what the datatype
-    // adds in the segment.
+    // As integers: with absolute addresses in the datatype this may be any address, and lies in the segment
+    // only with the datatype's displacements.
     place.here = reinterpret_cast<std::byte*>(
         reinterpret_cast<std::uintptr_t>(transport::job_segment().base()) + shared);
   else

@@ -17,8 +17,8 @@ Result store(const Buffer& from, const Place& place, const Target& target);
 /// Copies from the target's memory into a buffer of this process.
 Result load(const Buffer& into, const Place& place, const Target& target);
 
-/// Begins an operation on `rank` by `call(operation)`, and sets `pending`, unless that is null, if it is still
-/// under way afterwards.
+/// Begins an operation on `rank` by `call(operation)`, and sets `pending`, unless that is null, if it is
+/// still under way afterwards.
 template <class Call>
 Result begin_remote(Window& window, int rank, Pending* pending, Call&& call) {
   Pending operation = state_of(window).under_way.begin(rank);

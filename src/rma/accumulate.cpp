@@ -11,7 +11,7 @@ namespace near::rma {
 
 namespace {
 
-/// The buffer as elements that lie one behind the other; false when they do not.
+/// Describes the buffer as contiguous elements; false if they are not contiguous.
 bool as_elements(Buffer& buffer, Datatype& element) {
   if (!buffer.type->contiguous || !element.contiguous)
     return buffer.type->basic == element.basic && element.basic != datatype::Basic::none;
@@ -19,7 +19,7 @@ bool as_elements(Buffer& buffer, Datatype& element) {
   return true;
 }
 
-/// Room for `count` elements of a predefined type.
+/// Makes a buffer for `count` elements of a predefined type in `memory`.
 Result room_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, Buffer& buffer) {
   std::size_t bytes = 0;
   std::ptrdiff_t origin = 0;
@@ -79,7 +79,7 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
     });
   const Member& member = state_of(window).members[static_cast<std::size_t>(target.rank)];
 
-  // What needs memory comes before the lock.
+  // Memory is allocated before the lock is taken.
   std::vector<std::byte> mine_memory, theirs_memory;
   Buffer mine = origin, theirs = buffer_of(place, target);
   bool direct = false;

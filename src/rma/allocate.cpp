@@ -1,4 +1,4 @@
-// Windows that bring their memory along: a part of its own for each process, or one part behind the other.
+// Windows that allocate their memory: a separate part for each process, or one part behind the other.
 // Source: MPI 5.0, sections 12.2.2 and 12.2.3.
 #include "base/checked.h"
 #include "comm/exchange.h"
@@ -16,7 +16,7 @@ bool wants_own_pages(const Info* info) {
   return value != nullptr && *value == "true";
 }
 
-/// Whole pages of this process's own.
+/// Allocates whole pages of this process's own for its part.
 Result make_own_memory(Window& window, std::size_t bytes, const transport::AllocationHints& hints) {
   NEAR_TRY(make_shared_part(window));
   if (bytes == 0) return {};
@@ -43,14 +43,14 @@ Result allocate_apart(Communicator& communicator, int flavor, Member mine, const
   return {};
 }
 
-/// One part behind the other, in the arena of rank 0. Each page is placed by the process whose byte is its
-/// first.
+/// Allocates one part behind the other, in the arena of rank 0. Each page is placed by the process whose
+/// byte is its first.
 Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* info,
                          const transport::AllocationHints& hints, void*& base, Window*& made) {
   Window* window = nullptr;
   NEAR_TRY(make(communicator, MPI_WIN_FLAVOR_SHARED, window));
   State& state = state_of(*window);
-  NEAR_TRY(agree(*window, mine, make_shared_part(*window))); // now all know all sizes
+  NEAR_TRY(agree(*window, mine, make_shared_part(*window))); // now every process knows all sizes
   std::uint64_t before = 0, all = 0;
   bool fits = true;
   for (std::size_t rank = 0; rank < state.members.size(); ++rank) {
@@ -69,7 +69,7 @@ Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* in
       result = base::fail(MPI_ERR_NO_MEM, "no {} bytes in a row for the window: {}", all,
                           std::string(base::failure_text()));
   }
-  // The others need its offset: the first member's, until the parts are told.
+  // The others need the offset of the row. It stands in the first member until all parts are known.
   Member told = mine;
   told.shared = begin;
   NEAR_TRY(agree(*window, told, result));
@@ -122,7 +122,7 @@ Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit,
                       "MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) gives those of each",
                       object::describe(communicator));
   Member mine{.size = size, .unit = unit};
-  // Each process may say it or not; the answer of one counts.
+  // Processes may give the hint differently; rank 0's counts.
   std::uint64_t apart = wants_own_pages(info) ? 1 : 0;
   NEAR_TRY(coll::broadcast(comm::byte_buffer(&apart, sizeof apart), 0, communicator));
   if (apart != 0) return allocate_apart(communicator, MPI_WIN_FLAVOR_SHARED, mine, info, hints, base, made);

@@ -18,7 +18,7 @@ T get(const base::Atomic<T>& word) {
   return word.load_acquire();
 }
 
-/// SYNC: attached. Release: whoever sees the word sees the odd number before it.
+/// SYNC: attached. Release: a reader that sees the word sees the odd number before it.
 template <class T>
 void put(base::Atomic<T>& word, T value) {
   word.store_release(value);
@@ -105,7 +105,7 @@ public:
     NEAR_KILL_POINT("attach-begun");
   }
   ~Change() {
-    // Whoever sees the even number sees the whole change.
+    // A reader that sees the even number sees the whole change.
     shared_.sequence.bump_release(1);
   }
   Change(const Change&) = delete;
@@ -137,7 +137,7 @@ Result AttachedList::take_pages(std::size_t bytes, void*& made) {
     return base::fail(MPI_ERR_NO_MEM, "no memory for the list of attached memory: {}",
                       std::string(base::failure_text()));
   memory_.push_back(made);
-  std::memset(made, 0, bytes); // it may be kept memory, with old contents
+  std::memset(made, 0, bytes); // it may be reused memory, with old contents
   return {};
 }
 
@@ -169,7 +169,7 @@ Result AttachedList::prepare() {
   return {};
 }
 
-/// Puts a free leaf into the directory. Within a change.
+/// Puts a free leaf into the directory. Called within a change.
 AttachedLeaf& AttachedList::new_leaf(std::size_t index, std::uint64_t first) {
   AttachedDirectory& all = directory();
   AttachedLeaf& leaf = *free_leaves_.back();

@@ -29,7 +29,7 @@ struct AttachedPiece {
   base::Atomic<Offset> shared; ///< the same memory in the segment; 0: private
 };
 
-/// Neighbouring pieces.
+/// A page of neighbouring pieces.
 struct AttachedLeaf {
   static constexpr std::size_t most = 170;
   base::Atomic<std::uint64_t> count;
@@ -44,7 +44,7 @@ struct alignas(16) AttachedDirectory {
     base::Atomic<Offset> leaf;
   };
   base::Atomic<std::uint64_t> count;
-  /// As many as there is room for, behind this.
+  /// The entries follow this header, as many as fit.
   Entry* entries() { return reinterpret_cast<Entry*>(this + 1); }
   const Entry* entries() const { return reinterpret_cast<const Entry*>(this + 1); }
 };
@@ -56,7 +56,7 @@ struct Attachments {
 
 /// Attached memory without a gap.
 struct AttachedRange {
-  std::uint64_t begin = 0, end = 0; ///< of the pieces that were looked at
+  std::uint64_t begin = 0, end = 0; ///< of the pieces that were examined
   bool shared = false;              ///< all of it is in the segment
   std::uint64_t to_segment = 0;     ///< offset in the segment less address, modulo 2^64; if `shared`
 };
@@ -65,7 +65,7 @@ struct AttachedRange {
 /// attached. For any process.
 bool find_attached(const Attachments& attached, std::uint64_t begin, std::uint64_t end, AttachedRange& found);
 
-/// The owner's side.
+/// The owner's side of the list: it alone changes it.
 class AttachedList {
 public:
   explicit AttachedList(Attachments& shared) : shared_(shared) {}
@@ -74,11 +74,11 @@ public:
   /// Precondition: no process searches the list any more.
   ~AttachedList();
 
-  /// The address at which something is attached that overlaps [begin, begin + bytes); 0 when nothing does.
+  /// The address at which something is attached that overlaps [begin, begin + bytes); 0 if nothing does.
   std::uint64_t overlapping(std::uint64_t begin, std::uint64_t bytes) const;
   /// Precondition: it overlaps nothing, and `bytes` > 0. MPI_ERR_NO_MEM when there is no room for the list.
   Result add(std::uint64_t begin, std::uint64_t bytes, Offset shared);
-  /// False when nothing begins there.
+  /// False if nothing attached begins there.
   bool remove(std::uint64_t begin);
 
 private:
@@ -94,7 +94,7 @@ private:
   std::map<std::uint64_t, std::uint64_t> pieces_; ///< address -> bytes
   std::size_t most_leaves_ = 0;                   ///< that the directory has room for
   std::vector<AttachedLeaf*> free_leaves_;
-  std::vector<void*> memory_; ///< all that was allocated, also directories that have become too small
+  std::vector<void*> memory_; ///< everything that was allocated, outgrown directories included
 };
 
 } // namespace near::rma

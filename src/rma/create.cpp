@@ -11,7 +11,8 @@ namespace near::rma {
 
 namespace {
 
-/// What this process did alone; nothing is told any more, and nobody has pages of its row.
+/// Gives back what this process allocated for the window, without communication. No process has pages in
+/// its row any more.
 void undo(Window& window) {
   State& state = state_of(window);
   state.attached.reset();
@@ -95,7 +96,7 @@ Result check_intra(const Communicator& communicator) {
 
 namespace {
 
-/// Every private part must be within reach of every process.
+/// Fails unless this process reaches every private part.
 Result check_reach(const Window& window) {
   const State& state = state_of(window);
   for (int rank = 0; rank < window.communicator->size; ++rank) {

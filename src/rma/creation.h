@@ -16,8 +16,8 @@ Result check_intra(const Communicator& communicator);
 Result make(Communicator& communicator, int flavor, Window*& made);
 /// Makes the page of this process that holds the window's locks.
 Result make_shared_part(Window& window);
-/// Tells every process of this one's part, or that it failed. If any failed, all undo what they did, the window
-/// is gone, and each gets an error. `result` is this process's own so far. Collective.
+/// Tells every process of this one's part, or that it failed. If any failed, all undo what they did, the
+/// window is gone, and each gets an error. `result` is this process's own so far. Collective.
 Result agree(Window& window, Member mine, Result result);
 /// Gives back the pages that this process has placed in a row of parts. Collective for shared windows: the
 /// addresses may end when all have done so.

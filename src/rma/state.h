@@ -16,8 +16,8 @@ namespace near::rma {
 
 using segment::Offset;
 
-/// In each process's region, a page of its own: what others need of it. Locks that are taken by different
-/// calls lie on different lines.
+/// What other processes need of a process: a page in its region. Locks that are taken by different calls
+/// lie on different cache lines.
 struct SharedPart {
   alignas(64) queue::SharedLock<> epoch;    ///< MPI_Win_lock
   alignas(64) queue::SharedLock<> elements; ///< accumulates, one at a time
@@ -25,21 +25,21 @@ struct SharedPart {
 };
 static_assert(sizeof(SharedPart) <= 4096);
 
-/// One process's part, as all know it.
+/// One process's part of a window, as every process knows it.
 struct Member {
-  std::uint64_t address = 0; ///< in its own address space
-  Offset shared = 0;         ///< the same in the segment; 0: it is private
+  std::uint64_t address = 0; ///< in that process's address space
+  Offset shared = 0;         ///< offset of the memory in the segment; 0: it is private
   Offset part = 0;           ///< SharedPart
   MPI_Aint size = 0, unit = 1;
-  std::int64_t failed = 0; ///< error class: it could not make its part
+  std::int64_t failed = 0; ///< error class, if the process could not make its part
 };
 
 /// How this process holds the lock of one target.
 enum class Held : std::uint8_t { shared, exclusive, unchecked };
 
 /// Reaches the memory of targets that this process can neither load from and store to nor copy through the
-/// kernel. A call begins an operation; whoever completes it tells `operation`. A call that fails has begun
-/// nothing. `there` is the target's memory, at an address of the target's.
+/// kernel. A call begins an operation and later finishes `operation`. A call that fails has begun
+/// nothing. `there` is the target's memory, at an address in the target's address space.
 class RemoteAccess {
 public:
   virtual ~RemoteAccess() = default;
@@ -47,10 +47,10 @@ public:
   virtual bool reaches(int rank) const = 0;
   virtual Result put(const Buffer& from, int rank, const Buffer& there, const Pending& operation) = 0;
   virtual Result get(const Buffer& into, int rank, const Buffer& there, const Pending& operation) = 0;
-  /// rma::accumulate(), with its checks behind it.
+  /// What rma::accumulate() does; the arguments have been checked.
   virtual Result accumulate(const Buffer& from, const Buffer* before, int rank, const Buffer& there,
                             const Operation& how, const Pending& operation) = 0;
-  /// One element of there.type.
+  /// What rma::compare_and_swap() does, on one element of there.type.
   virtual Result compare_and_swap(const void* origin, const void* compare, void* before, int rank,
                                   const Buffer& there, const Pending& operation) = 0;
 };
@@ -63,29 +63,30 @@ struct State : object::WindowExtension {
   SharedPart* own = nullptr;
   std::unique_ptr<AttachedList> attached; ///< what this process has attached
 
-  // Of memory that was made for the window.
+  // Memory that was allocated for the window.
   void* allocated = nullptr; ///< by this process: the whole of its part, or of all parts in a row
-  Offset placed = 0;         ///< pages in such a row that are this process's
+  Offset placed = 0;         ///< this process's pages in such a row
   std::size_t placed_bytes = 0;
 
   UnderWay under_way;                   ///< operations that are not complete
   std::unique_ptr<RemoteAccess> remote; ///< null: every target can be reached from here
 
-  // Operations since the last poll(); see there.
-  std::uintptr_t last_read = 0; ///< what the last one that read looked at; 0: none has
+  // Operations since the last poll(); see poll().
+  std::uintptr_t last_read = 0; ///< the location that was read last; 0: none
   bool has_written = false;
 
   // Access epochs: at most one kind at a time.
-  bool fenced = false;     ///< a fence has begun one, if it is used
-  bool fence_used = false; ///< it was
+  bool fenced = false;     ///< a fence has begun an epoch, if an operation uses it
+  bool fence_used = false; ///< an operation has used it
   bool started = false;
   bool locked_all = false;
   bool unchecked_all = false;           ///< by MPI_MODE_NOCHECK: nothing is held
   std::map<int, Held> held;             ///< by target
-  std::map<int, p2p::Request*> awaited; ///< targets of the started epoch; their posts, null when here
+  std::map<int, p2p::Request*> awaited; ///< targets of the started epoch; their posts, null once received
   // The exposure epoch of MPI_Win_post.
   bool posted = false;
-  std::vector<p2p::Request*> completions; ///< of its origins, and what told them of it
+  std::vector<p2p::Request*>
+      completions; ///< messages of its origins, and the messages that announced it to them
 };
 
 inline State& state_of(const Window& window) { return static_cast<State&>(*window.extension); }
@@ -98,15 +99,15 @@ inline transport::Peer& peer_of(const Window& window, int rank) {
   return transport::peer_of(*window.communicator, rank);
 }
 
-/// MPI_ERR_RANK unless it is one of the window's.
+/// MPI_ERR_RANK unless `rank` is one of the window's.
 Result check_rank(int rank, const Window& window);
-/// MPI_ERR_RMA_SYNC unless an epoch reaches this target; waits for its post.
+/// MPI_ERR_RMA_SYNC unless an epoch includes this target; waits for its post.
 Result open_access(int rank, Window& window);
 
-/// Memory of a target as this process gets at it.
+/// Where a target's memory is, and how this process reaches it.
 struct Place {
-  std::byte* here = nullptr;       ///< to load and store; may be null, as MPI_BOTTOM is
-  std::uint64_t address = 0;       ///< there
+  std::byte* here = nullptr;       ///< address to load from and store to; may be null, as MPI_BOTTOM is
+  std::uint64_t address = 0;       ///< at the target
   transport::Peer* peer = nullptr; ///< not null: only the kernel reaches it
   RemoteAccess* remote = nullptr;  ///< not null: only this does
 };

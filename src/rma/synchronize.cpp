@@ -1,14 +1,15 @@
 // Epochs. Source: MPI 5.0, section 12.5.
 //
-// On one machine every operation is complete when its call returns (access.cpp), so these calls only say who may
-// go on. Where operations are under way (under_way.h), the calls that end an epoch or flush first wait for them.
+// On one machine every operation is complete when its call returns (access.cpp), so these calls only say
+// who may go on. Where operations are under way (under_way.h), the calls that end an epoch or flush first
+// wait for them.
 //
 //   fence                a barrier
 //   post, start          a message from the target to each origin; the origin waits for it before it comes to
 //                        that target, at the latest in complete
 //   complete, wait       a message from each origin to the target
-//   lock, unlock         a lock in the target's region, which the target does not hear of
-//   flush, sync          nothing but order
+//   lock, unlock         a lock in the target's region, which the target takes no part in
+//   flush, sync          a fence of the processor
 //
 // A message, a barrier or a lock orders the accesses before it before those behind it, in either process.
 #include "base/kill_point.h"
@@ -48,13 +49,13 @@ Result await(p2p::Request* request) {
   return p2p::finish(handle, *request, MPI_STATUS_IGNORE, false);
 }
 
-/// The same for a request that several threads may wait for: one of them finishes it.
+/// await() for a request that several threads may wait for: one of them finishes it.
 Result await_post(p2p::Request*& request) {
   p2p::wait_until([&request] { return request == nullptr || request->complete; });
   return await(std::exchange(request, nullptr));
 }
 
-/// The window's ranks of a group, without repetition as groups have none.
+/// The window's ranks of the processes of a group. None appears twice.
 Result ranks_of(const Group& group, const Window& window, std::vector<int>& ranks) {
   for (int i = 0; i < group.size(); ++i) {
     int rank = object::translate_rank(group, i, *window.communicator->group);
@@ -66,7 +67,7 @@ Result ranks_of(const Group& group, const Window& window, std::vector<int>& rank
   return {};
 }
 
-/// What a fence may have begun ends without a word, unless it was used.
+/// Ends the epoch that a fence may have begun; an error if an operation has used it.
 Result end_fence(Window& window) {
   State& state = state_of(window);
   if (state.fence_used)
@@ -98,8 +99,8 @@ void leave(const Member& member, Held held) {
   transport::lock_was_left(lock.waiters);
 }
 
-/// Takes all locks or none: a process that held some of them while it waits could wait for another that waits for
-/// one of those.
+/// Takes all locks or none: a process that held some of them while it waits could wait for another that
+/// waits for one of those.
 bool try_all_shared(const State& state, std::size_t& missing) {
   for (std::size_t rank = 0; rank < state.members.size(); ++rank) {
     if (shared_part(state.members[rank]).epoch.try_shared()) continue;
@@ -161,7 +162,7 @@ Result start(const Group& targets, int assertion, Window& window) {
   state.started = true;
   for (int rank : ranks) {
     p2p::Request* request = nullptr;
-    // MPI_MODE_NOCHECK: every target has posted already, and told nobody.
+    // MPI_MODE_NOCHECK: every target has posted already, without a message.
     if ((assertion & MPI_MODE_NOCHECK) == 0)
       NEAR_TRY(
           p2p::start_receive(nothing(), rank, tag_posted, *window.communicator, request, Channel::internal));
@@ -200,7 +201,7 @@ Result post(const Group& origins, int assertion, Window& window) {
         p2p::start_receive(nothing(), rank, tag_completed, *window.communicator, request, Channel::internal));
     state.completions.push_back(request);
     if ((assertion & MPI_MODE_NOCHECK) != 0) continue;
-    // Without credit it waits for its receive, which may be long in coming; this call must not.
+    // Without credit the send waits for its receive, which may be posted much later; this call must not.
     NEAR_TRY(p2p::start_send(nothing(), rank, tag_posted, *window.communicator, p2p::SendMode::standard,
                              request, Channel::internal));
     state.completions.push_back(request);
@@ -282,7 +283,7 @@ Result lock_all(int assertion, Window& window) {
   state.unchecked_all = (assertion & MPI_MODE_NOCHECK) != 0;
   std::size_t missing = 0;
   while (!state.unchecked_all && !try_all_shared(state, missing)) {
-    // Until the one that was missing can be had; then once more from the beginning.
+    // Waits until the missing lock is free, then starts again from the first.
     auto& its = shared_part(state.members[missing]).epoch;
     take(its, [&its] { return its.try_shared(); });
     leave(state.members[missing], Held::shared);

@@ -15,8 +15,8 @@ using datatype::Buffer;
 
 namespace {
 
-/// Why the kernel did not copy. A target that has died is not our program's error, and its end is the job's:
-/// that is waited for, but not for ever.
+/// The error of a copy that the kernel refused. If the target has died, the launcher ends the job: this
+/// waits for that, for a bounded time, rather than blame the program.
 Result out_of_reach(transport::Peer& peer, std::uint64_t address) {
   std::string why(base::failure_text());
   if (!transport::reaches_memory_of(peer)) {
@@ -33,7 +33,7 @@ Result out_of_reach(transport::Peer& peer, std::uint64_t address) {
 /// The kernel takes so many pieces on each side of a call (IOV_MAX).
 constexpr std::size_t most_pieces = 1024;
 
-/// As many packed bytes of both views, from `at` on, as one call of the kernel moves, in pieces.
+/// As many packed bytes of both buffers, from `at` on, as one system call moves, in pieces.
 struct Batch {
   std::vector<datatype::Piece> here_pieces, there_pieces;
   std::vector<os::Run> here, there;
@@ -43,7 +43,7 @@ struct Batch {
     there_pieces.clear();
     bytes = datatype::pieces(buffer, at, most, there_pieces, most_pieces);
   }
-  /// Of those bytes, as many as there are pieces for.
+  /// Reduces the batch to the bytes for which there are pieces on this side too.
   void fill_here(const Buffer& buffer, MPI_Count at) {
     here_pieces.clear();
     MPI_Count covered = datatype::pieces(buffer, at, bytes, here_pieces, most_pieces);
@@ -70,10 +70,10 @@ struct Batch {
 };
 
 /// Small pieces that lie close together are read with what lies between them, in one run: that costs the
-/// kernel less than to look for each.
+/// kernel less than finding each of them.
 class CoveringRead {
 public:
-  /// Reads the pieces of a batch. False when they are too far apart, or when what lies between cannot be
+  /// Reads the pieces of a batch. False if they are too far apart, or if what lies between them cannot be
   /// read.
   bool read(transport::Peer& peer, const Batch& batch) {
     theirs_.clear();
@@ -99,7 +99,7 @@ public:
     return transport::copy_from_peer(peer, theirs_, mine_);
   }
   void unpack(const Batch& batch, const Buffer& here, MPI_Count at) {
-    // Each piece to its place among the packed bytes, which is never behind the one where it is.
+    // Moves each piece to its position among the packed bytes, which is never behind its present one.
     std::size_t packed = 0;
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const std::size_t bytes = batch.there_pieces[i].bytes;

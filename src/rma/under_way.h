@@ -1,8 +1,9 @@
 // Operations under way: puts, gets and accumulates that have begun and are not complete yet.
 //
-// On one machine there are none: the origin moves the bytes itself, and an operation is complete when its call
-// returns. Targets that only messages or a network reach stand behind a RemoteAccess, whose operations complete
-// later. Flushes and the ends of epochs wait for them, and so does the request of a request-based call.
+// On one machine there are none: the origin moves the bytes itself, and an operation is complete when its
+// call returns. Targets that only messages or a network reach stand behind a RemoteAccess, whose
+// operations complete later. Flushes and the ends of epochs wait for them, and so does the request of a
+// request-based call.
 //
 //   begun -> complete at the origin (its buffers may be used again) -> complete at the target
 #pragma once
@@ -72,8 +73,8 @@ public:
 
   /// A new operation on `rank`.
   Pending begin(int rank);
-  /// Makes progress until no operation on `rank` is under way there. The first failure since the last such call
-  /// is returned as its error class.
+  /// Makes progress until no operation on `rank` is under way there. The first failure since the last
+  /// such call is returned as its error class.
   Result wait(int rank, Where where, const object::Window& window);
   /// wait() for every target; the first failure is returned after all waits.
   Result wait_all(Where where, const object::Window& window);

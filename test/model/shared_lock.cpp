@@ -1,5 +1,5 @@
-// A shared and exclusive lock: an exclusive holder is the only one, the next holder sees what it wrote, and no
-// process sleeps while the lock can be had. Timeouts never end a wait here.
+// A shared and exclusive lock: an exclusive holder is the only one, the next holder sees what it wrote,
+// and no process sleeps while the lock can be had. Timeouts never end a wait here.
 #include "structures.h"
 
 #include "queue/flow_control.h"
