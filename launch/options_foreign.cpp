@@ -72,8 +72,8 @@ Result need_no_fault_tolerance(Parsing& at) {
   for (const char* no : {"no", "none", "false", "0"})
     if (at.values[0] == no) return {};
   return fail(Code::unsupported,
-              "{} {}: a job does not go on without a rank: one that fails ends it; leave it out", at.option,
-              at.values[0]);
+              "{} {}: a job does not continue without a rank: a rank that fails ends it; leave it out",
+              at.option, at.values[0]);
 }
 
 Result choose_universe(Parsing& at) {
@@ -185,7 +185,7 @@ const Refusal refused[] = {
     {{"o"}, "output to a file is -outfile-pattern out.%r here (%r is the rank)"},
     {{"e", "error"}, "standard error to a file is -errfile-pattern err.%r here (%r is the rank)"},
     {{"i", "input"},
-     "-s RANKS says which ranks read standard input here (all, none, 0,2-3), and <FILE gives a file"},
+     "the ranks that read standard input are given by -s all, -s none or -s 0,2-3 here, and a file by <FILE"},
     {{"open-mode"},
      "files of -outfile-pattern are overwritten; to append write mpiexec -n N sh -c 'exec program "
      ">>out.$NEAR_BOOT_RANK'"},

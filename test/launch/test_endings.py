@@ -334,7 +334,7 @@ def test_near_top_shows_a_running_job(start, prefix, compiled):
 
 def test_near_top_says_which_process_is_no_job(prefix):
     seen = harness.run([prefix / "bin/near", "top", "--once", "--job", os.getpid()])
-    assert seen.status == 1 and "no running NearMPI job" in seen.err
+    assert seen.status == 1 and "not one of your running NearMPI jobs" in seen.err
 
 
 def test_near_offers_the_nearest_word(prefix):

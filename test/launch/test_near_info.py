@@ -46,7 +46,7 @@ def test_the_machine_of_a_running_job_is_told(start, prefix, compiled):
 
 def test_a_process_that_is_no_mpiexec_is_refused(prefix):
     seen = harness.run([prefix / "bin/near", "info", "--transport", "--job", os.getpid()])
-    assert seen.status == 1 and "no running NearMPI job" in seen.err, seen.report()
+    assert seen.status == 1 and "not one of your running NearMPI jobs" in seen.err, seen.report()
 
 
 @pytest.mark.parametrize("knobs, begin, most", [({}, 544, 4128), ({"NEAR_PACKETS": "1024"}, 16416, 16416),

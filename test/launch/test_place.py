@@ -424,7 +424,7 @@ def test_a_page_is_not_written_through_a_link_of_somebody_else(prefix, sleeper, 
 def test_what_is_not_there_is_told(near, sleeper):
     process = sleeper()
     seen = near("--job", process.pid)
-    assert seen.status == 1 and "no running NearMPI job" in seen.err, seen.report()
+    assert seen.status == 1 and "not one of your running NearMPI jobs" in seen.err, seen.report()
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and its number is still taken
     seen = near("--pid", process.pid)
@@ -435,7 +435,7 @@ def test_what_is_not_there_is_told(near, sleeper):
     seen = near("--", "/no/such/program")
     assert seen.status == 1 and "/no/such/program" in seen.err, seen.report()
     seen = near("--", "false")
-    assert seen.status == 1 and "before it could be looked at" in seen.err, seen.report()
+    assert seen.status == 1 and "before it could be sampled" in seen.err, seen.report()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of somebody else")
