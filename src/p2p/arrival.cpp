@@ -1,8 +1,8 @@
-// What happens when a message arrives, and the waiting messages' memory.
+// What happens when a message arrives, and the unexpected messages' memory.
 //
-// A waiting eager message keeps the sender's packet, or a copy of an inline payload; either way it holds one
-// of its sender's credits, so the memory of waiting eager messages is bounded by the credits that this
-// process has given out. A waiting RTS keeps its RTS header and nothing of the data.
+// A unexpected eager message keeps the sender's packet, or a copy of an inline payload; either way it holds one
+// of its sender's credits, so the memory of unexpected eager messages is bounded by the credits that this
+// process has given out. An unexpected RTS keeps its RTS header and nothing of the data.
 #include "p2p/engine.h"
 
 #include "base/log.h"
@@ -27,14 +27,14 @@ std::size_t record_count = 0;
 
 [[noreturn]] [[gnu::cold]] [[gnu::noinline]] void give_up_for_memory() {
   base::log(base::Level::error, "no memory to note an arriving message ({} are waiting for their receives)",
-            matching().waiting());
+            matching().unexpected());
   std::abort();
 }
 
 /// Withdrawn RTS messages lose their records before memory grows.
 [[gnu::cold]] [[gnu::noinline]] void more_records() {
   std::size_t withdrawn = 0;
-  matching().each_waiting([&](Waiting& waiting) {
+  matching().each_unexpected([&](UnexpectedEntry& waiting) {
     auto& message = static_cast<Unexpected&>(waiting);
     if (message.is_rts && !transport::rts_is_live(message.rts)) {
       take(message);
@@ -184,7 +184,7 @@ void discard(Unexpected& message) {
 }
 
 Unexpected* find_waiting(std::uint64_t context, int source, int tag) {
-  while (Waiting* waiting = matching().find(context, source, tag)) {
+  while (UnexpectedEntry* waiting = matching().find(context, source, tag)) {
     auto* message = static_cast<Unexpected*>(waiting);
     if (!message->is_rts || transport::rts_is_live(message->rts)) return message;
     take(*message);

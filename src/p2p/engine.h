@@ -2,8 +2,8 @@
 // points of small messages (mpi/fast.h).
 //
 //   send:     try eager -> else RTS -> else (no descriptor left) deferred until one is free
-//   receive:  look among the waiting messages -> else posted
-//   arrival:  look among the posted receives -> else waiting
+//   receive:  look among the unexpected messages -> else posted
+//   arrival:  look among the posted receives -> else unexpected
 //
 // Everything here runs under the engine lock when threads are allowed.
 #pragma once
@@ -83,8 +83,8 @@ struct EngineRequest : Request, Posted {
   }
 };
 
-/// A waiting message. An eager one owns a credit, and a packet of the sender's or a copy.
-struct Unexpected : Waiting {
+/// An unexpected message. An eager one owns a credit, and a packet of the sender's or a copy.
+struct Unexpected : UnexpectedEntry {
   static constexpr std::size_t inline_bytes = 112;
   Peer* from = nullptr;
   const std::byte* payload = nullptr; ///< of an eager message
@@ -158,13 +158,13 @@ inline Result outcome(const EngineRequest& request) {
 
 // Arrivals (arrival.cpp)
 
-/// Receives the waiting message into the request; the message is used up. False: its sender withdrew it.
+/// Receives the unexpected message into the request; the message is used up. False: its sender withdrew it.
 bool consume(Unexpected& message, EngineRequest& receive);
 /// Takes the message off the lists of waiting ones.
 void take(Unexpected& message);
 /// Gives memory, packet and credit back.
 void discard(Unexpected& message);
-/// The oldest waiting message that matches and is not withdrawn; nullptr: none.
+/// The oldest unexpected message that matches and is not withdrawn; nullptr: none.
 Unexpected* find_waiting(std::uint64_t context, int source, int tag);
 
 // Sends (send.cpp)
@@ -186,7 +186,7 @@ bool may_overtake_nothing(Peer& peer);
 // Receives (receive.cpp)
 
 /// Receives a message that waits, if there is one for this receive.
-bool receive_waiting(EngineRequest& receive);
+bool receive_unexpected(EngineRequest& receive);
 /// begin_receive() when there is nothing to wait for, or no memory.
 [[gnu::cold]] Result begin_from_nobody(EngineRequest& receive);
 [[gnu::cold]] Result begin_without_memory(EngineRequest& receive);
@@ -195,7 +195,7 @@ bool receive_waiting(EngineRequest& receive);
   receive.complete = false;
   if (receive.rank == MPI_PROC_NULL) [[unlikely]]
     return begin_from_nobody(receive);
-  if (matching().waiting() != 0 && receive_waiting(receive)) return {};
+  if (matching().unexpected() != 0 && receive_unexpected(receive)) return {};
   if (!matching().post(receive)) [[unlikely]]
     return begin_without_memory(receive);
   receive.stage = Stage::posted;

@@ -20,12 +20,12 @@ std::size_t hash(std::uint64_t context, std::int32_t source) {
 Posted* receive_at(Link* link) { return static_cast<Posted*>(static_cast<PostedLink*>(link)); }
 
 template <Ring ring>
-Link& link_of(Waiting& message) {
-  return static_cast<WaitingLink<ring>&>(message);
+Link& link_of(UnexpectedEntry& message) {
+  return static_cast<UnexpectedLink<ring>&>(message);
 }
 template <Ring ring>
-Waiting* message_at(Link* link) {
-  return static_cast<Waiting*>(static_cast<WaitingLink<ring>*>(link));
+UnexpectedEntry* message_at(Link* link) {
+  return static_cast<UnexpectedEntry*>(static_cast<UnexpectedLink<ring>*>(link));
 }
 
 /// Sorts the bucket's messages by tag. Without memory for that they stay as they are: searches take longer.
@@ -33,34 +33,34 @@ template <Ring in_order, Ring by_tag>
 [[gnu::cold]] bool sort_waiting(Bucket& bucket) {
   std::unique_ptr<RingByTag> sorted(new (std::nothrow) RingByTag);
   if (sorted == nullptr) return false;
-  for (Link* each = bucket.waiting.next; each != &bucket.waiting; each = each->next) {
-    Waiting* message = message_at<in_order>(each);
+  for (Link* each = bucket.unexpected.next; each != &bucket.unexpected; each = each->next) {
+    UnexpectedEntry* message = message_at<in_order>(each);
     Link* ring = sorted->find_or_make(message->envelope.tag);
     if (ring == nullptr) return false;
     link_last(*ring, link_of<by_tag>(*message));
   }
-  bucket.waiting_by_tag = std::move(sorted);
+  bucket.unexpected_by_tag = std::move(sorted);
   return true;
 }
 
 template <Ring in_order, Ring by_tag>
-void add_to(Bucket& bucket, Waiting& message) {
-  link_last(bucket.waiting, link_of<in_order>(message));
-  if (bucket.waiting_by_tag == nullptr) [[likely]]
+void add_to(Bucket& bucket, UnexpectedEntry& message) {
+  link_last(bucket.unexpected, link_of<in_order>(message));
+  if (bucket.unexpected_by_tag == nullptr) [[likely]]
     return;
-  if (Link* ring = bucket.waiting_by_tag->find_or_make(message.envelope.tag))
+  if (Link* ring = bucket.unexpected_by_tag->find_or_make(message.envelope.tag))
     link_last(*ring, link_of<by_tag>(message));
   else
-    bucket.waiting_by_tag.reset();
+    bucket.unexpected_by_tag.reset();
 }
 
 template <Ring in_order, Ring by_tag>
-void remove_from(Bucket& bucket, Waiting& message) {
+void remove_from(Bucket& bucket, UnexpectedEntry& message) {
   unlink(link_of<in_order>(message));
-  if (bucket.waiting_by_tag == nullptr) [[likely]]
+  if (bucket.unexpected_by_tag == nullptr) [[likely]]
     return;
   unlink(link_of<by_tag>(message));
-  if (is_empty(bucket.waiting)) bucket.waiting_by_tag.reset();
+  if (is_empty(bucket.unexpected)) bucket.unexpected_by_tag.reset();
 }
 
 } // namespace
@@ -220,56 +220,56 @@ bool Matching::repost(Posted& receive) {
 }
 
 template <Ring in_order, Ring by_tag>
-inline Waiting* Matching::find_in(Bucket& bucket, std::int32_t tag) {
-  Link* head = bucket.waiting.next;
-  if (head == &bucket.waiting) return nullptr;
+inline UnexpectedEntry* Matching::find_in(Bucket& bucket, std::int32_t tag) {
+  Link* head = bucket.unexpected.next;
+  if (head == &bucket.unexpected) return nullptr;
   if (matches(tag, message_at<in_order>(head)->envelope.tag)) return message_at<in_order>(head);
   return find_behind_head<in_order, by_tag>(bucket, tag);
 }
 
 template <Ring in_order, Ring by_tag>
-Waiting* Matching::find_behind_head(Bucket& bucket, std::int32_t tag) {
-  if (bucket.waiting_by_tag == nullptr) {
+UnexpectedEntry* Matching::find_behind_head(Bucket& bucket, std::int32_t tag) {
+  if (bucket.unexpected_by_tag == nullptr) {
     int left = near_entries;
-    for (Link* each = bucket.waiting.next; each != &bucket.waiting; each = each->next) {
-      Waiting* message = message_at<in_order>(each);
+    for (Link* each = bucket.unexpected.next; each != &bucket.unexpected; each = each->next) {
+      UnexpectedEntry* message = message_at<in_order>(each);
       if (matches(tag, message->envelope.tag)) return message;
       if (--left == 0 && sort_waiting<in_order, by_tag>(bucket)) break;
     }
-    if (bucket.waiting_by_tag == nullptr) return nullptr;
+    if (bucket.unexpected_by_tag == nullptr) return nullptr;
   }
-  Link* ring = bucket.waiting_by_tag->find(tag);
+  Link* ring = bucket.unexpected_by_tag->find(tag);
   return ring == nullptr || is_empty(*ring) ? nullptr : message_at<by_tag>(ring->next);
 }
 
-Waiting* Matching::find(std::uint64_t context, std::int32_t source, std::int32_t tag) {
-  if (waiting_ == 0) return nullptr;
+UnexpectedEntry* Matching::find(std::uint64_t context, std::int32_t source, std::int32_t tag) {
+  if (unexpected_ == 0) return nullptr;
   Bucket* bucket = lookup(context, source);
   if (bucket == nullptr) return nullptr;
   return source == MPI_ANY_SOURCE ? find_in<Ring::of_context, Ring::of_context_and_tag>(*bucket, tag)
                                   : find_in<Ring::of_source, Ring::of_source_and_tag>(*bucket, tag);
 }
 
-inline void Matching::count_waiting(Waiting& message, Bucket& source, Bucket& context) {
+inline void Matching::count_unexpected(UnexpectedEntry& message, Bucket& source, Bucket& context) {
   message.source_bucket = &source;
   message.context_bucket = &context;
-  ++waiting_;
+  ++unexpected_;
   ++entries_;
 }
 
-bool Matching::add(Waiting& message) {
+bool Matching::add(UnexpectedEntry& message) {
   Bucket* source = lookup(message.envelope.context, message.envelope.source);
   Bucket* context = search(message.envelope.context, MPI_ANY_SOURCE);
-  if (source == nullptr || context == nullptr || source->waiting_by_tag != nullptr ||
-      context->waiting_by_tag != nullptr) [[unlikely]]
+  if (source == nullptr || context == nullptr || source->unexpected_by_tag != nullptr ||
+      context->unexpected_by_tag != nullptr) [[unlikely]]
     return add_anywhere(message);
-  link_last(source->waiting, link_of<Ring::of_source>(message));
-  link_last(context->waiting, link_of<Ring::of_context>(message));
-  count_waiting(message, *source, *context);
+  link_last(source->unexpected, link_of<Ring::of_source>(message));
+  link_last(context->unexpected, link_of<Ring::of_context>(message));
+  count_unexpected(message, *source, *context);
   return true;
 }
 
-bool Matching::add_anywhere(Waiting& message) {
+bool Matching::add_anywhere(UnexpectedEntry& message) {
   // Each bucket gets its entry before the next one is asked for: making a bucket may discard empty ones.
   Bucket* source = lookup_or_make(message.envelope.context, message.envelope.source);
   if (source == nullptr) return false;
@@ -280,24 +280,24 @@ bool Matching::add_anywhere(Waiting& message) {
     return false;
   }
   add_to<Ring::of_context, Ring::of_context_and_tag>(*context, message);
-  count_waiting(message, *source, *context);
+  count_unexpected(message, *source, *context);
   return true;
 }
 
-void Matching::remove(Waiting& message) {
-  if (message.source_bucket->waiting_by_tag != nullptr || message.context_bucket->waiting_by_tag != nullptr)
-      [[unlikely]]
+void Matching::remove(UnexpectedEntry& message) {
+  if (message.source_bucket->unexpected_by_tag != nullptr ||
+      message.context_bucket->unexpected_by_tag != nullptr) [[unlikely]]
     return remove_anywhere(message);
   unlink(link_of<Ring::of_source>(message));
   unlink(link_of<Ring::of_context>(message));
-  --waiting_;
+  --unexpected_;
   --entries_;
 }
 
-void Matching::remove_anywhere(Waiting& message) {
+void Matching::remove_anywhere(UnexpectedEntry& message) {
   remove_from<Ring::of_source, Ring::of_source_and_tag>(*message.source_bucket, message);
   remove_from<Ring::of_context, Ring::of_context_and_tag>(*message.context_bucket, message);
-  --waiting_;
+  --unexpected_;
   --entries_;
 }
 
@@ -305,7 +305,7 @@ std::size_t Matching::sorting_bytes() const {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i <= table_mask_; ++i) {
     if (table_[i] == nullptr) continue;
-    for (const RingByTag* sorted : {table_[i]->posted_by_tag.get(), table_[i]->waiting_by_tag.get()})
+    for (const RingByTag* sorted : {table_[i]->posted_by_tag.get(), table_[i]->unexpected_by_tag.get()})
       if (sorted != nullptr) bytes += sorted->bytes();
   }
   return bytes;

@@ -2,9 +2,9 @@
 // doc/matching.md has the picture and the ordering argument. Source: MPI 5.0, section 3.5.
 //
 // Invariants:
-//   no posted receive matches a waiting message
+//   no posted receive matches an unexpected message
 //   each ring of posted receives ascends in `order`
-//   each ring of waiting messages is in order of arrival
+//   each ring of unexpected messages is in order of arrival
 //   a bucket that sorts its receives by tag has one, and is not `recent_`
 #pragma once
 
@@ -32,17 +32,17 @@ struct Posted : PostedLink {
 };
 static_assert(sizeof(Posted) == 40, "the fields fill the gap behind the tag");
 
-/// The rings that a waiting message may be in.
+/// The rings that an unexpected message may be in.
 enum class Ring : std::uint8_t { of_source, of_context, of_source_and_tag, of_context_and_tag };
 template <Ring>
-struct WaitingLink : Link {};
+struct UnexpectedLink : Link {};
 
 /// A message that arrived before its receive: in the ring of its source and in the ring of its context; and,
 /// in a bucket that sorts its messages by tag, in the ring of its tag.
-struct Waiting : WaitingLink<Ring::of_source>,
-                 WaitingLink<Ring::of_context>,
-                 WaitingLink<Ring::of_source_and_tag>,
-                 WaitingLink<Ring::of_context_and_tag> {
+struct UnexpectedEntry : UnexpectedLink<Ring::of_source>,
+                         UnexpectedLink<Ring::of_context>,
+                         UnexpectedLink<Ring::of_source_and_tag>,
+                         UnexpectedLink<Ring::of_context_and_tag> {
   Bucket* source_bucket = nullptr;
   Bucket* context_bucket = nullptr;
   transport::Envelope envelope;
@@ -63,17 +63,17 @@ public:
   [[nodiscard]] bool repost(Posted& receive);
   void remove(Posted& receive);
 
-  /// The oldest waiting message for a receive of (context, source, tag), wildcards allowed; it stays.
-  Waiting* find(std::uint64_t context, std::int32_t source, std::int32_t tag);
+  /// The oldest unexpected message for a receive of (context, source, tag), wildcards allowed; it stays.
+  UnexpectedEntry* find(std::uint64_t context, std::int32_t source, std::int32_t tag);
   /// Adds a message that match() found no receive for. False: no memory.
-  [[nodiscard]] bool add(Waiting& message);
-  void remove(Waiting& message);
+  [[nodiscard]] bool add(UnexpectedEntry& message);
+  void remove(UnexpectedEntry& message);
 
-  /// Calls visit(Waiting&) for each waiting message; visit may remove the one it is given.
+  /// Calls visit(UnexpectedEntry&) for each unexpected message; visit may remove the one it is given.
   template <class F>
-  void each_waiting(F visit);
+  void each_unexpected(F visit);
 
-  std::size_t waiting() const { return waiting_; }
+  std::size_t unexpected() const { return unexpected_; }
   /// No message waits and no receive is posted, so the next message is the next receive's.
   bool idle() const { return entries_ == 0; }
   std::size_t buckets() const { return bucket_count_; }
@@ -93,7 +93,7 @@ private:
   void place(Bucket* bucket);
   void append(Link& ring, Posted& receive);
   void count_posted(const Posted& receive);
-  void count_waiting(Waiting& message, Bucket& source, Bucket& context);
+  void count_unexpected(UnexpectedEntry& message, Bucket& source, Bucket& context);
   Link* ring_for(const Posted& receive);
   void take_off(Posted& receive);
   void take_off(Bucket& bucket, Posted& receive);
@@ -106,29 +106,29 @@ private:
   [[gnu::noinline]] Posted* first_behind_head(Bucket& bucket, std::int32_t tag);
   bool sort_posted(Bucket& bucket);
   template <Ring in_order, Ring by_tag>
-  static Waiting* find_in(Bucket& bucket, std::int32_t tag);
+  static UnexpectedEntry* find_in(Bucket& bucket, std::int32_t tag);
   template <Ring in_order, Ring by_tag>
-  [[gnu::noinline]] static Waiting* find_behind_head(Bucket& bucket, std::int32_t tag);
-  [[gnu::noinline]] bool add_anywhere(Waiting& message);
-  [[gnu::noinline]] void remove_anywhere(Waiting& message);
+  [[gnu::noinline]] static UnexpectedEntry* find_behind_head(Bucket& bucket, std::int32_t tag);
+  [[gnu::noinline]] bool add_anywhere(UnexpectedEntry& message);
+  [[gnu::noinline]] void remove_anywhere(UnexpectedEntry& message);
 
   static inline constinit Bucket* no_buckets[1] = {nullptr};
   Bucket** table_ = no_buckets; ///< open addressing; nullptr: free, and at least one is
   std::size_t table_mask_ = 0;  ///< its size, a power of two, less 1
   std::size_t bucket_count_ = 0;
-  std::size_t waiting_ = 0;
-  std::size_t entries_ = 0;       ///< waiting messages and posted receives
+  std::size_t unexpected_ = 0;
+  std::size_t entries_ = 0;       ///< unexpected messages and posted receives
   std::size_t posted_to_any_ = 0; ///< receives from MPI_ANY_SOURCE: 0 spares arrivals the second look
   std::uint64_t next_order_ = 0;
   mutable Bucket* recent_ = nullptr; ///< that was asked for last
 };
 
 /// What is posted to, or waits from, one source of one context. With source MPI_ANY_SOURCE: the wildcard
-/// receives of the context, and all of its waiting messages.
+/// receives of the context, and all of its unexpected messages.
 ///
 /// Receives are all in `posted`; once a search has been long, only those with MPI_ANY_TAG are, and the others
-/// are in `posted_by_tag`, until no receive is left. Messages are always in `waiting`; after a long search
-/// they are in `waiting_by_tag` as well, until none is left.
+/// are in `posted_by_tag`, until no receive is left. Messages are always in `unexpected`; after a long search
+/// they are in `unexpected_by_tag` as well, until none is left.
 struct Bucket {
   Bucket(std::uint64_t its_context, std::int32_t its_source) : context(its_context), source(its_source) {
     posted.previous = posted.next = &posted;
@@ -136,12 +136,12 @@ struct Bucket {
   std::uint64_t context;
   std::int32_t source;
   PostedLink posted;
-  Link waiting{&waiting, &waiting};
+  Link unexpected{&unexpected, &unexpected};
   std::unique_ptr<RingByTag> posted_by_tag;
-  std::unique_ptr<RingByTag> waiting_by_tag;
+  std::unique_ptr<RingByTag> unexpected_by_tag;
   std::size_t sorted_receives = 0; ///< in `posted` and `posted_by_tag`; unused without the latter
 
-  bool empty() const { return is_empty(posted) && posted_by_tag == nullptr && is_empty(waiting); }
+  bool empty() const { return is_empty(posted) && posted_by_tag == nullptr && is_empty(unexpected); }
 };
 
 /// Entries that a search looks at before its bucket is sorted by tag.
@@ -202,13 +202,13 @@ extern constinit object::Immortal<Matching> matching_storage;
 inline Matching& matching() { return matching_storage.value; }
 
 template <class F>
-void Matching::each_waiting(F visit) {
+void Matching::each_unexpected(F visit) {
   for (std::size_t i = 0; i <= table_mask_; ++i) {
     Bucket* bucket = table_[i];
     if (bucket == nullptr || bucket->source != MPI_ANY_SOURCE) continue;
-    for (Link *each = bucket->waiting.next, *next; each != &bucket->waiting; each = next) {
+    for (Link *each = bucket->unexpected.next, *next; each != &bucket->unexpected; each = next) {
       next = each->next;
-      visit(static_cast<Waiting&>(*static_cast<WaitingLink<Ring::of_context>*>(each)));
+      visit(static_cast<UnexpectedEntry&>(*static_cast<UnexpectedLink<Ring::of_context>*>(each)));
     }
   }
 }

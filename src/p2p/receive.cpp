@@ -1,11 +1,11 @@
-// Receives: look among the waiting messages, else post. Source: MPI 5.0, sections 3.2 and 3.7.
+// Receives: look among the unexpected messages, else post. Source: MPI 5.0, sections 3.2 and 3.7.
 #include "p2p/engine.h"
 
 #include "transport/fast.h"
 
 namespace near::p2p {
 
-bool receive_waiting(EngineRequest& receive) {
+bool receive_unexpected(EngineRequest& receive) {
   while (Unexpected* message = find_waiting(receive.context, receive.rank, receive.tag)) {
     take(*message);
     if (consume(*message, receive)) return true;

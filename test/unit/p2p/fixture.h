@@ -25,7 +25,7 @@ protected:
     communicator.addresses = addresses.data();
   }
   void TearDown() override {
-    EXPECT_EQ(matching().waiting(), 0u) << "the test left messages unreceived";
+    EXPECT_EQ(matching().unexpected(), 0u) << "the test left messages unreceived";
     EXPECT_TRUE(fake::nothing_held()) << "a credit or packet was not given back";
     EXPECT_FALSE(has_deferred());
     EXPECT_EQ(communicator.references.load_relaxed(), 1);

@@ -14,7 +14,7 @@ namespace {
 struct Receive : Posted {
   int number = 0;
 };
-struct Arrived : Waiting {
+struct Arrived : UnexpectedEntry {
   int number = 0;
 };
 
@@ -185,14 +185,14 @@ public:
     model.waiting.erase(at);
   }
   void finish() {
-    ASSERT_EQ(matching.waiting(), model.waiting.size());
+    ASSERT_EQ(matching.unexpected(), model.waiting.size());
     std::size_t visited = 0;
-    matching.each_waiting([&](Waiting& message) {
+    matching.each_unexpected([&](UnexpectedEntry& message) {
       ++visited;
       matching.remove(message);
     });
     EXPECT_EQ(visited, model.waiting.size());
-    EXPECT_EQ(matching.waiting(), 0u);
+    EXPECT_EQ(matching.unexpected(), 0u);
     for (Receive* each : model.posted) matching.remove(*each);
     EXPECT_TRUE(matching.idle());
     EXPECT_EQ(matching.sorting_bytes(), 0u) << "what sorts by tag goes with the last entry";
@@ -287,7 +287,7 @@ TEST(Matching, entries_with_a_hundred_thousand_tags_are_found_in_reverse_order) 
     ASSERT_TRUE(matching.add(messages[static_cast<std::size_t>(tag)]));
   }
   for (int tag = many; tag-- > 0;) {
-    Waiting* found = matching.find(4, tag % 2 == 0 ? MPI_ANY_SOURCE : tag % 3, tag);
+    UnexpectedEntry* found = matching.find(4, tag % 2 == 0 ? MPI_ANY_SOURCE : tag % 3, tag);
     ASSERT_EQ(found, &messages[static_cast<std::size_t>(tag)]);
     matching.remove(*found);
   }
