@@ -154,6 +154,28 @@ inline MessageHeader& header_of(const queue::Claim<>& claim) {
   return *reinterpret_cast<MessageHeader*>(claim.body());
 }
 
+/// Lays out, binds and reserves this process's region. Nothing of it is visible to others before `ready`.
+Result build_region();
+/// The arenas, once every process has said how much of the segment it has mapped.
+void open_arenas();
+/// Registers what handles the transport's own messages.
+void set_internal_handlers();
+/// Sends what waits for slots of peers, as far as there are any; true if something left.
+bool flush_pending();
+/// Whether anything waits for a slot of a peer's queue or lane, for one of our packets, or for a lock.
+bool waits_for_flow_control();
+/// Registers this process with everything that it waits for. Whatever is freed from here on wakes us, and
+/// whatever was freed before is found by our next check.
+void register_as_waiter();
+/// Raises the bells of the processes in `asked` that wait for a slot here.
+void wake_waiting_processes(std::uint64_t asked);
+/// Whether a message is there; the check before sleeping, without the engine lock.
+bool has_work();
+
+/// A sleep without a wake-up ends after this time, so that an event without one (a peer that calls
+/// MPI_Finalize) is noticed.
+inline constexpr std::uint64_t sleep_limit_ns = 10'000'000;
+
 /// The number under which a packet in use is known above the transport; not 0.
 inline std::uint64_t packet_of(const PacketReference& reference) {
   return (std::uint64_t{reference.generation} << 32 | reference.packet) + 1;

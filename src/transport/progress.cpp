@@ -1,0 +1,139 @@
+// What arrives in this process's queue and lanes, and everything else that progress moves.
+#include "transport/engine.h"
+
+#include "base/kill_point.h"
+#include "base/log.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace near::transport {
+
+namespace {
+
+HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
+
+[[gnu::always_inline]] inline void dispatch(Peer& from, const MessageHeader& header) {
+  if (header.sequence != from.receive.expected_sequence) [[unlikely]]
+    base::log(base::Level::error,
+              "message {} of process {} arrived where message {} was expected: this is a defect of NearMPI",
+              header.sequence, from.slot, from.receive.expected_sequence);
+  from.receive.expected_sequence = header.sequence + 1;
+  from.receive.whole = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager);
+  Arrival arrival{&from, header.envelope, header.payload,
+                  std::min<std::uint64_t>(header.envelope.bytes, inline_bytes), 0};
+  if (header.in_packet != 0) {
+    const auto& reference = *reinterpret_cast<const PacketReference*>(header.payload);
+    arrival.payload = from.packets + reference.packet * from.packet_bytes;
+    arrival.payload_bytes = reference.bytes;
+    arrival.packet = packet_of(reference);
+    handlers[header.handler](arrival);
+    if (arrival.packet != 0) give_back_packet(from, arrival.packet);
+    return;
+  }
+  handlers[header.handler](arrival);
+}
+
+[[gnu::always_inline]] inline bool take_from_lane(LaneIn& lane) {
+  const std::byte* body = lane.reader.front();
+  if (body == nullptr) return false;
+  dispatch(*lane.from, *reinterpret_cast<const MessageHeader*>(body));
+  lane.reader.pop();
+  if (lane.from == nullptr) [[unlikely]]
+    lane_is_free(lane);
+  return true;
+}
+
+/// `from` came back from its lane to the queue, and what it left there comes first.
+[[gnu::cold]] [[gnu::noinline]] void drain_lane(const Peer& from) {
+  while (from.lane_in != nullptr && take_from_lane(*from.lane_in)) {}
+}
+
+bool take_from_queue() {
+  Engine& self = engine();
+  // SYNC: rank-phase. Acquire: a slot that the dead process committed is seen as committed from here on.
+  auto is_dead = [&self](std::uint32_t slot) {
+    return self.segment.entry(slot).phase.load_acquire() == static_cast<std::uint32_t>(segment::Phase::dead);
+  };
+  auto entry = self.queue.front(is_dead);
+  if (entry.body == nullptr) return false;
+  Peer& from = peer_in(entry.claimer);
+  const auto& header = *reinterpret_cast<const MessageHeader*>(entry.body);
+  if (from.lane_in != nullptr && header.sequence != from.receive.expected_sequence) [[unlikely]]
+    drain_lane(from);
+  dispatch(from, header);
+  self.queue.pop();
+  return true;
+}
+
+} // namespace
+
+void set_handler(Handler handler, HandlerFunction function) {
+  handlers[static_cast<int>(handler)] = function;
+}
+
+void set_internal_handlers() {
+  handlers[static_cast<int>(InternalHandler::fin)] = handle_fin;
+  handlers[static_cast<int>(InternalHandler::cts)] = handle_cts;
+  handlers[static_cast<int>(InternalHandler::fragment)] = handle_fragment;
+  handlers[static_cast<int>(InternalHandler::prefix_fragment)] = handle_prefix_fragment;
+  handlers[static_cast<int>(InternalHandler::cooperate)] = handle_cooperate;
+  handlers[static_cast<int>(InternalHandler::last_call)] = handle_last_call;
+  handlers[static_cast<int>(InternalHandler::closed)] = handle_closed;
+  handlers[static_cast<int>(InternalHandler::lane_request)] = handle_lane_request;
+  handlers[static_cast<int>(InternalHandler::lane_granted)] = handle_lane_granted;
+  handlers[static_cast<int>(InternalHandler::lane_switch)] = handle_lane_switch;
+  handlers[static_cast<int>(InternalHandler::lane_recall)] = handle_lane_recall;
+  handlers[static_cast<int>(InternalHandler::lane_return)] = handle_lane_return;
+}
+
+bool has_work() {
+  Engine& self = engine();
+  for (std::uint32_t i = 0; i < self.lane_count; ++i)
+    if (self.lanes[i].open.load_relaxed() != 0 && self.lanes[i].reader.has_message()) return true;
+  return self.queue.has_message();
+}
+
+void keep_packet(Arrival& arrival) { arrival.packet = 0; }
+
+void give_back_packet(Peer& owner, std::uint64_t packet) {
+  NEAR_KILL_POINT("packet-used");
+  std::uint64_t reference = packet - 1;
+  owner.packet_flags[static_cast<std::uint32_t>(reference)].give_back(
+      static_cast<std::uint8_t>(reference >> 32));
+  auto& doorbell = owner.control->doorbell;
+  FlowControlCalls::wake_waiters(doorbell.packet_waiters, engine().fences,
+                                 [&](std::uint64_t) { DoorbellCalls::announce(doorbell.bell); });
+}
+
+[[gnu::noinline]] bool make_progress() {
+  Engine& self = engine();
+  bool moved = false;
+  // A bounded number of messages of each channel, so that a flooding peer can keep us neither from the others
+  // nor from our own sends.
+  for (std::uint32_t open = self.open_lanes; open != 0; open &= open - 1) {
+    LaneIn& lane = self.lanes[std::countr_zero(open)];
+    for (int budget = 16; budget > 0 && lane.open.load_relaxed() != 0 && take_from_lane(lane); --budget)
+      moved = true;
+  }
+  for (int budget = 64; budget > 0 && take_from_queue(); --budget) moved = true;
+  if (moved) wake_slot_waiters();
+  if (self.deferred_work) [[unlikely]] {
+    if (!self.pending_peers.empty()) moved |= flush_pending();
+    if (!self.pipeline_senders.empty()) moved |= advance_pipeline_senders();
+    if (!self.cooperative_sends.empty()) moved |= push_chunks();
+    self.deferred_work =
+        !self.pending_peers.empty() || !self.pipeline_senders.empty() || !self.cooperative_sends.empty();
+  }
+  return moved;
+}
+
+bool is_idle() {
+  const Engine& self = engine();
+  // Most looks of somebody who waits find nothing: a few loads, whatever the number of peers.
+  return self.open_lanes == 0 && !self.deferred_work && !self.queue.has_entry();
+}
+
+bool progress() { return !is_idle() && make_progress(); }
+
+} // namespace near::transport

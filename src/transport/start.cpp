@@ -1,0 +1,193 @@
+// From MPI_Init to MPI_Finalize: this process joins the job, meets the others, and leaves.
+#include "transport/provider.h"
+
+#include "base/kill_point.h"
+#include "base/knob.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "os/futex.h"
+#include "os/limits.h"
+#include "os/peer_memory.h"
+#include "transport/polling.h"
+
+#include <algorithm>
+#include <pthread.h>
+#include <unistd.h>
+
+namespace near::transport {
+
+using base::Code;
+using base::fail;
+using base::Level;
+
+namespace {
+
+void in_forked_child() {
+  // The segment is not mapped here (MADV_DONTFORK): MPI is not usable, and nothing of it may be touched.
+  engine().running = false;
+}
+
+/// NEAR_COPY must name a way of large messages.
+Result check_choice_of_copy() {
+  std::vector<std::string_view> ways = {"auto"};
+  for (const Provider& provider : ladder())
+    if (provider.protocol != Protocol::count) ways.emplace_back(provider.name);
+  const std::string& choice = base::knobs().copy.text;
+  if (std::find(ways.begin(), ways.end(), choice) != ways.end()) return {};
+  std::string list;
+  for (auto way : ways) list += (list.empty() ? "" : way == ways.back() ? " or " : ", ") + std::string(way);
+  return fail(Code::invalid, "NEAR_COPY={}: expected {}{}", choice, list, base::did_you_mean(choice, ways));
+}
+
+/// NEAR_STATS: one line of what this process sent, and how it received.
+void report_traffic() {
+  const auto& counters = engine().control->counters;
+  std::string text = "sent";
+  for (std::size_t path = 0; path < segment::paths; ++path) {
+    auto sent = own_traffic(static_cast<segment::Path>(path));
+    text += base::format("{} {}: {} messages, {} bytes", path == 0 ? "" : ";",
+                         segment::path_name(static_cast<segment::Path>(path)), sent.messages, sent.bytes);
+  }
+  text += base::format("; received {} unexpected; slept {} times", counters.unexpected.load_relaxed(),
+                       counters.sleeps.load_relaxed());
+  base::write_line(Level::note, text);
+}
+
+/// Publishes this process and waits for the others of the job.
+Result meet() {
+  Engine& self = engine();
+  auto& head = self.segment.header();
+  if (!os::register_for_barrier()) head.fences.store_relaxed(1);
+  const std::uint64_t front = self.control->arena - self.segment.region(self.slot);
+  std::uint64_t largest = head.largest_front.load_relaxed();
+  while (largest < front && !head.largest_front.cas_relaxed(largest, front)) {}
+  NEAR_KILL_POINT("init-unready");
+  // SYNC: rank-phase. Whoever sees `ready` sees the region's layout.
+  self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::ready));
+  NEAR_KILL_POINT("init-uncounted");
+  // SYNC: all-ready. Release: our region is laid out before we are counted.
+  const std::uint32_t before = head.ready.add_acq_rel(1);
+  NEAR_KILL_POINT("init-counted");
+  // The last one wakes all others. Had each of them done so, a job of a thousand would begin with a million
+  // wake-ups.
+  if (before + 1 >= self.job_size) os::futex_wake_all(head.ready.address());
+  for (;;) {
+    // SYNC: all-ready. Acquire: the regions of all that are counted are laid out, for map_peer().
+    std::uint32_t ready = head.ready.load_acquire();
+    // Nothing wakes us when `held` is cleared: the sleep's limit ends the wait.
+    if (ready >= self.job_size && head.held.load_relaxed() == 0) break;
+    os::futex_wait(head.ready.address(), ready, sleep_limit_ns * (1 + self.job_size / 64));
+  }
+  NEAR_KILL_POINT("init-met");
+  self.fences = head.fences.load_relaxed() != 0;
+  open_arenas();
+  NEAR_TRY(reserve_rts());
+  // What map_peer() will find, of all processes of the job.
+  const std::uint64_t all_fronts = head.largest_front.load_relaxed();
+  if (all_fronts > self.segment.reach())
+    return fail(
+        Code::limit,
+        "a process of this job has {} KiB of queue and packets, of which this process can map {} KiB: "
+        "lower NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, and give them to all ranks alike",
+        all_fronts >> 10, self.segment.reach() >> 10);
+  return {};
+}
+
+} // namespace
+
+object::Immortal<Engine> engine_storage;
+
+Result start(const Job& job) {
+  Engine& self = engine();
+  if (self.running) return {};
+  set_internal_handlers();
+  if (job.segment_descriptor < 0) {
+    NEAR_TRY(
+        self.segment.create(1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
+  } else {
+    NEAR_TRY(self.segment.attach(job.segment_descriptor, true));
+    self.segment.close_descriptor(); // of huge pages; the other one is the caller's
+    if (job.slot >= self.segment.header().slots)
+      return fail(Code::invalid, "slot {} is outside the job's {} slots", job.slot,
+                  self.segment.header().slots);
+    // A program that this rank starts may have got a copy of the rank's variables: it must not lay the region
+    // out a second time under the peers' hands.
+    std::uint32_t owner = 0;
+    if (!self.segment.entry(job.slot).claimed.cas_relaxed(owner, static_cast<std::uint32_t>(getpid())))
+      return fail(
+          Code::refused,
+          "rank {} of this job is process {}, and a rank can be one MPI program only; one that it starts "
+          "is a job of its own if the NEAR_BOOT_ variables are unset",
+          job.slot, owner);
+    NEAR_KILL_POINT("segment-mapped");
+    os::admit_descendants_of(static_cast<std::int32_t>(self.segment.header().launcher));
+  }
+  NEAR_TRY(check_choice_of_copy()); // in the segment the ranks agree on who complains
+  self.slot = job.slot;
+  self.job_size = job.size;
+  const auto& head = self.segment.header();
+  const auto& knobs = base::knobs();
+  constexpr std::uint64_t for_ever = std::uint64_t{1} << 62;
+  self.spin_ns = knobs.wait.text == "spin"    ? for_ever
+                 : knobs.wait.text == "sleep" ? 0
+                 : knobs.spin.automatic       ? 100'000
+                                              : knobs.spin.number * 1000;
+  self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
+  self.by_slot.assign(head.slots, &self.no_peer);
+  object::unknown_process = &self.no_peer;
+  NEAR_TRY(build_region());
+  static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
+  (void)registered;
+  NEAR_TRY(meet());
+  self.oversubscribed = shares_processors() || shares_its_processors();
+  if (self.oversubscribed) fast_path.polls = 1;
+  self.running = true;
+  return {};
+}
+
+void stop() {
+  Engine& self = engine();
+  if (!self.running) return;
+  NEAR_KILL_POINT("finalize-entered");
+  receive_no_more();
+  auto drained = [](void*) {
+    Engine& here = engine();
+    std::erase_if(here.pipeline_senders, [](Transfer* transfer) { return has_left(*transfer->peer); });
+    return here.pending_peers.empty() && here.pipeline_senders.empty() && sends_settled();
+  };
+  wait_until(drained, nullptr);
+  if (base::knobs().stats.number != 0) report_traffic();
+  NEAR_KILL_POINT("finalize-drained");
+  // SYNC: rank-phase. Whoever sees `finalized` sees the last messages that this process committed.
+  self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));
+  NEAR_KILL_POINT("finalize-told");
+}
+
+bool running() { return engine().running; }
+
+bool shares_processors() {
+  const auto& head = engine().segment.header();
+  return head.cores < head.job_size;
+}
+
+bool polls_should_yield() { return engine().oversubscribed; }
+
+const segment::Segment& job_segment() { return engine().segment; }
+
+segment::StateLine& own_state_line() {
+  static base::Atomic<std::uint32_t> threads{0};
+  thread_local std::uint32_t line = threads.add_relaxed(1);
+  return engine().control->state[std::min<std::uint32_t>(line, segment::state_lines - 1)];
+}
+
+void count_unexpected() { engine().control->counters.unexpected.bump_relaxed(1); }
+
+segment::Place own_place() {
+  return running() ? engine().segment.entry(engine().slot).place : segment::Place{};
+}
+
+segment::NearestNodes nearest_nodes() {
+  return running() ? engine().segment.entry(engine().slot).nearest : segment::NearestNodes{};
+}
+
+} // namespace near::transport

@@ -1,0 +1,357 @@
+// Waiting, and the one lock of the engine: a thread polls for a while, then sleeps on this rank's doorbell.
+#include "transport/engine.h"
+
+#include "base/knob.h"
+#include "os/clock.h"
+#include "os/futex.h"
+
+#include <algorithm>
+#include <pthread.h>
+
+namespace near::transport {
+
+void DoorbellSystem::wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns) {
+  os::futex_wait(word, expected, timeout_ns);
+}
+void DoorbellSystem::wake(std::uint32_t* word) { os::futex_wake_all(word); }
+void DoorbellSystem::barrier_all() { os::barrier_all_registered(); }
+
+namespace {
+
+/// Each further sleep of one wait may take twice as long, up to this: where a thousand ranks share two
+/// processors, looking around every 10 ms would use up both.
+std::uint64_t longest_sleep_ns() {
+  const Engine& self = engine();
+  constexpr std::uint64_t ranks_per_core = 8;
+  return sleep_limit_ns *
+         std::max<std::uint64_t>(1, self.job_size / (ranks_per_core * std::max(1u, self.segment.cores())));
+}
+
+} // namespace
+
+namespace {
+
+/// What the engine lock needs to know of its holder; all under the lock but `owner`.
+struct LockState {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  base::Atomic<std::uintptr_t> owner{0};
+  int depth = 0;
+};
+LockState& lock_state() {
+  static LockState& state = *new LockState;
+  return state;
+}
+std::uintptr_t this_thread() {
+  thread_local char mark;
+  return reinterpret_cast<std::uintptr_t>(&mark);
+}
+
+/// Gives the lock up for a while, however often this thread holds it.
+class LockPause {
+public:
+  LockPause() {
+    LockState& state = lock_state();
+    if (state.owner.load_relaxed() != this_thread()) return;
+    depth_ = state.depth;
+    state.depth = 0;
+    state.owner.store_relaxed(0);
+    pthread_mutex_unlock(&state.mutex);
+  }
+  ~LockPause() {
+    if (depth_ == 0) return;
+    LockState& state = lock_state();
+    pthread_mutex_lock(&state.mutex);
+    state.owner.store_relaxed(this_thread());
+    state.depth = depth_;
+  }
+  LockPause(const LockPause&) = delete;
+  LockPause& operator=(const LockPause&) = delete;
+
+private:
+  int depth_ = 0;
+};
+
+/// With more ranks than processors: looks of a wait, each followed by a yield, before it prepares to sleep.
+constexpr int turns = 16;
+
+/// The time at which a wait began, for tools, while it lasts.
+class WaitTime {
+public:
+  explicit WaitTime(std::uint64_t since) : line_(own_state_line()) { line_.since_ns.store_relaxed(since); }
+  ~WaitTime() { line_.since_ns.store_relaxed(0); }
+  WaitTime(const WaitTime&) = delete;
+  WaitTime& operator=(const WaitTime&) = delete;
+
+private:
+  segment::StateLine& line_;
+};
+
+// Threads that wait at the same time (MPI_THREAD_MULTIPLE): after a few looks one of them becomes the leader.
+// It keeps looking for messages, and sleeps on the doorbell. The others are followers: each sleeps on a word
+// of its own. After progress the leader finds the followers whose conditions may be true, and wakes only
+// those. So a message wakes the thread that waits for it, and no other thread takes the engine lock.
+//
+// No wake-up is lost, because everything but the sleep itself happens under the engine lock:
+// - A follower clears its word, tests its own condition, and sees that there is a leader; then it releases
+//   the lock to sleep. Whatever makes its condition true after that does so under the lock, and is followed
+//   by tell_followers(), which sets the word: so futex_wait() ends, or returns at once.
+// - However the leader's wait ends, ~Lead runs. It wakes a sleeping follower if there is one; a follower that
+//   is awake sees before it sleeps that there is no leader. It becomes the leader, or its wait ends and
+//   ~Follower wakes the next one.
+// - Before it sleeps, the leader asks for room on behalf of all. A follower that begins to wait later asks
+//   for itself. The answer rings the doorbell, where the leader sleeps.
+// - A thread that makes progress without being the leader calls wake_waiting_threads(), which tells followers
+//   and leader.
+// Events that nobody announces (time that passes, a peer's death) are noticed by the leader after each of its
+// sleeps, as by a thread that waits alone.
+//
+// A condition may take things, or fail with a text that belongs to its thread: so only its own thread tests
+// it. The leader calls `look`, which says whether the condition is worth testing; a thread without a look is
+// woken after every event. Nothing here is a cancellation point. A child made by fork() never gets here,
+// since MPI refuses its calls.
+class Follower;
+
+/// All under the engine lock. The leader is named by its thread, because a callback of the leader may wait
+/// again.
+struct WaitingThreads {
+  std::uint32_t count = 0;   ///< leader and followers
+  std::uintptr_t leader = 0; ///< 0: nobody waits, or a follower is awake that sees it
+  bool leader_sleeps = false;
+  std::uint32_t events = 0; ///< calls of wake_waiting_threads(): the leader looks again before it sleeps
+  Follower* first = nullptr;
+  Follower* last = nullptr;
+};
+WaitingThreads waiting;
+
+class Follower {
+public:
+  Follower(bool (*look)(void*), void* argument) : look_(look), argument_(argument), previous_(waiting.last) {
+    (previous_ != nullptr ? previous_->next_ : waiting.first) = this;
+    waiting.last = this;
+    ++waiting.count;
+  }
+  ~Follower() {
+    --waiting.count;
+    (previous_ != nullptr ? previous_->next_ : waiting.first) = next_;
+    (next_ != nullptr ? next_->previous_ : waiting.last) = previous_;
+    if (waiting.leader == 0) wake_one();
+  }
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  /// A wake() after this ends the next sleep().
+  void listen() { woken_.store_relaxed(0); }
+  void sleep() {
+    asleep_ = true;
+    {
+      LockPause unlocked;
+      os::futex_wait(woken_.address(), 0, sleep_limit_ns);
+    }
+    asleep_ = false;
+  }
+  /// Wakes the sleeping follower that has waited longest.
+  static void wake_one() {
+    for (Follower* each = waiting.first; each != nullptr; each = each->next_)
+      if (each->asleep_) return each->wake();
+  }
+  [[gnu::noinline]] static void wake_those_that_may_be_done() {
+    for (Follower* each = waiting.first; each != nullptr; each = each->next_)
+      if (each->woken_.load_relaxed() == 0 && (each->look_ == nullptr || each->look_(each->argument_)))
+        each->wake();
+  }
+
+private:
+  void wake() {
+    woken_.store_relaxed(1);
+    if (!asleep_) return;
+    asleep_ = false; // it takes the lock as soon as it can
+    os::futex_wake_all(woken_.address());
+  }
+
+  bool (*look_)(void*);
+  void* argument_;
+  Follower *previous_, *next_ = nullptr;
+  base::Atomic<std::uint32_t> woken_{0}; ///< changed under the engine lock, which orders all else
+  bool asleep_ = false;
+};
+
+void tell_followers() {
+  if (waiting.first != nullptr) [[unlikely]]
+    Follower::wake_those_that_may_be_done();
+}
+
+/// Waits while another thread leads. Returns true if done() was true, false if this thread has become the
+/// leader.
+bool follow(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+  const WaitTime time(os::monotonic_ns());
+  Follower self(look, argument);
+  for (;;) {
+    self.listen();
+    if (done(argument)) return true;
+    if (waiting.leader_sleeps && waits_for_flow_control()) {
+      register_as_waiter();
+      if (progress()) wake_waiting_threads();
+      if (done(argument)) return true; // a lock is no message
+    }
+    if (waiting.leader == 0) break;
+    self.sleep();
+  }
+  waiting.leader = this_thread();
+  return false;
+}
+
+/// This thread is the leader as long as this object lives. `nested`: it is the leader already and waits
+/// within a callback, so it remains the leader afterwards.
+class Lead {
+public:
+  explicit Lead(bool nested) : nested_(nested) {
+    waiting.leader = this_thread();
+    ++waiting.count;
+  }
+  ~Lead() {
+    --waiting.count;
+    if (nested_) return;
+    waiting.leader = 0;
+    Follower::wake_one();
+  }
+  Lead(const Lead&) = delete;
+  Lead& operator=(const Lead&) = delete;
+
+private:
+  bool nested_;
+};
+
+} // namespace
+
+void wake_waiting_threads() {
+  if (waiting.count == 0) [[likely]]
+    return;
+  tell_followers();
+  ++waiting.events;
+  auto& doorbell = engine().control->doorbell;
+  if (waiting.leader_sleeps) DoorbellCalls::ring(doorbell.sleeping, doorbell.bell);
+}
+
+void give_way() {
+  LockPause unlocked;
+  os::yield();
+}
+
+void EngineLock::enter() {
+  LockState& state = lock_state();
+  if (state.owner.load_relaxed() != this_thread()) {
+    pthread_mutex_lock(&state.mutex);
+    state.owner.store_relaxed(this_thread());
+  }
+  ++state.depth;
+}
+
+void EngineLock::leave() {
+  LockState& state = lock_state();
+  if (--state.depth != 0) return;
+  state.owner.store_relaxed(0);
+  pthread_mutex_unlock(&state.mutex);
+}
+
+namespace {
+
+/// The first looks of a wait, before anything is set up for a longer one; true if done() was true. Often the
+/// reply is here before a clock could be read. With more ranks than processors its sender may need this
+/// processor: it gets it at once, a few times.
+[[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
+  const Engine& self = engine();
+  for (int poll = self.oversubscribed ? turns : fast_path.polls; poll > 0; --poll) {
+    bool moved = progress();
+    if (moved) wake_waiting_threads();
+    if ((moved || self.oversubscribed) && done(argument)) return true;
+    if (self.oversubscribed && self.spin_ns != 0) {
+      LockPause unlocked;
+      os::yield();
+    } else {
+      base::cpu_relax();
+    }
+  }
+  return false;
+}
+
+/// Looks for messages until done(argument), and sleeps in between.
+void poll_and_sleep(bool (*done)(void*), void* argument) {
+  Engine& self = engine();
+  std::uint64_t since = os::monotonic_ns();
+  const WaitTime time(since);
+  std::uint64_t spin_until = since + self.spin_ns, sleep_ns = sleep_limit_ns;
+  for (;;) {
+    auto& bell = self.control->doorbell;
+    // Before the looks below: what they miss, and what is announced by a ring alone, ends the sleep.
+    std::uint32_t rung = DoorbellCalls::rung(bell.bell);
+    std::uint32_t events = waiting.events;
+    if (done(argument)) return;
+    bool moved = progress(), spins = os::monotonic_ns() < spin_until;
+    if (!moved && !spins && waits_for_flow_control()) {
+      register_as_waiter();
+      moved = progress();
+      if (!moved && done(argument)) return; // a lock is no message
+      tell_followers();
+    }
+    if (moved) {
+      tell_followers();
+      spin_until = os::monotonic_ns() + self.spin_ns;
+      sleep_ns = sleep_limit_ns;
+      continue;
+    }
+    if (!spins) {
+      if (waiting.events != events) continue;
+      waiting.leader_sleeps = true;
+      auto& sleeps = self.control->counters.sleeps;
+      sleeps.store_relaxed(sleeps.load_relaxed() + 1);
+    }
+    {
+      LockPause unlocked;
+      if (spins) {
+        // With more ranks than processors, whoever we wait for may be runnable right here: a yield costs less
+        // than a sleep with its barrier and wake-up, and ends like one when nobody else wants the processor.
+        if (self.oversubscribed)
+          os::yield();
+        else
+          for (int i = 0; i < 16; ++i) base::cpu_relax();
+        continue;
+      }
+      DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, self.fences, sleep_ns, has_work);
+    }
+    sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns());
+    waiting.leader_sleeps = false;
+    DoorbellCalls::awake(bell.sleeping); // nobody else sleeps here
+    tell_followers();                    // a ring may have been for one of them
+  }
+}
+
+[[gnu::noinline]] void wait_among_threads(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+  const bool nested = waiting.leader == this_thread();
+  if (waiting.leader != 0 && !nested && follow(done, argument, look)) return;
+  const Lead lead(nested);
+  poll_and_sleep(done, argument);
+}
+
+} // namespace
+
+void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+  if (done(argument) || poll_for_a_while(done, argument)) return;
+  if (EngineLock::threads_allowed())
+    wait_among_threads(done, argument, look);
+  else
+    poll_and_sleep(done, argument);
+}
+
+void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument) {
+  if (attempt(argument)) return;
+  auto& list = engine().awaited_locks;
+  list.push_back(&waiters);
+  wait_until(attempt, argument);
+  list.erase(std::find(list.begin(), list.end(), &waiters));
+}
+
+void lock_was_left(base::Atomic<std::uint64_t>& waiters) {
+  FlowControlCalls::wake_waiters(waiters, engine().fences, wake_waiting_processes);
+}
+
+} // namespace near::transport
