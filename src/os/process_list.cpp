@@ -1,0 +1,205 @@
+// The processes of this machine, as /proc lists them.
+#include "os/process.h"
+
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <unordered_map>
+
+namespace near::os {
+
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return text;
+  for (ssize_t got; (got = read(descriptor, buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  close(descriptor);
+  return text;
+}
+
+// 0 when it is gone or a zombie: /proc/<pid>/stat is "pid (name) state parent ...", and the name may hold
+// anything.
+Pid parent_of(Pid pid) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  auto name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 4 > text.size() || text[name_end + 2] == 'Z') return 0;
+  Pid parent = 0;
+  std::from_chars(text.data() + name_end + 4, text.data() + text.size(), parent);
+  return parent;
+}
+
+/// Calls act(folder, pid) for each process in /proc, whose descriptor `folder` is.
+template <class Act>
+void for_each_process(Act&& act) {
+  DIR* folder = opendir("/proc");
+  if (folder == nullptr) return;
+  while (dirent* entry = readdir(folder)) {
+    std::string_view name(entry->d_name);
+    Pid pid = 0;
+    auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error == std::errc{} && end == name.data() + name.size()) act(dirfd(folder), pid);
+  }
+  closedir(folder);
+}
+
+} // namespace
+
+bool ending_of(Pid pid, int watch, Ending& ending) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  // Only now: a process that its watch still reaches had this number all the time.
+  if (syscall(SYS_pidfd_send_signal, watch, 0, nullptr, 0) != 0) return false;
+  auto name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] != 'Z') return false;
+  // The last field, in the form of waitpid(2). It reads 0 for who may not know it, and so may mean nothing.
+  auto last = text.find_last_of(' ');
+  int raw = 0;
+  std::from_chars(text.data() + last + 1, text.data() + text.size(), raw);
+  if (raw == 0) return false;
+  ending = {pid, raw};
+  return true;
+}
+
+std::vector<Pid> descendants_of(Pid root) {
+  std::unordered_multimap<Pid, Pid> children;
+  for_each_process([&children](int, Pid pid) {
+    if (Pid parent = parent_of(pid); parent > 0) children.emplace(parent, pid);
+  });
+  std::vector<Pid> found{root};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    auto [first, last] = children.equal_range(found[i]);
+    for (auto at = first; at != last; ++at) found.push_back(at->second);
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+std::vector<Pid> own_processes() {
+  std::vector<Pid> found;
+  for_each_process([&found](int folder, Pid pid) {
+    struct stat status{};
+    bool own = fstatat(folder, std::to_string(pid).c_str(), &status, 0) == 0 && status.st_uid == geteuid();
+    if (own) found.push_back(pid);
+  });
+  return found;
+}
+
+std::string arguments_of(Pid pid) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/cmdline");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
+std::vector<std::string> environment_of(Pid pid) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/environ");
+  std::vector<std::string> rows;
+  for (std::size_t at = 0, end = 0; (end = text.find('\0', at)) != std::string::npos; at = end + 1)
+    rows.push_back(text.substr(at, end - at));
+  return rows;
+}
+
+std::vector<std::string> mapped_files(Pid pid) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/maps");
+  std::vector<std::string> names;
+  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    auto path = text.find('/', at); // a line has one only where a file's name begins
+    if (path >= end) continue;
+    auto name = text.substr(path, end - path);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+Pid find_descendant(Pid root, Pid number) {
+  for (Pid pid : descendants_of(root)) {
+    auto status = read_file("/proc/" + std::to_string(pid) + "/status");
+    auto line = status.find("\nNSpid:");
+    if (line == std::string::npos) {
+      if (pid == number) return pid;
+      continue;
+    }
+    // "NSpid:\t4026\t17\t1": from here inwards.
+    auto end = status.find('\n', line + 1);
+    auto last = status.rfind('\t', end);
+    Pid innermost = 0;
+    std::from_chars(status.data() + last + 1, status.data() + status.size(), innermost);
+    if (innermost == number) return pid;
+  }
+  return 0;
+}
+
+bool started_with(Pid pid, std::span<const std::string> variables) {
+  std::string path = "/proc/" + std::to_string(pid) + "/environ", rows;
+  // In the midst of an exec a process has no environment for a moment.
+  constexpr timespec moment{0, 100'000};
+  for (int i = 0; i < 20 && (rows = read_file(path)).empty(); ++i) nanosleep(&moment, nullptr);
+  rows.insert(0, 1, '\0');
+  return std::all_of(variables.begin(), variables.end(), [&rows](const std::string& variable) {
+    return rows.find('\0' + variable + '\0') != std::string::npos;
+  });
+}
+
+bool descends_from(Pid pid, Pid root) {
+  for (int depth = 0; pid > 1 && depth < 1024; ++depth) {
+    if (pid == root) return true;
+    pid = parent_of(pid);
+  }
+  return false;
+}
+
+bool processes_are_listed() {
+  char target[16] = {};
+  ssize_t length = readlink("/proc/self", target, sizeof target - 1);
+  return length > 0 && std::string_view(target, static_cast<std::size_t>(length)) == std::to_string(getpid());
+}
+
+std::size_t signal_descendants(int number, std::span<const Pid> known) {
+  if (!processes_are_listed()) {
+    std::size_t reached = 0;
+    for (Pid pid : known) {
+      // A number that is not our child's may be a stranger's by now.
+      siginfo_t unused{};
+      if (pid <= 0 || waitid(P_PID, static_cast<id_t>(pid), &unused, WEXITED | WNOHANG | WNOWAIT) != 0)
+        continue;
+      ++reached;
+      if (getpgid(pid) == pid) kill(-pid, number);
+      kill(pid, number);
+    }
+    return reached;
+  }
+  auto all = descendants_of(getpid());
+  for (Pid pid : all) kill(pid, number);
+  return all.size();
+}
+
+// A process that does not expect it ignores SIGURG, which matters when the number means another process, as
+// in a wrapper's own process namespace.
+int look_signal() { return SIGURG; }
+void send_look_signal(Pid pid) {
+  if (pid > 1) kill(pid, SIGURG);
+}
+
+std::string name_of(Pid pid) {
+  auto text = read_file("/proc/" + std::to_string(pid) + "/comm");
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string machine_name() {
+  utsname names{};
+  return uname(&names) == 0 ? names.nodename : "localhost";
+}
+
+} // namespace near::os
