@@ -10,7 +10,7 @@
 // Receiving: while nothing is posted and nothing waits, the oldest message of a peer's lane is the next
 // receive's from that peer, if it matches and came whole; nothing need be noted about either.
 //
-// Whatever these functions cannot see to be right they decline, and the ordinary way takes it up.
+// Whatever these functions cannot see to be right they decline, and the slow path takes it up.
 #pragma once
 
 #include "copy/small.h"
@@ -114,7 +114,7 @@ arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
 /// where rendezvous messages come: what a receive can do before its message is there would be done after it.
 [[gnu::always_inline]] inline const MessageHeader*
 arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
-  // The other peers and our own sends must not wait for ever: one look in 64 is the ordinary way's.
+  // The other peers and our own sends must not wait for ever: one poll in 64 is the slow path's.
   if (receive_state.lane == nullptr || !receive_state.whole || receive_state.expected_sequence % 64 == 0)
     return nullptr;
   for (int poll = fast_path.polls;; base::cpu_relax()) {
