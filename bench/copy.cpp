@@ -8,7 +8,7 @@
 //   owner reads them
 //
 // and every part's time counts, since a copy leaves the next toucher of its lines something to pay. Each
-// contestant does a few turns in a row, of which the last is measured, so that it meets the caches as it
+// library does a few turns in a row, of which the last is measured, so that it meets the caches as it
 // leaves them itself.
 #include "copy/copy.h"
 #include "base/atomic.h"
@@ -37,7 +37,7 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t least_moved = 64 * 1024; // in one measurement: small copies are done in many places
-constexpr int turns = 3;                       // of a contestant in a round; the last is measured
+constexpr int turns = 3;                       // of a library in a round; the last is measured
 
 enum class Task : int { nothing, write_source, drop_source, read_destination, leave };
 
@@ -142,14 +142,14 @@ double line_latency() {
   return quantile(samples, 0.5) / 100 * 1e9;
 }
 
-struct Contestant {
+struct Library {
   std::string name;
   std::function<void(void* to, const void* from, std::size_t bytes)> copy;
   bool owner_drops = false; // in "pull": the owner takes the source out of the caches when it has been copied
 };
 
-std::vector<Contestant> contestants_of(const std::string& scenario) {
-  std::vector<Contestant> all{
+std::vector<Library> libraries_of(const std::string& scenario) {
+  std::vector<Library> all{
       {"memcpy", [](void* to, const void* from, std::size_t n) { std::memcpy(to, from, n); }}};
 #if defined(__x86_64__)
   all.push_back({"rep movsb", [](void* to, const void* from, std::size_t n) {
@@ -180,15 +180,14 @@ struct Turn {
   double together() const { return before + copy + after; }
 };
 
-Turn do_turn(const std::string& scenario, const Contestant& contestant, std::size_t bytes,
-             std::size_t moved) {
+Turn do_turn(const std::string& scenario, const Library& library, std::size_t bytes, std::size_t moved) {
   Turn turn;
   if (scenario == "pull") turn.before = ask_owner(Task::write_source, moved);
   if (scenario == "push") write_all(source, moved);
   turn.copy = time_of([&] {
-    for (std::size_t at = 0; at < moved; at += bytes) contestant.copy(destination + at, source + at, bytes);
+    for (std::size_t at = 0; at < moved; at += bytes) library.copy(destination + at, source + at, bytes);
   });
-  if (contestant.owner_drops) turn.before += ask_owner(Task::drop_source, moved);
+  if (library.owner_drops) turn.before += ask_owner(Task::drop_source, moved);
   if (scenario == "push") turn.after = ask_owner(Task::read_destination, moved);
   return turn;
 }
@@ -201,7 +200,7 @@ std::string speed(std::size_t moved, const std::vector<Turn>& rows, const auto& 
 }
 
 void compare(const std::string& scenario, std::size_t bytes, int rounds) {
-  const std::vector<Contestant> all = contestants_of(scenario);
+  const std::vector<Library> all = libraries_of(scenario);
   const std::size_t moved = std::max(bytes, least_moved / bytes * bytes);
   std::vector<std::vector<Turn>> measured(all.size());
   const double latency = line_latency();
@@ -215,7 +214,7 @@ void compare(const std::string& scenario, std::size_t bytes, int rounds) {
 
   std::printf(
       "\n%s, %zu bytes; one line one way: %.0f ns before, %.0f ns after\n\n"
-      "| contestant | owner writes GB/s | copy GB/s | owner reads GB/s | together GB/s | time / memcpy | "
+      "| library | owner writes GB/s | copy GB/s | owner reads GB/s | together GB/s | time / memcpy | "
       "quartiles |\n|---|---|---|---|---|---|---|\n",
       scenario.c_str(), bytes, latency, line_latency());
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -246,7 +245,7 @@ int main(int argc, char** argv) {
   app.add_option("--what", scenarios, "own, pull, push")
       ->delimiter(',')
       ->check(CLI::IsMember({"own", "pull", "push"}));
-  app.add_option("--rounds", rounds, "measurements of each contestant")->check(CLI::Range(1, 1000));
+  app.add_option("--rounds", rounds, "measurements of each library")->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
 
   const std::size_t most = std::max(least_moved, *std::max_element(sizes.begin(), sizes.end())) + page;

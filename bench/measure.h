@@ -1,8 +1,8 @@
 // How every program here measures, with and without MPI: pinning, the clock, touching buffers, and the driver
 // that turns "do this so many times" into one figure. limits.c and the MPI programs use the same code, so
-// what is inside the measured time is the same for every contestant and for the limits.
+// what is inside the measured time is the same for every library and for the limits.
 //
-// A program prints lines that bench/referee/runner.py reads:
+// A program prints lines that bench/driver/runner.py reads:
 //   value <name> <variant> <bytes> <figure>
 //   info <key> <text>
 #pragma once
@@ -140,7 +140,7 @@ struct driver {
 };
 
 /// Seconds that one repetition takes, as this process sees it: the median of up to 15 batches which together
-/// fill about a slot. How many repetitions a batch has is found by doubling, so a contestant that is a
+/// fill about a slot. How many repetitions a batch has is found by doubling, so a library that is a
 /// thousand times slower than another takes hardly longer to measure; what cannot be done often enough is
 /// done three times.
 ///

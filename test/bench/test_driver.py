@@ -1,4 +1,4 @@
-"""bench/compare: what it says about numbers, and what it does about contestants that fail. No speed is judged."""
+"""bench/compare: what it says about numbers, and what it does about libraries that fail. No speed is judged."""
 
 import io
 import re
@@ -9,9 +9,9 @@ import harness
 import pytest
 
 sys.path.insert(0, str(harness.ROOT / "bench"))
-from referee import figures, goals, instructions, progress, runner, tables  # noqa: E402
-from referee.cases import CASES  # noqa: E402
-from referee.contestants import LIMITS, Contestant, mpich, nearmpi  # noqa: E402
+from driver import figures, goals, instructions, progress, runner, tables  # noqa: E402
+from driver.cases import CASES  # noqa: E402
+from driver.libraries import LIMITS, Library, mpich, nearmpi  # noqa: E402
 
 NEAR, PEER = nearmpi(harness.ROOT / "build/prefix"), mpich(harness.ROOT / "build/prefix")
 
@@ -20,12 +20,12 @@ def latency(size, variant="reused", name="latency"):
     return figures.Key("latency", 2, name, variant, size)
 
 
-def of_rounds(**by_contestant):
+def of_rounds(**by_library):
     """Figures with one latency of 64 KiB, reused: of_rounds(nearmpi=[1, 2], limits=[1, 1])."""
     made = figures.Figures()
-    for contestant, values in by_contestant.items():
+    for library, values in by_library.items():
         for number, value in enumerate(values):
-            made.add(latency(65536), contestant, number, value)
+            made.add(latency(65536), library, number, value)
     return made
 
 
@@ -95,7 +95,7 @@ def test_sizes_have_binary_units():
     assert [tables.size_name(size) for size in (0, 8, 1000, 4096, 16 << 20)] == ["0", "8", "1000", "4 Ki", "16 Mi"]
 
 
-def test_a_contestant_without_a_result_stays_in_the_table_and_is_named_below():
+def test_a_library_without_a_result_stays_in_the_table_and_is_named_below():
     made = of_rounds(nearmpi=[2.0, 3.0])
     made.fail("latency", 2, "mpich", 0, "status 9: it broke")
     made.fail("latency", 2, "mpich", 1, "ended after 60 s without a result")
@@ -123,7 +123,7 @@ def test_a_table_of_best_rounds_compares_those():
     assert figures.ratio({0: 1.0, 1: 9.0}, {0: 2.0, 1: 3.0}, max) == 3.0
 
 
-def test_the_csv_has_every_number_of_every_contestant(tmp_path):
+def test_the_csv_has_every_number_of_every_library(tmp_path):
     made = of_rounds(nearmpi=[2.0, 4.0], mpich=[4.0])
     tables.write_csv(tmp_path / "results.csv", made, CASES)
     lines = (tmp_path / "results.csv").read_text().splitlines()
@@ -162,10 +162,10 @@ def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
 
 
 def test_an_interrupted_run_keeps_its_rounds(monkeypatch):
-    def once(contestant, case, ranks, options):
+    def once(library, case, ranks, options):
         if len(calls) == 3:
             raise KeyboardInterrupt
-        calls.append(contestant)
+        calls.append(library)
         return [("barrier", "-", 0, 5.0)], {}, None
 
     calls = []
@@ -187,7 +187,7 @@ def ended(status=0, err="", timed_out=False):
 
 
 def test_a_run_on_another_library_or_on_other_cores_does_not_count():
-    who = Contestant("mpich", "abi", (), (), proof="MPICH")
+    who = Library("mpich", "abi", (), (), proof="MPICH")
     fine = {"library": "MPICH 5", "cores": "0 1 0"}
     assert runner.wrong(who, 3, [0, 1], ended(), fine) is None
     assert "another library" in runner.wrong(who, 3, [0, 1], ended(), {**fine, "library": "NearMPI"})

@@ -48,18 +48,18 @@ def peer_ratio(case, key, figures, ours, peers, pick=None):
     return (ratio(figures.series(key, ours), series[name], pick), name) if name else (None, None)
 
 
-def table(case, ranks, figures, contestants, best_round=False):
-    """(header, rows) as text: medians and deviations, the ratios of the first contestant to best peer and to the limit.
+def table(case, ranks, figures, libraries, best_round=False):
+    """(header, rows) as text: medians and deviations, the ratios of the first library to best peer and to the limit.
 
-    With `best_round`, each contestant's best round instead of its median.
+    With `best_round`, each library's best round instead of its median.
     """
     pick = (min if case.lower_is_better else max) if best_round else None
-    ours, peers = contestants[0], contestants[1:]
+    ours, peers = libraries[0], libraries[1:]
     variants = {key.variant for key in rows_of(case, ranks, figures)}
     sizes = {key.size for key in rows_of(case, ranks, figures)} != {0}
     header = (["what"] if any(case.shows.values()) else []) + ([case.size_title] if sizes else [])
     header += ["buffers"] if variants - {"-"} else []
-    header += [who.title for who in contestants]
+    header += [who.title for who in libraries]
     if peers:
         header.append("/ best peer")
     limited = case.limits_for(ranks)
@@ -70,7 +70,7 @@ def table(case, ranks, figures, contestants, best_round=False):
         row = [case.shows[key.name]] if any(case.shows.values()) else []
         row += [size_name(key.size)] if sizes else []
         row += [key.variant] if "buffers" in header else []
-        row += [cell(figures.series(key, who.name), pick) for who in contestants]
+        row += [cell(figures.series(key, who.name), pick) for who in libraries]
         if peers:
             value, name = peer_ratio(case, key, figures, ours.name, [who.name for who in peers], pick)
             row.append(f"{number(value)} {name or ''}")
@@ -81,22 +81,22 @@ def table(case, ranks, figures, contestants, best_round=False):
     return header, rows
 
 
-def statistics_table(case, ranks, figures, contestants):
-    """(header, rows) as text: one row for each number of each contestant, every way of the limits too."""
+def statistics_table(case, ranks, figures, libraries):
+    """(header, rows) as text: one row for each number of each library, every way of the limits too."""
     keys = [key for key in sorted(figures.values) if (key.case, key.ranks) == (case.name, ranks)]
     rows = []
     for key in keys:
-        for who in contestants:
+        for who in libraries:
             got = summarise(figures.series(key, who.name))
             if got:
                 rows.append([key.name, key.variant, size_name(key.size), who.title, str(got.rounds),
                              *map(number, (got.least, got.median, got.mean, got.deviation))])
-    return ["value", "buffers", case.size_title, "contestant", "rounds", "minimum", "median", "mean", "deviation"], rows
+    return ["value", "buffers", case.size_title, "library", "rounds", "minimum", "median", "mean", "deviation"], rows
 
 
-def failures(case, ranks, figures, contestants, rounds):
-    """A sentence for every contestant that failed."""
-    titles = {who.name: who.title for who in contestants}
+def failures(case, ranks, figures, libraries, rounds):
+    """A sentence for every library that failed."""
+    titles = {who.name: who.title for who in libraries}
     return [f"{titles.get(name, name)} failed in {len(failure.rounds)} of {rounds} rounds: {failure.reason}"
             for name, failure in figures.failures.get((case.name, ranks), {}).items()]
 
@@ -117,11 +117,11 @@ def write_csv(path, figures, cases):
     """One line for each number's summary: also every way of the limits. `cases`: {name: Case}."""
     with open(path, "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
-        out.writerow(["case", "ranks", "name", "variant", "bytes", "contestant", "unit", "rounds",
+        out.writerow(["case", "ranks", "name", "variant", "bytes", "library", "unit", "rounds",
                       "min", "median", "mean", "deviation", "max"])
         for key in sorted(figures.values):
-            for contestant, series in figures.values[key].items():
+            for library, series in figures.values[key].items():
                 got = summarise(series)
-                out.writerow([key.case, key.ranks, key.name, key.variant, key.size, contestant, cases[key.case].unit,
+                out.writerow([key.case, key.ranks, key.name, key.variant, key.size, library, cases[key.case].unit,
                               got.rounds, *(f"{value:.6g}" for value in
                                             (got.least, got.median, got.mean, got.deviation, got.most))])

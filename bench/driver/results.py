@@ -5,23 +5,23 @@ import subprocess
 
 from . import tables
 from .cases import CASES
-from .contestants import LIMITS, ROOT
 from .goals import View, committed_instructions, goal_table
+from .libraries import LIMITS, ROOT
 
 
-def _versions(figures, contestants):
-    return [[who.title, figures.notes.get(who.name, {}).get("library", "no run succeeded")] for who in contestants]
+def _versions(figures, libraries):
+    return [[who.title, figures.notes.get(who.name, {}).get("library", "no run succeeded")] for who in libraries]
 
 
-def _case(case, ranks, figures, contestants):
-    lines = [f"### {case.title}, {ranks} ranks, {case.unit}", "", tables.markdown(*tables.table(case, ranks, figures, contestants))]
-    lines += ["", *(f"- **{text}**" for text in tables.failures(case, ranks, figures, [*contestants, LIMITS], figures.rounds))]
+def _case(case, ranks, figures, libraries):
+    lines = [f"### {case.title}, {ranks} ranks, {case.unit}", "", tables.markdown(*tables.table(case, ranks, figures, libraries))]
+    lines += ["", *(f"- **{text}**" for text in tables.failures(case, ranks, figures, [*libraries, LIMITS], figures.rounds))]
     lines += ["", "<details><summary>minimum, median, mean, deviation</summary>", "",
-              tables.markdown(*tables.statistics_table(case, ranks, figures, [*contestants, LIMITS])), "", "</details>", ""]
+              tables.markdown(*tables.statistics_table(case, ranks, figures, [*libraries, LIMITS])), "", "</details>", ""]
     return lines
 
 
-def markdown(options, figures, contestants, machine):
+def markdown(options, figures, libraries, machine):
     """The report as Markdown text."""
     view = View(figures, options.peers, committed_instructions())
     lines = ["# Results of bench/compare", "",
@@ -29,23 +29,23 @@ def markdown(options, figures, contestants, machine):
              "Medians ± standard deviation over the rounds; a ratio is the median of the rounds' ratios.",
              f"How it is measured: [README]({os.path.relpath(ROOT / 'bench/README.md', options.out.resolve())}).", "",
              tables.markdown(["machine", ""], [list(row) for row in machine.items()]), "",
-             tables.markdown(["library", "version"], _versions(figures, contestants)), "",
+             tables.markdown(["library", "version"], _versions(figures, libraries)), "",
              "## Goals", "", tables.markdown(*goal_table(view)), "", "## Cases", ""]
     for name in options.what:
         for ranks in CASES[name].ranks_for(options.np):
-            lines += _case(CASES[name], ranks, figures, contestants)
+            lines += _case(CASES[name], ranks, figures, libraries)
     return "\n".join(lines)
 
 
-def write(options, figures, contestants, machine):
+def write(options, figures, libraries, machine):
     """Everything into options.out. Returns a sentence if there are no plots."""
     folder = options.out
     folder.mkdir(parents=True, exist_ok=True)
     tables.write_csv(folder / "results.csv", figures, CASES)
-    (folder / "results.md").write_text(markdown(options, figures, contestants, machine))
+    (folder / "results.md").write_text(markdown(options, figures, libraries, machine))
     python = ROOT / "build/venv-bench/bin/python"
     if subprocess.run([ROOT / "dev/setup", "bench"], cwd=ROOT, stdin=subprocess.DEVNULL).returncode != 0:
         return "no plots: dev/setup could not install matplotlib"
-    result = subprocess.run([python, "-m", "referee.plots", (folder / "results.csv").resolve(), folder.resolve()],
+    result = subprocess.run([python, "-m", "driver.plots", (folder / "results.csv").resolve(), folder.resolve()],
                             cwd=ROOT / "bench", text=True, capture_output=True)
     return None if result.returncode == 0 else "no plots: " + result.stderr.strip().splitlines()[-1]

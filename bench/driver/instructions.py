@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from .contestants import ROOT, Unavailable, build, nearmpi
+from .libraries import ROOT, Unavailable, build, nearmpi
 from .runner import harness
 
 FILE = ROOT / "bench/instructions.json"

@@ -16,12 +16,12 @@ TITLES = {"nearmpi": "NearMPI", "unbound": "not bound", "base": "base", "mpich":
 
 
 class Unavailable(Exception):
-    """A contestant or program cannot be had; the text says why."""
+    """A library or program cannot be had; the text says why."""
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """`binary`: contestants with the same one run the same file, that `compiler` has made."""
+class Library:
+    """`binary`: libraries with the same one run the same file, that `compiler` has made."""
 
     name: str
     binary: str
@@ -43,7 +43,7 @@ class Contestant:
 def _abi(name, folder, launcher, prefix, proof, variables=()):
     """A library of the standard ABI runs the program that NearMPI's mpicc has made: the search path chooses."""
     path = os.pathsep.join([str(folder / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
-    return Contestant(name, "abi", (prefix / "bin/mpicc",), (folder / "bin" / launcher[0], *launcher[1:]),
+    return Library(name, "abi", (prefix / "bin/mpicc",), (folder / "bin" / launcher[0], *launcher[1:]),
                       {**dict(variables), "LD_LIBRARY_PATH": path}, proof)
 
 
@@ -72,13 +72,13 @@ def openmpi(_prefix):
     # Its launcher refuses root, and more ranks than cores, until told otherwise. The programs bind themselves.
     variables = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     launcher = (folder / "bin/mpiexec", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", "-n")
-    return Contestant("openmpi", "openmpi", (folder / "bin/mpicc",), launcher, variables, "Open MPI")
+    return Library("openmpi", "openmpi", (folder / "bin/mpicc",), launcher, variables, "Open MPI")
 
 
 # To add a peer: its function here and its title above, its group in dev/requirements.txt and dev/setup.
 PEERS = {"mpich": mpich, "impi": impi, "openmpi": openmpi}
 
-LIMITS = Contestant("limits", "raw", ("cc",), (), bound=False)
+LIMITS = Library("limits", "raw", ("cc",), (), bound=False)
 
 
 def install(peers):
@@ -87,13 +87,13 @@ def install(peers):
         raise Unavailable("dev/setup could not install: " + ", ".join(peers))
 
 
-def build(contestant, program):
-    """Makes bench/<program>.c for this contestant, if it is older than what it is made from."""
-    source, target = ROOT / f"bench/{program}.c", BUILD / contestant.binary / program
+def build(library, program):
+    """Makes bench/<program>.c for this library, if it is older than what it is made from."""
+    source, target = ROOT / f"bench/{program}.c", BUILD / library.binary / program
     newest = max(path.stat().st_mtime for path in [source, *source.parent.glob("*.h")])
     if target.exists() and target.stat().st_mtime >= newest:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    result = subprocess.run([*contestant.compiler, *FLAGS, "-o", target, source], text=True, capture_output=True)
+    result = subprocess.run([*library.compiler, *FLAGS, "-o", target, source], text=True, capture_output=True)
     if result.returncode != 0:
-        raise Unavailable(f"{program}.c cannot be built for {contestant.title}:\n{result.stderr}")
+        raise Unavailable(f"{program}.c cannot be built for {library.title}:\n{result.stderr}")

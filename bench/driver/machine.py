@@ -6,7 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from .contestants import ROOT
+from .libraries import ROOT
 
 
 def _first(path, pattern, default="unknown"):

@@ -18,7 +18,7 @@ class Key:
 
 @dataclass
 class Failure:
-    """A contestant's runs of one case that gave no result: in these rounds, with the newest reason."""
+    """A library's runs of one case that gave no result: in these rounds, with the newest reason."""
 
     rounds: list
     reason: str
@@ -26,7 +26,7 @@ class Failure:
 
 @dataclass
 class Figures:
-    """values[key][contestant][round] = number; failures[case, ranks][contestant]; notes[contestant] = its own words.
+    """values[key][library][round] = number; failures[case, ranks][library]; notes[library] = its own words.
     rounds: how many were begun; cut_short: why there are fewer than asked for."""
 
     values: dict = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
@@ -35,17 +35,17 @@ class Figures:
     rounds: int = 0
     cut_short: str = ""
 
-    def add(self, key, contestant, number, value):
-        self.values[key][contestant][number] = value
+    def add(self, key, library, number, value):
+        self.values[key][library][number] = value
 
-    def fail(self, case, ranks, contestant, number, reason):
-        failure = self.failures[case, ranks].setdefault(contestant, Failure([], ""))
+    def fail(self, case, ranks, library, number, reason):
+        failure = self.failures[case, ranks].setdefault(library, Failure([], ""))
         failure.rounds.append(number)
         failure.reason = reason
 
-    def series(self, key, contestant):
+    def series(self, key, library):
         """{round: value}; empty when there is none."""
-        return self.values.get(key, {}).get(contestant, {})
+        return self.values.get(key, {}).get(library, {})
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ def limit(figures, key, pick=None, lower_is_better=True):
     variant = key.variant.removeprefix("alloc-")
     line = key.name == "latency" and key.size < CACHE_LINE
     candidates = {}
-    for other, contestants in figures.values.items():
-        if "limits" not in contestants or (other.case, other.ranks) != (key.case, key.ranks):
+    for other, libraries in figures.values.items():
+        if "limits" not in libraries or (other.case, other.ranks) != (key.case, key.ranks):
             continue
         way = bounds(other.name, key.name)
         if way in ("", "touch") or (way in DIRECT and not key.variant.startswith("alloc-")):
             continue
         fits = way == "line" if line else (other.variant, other.size) == (variant, key.size)
         if fits:
-            candidates[other.name.rpartition(":")[2]] = contestants["limits"]
+            candidates[other.name.rpartition(":")[2]] = libraries["limits"]
     name = best(candidates, lower_is_better, pick)
     return name, candidates.get(name, {})

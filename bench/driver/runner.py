@@ -1,16 +1,16 @@
-"""Runs the contestants in turns, round by round, and collects what their programs print."""
+"""Runs the libraries in turns, round by round, and collects what their programs print."""
 
 import sys
 
 from .cases import CASES
-from .contestants import LIMITS, ROOT
 from .figures import Figures, Key
+from .libraries import LIMITS, ROOT
 from .progress import Progress
 
 sys.path.insert(0, str(ROOT / "test"))
 import harness  # noqa: E402  the watchdog of the tests: also ends what leaves its process group
 
-GIVE_UP = 2  # after so many rounds, a contestant that has failed in each is spared the case
+GIVE_UP = 2  # after so many rounds, a library that has failed in each is spared the case
 
 
 def read(text):
@@ -25,29 +25,29 @@ def read(text):
     return values, notes
 
 
-def wrong(contestant, ranks, cores, result, notes):
+def wrong(library, ranks, cores, result, notes):
     """Why this run does not count, or None."""
     said = result.err.strip().splitlines()[-1:] or ["it said nothing"]
     if result.timed_out:
         return f"ended after {result.seconds:.0f} s without a result"
     if result.status != 0:
         return f"status {result.status}: {said[0][:160]}"
-    if contestant.proof not in notes.get("library", ""):
+    if library.proof not in notes.get("library", ""):
         return f"it ran on another library: {notes.get('library')}"
     if not cores:  # the launcher's own binding is what is measured
         bound = "-1" not in notes.get("cores", "-1").split()
-        return None if bound == contestant.bound else f"ranks were {'' if bound else 'not '}bound: cores {notes.get('cores')}"
+        return None if bound == library.bound else f"ranks were {'' if bound else 'not '}bound: cores {notes.get('cores')}"
     expected = " ".join(str(cores[rank % len(cores)]) for rank in range(ranks))
     if notes.get("cores", expected) != expected:
         return f"ranks were bound to cores {notes['cores']} instead of {expected}"
     return None
 
 
-def once(contestant, case, ranks, options):
+def once(library, case, ranks, options):
     """(values, notes, reason) of one run; the values that came before a failure are kept."""
-    command = contestant.command(ranks, case.program_of(contestant),
-                                 case.arguments(options, contestant))
-    environment = {**contestant.variables, "BENCH_CORES": ",".join(map(str, options.cores))}
+    command = library.command(ranks, case.program_of(library),
+                                 case.arguments(options, library))
+    environment = {**library.variables, "BENCH_CORES": ",".join(map(str, options.cores))}
     running = harness.Running(command, env=environment)
     try:
         result = running.finish(options.time_limit or case.time_limit)
@@ -56,29 +56,29 @@ def once(contestant, case, ranks, options):
     values, notes = read(result.out)
     if case.whole_run and result.status == 0:
         values.append((case.name, "-", 0, result.seconds))
-    return values, notes, wrong(contestant, ranks, options.cores, result, notes)
+    return values, notes, wrong(library, ranks, options.cores, result, notes)
 
 
-def plan(options, contestants):
-    """What one round runs, in order: [(case, ranks, contestant)]."""
+def plan(options, libraries):
+    """What one round runs, in order: [(case, ranks, library)]."""
     runs = []
     for name in options.what:
         case = CASES[name]
         for ranks in case.ranks_for(options.np):
-            runs += [(case, ranks, who) for who in ([*contestants, LIMITS] if case.limits_for(ranks) else contestants)]
+            runs += [(case, ranks, who) for who in ([*libraries, LIMITS] if case.limits_for(ranks) else libraries)]
     return runs
 
 
-def run(options, contestants):
+def run(options, libraries):
     """Figures of all rounds; after Ctrl-C of those that there were."""
-    figures, runs = Figures(), plan(options, contestants)
+    figures, runs = Figures(), plan(options, libraries)
     progress = Progress(options.rounds, len(runs))
     try:
         for number in range(options.rounds):
             figures.rounds = number + 1
-            for case, ranks, contestant in runs:
-                progress.before(number, f"{case.name}, {ranks} ranks, {contestant.title}")
-                _take(figures, case, ranks, contestant, number, options)
+            for case, ranks, library in runs:
+                progress.before(number, f"{case.name}, {ranks} ranks, {library.title}")
+                _take(figures, case, ranks, library, number, options)
                 progress.after()
     except KeyboardInterrupt:
         figures.cut_short = f"interrupted in round {figures.rounds} of {options.rounds}"
@@ -86,14 +86,14 @@ def run(options, contestants):
     return figures
 
 
-def _take(figures, case, ranks, contestant, number, options):
+def _take(figures, case, ranks, library, number, options):
     """One run's results into `figures`; none is made for who has only failed so far."""
-    name = contestant.name
+    name = library.name
     before = figures.failures[case.name, ranks].get(name)
     if before and len(before.rounds) == number >= GIVE_UP:
         figures.fail(case.name, ranks, name, number, before.reason)
         return
-    values, notes, reason = once(contestant, case, ranks, options)
+    values, notes, reason = once(library, case, ranks, options)
     figures.notes[name].update(notes)
     for what, variant, size, value in values:
         figures.add(Key(case.name, ranks, what, variant, size), name, number, value)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .contestants import LIMITS
+from .libraries import LIMITS
 
 BUFFERS = ("reused", "rewritten")
 VARIANTS = (*BUFFERS, "alloc-reused", "alloc-rewritten")
@@ -13,7 +13,7 @@ NONE = ("-",)  # the variant of values that know none
 
 @dataclass(frozen=True)
 class Case:
-    """One program, run by every contestant in every round."""
+    """One program, run by every library in every round."""
 
     name: str
     title: str
@@ -41,13 +41,13 @@ class Case:
         """The program of the limits, or "": what several pairs can do together, nobody measures."""
         return self.limits if ranks == 2 else ""
 
-    def program_of(self, contestant):
-        return self.limits if contestant is LIMITS else self.program
+    def program_of(self, library):
+        return self.limits if library is LIMITS else self.program
 
-    def arguments(self, options, contestant):
+    def arguments(self, options, library):
         variants = [name for name in self.variants if name in options.variants or name in NONE]
         slot = self.slot * options.slot / 25
-        if contestant is LIMITS:
+        if library is LIMITS:
             variants = sorted({name.removeprefix("alloc-") for name in variants})
             slot /= 4  # it has many ways to try
         return [f"{slot:g}", ",".join(variants), ",".join(map(str, self.sizes or options.sizes)), *self.more]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from . import machine, results, tables
 from .cases import BUFFERS, CASES, SHORT_SIZES, SIZES, VARIANTS
-from .contestants import LIMITS, PEERS, ROOT, Unavailable, build, install, nearmpi, unbound
 from .goals import View, committed_instructions, goal_table
+from .libraries import LIMITS, PEERS, ROOT, Unavailable, build, install, nearmpi, unbound
 from .runner import plan, run
 
 
@@ -55,7 +55,7 @@ def parse(arguments=None):
     add("--slot", type=float, default=25, help="milliseconds spent on a figure in a round (default 25)")
     add("--prefix", type=Path, default=ROOT / "build/prefix", help="the installation of NearMPI (default build/prefix)")
     add("--base", type=Path, help="another installation of NearMPI, to compare with")
-    add("--best-round", action="store_true", help="show each contestant's best round instead of the median: for a busy machine")
+    add("--best-round", action="store_true", help="show each library's best round instead of the median: for a busy machine")
     add("--time-limit", type=float, help="seconds after which a run is ended and reported (default: each case's own)")
     add("--out", type=Path, help="folder to write tables into (default: none are written)")
     options = parser.parse_args(arguments)
@@ -70,7 +70,7 @@ def parse(arguments=None):
     return options
 
 
-def contestants_of(options):
+def libraries_of(options):
     """[NearMPI, another NearMPI, peers ...], installed."""
     prefix = options.prefix.resolve()
     if not (prefix / "bin/mpicc").exists():
@@ -84,7 +84,7 @@ def contestants_of(options):
     return ours + [PEERS[name](prefix) for name in options.peers]
 
 
-def report(options, figures, contestants):
+def report(options, figures, libraries):
     """Text for the terminal."""
     parts = [figures.cut_short] if figures.cut_short else []
     for name in options.what:
@@ -92,8 +92,8 @@ def report(options, figures, contestants):
         for ranks in case.ranks_for(options.np):
             shown = "best" if options.best_round else "median ± deviation"
             parts.append(f"{case.title}, {ranks} ranks, {case.unit}: {shown} of {figures.rounds} rounds")
-            parts.append(tables.plain(*tables.table(case, ranks, figures, contestants, options.best_round)))
-            parts += tables.failures(case, ranks, figures, [*contestants, LIMITS], figures.rounds)
+            parts.append(tables.plain(*tables.table(case, ranks, figures, libraries, options.best_round)))
+            parts += tables.failures(case, ranks, figures, [*libraries, LIMITS], figures.rounds)
             parts.append("")
     return "\n".join(parts)
 
@@ -101,19 +101,19 @@ def report(options, figures, contestants):
 def main(arguments=None):
     options = parse(arguments)
     try:
-        contestants = contestants_of(options)
-        for case, _, contestant in plan(options, contestants):
-            build(contestant, case.program_of(contestant))
+        libraries = libraries_of(options)
+        for case, _, library in plan(options, libraries):
+            build(library, case.program_of(library))
     except Unavailable as reason:
         print(f"bench: {reason}", file=sys.stderr)
         return 1
     about = machine.describe(options.cores)
-    figures = run(options, contestants)
-    print(report(options, figures, contestants))
+    figures = run(options, libraries)
+    print(report(options, figures, libraries))
     if set(options.what) == set(CASES):
         print(tables.plain(*goal_table(View(figures, options.peers, committed_instructions()))))
     if options.out:
         about["load average after"] = f"{os.getloadavg()[0]:.1f}"
-        problem = results.write(options, figures, contestants, about)
+        problem = results.write(options, figures, libraries, about)
         print(f"bench: written to {options.out}" + (f" ({problem})" if problem else ""))
     return 0

@@ -5,8 +5,8 @@ import statistics
 from dataclasses import dataclass
 
 from .cases import BUFFERS
-from .contestants import ROOT
 from .figures import Key, best, limit, ratio
+from .libraries import ROOT
 from .tables import number, size_name
 
 OURS = "nearmpi"

@@ -1,4 +1,4 @@
-"""Draws the plots of a results.csv: python -m referee.plots results.csv FOLDER. Runs in build/venv-bench, which has matplotlib."""
+"""Draws the plots of a results.csv: python -m driver.plots results.csv FOLDER. Runs in build/venv-bench, which has matplotlib."""
 
 import csv
 import sys
@@ -10,8 +10,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from .contestants import TITLES  # noqa: E402
 from .figures import DIRECT, bounds  # noqa: E402
+from .libraries import TITLES  # noqa: E402
 
 # Colours that the colour-blind tell apart (Okabe and Ito).
 COLOURS = dict(zip(TITLES, ["#d55e00", "#8c510a", "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#555555"], strict=True))
@@ -34,8 +34,8 @@ def groups(rows, *columns):
     return found
 
 
-def contestants(rows):
-    return [name for name in TITLES if name != "limits" and any(row["contestant"] == name for row in rows)]
+def libraries(rows):
+    return [name for name in TITLES if name != "limits" and any(row["library"] == name for row in rows)]
 
 
 def limit_line(rows, case, ranks, name, variant):
@@ -44,7 +44,7 @@ def limit_line(rows, case, ranks, name, variant):
     for row in rows:
         way = bounds(row["name"], name)
         usable = way not in ("", "touch", "line") and (way not in DIRECT or variant.startswith("alloc-"))
-        here = (row["contestant"], row["case"], row["ranks"], row["variant"]) == \
+        here = (row["library"], row["case"], row["ranks"], row["variant"]) == \
             ("limits", case, ranks, variant.removeprefix("alloc-"))
         if here and usable:
             fastest[row["bytes"]] = better(fastest.get(row["bytes"], row["median"]), row["median"])
@@ -55,9 +55,9 @@ def against_size(rows, key, all_rows, folder):
     """Lines over the message size, both axes logarithmic."""
     case, ranks, name, variant = key
     figure, axes = plt.subplots(figsize=(8, 5))
-    for who in contestants(rows):
+    for who in libraries(rows):
         points = sorted((row["bytes"], row["median"], row["deviation"]) for row in rows
-                        if row["contestant"] == who and row["bytes"] > 0)
+                        if row["library"] == who and row["bytes"] > 0)
         if points:
             sizes, medians, deviations = zip(*points, strict=True)
             low = [max(median - deviation, median / 10) for median, deviation in zip(medians, deviations, strict=True)]
@@ -80,14 +80,14 @@ def against_size(rows, key, all_rows, folder):
 
 
 def bars(rows, case, folder):
-    """One group of bars for each thing measured, one bar for each contestant; logarithmic if they differ much."""
+    """One group of bars for each thing measured, one bar for each library; logarithmic if they differ much."""
     things = sorted({(row["name"], row["ranks"], row["bytes"]) for row in rows})
-    names = contestants(rows)
+    names = libraries(rows)
     figure, axes = plt.subplots(figsize=(max(6, 1.2 * len(things)), 5))
     for index, who in enumerate(names):
         for place, thing in enumerate(things):
             for row in rows:
-                if row["contestant"] == who and (row["name"], row["ranks"], row["bytes"]) == thing and row["median"] > 0:
+                if row["library"] == who and (row["name"], row["ranks"], row["bytes"]) == thing and row["median"] > 0:
                     error = min(row["deviation"], row["median"] * 0.9)
                     axes.bar(place + (index - (len(names) - 1) / 2) * 0.8 / len(names), row["median"], 0.8 / len(names),
                              yerr=error, color=COLOURS[who], label=TITLES[who] if place == 0 else None, capsize=2)
@@ -110,7 +110,7 @@ def save(figure, path):
 
 def main(source, folder):
     rows = read(source)
-    results = [row for row in rows if row["contestant"] != "limits"]
+    results = [row for row in rows if row["library"] != "limits"]
     for case, of_case in groups(results, "case").items():
         if case[0] in ("latency", "bandwidth", "rate"):
             for key, group in groups(of_case, "case", "ranks", "name", "variant").items():

@@ -1,0 +1,1 @@
+"""The benchmark driver: see bench/README.md."""

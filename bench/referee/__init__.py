@@ -1,1 +1,0 @@
-"""The referee: see bench/README.md."""
