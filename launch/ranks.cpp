@@ -196,9 +196,6 @@ void Supervisor::mark_dead(unsigned rank, int raw_status) {
   entry.died_in.store_relaxed(static_cast<std::uint32_t>(at.died_in));
   store_phase(segment_, rank, segment::Phase::dead);
   auto& header = segment_.header();
-  // SYNC: rank-phase. Release: a process that sees the new epoch sees the phase that raised it.
-  header.epoch.add_acq_rel(1);
-  os::futex_wake_all(header.epoch.address());
   os::futex_wake_all(header.ready.address());
   for (unsigned other = 0; other < ranks_.size(); ++other) {
     if (other == rank || phase_of(other) != segment::Phase::ready) continue;

@@ -98,7 +98,6 @@ struct Header {
   std::int32_t huge_descriptor;
   Offset machine;                          ///< of the tables in segment/machine.h; 0: none
   std::uint64_t far_stride;                ///< bytes of address per far arena, a power of two; 0: none
-  alignas(64) Atomic<std::uint32_t> epoch; ///< raised by the launcher whenever a process died
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
   Atomic<std::uint32_t> fences;            ///< 1: some process has no membarrier, so every sender fences
   Atomic<std::uint32_t> notices;           ///< bits of Notice

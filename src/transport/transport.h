@@ -39,10 +39,8 @@ struct Peer; ///< the transport's own; found by address
 enum class Handler : std::uint8_t {
   p2p_eager = 0, ///< the whole payload is here
   p2p_rts = 1,   ///< payload is an RtsHeader
-  rma = 2,
-  spawn = 3,
-  count_upper = 4,
-  // 4 and above are the transport's own.
+  count_upper = 2,
+  // 2 and above are the transport's own.
 };
 
 /// The receiver's half of an RTS, copied out of the message: 48 bytes that p2p may keep while it is
