@@ -3,9 +3,8 @@
 // An *owner* on the first core and a *copier* on the second share all buffers. One turn is
 //
 //   own    the copier copies again what it has copied before; the owner does nothing
-//   pull   the owner writes the source, the copier copies it to memory of its own (and the source's lines may
-//   be dropped) push   the copier writes its source, copies it to lines that the owner has read, and the
-//   owner reads them
+//   pull   the owner writes the source, the copier copies it to its own memory
+//   push   the copier writes its source and copies it to lines that the owner has read; the owner reads them
 //
 // and every part's time counts, since a copy leaves the next toucher of its lines something to pay. Each
 // library does a few turns in a row, of which the last is measured, so that it meets the caches as it
@@ -39,7 +38,7 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t least_moved = 64 * 1024; // in one measurement: small copies are done in many places
 constexpr int turns = 3;                       // of a library in a round; the last is measured
 
-enum class Task : int { nothing, write_source, drop_source, read_destination, leave };
+enum class Task : int { nothing, write_source, read_destination, leave };
 
 struct Shared {
   alignas(128) base::Atomic<std::uint32_t> asked;
@@ -108,7 +107,6 @@ void bind_to(unsigned core) {
       switch (shared->task) {
       case Task::nothing: break;
       case Task::write_source: write_all(source, bytes); break;
-      case Task::drop_source: copy::drop(source, bytes); break;
       case Task::read_destination: read_all(destination, bytes); break;
       case Task::leave: _exit(0);
       }
@@ -145,7 +143,6 @@ double line_latency() {
 struct Library {
   std::string name;
   std::function<void(void* to, const void* from, std::size_t bytes)> copy;
-  bool owner_drops = false; // in "pull": the owner takes the source out of the caches when it has been copied
 };
 
 std::vector<Library> libraries_of(const std::string& scenario) {
@@ -156,19 +153,6 @@ std::vector<Library> libraries_of(const std::string& scenario) {
                    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
                  }});
 #endif
-  if (scenario == "pull" && copy::can_drop()) {
-    all.push_back({"memcpy, copier drops", [](void* to, const void* from, std::size_t n) {
-                     for (std::size_t at = 0; at < n; at += page) {
-                       const std::size_t part = std::min(page, n - at);
-                       std::memcpy(static_cast<std::byte*>(to) + at, static_cast<const std::byte*>(from) + at,
-                                   part);
-                       copy::drop(static_cast<const std::byte*>(from) + at, part);
-                     }
-                   }});
-    all.push_back(all[0]);
-    all.back().name = "memcpy, owner drops";
-    all.back().owner_drops = true;
-  }
   for (const copy::Kernel& kernel : copy::kernels())
     if (kernel.runs()) all.push_back({"streaming " + std::string(kernel.name), kernel.streaming});
   return all;
@@ -187,7 +171,6 @@ Turn do_turn(const std::string& scenario, const Library& library, std::size_t by
   turn.copy = time_of([&] {
     for (std::size_t at = 0; at < moved; at += bytes) library.copy(destination + at, source + at, bytes);
   });
-  if (library.owner_drops) turn.before += ask_owner(Task::drop_source, moved);
   if (scenario == "push") turn.after = ask_owner(Task::read_destination, moved);
   return turn;
 }
@@ -257,8 +240,7 @@ int main(int argc, char** argv) {
   write_all(source, most);
   write_all(destination, most / page * page);
 
-  std::printf("kernel chosen here: %s; drop: %s\n", copy::kernel_name().c_str(),
-              copy::can_drop() ? "yes" : "no");
+  std::printf("kernel chosen here: %s\n", copy::kernel_name().c_str());
   std::fflush(stdout);
   const pid_t owner = fork();
   if (owner < 0) return std::perror("bench/copy: fork"), 2;

@@ -28,12 +28,6 @@ enum class Store {
 /// store publishes them like ordinary ones.
 void copy(void* to, const void* from, std::size_t bytes, Store how);
 
-/// Takes the lines of the range out of every cache; what was modified goes to memory. The values stay.
-/// Whoever stores to the range next does not wait for another core's copy of it; whoever reads it next
-/// fetches it from memory. A hint: without can_drop() it does nothing.
-void drop(const void* range, std::size_t bytes);
-bool can_drop();
-
 /// One implementation of streaming copies, for one set of instructions.
 struct Kernel {
   std::string_view name;

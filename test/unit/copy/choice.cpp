@@ -1,5 +1,4 @@
-// Which kernel is in use, that its copies are published by a release, and that dropped lines keep their
-// values.
+// Which kernel is in use, and that its copies are published by a release.
 #include "base/atomic.h"
 #include "copy/copy.h"
 #include "guarded.h"
@@ -131,29 +130,6 @@ TEST(publishing, a_cached_copy_is_a_copy) {
   copy::copy(to.data(), source.data(), 1000 * sizeof source[0], copy::Store::cached);
   EXPECT_TRUE(std::equal(source.begin(), source.end(), to.begin()));
   EXPECT_EQ(to.back(), 7u);
-}
-
-TEST(dropping, bytes_keep_their_values_at_every_alignment) {
-  Guarded memory(4096);
-  for (std::size_t i = 0; i < memory.size(); ++i) memory.begin()[i] = static_cast<std::byte>(i % 251);
-  for (std::size_t first = 0; first < 130; ++first) {
-    copy::drop(memory.begin() + first, memory.size() - first);
-    copy::drop(memory.begin() + first, first);
-  }
-  copy::drop(memory.end(), 0); // a page that may not be touched
-  for (std::size_t i = 0; i < memory.size(); ++i)
-    ASSERT_EQ(memory.begin()[i], static_cast<std::byte>(i % 251)) << i;
-}
-
-TEST(dropping, a_store_after_it_counts) {
-  Guarded memory(4096);
-  for (int round = 0; round < 1000; ++round) {
-    std::memset(memory.begin(), round, memory.size());
-    copy::drop(memory.begin(), memory.size());
-    memory.begin()[round] = std::byte{0xff};
-    ASSERT_EQ(memory.begin()[round], std::byte{0xff});
-    ASSERT_EQ(memory.begin()[memory.size() - 1], static_cast<std::byte>(round));
-  }
 }
 
 } // namespace
