@@ -1,16 +1,17 @@
-// The short ways of small messages, inline in the calls that use them.
+// The fast path of small messages, inline in the calls that use it.
 //
-// A message of up to inline_bytes to a peer whose lane is open needs no more than a slot of that lane.
-// Whether it may take one depends on much else: a credit, no earlier message that waits for a slot or for a
-// descriptor. All of it is folded into one number, LaneWriter::left(): allow_fast_sends() looks at everything once
-// and lowers it to what may go by itself from there, with credits that are paid in advance. While it is above
-// 0 nobody has to ask again. Whoever sends on the slow path stops fast sends first, which takes what is left of
-// those credits back.
+// A message of up to inline_bytes to a peer whose lane is open needs nothing but a slot of that lane. Whether
+// it may take one depends on several things: a credit, and no earlier message that waits for a slot or a
+// descriptor. LaneWriter::left() folds all of them into one number: allow_fast_sends() checks everything once,
+// sets left() to the number of messages that may follow, and pays their credits in advance. While left() is
+// above 0, a send needs no further check. Any other send to the peer first calls stop_fast_sends(), which
+// takes the unused credits back.
 //
-// Receiving: while nothing is posted and nothing waits, the oldest message of a peer's lane is the next
-// receive's from that peer, if it matches and came whole; nothing need be noted about either.
+// Receiving: if no receive is posted and no unexpected message is kept, the oldest message of a peer's lane
+// is the next one that a receive from that peer can match. If it matches and has arrived whole, it is copied
+// out of the slot, and nothing has to be recorded about it or about the receive.
 //
-// Whatever these functions cannot see to be right they decline, and the slow path takes it up.
+// Every function here declines what it cannot see to be right, and the caller takes the slow path.
 #pragma once
 
 #include "copy/small.h"
@@ -27,13 +28,13 @@ struct DoorbellSystem {
 };
 using DoorbellCalls = queue::DoorbellProtocol<base::Hardware, DoorbellSystem>;
 
-/// What sending to one peer needs. The first line holds all that a small message touches. Invariant: credits
-/// are paid for lane.left() messages that are not sent yet.
+/// What sending to one peer needs. A small message touches the first cache line only. Invariant: the credits
+/// of lane.left() messages that have not been sent yet are paid.
 struct alignas(64) SendState {
-  queue::LaneWriter<> lane;        ///< left() is 0 unless small messages may go by themselves
+  queue::LaneWriter<> lane;        ///< left(): small messages that may be sent without a check
   std::uint32_t next_sequence = 0; ///< of our next message to it
   segment::Doorbell* doorbell = nullptr;
-  segment::Traffic* traffic = nullptr; ///< how much has gone to it inline
+  segment::Traffic* traffic = nullptr; ///< what was sent to it inline
   queue::CreditAccount<> credit;       ///< for eager messages under way to it
   Peer* peer = nullptr;                ///< nullptr: not mapped yet
 };
@@ -42,10 +43,10 @@ static_assert(offsetof(SendState, credit) == 64, "a small message touches one li
 
 /// What receiving from one peer needs.
 struct ReceiveState {
-  queue::LaneReader<>* lane = nullptr;        ///< ours from it, while it is open
-  queue::CreditCounter<>* released = nullptr; ///< in our region: how many of its messages we released
+  queue::LaneReader<>* lane = nullptr;        ///< the lane from it, in our region, while it is open
+  queue::CreditCounter<>* released = nullptr; ///< in our region: how many of its messages we have released
   std::uint32_t expected_sequence = 0;        ///< of its next message to us
-  bool whole = true;                          ///< its last message was a whole one, no RTS
+  bool whole = true;                          ///< its last message was eager, not an RTS
   Peer* peer = nullptr;                       ///< nullptr: not mapped yet
 };
 
@@ -56,21 +57,21 @@ struct PeerStates : object::Process {
   SendState send;
 };
 
-/// Lets small messages to this peer go by themselves if they may now: then left() is not 0.
+/// Lets small messages to this peer take the fast path if they may now: then left() is not 0.
 void allow_fast_sends(SendState& send_state);
 
-/// By rank, as point-to-point calls name processes; perhaps those that stand for an unmapped peer.
+/// The states of the process that point-to-point calls name by `rank`; those of no peer if it is not mapped.
 [[gnu::always_inline]] inline PeerStates& states_of(const object::Communicator& communicator, int rank) {
   return static_cast<PeerStates&>(*communicator.processes[static_cast<std::size_t>(rank)]);
 }
 
-/// Lets the communicator point to the peer if it was mapped meanwhile, by its messages to us.
+/// Lets the communicator point to the peer if the peer was mapped in the meantime, by a message to us.
 [[gnu::cold]] void find_peer(const object::Communicator& communicator, int rank);
 
 /// Set when the transport starts.
 struct FastPath {
   std::uint64_t eager_limit = 0;
-  int polls = 32; ///< for a message that is probably on its way; a few when processors are shared
+  int polls = 32; ///< of a lane whose next message is probably on its way; 1 where ranks share processors
 };
 inline constinit FastPath fast_path;
 
@@ -90,15 +91,15 @@ inline constinit FastPath fast_path;
   traffic.messages.bump_relaxed(1);
   traffic.bytes.bump_relaxed(bytes);
 }
-/// After that: true when more_to_do() must follow, since the receiver sleeps or no more fast sends are allowed.
+/// After send_small(): true if more_to_do() must follow, because the receiver sleeps or left() is 0.
 [[gnu::always_inline]] inline bool has_more_to_do(const SendState& send_state) {
   constexpr bool fences = false; // no fast sends are allowed where senders must fence
   return DoorbellCalls::is_sleeping(send_state.doorbell->sleeping, fences) || send_state.lane.left() == 0;
 }
 void more_to_do(SendState& send_state);
 
-/// The oldest message of the peer's lane, if it is a whole one that this receive matches and that fits into
-/// `room` bytes; `tag` may be MPI_ANY_TAG. nullptr: nothing, or another message.
+/// The oldest message of the peer's lane if it is eager, matches this receive and has at most `room` bytes;
+/// `tag` may be MPI_ANY_TAG. nullptr if there is no message, or another one.
 [[gnu::always_inline]] inline const MessageHeader*
 arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
   const std::byte* body = receive_state.lane->front();
@@ -110,11 +111,11 @@ arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
   return mine ? &header : nullptr;
 }
 
-/// The same, after some looks if nothing is there: the reply to a message that was just sent comes soon. Not
-/// where rendezvous messages come: what a receive can do before its message is there would be done after it.
+/// As arrived(), but polls for a while if the lane is empty: the reply to a message that was just sent comes
+/// soon. Does not poll if the peer's last message was an RTS: a posted receive lets a rendezvous start early.
 [[gnu::always_inline]] inline const MessageHeader*
 arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
-  // The other peers and our own sends must not wait for ever: one poll in 64 is the slow path's.
+  // The other peers and our own sends must make progress too: every 64th receive takes the slow path.
   if (receive_state.lane == nullptr || !receive_state.whole || receive_state.expected_sequence % 64 == 0)
     return nullptr;
   for (int poll = fast_path.polls;; base::cpu_relax()) {
@@ -123,9 +124,9 @@ arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
   }
 }
 
-/// Tells those who sleep until this process's queue or lanes have room.
+/// Wakes the processes that sleep until a slot of this process's queue or lanes is free.
 void wake_slot_waiters();
-/// Copies a payload that lies in a packet of the sender's, and gives the packet back.
+/// Copies a payload out of the sender's packet and returns the packet.
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer);
 
 /// Takes the message that arrived() found.
