@@ -3,10 +3,10 @@
 // stand beside this one behind the same calls.
 //
 // Glossary
-//   peer     another process (or this one), found by its address
+//   peer     another process (or this one) that this process has exchanged a message with
 //   slot     an entry of a receiver's queue: 128 bytes, header and up to inline_bytes of payload
 //   packet   a pooled buffer of the sender's, for payloads between inline_bytes and the eager limit
-//   RTS      request to send, the first message of a rendezvous: so many bytes for you at this address
+//   RTS      request to send, the first message of a rendezvous: it says how many bytes lie where
 //   CTS      clear to send, the answer of a receiver that wants the bytes pipelined
 //   FIN      the receiver has pulled all bytes
 //   provider one protocol that moves the bytes: direct load and store, CMA, pipelined two-copy
@@ -33,9 +33,10 @@ struct Envelope {
   std::uint64_t bytes = 0;
 };
 
-struct Peer; ///< the transport's own; found by address
+struct Peer; ///< known to the transport only; see peer_at() and peer_of()
 
-/// Who handles an arrival. Handlers above transport register themselves: the only calls upward.
+/// The kinds of messages that layers above handle. They register their handlers with set_handler(); these are
+/// the only calls upward.
 enum class Handler : std::uint8_t {
   p2p_eager = 0, ///< the whole payload is here
   p2p_rts = 1,   ///< payload is an RtsHeader
@@ -43,19 +44,19 @@ enum class Handler : std::uint8_t {
   // 2 and above are the transport's own.
 };
 
-/// The receiver's half of an RTS, copied out of the message: 48 bytes that p2p may keep while it is
-/// unmatched.
+/// What an RTS says of its message: 48 bytes, which p2p copies out of the arrival and keeps until a receive
+/// matches.
 struct RtsHeader {
   segment::Offset descriptor; ///< in the sender's region: its state word decides matched or cancelled
-  std::uint64_t address;      ///< sender's virtual address of contiguous data, 0 when it is not contiguous
-  segment::Offset shared;     ///< the same as an offset when the data lies in the segment, else 0
-  std::uint64_t cookie;       ///< sender's transfer
+  std::uint64_t address;      ///< of the data in the sender's memory; 0: the data is not contiguous
+  segment::Offset shared;     ///< of the data in the segment; 0: it lies elsewhere
+  std::uint64_t cookie;       ///< names the sender's transfer
   std::uint32_t generation;   ///< of the descriptor's use
   std::uint32_t flags;
   std::uint32_t prefix; ///< number of the eager prefix that follows; 0: none
 };
 
-/// A message as its handler sees it; payload and packet are valid during the call.
+/// A message as its handler sees it. Payload and packet are valid during the call.
 struct Arrival {
   Peer* from;
   const Envelope& envelope;
@@ -68,39 +69,38 @@ struct Arrival {
 using HandlerFunction = void (*)(Arrival& arrival);
 void set_handler(Handler handler, HandlerFunction function);
 
-/// Takes the payload's packet over: payload stays valid until give_back_packet.
+/// Keeps the packet: the payload stays valid until give_back_packet().
 void keep_packet(Arrival& arrival);
 void give_back_packet(Peer& owner, std::uint64_t packet);
-/// The receiver is done with one eager message of this peer: its credit is free again. Call once for each
-/// arrival under Handler::p2p_eager, at the moment its memory is released.
+/// Returns the credit of one eager message to its sender. Call it once for each arrival under
+/// Handler::p2p_eager, when the memory of the message is released.
 void give_back_credit(Peer& peer);
 
 Peer& peer_at(object::Address address);
 /// The process that point-to-point calls on this communicator name by `rank`. Maps it at its first message.
 Peer& peer_of(const object::Communicator& communicator, int rank);
 
-/// Largest payload that send_eager takes now for this peer (knob eager_limit).
+/// The largest payload of an eager message, in bytes (NEAR_EAGER_LIMIT).
 std::size_t eager_limit();
-/// How far a whole message has come.
+/// What became of an eager message.
 enum class Eager : std::uint8_t {
-  refused, ///< no credit or no packet: nothing was sent; make an RTS instead
-  waits,   ///< packed; it leaves with a progress that finds room, and `waiter->done` is called then
+  refused, ///< no credit or no packet: nothing was sent; send an RTS instead
+  waits,   ///< packed; it leaves when progress finds a free slot, and then `waiter->done` is called
   left,
 };
 struct Transfer;
-/// Sends a whole message, packed from the view. Without a waiter it is refused as well when the peer's
-/// channel is full. Order among all sends to one peer is kept.
+/// Packs and sends an eager message. Without a `waiter` it is also refused when the peer's channel has no free
+/// slot. All messages to one peer stay in order.
 Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer* waiter);
-/// The same for who has nothing that could wait.
+/// Sends an eager message now; false if that is not possible.
 inline bool try_send_eager(Peer& peer, const Envelope& envelope, const Buffer& view) {
   return send_eager(peer, envelope, view, nullptr) == Eager::left;
 }
 
-/// While a peer is held back, its messages take no fast path (fast.h) that the caller does not see: earlier
-/// ones wait above the transport.
+/// While a peer is held back, no message to it takes the fast path: earlier ones wait above the transport.
 void hold_back(Peer& peer, bool held);
 
-/// A bulk transfer, one on each side. Embedded in p2p's requests, so no allocation is needed.
+/// One side of a rendezvous. It is a part of p2p's requests, so it needs no allocation.
 struct Transfer {
   /// Called from progress (or at once) when this side is finished; `error` is an MPI error class.
   void (*done)(Transfer& transfer, int error) = nullptr;
@@ -120,46 +120,49 @@ struct Transfer {
   Transfer *previous = nullptr, *next = nullptr; ///< the sender's list of its RTS messages under way
 };
 
-/// Sender: announces the view under Handler::p2p_rts. `transfer.done` is called when the receiver has it
-/// all (or when it was too long for the receiver's buffer: that is the receiver's error, not the sender's).
-/// Fails with MPI_ERR_NO_MEM when descriptors are used up and nothing can be freed.
+/// Sender: announces a message under Handler::p2p_rts. `transfer.done` is called when the receiver has all
+/// bytes that it takes; that a message was too long for its buffer is the receiver's error, not the sender's.
+/// Fails with MPI_ERR_NO_MEM if there is no free descriptor and no memory for more.
 Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer);
-/// Sender: true when the receiver has not matched it: it is gone, done will not be called. Local.
+/// Sender: withdraws an RTS. Returns false if the receiver has matched it; otherwise `transfer.done` will not be
+/// called. Local.
 bool cancel_rts(Transfer& transfer);
-/// Receiver: matches the RTS before its buffer is known (matched probe), so that the sender cannot cancel
-/// it any more; accept() follows with the same rts. False when the sender cancelled it.
+/// Receiver: matches an RTS before its buffer is known (MPI_Mprobe), so that the sender cannot cancel it any
+/// more; accept() follows with the same `rts`. Returns false if the sender has cancelled it.
 bool claim_rts(RtsHeader& rts);
-/// Receiver: takes the RTS into `view`, at most view.bytes(). False when the sender cancelled it: look for
-/// another message. `transfer.done` is called when the data is there, perhaps before accept returns.
+/// Receiver: receives the message of an RTS into `view`, at most view.bytes(). Returns false if the sender has
+/// cancelled the message. `transfer.done` is called when the data is there, perhaps before accept() returns.
 bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& view,
             Transfer& transfer);
-/// This process posts no receive any more: peers that wait for a last one are told.
+/// Declares that this process posts no more receives, and tells the peers that have asked.
 void receive_no_more();
-/// Whether this peer receives no more: it has finished, or it has called receive_no_more() and seen all that
-/// we sent before. Ask again after progress; the first call sends it the question.
+/// Whether this peer receives nothing more: it has finished, or it has called receive_no_more() and seen
+/// everything that was sent before. The first call asks the peer; call it again after progress.
 bool has_ended(Peer& peer);
-/// Whether every RTS of ours is finished; those to a peer that has ended are withdrawn, or forgotten.
+/// Whether no RTS of this process is under way. Withdraws or forgets those to peers that have ended.
 bool sends_settled();
-/// Receiver: whether an unmatched RTS is still there (probe must not report a cancelled one).
+/// Receiver: whether an unmatched RTS has not been cancelled. MPI_Probe must not report a cancelled message.
 bool rts_is_live(const RtsHeader& rts);
 
-/// Whether a peer owes us an answer about a lane: who only sends should look for it once in a while.
+/// Whether a peer still has to answer a request for a lane. A process that only sends should then make
+/// progress from time to time.
 bool expects_answer();
-/// Runs everything that is ready; true when something moved.
+/// Handles what has arrived and moves what is deferred; true if anything moved.
 bool progress();
 /// Waits until done(argument) is true: polls, then sleeps on this rank's doorbell. Releases the engine lock
-/// while it waits. If several threads wait, one of them looks for messages on behalf of all, and calls the
-/// others' `look` to learn whether done() may be true now; `look` takes nothing and cannot fail. Without a
-/// `look` the waiting thread is woken after every event, to call done() itself.
+/// meanwhile. If several threads wait, one of them polls on behalf of all and calls the `look` of the others to
+/// learn whether their done() may be true now; `look` changes nothing and cannot fail. A thread without a
+/// `look` is woken after every event and calls done() itself.
 void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*) = nullptr);
-/// Waits until attempt(argument) succeeds, which takes a lock that processes share; `waiters` is its word
-/// (queue/shared_lock.h). A failed attempt may leave nothing but its announcement.
+/// Waits until attempt(argument) has taken a lock that processes share; `waiters` belongs to that lock
+/// (queue/shared_lock.h). A failed attempt must leave nothing behind but its announcement.
 void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument);
-/// Such a lock has been left: ends the sleep of those who want it.
+/// Wakes the processes that wait for a lock; call it after releasing the lock.
 void lock_was_left(base::Atomic<std::uint64_t>& waiters);
-/// Yields the processor, and meanwhile releases the engine lock.
+/// Yields the processor; the engine lock is released meanwhile.
 void give_way();
-/// Something that another thread may wait for was done outside of wait_until(): ends the waiters' sleep.
+/// Wakes the threads in wait_until(); call it after something outside of wait_until() may have made their
+/// conditions true.
 void wake_waiting_threads();
 
 /// One lock for the whole engine, taken only under MPI_THREAD_MULTIPLE. Recursive, so that callbacks may call
