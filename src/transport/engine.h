@@ -18,28 +18,29 @@
 
 namespace near::transport {
 
-/// A message that found no slot: kept, in order, until the receiver's queue has room.
+/// A message that found no free slot: kept in order until the receiver's queue has one.
 struct PendingMessage {
   MessageHeader header;
-  Transfer* waiter; ///< told when it has left; may be null
+  Transfer* waiter; ///< its done() is called when the message has left; may be null
 };
 
-/// Whether the kernel copies between us and a peer; found out at the first large message.
-/// `doubtful`: a probe failed, and the peer has not been heard of since. It may have died.
+/// Whether the kernel copies between this process and a peer; probed at the first large message.
+/// `doubtful`: the probe failed, and nothing has arrived from the peer since. The peer may have died.
 enum class CmaState : std::uint8_t { unknown, works, doubtful, refused };
 
-/// RTS messages of less (synchronous sends, mostly) tell nothing about protocols and get no eager prefix.
+/// Shorter rendezvous messages (synchronous sends, mostly) are neither timed nor given an eager prefix.
 inline constexpr std::uint64_t worth_timing = 4096;
 
-/// What a receiver has of the eager prefix under way from one peer.
+/// The receiver's record of the eager prefix that is arriving from one peer.
 struct PrefixIn {
   std::uint32_t number = 0;
-  bool dropped = false;        ///< the message took another protocol
-  Transfer* bound = nullptr;   ///< the receive that it goes into
-  std::vector<std::byte> kept; ///< of a message without a receive yet
+  bool dropped = false;        ///< the message takes another protocol
+  Transfer* bound = nullptr;   ///< the receive that takes it
+  std::vector<std::byte> kept; ///< bytes that arrived before the receive
 };
 
-/// Made and mapped at the first message to or from its process; stays until this process ends.
+/// Another process. It is made and mapped at the first message to or from it, and stays until this process
+/// ends.
 struct Peer : PeerStates {
   std::uint32_t slot = 0;
   queue::Producer<> producer;
@@ -47,7 +48,7 @@ struct Peer : PeerStates {
   bool lane_open = false;
   bool lane_asked = false;
   std::uint32_t queued = 0;           ///< messages through the queue since we last asked
-  std::uint32_t ask_after = 16;       ///< of them before we ask
+  std::uint32_t ask_after = 16;       ///< so many of them before we ask for a lane
   bool held = false;                  ///< see hold_back()
   queue::LaneRing<>* lanes = nullptr; ///< its lanes, as mapped here
   struct LaneIn* lane_in = nullptr;   ///< open: our lane from it
@@ -55,20 +56,21 @@ struct Peer : PeerStates {
   std::byte* packets = nullptr; ///< its packets, as mapped here
   PacketFlag* packet_flags = nullptr;
   std::uint64_t packet_bytes = 0;
-  // Eager prefix (ring.cpp).
-  Transfer* prefix_out = nullptr; ///< our eager prefix that it has not answered
+  // Eager prefixes (pipeline.cpp).
+  Transfer* prefix_out = nullptr; ///< our message with an eager prefix that it has not answered
   std::uint32_t prefixes = 0;     ///< number of the last one
-  int prefix_trust = 1;           ///< above 0: our RTS messages to it are usually expected, and are pipelined
+  int prefix_trust = 1; ///< above 0: its receives are usually posted early, and our messages to it pipelined
   PrefixIn prefix_in;
-  StorePolicy stores;                ///< that fill packets for it
-  std::unique_ptr<Tuner> tuner;      ///< of the protocols from it to us; made at the first large message
-  std::list<PendingMessage> pending; ///< a list takes no memory while it is empty, a deque half a KiB
+  StorePolicy stores;           ///< the stores that fill packets for it
+  std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made at the first large one
+  std::list<PendingMessage>
+      pending; ///< a list: while it is empty, it takes no memory; a deque takes half a KiB
   bool on_pending_list = false;
   Transfer* rts_out = nullptr; ///< announced to it, not finished; linked by previous and next
   CmaState cma = CmaState::unknown;
-  // The end: we asked whether it receives any more; it asked us; it said no.
+  // At the end: we have asked whether it receives anything more; it has asked us; it has said no.
   bool asked = false, asks = false, closed = false;
-  bool may_withdraw = false; ///< an RTS was announced since all were tried at the end
+  bool may_withdraw = false; ///< an RTS was sent since we last tried to withdraw them all
 };
 
 /// A lane in our region.
@@ -84,7 +86,7 @@ struct LaneIn {
 inline constexpr std::uint64_t lane_slots = 64;
 inline constexpr std::uint32_t most_lanes = 32;
 
-/// A message of ours that its receiver pulls, and that we push from the back.
+/// A message of ours that its receiver copies from the front while we copy it from the back.
 struct CooperativeSend {
   Transfer* transfer;
   std::uint64_t address, bytes; ///< of the receiver's buffer
@@ -137,16 +139,16 @@ using FlowControlCalls = queue::FlowControl<base::Hardware, DoorbellSystem>;
 /// The peer in this slot; maps it if this is its first message. Throws std::bad_alloc.
 Peer& peer_in(std::uint32_t slot);
 
-/// Puts a message into the peer's queue, or on its pending list when there is no slot; order is kept either
-/// protocol.
+/// Puts a message into the peer's channel, or on its pending list if there is no free slot; the order is kept in
+/// both cases.
 void post(Peer& peer, const MessageHeader& header);
-/// A control message: `payload` of at most inline_bytes, no credit, no packet.
+/// Posts a control message: a payload of at most inline_bytes, without a credit or packet.
 void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, const void* payload,
                   std::size_t bytes);
-/// No small message goes to this peer by itself until it opens again: allow_fast_sends().
+/// Ends fast sends to this peer until allow_fast_sends() permits them again, and takes their credits back.
 void stop_fast_sends(Peer& peer);
-/// Claims a slot unless earlier messages still wait for one. Fill its header, then send_claimed, or
-/// wait_for_slot if there was none.
+/// Claims a slot unless earlier messages still wait for one. Fill in its header and call send_claimed(); if there
+/// is no slot, call wait_for_slot().
 queue::Claim<> claim_slot(Peer& peer);
 void wait_for_slot(Peer& peer, const MessageHeader& header, Transfer* waiter = nullptr);
 void send_claimed(Peer& peer, queue::Claim<>&& claim);
@@ -156,11 +158,11 @@ inline MessageHeader& header_of(const queue::Claim<>& claim) {
 
 /// Lays out, binds and reserves this process's region. Nothing of it is visible to others before `ready`.
 Result build_region();
-/// The arenas, once every process has said how much of the segment it has mapped.
+/// Opens the arenas, after every process has published how much of the segment it has mapped.
 void open_arenas();
-/// Registers what handles the transport's own messages.
+/// Registers the handlers of the transport's own messages.
 void set_internal_handlers();
-/// Sends what waits for slots of peers, as far as there are any; true if something left.
+/// Sends messages that wait for slots of their peers, as far as slots are free; true if any were sent.
 bool flush_pending();
 /// Whether anything waits for a slot of a peer's queue or lane, for one of our packets, or for a lock.
 bool waits_for_flow_control();
@@ -176,12 +178,12 @@ bool has_work();
 /// MPI_Finalize) is noticed.
 inline constexpr std::uint64_t sleep_limit_ns = 10'000'000;
 
-/// The number under which a packet in use is known above the transport; not 0.
+/// Names a packet in use to the layers above; never 0.
 inline std::uint64_t packet_of(const PacketReference& reference) {
   return (std::uint64_t{reference.generation} << 32 | reference.packet) + 1;
 }
 
-/// The transport's own handlers (rendezvous.cpp, ring.cpp).
+// Handlers of the transport's own messages.
 void handle_fin(Arrival& arrival);
 void handle_cts(Arrival& arrival);
 void handle_fragment(Arrival& arrival);
@@ -194,45 +196,44 @@ void handle_lane_granted(Arrival& arrival);
 void handle_lane_switch(Arrival& arrival);
 void handle_lane_recall(Arrival& arrival);
 void handle_lane_return(Arrival& arrival);
-/// Sends what packets and slots allow of the active pipelined transfers; true when something moved.
+/// Sends as many fragments of pipelined messages as free packets and slots allow; true if any were sent.
 bool advance_pipeline_senders();
-/// Pushes one chunk of each cooperative send; true when something moved.
+/// Copies one chunk of each cooperative send; true if there was one.
 bool push_chunks();
-/// Sender: whether the message about to be announced gets an eager prefix, and its first fragments after the RTS.
+/// Sender: whether a message that is about to be announced gets an eager prefix.
 bool wants_eager_prefix(const Peer& peer, std::uint64_t bytes);
 void send_prefix(Peer& peer, Transfer& transfer);
-/// Sender: the receiver has answered, or the RTS is withdrawn; `trust` is what that says for the next one.
+/// Sender: call when the receiver has answered or the RTS is withdrawn; `trust` is added to prefix_trust.
 void end_eager_prefix(Transfer& transfer, int trust);
-/// Receiver: the message is not pipelined after all.
+/// Receiver: drops the eager prefix of a message that takes another protocol.
 void drop_prefix(Peer& peer, const RtsHeader& rts);
-/// Receiver: all bytes of a transfer that was under way are here; notes how long they took.
+/// Receiver: call when all bytes of a transfer have arrived; records how long that took.
 void transfer_arrived(Transfer& transfer);
-/// A message left through the queue: asks for a lane when there were many.
+/// Counts a message that left through the queue; asks for a lane after many.
 void count_queued(Peer& peer);
-/// A lane that came back is drained: the next pair may have it.
+/// Grants a lane that was returned and drained to the next pair, if one waits for it.
 void lane_is_free(LaneIn& lane);
-/// A marker has just been committed: later messages take the other channel.
+/// Call after a marker was committed: later messages take the other channel.
 void marker_sent(Peer& peer, const MessageHeader& header);
 
 inline RtsDescriptor& descriptor_of(segment::Offset offset) {
   return *engine().segment.at<RtsDescriptor>(offset);
 }
-/// Gives the descriptor of a finished or cancelled RTS back.
+/// Returns the descriptor of a finished or cancelled RTS to its free list.
 void retire_rts(Transfer& transfer);
-/// Makes the first descriptors, before a program can have taken all of the arena: with them every send leaves
-/// sooner or later.
+/// Makes the first descriptors before the program can use up the arena, so that every send can leave eventually.
 Result reserve_rts();
 
-/// Finished or dead: it looks at no message any more.
+/// Whether the peer has finished or died: it reads no more messages.
 bool has_left(const Peer& peer);
 
-/// Our row about this peer, from now on shown to tools.
+/// The statistics of this peer in our region, which tools display from now on.
 segment::PairStatistics* statistics_of(Peer& peer);
 
-/// What the job's estimates say of a process as far from us as this one.
+/// The job's initial estimates for a process at this peer's distance.
 const segment::PairEstimates& estimates_of(const Peer& peer);
 
-/// Counts a message of ours that has left by this path.
+/// Counts a message that was sent by this path.
 void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes);
 
 } // namespace near::transport

@@ -1,19 +1,19 @@
-// The ring: the sender copies fragments into its packets, the receiver copies them out while the next are filled.
-// Works for every layout and every sandbox. Fragments go in order, so the receiver only counts.
+// The pipelined protocol: the sender copies fragments into its packets while the receiver copies earlier ones
+// out. It works for every layout and in every sandbox. Fragments arrive in order, so the receiver only counts.
 //
 //   receiver                                      sender
-//                                        <------  RTS, then the first fragments: eager prefix, see below
-//   pull_pipelined: cts(bytes) ------------>  handle_cts: on the list of ring senders
-//                                                 advance_pipeline_senders: pack into a packet, fragment, ...
-//   handle_fragment: unpack  <-------------
+//                                        <------  RTS, then the first fragments (eager prefix, see below)
+//   pull_pipelined: CTS (bytes) --------------->  handle_cts: put on the list of pipeline senders
+//                                                 advance_pipeline_senders: pack into a packet,
+//   handle_fragment: unpack  <------------------  send the fragment, and so on
 //
-// The sender chooses the stores (stores.h).
+// The sender chooses the stores (store_policy.h).
 //
-// Eager prefix: an RTS that will probably be expected, and take the ring, is followed at once by its first
-// fragments (prefix_fragment), numbered. A receive that is posted takes them as they come, and its cts finds
-// the sender still at work; without a receive they are kept, at most one eager prefix of each peer; a receiver
-// that chooses another way drops them. Either way the sender completes by the answer alone, so a synchronous
-// send stays one.
+// Eager prefix: if the receive is probably posted and the message probably pipelined, its first fragments
+// follow the RTS at once, numbered. A posted receive takes them as they arrive, and its CTS finds the sender
+// still at work. Without a receive they are kept, for at most one message of each peer. A receiver that takes
+// another protocol drops them. In every case the sender completes only when the receiver has answered, so a
+// synchronous send remains one.
 #include "transport/provider.h"
 
 #include "base/kill_point.h"
@@ -26,19 +26,18 @@ namespace near::transport {
 
 namespace {
 
-/// Small fragments let the two copies of a short message overlap; large ones cost fewer headers, and with
-/// streaming stores fewer waits for the stores to drain.
+/// The fragment size. Small fragments let the two copies of a short message overlap. Large ones need fewer
+/// headers and, with streaming stores, fewer waits until the stores have drained.
 std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
   bool short_fragments = bytes <= 64u << 10 && !peer.stores.streaming();
   return std::min<std::uint64_t>(short_fragments ? 8u << 10 : 16u << 10, engine().packets.packet_bytes());
 }
 
-/// How far an eager prefix goes before the receiver answers: its copy of the first fragment takes longer than the
-/// answer.
+/// The longest eager prefix. To copy its first fragment takes the receiver longer than to answer.
 constexpr std::uint64_t prefix_bytes = 64u << 10;
 constexpr int most_trust = 4;
 
-/// One fragment of the transfer; false when there is no packet or no slot now.
+/// Sends one fragment of the transfer; false if there is no free packet or slot.
 bool send_fragment(Transfer& transfer) {
   Engine& self = engine();
   Peer& peer = *transfer.peer;
@@ -74,8 +73,8 @@ bool send_fragment(Transfer& transfer) {
   return true;
 }
 
-/// Whether the buffers of such a message leave no room for each other in the last-level cache: each of two
-/// processes has one to send and one to receive. What is received then goes round that cache.
+/// Whether the buffers of such a message do not fit into the last-level cache together: each of two processes
+/// has one to send and one to receive. Received bytes are then stored without going through that cache.
 bool is_too_long_to_keep(std::uint64_t bytes) {
   constexpr std::uint64_t usual_cache = 32u << 20;
   if (bytes < 1u << 20) return false;
@@ -83,7 +82,7 @@ bool is_too_long_to_keep(std::uint64_t bytes) {
   return 4 * bytes >= (cache != 0 ? cache : usual_cache);
 }
 
-/// Receiver: some bytes of the message are here. A eager prefix may bring more than the receive has room for.
+/// Receiver: stores some bytes of the message. An eager prefix may have more bytes than the receive buffer.
 void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
   if (transfer.view.is_contiguous())
@@ -184,7 +183,7 @@ void handle_cts(Arrival& arrival) {
 bool advance_pipeline_senders() {
   Engine& self = engine();
   bool moved = false;
-  // Each transfer sends a few fragments per round, so that none starves behind a long one.
+  // Each transfer sends a few fragments a round, so that a long one does not starve the others.
   constexpr int per_round = 4;
   for (std::size_t i = 0; i < self.pipeline_senders.size();) {
     Transfer& transfer = *self.pipeline_senders[i];
@@ -197,7 +196,7 @@ bool advance_pipeline_senders() {
       continue;
     }
     NEAR_KILL_POINT("pipeline-packed");
-    // Everything is packed: the buffer is the user's again.
+    // Everything is packed: the buffer belongs to the program again.
     self.pipeline_senders[i] = self.pipeline_senders.back();
     self.pipeline_senders.pop_back();
     count_sent(*transfer.peer, segment::Path::pipelined, transfer.bytes);
@@ -211,7 +210,7 @@ bool advance_pipeline_senders() {
 void handle_fragment(Arrival& arrival) {
   NEAR_KILL_POINT("fragment-arrived");
   auto& transfer = *reinterpret_cast<Transfer*>(arrival.envelope.context);
-  // The sender has answered the request that the probe led to, so it lived on.
+  // The sender has answered the CTS that followed the failed probe, so it was alive.
   if (arrival.from->cma == CmaState::doubtful) [[unlikely]]
     confirm_refusal(*arrival.from);
   take_fragment(transfer, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);

@@ -1,16 +1,16 @@
-// Which protocol a large message takes: what earlier ones of its size and pair really took, corrected all the
-// time.
+// Chooses the protocol of a large message: the one that was fastest for earlier messages of its size and pair.
 //
-// Of two processors that share a cache and two that do not, each has its own best protocol, and a virtual machine
-// may change from one to the other while a program runs. So nothing is derived from sizes alone: every
-// transfer is timed by its receiver, who alone decides; protocols that were not best are tried again, at first
-// often, then seldom, and often again when the present one gets worse. InitialEstimates (segment/initial_estimates.h) say which
-// protocol is tried first, and spare the trials of what they call slower until that one is measured.
+// Two processors that share a cache and two that do not have different best protocols, and a virtual machine
+// may change from one case to the other while a program runs. So nothing is derived from sizes alone. The
+// receiver, which alone decides, times every transfer. It tries protocols that were not best again, often at
+// first, then rarely, and often again when the present one becomes slower. The initial estimates
+// (segment/initial_estimates.h) say which protocol comes first, and save the trials of protocols that they
+// call slower until the first one is measured.
 //
-// A protocol also leaves something behind: a program that rewrites what another processor has read pays for each
-// line, after the transfer (doc/adr/0014). So the pause until the next transfer begins is looked at too: what
-// it is longer after one protocol than after another counts as that protocol's cost. Where the program computes for
-// much longer than a transfer takes, pauses tell nothing, and matter little.
+// A protocol also has a cost after the transfer: a program that rewrites what another processor has read pays
+// for each cache line (doc/adr/0014). So the tuner also measures the pause until the next transfer begins, and
+// adds what the pause is longer after one protocol than after another to that protocol's cost. If the program
+// computes for much longer than a transfer takes, pauses say nothing, and the choice matters little.
 #pragma once
 
 #include "segment/initial_estimates.h"
@@ -25,8 +25,8 @@ using segment::Protocol;
 
 class Tuner {
 public:
-  /// `shown`: where tools read what is known; may be null. `estimates`: what to begin with, resting on `basis`;
-  /// they may be null too, and outlive this.
+  /// `shown`: where tools read the statistics; may be null. `estimates`: the initial estimates, whose origin is
+  /// `basis`; may be null, and must outlive the tuner.
   explicit Tuner(segment::PairStatistics* shown = nullptr, const segment::PairEstimates* estimates = nullptr,
                  Basis basis = Basis::none)
       : shown_(shown), estimates_(estimates), basis_(basis) {
@@ -40,34 +40,34 @@ public:
   /// What is known of one size class.
   struct Class {
     std::array<float, protocols> cost{};  ///< nanoseconds a KiB, smoothed
-    std::array<Basis, protocols> basis{}; ///< of the cost; Basis::none: it is not known
-    /// After it, nanoseconds a KiB: the shortest of late; below 0: not known.
+    std::array<Basis, protocols> basis{}; ///< origin of the cost; Basis::none: unknown
+    /// Of the pause after a transfer, nanoseconds a KiB: the shortest recent one; below 0: unknown.
     std::array<float, protocols> pause{};
-    std::uint64_t ended_ns = 0;      ///< the last transfer
-    Protocol last = Protocol::count; ///< which protocol that took
-    Mask possible = 0;               ///< for one message at least
-    bool named = false;              ///< the present protocol was named from outside
+    std::uint64_t ended_ns = 0;      ///< when the last transfer ended
+    Protocol last = Protocol::count; ///< the protocol of the last transfer
+    Mask possible = 0;               ///< protocols that were possible for at least one message
+    bool named = false;              ///< the user chose the protocol (NEAR_COPY)
     std::uint32_t messages = 0, next_trial = first_trial, interval = first_interval;
-    std::uint32_t worse = 0; ///< how often in a row the present protocol was much slower than it used to be
+    std::uint32_t worse = 0; ///< messages in a row for which the present protocol was much slower than before
     Protocol present = Protocol::count;
-    // A trial is some messages in a row: the first ones find the protocol's memory cold.
-    Protocol trial = Protocol::count; ///< Protocol::count: not now
-    std::uint32_t measured = 0;       ///< messages of it that arrived
+    // A trial takes several messages in a row, because the first ones find the protocol's memory cold.
+    Protocol trial = Protocol::count; ///< Protocol::count: no trial is under way
+    std::uint32_t measured = 0;       ///< messages of the trial that have arrived
     float least = 0;                  ///< cost of the later half of them
     float best_cost = 0;              ///< of the best protocol known when the trial began; 0: none
-    std::uint32_t slow = 0;           ///< of them, in a row, that were far behind the best protocol
+    std::uint32_t slow = 0; ///< messages of the trial, in a row, that were far slower than the best protocol
     std::uint8_t last_tried = 0;
   };
 
-  /// The protocol for a message of `bytes`; `possible` is not empty.
+  /// Returns the protocol for a message of `bytes`; `possible` must not be empty.
   Protocol choose(std::uint64_t bytes, Mask possible);
-  /// The protocol was named from outside; it is only timed.
+  /// Records that the user chose the protocol of a message: it is only timed.
   void take(Protocol protocol, std::uint64_t bytes);
-  /// A transfer of `bytes` is over. The times are of one clock.
+  /// Records a transfer of `bytes`. Both times must come from the same clock.
   void learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns);
 
   static constexpr int classes = segment::size_classes;
-  /// Class 0: less than 8 KiB; each further one twice as much.
+  /// The size class of a message. Class 0: less than 8 KiB; each further class: twice as much.
   static int class_of(std::uint64_t bytes);
   const Class& of(int size_class) const { return classes_[static_cast<std::size_t>(size_class)]; }
 
