@@ -26,18 +26,18 @@ void commit(Peer& peer, queue::Claim<>&& claim) {
 void send_header(Peer& peer, queue::Claim<>&& claim, const MessageHeader& header) {
   header_of(claim) = header;
   commit(peer, std::move(claim));
-  // Before anything else is sent: it belongs into the other channel.
+  // Before anything else is sent, because that belongs into the other channel.
   if (header.handler >= static_cast<std::uint8_t>(InternalHandler::lane_switch)) marker_sent(peer, header);
   if (!peer.lane_open) count_queued(peer);
 }
 
-/// Sends what waits for this peer's slots, as far as there are any.
+/// Sends messages that wait for this peer's slots, as far as slots are free.
 bool flush(Peer& peer) {
   bool moved = false;
   while (!peer.pending.empty()) {
     auto claim = claim_channel(peer);
     if (!claim) break;
-    // Off the list first: sending it may send more, and come here again.
+    // Take it off the list first: sending it may send more messages and call this function again.
     PendingMessage message = peer.pending.front();
     peer.pending.pop_front();
     send_header(peer, std::move(claim), message.header);
@@ -48,7 +48,8 @@ bool flush(Peer& peer) {
   return moved;
 }
 
-/// What waits for a slot of a process that has finished waits for ever; whoever sent it may go on.
+/// Drops messages that wait for a slot of a process that has finished: they would wait for ever. Their senders go
+/// on.
 [[gnu::cold]] bool give_up_waiting(Peer& peer) {
   std::list<PendingMessage> dropped;
   dropped.swap(peer.pending);
@@ -103,7 +104,8 @@ bool waits_for_flow_control() {
   Engine& self = engine();
   for (; asked != 0; asked &= asked - 1)
     for (std::uint32_t slot = std::countr_zero(asked); slot < self.job_size; slot += 64)
-      DoorbellCalls::announce(self.segment.control(slot).doorbell.bell); // also if it is not mapped here
+      DoorbellCalls::announce(
+          self.segment.control(slot).doorbell.bell); // even if this process has not mapped it
 }
 
 // Call after taking messages: nothing else wakes a sender that sleeps until a slot is free.
@@ -125,8 +127,8 @@ void send_claimed(Peer& peer, queue::Claim<>&& claim) {
   if (!peer.lane_open) count_queued(peer);
 }
 
-// What a look finds stays true while it lasts: the slots are this process's alone, credits for them are paid,
-// and whatever makes earlier messages wait (post, hold_back) goes through stop_fast_sends.
+// What is checked here stays true: the slots belong to this process, their credits are paid, and everything that
+// makes messages wait (post, hold_back) calls stop_fast_sends() first.
 void allow_fast_sends(SendState& send_state) {
   Engine& self = engine();
   if (send_state.peer == nullptr) return; // not mapped yet

@@ -1,11 +1,11 @@
-// Cross-memory attach: the receiver reads the sender's memory through the kernel, in one copy. With a long
-// message the sender, if it is inside MPI, writes chunks from the back meanwhile (queue/cooperative_copy.h):
+// Cross-memory attach: the receiver reads the sender's memory through the kernel, in one copy. For a long
+// message the sender, if it is inside MPI, meanwhile writes chunks from the back (queue/cooperative_copy.h):
 //
 //   receiver                                         sender
-//   cooperate(address, bytes)  ----------------->  on the list of cooperative sends; each progress:
-//   pulls chunk 0, 1, 2 ...                          pushes the last chunk, the one before ...
-//   until none is left; waits for those pushed
-//   finished  ----------------------------------->   off the list
+//   cooperate(address, bytes)  ------------------>  puts it on the list of cooperative sends; at each progress:
+//   reads chunk 0, 1, 2 ...                         writes the last chunk, the one before ...
+//   until none is left; waits for those written
+//   FIN  ---------------------------------------->  removes it from the list
 #include "transport/provider.h"
 
 #include "base/kill_point.h"
@@ -25,7 +25,7 @@ namespace {
 /// Why the probe of each doubtful peer failed.
 auto& doubts = *new std::unordered_map<const Peer*, std::string>; // never destroyed
 
-/// Says once per job why large messages take the slower way.
+/// Says once in a job why large messages take a slower protocol.
 void explain_refusal(const Peer& peer, std::string_view why) {
   if (!segment::first_to_say(engine().segment.header(), segment::Notice::slow_copies)) return;
   base::log(base::Level::warning,
@@ -45,15 +45,15 @@ bool probe(Peer& peer) {
   NEAR_KILL_POINT("cma-probed");
   bool works = read.ok() && copied == sizeof word && word == peer.control->probe_value;
   peer.cma = works ? CmaState::works : CmaState::doubtful;
-  // A peer that has died looks the same, and the launcher may not have noticed yet: this is a refusal only if
-  // the peer answers afterwards.
+  // Reading from a process that has died fails in the same way, and the launcher may not have noticed its death
+  // yet. Only if the peer answers later was this a refusal by the kernel.
   if (!works)
     doubts[&peer] = read.ok() ? "process_vm_readv reads another process: pid namespaces differ"
                               : std::string(base::failure_text());
   return works;
 }
 
-/// From this size on copying from both ends pays, in chunks that take some dozens of microseconds.
+/// The smallest message that both sides copy, in chunks that take some dozens of microseconds.
 constexpr std::uint64_t worth_two_hands = 1u << 20;
 constexpr std::uint64_t chunk_bytes = 256u << 10;
 
@@ -61,7 +61,7 @@ std::uint32_t chunks_of(std::uint64_t bytes) {
   return static_cast<std::uint32_t>((bytes + chunk_bytes - 1) / chunk_bytes);
 }
 
-/// Takes so many bytes off the front.
+/// Removes so many bytes from the front.
 void drop(std::span<os::Run>& runs, std::size_t bytes) {
   while (!runs.empty() && bytes >= runs.front().bytes) {
     bytes -= runs.front().bytes;
@@ -94,7 +94,7 @@ bool read_all(const Peer& peer, std::uint64_t address, std::span<os::Run> runs) 
   return copy_all(os::read_peer, peer, theirs, runs);
 }
 
-/// A receiver's layout with gaps: read many pieces in one call, or, when they are small, a run that is then
+/// Reads into a layout with gaps: many pieces in one call or, if the pieces are small, one run that is then
 /// unpacked.
 bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
   constexpr std::size_t most_pieces = 512;      // below the kernel's IOV_MAX of 1024
@@ -132,8 +132,8 @@ bool read_chunk(Peer& peer, const RtsHeader& rts, const Transfer& transfer, std:
   return read_all(peer, rts.address + at, run);
 }
 
-/// Pulls from the front what the sender does not push from the back. Nothing is written into the buffer any
-/// more when this returns, also when it fails.
+/// Reads from the front what the sender does not write from the back. When this returns, even with a failure,
+/// nothing is written into the buffer any more.
 bool read_cooperatively(Peer& peer, const RtsHeader& rts, const Transfer& transfer) {
   auto& cooperation = descriptor_of(rts.descriptor).cooperation();
   const std::uint32_t chunks = chunks_of(transfer.bytes);
@@ -145,7 +145,7 @@ bool read_cooperatively(Peer& peer, const RtsHeader& rts, const Transfer& transf
   std::uint32_t mine = 0, failed = cooperation.none;
   for (std::uint32_t chunk; (chunk = cooperation.claim_front(chunks)) != cooperation.none; ++mine)
     complete = complete && read_chunk(peer, rts, transfer, chunk);
-  // At most one chunk is under way, by a sender that is in the kernel with it, or dead.
+  // At most one chunk is under way: its sender is in the kernel, or dead.
   while (!cooperation.settled(chunks - mine, failed)) {
     if (has_left(peer)) return false;
     base::cpu_relax();
@@ -154,7 +154,7 @@ bool read_cooperatively(Peer& peer, const RtsHeader& rts, const Transfer& transf
   return complete && (failed == cooperation.none || read_chunk(peer, rts, transfer, failed));
 }
 
-/// Whether we may read its memory.
+/// Whether the kernel lets this process read the peer's memory.
 bool is_readable(Peer& peer) {
   return peer.cma == CmaState::works || (peer.cma == CmaState::unknown && probe(peer));
 }
@@ -185,7 +185,7 @@ bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine
 }
 
 bool cma_is_possible(Peer& peer, const RtsHeader& rts) {
-  // What lies in the segment can be loaded without the kernel.
+  // Memory in the segment is loaded without the kernel.
   return rts.address != 0 && rts.shared == 0 && is_readable(peer);
 }
 
@@ -199,8 +199,8 @@ Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
   } else {
     complete = read_scattered(peer, rts.address, transfer);
   }
-  // A fault on this message alone (device memory, a hole): the next provider takes it, later ones try again
-  // here.
+  // A fault of this message alone (device memory, a hole): another provider takes it, and later messages try CMA
+  // again.
   return complete ? Pulled::done : Pulled::refused;
 }
 

@@ -1,4 +1,4 @@
-// Whole messages sent before the receiver asks: inline in a slot, or in a packet.
+// Eager messages: inline in a slot, or in a packet.
 #include "transport/engine.h"
 
 #include "base/kill_point.h"
@@ -11,7 +11,7 @@ std::size_t eager_limit() { return engine().eager_limit; }
 Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer* waiter) {
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
-  stop_fast_sends(peer); // what is left of it has our credits
+  stop_fast_sends(peer); // returns the credits of unused fast sends
   if (bytes > self.eager_limit || !peer.send.credit.available(self.credit_limit)) return Eager::refused;
   PacketPool::Taken packet;
   if (bytes > inline_bytes) {
@@ -19,7 +19,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Trans
     if (!packet) return Eager::refused;
     NEAR_KILL_POINT("packet-taken");
   }
-  // A full channel is no reason for a rendezvous: the receiver is at work. The header waits here for a slot.
+  // A full channel does not make the message a rendezvous: the receiver is reading. The header waits for a slot.
   MessageHeader waiting;
   auto claim = claim_slot(peer);
   if (!claim && waiter == nullptr) {
@@ -54,7 +54,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Trans
     return Eager::waits;
   }
   send_claimed(peer, std::move(claim));
-  if (!packet) allow_fast_sends(peer.send); // another small one is likely to follow
+  if (!packet) allow_fast_sends(peer.send); // another small message is likely to follow
   return Eager::left;
 }
 

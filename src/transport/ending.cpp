@@ -1,10 +1,11 @@
-// The end of a process's messages: nobody leaves while a message of its own may still be received, and nobody
-// waits for a receive that will never be posted.
+// The end of a process's messages: no process finishes while one of its messages may still be received, and
+// none waits for a receive that will never be posted.
 //
-// A process in MPI_Finalize that still has RTS messages out asks their receivers whether they will receive more
-// (last_call). The question follows the RTS messages in the same queue, so whoever answers has matched all of them
-// that it ever will; it answers when it is in MPI_Finalize itself. RTS messages that are unmatched then are
-// withdrawn. A receiver that has left altogether is known by its phase.
+// A process in MPI_Finalize whose rendezvous messages are not all received asks their receivers whether they
+// will receive anything more (last_call). The question follows those messages in the same channel, so a
+// receiver that reads it has matched all of them that it can match by then. It answers (closed) when it is in
+// MPI_Finalize itself. The sender then withdraws every RTS that is still unmatched. The phase of a process
+// shows that it has finished altogether.
 #include "transport/engine.h"
 
 #include "base/kill_point.h"
@@ -19,11 +20,11 @@ void tell(Peer& peer, InternalHandler what) {
   post_control(peer, static_cast<std::uint8_t>(what), {}, "", 0);
 }
 
-/// Whether nothing has to be waited for from this peer.
+/// Whether there is nothing to wait for from this peer.
 bool settle(Peer& peer) {
   if (peer.rts_out == nullptr) return true;
   if (!has_ended(peer)) return false;
-  // It matches no more, so what cannot be withdrawn now is being moved, and need not be tried again.
+  // It matches nothing more, so an RTS that cannot be withdrawn now is being received: once is enough.
   if (std::exchange(peer.may_withdraw, false)) {
     for (Transfer *out = peer.rts_out, *next; out != nullptr; out = next) {
       next = out->next;
@@ -70,7 +71,7 @@ bool has_ended(Peer& peer) {
 bool sends_settled() {
   Engine& self = engine();
   bool settled = true;
-  // Asked at every look while this process waits: no RTS may be tried each time.
+  // Called at every poll while this process waits, so it must not try each RTS every time.
   if (self.rts_out != 0)
     for (Peer* peer : self.peers) settled &= settle(*peer);
   return settled;

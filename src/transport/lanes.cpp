@@ -1,17 +1,17 @@
-// Lanes: which pairs have one, and how a pair moves from the queue to its lane and back.
+// Lanes: which pairs have one, and how a pair moves from the receiver's queue to its lane and back.
 //
-//   sender                                   receiver, who owns the lanes
+//   sender                                   receiver, which owns the lanes
 //   many messages through the queue
-//   lane_request ------------- queue ----->  a lane is free, or the coldest comes back: lane_granted
+//   lane_request ------------- queue ----->  a lane is free, or the coldest one is recalled: lane_granted
 //   lane_switch, the last one  - queue --->  reads the lane from here on
 //   messages ----------------- lane ------>
 //                                            another pair needs the lane: lane_recall
-//   lane_return, the last one  - lane ---->  the lane is drained: free, or granted to the next
+//   lane_return, the last one  - lane ---->  the lane is drained: free, or granted to the next pair
 //   messages ----------------- queue ----->
 //
 // Order: a marker is the last message of its channel, and the receiver turns to the other channel only after
-// it, or, when a message of the queue overtakes the end of the lane, drains the lane first (see
-// take_from_queue). Every header carries the pair's sequence number, which shows at once if this were wrong.
+// it. If a message of the queue overtakes the end of the lane, the receiver first drains the lane (see
+// take_from_queue). Every header carries the pair's sequence number, which reveals any mistake at once.
 #include "transport/engine.h"
 
 #include "base/kill_point.h"
@@ -21,9 +21,9 @@ namespace near::transport {
 
 namespace {
 
-/// Messages through the queue before a sender asks for a lane again.
+/// A sender asks for a lane again after so many messages through the queue.
 constexpr std::uint32_t ask_again = 4096;
-/// A lane that carried less than this since lanes were last compared is taken from its pair.
+/// A lane may be recalled if it has carried fewer messages since lanes were last compared.
 constexpr std::uint64_t worth_keeping = 64;
 
 void send_marker(Peer& peer, InternalHandler what, const LaneGrant& grant) {
@@ -73,7 +73,7 @@ void handle_lane_request(Arrival& arrival) {
     LaneIn& lane = self.lanes[i];
     if (lane.from != nullptr && has_left(*lane.from) && !lane.reader.has_message()) {
       close_lane(lane);
-      lane_is_free(lane); // it may be promised
+      lane_is_free(lane); // the next pair may already wait for it
     }
     if (lane.from == nullptr) {
       grant(lane, from);
@@ -92,7 +92,7 @@ void handle_lane_request(Arrival& arrival) {
     NEAR_KILL_POINT("lane-recalled");
     return;
   }
-  send_marker(from, InternalHandler::lane_granted, {most_lanes, 0}); // none now
+  send_marker(from, InternalHandler::lane_granted, {most_lanes, 0}); // no lane is free
   NEAR_KILL_POINT("lane-denied");
 }
 

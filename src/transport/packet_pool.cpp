@@ -18,7 +18,7 @@ void PacketPool::build(std::byte* packets, PacketFlag* flags, std::uint32_t coun
   most_ = most;
   generations_.assign(most, 0);
   free_ = 0;
-  first_ = most; // the first look is at the first group
+  first_ = most; // so the first check is of the first group
 }
 
 bool PacketPool::look_at_next_group(std::uint32_t end) {
@@ -41,12 +41,12 @@ void PacketPool::grow() {
   std::uint64_t bytes = (most_ - count_) * packet_bytes_;
   if (bytes == 0 || !os::check_memory(bytes).ok()) return;
   NEAR_KILL_POINT("packets-grow");
-  // When memory is short the first packets must do.
+  // If memory is short, the first packets have to suffice.
   if (os::populate(packets_ + count_ * packet_bytes_, bytes).ok()) count_ = most_;
 }
 
-/// The next free packet of those below `end`, which is above the reserve. PacketPool of the present group that were
-/// seen free are taken first, wherever they lie.
+/// Takes the next free packet below `end`, which is above the reserve. Packets of the present group that were
+/// found free come first, wherever they are.
 PacketPool::Taken PacketPool::take_below(std::uint32_t end) {
   if (free_ == 0) [[unlikely]] {
     // Each group once, the present one last.

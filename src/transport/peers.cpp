@@ -5,12 +5,12 @@ namespace near::transport {
 
 namespace {
 
-/// Its process is ready, and `needed_reach` was checked. Reads the peer's control page, which costs this
-/// process a page of page tables: so only for peers that this process talks to.
+/// Makes the peer in this slot. Reads its control page, which costs this process a page of page tables, so it is
+/// done only for processes that this one exchanges messages with.
 [[gnu::cold]] [[gnu::noinline]] Peer& map_peer(std::uint32_t slot) {
   Engine& self = engine();
   if (self.peers.size() == self.peers.capacity()) self.peers.reserve(2 * self.peers.size() + 8);
-  Peer& peer = *new Peer; // nothing throws after this
+  Peer& peer = *new Peer; // nothing below throws
   peer.slot = slot;
   auto& control = self.segment.control(slot);
   peer.control = &control;
@@ -70,7 +70,7 @@ void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes) {
 
 segment::Amount own_traffic(segment::Path path) {
   const Engine& self = engine();
-  // Of our own table a page may come into being by that: where it belongs, and only when somebody asks.
+  // Reading our own table may allocate a page of it: on the right node, and only if somebody asks.
   segment::Amount sum;
   for (std::size_t slot = 0; slot < self.by_slot.size(); ++slot) {
     const auto& sent = self.traffic[static_cast<std::size_t>(path)][slot];
@@ -88,7 +88,7 @@ segment::PairStatistics* statistics_of(Peer& peer) {
 
 const segment::PairEstimates& estimates_of(const Peer& peer) {
   const segment::Segment& job = engine().segment;
-  // Of one that is not bound the place is all that it may use, which says little of how far it is.
+  // The place of a process that is not bound is everything that it may use, which says little about its distance.
   auto place = [&job](std::uint32_t slot) {
     const auto& entry = job.entry(slot);
     return entry.first_cpu < 0 ? segment::Place{} : entry.place;

@@ -44,7 +44,7 @@ HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
   return true;
 }
 
-/// `from` came back from its lane to the queue, and what it left there comes first.
+/// Call when `from` has returned to the queue: what it left in its lane comes first.
 [[gnu::cold]] [[gnu::noinline]] void drain_lane(const Peer& from) {
   while (from.lane_in != nullptr && take_from_lane(*from.lane_in)) {}
 }
@@ -109,8 +109,8 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
 [[gnu::noinline]] bool make_progress() {
   Engine& self = engine();
   bool moved = false;
-  // A bounded number of messages of each channel, so that a flooding peer can keep us neither from the others
-  // nor from our own sends.
+  // Take a bounded number of messages from each channel, so that a peer that floods us delays neither the other
+  // peers nor our own sends.
   for (std::uint32_t open = self.open_lanes; open != 0; open &= open - 1) {
     LaneIn& lane = self.lanes[std::countr_zero(open)];
     for (int budget = 16; budget > 0 && lane.open.load_relaxed() != 0 && take_from_lane(lane); --budget)
@@ -130,7 +130,7 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
 
 bool is_idle() {
   const Engine& self = engine();
-  // Most looks of somebody who waits find nothing: a few loads, whatever the number of peers.
+  // Most polls find nothing: they cost a few loads, whatever the number of peers.
   return self.open_lanes == 0 && !self.deferred_work && !self.queue.has_entry();
 }
 

@@ -1,4 +1,4 @@
-// This process's region of the segment: laid out, placed, reserved, and filled in before anyone else sees it.
+// Lays out, binds, reserves and fills in this process's region of the segment before any other process sees it.
 #include "transport/engine.h"
 
 #include "base/checked.h"
@@ -22,12 +22,13 @@ using base::Level;
 
 namespace {
 
-/// Read through CMA by peers, to learn whether the kernel lets them: in private memory on purpose.
+/// Peers read this word through CMA to learn whether the kernel lets them. It is in private memory on purpose.
 std::uint64_t probe_word;
 
 std::uint64_t align_to_page(std::uint64_t bytes) { return base::round_up(bytes, os::page_size()); }
 
-/// "raise the limit on file sizes (ulimit -f), ", of the limits that make segments small; "" without any.
+/// Advice about the limits that made the segment small: "raise the limit on file sizes (ulimit -f), "; "" if
+/// there are none.
 std::string raise_limits() {
   const bool addresses = os::address_space_limit() != UINT64_MAX, files = os::file_sizes_are_limited();
   if (!addresses && !files) return {};
@@ -46,7 +47,7 @@ Result build_region() {
   auto packets = static_cast<std::uint32_t>(knobs.packets.number);
   if (packets < 2 * PacketPool::reserve || knobs.lanes.number > most_lanes)
     return fail(Code::internal, "the table of knobs allows what the transport cannot do");
-  // A segment that a limit made small (ulimit -v, -f) has room for fewer packets, and still for an arena.
+  // If a limit (ulimit -v, -f) made the segment small, have fewer packets, so that an arena still fits.
   std::uint64_t pipeline_bytes = std::min<std::uint64_t>(knobs.pipeline.number, head.stride / 2);
   auto most_packets =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(pipeline_bytes / packet_bytes, packets, 1u << 20));
@@ -74,11 +75,11 @@ Result build_region() {
   std::byte* base = self.segment.base();
   int node = os::current_node();
   Result policy = os::prefer_node(base + begin, arena_at - begin, node);
-  // Not even where the administrator wants huge pages everywhere: what is reserved here is less than one.
+  // Even if the administrator has enabled huge pages everywhere: what is reserved here is smaller than one.
   os::advise_huge_pages(base + begin, head.stride, os::HugePages::never);
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
   segment::Offset populated_end =
-      packets_at + packets * packet_bytes; // the other packets when there is traffic
+      packets_at + packets * packet_bytes; // the other packets are reserved when there is traffic
   NEAR_TRY(os::check_memory(populated_end - begin));
   NEAR_TRY(os::populate(base + begin, populated_end - begin));
 
@@ -96,7 +97,7 @@ Result build_region() {
   for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) queue::CreditCounter<>;
   auto* flags = self.segment.at<PacketFlag>(flags_at);
   for (std::uint32_t i = 0; i < most_packets; ++i) new (flags + i) PacketFlag;
-  // Nothing to build: pages of zeros, made by the first message that is counted there.
+  // Nothing to initialize: pages of zeros, allocated by the first message that is counted there.
   for (std::size_t path = 0; path < segment::paths; ++path)
     self.traffic[path] = self.segment.at<segment::Traffic>(traffic_at) + path * head.slots;
   self.packets.build(base + packets_at, flags, packets, most_packets, packet_bytes);

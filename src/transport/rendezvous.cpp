@@ -1,12 +1,11 @@
-// RTS messages: the sender says where the data is, the receiver fetches it over the first provider that can.
+// Rendezvous: the sender announces a message, and the receiver fetches it by the first provider that can.
 //
-//   sender                         descriptor word            receiver
-//   RTS ->   (g, announced)  ------- p2p_rts ------------->   matched against a receive
-//                          (g, announced) -> (g, matched)       accept: compare-and-swap
-//   cancel: (g, announced) -> (g, cancelled), local             accept fails, the receiver looks for another
-//   message
-//          <------ finished (pulled) or cts -------
-//   (g + 1, free)
+//   sender                            descriptor word               receiver
+//   send_rts: (g, announced)  ------- p2p_rts ------------------->  matched against a receive
+//                             (g, announced) -> (g, matched)        accept: compare-and-swap
+//   cancel_rts: (g, announced) -> (g, cancelled), local             accept fails: it takes another message
+//             <--------------- FIN (pulled) or CTS (pipelined) ---
+//   retire_rts: (g + 1, free)
 #include "transport/provider.h"
 
 #include "base/kill_point.h"
@@ -22,11 +21,11 @@ namespace near::transport {
 namespace {
 
 constexpr int no_memory = MPI_ERR_NO_MEM;
-/// In RtsHeader::flags, on the receiver's side only: the descriptor is matched already.
+/// In RtsHeader::flags, set by the receiver only: the descriptor is already matched.
 constexpr std::uint32_t rts_claimed = 1;
 
-/// More descriptors, from our arena: as many pages as there are already, within bounds, since to make one
-/// page costs as much as many messages. They are never given back, so an old rts always reads one.
+/// Makes more descriptors in our arena: as many pages as there are already, within bounds, since making one page
+/// costs as much as many messages. Descriptors are never freed, so an outdated RTS still finds one to read.
 Result grow_rts(std::size_t size) {
   Engine& self = engine();
   void* made = nullptr;
@@ -45,7 +44,7 @@ Result grow_rts(std::size_t size) {
   return {};
 }
 
-/// A free descriptor of this size, or of the other one while there is no memory; `size` becomes its own.
+/// Takes a free descriptor of this size, or of the other size if there is no memory; sets `size` to its size.
 Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
   auto& free = engine().free_rts;
   if (free[size].empty()) {
@@ -60,8 +59,8 @@ Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
   return {};
 }
 
-/// Copies a short message behind its descriptor: the receiver then loads it, and makes no system call for a
-/// few bytes. So short ones come here when credits are used up, or by MPI_Ssend.
+/// Copies a short message behind its descriptor, so that the receiver loads it and needs no system call for a few
+/// bytes. Short messages become rendezvous when credits are used up, and by MPI_Ssend.
 void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const Buffer& view, RtsHeader& rts,
                     std::uint64_t bytes) {
   if (bytes == 0 || bytes > rts_room(size)) return;
@@ -70,7 +69,7 @@ void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const Buffer& v
   rts.shared = engine().segment.offset_of(room);
 }
 
-/// What NEAR_COPY names; nullptr: the tuner is free.
+/// The provider that NEAR_COPY names; nullptr: the tuner chooses.
 const Provider* named_provider() {
   static const Provider* const named = [] {
     for (const Provider& provider : ladder())
@@ -86,14 +85,15 @@ const Provider& provider_of(Protocol protocol) {
   return ladder().back();
 }
 
-/// Of the possible protocols the one with the least to do for a few bytes.
+/// The possible protocol with the smallest overhead for a few bytes.
 Protocol smallest_overhead(Tuner::Mask possible) {
   for (Protocol protocol : {Protocol::direct, Protocol::cma})
     if ((possible & Tuner::bit(protocol)) != 0) return protocol;
   return Protocol::pipelined;
 }
 
-/// Starts the transfer over the named, else the best provider; one that refuses this message is passed over.
+/// Starts the transfer by the provider that the user named, or else by the best one. If a provider refuses the
+/// message, the next one gets it.
 const Provider* pull(Peer& peer, const RtsHeader& rts, Transfer& transfer, Pulled& outcome) {
   Tuner::Mask possible = 0;
   for (const Provider& provider : ladder()) {

@@ -1,4 +1,4 @@
-// From MPI_Init to MPI_Finalize: this process joins the job, meets the others, and leaves.
+// From MPI_Init to MPI_Finalize: this process joins the job, waits for the others, and leaves.
 #include "transport/provider.h"
 
 #include "base/kill_point.h"
@@ -23,11 +23,11 @@ using base::Level;
 namespace {
 
 void in_forked_child() {
-  // The segment is not mapped here (MADV_DONTFORK): MPI is not usable, and nothing of it may be touched.
+  // The segment is not mapped in the child (MADV_DONTFORK): nothing of MPI may be touched.
   engine().running = false;
 }
 
-/// NEAR_COPY must name a way of large messages.
+/// Checks that NEAR_COPY names a protocol.
 Result check_choice_of_copy() {
   std::vector<std::string_view> ways = {"auto"};
   for (const Provider& provider : ladder())
@@ -39,7 +39,7 @@ Result check_choice_of_copy() {
   return fail(Code::invalid, "NEAR_COPY={}: expected {}{}", choice, list, base::did_you_mean(choice, ways));
 }
 
-/// NEAR_STATS: one line of what this process sent, and how it received.
+/// Writes the line of NEAR_STATS: what this process has sent and received.
 void report_traffic() {
   const auto& counters = engine().control->counters;
   std::string text = "sent";
@@ -68,13 +68,13 @@ Result meet() {
   // SYNC: all-ready. Release: our region is laid out before we are counted.
   const std::uint32_t before = head.ready.add_acq_rel(1);
   NEAR_KILL_POINT("init-counted");
-  // The last one wakes all others. Had each of them done so, a job of a thousand would begin with a million
+  // Only the last one wakes the others: if each did, a job of a thousand ranks would start with a million
   // wake-ups.
   if (before + 1 >= self.job_size) os::futex_wake_all(head.ready.address());
   for (;;) {
     // SYNC: all-ready. Acquire: the regions of all that are counted are laid out, for map_peer().
     std::uint32_t ready = head.ready.load_acquire();
-    // Nothing wakes us when `held` is cleared: the sleep's limit ends the wait.
+    // Nothing wakes us when `held` is cleared: the sleep ends by itself.
     if (ready >= self.job_size && head.held.load_relaxed() == 0) break;
     os::futex_wait(head.ready.address(), ready, sleep_limit_ns * (1 + self.job_size / 64));
   }
@@ -82,7 +82,7 @@ Result meet() {
   self.fences = head.fences.load_relaxed() != 0;
   open_arenas();
   NEAR_TRY(reserve_rts());
-  // What map_peer() will find, of all processes of the job.
+  // map_peer() reads so much of each region.
   const std::uint64_t all_fronts = head.largest_front.load_relaxed();
   if (all_fronts > self.segment.reach())
     return fail(
@@ -106,12 +106,12 @@ Result start(const Job& job) {
         self.segment.create(1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
   } else {
     NEAR_TRY(self.segment.attach(job.segment_descriptor, true));
-    self.segment.close_descriptor(); // of huge pages; the other one is the caller's
+    self.segment.close_descriptor(); // that of huge pages; the other one belongs to the caller
     if (job.slot >= self.segment.header().slots)
       return fail(Code::invalid, "slot {} is outside the job's {} slots", job.slot,
                   self.segment.header().slots);
-    // A program that this rank starts may have got a copy of the rank's variables: it must not lay the region
-    // out a second time under the peers' hands.
+    // A program that this rank starts inherits the rank's environment. It must not lay out the region again while
+    // peers use it.
     std::uint32_t owner = 0;
     if (!self.segment.entry(job.slot).claimed.cas_relaxed(owner, static_cast<std::uint32_t>(getpid())))
       return fail(
@@ -122,7 +122,7 @@ Result start(const Job& job) {
     NEAR_KILL_POINT("segment-mapped");
     os::admit_descendants_of(static_cast<std::int32_t>(self.segment.header().launcher));
   }
-  NEAR_TRY(check_choice_of_copy()); // in the segment the ranks agree on who complains
+  NEAR_TRY(check_choice_of_copy()); // only here, since the segment decides which rank reports it
   self.slot = job.slot;
   self.job_size = job.size;
   const auto& head = self.segment.header();
