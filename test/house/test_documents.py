@@ -138,3 +138,9 @@ def test_the_files_that_documents_name_exist():
             if "NAME" not in path and not any(file.startswith(path) for file in files):
                 missing.append(f"{name}: {path}")
     assert not missing
+
+
+def test_the_laboratory_knows_the_present_layout_of_the_segment():
+    """It reads the segment without the library's files, and refuses every other version: it runs for minutes first."""
+    header, checker = ((ROOT / name).read_text() for name in ("src/segment/segment.h", "test/numa/placement.h"))
+    assert re.search(r"known_version = (\d+)", checker)[1] == re.search(r"layout_version = (\d+);", header)[1]
