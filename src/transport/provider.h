@@ -1,6 +1,6 @@
-// Ways to move an RTS's bytes to its receiver, best first. To add one: write pull() in a file of its own
-// and a row in ladder() (provider.cpp). Among those that are possible for an RTS, the tuner (tuner.h)
-// decides by what earlier transfers took.
+// The protocols that move the bytes of a rendezvous, best first. To add one, write pull() in a file of its own
+// and a row in ladder() (provider.cpp). Among those that are possible for a message, the tuner (tuner.h) decides
+// by what earlier transfers took.
 #pragma once
 
 #include "transport/engine.h"
