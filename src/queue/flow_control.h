@@ -14,6 +14,10 @@
 // process pays for both sides. Every process in `waiters` gets its bell raised whether or not it sleeps yet:
 // it read `rung` before, so a sleep that begins later returns at once. A process that has gone on for another
 // reason stays in `waiters`; its bell is raised once for nothing.
+//
+// A process that must not wait can leave a note instead: it writes the note, registers, and checks a second time.
+// If there is still no slot, the owner of the queue will take messages, find the bit in `waiters`, and read the
+// note. This is how a FIN is left in its RTS descriptor (doc/queue/rts.md).
 #pragma once
 
 #include "base/atomic.h"
@@ -30,8 +34,12 @@ public:
   using Atomic = typename Atomics::template Atomic<T>;
 
   /// Waiting process: registers itself with one waiters word. Call it for every process that may free the
-  /// resource, then before_recheck().
-  static void add_waiter(Atomic<std::uint64_t>& waiters, std::uint64_t self) { waiters.or_relaxed(self); }
+  /// resource, then before_recheck(). True: it was registered already, so another recheck is not needed.
+  static bool add_waiter(Atomic<std::uint64_t>& waiters, std::uint64_t self) {
+    // SYNC: note-left. What a process leaves to be found (RtsDescriptor::leave_fin) is there before its bit.
+    auto before = waiters.or_release(self);
+    return (std::uint64_t{before} & self) != 0;
+  }
 
   /// Waiting process: call between the last add_waiter() and the second check.
   static void before_recheck(bool fences) {
@@ -53,7 +61,8 @@ public:
     else
       Atomics::compiler_fence();
     if (waiters.load_relaxed() != 0) [[unlikely]]
-      announce(std::uint64_t{waiters.exchange_relaxed(0)});
+      // SYNC: note-left. Whoever's bit is taken has left its note.
+      announce(std::uint64_t{waiters.exchange_acquire(0)});
   }
 };
 

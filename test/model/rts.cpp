@@ -1,6 +1,7 @@
 // Offers: either the sender withdraws one or its receiver takes it, and only one of them uses the buffer.
-#include "model.h"
+#include "structures.h"
 
+#include "queue/flow_control.h"
 #include "queue/rts.h"
 
 namespace {
@@ -85,5 +86,90 @@ MODEL_SCENARIO(offer, a_ticket_of_the_offer_before_takes_nothing, {{3, 3, 1, 0}}
   require(taken[0] == (cancelled ? 0 : 1), "the first offer is taken or withdrawn");
   require(taken[1] == 1, "the second offer is taken");
 }
+
+/// What the receiver's queue entries say to the sender.
+enum : std::uint32_t { plain, fin, look };
+
+/// A receiver that finds no slot for its FINs leaves them in the descriptors, and makes no further attempt. The
+/// sender, which waits for messages only, gets all its buffers back.
+void fins_are_left(Stage& stage, std::uint32_t offers, bool fences) {
+  using Flow = near::queue::FlowControl<Weak, WeakSystem>;
+  ModelQueue queue(stage, 2);
+  Weak::Atomic<std::uint64_t> waiters{0};
+  stage.name(waiters, "waiters");
+  std::array<Offer, 2> offer;
+  std::array<std::uint32_t, 2> buffer{};
+  Mail rts(stage, "rts");
+  std::uint32_t settled = 0;
+  stage.thread("sender", [&, offers, fences] {
+    for (std::uint32_t i = 0; i < offers; ++i) {
+      put(&buffer[i], 1u);
+      require(offer[i].announce() == 0, "the first generation");
+    }
+    rts.send(0);
+    std::array<bool, 2> done{};
+    auto settle = [&](std::uint32_t i) {
+      require(!done[i], "a message is received once");
+      done[i] = true;
+      ++settled;
+      offer[i].retire();
+      put(&buffer[i], 2u); // its own again
+    };
+    auto look_at_descriptors = [&] {
+      std::uint64_t outcome = 0;
+      for (std::uint32_t i = 0; i < offers; ++i)
+        if (!done[i] && offer[i].is_received(outcome)) {
+          require(outcome == 7 + i, "the outcome is the receiver's");
+          settle(i);
+        }
+    };
+    while (settled < offers) {
+      std::uint32_t what = plain, which = 0;
+      until([&] {
+        auto entry = queue.consumer.front([](std::uint32_t) { return false; });
+        if (entry.body == nullptr) return false;
+        what = get<std::uint32_t>(entry.body);
+        which = get<std::uint32_t>(entry.body + 4);
+        queue.consumer.pop();
+        return true;
+      });
+      if (what == fin) settle(which);
+      if (what == look) look_at_descriptors();
+      Flow::wake_waiters(waiters, fences, [&](std::uint64_t) { look_at_descriptors(); });
+    }
+  });
+  stage.thread("receiver", [&, offers, fences] {
+    auto producer = queue.producer(1);
+    auto send = [&](std::uint32_t what, std::uint32_t which) {
+      auto claim = producer.claim();
+      if (!claim) return false;
+      put(claim.body(), what);
+      put(claim.body() + 4, which);
+      claim.commit();
+      return true;
+    };
+    require(send(plain, 0) && send(plain, 0), "the queue is empty at first");
+    rts.receive();
+    for (std::uint32_t i = 0; i < offers; ++i) {
+      require(offer[i].accept(0), "nobody withdraws it");
+      require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads what was offered");
+      if (send(fin, i)) continue;
+      offer[i].leave_fin(0, 7 + i);
+      if (Flow::add_waiter(waiters, 1)) continue;
+      Flow::before_recheck(fences);
+      send(look, 0);
+    }
+  });
+  stage.go();
+  require(settled == offers, "every buffer comes back");
+}
+
+MODEL_SCENARIO(offer, a_fin_without_a_slot_is_found_with_a_barrier_of_all, {{4, 2, 1, 0}}) {
+  fins_are_left(stage, 1, false);
+}
+MODEL_SCENARIO(offer, a_fin_without_a_slot_is_found_with_fences, {{4, 2, 1, 0}}) {
+  fins_are_left(stage, 1, true);
+}
+MODEL_SCENARIO(offer, two_fins_without_a_slot_are_found, {{3, 2, 1, 0}}) { fins_are_left(stage, 2, false); }
 
 } // namespace
