@@ -45,6 +45,10 @@ public:
   /// Sender: the receiver is done, or the RTS was withdrawn. The descriptor can be used again.
   void retire() { word_.store_relaxed(make(generation_of(word_.load_relaxed()) + 1, RtsState::free)); }
 
+  /// Sender: whether the descriptor still belongs to the message that was announced with this generation. A FIN that
+  /// was left here overtakes earlier messages of the receiver, which may therefore name a message that is over.
+  bool serves(std::uint32_t generation) const { return generation_of(word_.load_relaxed()) == generation; }
+
   /// Receiver: takes the RTS; false when it was withdrawn. At most once for an RTS.
   bool accept(std::uint32_t generation) {
     std::uint64_t announced = make(generation, RtsState::announced);

@@ -111,7 +111,10 @@ bool waits_for_flow_control() {
 // Call after taking messages: nothing else wakes a sender that sleeps until a slot is free.
 void wake_slot_waiters() {
   Engine& self = engine();
-  FlowControlCalls::wake_waiters(self.control->doorbell.slot_waiters, self.fences, wake_waiting_processes);
+  FlowControlCalls::wake_waiters(self.control->doorbell.slot_waiters, self.fences, [](std::uint64_t waiters) {
+    look_for_left_fins(waiters);
+    wake_waiting_processes(waiters);
+  });
 }
 
 queue::Claim<> claim_slot(Peer& peer) {

@@ -138,7 +138,7 @@ bool read_cooperatively(Peer& peer, const RtsHeader& rts, const Transfer& transf
   auto& cooperation = descriptor_of(rts.descriptor).cooperation();
   const std::uint32_t chunks = chunks_of(transfer.bytes);
   CooperationRequest message{rts.cookie, reinterpret_cast<std::uint64_t>(transfer.view.contiguous_start()),
-                             transfer.bytes};
+                             transfer.bytes, rts.descriptor, rts.generation};
   post_control(peer, static_cast<std::uint8_t>(InternalHandler::cooperate), {}, &message, sizeof message);
   NEAR_KILL_POINT("cooperation-asked");
   bool complete = true;
@@ -207,6 +207,8 @@ Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
 void handle_cooperate(Arrival& arrival) {
   const auto& request = *reinterpret_cast<const CooperationRequest*>(arrival.payload);
   NEAR_KILL_POINT("cooperation-read");
+  // A FIN that was left in the descriptor may have overtaken this request: then there is nothing to do any more.
+  if (!descriptor_of(request.descriptor).serves(request.generation)) return;
   engine().deferred_work = true;
   engine().cooperative_sends.push_back(
       {reinterpret_cast<Transfer*>(request.sender_cookie), request.address, request.bytes});

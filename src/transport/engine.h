@@ -116,7 +116,9 @@ struct Engine {
   std::vector<Transfer*> pipeline_senders;                 ///< with packed bytes still to send
   std::vector<CooperativeSend> cooperative_sends;
   std::vector<base::Atomic<std::uint64_t>*> awaited_locks; ///< words of locks that threads of ours wait for
-  bool deferred_work = false; ///< one of the three lists above may hold something
+  std::uint64_t left_fins =
+      0; ///< bits as in slot_waiters: processes that may have left FINs in our descriptors
+  bool deferred_work = false; ///< one of the four above may hold something
   std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< by size
   std::array<std::size_t, rts_sizes.size()> rts_pages{};              ///< made so far, by size
   std::size_t rts_out = 0;                                            ///< announced to any peer, not finished
@@ -221,6 +223,10 @@ inline RtsDescriptor& descriptor_of(segment::Offset offset) {
 }
 /// Returns the descriptor of a finished or cancelled RTS to its free list.
 void retire_rts(Transfer& transfer);
+/// Sender: makes progress look for FINs that these processes have left in descriptors; bits as in slot_waiters.
+void look_for_left_fins(std::uint64_t receivers);
+/// Sender: completes the messages whose FINs were left in their descriptors; true if there were any.
+bool collect_left_fins();
 /// Makes the first descriptors before the program can use up the arena, so that every send can leave eventually.
 Result reserve_rts();
 

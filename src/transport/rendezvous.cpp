@@ -15,6 +15,8 @@
 #include "transport/memory.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace near::transport {
 
@@ -127,6 +129,50 @@ const Provider* pull(Peer& peer, const RtsHeader& rts, Transfer& transfer, Pulle
   }
 }
 
+bool try_send_fin(Peer& peer, const Fin& fin) {
+  auto claim = claim_slot(peer);
+  if (!claim) return false;
+  MessageHeader& header = header_of(claim);
+  header = {};
+  header.handler = static_cast<std::uint8_t>(InternalHandler::fin);
+  std::memcpy(header.payload, &fin, sizeof fin);
+  send_claimed(peer, std::move(claim));
+  return true;
+}
+
+constexpr int path_bits = 8;
+
+/// Leaves a FIN in the descriptor, because the sender has no free slot. The FIN must not wait here for one: the
+/// receive is complete, so the program may stay out of MPI from now on, and the sender would wait as long. When
+/// the sender next takes messages, it finds our bit in `slot_waiters` and looks at its descriptors
+/// (collect_left_fins). Our second attempt fails only if there are messages for it to take; if it succeeds, it
+/// sends a FIN that names no message and makes the sender look.
+[[gnu::cold]] [[gnu::noinline]] void leave_fin(Peer& peer, const RtsHeader& rts, const Fin& fin) {
+  const Engine& self = engine();
+  descriptor_of(rts.descriptor).leave_fin(rts.generation, fin.bytes << path_bits | fin.path);
+  NEAR_KILL_POINT("fin-left");
+  bool registered =
+      FlowControlCalls::add_waiter(peer.control->doorbell.slot_waiters, std::uint64_t{1} << self.slot % 64);
+  constexpr std::uint32_t bits = 64; // more processes share them, and the bit may be another's
+  if (registered && self.job_size <= bits) return;
+  NEAR_KILL_POINT("fin-registered");
+  FlowControlCalls::before_recheck(self.fences);
+  try_send_fin(peer, {});
+}
+
+/// Tells the sender that its message was received.
+void report_received(Peer& peer, const RtsHeader& rts, const Fin& fin) {
+  if (!try_send_fin(peer, fin)) [[unlikely]]
+    leave_fin(peer, rts, fin);
+}
+
+/// Sender: the receiver has taken the message. Call done() afterwards.
+void settle(Transfer& transfer, std::uint64_t bytes, segment::Path path) {
+  count_sent(*transfer.peer, path, bytes);
+  end_eager_prefix(transfer, -1);
+  retire_rts(transfer);
+}
+
 } // namespace
 
 RtsHeader Arrival::rts() const {
@@ -223,8 +269,7 @@ bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const
     if (path != segment::Path::direct || peer.slot != engine().slot) transfer_arrived(transfer);
   }
   NEAR_KILL_POINT("rts-taken");
-  Fin message{rts.cookie, transfer.bytes, static_cast<std::uint32_t>(path)};
-  post_control(peer, static_cast<std::uint8_t>(InternalHandler::fin), {}, &message, sizeof message);
+  report_received(peer, rts, {rts.cookie, transfer.bytes, static_cast<std::uint32_t>(path)});
   transfer.busy = false;
   transfer.done(transfer, MPI_SUCCESS);
   return true;
@@ -238,13 +283,48 @@ void transfer_arrived(Transfer& transfer) {
 
 void handle_fin(Arrival& arrival) {
   const auto& message = *reinterpret_cast<const Fin*>(arrival.payload);
-  auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
   NEAR_KILL_POINT("fin-read");
-  count_sent(*arrival.from, static_cast<segment::Path>(message.path), message.bytes);
-  end_eager_prefix(transfer, -1);
-  retire_rts(transfer);
+  if (message.cookie == 0) {
+    look_for_left_fins(std::uint64_t{1} << arrival.from->slot % 64);
+    return;
+  }
+  auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
+  settle(transfer, message.bytes, static_cast<segment::Path>(message.path));
   transfer.busy = false;
   transfer.done(transfer, MPI_SUCCESS);
+}
+
+void look_for_left_fins(std::uint64_t receivers) {
+  Engine& self = engine();
+  if (self.rts_out == 0) return;
+  self.left_fins |= receivers;
+  self.deferred_work = true;
+}
+
+bool collect_left_fins() {
+  Engine& self = engine();
+  const std::uint64_t receivers = std::exchange(self.left_fins, 0);
+  Transfer* settled = nullptr; // linked by `next`
+  for (const Peer* peer : self.peers) {
+    if ((receivers >> peer->slot % 64 & 1) == 0) continue;
+    for (Transfer *each = peer->rts_out, *next = nullptr; each != nullptr; each = next) {
+      next = each->next;
+      std::uint64_t outcome = 0;
+      if (!descriptor_of(each->descriptor).is_received(outcome)) continue;
+      NEAR_KILL_POINT("fin-collected");
+      settle(*each, outcome >> path_bits, static_cast<segment::Path>(outcome & ((1u << path_bits) - 1)));
+      each->next = settled;
+      settled = each;
+    }
+  }
+  const bool moved = settled != nullptr;
+  while (settled != nullptr) {
+    Transfer& transfer = *settled;
+    settled = transfer.next;
+    transfer.busy = false;
+    transfer.done(transfer, MPI_SUCCESS); // the transfer may be gone after this
+  }
+  return moved;
 }
 
 } // namespace near::transport

@@ -63,6 +63,8 @@ struct CooperationRequest {
   std::uint64_t sender_cookie;
   std::uint64_t address; ///< of the receiver's buffer, in its memory
   std::uint64_t bytes;
+  segment::Offset descriptor; ///< of the RTS
+  std::uint32_t generation;
 };
 
 struct LaneGrant {

@@ -73,6 +73,29 @@ static void flood(int round) {
   OK(MPI_Waitall(many, requests, MPI_STATUSES_IGNORE));
 }
 
+// The even rank is out of MPI, and its queue is full, while the odd one receives from it: FINs find no slot.
+static void leave_fins(int round) {
+  enum { few = 3, fillers = 100 };
+  MPI_Request requests[fillers];
+  int values[few] = {round, round, round}, value = round, got = -1;
+  if (rank % 2 == 0 && rank + 1 < size) {
+    for (int i = 0; i < few; ++i)
+      OK(MPI_Issend(&values[i], 1, MPI_INT, rank + 1, 7, MPI_COMM_WORLD, &requests[i]));
+    usleep(5000);
+    OK(MPI_Waitall(few, requests, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < fillers; ++i)
+      OK(MPI_Recv(&got, 1, MPI_INT, rank + 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(got == round);
+  } else if (rank % 2 == 1) {
+    usleep(1000);
+    for (int i = 0; i < fillers; ++i)
+      OK(MPI_Isend(&value, 1, MPI_INT, rank - 1, 8, MPI_COMM_WORLD, &requests[i]));
+    for (int i = 0; i < few; ++i)
+      OK(MPI_Recv(&values[i], 1, MPI_INT, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Waitall(fillers, requests, MPI_STATUSES_IGNORE));
+  }
+}
+
 static void cancel_and_probe(int round) {
   const int to = (rank + 1) % size, from = (rank + size - 1) % size;
   MPI_Request lost, found;
@@ -161,6 +184,7 @@ int main(int argc, char** argv) {
     exchange(shared, largest, 1, round);
     help(round);
     flood(round);
+    leave_fins(round);
     cancel_and_probe(round);
     collect(round);
     reach(in_segment, round);

@@ -1,0 +1,91 @@
+// Once a program has received its messages, it may leave MPI for as long as it likes: their sender learns that
+// they were received. Rank 1 receives synchronous messages while rank 0 is not in MPI and while rank 0's queue or
+// lane is full, so there is no slot for a FIN. Then rank 1 waits for a word from rank 0 that does not come through
+// MPI.
+#define _DEFAULT_SOURCE
+#include "check.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Queue and lane have 64 slots in all rows.
+enum { messages = 40, fillers = 100, rounds = 6, longest = 448 };
+
+static void tell(const char* path) {
+  char word = 'x';
+  int pipe = open(path, O_WRONLY);
+  CHECK(pipe >= 0 && write(pipe, &word, 1) == 1);
+  close(pipe);
+}
+
+static void await(const char* path) {
+  char word = 0;
+  int pipe = open(path, O_RDONLY);
+  CHECK(pipe >= 0 && read(pipe, &word, 1) == 1);
+  close(pipe);
+}
+
+static int length_of(int message) { return message % 3 == 0 ? longest : 1 + message; }
+
+static char buffers[messages][longest];
+static MPI_Request requests[fillers];
+static int values[fillers];
+
+static void wait_for_sends(int way) {
+  if (way == 0) OK(MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE));
+  for (int i = 0; way == 1 && i < messages; ++i)
+    for (int done = 0; !done;) OK(MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE));
+  for (int i = messages; way == 2 && i-- > 0;) OK(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+}
+
+int main(int argc, char** argv) {
+  char to_zero[PATH_MAX] = "", to_one[PATH_MAX] = "";
+  int rank;
+  OK(MPI_Init(&argc, &argv));
+  OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  if (rank == 0) {
+    const char* folder = getenv("TMPDIR");
+    if (folder == NULL) folder = "/tmp";
+    snprintf(to_zero, sizeof to_zero, "%s/to_zero.%ld", folder, (long)getpid());
+    snprintf(to_one, sizeof to_one, "%s/to_one.%ld", folder, (long)getpid());
+    CHECK(mkfifo(to_zero, 0600) == 0 && mkfifo(to_one, 0600) == 0);
+  }
+  OK(MPI_Bcast(to_zero, sizeof to_zero, MPI_CHAR, 0, MPI_COMM_WORLD));
+  OK(MPI_Bcast(to_one, sizeof to_one, MPI_CHAR, 0, MPI_COMM_WORLD));
+  for (int round = 0; round < rounds; ++round) {
+    if (rank == 0) {
+      for (int i = 0; i < messages; ++i) {
+        memset(buffers[i], i + round, (size_t)length_of(i));
+        OK(MPI_Issend(buffers[i], length_of(i), MPI_CHAR, 1, 0, MPI_COMM_WORLD, &requests[i]));
+      }
+      tell(to_one);
+      await(to_zero);
+      wait_for_sends(round % 3);
+      tell(to_one);
+      for (int i = 0; i < fillers; ++i) {
+        OK(MPI_Recv(&values[i], 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK(values[i] == i + round);
+      }
+    } else if (rank == 1) {
+      await(to_one);
+      for (int i = 0; i < fillers; ++i) {
+        values[i] = i + round;
+        OK(MPI_Isend(&values[i], 1, MPI_INT, 0, 1, MPI_COMM_WORLD, &requests[i]));
+      }
+      for (int i = 0; i < messages; ++i) {
+        char* buffer = buffers[i];
+        OK(MPI_Recv(buffer, longest, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK(buffer[0] == (char)(i + round) && buffer[length_of(i) - 1] == (char)(i + round));
+      }
+      tell(to_zero);
+      await(to_one);
+      OK(MPI_Waitall(fillers, requests, MPI_STATUSES_IGNORE));
+    }
+  }
+  if (rank == 0) CHECK(unlink(to_zero) == 0 && unlink(to_one) == 0);
+  OK(MPI_Finalize());
+  return 0;
+}
