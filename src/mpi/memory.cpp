@@ -45,7 +45,7 @@ int node_from(const char* function, const object::MemoryHints& hints) {
 } // namespace
 
 object::Result read_allocation_hints(const char* function, const object::Info* info,
-                                     transport::AllocationHints& allocation) {
+                                     memory::AllocationHints& allocation) {
   object::MemoryHints hints;
   NEAR_TRY(object::read_memory_hints(info, hints));
   for (const auto& text : hints.remarks) remark(function, text, text);
@@ -62,21 +62,21 @@ object::Result read_allocation_hints(const char* function, const object::Info* i
 }
 
 void remark_shortfall(const char* function, const void* made, std::size_t bytes,
-                      const transport::AllocationHints& allocation) {
+                      const memory::AllocationHints& allocation) {
   if (allocation.node < 0 && allocation.page_bytes == 0) return;
-  if (auto text = transport::shortfall(made, bytes, allocation); !text.empty())
+  if (auto text = memory::shortfall(made, bytes, allocation); !text.empty())
     remark(function, allocation.node >= 0 ? "shortfall of a node" : "shortfall of pages", text);
 }
 
 namespace impl {
 
 Result Alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
-  transport::AllocationHints allocation;
+  memory::AllocationHints allocation;
   NEAR_TRY(read_allocation_hints("MPI_Alloc_mem", info, allocation));
   *static_cast<void**>(baseptr) = nullptr;
   if (size == 0) return {};
   auto bytes = static_cast<std::size_t>(size);
-  void* made = transport::allocate_shareable(bytes, allocation);
+  void* made = memory::allocate_shareable(bytes, allocation);
   if (made == nullptr)
     return base::fail(MPI_ERR_NO_MEM, "no {} bytes: {}", size, std::string(base::failure_text()));
   remark_shortfall("MPI_Alloc_mem", made, bytes, allocation);
@@ -85,7 +85,7 @@ Result Alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
 }
 
 Result Free_mem(void* base) {
-  if (base == nullptr || transport::free_shareable(base)) return {};
+  if (base == nullptr || memory::free_shareable(base)) return {};
   return base::fail(MPI_ERR_BASE, "base is {}, which MPI_Alloc_mem did not return (or is freed already)",
                     base);
 }

@@ -15,7 +15,7 @@ using Allocate = decltype(rma::allocate);
 
 Result allocate_by(Allocate* allocate, const char* function, MPI_Aint size, MPI_Count disp_unit, Info* info,
                    Communicator& comm, void* baseptr, Window*& win) {
-  transport::AllocationHints allocation;
+  memory::AllocationHints allocation;
   NEAR_TRY(read_allocation_hints(function, info, allocation));
   void* base = nullptr;
   NEAR_TRY(allocate(comm, size, disp_unit, info, allocation, base, win));

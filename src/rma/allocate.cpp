@@ -17,10 +17,10 @@ bool wants_own_pages(const Info* info) {
 }
 
 /// Allocates whole pages of this process's own for its part.
-Result make_own_memory(Window& window, std::size_t bytes, const transport::AllocationHints& hints) {
+Result make_own_memory(Window& window, std::size_t bytes, const memory::AllocationHints& hints) {
   NEAR_TRY(make_shared_part(window));
   if (bytes == 0) return {};
-  void* at = transport::allocate_shareable(bytes, hints, segment::BlockUse::window);
+  void* at = memory::allocate_shareable(bytes, hints, segment::BlockUse::window);
   if (at == nullptr)
     return base::fail(MPI_ERR_NO_MEM, "no {} bytes for the window: {}", bytes,
                       std::string(base::failure_text()));
@@ -29,7 +29,7 @@ Result make_own_memory(Window& window, std::size_t bytes, const transport::Alloc
 }
 
 Result allocate_apart(Communicator& communicator, int flavor, Member mine, const Info* info,
-                      const transport::AllocationHints& hints, void*& base, Window*& made) {
+                      const memory::AllocationHints& hints, void*& base, Window*& made) {
   Window* window = nullptr;
   NEAR_TRY(make(communicator, flavor, window));
   Result result = make_own_memory(*window, static_cast<std::size_t>(mine.size), hints);
@@ -46,7 +46,7 @@ Result allocate_apart(Communicator& communicator, int flavor, Member mine, const
 /// Allocates one part behind the other, in the arena of rank 0. Each page is placed by the process whose
 /// byte is its first.
 Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* info,
-                         const transport::AllocationHints& hints, void*& base, Window*& made) {
+                         const memory::AllocationHints& hints, void*& base, Window*& made) {
   Window* window = nullptr;
   NEAR_TRY(make(communicator, MPI_WIN_FLAVOR_SHARED, window));
   State& state = state_of(*window);
@@ -62,7 +62,7 @@ Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* in
            : base::fail(MPI_ERR_SIZE, "the parts of the window together have more bytes than 64 bits count");
   Offset begin = 0;
   if (result.ok() && state.rank == 0 && all != 0) {
-    state.allocated = transport::reserve_shareable(all, hints);
+    state.allocated = memory::reserve_shareable(all, hints);
     if (state.allocated != nullptr)
       begin = shared_offset(state.allocated);
     else
@@ -79,7 +79,7 @@ Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* in
   Offset first = base::round_up(begin + before, page), behind = base::round_up(begin + before + bytes, page);
   result = bytes == 0 || first >= behind
                ? Result()
-               : transport::place_shareable(first, behind - first, hints, segment::BlockUse::window);
+               : memory::place_shareable(first, behind - first, hints, segment::BlockUse::window);
   if (!result.ok()) {
     result = base::fail(MPI_ERR_NO_MEM, "no {} bytes for the window: {}", bytes,
                         std::string(base::failure_text()));
@@ -101,7 +101,7 @@ Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* in
 } // namespace
 
 Result allocate(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
-                const transport::AllocationHints& hints, void*& base, Window*& made) {
+                const memory::AllocationHints& hints, void*& base, Window*& made) {
   NEAR_TRY(check_intra(communicator));
   NEAR_TRY(check_unit(size, unit));
   return allocate_apart(communicator, MPI_WIN_FLAVOR_ALLOCATE, {.size = size, .unit = unit}, info, hints,
@@ -109,7 +109,7 @@ Result allocate(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const 
 }
 
 Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
-                       const transport::AllocationHints& hints, void*& base, Window*& made) {
+                       const memory::AllocationHints& hints, void*& base, Window*& made) {
   NEAR_TRY(check_intra(communicator));
   NEAR_TRY(check_unit(size, unit));
   const object::Address* addresses = communicator.addresses;

@@ -1,7 +1,7 @@
 #include "rma/attached.h"
 
 #include "base/kill_point.h"
-#include "transport/memory.h"
+#include "memory/allocate.h"
 #include "transport/transport.h"
 
 #include <algorithm>
@@ -116,7 +116,7 @@ private:
 };
 
 AttachedList::~AttachedList() {
-  for (void* each : memory_) transport::free_shareable(each);
+  for (void* each : memory_) memory::free_shareable(each);
 }
 
 AttachedDirectory& AttachedList::directory() const {
@@ -132,7 +132,7 @@ std::uint64_t AttachedList::overlapping(std::uint64_t begin, std::uint64_t bytes
 }
 
 Result AttachedList::take_pages(std::size_t bytes, void*& made) {
-  made = transport::allocate_shareable(bytes, {});
+  made = memory::allocate_shareable(bytes, {});
   if (made == nullptr)
     return base::fail(MPI_ERR_NO_MEM, "no memory for the list of attached memory: {}",
                       std::string(base::failure_text()));

@@ -2,6 +2,7 @@
 // Source: MPI 5.0, sections 12.2 and 12.8.
 #include "comm/exchange.h"
 #include "rma/creation.h"
+#include "transport/peer_memory.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,8 +17,8 @@ namespace {
 void undo(Window& window) {
   State& state = state_of(window);
   state.attached.reset();
-  if (state.allocated != nullptr) transport::free_shareable(state.allocated, segment::BlockUse::window);
-  if (state.own != nullptr) transport::free_shareable(state.own);
+  if (state.allocated != nullptr) memory::free_shareable(state.allocated, segment::BlockUse::window);
+  if (state.own != nullptr) memory::free_shareable(state.own);
   object::destroy(&window);
 }
 
@@ -41,13 +42,13 @@ Result make(Communicator& communicator, int flavor, Window*& made) {
 
 Result leave_row(Window& window) {
   State& state = state_of(window);
-  if (state.placed_bytes != 0) transport::decommit_shareable(state.placed, state.placed_bytes);
+  if (state.placed_bytes != 0) memory::decommit_shareable(state.placed, state.placed_bytes);
   state.placed_bytes = 0;
   return window.flavor == MPI_WIN_FLAVOR_SHARED ? coll::barrier(*window.communicator) : Result();
 }
 
 Result make_shared_part(Window& window) {
-  void* page = transport::allocate_shareable(sizeof(SharedPart), {});
+  void* page = memory::allocate_shareable(sizeof(SharedPart), {});
   if (page == nullptr)
     return base::fail(MPI_ERR_NO_MEM, "no page for a window's locks: {}", std::string(base::failure_text()));
   state_of(window).own = new (page) SharedPart;

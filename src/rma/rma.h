@@ -12,9 +12,9 @@
 
 #include "comm/comm.h"
 #include "datatype/operation.h"
+#include "memory/allocate.h"
 #include "object/window.h"
 #include "rma/under_way.h"
-#include "transport/memory.h"
 
 namespace near::rma {
 
@@ -38,12 +38,12 @@ Result create(Communicator& communicator, void* base, MPI_Aint size, MPI_Aint un
 /// Makes a window of memory in the segment, whole pages at each process. `base` becomes this process's
 /// part, zeroed; nullptr if it is empty.
 Result allocate(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
-                const transport::AllocationHints& hints, void*& base, Window*& made);
+                const memory::AllocationHints& hints, void*& base, Window*& made);
 /// allocate() for processes that all share memory, else MPI_ERR_RMA_SHARED: the parts lie one behind the
 /// other, and each page is placed by the process whose byte is its first. With the hint
 /// alloc_shared_noncontig each process has whole pages of its own.
 Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
-                       const transport::AllocationHints& hints, void*& base, Window*& made);
+                       const memory::AllocationHints& hints, void*& base, Window*& made);
 /// Makes a window without memory, to which processes attach theirs; displacements are addresses.
 Result create_dynamic(Communicator& communicator, const Info* info, Window*& made);
 

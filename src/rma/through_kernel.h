@@ -2,7 +2,7 @@
 #pragma once
 
 #include "datatype/datatype.h"
-#include "transport/memory.h"
+#include "transport/peer_memory.h"
 #include "transport/transport.h"
 
 namespace near::rma {

@@ -105,7 +105,7 @@ bool waits_for_flow_control() {
   for (; asked != 0; asked &= asked - 1)
     for (std::uint32_t slot = std::countr_zero(asked); slot < self.job_size; slot += 64)
       DoorbellCalls::announce(
-          self.segment.control(slot).doorbell.bell); // even if this process has not mapped it
+          memory::space().segment.control(slot).doorbell.bell); // even if this process has not mapped it
 }
 
 // Call after taking messages: nothing else wakes a sender that sleeps until a slot is free.

@@ -11,7 +11,7 @@
 #include "base/kill_point.h"
 #include "base/log.h"
 #include "os/peer_memory.h"
-#include "transport/memory.h"
+#include "transport/peer_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -27,7 +27,7 @@ auto& doubts = *new std::unordered_map<const Peer*, std::string>; // never destr
 
 /// Says once in a job why large messages take a slower protocol.
 void explain_refusal(const Peer& peer, std::string_view why) {
-  if (!segment::first_to_say(engine().segment.header(), segment::Notice::slow_copies)) return;
+  if (!segment::first_to_say(memory::space().segment.header(), segment::Notice::slow_copies)) return;
   base::log(base::Level::warning,
             "the kernel does not let ranks copy from each other ({}; first seen with rank {}): large "
             "messages take two "

@@ -1,12 +1,10 @@
 // The engine of this process: everything that the transport's own files share. Not for the layers above.
 #pragma once
 
+#include "memory/space.h"
 #include "object/object.h"
 #include "queue/flow_control.h"
-#include "transport/arena.h"
-#include "transport/blocks.h"
 #include "transport/fast.h"
-#include "transport/kept.h"
 #include "transport/packet_pool.h"
 #include "transport/store_policy.h"
 #include "transport/tuner.h"
@@ -93,7 +91,6 @@ struct CooperativeSend {
 };
 
 struct Engine {
-  segment::Segment segment;
   std::uint32_t slot = 0, job_size = 0;
   segment::ControlPage* control = nullptr;
   queue::Consumer<> queue;
@@ -105,12 +102,6 @@ struct Engine {
   std::vector<PeerStates*> by_slot; ///< a Peer, or `no_peer`
   std::vector<Peer*> peers;         ///< those that are mapped, in the order of their first messages
   PacketPool packets;
-  Arena arena;          ///< within our region
-  Arena far_arena;      ///< outside the regions; empty unless all processes reach everything
-  Arena reserved_arena; ///< of reserved huge pages, where there are any
-  /// Where memory comes from that every process of the job has mapped.
-  Arena& ordinary_arena() { return far_arena.empty() ? arena : far_arena; }
-  Blocks blocks;
   std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; rows by receiver
   std::vector<Peer*> pending_peers;                        ///< with messages that found no slot
   std::vector<Transfer*> pipeline_senders;                 ///< with packed bytes still to send
@@ -129,7 +120,6 @@ struct Engine {
   bool oversubscribed = false;
   bool running = false;
   bool receives_no_more = false;
-  KeptBlocks kept; ///< of ordinary_arena()
 };
 
 /// The one engine, never destroyed: exit handlers and forked children may still look.
@@ -160,8 +150,6 @@ inline MessageHeader& header_of(const queue::Claim<>& claim) {
 
 /// Lays out, binds and reserves this process's region. Nothing of it is visible to others before `ready`.
 Result build_region();
-/// Opens the arenas, after every process has published how much of the segment it has mapped.
-void open_arenas();
 /// Registers the handlers of the transport's own messages.
 void set_internal_handlers();
 /// Sends messages that wait for slots of their peers, as far as slots are free; true if any were sent.
@@ -219,7 +207,7 @@ void lane_is_free(LaneIn& lane);
 void marker_sent(Peer& peer, const MessageHeader& header);
 
 inline RtsDescriptor& descriptor_of(segment::Offset offset) {
-  return *engine().segment.at<RtsDescriptor>(offset);
+  return *memory::space().segment.at<RtsDescriptor>(offset);
 }
 /// Returns the descriptor of a finished or cancelled RTS to its free list.
 void retire_rts(Transfer& transfer);

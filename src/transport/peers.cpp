@@ -12,20 +12,20 @@ namespace {
   if (self.peers.size() == self.peers.capacity()) self.peers.reserve(2 * self.peers.size() + 8);
   Peer& peer = *new Peer; // nothing below throws
   peer.slot = slot;
-  auto& control = self.segment.control(slot);
+  auto& control = memory::space().segment.control(slot);
   peer.control = &control;
-  peer.producer =
-      queue::Producer<>(self.segment.at<queue::SlotQueue<>>(control.queue), control.queue_slots, self.slot);
-  peer.lanes = self.segment.at<queue::LaneRing<>>(control.lanes);
-  peer.packets = self.segment.at<std::byte>(control.packets);
-  peer.packet_flags = self.segment.at<PacketFlag>(control.packet_flags);
+  peer.producer = queue::Producer<>(memory::space().segment.at<queue::SlotQueue<>>(control.queue),
+                                    control.queue_slots, self.slot);
+  peer.lanes = memory::space().segment.at<queue::LaneRing<>>(control.lanes);
+  peer.packets = memory::space().segment.at<std::byte>(control.packets);
+  peer.packet_flags = memory::space().segment.at<PacketFlag>(control.packet_flags);
   peer.packet_bytes = control.packet_bytes;
   peer.send.peer = peer.receive.peer = &peer;
   peer.send.doorbell = &control.doorbell;
   peer.send.traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
   peer.send.credit =
-      queue::CreditAccount<>(self.segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
-  peer.receive.released = self.segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
+      queue::CreditAccount<>(memory::space().segment.at<queue::CreditCounter<>>(control.credits) + self.slot);
+  peer.receive.released = memory::space().segment.at<queue::CreditCounter<>>(self.control->credits) + slot;
   peer.stores.begin_with(estimates_of(peer).store_cost);
   self.peers.push_back(&peer);
   self.by_slot[slot] = &peer;
@@ -36,7 +36,7 @@ namespace {
 
 bool has_left(const Peer& peer) {
   // SYNC: rank-phase. Acquire: what the finished process gave back to us is seen before we act on it.
-  auto phase = engine().segment.entry(peer.slot).phase.load_acquire();
+  auto phase = memory::space().segment.entry(peer.slot).phase.load_acquire();
   return phase != static_cast<std::uint32_t>(segment::Phase::ready);
 }
 
@@ -83,11 +83,11 @@ segment::PairStatistics* statistics_of(Peer& peer) {
   Engine& self = engine();
   if (peer.slot / 64 < std::size(self.control->with_statistics))
     self.control->with_statistics[peer.slot / 64].or_relaxed(std::uint64_t{1} << peer.slot % 64);
-  return self.segment.at<segment::PairStatistics>(self.control->statistics) + peer.slot;
+  return memory::space().segment.at<segment::PairStatistics>(self.control->statistics) + peer.slot;
 }
 
 const segment::PairEstimates& estimates_of(const Peer& peer) {
-  const segment::Segment& job = engine().segment;
+  const segment::Segment& job = memory::space().segment;
   // The place of a process that is not bound is everything that it may use, which says little about its distance.
   auto place = [&job](std::uint32_t slot) {
     const auto& entry = job.entry(slot);

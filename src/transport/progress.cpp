@@ -53,7 +53,8 @@ bool take_from_queue() {
   Engine& self = engine();
   // SYNC: rank-phase. Acquire: a slot that the dead process committed is seen as committed from here on.
   auto is_dead = [&self](std::uint32_t slot) {
-    return self.segment.entry(slot).phase.load_acquire() == static_cast<std::uint32_t>(segment::Phase::dead);
+    return memory::space().segment.entry(slot).phase.load_acquire() ==
+           static_cast<std::uint32_t>(segment::Phase::dead);
   };
   auto entry = self.queue.front(is_dead);
   if (entry.body == nullptr) return false;

@@ -32,7 +32,7 @@ Pulled pull_self(Peer&, const RtsHeader& rts, Transfer& transfer) {
 
 /// The data lies in the segment: plain loads.
 Pulled pull_direct(Peer&, const RtsHeader& rts, Transfer& transfer) {
-  const auto* from = engine().segment.at<std::byte>(rts.shared);
+  const auto* from = memory::space().segment.at<std::byte>(rts.shared);
   if (transfer.view.is_contiguous())
     copy::copy(transfer.view.contiguous_start(), from, transfer.bytes, copy::Store::cached);
   else

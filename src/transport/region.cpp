@@ -41,7 +41,7 @@ std::string raise_limits() {
 Result build_region() {
   Engine& self = engine();
   const auto& knobs = base::knobs();
-  auto& head = self.segment.header();
+  auto& head = memory::space().segment.header();
   std::uint64_t slots = std::bit_ceil(knobs.queue_slots.number);
   std::uint64_t packet_bytes = segment::packet_bytes();
   auto packets = static_cast<std::uint32_t>(knobs.packets.number);
@@ -52,7 +52,7 @@ Result build_region() {
   auto most_packets =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(pipeline_bytes / packet_bytes, packets, 1u << 20));
 
-  segment::Offset begin = self.segment.region(self.slot);
+  segment::Offset begin = memory::space().segment.region(self.slot);
   segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
   auto lanes = static_cast<std::uint32_t>(knobs.lanes.number);
   segment::Offset lanes_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
@@ -63,7 +63,7 @@ Result build_region() {
   segment::Offset statistics_at = packets_at + most_packets * packet_bytes;
   segment::Offset traffic_at = statistics_at + align_to_page(head.slots * sizeof(segment::PairStatistics));
   segment::Offset blocks_at = traffic_at + align_to_page(segment::traffic_bytes(head.slots));
-  segment::Offset arena_at = blocks_at + align_to_page(Blocks::bytes());
+  segment::Offset arena_at = blocks_at + align_to_page(memory::Blocks::bytes());
   if (arena_at - begin > head.stride)
     return fail(Code::limit,
                 "this process's part of the segment is {} KiB of addresses, its queue and packets need {} "
@@ -72,7 +72,7 @@ Result build_region() {
                 "the segment",
                 head.stride >> 10, (arena_at - begin) >> 10, raise_limits());
 
-  std::byte* base = self.segment.base();
+  std::byte* base = memory::space().segment.base();
   int node = os::current_node();
   Result policy = os::prefer_node(base + begin, arena_at - begin, node);
   // Even if the administrator has enabled huge pages everywhere: what is reserved here is smaller than one.
@@ -93,17 +93,17 @@ Result build_region() {
     self.lanes[i].index = i;
     self.lanes[i].reader.attach(ring, lane_slots);
   }
-  auto* credits = self.segment.at<queue::CreditCounter<>>(credits_at);
+  auto* credits = memory::space().segment.at<queue::CreditCounter<>>(credits_at);
   for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) queue::CreditCounter<>;
-  auto* flags = self.segment.at<PacketFlag>(flags_at);
+  auto* flags = memory::space().segment.at<PacketFlag>(flags_at);
   for (std::uint32_t i = 0; i < most_packets; ++i) new (flags + i) PacketFlag;
   // Nothing to initialize: pages of zeros, allocated by the first message that is counted there.
   for (std::size_t path = 0; path < segment::paths; ++path)
-    self.traffic[path] = self.segment.at<segment::Traffic>(traffic_at) + path * head.slots;
+    self.traffic[path] = memory::space().segment.at<segment::Traffic>(traffic_at) + path * head.slots;
   self.packets.build(base + packets_at, flags, packets, most_packets, packet_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   fast_path.eager_limit = self.eager_limit;
-  self.kept.build();
+  memory::space().kept.build();
   auto* control = new (base + begin) segment::ControlPage{};
   control->version = segment::layout_version;
   control->pid = static_cast<std::uint32_t>(getpid());
@@ -127,26 +127,9 @@ Result build_region() {
   NEAR_KILL_POINT("region-filled");
   control->magic = segment::magic;
   self.control = control;
-  self.blocks.build(self.segment.at<segment::Block>(blocks_at), &control->block_count);
+  memory::space().blocks.build(memory::space().segment.at<segment::Block>(blocks_at), &control->block_count);
   self.queue.attach(queue, slots);
   return {};
-}
-
-void open_arenas() {
-  Engine& self = engine();
-  segment::Offset region = self.segment.region(self.slot), begin = self.control->arena;
-  std::uint64_t reach = self.segment.header().reach.load_relaxed();
-  segment::Offset end = region + std::min<std::uint64_t>(reach, self.segment.stride());
-  self.arena.build(self.segment.base() + begin, end > begin ? end - begin : 0, os::page_size(), false);
-  if (reach != segment::everything) return;
-  if (self.segment.far_stride() != 0) {
-    std::byte* far = self.segment.base() + self.segment.far_region(self.slot);
-    os::advise_huge_pages(far, self.segment.far_stride(), os::HugePages::never); // as in build_region
-    self.far_arena.build(far, self.segment.far_stride(), os::page_size(), false);
-  }
-  if (self.segment.huge_page_bytes() != 0)
-    self.reserved_arena.build(self.segment.base() + self.segment.huge_region(self.slot),
-                              self.segment.huge_stride(), self.segment.huge_page_bytes(), true);
 }
 
 } // namespace near::transport

@@ -10,9 +10,9 @@
 
 #include "base/kill_point.h"
 #include "base/knob.h"
+#include "memory/allocate.h"
 #include "os/clock.h"
 #include "os/memory.h"
-#include "transport/memory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -33,8 +33,8 @@ Result grow_rts(std::size_t size) {
   void* made = nullptr;
   constexpr std::size_t most = 16;
   std::size_t pages = std::clamp<std::size_t>(self.rts_pages[size], 1, most);
-  Result grown = allocate_pages(pages, made);
-  if (!grown.ok() && pages > 1) grown = allocate_pages(pages = 1, made);
+  Result grown = memory::allocate_pages(pages, made);
+  if (!grown.ok() && pages > 1) grown = memory::allocate_pages(pages = 1, made);
   if (!grown.ok())
     return base::fail(no_memory, "no memory for more than the {} messages that are under way to others: {}",
                       self.rts_out, std::string(base::failure_text()));
@@ -68,7 +68,7 @@ void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const Buffer& v
   if (bytes == 0 || bytes > rts_room(size)) return;
   auto* room = reinterpret_cast<std::byte*>(&descriptor + 1);
   datatype::pack(view, 0, room, static_cast<MPI_Count>(bytes));
-  rts.shared = engine().segment.offset_of(room);
+  rts.shared = memory::space().segment.offset_of(room);
 }
 
 /// The provider that NEAR_COPY names; nullptr: the tuner chooses.
@@ -109,7 +109,7 @@ const Provider* pull(Peer& peer, const RtsHeader& rts, Transfer& transfer, Pulle
   }
   const Provider* named = named_provider();
   if (peer.tuner == nullptr) {
-    const segment::InitialEstimates& estimates = engine().segment.header().estimates;
+    const segment::InitialEstimates& estimates = memory::space().segment.header().estimates;
     peer.tuner = std::make_unique<Tuner>(statistics_of(peer), &estimates_of(peer), estimates.basis);
   }
   for (;;) {
@@ -194,7 +194,7 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transf
   transfer.bytes = envelope.bytes;
   transfer.position = 0;
   transfer.prefix = wants_eager_prefix(peer, envelope.bytes) ? ++peer.prefixes : 0;
-  transfer.descriptor = self.segment.offset_of(&descriptor);
+  transfer.descriptor = memory::space().segment.offset_of(&descriptor);
   transfer.size = static_cast<std::uint8_t>(size);
   transfer.busy = true;
   transfer.previous = nullptr;
@@ -210,8 +210,8 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transf
   rts.prefix = transfer.prefix;
   if (view.is_contiguous() && envelope.bytes != 0) {
     rts.address = reinterpret_cast<std::uint64_t>(view.contiguous_start());
-    if (self.segment.contains(view.contiguous_start()))
-      rts.shared = self.segment.offset_of(view.contiguous_start());
+    if (memory::space().segment.contains(view.contiguous_start()))
+      rts.shared = memory::space().segment.offset_of(view.contiguous_start());
   }
   if (rts.shared == 0 && peer.slot != self.slot) copy_into_room(descriptor, size, view, rts, envelope.bytes);
   static_assert(sizeof rts <= inline_bytes);

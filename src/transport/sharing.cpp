@@ -12,7 +12,7 @@ bool shares_its_processors() {
   std::uint32_t ranks = 0;
   for (std::uint32_t slot = 0; slot < self.job_size; ++slot) {
     os::CpuSet theirs;
-    auto pid = static_cast<std::int32_t>(self.segment.entry(slot).claimed.load_relaxed());
+    auto pid = static_cast<std::int32_t>(memory::space().segment.entry(slot).claimed.load_relaxed());
     if (!os::affinity_of(slot == self.slot ? 0 : pid, theirs).ok())
       continue; // in another namespace, or ended
     ranks += (theirs & ours) == theirs;

@@ -56,14 +56,15 @@ void report_traffic() {
 /// Publishes this process and waits for the others of the job.
 Result meet() {
   Engine& self = engine();
-  auto& head = self.segment.header();
+  auto& head = memory::space().segment.header();
   if (!os::register_for_barrier()) head.fences.store_relaxed(1);
-  const std::uint64_t front = self.control->arena - self.segment.region(self.slot);
+  const std::uint64_t front = self.control->arena - memory::space().segment.region(self.slot);
   std::uint64_t largest = head.largest_front.load_relaxed();
   while (largest < front && !head.largest_front.cas_relaxed(largest, front)) {}
   NEAR_KILL_POINT("init-unready");
   // SYNC: rank-phase. Whoever sees `ready` sees the region's layout.
-  self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::ready));
+  memory::space().segment.entry(self.slot).phase.store_release(
+      static_cast<std::uint32_t>(segment::Phase::ready));
   NEAR_KILL_POINT("init-uncounted");
   // SYNC: all-ready. Release: our region is laid out before we are counted.
   const std::uint32_t before = head.ready.add_acq_rel(1);
@@ -80,16 +81,16 @@ Result meet() {
   }
   NEAR_KILL_POINT("init-met");
   self.fences = head.fences.load_relaxed() != 0;
-  open_arenas();
+  memory::open_arenas(self.control->arena);
   NEAR_TRY(reserve_rts());
   // map_peer() reads so much of each region.
   const std::uint64_t all_fronts = head.largest_front.load_relaxed();
-  if (all_fronts > self.segment.reach())
+  if (all_fronts > memory::space().segment.reach())
     return fail(
         Code::limit,
         "a process of this job has {} KiB of queue and packets, of which this process can map {} KiB: "
         "lower NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, and give them to all ranks alike",
-        all_fronts >> 10, self.segment.reach() >> 10);
+        all_fronts >> 10, memory::space().segment.reach() >> 10);
   return {};
 }
 
@@ -102,30 +103,31 @@ Result start(const Job& job) {
   if (self.running) return {};
   set_internal_handlers();
   if (job.segment_descriptor < 0) {
-    NEAR_TRY(
-        self.segment.create(1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
+    NEAR_TRY(memory::space().segment.create(
+        1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
   } else {
-    NEAR_TRY(self.segment.attach(job.segment_descriptor, true));
-    self.segment.close_descriptor(); // that of huge pages; the other one belongs to the caller
-    if (job.slot >= self.segment.header().slots)
+    NEAR_TRY(memory::space().segment.attach(job.segment_descriptor, true));
+    memory::space().segment.close_descriptor(); // that of huge pages; the other one belongs to the caller
+    if (job.slot >= memory::space().segment.header().slots)
       return fail(Code::invalid, "slot {} is outside the job's {} slots", job.slot,
-                  self.segment.header().slots);
+                  memory::space().segment.header().slots);
     // A program that this rank starts inherits the rank's environment. It must not lay out the region again while
     // peers use it.
     std::uint32_t owner = 0;
-    if (!self.segment.entry(job.slot).claimed.cas_relaxed(owner, static_cast<std::uint32_t>(getpid())))
+    if (!memory::space().segment.entry(job.slot).claimed.cas_relaxed(owner,
+                                                                     static_cast<std::uint32_t>(getpid())))
       return fail(
           Code::refused,
           "rank {} of this job is process {}, and a rank can be one MPI program only; one that it starts "
           "is a job of its own if the NEAR_BOOT_ variables are unset",
           job.slot, owner);
     NEAR_KILL_POINT("segment-mapped");
-    os::admit_descendants_of(static_cast<std::int32_t>(self.segment.header().launcher));
+    os::admit_descendants_of(static_cast<std::int32_t>(memory::space().segment.header().launcher));
   }
   NEAR_TRY(check_choice_of_copy()); // only here, since the segment decides which rank reports it
-  self.slot = job.slot;
-  self.job_size = job.size;
-  const auto& head = self.segment.header();
+  self.slot = memory::space().slot = job.slot;
+  self.job_size = memory::space().job_size = job.size;
+  const auto& head = memory::space().segment.header();
   const auto& knobs = base::knobs();
   constexpr std::uint64_t for_ever = std::uint64_t{1} << 62;
   self.spin_ns = knobs.wait.text == "spin"    ? for_ever
@@ -159,20 +161,21 @@ void stop() {
   if (base::knobs().stats.number != 0) report_traffic();
   NEAR_KILL_POINT("finalize-drained");
   // SYNC: rank-phase. Whoever sees `finalized` sees the last messages that this process committed.
-  self.segment.entry(self.slot).phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));
+  memory::space().segment.entry(self.slot).phase.store_release(
+      static_cast<std::uint32_t>(segment::Phase::finalized));
   NEAR_KILL_POINT("finalize-told");
 }
 
 bool running() { return engine().running; }
 
 bool shares_processors() {
-  const auto& head = engine().segment.header();
+  const auto& head = memory::space().segment.header();
   return head.cores < head.job_size;
 }
 
 bool polls_should_yield() { return engine().oversubscribed; }
 
-const segment::Segment& job_segment() { return engine().segment; }
+const segment::Segment& job_segment() { return memory::space().segment; }
 
 segment::StateLine& own_state_line() {
   static base::Atomic<std::uint32_t> threads{0};
@@ -183,11 +186,11 @@ segment::StateLine& own_state_line() {
 void count_unexpected() { engine().control->counters.unexpected.bump_relaxed(1); }
 
 segment::Place own_place() {
-  return running() ? engine().segment.entry(engine().slot).place : segment::Place{};
+  return running() ? memory::space().segment.entry(engine().slot).place : segment::Place{};
 }
 
 segment::NearestNodes nearest_nodes() {
-  return running() ? engine().segment.entry(engine().slot).nearest : segment::NearestNodes{};
+  return running() ? memory::space().segment.entry(engine().slot).nearest : segment::NearestNodes{};
 }
 
 } // namespace near::transport

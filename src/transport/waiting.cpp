@@ -24,7 +24,8 @@ std::uint64_t longest_sleep_ns() {
   const Engine& self = engine();
   constexpr std::uint64_t ranks_per_core = 8;
   return sleep_limit_ns *
-         std::max<std::uint64_t>(1, self.job_size / (ranks_per_core * std::max(1u, self.segment.cores())));
+         std::max<std::uint64_t>(1, self.job_size /
+                                        (ranks_per_core * std::max(1u, memory::space().segment.cores())));
 }
 
 } // namespace

@@ -8,11 +8,11 @@
 
 #include "base/knob.h"
 #include "base/log.h"
+#include "memory/allocate.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/peer_memory.h"
 #include "os/process.h"
-#include "transport/memory.h"
 #include "transport/transport.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ void write(std::byte* buffer, std::size_t bytes, std::uint64_t seed) {
 void send_all(const Run& run) {
   std::unique_ptr<std::byte[]> own;
   auto* buffer = static_cast<std::byte*>(
-      run.kind == Kind::direct ? transport::allocate_shareable(largest, {.alignment = 4096}) : nullptr);
+      run.kind == Kind::direct ? memory::allocate_shareable(largest, {.alignment = 4096}) : nullptr);
   if (buffer == nullptr) {
     own = std::make_unique_for_overwrite<std::byte[]>(largest);
     buffer = own.get();

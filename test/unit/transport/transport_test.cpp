@@ -1,7 +1,7 @@
 #include "ranks.h"
 
+#include "memory/allocate.h"
 #include "os/memory.h"
-#include "transport/memory.h"
 #include "transport/provider.h"
 
 #include <algorithm>
@@ -218,7 +218,7 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
     Transfer transfer;
     transfer.done = [](Transfer&, int) { finished = true; };
     if (rank == 0) {
-      void* shared = transport::allocate_shareable(bytes, {.alignment = 64});
+      void* shared = memory::allocate_shareable(bytes, {.alignment = 64});
       require(shared != nullptr, "allocation");
       auto data = pattern(bytes, 3);
       std::memcpy(shared, data.data(), bytes);
@@ -226,8 +226,8 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
               "offer");
       wait_for([] { return finished; });
       require(transport::own_traffic(segment::Path::direct).bytes == bytes, "path");
-      require(transport::free_shareable(shared), "release");
-      require(!transport::free_shareable(data.data()), "foreign memory is not ours to free");
+      require(memory::free_shareable(shared), "release");
+      require(!memory::free_shareable(data.data()), "foreign memory is not ours to free");
       return;
     }
     wait_for([] { return !offers.empty(); });
@@ -364,17 +364,17 @@ TEST(Transport, eight_ranks_that_flood_each_other_through_small_queues_do_not_de
 
 TEST(Transport, the_arena_says_which_limit_was_met) {
   run_ranks(1, [](std::uint32_t) {
-    require(transport::allocate_shareable(1ull << 60, {.alignment = 64}) == nullptr, "an absurd size");
+    require(memory::allocate_shareable(1ull << 60, {.alignment = 64}) == nullptr, "an absurd size");
     require(base::failure_text().find("segment") != std::string_view::npos, "the text names the limit");
-    require(transport::allocate_shareable(1ull << 42, {.alignment = 64}) == nullptr,
+    require(memory::allocate_shareable(1ull << 42, {.alignment = 64}) == nullptr,
             "more than the machine has");
     require(base::failure_text().find("memory") != std::string_view::npos, "the text names the memory");
-    void* a = transport::allocate_shareable(10000, {.alignment = 4096});
-    void* b = transport::allocate_shareable(10000, {.alignment = 65536});
+    void* a = memory::allocate_shareable(10000, {.alignment = 4096});
+    void* b = memory::allocate_shareable(10000, {.alignment = 65536});
     require(a != nullptr && b != nullptr && a != b, "two allocations");
     require(reinterpret_cast<std::uintptr_t>(b) % 65536 == 0, "alignment");
     std::memset(a, 1, 10000);
-    require(transport::free_shareable(a) && !transport::free_shareable(a), "freed once");
+    require(memory::free_shareable(a) && !memory::free_shareable(a), "freed once");
   });
 }
 
@@ -396,60 +396,60 @@ constexpr auto kept_use = static_cast<std::uint32_t>(segment::BlockUse::kept),
 
 TEST(Transport, freed_memory_is_kept_for_the_next_allocation_of_its_kind) {
   run_ranks(1, [](std::uint32_t) {
-    void* a = transport::allocate_shareable(1 << 20, {});
+    void* a = memory::allocate_shareable(1 << 20, {});
     require(a != nullptr && listed_use(a) == allocated_use, "listed as allocated");
     std::memset(a, 7, 1 << 20);
-    require(transport::free_shareable(a) && listed_use(a) == kept_use, "listed as kept");
-    require(!transport::free_shareable(a), "kept memory is free");
-    require(!transport::free_shareable(a, segment::BlockUse::window), "and no window's");
-    void* b = transport::allocate_shareable((1 << 20) - 5000, {.alignment = 4096});
+    require(memory::free_shareable(a) && listed_use(a) == kept_use, "listed as kept");
+    require(!memory::free_shareable(a), "kept memory is free");
+    require(!memory::free_shareable(a, segment::BlockUse::window), "and no window's");
+    void* b = memory::allocate_shareable((1 << 20) - 5000, {.alignment = 4096});
     require(b == a && static_cast<char*>(b)[9] == 7, "a little less takes the same pages");
-    require(transport::free_shareable(b), "release");
-    void* c = transport::allocate_shareable(4096, {});
+    require(memory::free_shareable(b), "release");
+    void* c = memory::allocate_shareable(4096, {});
     require(c != a, "a small block does not take a large one");
-    void* w = transport::allocate_shareable(1 << 20, {}, segment::BlockUse::window);
+    void* w = memory::allocate_shareable(1 << 20, {}, segment::BlockUse::window);
     require(w == a && listed_use(w) == window_use, "a window may take them");
     const char* bytes = static_cast<char*>(w);
     require(std::all_of(bytes, bytes + (1 << 20), [](char byte) { return byte == 0; }), "and finds zeros");
-    require(!transport::free_shareable(w), "it is a window's");
-    require(transport::free_shareable(w, segment::BlockUse::window), "release");
+    require(!memory::free_shareable(w), "it is a window's");
+    require(memory::free_shareable(w, segment::BlockUse::window), "release");
   });
 }
 
 TEST(Transport, memory_whose_pages_may_come_later_is_not_taken_for_a_hint_of_a_node) {
   run_ranks(1, [](std::uint32_t) {
     constexpr std::size_t bytes = 20u << 20;
-    void* later = transport::allocate_shareable(bytes, {});
-    require(later != nullptr && transport::free_shareable(later) && listed_use(later) == kept_use,
+    void* later = memory::allocate_shareable(bytes, {});
+    require(later != nullptr && memory::free_shareable(later) && listed_use(later) == kept_use,
             "one is kept, untouched");
-    const transport::AllocationHints hints{.node = os::current_node()};
-    void* now = transport::allocate_shareable(bytes, hints);
+    const memory::AllocationHints hints{.node = os::current_node()};
+    void* now = memory::allocate_shareable(bytes, hints);
     require(now != nullptr && os::bytes_in_core(now, bytes) >= bytes, "all pages exist");
-    require(transport::shortfall(now, bytes, hints).empty(), "and are where they should be");
+    require(memory::shortfall(now, bytes, hints).empty(), "and are where they should be");
   });
 }
 
 TEST(Transport, kept_memory_is_bounded_and_goes_when_it_is_needed) {
   run_ranks(1, [](std::uint32_t) {
     constexpr std::size_t each = 4u << 20;
-    const std::uint64_t most = transport::most_kept_bytes();
+    const std::uint64_t most = memory::most_kept_bytes();
     require(most >= 2 * each, "this machine has too little memory to test that");
     std::vector<void*> blocks;
     for (std::uint64_t bytes = 0; bytes < most + 3 * each; bytes += each)
-      blocks.push_back(transport::allocate_shareable(each, {}));
+      blocks.push_back(memory::allocate_shareable(each, {}));
     for (void* block : blocks)
-      require(block != nullptr && transport::free_shareable(block), "allocated and released");
+      require(block != nullptr && memory::free_shareable(block), "allocated and released");
     auto kept = static_cast<std::uint64_t>(
         std::count_if(blocks.begin(), blocks.end(), [](void* at) { return listed_use(at) == kept_use; }));
     require(kept == most / each, "as many are kept as the bound allows");
     require(listed_use(blocks.front()) == missing, "the first ones went");
-    require(transport::allocate_shareable(1ull << 42, {}) == nullptr, "more than the machine has");
+    require(memory::allocate_shareable(1ull << 42, {}) == nullptr, "more than the machine has");
     for (void* block : blocks) require(listed_use(block) == missing, "nothing is kept from who needs it");
-    void* fresh = transport::allocate_shareable(each, {});
+    void* fresh = memory::allocate_shareable(each, {});
     require(fresh != nullptr && *static_cast<char*>(fresh) == 0, "new pages are zeros");
     std::vector<void*> small;
-    for (int i = 0; i < 300; ++i) small.push_back(transport::allocate_shareable(1, {}));
-    for (void* at : small) require(transport::free_shareable(at), "release");
+    for (int i = 0; i < 300; ++i) small.push_back(memory::allocate_shareable(1, {}));
+    for (void* at : small) require(memory::free_shareable(at), "release");
     require(static_cast<std::size_t>(std::count_if(
                 small.begin(), small.end(), [](void* at) { return listed_use(at) == kept_use; })) == 256,
             "blocks are counted too");
@@ -458,32 +458,31 @@ TEST(Transport, kept_memory_is_bounded_and_goes_when_it_is_needed) {
 
 TEST(Transport, memory_has_one_owner_also_when_the_list_is_full) {
   run_ranks(1, [](std::uint32_t) {
-    void* kept = transport::allocate_shareable(1, {});
-    require(kept != nullptr && transport::free_shareable(kept) && listed_use(kept) == kept_use,
-            "one is kept");
+    void* kept = memory::allocate_shareable(1, {});
+    require(kept != nullptr && memory::free_shareable(kept) && listed_use(kept) == kept_use, "one is kept");
     std::vector<void*> blocks;
     for (std::uint32_t i = 0; i < segment::most_blocks; ++i)
-      blocks.push_back(transport::allocate_shareable(2 * os::page_size(), {}));
+      blocks.push_back(memory::allocate_shareable(2 * os::page_size(), {}));
     require(listed_use(kept) == missing, "what is kept makes room in the list");
     require(listed_use(blocks.back()) == allocated_use, "for what is in use");
-    void* w = transport::allocate_shareable(os::page_size(), {}, segment::BlockUse::window);
+    void* w = memory::allocate_shareable(os::page_size(), {}, segment::BlockUse::window);
     require(w != nullptr && listed_use(w) == missing, "then the list is full");
-    require(!transport::free_shareable(w), "it is a window's all the same");
-    void* a = transport::allocate_shareable(os::page_size(), {});
+    require(!memory::free_shareable(w), "it is a window's all the same");
+    void* a = memory::allocate_shareable(os::page_size(), {});
     require(a != nullptr && a != w, "and nobody else gets it");
-    require(!transport::free_shareable(a, segment::BlockUse::window), "this is no window's");
-    require(transport::free_shareable(a) && !transport::free_shareable(a), "freed once");
-    require(transport::free_shareable(w, segment::BlockUse::window), "release");
-    require(!transport::free_shareable(w, segment::BlockUse::window), "once");
-    for (void* block : blocks) require(transport::free_shareable(block), "release of the others");
+    require(!memory::free_shareable(a, segment::BlockUse::window), "this is no window's");
+    require(memory::free_shareable(a) && !memory::free_shareable(a), "freed once");
+    require(memory::free_shareable(w, segment::BlockUse::window), "release");
+    require(!memory::free_shareable(w, segment::BlockUse::window), "once");
+    for (void* block : blocks) require(memory::free_shareable(block), "release of the others");
   });
 }
 
 TEST(Transport, addresses_that_others_have_placed_pages_in_are_not_freed_as_memory) {
   run_ranks(1, [](std::uint32_t) {
-    void* row = transport::reserve_shareable(2 * os::page_size(), {});
-    require(row != nullptr && !transport::free_shareable(row), "nobody has allocated that");
-    require(transport::free_shareable(row, segment::BlockUse::window), "its window ends it");
+    void* row = memory::reserve_shareable(2 * os::page_size(), {});
+    require(row != nullptr && !memory::free_shareable(row), "nobody has allocated that");
+    require(memory::free_shareable(row, segment::BlockUse::window), "its window ends it");
   });
 }
 
@@ -499,17 +498,16 @@ TEST(Transport, what_is_kept_makes_room_for_the_transports_own_memory) {
     const rlimit limit{most, most};
     require(setrlimit(RLIMIT_AS, &limit) == 0, "limit");
     require(base::read_knobs(environ).ok() && transport::start({}).ok(), "start");
-    void* kept = transport::allocate_shareable(1, {});
-    require(kept != nullptr && transport::free_shareable(kept) && listed_use(kept) == kept_use,
-            "one is kept");
-    auto& arena = transport::engine().ordinary_arena();
-    require(&arena == &transport::engine().arena, "there is one arena");
+    void* kept = memory::allocate_shareable(1, {});
+    require(kept != nullptr && memory::free_shareable(kept) && listed_use(kept) == kept_use, "one is kept");
+    auto& arena = memory::space().ordinary_arena();
+    require(&arena == &memory::space().arena, "there is one arena");
     void* made = nullptr;
     for (std::uint64_t bytes = 1ull << 32; bytes >= os::page_size(); bytes /= 2)
       while (arena.reserve(bytes, 1, made).ok()) {}
     require(!arena.allocate(1, 1, 0, made).ok(), "it is used up");
-    require(transport::allocate_pages(1, made).ok() && made == kept, "but for what is kept");
-    require(!transport::allocate_pages(1, made).ok(), "now altogether");
+    require(memory::allocate_pages(1, made).ok() && made == kept, "but for what is kept");
+    require(!memory::allocate_pages(1, made).ok(), "now altogether");
     _exit(0);
   }
   int status = 1;
@@ -524,28 +522,28 @@ TEST(Transport, large_memory_comes_when_it_is_touched_and_is_counted_before) {
   run_ranks(2, [](std::uint32_t rank) {
     if (rank != 0) return;
     constexpr std::size_t bytes = 48u << 20;
-    auto* a = static_cast<char*>(transport::allocate_shareable(bytes, {}, segment::BlockUse::window));
+    auto* a = static_cast<char*>(memory::allocate_shareable(bytes, {}, segment::BlockUse::window));
     require(a != nullptr && os::bytes_in_core(a, bytes) == 0, "nothing is touched");
     a[0] = a[bytes - 1] = 1;
     require(os::bytes_in_core(a, bytes) == 2 * os::page_size(), "two pages are");
-    require(transport::free_shareable(a, segment::BlockUse::window), "release");
-    auto* b = static_cast<char*>(transport::allocate_shareable(bytes, {}, segment::BlockUse::window));
+    require(memory::free_shareable(a, segment::BlockUse::window), "release");
+    auto* b = static_cast<char*>(memory::allocate_shareable(bytes, {}, segment::BlockUse::window));
     require(b != nullptr && b[0] == 0 && b[bytes - 1] == 0, "they are zeros again");
-    require(transport::free_shareable(b, segment::BlockUse::window), "release");
+    require(memory::free_shareable(b, segment::BlockUse::window), "release");
 
     std::size_t half = 0;
     for (std::size_t most = os::physical_memory(); half == 0 && most > bytes; most -= most / 8)
-      if (void* at = transport::allocate_shareable(most, {}); at != nullptr) {
+      if (void* at = memory::allocate_shareable(most, {}); at != nullptr) {
         half = most / 16 * 10;
-        require(transport::free_shareable(at), "release");
+        require(memory::free_shareable(at), "release");
       }
-    void* first = transport::allocate_shareable(half, {});
+    void* first = memory::allocate_shareable(half, {});
     require(first != nullptr, "there is room for one");
-    require(transport::allocate_shareable(half, {}) == nullptr, "but not for two, though none is touched");
+    require(memory::allocate_shareable(half, {}) == nullptr, "but not for two, though none is touched");
     require(base::failure_text().find("promised") != std::string_view::npos, "the text says why");
-    require(transport::free_shareable(first), "release");
-    void* second = transport::allocate_shareable(half, {});
-    require(second != nullptr && transport::free_shareable(second), "now there is room");
+    require(memory::free_shareable(first), "release");
+    void* second = memory::allocate_shareable(half, {});
+    require(second != nullptr && memory::free_shareable(second), "now there is room");
   });
 }
 

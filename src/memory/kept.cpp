@@ -1,6 +1,6 @@
-#include "transport/kept.h"
+#include "memory/kept.h"
 
-namespace near::transport {
+namespace near::memory {
 
 void KeptBlocks::build() {
   bound_ = false;
@@ -59,4 +59,4 @@ bool KeptBlocks::take(std::uint64_t bytes, std::size_t alignment, const Arena::P
   return false;
 }
 
-} // namespace near::transport
+} // namespace near::memory

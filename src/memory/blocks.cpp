@@ -1,6 +1,6 @@
-#include "transport/blocks.h"
+#include "memory/blocks.h"
 
-namespace near::transport {
+namespace near::memory {
 
 void Blocks::build(segment::Block* list, base::Atomic<std::uint32_t>* count) {
   list_ = list;
@@ -70,4 +70,4 @@ bool Blocks::is_not(segment::Offset begin, segment::BlockUse use) const {
   return found == used_.end() ? use == segment::BlockUse::allocated : found->second.use != use;
 }
 
-} // namespace near::transport
+} // namespace near::memory

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <map>
 
-namespace near::transport {
+namespace near::memory {
 
 class Arena {
 public:
@@ -44,4 +44,4 @@ private:
 /// Returns pages that this process has placed to the system.
 void take_pages_back(std::byte* address, std::uint64_t bytes);
 
-} // namespace near::transport
+} // namespace near::memory

@@ -1,19 +1,15 @@
-// Memory that processes share: of this process's own region, which every peer can load and store, and what
-// the kernel copies out of or into another's private memory.
+// Memory that every process of the job can load and store: pages of this process's arenas.
 #pragma once
 
-#include "os/peer_memory.h"
 #include "segment/segment.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
-namespace near::transport {
+namespace near::memory {
 
 using base::Result;
-struct Peer;
 
 struct AllocationHints {
   std::size_t alignment = 64; ///< a power of two
@@ -51,12 +47,4 @@ Result place_shareable(segment::Offset begin, std::size_t bytes, const Allocatio
 /// Gives them back, before their addresses end.
 void decommit_shareable(segment::Offset begin, std::size_t bytes);
 
-/// Whether the kernel copies from and to the private memory of another process, by trying both.
-bool reaches_memory_of(Peer& peer);
-/// Copy between runs of the peer's memory and runs of this process's memory. Both sides have the same number
-/// of bytes, in at most 1024 runs each. False if part of the peer's memory is not mapped; then any part may
-/// have been copied. The contents of `theirs` and `mine` are unspecified afterwards.
-bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
-bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
-
-} // namespace near::transport
+} // namespace near::memory

@@ -1,11 +1,11 @@
-#include "transport/arena.h"
+#include "memory/arena.h"
 
 #include "base/checked.h"
 #include "os/memory.h"
 
 #include <algorithm>
 
-namespace near::transport {
+namespace near::memory {
 
 using base::Code;
 using base::fail;
@@ -79,4 +79,4 @@ bool Arena::release(void* address) {
   return true;
 }
 
-} // namespace near::transport
+} // namespace near::memory

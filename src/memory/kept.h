@@ -10,14 +10,14 @@
 // the arena.
 #pragma once
 
-#include "transport/arena.h"
+#include "memory/arena.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <tuple>
 
-namespace near::transport {
+namespace near::memory {
 
 class KeptBlocks {
 public:
@@ -71,4 +71,4 @@ private:
   std::map<std::byte*, std::uint64_t> ages_;
 };
 
-} // namespace near::transport
+} // namespace near::memory

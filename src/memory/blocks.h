@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-namespace near::transport {
+namespace near::memory {
 
 class Blocks {
 public:
@@ -45,4 +45,4 @@ private:
   std::map<segment::Offset, Own> used_;
 };
 
-} // namespace near::transport
+} // namespace near::memory

@@ -1,18 +1,18 @@
-#include "transport/memory.h"
+#include "memory/allocate.h"
 
 #include "base/checked.h"
 #include "base/knob.h"
+#include "memory/space.h"
 #include "os/limits.h"
 #include "os/memory.h"
 #include "os/pages.h"
-#include "transport/engine.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
 
-namespace near::transport {
+namespace near::memory {
 
 namespace {
 
@@ -60,7 +60,7 @@ struct Promised {
 
 /// The sum over all processes of the job; `in_core` only if `count`, which takes a while.
 Promised promised_to_all(bool count) {
-  const Engine& self = engine();
+  const Space& self = space();
   Promised sum;
   for (std::uint32_t slot = 0; slot < self.job_size; ++slot) {
     // Reading another process's control page costs a page of page tables, so not without need.
@@ -104,7 +104,7 @@ Result check_room(std::uint64_t bytes, bool listed) {
 
 /// Gives the pages of the block that was kept first back to the kernel; false if nothing is kept.
 bool give_back_oldest() {
-  Engine& self = engine();
+  Space& self = space();
   KeptBlocks::Block block;
   if (!self.kept.take_oldest(block)) return false;
   self.blocks.remove(self.segment.offset_of(block.address));
@@ -115,7 +115,7 @@ bool give_back_oldest() {
 /// Lists a block as this process's; what is in use comes before what is kept. False when the list is full.
 bool list_block(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use,
                 std::uint64_t promised = 0) {
-  Engine& self = engine();
+  Space& self = space();
   while (self.blocks.is_full() && give_back_oldest()) {}
   if (promised != 0) self.segment.entry(self.slot).promises.store_relaxed(1);
   return self.blocks.add(begin, bytes, node, use, promised);
@@ -125,7 +125,7 @@ bool list_block(segment::Offset begin, std::uint64_t bytes, int node, segment::B
 /// in huge ones where those fit and are wanted, zeroed. `promised`: they come into being later.
 Result list_and_place(std::byte* address, std::uint64_t bytes, const AllocationHints& hints,
                       segment::BlockUse use, bool& promised) {
-  Engine& self = engine();
+  Space& self = space();
   const segment::Offset begin = self.segment.offset_of(address);
   const Arena::Placing placing = placing_of(bytes, hints);
   promised = may_come_later(bytes, hints, placing);
@@ -166,7 +166,7 @@ Result with_room(Attempt&& attempt) {
 /// Kept memory that meets the hints, or nullptr.
 void* take_kept(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing,
                 segment::BlockUse use) {
-  Engine& self = engine();
+  Space& self = space();
   std::uint64_t page = os::page_size(), whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
   KeptBlocks::Block block;
   if (whole < bytes || !base::is_power_of_two(std::max<std::uint64_t>(hints.alignment, 1)) ||
@@ -201,7 +201,7 @@ bool is_in_place(KeptBlocks::Block& block) {
 /// Memory of reserved huge pages, if they are wanted and enough of them are free; else nullptr.
 void* take_reserved(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing,
                     segment::BlockUse use) {
-  Engine& self = engine();
+  Space& self = space();
   const std::uint64_t huge = os::huge_page_size();
   void* made = nullptr;
   // A failed attempt would take the free ones from others for a moment.
@@ -217,7 +217,7 @@ void* take_reserved(std::size_t bytes, const AllocationHints& hints, const Arena
 /// New memory of ordinary pages; nullptr if there is none.
 void* make_fresh(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing,
                  segment::BlockUse use) {
-  Engine& self = engine();
+  Space& self = space();
   void* made = nullptr;
   const std::uint64_t huge = os::huge_page_size(), page = os::page_size();
   const std::size_t alignment =
@@ -243,7 +243,7 @@ std::uint64_t most_kept_bytes() {
   std::uint64_t memory = os::physical_memory();
   const os::Limits limits = os::read_limits();
   if (const os::MemoryLimit* least = limits.least_memory()) memory = std::min(memory, least->bytes);
-  return std::min(most, memory / share / std::max(engine().job_size, 1u));
+  return std::min(most, memory / share / std::max(space().job_size, 1u));
 }
 
 void* allocate_shareable(std::size_t bytes, const AllocationHints& hints, segment::BlockUse use) {
@@ -257,7 +257,7 @@ void* allocate_shareable(std::size_t bytes, const AllocationHints& hints, segmen
 }
 
 bool free_shareable(void* address, segment::BlockUse use) {
-  Engine& self = engine();
+  Space& self = space();
   if (!self.segment.contains(address)) return false;
   segment::Offset begin = self.segment.offset_of(address);
   auto* at = static_cast<std::byte*>(address);
@@ -278,7 +278,7 @@ bool free_shareable(void* address, segment::BlockUse use) {
 
 Result allocate_pages(std::size_t count, void*& made) {
   return with_room([&] {
-    return engine().arena.allocate(count * os::page_size(), os::page_size(), os::current_node(), made);
+    return space().arena.allocate(count * os::page_size(), os::page_size(), os::current_node(), made);
   });
 }
 
@@ -286,14 +286,14 @@ void* reserve_shareable(std::size_t bytes, const AllocationHints& hints) {
   void* made = nullptr;
   std::size_t alignment =
       wants_huge(bytes, hints) ? std::max(hints.alignment, os::huge_page_size()) : hints.alignment;
-  return with_room([&] { return engine().ordinary_arena().reserve(bytes, alignment, made); }).ok() ? made
-                                                                                                   : nullptr;
+  return with_room([&] { return space().ordinary_arena().reserve(bytes, alignment, made); }).ok() ? made
+                                                                                                  : nullptr;
 }
 
 Result place_shareable(segment::Offset begin, std::size_t bytes, const AllocationHints& hints,
                        segment::BlockUse use) {
   if (bytes == 0) return {};
-  Engine& self = engine();
+  Space& self = space();
   auto* address = self.segment.at<std::byte>(begin);
   // A huge page across the border would be of two processes. In its own region a process has said so before.
   os::advise_huge_pages(address, bytes, os::HugePages::never);
@@ -303,12 +303,12 @@ Result place_shareable(segment::Offset begin, std::size_t bytes, const Allocatio
 
 void decommit_shareable(segment::Offset begin, std::size_t bytes) {
   if (bytes == 0) return;
-  take_pages_back(engine().segment.at<std::byte>(begin), bytes);
-  engine().blocks.remove(begin);
+  take_pages_back(space().segment.at<std::byte>(begin), bytes);
+  space().blocks.remove(begin);
 }
 
 std::string shortfall(const void* address, std::size_t bytes, const AllocationHints& hints) {
-  Engine& self = engine();
+  Space& self = space();
   auto begin = reinterpret_cast<std::uintptr_t>(address);
   if (hints.node >= 0) {
     std::vector<std::uint64_t> pages;
@@ -338,4 +338,4 @@ std::string shortfall(const void* address, std::size_t bytes, const AllocationHi
       found >> 10, whole >> 10, os::reserved_huge_pages(), policy.empty() ? "not there" : policy);
 }
 
-} // namespace near::transport
+} // namespace near::memory

@@ -1,0 +1,49 @@
+#include "memory/segments.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace near::memory {
+
+base::Result map_segment(int descriptor, std::uint32_t& number) {
+  auto& further = space().further;
+  auto mapped = std::make_unique<segment::Segment>();
+  NEAR_TRY(mapped->attach(descriptor, true));
+  mapped->close_descriptor(); // that of huge pages; the other one is the caller's
+  auto entry = std::find(further.begin(), further.end(), nullptr);
+  number = static_cast<std::uint32_t>(entry - further.begin()) + 1;
+  if (entry == further.end())
+    further.push_back(std::move(mapped));
+  else
+    *entry = std::move(mapped);
+  return {};
+}
+
+void unmap_segment(std::uint32_t number) {
+  if (number != 0 && number <= space().further.size()) space().further[number - 1].reset();
+}
+
+segment::Segment* find_segment(std::uint32_t number) {
+  Space& self = space();
+  if (number == 0) return self.segment.mapped() ? &self.segment : nullptr;
+  return number <= self.further.size() ? self.further[number - 1].get() : nullptr;
+}
+
+bool find_global(const void* address, GlobalAddress& found) {
+  const auto count = static_cast<std::uint32_t>(space().further.size());
+  for (std::uint32_t number = 0; number <= count; ++number) {
+    const segment::Segment* candidate = find_segment(number);
+    if (candidate == nullptr || !candidate->contains(address)) continue;
+    found = {number, candidate->offset_of(address)};
+    return true;
+  }
+  return false;
+}
+
+std::byte* local_address(GlobalAddress address) {
+  const segment::Segment* mapped = find_segment(address.segment);
+  if (mapped == nullptr || address.offset >= mapped->bytes()) return nullptr;
+  return mapped->at<std::byte>(address.offset);
+}
+
+} // namespace near::memory
