@@ -17,7 +17,7 @@ struct Claim {
   std::uint64_t context; ///< used if it becomes rank 0 of the new group
   std::int32_t key;
   segment::Place place;
-  std::uint16_t machine; ///< the segment that its address is in
+  std::uint16_t machine; ///< its job: all processes of one share memory
 };
 static_assert(sizeof(Claim) == 32);
 
@@ -30,7 +30,7 @@ constexpr std::string_view resource_key = "mpi_hw_resource_type";
 constexpr std::string_view whole_machine = "mpi_shared_memory";
 
 Claim claim(std::int64_t color, int key) {
-  auto machine = static_cast<std::uint16_t>(object::own_address().segment);
+  auto machine = static_cast<std::uint16_t>(object::own_process().job);
   return {color, object::new_context(), key, transport::own_place(), machine};
 }
 
@@ -168,7 +168,7 @@ Result split_by_type(Communicator& parent, int type, int key, Info* info, Commun
   Claim mine = claim(MPI_UNDEFINED, key);
   switch (type) {
   case MPI_UNDEFINED: break;
-  // All processes that share memory have their addresses in one segment.
+  // All processes of one job share memory.
   case MPI_COMM_TYPE_SHARED: mine.color = color_of(mine, nullptr); break;
   case MPI_COMM_TYPE_HW_GUIDED:
   case MPI_COMM_TYPE_RESOURCE_GUIDED: {

@@ -3,12 +3,12 @@
 // There is no communicator to exchange the first message on, so the members make one for the occasion: its
 // context follows from the tag and the group, in a part of the context numbers that no process gives out. The
 // same tag and group again is the same context, and messages keep their order. Two different pairs meet by
-// chance once in 2^38.
+// chance once in 2^36.
 #include "comm/exchange.h"
 
 namespace near::comm {
 
-using object::Address;
+using object::ProcessId;
 
 namespace {
 
@@ -19,10 +19,8 @@ std::uint64_t occasional_context(const Group& group, std::string_view tag) {
     hash ^= hash >> 29;
   };
   for (char letter : tag) add(static_cast<unsigned char>(letter));
-  for (Address member : group.members)
-    add(static_cast<std::uint64_t>(member.slot) << 32 | member.segment << 16 | member.endpoint);
-  constexpr std::uint64_t nobody = 0x3fffff;
-  return (nobody << 38 | hash >> 26) << 4;
+  for (ProcessId member : group.members) add(std::uint64_t{member.job} << 32 | member.rank);
+  return object::hashed_context(hash);
 }
 
 /// For the duration of one creation.
@@ -78,10 +76,9 @@ Result create_intercommunicator_by_string(const Group& local, int local_leader, 
   Group* leaders = nullptr;
   int other = 0;
   if (local.rank == local_leader) {
-    Address own = object::own_address(), far = remote->members[static_cast<std::size_t>(remote_leader)];
-    // Both leaders must see the same group, so the order follows from the addresses.
-    bool first =
-        std::pair(std::uint32_t{own.segment}, own.slot) < std::pair(std::uint32_t{far.segment}, far.slot);
+    ProcessId own = object::own_process(), far = remote->members[static_cast<std::size_t>(remote_leader)];
+    // Both leaders must see the same group, so the order follows from the processes.
+    bool first = std::pair(own.job, own.rank) < std::pair(far.job, far.rank);
     leaders = first ? object::make_group({own, far}) : object::make_group({far, own});
     other = first ? 1 : 0;
   }

@@ -3,8 +3,8 @@
 
 namespace near::comm {
 
-using object::Address;
 using object::Channel;
+using object::ProcessId;
 
 namespace {
 
@@ -26,12 +26,12 @@ std::uint64_t chosen(const Side& a, const Side& b) { return a.context < b.contex
 
 /// The leader's part: swaps sizes, then members, over the peer communicator.
 Result meet(Communicator& local, Communicator& peer, int remote_leader, int tag, Side& ours, Side& theirs,
-            std::vector<Address>& members) {
+            std::vector<ProcessId>& members) {
   NEAR_TRY(swap(byte_buffer(&ours, sizeof ours), byte_buffer(&theirs, sizeof theirs), remote_leader, tag,
                 peer, Channel::tagged));
   members.resize(static_cast<std::size_t>(theirs.count));
-  return swap(byte_buffer(local.group->members.data(), local.group->members.size() * sizeof(Address)),
-              byte_buffer(members.data(), members.size() * sizeof(Address)), remote_leader, tag, peer,
+  return swap(byte_buffer(local.group->members.data(), local.group->members.size() * sizeof(ProcessId)),
+              byte_buffer(members.data(), members.size() * sizeof(ProcessId)), remote_leader, tag, peer,
               Channel::tagged);
 }
 
@@ -40,7 +40,7 @@ Result meet(Communicator& local, Communicator& peer, int remote_leader, int tag,
 Result create_intercommunicator(Communicator& local, int local_leader, Communicator* peer, int remote_leader,
                                 int tag, Communicator*& made) {
   Side ours{local.size, 0, 0}, theirs{-1, 0, 0};
-  std::vector<Address> members;
+  std::vector<ProcessId> members;
   Result met;
   if (local.rank == local_leader) {
     ours.context = object::new_context();
@@ -55,12 +55,12 @@ Result create_intercommunicator(Communicator& local, int local_leader, Communica
                       local_leader);
   members.resize(static_cast<std::size_t>(theirs.count));
   NEAR_TRY(
-      coll::broadcast(byte_buffer(members.data(), members.size() * sizeof(Address)), local_leader, local));
+      coll::broadcast(byte_buffer(members.data(), members.size() * sizeof(ProcessId)), local_leader, local));
   Group* remote = object::make_group(std::move(members));
   // All members of both groups see the same two groups, so all of them refuse.
   if (remote != nullptr)
-    for (Address address : local.group->members)
-      if (object::rank_of(*remote, address) != MPI_UNDEFINED) {
+    for (ProcessId process : local.group->members)
+      if (object::rank_of(*remote, process) != MPI_UNDEFINED) {
         object::release(remote);
         return base::fail(MPI_ERR_COMM,
                           "the two groups of an intercommunicator must have no process in common");
@@ -85,7 +85,7 @@ Result merge(Communicator& inter, bool high, Communicator*& made) {
   NEAR_TRY(coll::broadcast(byte_buffer(&theirs, sizeof theirs), 0, *local));
   bool first = theirs.high == 1;
   const Group &low = first ? *inter.group : *inter.remote, &upper = first ? *inter.remote : *inter.group;
-  std::vector<Address> members = low.members;
+  std::vector<ProcessId> members = low.members;
   members.insert(members.end(), upper.members.begin(), upper.members.end());
   return build(inter, object::make_group(std::move(members)), theirs.context, made);
 }

@@ -30,7 +30,7 @@ int* predefined(int key) {
   case MPI_LASTUSEDCODE: return last_used_code_address();
   case MPI_APPNUM: {
     const auto& segment = transport::job_segment();
-    values.appnum = static_cast<int>(segment.entry(object::own_address().slot).application);
+    values.appnum = static_cast<int>(segment.entry(object::own_process().rank).application);
     return &values.appnum;
   }
   case MPI_UNIVERSE_SIZE: {

@@ -29,11 +29,11 @@ void in_forked_child() {
 
 /// MPI_COMM_WORLD and MPI_COMM_SELF, and the predefined types and operations that their users expect.
 Result make_world() {
-  object::set_own_address({.slot = process.start.slot});
+  object::set_own_process({.rank = process.start.slot});
   NEAR_TRY(datatype::make_predefined_types());
   NEAR_TRY(datatype::make_predefined_operations());
-  std::vector<object::Address> members(process.start.size);
-  for (std::uint32_t slot = 0; slot < process.start.size; ++slot) members[slot].slot = slot;
+  std::vector<object::ProcessId> members(process.start.size);
+  for (std::uint32_t rank = 0; rank < process.start.size; ++rank) members[rank].rank = rank;
   object::Group* everyone = object::make_group(std::move(members));
   if (everyone == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for the group of MPI_COMM_WORLD");
   return object::make_predefined_communicators(everyone);

@@ -9,12 +9,8 @@ constinit Immortal<Communicators> communicator_storage;
 
 namespace {
 
-constinit std::uint64_t contexts_made = 0;
-
 // MPI_COMM_SELF has the same context in every process: no other process can send on it.
 constexpr std::uint64_t world_context = segment::world_context, self_context = 2u << 4;
-
-constexpr unsigned counter_bits = 38;
 
 std::uint64_t bits_of(MPI_Comm handle) { return reinterpret_cast<std::uintptr_t>(handle); }
 
@@ -25,7 +21,7 @@ void adopt_groups(Communicator& communicator, Group* local, Group* remote) {
   communicator.size = local->size();
   const Group& named = remote != nullptr ? *remote : *local;
   communicator.peers = named.size();
-  communicator.addresses = named.members.data();
+  communicator.process_ids = named.members.data();
   communicator.processes.assign(named.members.size(), unknown_process);
 }
 
@@ -64,15 +60,8 @@ Communicator* make(Communicator& parent, Group* local, Group* remote, std::uint6
 
 } // namespace
 
-std::uint64_t new_context() {
-  Address own = own_address();
-  // 6 bits of segment and 16 of slot make the process number; 0 is left for the predefined contexts.
-  std::uint64_t process = (std::uint64_t{own.segment} << 16 | own.slot) + 1;
-  return (process << counter_bits | ++contexts_made) << 4;
-}
-
 Result make_predefined_communicators(Group* world_group) {
-  Group* alone = make_group({own_address()});
+  Group* alone = make_group({own_process()});
   if (alone == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for the group of MPI_COMM_SELF");
   auto& all = communicator_storage.value;
   all.world = make_predefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", world_group, world_context);
@@ -112,10 +101,7 @@ std::string describe(const Communicator& communicator) {
 }
 
 bool decides(const Communicator& inter) {
-  auto number = [](Address address) {
-    return static_cast<std::uint64_t>(address.segment) << 48 |
-           static_cast<std::uint64_t>(address.endpoint) << 32 | address.slot;
-  };
+  auto number = [](ProcessId process) { return std::uint64_t{process.job} << 32 | process.rank; };
   return number(inter.group->members[0]) < number(inter.remote->members[0]);
 }
 

@@ -1,12 +1,8 @@
 // Communicator data. Nothing here communicates: creation that needs messages lives in comm/.
-//
-// Context ids have 64 bits and are never reused: creator's process number (22 bits), then a counter (38
-// bits), then two bits that are 0 except in the communicators that an intercommunicator keeps on its two
-// groups, then two low bits that name the channel, so user messages, collectives and internal messages of one
-// communicator never match each other.
 #pragma once
 
 #include "object/attribute.h"
+#include "object/context.h"
 #include "object/error_handler.h"
 #include "object/group.h"
 #include "object/info.h"
@@ -23,10 +19,6 @@ enum class Channel : std::uint64_t {
   partitioned = 3,
   tagged = 3, ///< communicator creation under a tag that the program gave
 };
-
-/// A fresh context: (process number << 38 | counter) << 4. The counter lasts for eight years at one
-/// context a millisecond.
-std::uint64_t new_context();
 
 /// A process topology attached to a communicator. Source: MPI 5.0, chapter 8.
 struct Topology {
@@ -52,7 +44,7 @@ struct Communicator : Object {
   int rank = 0;              ///< this process in `group`
   int size = 0;              ///< of `group`
   int peers = 0; ///< processes that ranks in p2p calls name: `remote`'s size if there is one, else `size`
-  const Address* addresses = nullptr;      ///< of those processes, by rank
+  const ProcessId* process_ids = nullptr;  ///< of those processes, by rank
   mutable std::vector<Process*> processes; ///< the same as the transport knows them, by rank; filled in by it
   Communicator* local = nullptr; ///< intercommunicators: one on `group`, made when first needed; owned
   ErrorHandler* error_handler = nullptr; ///< owned reference
@@ -89,7 +81,7 @@ inline Communicator* self() { return communicator_storage.value.self; }
   return communicators().find(reinterpret_cast<std::uintptr_t>(handle));
 }
 /// Builds MPI_COMM_WORLD and MPI_COMM_SELF. Takes over the reference to `world_group`. Call
-/// set_own_address() first.
+/// set_own_process() first.
 Result make_predefined_communicators(Group* world_group);
 /// For finalize: releases names and error handlers of the predefined communicators. Their attributes have
 /// been deleted before.

@@ -1,4 +1,4 @@
-// Groups are lists of addresses. Small ones are searched through; a large one gets an index of its addresses
+// Groups are lists of processes. Small ones are searched through; a large one gets an index of its processes
 // when a search first needs it, so set operations cost time proportional to the sizes.
 #include "object/group.h"
 
@@ -10,18 +10,18 @@ namespace near::object {
 namespace {
 
 constinit Immortal<Pool<Group, Kind::group>> pool;
-constinit Address own{};
+constinit ProcessId own{};
 
-/// Up to here a search through 8-byte addresses is at least as fast as hashing.
+/// Up to here a search through 8-byte process ids is at least as fast as hashing.
 constexpr int searched_through = 32;
 
-std::uint64_t number(Address address) {
-  return static_cast<std::uint64_t>(address.slot) << 32 | address.segment << 16 | address.endpoint;
+std::uint64_t number(ProcessId process) {
+  return static_cast<std::uint64_t>(process.rank) << 32 | process.job;
 }
 
 } // namespace
 
-RankIndex::RankIndex(std::span<const Address> members) {
+RankIndex::RankIndex(std::span<const ProcessId> members) {
   std::size_t size = std::bit_ceil(members.size() * 2 + 2);
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(size));
   entries_.assign(size, -1);
@@ -32,16 +32,16 @@ RankIndex::RankIndex(std::span<const Address> members) {
   }
 }
 
-std::size_t RankIndex::position(Address address) const {
+std::size_t RankIndex::position(ProcessId process) const {
   // Fibonacci hashing: consecutive slots, the usual case, spread over the table.
-  return static_cast<std::size_t>((number(address) * 0x9e3779b97f4a7c15u) >> shift_);
+  return static_cast<std::size_t>((number(process) * 0x9e3779b97f4a7c15u) >> shift_);
 }
 
-int RankIndex::find(std::span<const Address> members, Address address) const {
-  for (std::size_t at = position(address);; at = (at + 1) & (entries_.size() - 1)) {
+int RankIndex::find(std::span<const ProcessId> members, ProcessId process) const {
+  for (std::size_t at = position(process);; at = (at + 1) & (entries_.size() - 1)) {
     std::int32_t rank = entries_[at];
     if (rank < 0) return MPI_UNDEFINED;
-    if (members[static_cast<std::size_t>(rank)] == address) return rank;
+    if (members[static_cast<std::size_t>(rank)] == process) return rank;
   }
 }
 
@@ -63,7 +63,7 @@ Group* find_group(MPI_Group handle) {
   return pool.value.find(reinterpret_cast<std::uintptr_t>(handle));
 }
 
-Group* make_group(std::vector<Address> members) {
+Group* make_group(std::vector<ProcessId> members) {
   if (members.empty()) return keep(empty_group());
   Group* made = pool.value.make();
   if (made == nullptr) return nullptr;
@@ -78,43 +78,43 @@ void release(Group* group) {
   if (group->references.add_relaxed(-1) == 1) pool.value.destroy(group);
 }
 
-Address own_address() { return own; }
-void set_own_address(Address address) { own = address; }
+ProcessId own_process() { return own; }
+void set_own_process(ProcessId process) { own = process; }
 
-int rank_of(const Group& group, Address address) {
-  if (address == own) return group.rank;
+int rank_of(const Group& group, ProcessId process) {
+  if (process == own) return group.rank;
   if (group.size() <= searched_through) {
     for (int rank = 0; rank < group.size(); ++rank)
-      if (group.members[static_cast<std::size_t>(rank)] == address) return rank;
+      if (group.members[static_cast<std::size_t>(rank)] == process) return rank;
     return MPI_UNDEFINED;
   }
   if (group.index == nullptr) group.index = std::make_unique<RankIndex>(group.members);
-  return group.index->find(group.members, address);
+  return group.index->find(group.members, process);
 }
 
 Group* group_union(const Group& a, const Group& b) {
-  std::vector<Address> members = a.members;
-  for (Address address : b.members)
-    if (rank_of(a, address) == MPI_UNDEFINED) members.push_back(address);
+  std::vector<ProcessId> members = a.members;
+  for (ProcessId process : b.members)
+    if (rank_of(a, process) == MPI_UNDEFINED) members.push_back(process);
   return make_group(std::move(members));
 }
 
 Group* group_intersection(const Group& a, const Group& b) {
-  std::vector<Address> members;
-  for (Address address : a.members)
-    if (rank_of(b, address) != MPI_UNDEFINED) members.push_back(address);
+  std::vector<ProcessId> members;
+  for (ProcessId process : a.members)
+    if (rank_of(b, process) != MPI_UNDEFINED) members.push_back(process);
   return make_group(std::move(members));
 }
 
 Group* group_difference(const Group& a, const Group& b) {
-  std::vector<Address> members;
-  for (Address address : a.members)
-    if (rank_of(b, address) == MPI_UNDEFINED) members.push_back(address);
+  std::vector<ProcessId> members;
+  for (ProcessId process : a.members)
+    if (rank_of(b, process) == MPI_UNDEFINED) members.push_back(process);
   return make_group(std::move(members));
 }
 
 Group* group_include(const Group& group, std::span<const int> ranks) {
-  std::vector<Address> members;
+  std::vector<ProcessId> members;
   members.reserve(ranks.size());
   for (int rank : ranks) members.push_back(group.members[static_cast<std::size_t>(rank)]);
   return make_group(std::move(members));
@@ -123,7 +123,7 @@ Group* group_include(const Group& group, std::span<const int> ranks) {
 Group* group_exclude(const Group& group, std::span<const int> ranks) {
   std::vector<bool> leaves(group.members.size(), false);
   for (int rank : ranks) leaves[static_cast<std::size_t>(rank)] = true;
-  std::vector<Address> members;
+  std::vector<ProcessId> members;
   for (std::size_t rank = 0; rank < leaves.size(); ++rank)
     if (!leaves[rank]) members.push_back(group.members[rank]);
   return make_group(std::move(members));
@@ -132,17 +132,17 @@ Group* group_exclude(const Group& group, std::span<const int> ranks) {
 int group_compare(const Group& a, const Group& b) {
   if (a.members == b.members) return MPI_IDENT;
   if (a.size() != b.size()) return MPI_UNEQUAL;
-  for (Address address : a.members)
-    if (rank_of(b, address) == MPI_UNDEFINED) return MPI_UNEQUAL;
+  for (ProcessId process : a.members)
+    if (rank_of(b, process) == MPI_UNDEFINED) return MPI_UNEQUAL;
   return MPI_SIMILAR;
 }
 
 int translate_rank(const Group& from, int rank, const Group& to) {
   if (rank == MPI_PROC_NULL) return MPI_PROC_NULL;
-  Address address = from.members[static_cast<std::size_t>(rank)];
+  ProcessId process = from.members[static_cast<std::size_t>(rank)];
   // Usually the groups begin alike (MPI_COMM_WORLD and its copies).
-  if (rank < to.size() && to.members[static_cast<std::size_t>(rank)] == address) return rank;
-  return rank_of(to, address);
+  if (rank < to.size() && to.members[static_cast<std::size_t>(rank)] == process) return rank;
+  return rank_of(to, process);
 }
 
 } // namespace near::object

@@ -1,4 +1,4 @@
-// Process addresses and groups. Source: MPI 5.0, section 7.3.
+// Processes and groups. Source: MPI 5.0, section 7.3.
 #pragma once
 
 #include "object/error.h"
@@ -10,15 +10,15 @@
 
 namespace near::object {
 
-/// Where a process is reached: which segment it lives in, its slot there, and which of its endpoints. Never a
-/// world rank, so that spawned and connected processes need no other kind of address.
-struct Address {
-  std::uint32_t segment : 16 = 0;
-  std::uint32_t endpoint : 16 = 0;
-  std::uint32_t slot = 0;
-  bool operator==(const Address&) const = default;
+/// Names a process in every process that can communicate with it: its job, and its number in that job. The number is
+/// the rank in MPI_COMM_WORLD for processes that mpiexec started; processes that a job spawns later get further
+/// numbers.
+struct ProcessId {
+  std::uint32_t job = 0; ///< 0: this process's own job
+  std::uint32_t rank = 0;
+  bool operator==(const ProcessId&) const = default;
 };
-static_assert(sizeof(Address) == 8);
+static_assert(sizeof(ProcessId) == 8);
 
 /// A process as the transport layer knows it. This layer only keeps pointers to them, in communicators.
 struct Process {};
@@ -26,21 +26,21 @@ struct Process {};
 /// fast path need not ask whether a pointer is null.
 inline constinit Process* unknown_process = nullptr;
 
-/// Finds ranks by address in constant time; for groups too large to be searched through.
+/// Finds ranks by process in constant time; for groups too large to be searched through.
 class RankIndex {
 public:
-  explicit RankIndex(std::span<const Address> members);
-  /// The rank of `address` in the members it was made from, or MPI_UNDEFINED.
-  int find(std::span<const Address> members, Address address) const;
+  explicit RankIndex(std::span<const ProcessId> members);
+  /// The rank of `process` in the members it was made from, or MPI_UNDEFINED.
+  int find(std::span<const ProcessId> members, ProcessId process) const;
 
 private:
-  std::size_t position(Address address) const;
+  std::size_t position(ProcessId process) const;
   std::vector<std::int32_t> entries_; ///< ranks; open addressing; -1: empty
   unsigned shift_;
 };
 
 struct Group : Object {
-  std::vector<Address> members;             ///< by rank; does not change once it is shared
+  std::vector<ProcessId> members;           ///< by rank; does not change once it is shared
   mutable std::unique_ptr<RankIndex> index; ///< made when first needed
   int rank = MPI_UNDEFINED;                 ///< this process's rank, or MPI_UNDEFINED
   int size() const { return static_cast<int>(members.size()); }
@@ -49,18 +49,18 @@ struct Group : Object {
 Pool<Group, Kind::group>& groups();
 /// Predefined or dynamic; nullptr for MPI_GROUP_NULL and any other value.
 Group* find_group(MPI_Group handle);
-/// A new group with one reference; its `rank` is found from this process's own address.
-Group* make_group(std::vector<Address> members);
+/// A new group with one reference; its `rank` is found from own_process().
+Group* make_group(std::vector<ProcessId> members);
 Group* empty_group();
 /// Drops one reference; the last one destroys. MPI_GROUP_EMPTY stays.
 void release(Group* group);
-/// The rank of the process at `address`, or MPI_UNDEFINED.
-int rank_of(const Group& group, Address address);
-/// This process's address; set once by the engine at start.
-Address own_address();
-void set_own_address(Address address);
+/// The rank of this process in the group, or MPI_UNDEFINED.
+int rank_of(const Group& group, ProcessId process);
+/// This process itself; set once by the engine at start.
+ProcessId own_process();
+void set_own_process(ProcessId process);
 
-// Set operations of MPI 5.0, 7.3.2, on addresses. Inputs are validated by the caller.
+// Set operations of MPI 5.0, 7.3.2, on processes. Inputs are validated by the caller.
 Group* group_union(const Group& a, const Group& b);
 Group* group_intersection(const Group& a, const Group& b);
 Group* group_difference(const Group& a, const Group& b);

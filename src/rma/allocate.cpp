@@ -112,10 +112,10 @@ Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit,
                        const memory::AllocationHints& hints, void*& base, Window*& made) {
   NEAR_TRY(check_intra(communicator));
   NEAR_TRY(check_unit(size, unit));
-  const object::Address* addresses = communicator.addresses;
-  bool same_machine =
-      std::all_of(addresses, addresses + communicator.size,
-                  [&](const object::Address& address) { return address.segment == addresses[0].segment; });
+  const object::ProcessId* members = communicator.process_ids;
+  bool same_machine = std::all_of(members, members + communicator.size, [&](const object::ProcessId& member) {
+    return member.job == members[0].job;
+  });
   if (!same_machine)
     return base::fail(MPI_ERR_RMA_SHARED,
                       "the processes of {} are on several machines; "

@@ -45,21 +45,21 @@ Peer& peer_in(std::uint32_t slot) {
   return peer != nullptr ? *peer : map_peer(slot);
 }
 
-Peer& peer_at(object::Address address) { return peer_in(address.slot); }
+Peer& peer_at(object::ProcessId process) { return peer_in(process.rank); }
 
 Peer& peer_of(const object::Communicator& communicator, int rank) {
   object::Process*& known = communicator.processes[static_cast<std::size_t>(rank)];
   Peer* peer = static_cast<PeerStates*>(known)->send.peer;
   if (peer != nullptr) [[likely]]
     return *peer;
-  peer = &peer_in(communicator.addresses[rank].slot);
+  peer = &peer_in(communicator.process_ids[rank].rank);
   known = peer;
   return *peer;
 }
 
 void find_peer(const object::Communicator& communicator, int rank) {
   communicator.processes[static_cast<std::size_t>(rank)] =
-      engine().by_slot[communicator.addresses[rank].slot];
+      engine().by_slot[communicator.process_ids[rank].rank];
 }
 
 void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes) {

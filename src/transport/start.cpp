@@ -5,6 +5,7 @@
 #include "base/knob.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "object/context.h"
 #include "os/futex.h"
 #include "os/limits.h"
 #include "os/peer_memory.h"
@@ -111,6 +112,10 @@ Result start(const Job& job) {
     if (job.slot >= memory::space().segment.header().slots)
       return fail(Code::invalid, "slot {} is outside the job's {} slots", job.slot,
                   memory::space().segment.header().slots);
+    if (!object::fits_context({.rank = job.slot}))
+      return fail(Code::limit,
+                  "process {} has no number for the contexts of its communicators: use fewer processes",
+                  job.slot);
     // A program that this rank starts inherits the rank's environment. It must not lay out the region again while
     // peers use it.
     std::uint32_t owner = 0;

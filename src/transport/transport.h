@@ -76,7 +76,7 @@ void give_back_packet(Peer& owner, std::uint64_t packet);
 /// Handler::p2p_eager, when the memory of the message is released.
 void give_back_credit(Peer& peer);
 
-Peer& peer_at(object::Address address);
+Peer& peer_at(object::ProcessId process);
 /// The process that point-to-point calls on this communicator name by `rank`. Maps it at its first message.
 Peer& peer_of(const object::Communicator& communicator, int rank);
 

@@ -58,7 +58,7 @@ transport::Buffer buffer_of(void* at, std::size_t bytes) {
   return {at, static_cast<MPI_Count>(bytes), datatype::find_datatype(MPI_BYTE)};
 }
 
-transport::Peer& other(std::uint32_t rank) { return transport::peer_at({0, 0, 1 - rank}); }
+transport::Peer& other(std::uint32_t rank) { return transport::peer_at({0, 1 - rank}); }
 
 void wait_for(bool Arrived::* flag) {
   static bool Arrived::* wanted;

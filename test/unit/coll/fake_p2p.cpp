@@ -148,10 +148,10 @@ void run_threads(int total, const Conditions& conditions, const std::function<vo
   world = nullptr;
 }
 
-std::vector<object::Address> addresses(int first, int count) {
-  std::vector<object::Address> made(static_cast<std::size_t>(count));
+std::vector<object::ProcessId> members(int first, int count) {
+  std::vector<object::ProcessId> made(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
-    made[static_cast<std::size_t>(i)].slot = static_cast<std::uint32_t>(first + i);
+    made[static_cast<std::size_t>(i)].rank = static_cast<std::uint32_t>(first + i);
   return made;
 }
 
@@ -161,14 +161,14 @@ void run_ranks(int size, const Conditions& conditions,
                const std::function<void(object::Communicator&)>& body) {
   run_threads(size, conditions, [&](int rank) {
     object::Group group;
-    group.members = addresses(0, size);
+    group.members = members(0, size);
     group.rank = rank;
     object::Communicator communicator;
     communicator.context = 4;
     communicator.group = &group;
     communicator.rank = rank;
     communicator.size = communicator.peers = size;
-    communicator.addresses = group.members.data();
+    communicator.process_ids = group.members.data();
     body(communicator);
   });
 }
@@ -178,8 +178,8 @@ void run_two_groups(int left, int right, const Conditions& conditions,
   run_threads(left + right, conditions, [&](int thread) {
     const bool in_left = thread < left;
     object::Group own, other;
-    own.members = in_left ? addresses(0, left) : addresses(left, right);
-    other.members = in_left ? addresses(left, right) : addresses(0, left);
+    own.members = in_left ? members(0, left) : members(left, right);
+    other.members = in_left ? members(left, right) : members(0, left);
     own.rank = in_left ? thread : thread - left;
     object::Communicator communicator;
     communicator.context = 4;
@@ -188,13 +188,13 @@ void run_two_groups(int left, int right, const Conditions& conditions,
     communicator.rank = own.rank;
     communicator.size = own.size();
     communicator.peers = other.size();
-    communicator.addresses = other.members.data();
+    communicator.process_ids = other.members.data();
     object::Communicator inside;
     inside.context = in_left ? 8 : 12;
     inside.group = &own;
     inside.rank = own.rank;
     inside.size = inside.peers = own.size();
-    inside.addresses = own.members.data();
+    inside.process_ids = own.members.data();
     communicator.local = &inside;
     body(communicator, in_left);
   });
@@ -235,7 +235,7 @@ Result start_send(const Buffer& buffer, int destination, int tag, Communicator& 
     message.buffer = buffer;
     message.sender = request;
   }
-  auto& box = world->boxes[communicator.addresses[destination].slot];
+  auto& box = world->boxes[communicator.process_ids[destination].rank];
   std::lock_guard guard(world->lock);
   box.messages.push_back(std::move(message));
   box.change();

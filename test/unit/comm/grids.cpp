@@ -121,14 +121,14 @@ TEST(Grids, ranks_are_row_major_and_periodic_dimensions_wrap) {
 }
 
 object::Group* some(std::initializer_list<std::uint32_t> slots) {
-  std::vector<object::Address> members;
-  for (std::uint32_t slot : slots) members.push_back({.segment = 0, .endpoint = 0, .slot = slot});
+  std::vector<object::ProcessId> members;
+  for (std::uint32_t slot : slots) members.push_back({.rank = slot});
   return object::make_group(std::move(members));
 }
 
 struct Communicators : testing::Test {
   Communicators() {
-    object::set_own_address({});
+    object::set_own_process({});
     EXPECT_TRUE(object::make_predefined_communicators(some({0, 1, 2})).ok());
   }
   ~Communicators() override { object::drop_predefined_communicators(); }

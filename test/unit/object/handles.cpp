@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include <set>
 
 namespace {
@@ -93,10 +95,10 @@ TEST(Infos, keep_the_order_of_insertion_and_replace_in_place) {
 }
 
 TEST(Communicators, the_predefined_ones_come_and_go_with_their_constants) {
-  set_own_address({.segment = 0, .endpoint = 0, .slot = 2});
+  set_own_process({.rank = 2});
   for (int cycle = 0; cycle < 2; ++cycle) {
-    std::vector<Address> members(4);
-    for (std::uint32_t slot = 0; slot < 4; ++slot) members[slot].slot = slot;
+    std::vector<ProcessId> members(4);
+    for (std::uint32_t slot = 0; slot < 4; ++slot) members[slot].rank = slot;
     ASSERT_TRUE(make_predefined_communicators(make_group(members)).ok());
     EXPECT_EQ(find_communicator(MPI_COMM_WORLD), world());
     EXPECT_EQ(world()->rank, 2);
@@ -113,12 +115,37 @@ TEST(Communicators, the_predefined_ones_come_and_go_with_their_constants) {
   }
 }
 
+TEST(Contexts, of_different_processes_differ) {
+  constexpr std::uint32_t last = (1u << context_process_bits) - 3;
+  EXPECT_TRUE(fits_context({.rank = last}));
+  EXPECT_FALSE(fits_context({.rank = last + 1})) << "the number after it belongs to contexts from hashes";
+  set_contexts_made(0);
+  set_own_process({.rank = last});
+  const std::uint64_t first = new_context();
+  EXPECT_EQ(first & 15, 0u) << "the low bits are the channel's";
+  set_contexts_made(0);
+  set_own_process({.rank = last - 1});
+  EXPECT_NE(new_context(), first);
+  EXPECT_GT(hashed_context(0), first);
+  EXPECT_NE(hashed_context(0), hashed_context(~0ull));
+  set_own_process({});
+}
+
+TEST(Contexts, never_repeat_when_their_numbers_are_used_up) {
+  constexpr std::uint64_t all = (std::uint64_t{1} << context_counter_bits) - 1;
+  set_contexts_made(all - 1);
+  EXPECT_EQ(new_context() >> 4 & all, all);
+  EXPECT_THROW(new_context(), std::length_error);
+  EXPECT_THROW(new_context(), std::length_error);
+  set_contexts_made(0);
+}
+
 TEST(Communicators, inherit_the_error_handler_and_outlive_their_handle) {
-  set_own_address({.segment = 0, .endpoint = 0, .slot = 0});
-  ASSERT_TRUE(make_predefined_communicators(make_group({own_address()})).ok());
+  set_own_process({});
+  ASSERT_TRUE(make_predefined_communicators(make_group({own_process()})).ok());
   ErrorHandler* handler = make_error_handler(Kind::communicator, nullptr);
   world()->error_handler = handler;
-  Communicator* made = make_communicator(*world(), make_group({own_address()}), new_context());
+  Communicator* made = make_communicator(*world(), make_group({own_process()}), new_context());
   EXPECT_EQ(made->error_handler, handler);
   EXPECT_EQ(handler->references.load_relaxed(), 2);
   EXPECT_EQ(made->context & 15, 0u);

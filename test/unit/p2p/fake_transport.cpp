@@ -165,9 +165,9 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
 void give_back_credit(Peer& peer) { --peer.credits_out; }
 void count_unexpected() { ++the_world.unexpected; }
 
-Peer& peer_at(object::Address address) { return the_world.peers[address.slot]; }
+Peer& peer_at(object::ProcessId process) { return the_world.peers[process.rank]; }
 Peer& peer_of(const object::Communicator& communicator, int rank) {
-  return peer_at(communicator.addresses[rank]);
+  return peer_at(communicator.process_ids[rank]);
 }
 void find_peer(const object::Communicator&, int) {}
 std::size_t eager_limit() { return the_world.eager_limit; }

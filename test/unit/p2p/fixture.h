@@ -18,11 +18,11 @@ protected:
     ASSERT_TRUE(datatype::make_predefined_types().ok());
     attach();
     fake::reset();
-    for (std::uint32_t i = 0; i < addresses.size(); ++i) addresses[i].slot = i;
+    for (std::uint32_t i = 0; i < members.size(); ++i) members[i].rank = i;
     communicator.context = 64;
     communicator.rank = 0;
-    communicator.size = communicator.peers = static_cast<int>(addresses.size());
-    communicator.addresses = addresses.data();
+    communicator.size = communicator.peers = static_cast<int>(members.size());
+    communicator.process_ids = members.data();
   }
   void TearDown() override {
     EXPECT_EQ(matching().unexpected(), 0u) << "the test left messages unreceived";
@@ -60,7 +60,7 @@ protected:
     return buffer;
   }
 
-  std::array<object::Address, 8> addresses;
+  std::array<object::ProcessId, 8> members;
   Communicator communicator;
 };
 

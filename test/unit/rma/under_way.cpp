@@ -86,10 +86,10 @@ private:
 /// MPI_COMM_WORLD of the processes of run_ranks.
 object::Communicator& world(std::uint32_t rank, std::uint32_t size) {
   p2p::attach();
-  object::set_own_address({0, 0, rank});
+  object::set_own_process({0, rank});
   require(datatype::make_predefined_operations().ok(), "operations");
-  std::vector<object::Address> members(size);
-  for (std::uint32_t i = 0; i < size; ++i) members[i].slot = i;
+  std::vector<object::ProcessId> members(size);
+  for (std::uint32_t i = 0; i < size; ++i) members[i].rank = i;
   require(object::make_predefined_communicators(object::make_group(members)).ok(), "world");
   return *object::world();
 }

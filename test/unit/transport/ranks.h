@@ -58,7 +58,7 @@ inline void run_ranks(std::uint32_t count, const std::function<void(std::uint32_
   }
 }
 
-inline transport::Peer& peer(std::uint32_t rank) { return transport::peer_at({0, 0, rank}); }
+inline transport::Peer& peer(std::uint32_t rank) { return transport::peer_at({0, rank}); }
 
 inline datatype::Datatype& bytes_type() { return *datatype::find_datatype(MPI_BYTE); }
 
