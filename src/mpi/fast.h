@@ -4,13 +4,13 @@
 //
 // The comparisons: MPI runs, one thread calls it, and this is not inside another call (Call::fast_line); the
 // communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of the
-// communicator; the tag is not negative; the message fits into a slot; and transport/fast.h takes it. Sends
+// communicator; the tag is not negative; the message fits into a slot; and p2p/fast.h takes it. Sends
 // have a second fast path for all other messages that leave whole.
 #pragma once
 
 #include "mpi/call.h"
 #include "p2p/engine.h"
-#include "transport/fast.h"
+#include "p2p/fast.h"
 
 namespace near::mpi::fast {
 
@@ -59,9 +59,9 @@ template <class Count, class Decline>
     return decline();
   const object::Communicator* communicator = object::find_communicator(comm);
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
-  if (!may_send(buffer, count, size, destination, tag, communicator, transport::inline_bytes)) [[unlikely]]
+  if (!may_send(buffer, count, size, destination, tag, communicator, shm::inline_bytes)) [[unlikely]]
     return decline();
-  transport::SendState& send_state = transport::states_of(*communicator, destination).send;
+  transport::SendState& send_state = p2p::states_of(*communicator, destination).send;
   if (send_state.lane.left() == 0) [[unlikely]]
     return decline();
   // From here on nothing fails.
@@ -71,9 +71,9 @@ template <class Count, class Decline>
   line.function.store_relaxed(function);
   line.calls.bump_relaxed(1);
   Call::write_about(line, context, destination, tag, static_cast<MPI_Count>(bytes));
-  transport::send_small(send_state, context | p2p::user_channel, source, tag, buffer, bytes);
+  p2p::send_small(send_state, context | p2p::user_channel, source, tag, buffer, bytes);
   line.function.store_relaxed(0);
-  if (transport::has_more_to_do(send_state)) [[unlikely]]
+  if (p2p::has_more_to_do(send_state)) [[unlikely]]
     return finish_small(send_state);
   return MPI_SUCCESS;
 }
@@ -200,9 +200,8 @@ template <class Decline>
   line.function.store_relaxed(function);
   std::uint64_t room = static_cast<std::uint64_t>(count) * size;
   Call::write_about(line, communicator->context, source, tag, static_cast<MPI_Count>(room));
-  transport::ReceiveState& receive_state = transport::states_of(*communicator, source).receive;
-  const auto* message =
-      transport::arrives(receive_state, communicator->context | p2p::user_channel, tag, room);
+  transport::ReceiveState& receive_state = p2p::states_of(*communicator, source).receive;
+  const auto* message = p2p::arrives(receive_state, communicator->context | p2p::user_channel, tag, room);
   if (message != nullptr) [[likely]] {
     line.calls.bump_relaxed(1);
     if (status != MPI_STATUS_IGNORE) {
@@ -211,7 +210,7 @@ template <class Decline>
       p2p::set_status_bytes(*status, static_cast<MPI_Count>(message->envelope.bytes));
       p2p::set_status_cancelled(*status, false);
     }
-    transport::receive_whole(receive_state, *message, buf);
+    p2p::receive_whole(receive_state, *message, buf);
   }
   line.function.store_relaxed(0);
   return message != nullptr ? MPI_SUCCESS : decline();

@@ -8,6 +8,7 @@
 #include "mpi/error.h"
 #include "mpi/impl.h"
 #include "os/memory.h"
+#include "shm/shm.h"
 #include "transport/polling.h"
 
 #include <pthread.h>
@@ -45,12 +46,12 @@ Result start_engine() {
   boot::forget_start();
   const boot::Start& start = process.start;
   base::set_speaker(base::format("rank {}", start.slot));
-  transport::Job job;
+  shm::Job job;
   job.segment_descriptor = start.segment_descriptor;
   job.slot = start.slot;
   job.size = start.size;
   p2p::attach();
-  NEAR_TRY(transport::start(job));
+  NEAR_TRY(shm::start(job));
   const std::string& yield = base::knobs().yield.text;
   bool always = yield == "always";
   p2p::let_polls_yield(always || (yield == "auto" && transport::polls_should_yield()), always);

@@ -158,4 +158,13 @@ bool is_foreground_terminal(int descriptor) {
   return isatty(descriptor) == 1 && tcgetpgrp(descriptor) == getpgrp();
 }
 
+bool wait_until_readable(std::span<const int> descriptors, std::uint64_t timeout_ns) {
+  std::vector<pollfd> polled;
+  polled.reserve(descriptors.size());
+  for (int each : descriptors) polled.push_back({each, POLLIN, 0});
+  constexpr std::uint64_t second = 1'000'000'000;
+  const timespec timeout{static_cast<time_t>(timeout_ns / second), static_cast<long>(timeout_ns % second)};
+  return ppoll(polled.data(), polled.size(), &timeout, nullptr) > 0;
+}
+
 } // namespace near::os

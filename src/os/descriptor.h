@@ -48,6 +48,10 @@ struct Outlet {
 /// whether that is so of `source`.
 bool wait_for_transfer(int source, std::span<Outlet> outlets);
 
+/// Waits until one of the descriptors can be read or has ended, at most `timeout_ns`; true if one can. Ends early,
+/// with false, when a signal arrives.
+bool wait_until_readable(std::span<const int> descriptors, std::uint64_t timeout_ns);
+
 /// A pipe, both ends close-on-exec; reading does not wait, writing does.
 Result make_pipe(int& read_end, int& write_end);
 /// A pipe for the standard input of another program, both ends close-on-exec: reading waits, writing does

@@ -36,7 +36,7 @@ std::size_t record_count = 0;
   std::size_t withdrawn = 0;
   matching().each_unexpected([&](UnexpectedEntry& waiting) {
     auto& message = static_cast<Unexpected&>(waiting);
-    if (message.is_rts && !transport::rts_is_live(message.rts)) {
+    if (message.is_rts && !transport::rts_is_live(*message.from, message.rts)) {
       take(message);
       discard(message);
       ++withdrawn;
@@ -186,7 +186,7 @@ void discard(Unexpected& message) {
 Unexpected* find_waiting(std::uint64_t context, int source, int tag) {
   while (UnexpectedEntry* waiting = matching().find(context, source, tag)) {
     auto* message = static_cast<Unexpected*>(waiting);
-    if (!message->is_rts || transport::rts_is_live(message->rts)) return message;
+    if (!message->is_rts || transport::rts_is_live(*message->from, message->rts)) return message;
     take(*message);
     discard(*message);
   }

@@ -64,7 +64,7 @@ Result probe_matched(int source, int tag, Communicator& communicator, bool& foun
   Message* message = messages.value.make();
   if (message == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another matched message");
   // An RTS is claimed, so that its sender can no longer cancel it; a lost race is a cancelled message.
-  while (waiting != nullptr && waiting->is_rts && !transport::claim_rts(waiting->rts))
+  while (waiting != nullptr && waiting->is_rts && !transport::claim_rts(*waiting->from, waiting->rts))
     waiting = look(source, tag, communicator);
   found = waiting != nullptr;
   if (!found) {

@@ -1,7 +1,7 @@
 // Receives: look among the unexpected messages, else post. Source: MPI 5.0, sections 3.2 and 3.7.
 #include "p2p/engine.h"
 
-#include "transport/fast.h"
+#include "p2p/fast.h"
 
 namespace near::p2p {
 
@@ -38,17 +38,17 @@ static bool receive_at_once(const Buffer& view, int source, int tag, const Commu
   if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !view.type->contiguous ||
       !copy::can_copy(view.kind))
     return false;
-  transport::ReceiveState& receive_state = transport::states_of(communicator, source).receive;
+  transport::ReceiveState& receive_state = states_of(communicator, source).receive;
   if (receive_state.peer == nullptr) [[unlikely]] {
     transport::find_peer(communicator, source);
     return false;
   }
-  const auto* message = transport::arrives(receive_state, context_of(communicator, channel), tag,
-                                           static_cast<std::uint64_t>(view.bytes()));
+  const auto* message = arrives(receive_state, context_of(communicator, channel), tag,
+                                static_cast<std::uint64_t>(view.bytes()));
   if (message == nullptr) return false;
   completion = Completion{source, message->envelope.tag, MPI_SUCCESS, false,
                           static_cast<MPI_Count>(message->envelope.bytes)};
-  transport::receive_whole(receive_state, *message, view.contiguous_start());
+  receive_whole(receive_state, *message, view.contiguous_start());
   return true;
 }
 

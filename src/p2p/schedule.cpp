@@ -3,6 +3,7 @@
 #include "os/clock.h"
 #include "p2p/engine.h"
 #include "p2p/patience.h"
+#include "shm/shm.h"
 #include "transport/polling.h"
 
 #include <vector>
@@ -131,14 +132,14 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
 [[gnu::noinline]] void poll(std::uintptr_t what, std::uint64_t looks) {
   if (has_background()) [[unlikely]]
     return poll_on(what, looks);
-  if (!transport::is_idle()) move_and_wake();
+  if (!shm::is_idle()) move_and_wake();
 }
 
 [[gnu::noinline]] void poll(std::uintptr_t what) {
   // Rare work is a tail call, so that no register has to be saved for it.
   if (has_background()) [[unlikely]]
     return poll_on(what, 1);
-  if (!transport::is_idle()) move_and_wake();
+  if (!shm::is_idle()) move_and_wake();
 }
 
 void let_polls_yield(bool yields, bool always) {

@@ -2,7 +2,7 @@
 // Source: MPI 5.0, sections 12.2 and 12.8.
 #include "comm/exchange.h"
 #include "rma/creation.h"
-#include "transport/peer_memory.h"
+#include "transport/transport.h"
 
 #include <algorithm>
 #include <limits>

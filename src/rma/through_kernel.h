@@ -2,7 +2,6 @@
 #pragma once
 
 #include "datatype/datatype.h"
-#include "transport/peer_memory.h"
 #include "transport/transport.h"
 
 namespace near::rma {

@@ -1,14 +1,28 @@
-// For calls that poll: progress in two halves, the first of which is a few loads, and whether ranks share
-// processors.
+// Progress in its parts, for calls that poll and for waiting; and whether ranks share processors.
 #pragma once
+
+#include <cstddef>
+#include <span>
 
 namespace near::transport {
 
 /// True if no message has arrived and none of this process's waits to leave, as most polls find.
 bool is_idle();
+/// Lets every transport move a bounded number of messages. Of one transport, this is its own function.
+using Advance = bool (*)();
+inline constinit Advance advance_all = [] { return false; };
 /// Moves a bounded number of messages; true if something moved. progress() is is_idle(), then
 /// this.
-bool make_progress();
+inline bool make_progress() { return advance_all(); }
+/// Whether a message is there; the check before sleeping, without the engine lock.
+bool has_arrived();
+/// Whether a transport waits for something whose release is announced only on request.
+bool waits_for_flow_control();
+/// Registers this process with everything that its transports wait for. Whatever is released from here on wakes it,
+/// and whatever was released before is found by the next progress.
+void register_with_transports();
+/// The descriptors of the transports that have one; returns how many there are.
+std::size_t descriptors(std::span<int> found);
 
 /// Whether ranks of this job share this rank's processors, as far as that was known when it started.
 bool polls_should_yield();

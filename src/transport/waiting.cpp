@@ -1,12 +1,16 @@
 // Waiting, and the one lock of the engine: a thread polls for a while, then sleeps on this rank's doorbell.
-#include "transport/engine.h"
-
-#include "base/knob.h"
 #include "os/clock.h"
+#include "os/descriptor.h"
 #include "os/futex.h"
+#include "transport/doorbell.h"
+#include "transport/polling.h"
+#include "transport/registry.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <pthread.h>
+#include <vector>
 
 namespace near::transport {
 
@@ -16,19 +20,7 @@ void DoorbellSystem::wait(std::uint32_t* word, std::uint32_t expected, std::uint
 void DoorbellSystem::wake(std::uint32_t* word) { os::futex_wake_all(word); }
 void DoorbellSystem::barrier_all() { os::barrier_all_registered(); }
 
-namespace {
-
-/// Each further sleep of one wait may take twice as long, up to this: where a thousand ranks share two
-/// processors, looking around every 10 ms would use up both.
-std::uint64_t longest_sleep_ns() {
-  const Engine& self = engine();
-  constexpr std::uint64_t ranks_per_core = 8;
-  return sleep_limit_ns *
-         std::max<std::uint64_t>(1, self.job_size /
-                                        (ranks_per_core * std::max(1u, memory::space().segment.cores())));
-}
-
-} // namespace
+WaitSettings wait_settings;
 
 namespace {
 
@@ -71,6 +63,43 @@ public:
 private:
   int depth_ = 0;
 };
+
+segment::Doorbell& own_doorbell() {
+  static segment::Doorbell unheard{}; // without a node transport nobody rings
+  return wait_settings.doorbell != nullptr ? *wait_settings.doorbell : unheard;
+}
+
+/// Words of locks that threads of ours wait for. Never destroyed.
+auto& awaited_locks = *new std::vector<base::Atomic<std::uint64_t>*>;
+
+/// Whether anything waits for a slot of a peer, for a packet, or for a lock.
+bool needs_announcements() { return !awaited_locks.empty() || waits_for_flow_control(); }
+
+/// Registers this process with everything that it waits for. Whatever is freed from here on wakes us, and
+/// whatever was freed before is found by our next check.
+[[gnu::cold]] void register_as_waiter() {
+  const std::uint64_t us = std::uint64_t{1} << memory::space().slot % 64;
+  register_with_transports();
+  for (auto* waiters : awaited_locks) FlowControlCalls::add_waiter(*waiters, us);
+  FlowControlCalls::before_recheck(wait_settings.fences);
+}
+
+/// Sleeps until the bell is raised, a message is there, or the time is over. The kernel waits either for a futex or for
+/// descriptors: where a transport has one, this process sleeps on the descriptors and looks at its bell every
+/// millisecond.
+void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeout_ns) {
+  std::array<int, 4> found{};
+  const std::size_t count = descriptors(found);
+  if (count == 0) {
+    DoorbellCalls::sleep(doorbell.sleeping, doorbell.bell, rung, wait_settings.fences, timeout_ns,
+                         has_arrived);
+    return;
+  }
+  constexpr std::uint64_t slice_ns = 1'000'000;
+  for (std::uint64_t slept = 0; slept < timeout_ns && DoorbellCalls::rung(doorbell.bell) == rung;
+       slept += slice_ns)
+    if (os::wait_until_readable(std::span(found).first(count), slice_ns) || has_arrived()) return;
+}
 
 /// With more ranks than processors: looks of a wait, each followed by a yield, before it prepares to sleep.
 constexpr int turns = 16;
@@ -189,7 +218,7 @@ bool follow(bool (*done)(void*), void* argument, bool (*look)(void*)) {
   for (;;) {
     self.listen();
     if (done(argument)) return true;
-    if (waiting.leader_sleeps && waits_for_flow_control()) {
+    if (waiting.leader_sleeps && needs_announcements()) {
       register_as_waiter();
       if (progress()) wake_waiting_threads();
       if (done(argument)) return true; // a lock is no message
@@ -229,8 +258,18 @@ void wake_waiting_threads() {
     return;
   tell_followers();
   ++waiting.events;
-  auto& doorbell = engine().control->doorbell;
-  if (waiting.leader_sleeps) DoorbellCalls::ring(doorbell.sleeping, doorbell.bell);
+  if (waiting.leader_sleeps) {
+    auto& doorbell = own_doorbell();
+    DoorbellCalls::ring(doorbell.sleeping, doorbell.bell);
+  }
+}
+
+[[gnu::cold]] void raise_bells(std::uint64_t bits) {
+  const memory::Space& self = memory::space();
+  for (; bits != 0; bits &= bits - 1)
+    for (std::uint32_t rank = std::countr_zero(bits); rank < self.job_size; rank += 64)
+      DoorbellCalls::announce(
+          self.segment.control(rank).doorbell.bell); // even if this process has not mapped it
 }
 
 void give_way() {
@@ -260,7 +299,7 @@ namespace {
 /// reply is here before a clock could be read. With more ranks than processors its sender may need this
 /// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
-  const Engine& self = engine();
+  const WaitSettings& self = wait_settings;
   for (int poll = self.oversubscribed ? turns : fast_path.polls; poll > 0; --poll) {
     bool moved = progress();
     if (moved) wake_waiting_threads();
@@ -277,18 +316,18 @@ namespace {
 
 /// Looks for messages until done(argument), and sleeps in between.
 void poll_and_sleep(bool (*done)(void*), void* argument) {
-  Engine& self = engine();
+  const WaitSettings& self = wait_settings;
   std::uint64_t since = os::monotonic_ns();
   const WaitTime time(since);
   std::uint64_t spin_until = since + self.spin_ns, sleep_ns = sleep_limit_ns;
   for (;;) {
-    auto& bell = self.control->doorbell;
+    auto& bell = own_doorbell();
     // Before the looks below: what they miss, and what is announced by a ring alone, ends the sleep.
     std::uint32_t rung = DoorbellCalls::rung(bell.bell);
     std::uint32_t events = waiting.events;
     if (done(argument)) return;
     bool moved = progress(), spins = os::monotonic_ns() < spin_until;
-    if (!moved && !spins && waits_for_flow_control()) {
+    if (!moved && !spins && needs_announcements()) {
       register_as_waiter();
       moved = progress();
       if (!moved && done(argument)) return; // a lock is no message
@@ -303,8 +342,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     if (!spins) {
       if (waiting.events != events) continue;
       waiting.leader_sleeps = true;
-      auto& sleeps = self.control->counters.sleeps;
-      sleeps.store_relaxed(sleeps.load_relaxed() + 1);
+      if (self.sleeps != nullptr) self.sleeps->store_relaxed(self.sleeps->load_relaxed() + 1);
     }
     {
       LockPause unlocked;
@@ -317,9 +355,9 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;
       }
-      DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, self.fences, sleep_ns, has_work);
+      sleep(bell, rung, sleep_ns);
     }
-    sleep_ns = std::min(2 * sleep_ns, longest_sleep_ns());
+    sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
     waiting.leader_sleeps = false;
     DoorbellCalls::awake(bell.sleeping); // nobody else sleeps here
     tell_followers();                    // a ring may have been for one of them
@@ -345,14 +383,13 @@ void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*)) {
 
 void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument) {
   if (attempt(argument)) return;
-  auto& list = engine().awaited_locks;
-  list.push_back(&waiters);
+  awaited_locks.push_back(&waiters);
   wait_until(attempt, argument);
-  list.erase(std::find(list.begin(), list.end(), &waiters));
+  awaited_locks.erase(std::find(awaited_locks.begin(), awaited_locks.end(), &waiters));
 }
 
 void lock_was_left(base::Atomic<std::uint64_t>& waiters) {
-  FlowControlCalls::wake_waiters(waiters, engine().fences, wake_waiting_processes);
+  FlowControlCalls::wake_waiters(waiters, wait_settings.fences, raise_bells);
 }
 
 } // namespace near::transport

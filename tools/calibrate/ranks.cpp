@@ -13,7 +13,7 @@
 #include "os/descriptor.h"
 #include "os/peer_memory.h"
 #include "os/process.h"
-#include "transport/transport.h"
+#include "shm/shm.h"
 
 #include <algorithm>
 #include <csignal>
@@ -197,7 +197,7 @@ Result begin(const Run& run, std::uint32_t rank, int segment_descriptor, std::in
   NEAR_TRY(datatype::make_predefined_types());
   transport::set_handler(transport::Handler::p2p_rts, on_rts);
   transport::set_handler(transport::Handler::p2p_eager, on_answer);
-  return transport::start({segment_descriptor, rank, 2});
+  return shm::start({segment_descriptor, rank, 2});
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // See fake_transport.h.
 #include "fake_transport.h"
 
-#include "transport/fast.h"
+#include "p2p/fast.h"
 #include "transport/polling.h"
 
 #include <algorithm>
@@ -12,7 +12,11 @@
 
 namespace near::transport {
 
+using fake::FakePeer;
+
 namespace {
+
+FakePeer& fake_of(Peer& peer) { return static_cast<FakePeer&>(peer); }
 
 enum class State { offered, matched, gone };
 
@@ -43,7 +47,7 @@ Inner inner;
 
 void call(Handler handler, Arrival& arrival) { inner.handlers[static_cast<int>(handler)](arrival); }
 
-void deliver_eager(Peer& from, const Envelope& envelope, const std::vector<std::byte>& data) {
+void deliver_eager(FakePeer& from, const Envelope& envelope, const std::vector<std::byte>& data) {
   ++from.credits_out;
   Arrival arrival{&from, envelope, data.data(), data.size(), 0};
   if (data.size() <= 64) {
@@ -61,9 +65,9 @@ void deliver_eager(Peer& from, const Envelope& envelope, const std::vector<std::
   if (arrival.packet != 0) give_back_packet(from, packet);
 }
 
-void deliver_rts(Peer& from, const Envelope& envelope, std::uint64_t number) {
+void deliver_rts(FakePeer& from, const Envelope& envelope, std::uint64_t number) {
   RtsHeader rts{};
-  rts.cookie = number;
+  rts.words[0] = number;
   Arrival arrival{&from, envelope, reinterpret_cast<const std::byte*>(&rts), sizeof rts, 0};
   call(Handler::p2p_rts, arrival);
 }
@@ -84,6 +88,105 @@ void move(const Moving& what, int error) {
   if (sender != nullptr) sender->done(*sender, MPI_SUCCESS);
 }
 
+Eager fake_send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer*) {
+  if (envelope.bytes > fast_path.eager_limit || the_world.eager_left == 0) return Eager::refused;
+  --the_world.eager_left;
+  fake::Sent sent;
+  sent.to = &fake_of(peer);
+  sent.envelope = envelope;
+  sent.data.resize(envelope.bytes);
+  if (envelope.bytes != 0) datatype::pack(view, 0, sent.data.data(), static_cast<MPI_Count>(envelope.bytes));
+  (fake_of(peer).number == 0 ? inner.to_self.emplace_back() : the_world.sent.emplace_back()) =
+      std::move(sent);
+  return Eager::left;
+}
+
+Result fake_send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer) {
+  if (the_world.rts_left == 0) return base::fail(MPI_ERR_NO_MEM, "no descriptor is free");
+  --the_world.rts_left;
+  transfer.peer = &peer;
+  transfer.view = view;
+  transfer.bytes = envelope.bytes;
+  fake::Sent sent;
+  sent.to = &fake_of(peer);
+  sent.envelope = envelope;
+  sent.offered = &transfer;
+  sent.rts_number = transfer.cookie = inner.next_rts++;
+  inner.offers[sent.rts_number].sender = &transfer;
+  (fake_of(peer).number == 0 ? inner.to_self.emplace_back() : the_world.sent.emplace_back()) =
+      std::move(sent);
+  return {};
+}
+
+bool fake_cancel_rts(Transfer& transfer) {
+  Offer& offer = inner.offers[transfer.cookie];
+  if (offer.state != State::offered) return false;
+  offer.state = State::gone;
+  ++the_world.rts_left;
+  return true;
+}
+
+bool fake_claim_rts(Peer&, RtsHeader& rts) {
+  if (inner.offers[rts.words[0]].state != State::offered) return false;
+  inner.offers[rts.words[0]].state = State::matched;
+  rts.words[1] |= 1;
+  return true;
+}
+
+bool fake_accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& view,
+                 Transfer& transfer) {
+  if ((rts.words[1] & 1) == 0 && inner.offers[rts.words[0]].state != State::offered) return false;
+  Offer& offer = inner.offers[rts.words[0]];
+  offer.state = State::matched;
+  if (offer.sender != nullptr) ++the_world.rts_left;
+  transfer.view = view;
+  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));
+  Moving moving{rts.words[0], &transfer};
+  if (inner.at_once)
+    move(moving, MPI_SUCCESS);
+  else
+    inner.moving.push_back(moving);
+  return true;
+}
+
+bool fake_rts_is_live(const Peer&, const RtsHeader& rts) {
+  return inner.offers[rts.words[0]].state == State::offered;
+}
+
+void fake_give_back_packet(Peer& owner, std::uint64_t packet) {
+  if (inner.packets.erase(packet) != 1) std::abort();
+  --fake_of(owner).packets_out;
+}
+void fake_give_back_credit(Peer& peer) { --fake_of(peer).credits_out; }
+
+const Operations operations = {
+    .name = "fake",
+    .send_eager = fake_send_eager,
+    .send_rts = fake_send_rts,
+    .cancel_rts = fake_cancel_rts,
+    .claim_rts = fake_claim_rts,
+    .rts_is_live = fake_rts_is_live,
+    .accept = fake_accept,
+    .give_back_packet = fake_give_back_packet,
+    .give_back_credit = fake_give_back_credit,
+    .hold_back = [](Peer&, bool) {},
+    .has_ended = [](Peer&) { return false; },
+    .reaches_memory = nullptr,
+    .get = nullptr,
+    .put = nullptr,
+};
+
+bool advance() {
+  if (inner.to_self.empty()) return false;
+  fake::Sent sent = std::move(inner.to_self.front());
+  inner.to_self.pop_front();
+  if (sent.offered != nullptr)
+    deliver_rts(*sent.to, sent.envelope, sent.rts_number);
+  else
+    deliver_eager(*sent.to, sent.envelope, sent.data);
+  return true;
+}
+
 std::vector<std::byte> bytes_of(const std::string& text) {
   std::vector<std::byte> bytes(text.size());
   if (!text.empty()) std::memcpy(bytes.data(), text.data(), text.size());
@@ -102,11 +205,19 @@ void reset() {
   inner = Inner{};
   inner.handlers[0] = eager;
   inner.handlers[1] = offer;
-  for (std::size_t i = 0; i < the_world.peers.size(); ++i) the_world.peers[i].number = static_cast<int>(i);
+  for (std::size_t i = 0; i < the_world.peers.size(); ++i) {
+    FakePeer& peer = the_world.peers[i];
+    peer.number = static_cast<int>(i);
+    peer.operations = &operations;
+    peer.send.peer = peer.receive.peer = &peer;
+  }
+  fast_path.eager_limit = 1024;
+  answers_due = 0;
+  advance_all = advance;
 }
 
 bool nothing_held() {
-  for (const Peer& peer : the_world.peers)
+  for (const FakePeer& peer : the_world.peers)
     if (peer.credits_out != 0 || peer.packets_out != 0) return false;
   return inner.to_self.empty();
 }
@@ -147,22 +258,10 @@ bool cancelled(std::size_t index) {
 
 } // namespace fake
 
-RtsHeader Arrival::rts() const {
-  RtsHeader copy;
-  std::memcpy(&copy, payload, sizeof copy);
-  return copy;
-}
-
 void set_handler(Handler handler, HandlerFunction function) {
   inner.handlers[static_cast<int>(handler)] = function;
 }
 
-void keep_packet(Arrival& arrival) { arrival.packet = 0; }
-void give_back_packet(Peer& owner, std::uint64_t packet) {
-  if (inner.packets.erase(packet) != 1) std::abort();
-  --owner.packets_out;
-}
-void give_back_credit(Peer& peer) { --peer.credits_out; }
 void count_unexpected() { ++the_world.unexpected; }
 
 Peer& peer_at(object::ProcessId process) { return the_world.peers[process.rank]; }
@@ -170,100 +269,16 @@ Peer& peer_of(const object::Communicator& communicator, int rank) {
   return peer_at(communicator.process_ids[rank]);
 }
 void find_peer(const object::Communicator&, int) {}
-std::size_t eager_limit() { return the_world.eager_limit; }
-
-Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer*) {
-  if (envelope.bytes > the_world.eager_limit || the_world.eager_left == 0) return Eager::refused;
-  --the_world.eager_left;
-  fake::Sent sent;
-  sent.to = &peer;
-  sent.envelope = envelope;
-  sent.data.resize(envelope.bytes);
-  if (envelope.bytes != 0) datatype::pack(view, 0, sent.data.data(), static_cast<MPI_Count>(envelope.bytes));
-  (peer.number == 0 ? inner.to_self.emplace_back() : the_world.sent.emplace_back()) = std::move(sent);
-  return Eager::left;
-}
-
-Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer) {
-  if (the_world.rts_left == 0) return base::fail(MPI_ERR_NO_MEM, "no descriptor is free");
-  --the_world.rts_left;
-  transfer.view = view;
-  transfer.bytes = envelope.bytes;
-  fake::Sent sent;
-  sent.to = &peer;
-  sent.envelope = envelope;
-  sent.offered = &transfer;
-  sent.rts_number = transfer.cookie = inner.next_rts++;
-  inner.offers[sent.rts_number].sender = &transfer;
-  (peer.number == 0 ? inner.to_self.emplace_back() : the_world.sent.emplace_back()) = std::move(sent);
-  return {};
-}
-
-bool cancel_rts(Transfer& transfer) {
-  Offer& offer = inner.offers[transfer.cookie];
-  if (offer.state != State::offered) return false;
-  offer.state = State::gone;
-  ++the_world.rts_left;
-  return true;
-}
-
-void hold_back(Peer&, bool) {}
-
-// The fast path (transport/fast.h), which no test here takes.
-void receive_from_packet(const ReceiveState&, const MessageHeader&, void*) { std::abort(); }
-void wake_slot_waiters() { std::abort(); }
-
 void receive_no_more() {}
-bool has_ended(Peer&) { return false; }
 bool sends_settled() {
   return std::none_of(inner.offers.begin(), inner.offers.end(), [](const auto& each) {
     return each.second.sender != nullptr && each.second.state != State::gone;
   });
 }
 
-bool claim_rts(RtsHeader& rts) {
-  if (!rts_is_live(rts)) return false;
-  inner.offers[rts.cookie].state = State::matched;
-  rts.flags |= 1;
-  return true;
-}
-
-bool accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& view,
-            Transfer& transfer) {
-  if ((rts.flags & 1) == 0 && !rts_is_live(rts)) return false;
-  Offer& offer = inner.offers[rts.cookie];
-  offer.state = State::matched;
-  if (offer.sender != nullptr) ++the_world.rts_left;
-  transfer.view = view;
-  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));
-  Moving moving{rts.cookie, &transfer};
-  if (inner.at_once)
-    move(moving, MPI_SUCCESS);
-  else
-    inner.moving.push_back(moving);
-  return true;
-}
-
-bool rts_is_live(const RtsHeader& rts) { return inner.offers[rts.cookie].state == State::offered; }
-
-bool is_idle() { return inner.to_self.empty(); }
-
-bool expects_answer() { return the_world.expects_answer; }
-
 bool progress() {
   ++the_world.looks;
   return make_progress();
-}
-
-bool make_progress() {
-  if (inner.to_self.empty()) return false;
-  fake::Sent sent = std::move(inner.to_self.front());
-  inner.to_self.pop_front();
-  if (sent.offered != nullptr)
-    deliver_rts(*sent.to, sent.envelope, sent.rts_number);
-  else
-    deliver_eager(*sent.to, sent.envelope, sent.data);
-  return true;
 }
 
 void wake_waiting_threads() { ++the_world.wakes; }
@@ -289,3 +304,12 @@ void wait_until(bool (*done)(void*), void* argument, bool (*)(void*)) {
 }
 
 } // namespace near::transport
+
+// The fast path (p2p/fast.h), of which no test here takes more than the question.
+namespace near::shm {
+
+bool is_idle() { return transport::inner.to_self.empty(); }
+void receive_from_packet(const ReceiveState&, const MessageHeader&, void*) { std::abort(); }
+void wake_slot_waiters() { std::abort(); }
+
+} // namespace near::shm

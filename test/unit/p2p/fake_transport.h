@@ -11,17 +11,17 @@
 
 namespace near::transport {
 
-struct Peer {
+namespace fake {
+
+struct FakePeer : Peer {
   int number = 0;
   int credits_out = 0; ///< eager messages of this peer that p2p has not released
   int packets_out = 0; ///< packets of this peer that p2p keeps
 };
 
-namespace fake {
-
 /// One message on its way or recorded.
 struct Sent {
-  Peer* to = nullptr;
+  FakePeer* to = nullptr;
   Envelope envelope;
   std::vector<std::byte> data; ///< of an eager message
   Transfer* offered = nullptr; ///< of an RTS
@@ -29,16 +29,14 @@ struct Sent {
 };
 
 struct World {
-  std::vector<Peer> peers{8};
+  std::vector<FakePeer> peers{8};
   std::vector<Sent> sent; ///< to other processes
   int eager_left = 1 << 30;
   int rts_left = 1 << 30;
-  std::size_t eager_limit = 1024;
   int unexpected = 0; ///< as p2p counts them
   int wakes = 0;      ///< calls of wake_waiting_threads()
   int looks = 0;      ///< calls of progress()
-  bool expects_answer = false;
-  int yields = 0; ///< of polls
+  int yields = 0;     ///< of polls
   std::function<void()> when_yielding;
 };
 World& world();

@@ -1,6 +1,6 @@
 // A window of two processes whose rank 1 is behind a RemoteAccess: its operations are complete some polls after
 // they began, so flushes, ends of epochs and requests have something to wait for.
-#include "../transport/ranks.h"
+#include "../shm/ranks.h"
 #include "datatype/operation.h"
 #include "p2p/p2p.h"
 #include "rma/state.h"

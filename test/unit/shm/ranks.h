@@ -5,7 +5,7 @@
 #include "base/knob.h"
 #include "datatype/datatype.h"
 #include "segment/segment.h"
-#include "transport/transport.h"
+#include "shm/shm.h"
 
 #include <gtest/gtest.h>
 
@@ -42,8 +42,8 @@ inline void run_ranks(std::uint32_t count, const std::function<void(std::uint32_
       for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
       require(base::read_knobs(environ).ok(), "knobs");
       require(datatype::make_predefined_types().ok(), "predefined types");
-      transport::Job job{segment.descriptor(), rank, count};
-      base::Result started = transport::start(job);
+      shm::Job job{segment.descriptor(), rank, count};
+      base::Result started = shm::start(job);
       require(started.ok(), std::string(base::failure_text()).c_str());
       body(rank);
       transport::stop();

@@ -12,12 +12,12 @@
 // Order: a marker is the last message of its channel, and the receiver turns to the other channel only after
 // it. If a message of the queue overtakes the end of the lane, the receiver first drains the lane (see
 // take_from_queue). Every header carries the pair's sequence number, which reveals any mistake at once.
-#include "transport/engine.h"
+#include "shm/engine.h"
 
 #include "base/kill_point.h"
 #include "base/log.h"
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
@@ -57,16 +57,14 @@ void count_queued(Peer& peer) {
   peer.ask_after = ask_again;
   if (peer.slot == self.slot || peer.control->lane_count == 0) return;
   peer.lane_asked = true; // until the answer
-  ++self.asked_lanes;
+  ++transport::answers_due;
   send_marker(peer, InternalHandler::lane_request, {});
   NEAR_KILL_POINT("lane-requested");
 }
 
-bool expects_answer() { return engine().asked_lanes != 0; }
-
 void handle_lane_request(Arrival& arrival) {
   Engine& self = engine();
-  Peer& from = *arrival.from;
+  Peer& from = sender_of(arrival);
   LaneIn* coldest = nullptr;
   std::uint64_t least = worth_keeping;
   for (std::uint32_t i = 0; i < self.lane_count; ++i) {
@@ -98,10 +96,10 @@ void handle_lane_request(Arrival& arrival) {
 
 void handle_lane_granted(Arrival& arrival) {
   const auto& granted = *reinterpret_cast<const LaneGrant*>(arrival.payload);
-  Peer& peer = *arrival.from;
+  Peer& peer = sender_of(arrival);
   NEAR_KILL_POINT("lane-grant-read");
   peer.lane_asked = false;
-  --engine().asked_lanes;
+  --transport::answers_due;
   peer.queued = 0;
   if (granted.lane < most_lanes) send_marker(peer, InternalHandler::lane_switch, granted);
 }
@@ -113,20 +111,20 @@ void handle_lane_switch(Arrival& arrival) {
   NEAR_KILL_POINT("lane-switch-read");
   lane.cold_at = lane.reader.position();
   lane.open.store_relaxed(1);
-  arrival.from->lane_in = &lane;
-  arrival.from->receive.lane = &lane.reader;
+  sender_of(arrival).lane_in = &lane;
+  sender_of(arrival).receive.lane = &lane.reader;
   self.open_lanes |= 1u << lane.index;
 }
 
 void handle_lane_recall(Arrival& arrival) {
   const auto& recalled = *reinterpret_cast<const LaneGrant*>(arrival.payload);
   NEAR_KILL_POINT("lane-recall-read");
-  send_marker(*arrival.from, InternalHandler::lane_return, recalled);
+  send_marker(sender_of(arrival), InternalHandler::lane_return, recalled);
 }
 
 void handle_lane_return(Arrival& arrival) {
   NEAR_KILL_POINT("lane-return-read");
-  close_lane(*arrival.from->lane_in);
+  close_lane(*sender_of(arrival).lane_in);
 }
 
 void lane_is_free(LaneIn& lane) {
@@ -151,4 +149,4 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
   }
 }
 
-} // namespace near::transport
+} // namespace near::shm

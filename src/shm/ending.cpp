@@ -6,13 +6,13 @@
 // receiver that reads it has matched all of them that it can match by then. It answers (closed) when it is in
 // MPI_Finalize itself. The sender then withdraws every RTS that is still unmatched. The phase of a process
 // shows that it has finished altogether.
-#include "transport/engine.h"
+#include "shm/engine.h"
 
 #include "base/kill_point.h"
 
 #include <utility>
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
@@ -28,7 +28,7 @@ bool settle(Peer& peer) {
   if (std::exchange(peer.may_withdraw, false)) {
     for (Transfer *out = peer.rts_out, *next; out != nullptr; out = next) {
       next = out->next;
-      cancel_rts(*out);
+      shm::cancel_rts(*out);
     }
   }
   return peer.rts_out == nullptr || has_left(peer);
@@ -48,14 +48,14 @@ void receive_no_more() {
 void handle_last_call(Arrival& arrival) {
   NEAR_KILL_POINT("last-call-read");
   if (engine().receives_no_more)
-    tell(*arrival.from, InternalHandler::closed);
+    tell(sender_of(arrival), InternalHandler::closed);
   else
-    arrival.from->asks = true;
+    sender_of(arrival).asks = true;
 }
 
 void handle_closed(Arrival& arrival) {
   NEAR_KILL_POINT("closed-read");
-  arrival.from->closed = true;
+  sender_of(arrival).closed = true;
 }
 
 bool has_ended(Peer& peer) {
@@ -77,4 +77,4 @@ bool sends_settled() {
   return settled;
 }
 
-} // namespace near::transport
+} // namespace near::shm

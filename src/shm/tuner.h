@@ -18,7 +18,7 @@
 #include <array>
 #include <cstdint>
 
-namespace near::transport {
+namespace near::shm {
 
 using segment::Basis;
 using segment::Protocol;
@@ -90,4 +90,4 @@ private:
   std::array<Class, classes> classes_{};
 };
 
-} // namespace near::transport
+} // namespace near::shm

@@ -3,9 +3,9 @@
 // by what earlier transfers took.
 #pragma once
 
-#include "transport/engine.h"
+#include "shm/engine.h"
 
-namespace near::transport {
+namespace near::shm {
 
 enum class Pulled : std::uint8_t {
   done,    ///< all `bytes` are in the receiver's view
@@ -18,21 +18,21 @@ struct Provider {
   segment::Path path;
   Protocol protocol; ///< its place in the tuner; Protocol::count: taken whenever it can be
   /// Receiver's side: whether it is worth a try for this RTS.
-  bool (*possible)(Peer& peer, const RtsHeader& rts);
+  bool (*possible)(Peer& peer, const NodeRts& rts);
   /// Receiver's side. `transfer` holds peer, view and bytes.
-  Pulled (*pull)(Peer& peer, const RtsHeader& rts, Transfer& transfer);
+  Pulled (*pull)(Peer& peer, const NodeRts& rts, Transfer& transfer);
 };
 
 std::span<const Provider> ladder();
 
 /// Whether the kernel copies between us and this peer; tried at the first question.
-bool cma_is_possible(Peer& peer, const RtsHeader& rts);
+bool cma_is_possible(Peer& peer, const NodeRts& rts);
 /// The probe of a doubtful peer failed, and it lives: the kernel does not let us copy. Says so, once per job.
 void confirm_refusal(Peer& peer);
 
-Pulled pull_self(Peer& peer, const RtsHeader& rts, Transfer& transfer);
-Pulled pull_direct(Peer& peer, const RtsHeader& rts, Transfer& transfer);
-Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer);
-Pulled pull_pipelined(Peer& peer, const RtsHeader& rts, Transfer& transfer);
+Pulled pull_self(Peer& peer, const NodeRts& rts, Transfer& transfer);
+Pulled pull_direct(Peer& peer, const NodeRts& rts, Transfer& transfer);
+Pulled pull_cma(Peer& peer, const NodeRts& rts, Transfer& transfer);
+Pulled pull_pipelined(Peer& peer, const NodeRts& rts, Transfer& transfer);
 
-} // namespace near::transport
+} // namespace near::shm

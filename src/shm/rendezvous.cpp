@@ -6,7 +6,7 @@
 //   cancel_rts: (g, announced) -> (g, cancelled), local             accept fails: it takes another message
 //             <--------------- FIN (pulled) or CTS (pipelined) ---
 //   retire_rts: (g + 1, free)
-#include "transport/provider.h"
+#include "shm/provider.h"
 
 #include "base/kill_point.h"
 #include "base/knob.h"
@@ -18,12 +18,12 @@
 #include <cstring>
 #include <utility>
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
 constexpr int no_memory = MPI_ERR_NO_MEM;
-/// In RtsHeader::flags, set by the receiver only: the descriptor is already matched.
+/// In NodeRts::flags, set by the receiver only: the descriptor is already matched.
 constexpr std::uint32_t rts_claimed = 1;
 
 /// Makes more descriptors in our arena: as many pages as there are already, within bounds, since making one page
@@ -63,7 +63,7 @@ Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
 
 /// Copies a short message behind its descriptor, so that the receiver loads it and needs no system call for a few
 /// bytes. Short messages become rendezvous when credits are used up, and by MPI_Ssend.
-void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const Buffer& view, RtsHeader& rts,
+void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const Buffer& view, NodeRts& rts,
                     std::uint64_t bytes) {
   if (bytes == 0 || bytes > rts_room(size)) return;
   auto* room = reinterpret_cast<std::byte*>(&descriptor + 1);
@@ -96,7 +96,7 @@ Protocol smallest_overhead(Tuner::Mask possible) {
 
 /// Starts the transfer by the provider that the user named, or else by the best one. If a provider refuses the
 /// message, the next one gets it.
-const Provider* pull(Peer& peer, const RtsHeader& rts, Transfer& transfer, Pulled& outcome) {
+const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled& outcome) {
   Tuner::Mask possible = 0;
   for (const Provider& provider : ladder()) {
     if (!provider.possible(peer, rts)) continue;
@@ -147,39 +147,33 @@ constexpr int path_bits = 8;
 /// the sender next takes messages, it finds our bit in `slot_waiters` and looks at its descriptors
 /// (collect_left_fins). Our second attempt fails only if there are messages for it to take; if it succeeds, it
 /// sends a FIN that names no message and makes the sender look.
-[[gnu::cold]] [[gnu::noinline]] void leave_fin(Peer& peer, const RtsHeader& rts, const Fin& fin) {
+[[gnu::cold]] [[gnu::noinline]] void leave_fin(Peer& peer, const NodeRts& rts, const Fin& fin) {
   const Engine& self = engine();
   descriptor_of(rts.descriptor).leave_fin(rts.generation, fin.bytes << path_bits | fin.path);
   NEAR_KILL_POINT("fin-left");
-  bool registered =
-      FlowControlCalls::add_waiter(peer.control->doorbell.slot_waiters, std::uint64_t{1} << self.slot % 64);
+  bool registered = transport::FlowControlCalls::add_waiter(peer.control->doorbell.slot_waiters,
+                                                            std::uint64_t{1} << self.slot % 64);
   constexpr std::uint32_t bits = 64; // more processes share them, and the bit may be another's
   if (registered && self.job_size <= bits) return;
   NEAR_KILL_POINT("fin-registered");
-  FlowControlCalls::before_recheck(self.fences);
+  transport::FlowControlCalls::before_recheck(self.fences);
   try_send_fin(peer, {});
 }
 
 /// Tells the sender that its message was received.
-void report_received(Peer& peer, const RtsHeader& rts, const Fin& fin) {
+void report_received(Peer& peer, const NodeRts& rts, const Fin& fin) {
   if (!try_send_fin(peer, fin)) [[unlikely]]
     leave_fin(peer, rts, fin);
 }
 
 /// Sender: the receiver has taken the message. Call done() afterwards.
 void settle(Transfer& transfer, std::uint64_t bytes, segment::Path path) {
-  count_sent(*transfer.peer, path, bytes);
+  count_sent(peer_of(transfer), path, bytes);
   end_eager_prefix(transfer, -1);
   retire_rts(transfer);
 }
 
 } // namespace
-
-RtsHeader Arrival::rts() const {
-  RtsHeader copy;
-  std::memcpy(&copy, payload, sizeof copy);
-  return copy;
-}
 
 Result reserve_rts() { return grow_rts(0); }
 
@@ -203,7 +197,7 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transf
   peer.rts_out = &transfer;
   peer.may_withdraw = true;
   ++self.rts_out;
-  RtsHeader rts{};
+  NodeRts rts{};
   rts.descriptor = transfer.descriptor;
   rts.cookie = reinterpret_cast<std::uint64_t>(&transfer);
   rts.generation = descriptor.announce();
@@ -223,7 +217,7 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transf
 }
 
 void retire_rts(Transfer& transfer) {
-  if (transfer.peer->prefix_out == &transfer) transfer.peer->prefix_out = nullptr;
+  if (peer_of(transfer).prefix_out == &transfer) peer_of(transfer).prefix_out = nullptr;
   std::erase_if(engine().cooperative_sends,
                 [&](const CooperativeSend& each) { return each.transfer == &transfer; });
   RtsDescriptor& descriptor = descriptor_of(transfer.descriptor);
@@ -231,7 +225,7 @@ void retire_rts(Transfer& transfer) {
   NEAR_KILL_POINT("rts-retired");
   Engine& self = engine();
   self.free_rts[transfer.size].push_back(&descriptor);
-  (transfer.previous != nullptr ? transfer.previous->next : transfer.peer->rts_out) = transfer.next;
+  (transfer.previous != nullptr ? transfer.previous->next : peer_of(transfer).rts_out) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --self.rts_out;
 }
@@ -244,18 +238,18 @@ bool cancel_rts(Transfer& transfer) {
   return true;
 }
 
-bool rts_is_live(const RtsHeader& rts) { return descriptor_of(rts.descriptor).is_live(rts.generation); }
+bool rts_is_live(const NodeRts& rts) { return descriptor_of(rts.descriptor).is_live(rts.generation); }
 
-bool claim_rts(RtsHeader& rts) {
+bool claim_rts(NodeRts& rts) {
   if (!descriptor_of(rts.descriptor).accept(rts.generation)) return false;
   NEAR_KILL_POINT("rts-matched");
   rts.flags |= rts_claimed;
   return true;
 }
 
-bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& view,
+bool accept(Peer& peer, const NodeRts& rts, std::uint64_t offered_bytes, const Buffer& view,
             Transfer& transfer) {
-  RtsHeader own = rts;
+  NodeRts own = rts;
   if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;
   transfer.peer = &peer;
   transfer.view = view;
@@ -277,15 +271,15 @@ bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const
 
 void transfer_arrived(Transfer& transfer) {
   if (transfer.bytes < worth_timing) return;
-  transfer.peer->tuner->learn(static_cast<Protocol>(transfer.protocol), transfer.bytes, transfer.began_ns,
-                              os::monotonic_ns());
+  peer_of(transfer).tuner->learn(static_cast<Protocol>(transfer.protocol), transfer.bytes, transfer.began_ns,
+                                 os::monotonic_ns());
 }
 
 void handle_fin(Arrival& arrival) {
   const auto& message = *reinterpret_cast<const Fin*>(arrival.payload);
   NEAR_KILL_POINT("fin-read");
   if (message.cookie == 0) {
-    look_for_left_fins(std::uint64_t{1} << arrival.from->slot % 64);
+    look_for_left_fins(std::uint64_t{1} << sender_of(arrival).slot % 64);
     return;
   }
   auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
@@ -327,4 +321,4 @@ bool collect_left_fins() {
   return moved;
 }
 
-} // namespace near::transport
+} // namespace near::shm

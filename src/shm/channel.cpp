@@ -1,12 +1,12 @@
 // What leaves this process for a peer's queue or lane, and the flow control of both.
-#include "transport/engine.h"
+#include "shm/engine.h"
 
 #include "base/kill_point.h"
 #include "copy/raw.h"
 
 #include <bit>
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
@@ -20,7 +20,7 @@ void commit(Peer& peer, queue::Claim<>&& claim) {
   header_of(claim).sequence = peer.send.next_sequence++;
   claim.commit();
   auto& bell = peer.control->doorbell;
-  DoorbellCalls::ring_if_sleeping(bell.sleeping, bell.bell, engine().fences);
+  transport::DoorbellCalls::ring_if_sleeping(bell.sleeping, bell.bell, engine().fences);
 }
 
 void send_header(Peer& peer, queue::Claim<>&& claim, const MessageHeader& header) {
@@ -85,36 +85,27 @@ bool flush_pending() {
 
 bool waits_for_flow_control() {
   const Engine& self = engine();
-  return !self.pending_peers.empty() || !self.pipeline_senders.empty() || !self.awaited_locks.empty();
+  return !self.pending_peers.empty() || !self.pipeline_senders.empty();
 }
 
 [[gnu::cold]] void register_as_waiter() {
-  Engine& self = engine();
+  const Engine& self = engine();
   std::uint64_t us = std::uint64_t{1} << self.slot % 64;
   for (const Peer* peer : self.pending_peers)
-    FlowControlCalls::add_waiter(peer->control->doorbell.slot_waiters, us);
+    transport::FlowControlCalls::add_waiter(peer->control->doorbell.slot_waiters, us);
   for (const Transfer* transfer : self.pipeline_senders)
-    FlowControlCalls::add_waiter(transfer->peer->control->doorbell.slot_waiters, us);
-  FlowControlCalls::add_waiter(self.control->doorbell.packet_waiters, us);
-  for (auto* waiters : self.awaited_locks) FlowControlCalls::add_waiter(*waiters, us);
-  FlowControlCalls::before_recheck(self.fences);
-}
-
-[[gnu::cold]] void wake_waiting_processes(std::uint64_t asked) {
-  Engine& self = engine();
-  for (; asked != 0; asked &= asked - 1)
-    for (std::uint32_t slot = std::countr_zero(asked); slot < self.job_size; slot += 64)
-      DoorbellCalls::announce(
-          memory::space().segment.control(slot).doorbell.bell); // even if this process has not mapped it
+    transport::FlowControlCalls::add_waiter(peer_of(*transfer).control->doorbell.slot_waiters, us);
+  transport::FlowControlCalls::add_waiter(self.control->doorbell.packet_waiters, us);
 }
 
 // Call after taking messages: nothing else wakes a sender that sleeps until a slot is free.
 void wake_slot_waiters() {
   Engine& self = engine();
-  FlowControlCalls::wake_waiters(self.control->doorbell.slot_waiters, self.fences, [](std::uint64_t waiters) {
-    look_for_left_fins(waiters);
-    wake_waiting_processes(waiters);
-  });
+  transport::FlowControlCalls::wake_waiters(self.control->doorbell.slot_waiters, self.fences,
+                                            [](std::uint64_t waiters) {
+                                              look_for_left_fins(waiters);
+                                              transport::raise_bells(waiters);
+                                            });
 }
 
 queue::Claim<> claim_slot(Peer& peer) {
@@ -135,7 +126,7 @@ void send_claimed(Peer& peer, queue::Claim<>&& claim) {
 void allow_fast_sends(SendState& send_state) {
   Engine& self = engine();
   if (send_state.peer == nullptr) return; // not mapped yet
-  const Peer& peer = *send_state.peer;
+  const Peer& peer = own(*send_state.peer);
   if (!peer.lane_open || self.fences || peer.held || !peer.pending.empty() ||
       !send_state.credit.available(self.credit_limit))
     return;
@@ -143,7 +134,8 @@ void allow_fast_sends(SendState& send_state) {
 }
 
 void more_to_do(SendState& send_state) {
-  DoorbellCalls::ring_if_sleeping(send_state.doorbell->sleeping, send_state.doorbell->bell, engine().fences);
+  transport::DoorbellCalls::ring_if_sleeping(send_state.doorbell->sleeping, send_state.doorbell->bell,
+                                             engine().fences);
   if (send_state.lane.left() == 0) allow_fast_sends(send_state);
 }
 
@@ -181,4 +173,4 @@ void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, co
   post(peer, header);
 }
 
-} // namespace near::transport
+} // namespace near::shm

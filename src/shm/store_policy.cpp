@@ -1,11 +1,11 @@
-#include "transport/store_policy.h"
+#include "shm/store_policy.h"
 
 #include "base/knob.h"
 #include "os/clock.h"
 
 #include <algorithm>
 
-namespace near::transport {
+namespace near::shm {
 
 void StorePolicy::timed(void* to, const void* from, std::uint64_t bytes, bool streaming) {
   std::uint64_t began = os::monotonic_ns();
@@ -53,4 +53,4 @@ void StorePolicy::copy(void* to, const void* from, std::uint64_t bytes) {
   show();
 }
 
-} // namespace near::transport
+} // namespace near::shm

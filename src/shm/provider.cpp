@@ -1,16 +1,16 @@
-#include "transport/provider.h"
+#include "shm/provider.h"
 
 #include "copy/copy.h"
 
 #include <array>
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
-bool is_self(Peer& peer, const RtsHeader&) { return peer.slot == engine().slot; }
-bool is_shared(Peer&, const RtsHeader& rts) { return rts.shared != 0; }
-bool always(Peer&, const RtsHeader&) { return true; }
+bool is_self(Peer& peer, const NodeRts&) { return peer.slot == engine().slot; }
+bool is_shared(Peer&, const NodeRts& rts) { return rts.shared != 0; }
+bool always(Peer&, const NodeRts&) { return true; }
 
 constexpr std::array<Provider, 4> all = {{
     {"self", segment::Path::direct, Protocol::count, is_self, pull_self},
@@ -24,14 +24,14 @@ constexpr std::array<Provider, 4> all = {{
 std::span<const Provider> ladder() { return all; }
 
 /// Sender and receiver are one process: one typed copy.
-Pulled pull_self(Peer&, const RtsHeader& rts, Transfer& transfer) {
+Pulled pull_self(Peer&, const NodeRts& rts, Transfer& transfer) {
   const auto& sender = *reinterpret_cast<const Transfer*>(rts.cookie);
   datatype::copy(sender.view, transfer.view, static_cast<MPI_Count>(transfer.bytes));
   return Pulled::done;
 }
 
 /// The data lies in the segment: plain loads.
-Pulled pull_direct(Peer&, const RtsHeader& rts, Transfer& transfer) {
+Pulled pull_direct(Peer&, const NodeRts& rts, Transfer& transfer) {
   const auto* from = memory::space().segment.at<std::byte>(rts.shared);
   if (transfer.view.is_contiguous())
     copy::copy(transfer.view.contiguous_start(), from, transfer.bytes, copy::Store::cached);
@@ -40,4 +40,4 @@ Pulled pull_direct(Peer&, const RtsHeader& rts, Transfer& transfer) {
   return Pulled::done;
 }
 
-} // namespace near::transport
+} // namespace near::shm

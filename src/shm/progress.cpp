@@ -1,5 +1,5 @@
 // What arrives in this process's queue and lanes, and everything else that progress moves.
-#include "transport/engine.h"
+#include "shm/engine.h"
 
 #include "base/kill_point.h"
 #include "base/log.h"
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
@@ -88,14 +88,12 @@ void set_internal_handlers() {
   handlers[static_cast<int>(InternalHandler::lane_return)] = handle_lane_return;
 }
 
-bool has_work() {
+bool has_arrived() {
   Engine& self = engine();
   for (std::uint32_t i = 0; i < self.lane_count; ++i)
     if (self.lanes[i].open.load_relaxed() != 0 && self.lanes[i].reader.has_message()) return true;
   return self.queue.has_message();
 }
-
-void keep_packet(Arrival& arrival) { arrival.packet = 0; }
 
 void give_back_packet(Peer& owner, std::uint64_t packet) {
   NEAR_KILL_POINT("packet-used");
@@ -103,8 +101,9 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
   owner.packet_flags[static_cast<std::uint32_t>(reference)].give_back(
       static_cast<std::uint8_t>(reference >> 32));
   auto& doorbell = owner.control->doorbell;
-  FlowControlCalls::wake_waiters(doorbell.packet_waiters, engine().fences,
-                                 [&](std::uint64_t) { DoorbellCalls::announce(doorbell.bell); });
+  transport::FlowControlCalls::wake_waiters(doorbell.packet_waiters, engine().fences, [&](std::uint64_t) {
+    transport::DoorbellCalls::announce(doorbell.bell);
+  });
 }
 
 [[gnu::noinline]] bool make_progress() {
@@ -125,7 +124,7 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
     if (!self.cooperative_sends.empty()) moved |= push_chunks();
     if (self.left_fins != 0) moved |= collect_left_fins();
     self.deferred_work = !self.pending_peers.empty() || !self.pipeline_senders.empty() ||
-                         !self.cooperative_sends.empty() || self.left_fins != 0;
+                         !self.cooperative_sends.empty() || self.left_fins != 0 || self.always_polled;
   }
   return moved;
 }
@@ -136,6 +135,4 @@ bool is_idle() {
   return self.open_lanes == 0 && !self.deferred_work && !self.queue.has_entry();
 }
 
-bool progress() { return !is_idle() && make_progress(); }
-
-} // namespace near::transport
+} // namespace near::shm

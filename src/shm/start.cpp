@@ -1,5 +1,5 @@
 // From MPI_Init to MPI_Finalize: this process joins the job, waits for the others, and leaves.
-#include "transport/provider.h"
+#include "shm/provider.h"
 
 #include "base/kill_point.h"
 #include "base/knob.h"
@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-namespace near::transport {
+namespace near::shm {
 
 using base::Code;
 using base::fail;
@@ -25,7 +25,7 @@ namespace {
 
 void in_forked_child() {
   // The segment is not mapped in the child (MADV_DONTFORK): nothing of MPI may be touched.
-  engine().running = false;
+  transport::set_running(false);
 }
 
 /// Checks that NEAR_COPY names a protocol.
@@ -40,12 +40,21 @@ Result check_choice_of_copy() {
   return fail(Code::invalid, "NEAR_COPY={}: expected {}{}", choice, list, base::did_you_mean(choice, ways));
 }
 
+/// Each further sleep of one wait may take twice as long, up to this: where a thousand ranks share two
+/// processors, looking around every 10 ms would use up both.
+std::uint64_t longest_sleep_ns() {
+  constexpr std::uint64_t ranks_per_core = 8;
+  return transport::sleep_limit_ns *
+         std::max<std::uint64_t>(1, engine().job_size /
+                                        (ranks_per_core * std::max(1u, memory::space().segment.cores())));
+}
+
 /// Writes the line of NEAR_STATS: what this process has sent and received.
 void report_traffic() {
   const auto& counters = engine().control->counters;
   std::string text = "sent";
   for (std::size_t path = 0; path < segment::paths; ++path) {
-    auto sent = own_traffic(static_cast<segment::Path>(path));
+    auto sent = transport::own_traffic(static_cast<segment::Path>(path));
     text += base::format("{} {}: {} messages, {} bytes", path == 0 ? "" : ";",
                          segment::path_name(static_cast<segment::Path>(path)), sent.messages, sent.bytes);
   }
@@ -78,7 +87,7 @@ Result meet() {
     std::uint32_t ready = head.ready.load_acquire();
     // Nothing wakes us when `held` is cleared: the sleep ends by itself.
     if (ready >= self.job_size && head.held.load_relaxed() == 0) break;
-    os::futex_wait(head.ready.address(), ready, sleep_limit_ns * (1 + self.job_size / 64));
+    os::futex_wait(head.ready.address(), ready, transport::sleep_limit_ns * (1 + self.job_size / 64));
   }
   NEAR_KILL_POINT("init-met");
   self.fences = head.fences.load_relaxed() != 0;
@@ -101,7 +110,7 @@ object::Immortal<Engine> engine_storage;
 
 Result start(const Job& job) {
   Engine& self = engine();
-  if (self.running) return {};
+  if (transport::running()) return {};
   set_internal_handlers();
   if (job.segment_descriptor < 0) {
     NEAR_TRY(memory::space().segment.create(
@@ -135,67 +144,68 @@ Result start(const Job& job) {
   const auto& head = memory::space().segment.header();
   const auto& knobs = base::knobs();
   constexpr std::uint64_t for_ever = std::uint64_t{1} << 62;
-  self.spin_ns = knobs.wait.text == "spin"    ? for_ever
-                 : knobs.wait.text == "sleep" ? 0
-                 : knobs.spin.automatic       ? 100'000
-                                              : knobs.spin.number * 1000;
+  transport::wait_settings.spin_ns = knobs.wait.text == "spin"    ? for_ever
+                                     : knobs.wait.text == "sleep" ? 0
+                                     : knobs.spin.automatic       ? 100'000
+                                                                  : knobs.spin.number * 1000;
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
-  self.by_slot.assign(head.slots, &self.no_peer);
-  object::unknown_process = &self.no_peer;
+  self.by_slot.assign(head.slots, nullptr);
   NEAR_TRY(build_region());
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
   NEAR_TRY(meet());
-  self.oversubscribed = shares_processors() || shares_its_processors();
-  if (self.oversubscribed) fast_path.polls = 1;
-  self.running = true;
+  self.oversubscribed = transport::shares_processors() || transport::shares_its_processors();
+  if (self.oversubscribed) transport::fast_path.polls = 1;
+  transport::WaitSettings& waits = transport::wait_settings;
+  waits.doorbell = &self.control->doorbell;
+  waits.sleeps = &self.control->counters.sleeps;
+  waits.longest_sleep_ns = longest_sleep_ns();
+  waits.fences = self.fences;
+  waits.oversubscribed = self.oversubscribed;
+  transport::add(node_transport);
+  transport::set_running(true);
   return {};
 }
 
-void stop() {
+namespace {
+
+bool is_drained() {
   Engine& self = engine();
-  if (!self.running) return;
-  NEAR_KILL_POINT("finalize-entered");
-  receive_no_more();
-  auto drained = [](void*) {
-    Engine& here = engine();
-    std::erase_if(here.pipeline_senders, [](Transfer* transfer) { return has_left(*transfer->peer); });
-    return here.pending_peers.empty() && here.pipeline_senders.empty() && sends_settled();
-  };
-  wait_until(drained, nullptr);
+  std::erase_if(self.pipeline_senders, [](Transfer* transfer) { return has_left(peer_of(*transfer)); });
+  return self.pending_peers.empty() && self.pipeline_senders.empty();
+}
+
+void leave() {
   if (base::knobs().stats.number != 0) report_traffic();
   NEAR_KILL_POINT("finalize-drained");
   // SYNC: rank-phase. Whoever sees `finalized` sees the last messages that this process committed.
-  memory::space().segment.entry(self.slot).phase.store_release(
-      static_cast<std::uint32_t>(segment::Phase::finalized));
+  memory::space()
+      .segment.entry(engine().slot)
+      .phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));
   NEAR_KILL_POINT("finalize-told");
 }
 
-bool running() { return engine().running; }
+void poll_always() { engine().always_polled = engine().deferred_work = true; }
 
-bool shares_processors() {
-  const auto& head = memory::space().segment.header();
-  return head.cores < head.job_size;
-}
+} // namespace
 
-bool polls_should_yield() { return engine().oversubscribed; }
+transport::Peer* connect(object::ProcessId process);
 
-const segment::Segment& job_segment() { return memory::space().segment; }
+const transport::Transport node_transport = {
+    .name = "shm",
+    .connect = connect,
+    .set_handler = set_handler,
+    .is_idle = is_idle,
+    .advance = make_progress,
+    .has_arrived = has_arrived,
+    .waits_for_flow_control = waits_for_flow_control,
+    .register_as_waiter = register_as_waiter,
+    .descriptor = -1,
+    .poll_always = poll_always,
+    .receive_no_more = receive_no_more,
+    .sends_settled = sends_settled,
+    .is_drained = is_drained,
+    .leave = leave,
+};
 
-segment::StateLine& own_state_line() {
-  static base::Atomic<std::uint32_t> threads{0};
-  thread_local std::uint32_t line = threads.add_relaxed(1);
-  return engine().control->state[std::min<std::uint32_t>(line, segment::state_lines - 1)];
-}
-
-void count_unexpected() { engine().control->counters.unexpected.bump_relaxed(1); }
-
-segment::Place own_place() {
-  return running() ? memory::space().segment.entry(engine().slot).place : segment::Place{};
-}
-
-segment::NearestNodes nearest_nodes() {
-  return running() ? memory::space().segment.entry(engine().slot).nearest : segment::NearestNodes{};
-}
-
-} // namespace near::transport
+} // namespace near::shm

@@ -1,5 +1,5 @@
 // Lays out, binds, reserves and fills in this process's region of the segment before any other process sees it.
-#include "transport/engine.h"
+#include "shm/engine.h"
 
 #include "base/checked.h"
 #include "base/kill_point.h"
@@ -14,7 +14,7 @@
 #include <new>
 #include <unistd.h>
 
-namespace near::transport {
+namespace near::shm {
 
 using base::Code;
 using base::fail;
@@ -102,7 +102,7 @@ Result build_region() {
     self.traffic[path] = memory::space().segment.at<segment::Traffic>(traffic_at) + path * head.slots;
   self.packets.build(base + packets_at, flags, packets, most_packets, packet_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
-  fast_path.eager_limit = self.eager_limit;
+  transport::fast_path.eager_limit = self.eager_limit;
   memory::space().kept.build();
   auto* control = new (base + begin) segment::ControlPage{};
   control->version = segment::layout_version;
@@ -132,4 +132,4 @@ Result build_region() {
   return {};
 }
 
-} // namespace near::transport
+} // namespace near::shm

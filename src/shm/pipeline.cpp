@@ -14,7 +14,7 @@
 // still at work. Without a receive they are kept, for at most one message of each peer. A receiver that takes
 // another protocol drops them. In every case the sender completes only when the receiver has answered, so a
 // synchronous send remains one.
-#include "transport/provider.h"
+#include "shm/provider.h"
 
 #include "base/kill_point.h"
 #include "copy/copy.h"
@@ -22,7 +22,7 @@
 
 #include <algorithm>
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
@@ -40,7 +40,7 @@ constexpr int most_trust = 4;
 /// Sends one fragment of the transfer; false if there is no free packet or slot.
 bool send_fragment(Transfer& transfer) {
   Engine& self = engine();
-  Peer& peer = *transfer.peer;
+  Peer& peer = peer_of(transfer);
   PacketPool::Taken packet = self.packets.take_for_fragment(transfer.bytes);
   if (!packet) return false;
   NEAR_KILL_POINT("fragment-taken");
@@ -93,7 +93,7 @@ void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* 
   NEAR_KILL_POINT("fragment-copied");
   transfer.position += bytes;
   if (transfer.position < transfer.bytes) return;
-  PrefixIn& prefix = transfer.peer->prefix_in;
+  PrefixIn& prefix = peer_of(transfer).prefix_in;
   if (prefix.bound == &transfer) {
     prefix.bound = nullptr;
     prefix.dropped = true; // what is still under way of it has no room
@@ -119,19 +119,19 @@ void send_prefix(Peer& peer, Transfer& transfer) {
 }
 
 void end_eager_prefix(Transfer& transfer, int trust) {
-  Peer& peer = *transfer.peer;
+  Peer& peer = peer_of(transfer);
   if (peer.prefix_out == &transfer) peer.prefix_out = nullptr;
   peer.prefix_trust = std::clamp(peer.prefix_trust + trust, -most_trust, most_trust);
 }
 
-void drop_prefix(Peer& peer, const RtsHeader& rts) {
+void drop_prefix(Peer& peer, const NodeRts& rts) {
   if (rts.prefix == 0) return;
   NEAR_KILL_POINT("prefix-dropped");
   peer.prefix_in.kept.clear();
   peer.prefix_in = {rts.prefix, true, nullptr, std::move(peer.prefix_in.kept)};
 }
 
-Pulled pull_pipelined(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
+Pulled pull_pipelined(Peer& peer, const NodeRts& rts, Transfer& transfer) {
   transfer.position = 0;
   transfer.busy = true;
   PrefixIn& prefix = peer.prefix_in;
@@ -152,7 +152,7 @@ Pulled pull_pipelined(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
 }
 
 void handle_prefix_fragment(Arrival& arrival) {
-  PrefixIn& prefix = arrival.from->prefix_in;
+  PrefixIn& prefix = sender_of(arrival).prefix_in;
   auto number = static_cast<std::uint32_t>(arrival.envelope.tag);
   if (prefix.number != number) {
     prefix.kept.clear();
@@ -173,7 +173,7 @@ void handle_cts(Arrival& arrival) {
   auto& transfer = *reinterpret_cast<Transfer*>(request.sender_cookie);
   transfer.remote_cookie = request.receiver_cookie;
   transfer.bytes = request.bytes;
-  if (transfer.prefix == 0) transfer.fragment_bytes = fragment_bytes_of(*transfer.peer, transfer.bytes);
+  if (transfer.prefix == 0) transfer.fragment_bytes = fragment_bytes_of(peer_of(transfer), transfer.bytes);
   end_eager_prefix(transfer, request.unexpected != 0 ? -2 : 1);
   engine().pipeline_senders.push_back(&transfer);
   engine().deferred_work = true;
@@ -199,7 +199,7 @@ bool advance_pipeline_senders() {
     // Everything is packed: the buffer belongs to the program again.
     self.pipeline_senders[i] = self.pipeline_senders.back();
     self.pipeline_senders.pop_back();
-    count_sent(*transfer.peer, segment::Path::pipelined, transfer.bytes);
+    count_sent(peer_of(transfer), segment::Path::pipelined, transfer.bytes);
     retire_rts(transfer);
     transfer.busy = false;
     transfer.done(transfer, MPI_SUCCESS);
@@ -211,9 +211,9 @@ void handle_fragment(Arrival& arrival) {
   NEAR_KILL_POINT("fragment-arrived");
   auto& transfer = *reinterpret_cast<Transfer*>(arrival.envelope.context);
   // The sender has answered the CTS that followed the failed probe, so it was alive.
-  if (arrival.from->cma == CmaState::doubtful) [[unlikely]]
-    confirm_refusal(*arrival.from);
+  if (sender_of(arrival).cma == CmaState::doubtful) [[unlikely]]
+    confirm_refusal(sender_of(arrival));
   take_fragment(transfer, arrival.envelope.bytes, arrival.payload, arrival.payload_bytes);
 }
 
-} // namespace near::transport
+} // namespace near::shm

@@ -9,7 +9,19 @@
 
 #include <array>
 
-namespace near::transport {
+namespace near::shm {
+
+using transport::Arrival;
+using transport::Buffer;
+using transport::Eager;
+using transport::Envelope;
+using transport::Handler;
+using transport::HandlerFunction;
+using transport::ReceiveState;
+using transport::Result;
+using transport::RtsHeader;
+using transport::SendState;
+using transport::Transfer;
 
 inline constexpr std::size_t inline_bytes = 88;
 
@@ -29,6 +41,19 @@ struct PacketReference {
   std::uint32_t bytes;
   std::uint8_t generation;
 };
+
+/// What an RTS of this transport says of its message: the form of transport::RtsHeader here.
+struct NodeRts {
+  segment::Offset descriptor; ///< in the sender's region: its state word decides matched or cancelled
+  std::uint64_t address;      ///< of the data in the sender's memory; 0: the data is not contiguous
+  segment::Offset shared;     ///< of the data in the segment; 0: it lies elsewhere
+  std::uint64_t cookie;       ///< names the sender's transfer
+  std::uint32_t generation;   ///< of the descriptor's use
+  std::uint32_t flags;
+  std::uint32_t prefix; ///< number of the eager prefix that follows; 0: none
+  std::uint32_t unused = 0;
+};
+static_assert(sizeof(NodeRts) == sizeof(RtsHeader));
 
 /// Handlers of the transport itself.
 enum class InternalHandler : std::uint8_t {
@@ -78,4 +103,4 @@ using RtsDescriptor = queue::RtsDescriptor<>;
 inline constexpr std::array<std::size_t, 2> rts_sizes = {128, 512};
 constexpr std::size_t rts_room(std::size_t size) { return rts_sizes[size] - sizeof(RtsDescriptor); }
 
-} // namespace near::transport
+} // namespace near::shm

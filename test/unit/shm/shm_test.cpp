@@ -2,7 +2,7 @@
 
 #include "memory/allocate.h"
 #include "os/memory.h"
-#include "transport/provider.h"
+#include "shm/provider.h"
 
 #include <algorithm>
 #include <cstring>
@@ -67,7 +67,7 @@ void send_or_wait(std::uint32_t to, int tag, std::vector<unsigned char>& data) {
   wait_for([&] { return transport::try_send_eager(peer(to), {7, 0, tag, data.size()}, view); });
 }
 
-TEST(Transport, eager_messages_of_every_size_arrive_in_order_and_whole) {
+TEST(Shm, eager_messages_of_every_size_arrive_in_order_and_whole) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();
     const std::size_t sizes[] = {0, 1, 8, 87, 88, 89, 1000, 8192};
@@ -93,7 +93,7 @@ TEST(Transport, eager_messages_of_every_size_arrive_in_order_and_whole) {
   });
 }
 
-TEST(Transport, a_sender_without_credit_is_refused_and_goes_on_when_memory_is_released) {
+TEST(Shm, a_sender_without_credit_is_refused_and_goes_on_when_memory_is_released) {
   run_ranks(2,
             [](std::uint32_t rank) {
               transport::set_handler(Handler::p2p_eager, [](Arrival& arrival) {
@@ -118,7 +118,7 @@ TEST(Transport, a_sender_without_credit_is_refused_and_goes_on_when_memory_is_re
             {{"NEAR_CREDITS", "4"}});
 }
 
-TEST(Transport, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_transfer) {
+TEST(Shm, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_transfer) {
   run_ranks(
       2,
       [](std::uint32_t rank) {
@@ -183,33 +183,33 @@ void transfer_both_ways(std::uint32_t rank) {
     wait_for([] { return !offers.empty(); });
     auto offered = offers.front();
     offers.pop_front();
-    require(transport::rts_is_live(offered.rts), "live");
+    require(transport::rts_is_live(*offered.from, offered.rts), "live");
     require(transport::accept(*offered.from, offered.rts, offered.envelope.bytes,
                               byte_buffer(in.data(), bytes), receiving),
             "accept");
     wait_for([] { return finished == 2; });
-    require(!transport::rts_is_live(offered.rts), "an accepted offer is no longer live");
+    require(!transport::rts_is_live(*offered.from, offered.rts), "an accepted offer is no longer live");
     require(in.back() == 0xee, "nothing behind the buffer");
     in.pop_back();
     require(in == pattern(bytes, other), "data");
   }
 }
 
-TEST(Transport, offers_travel_over_cross_memory_attach) {
+TEST(Shm, offers_travel_over_cross_memory_attach) {
   run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "cma"}});
 }
 
-TEST(Transport, messages_travel_pipelined) { run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}}); }
+TEST(Shm, messages_travel_pipelined) { run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}}); }
 
-TEST(Transport, messages_travel_pipelined_with_streaming_stores) {
+TEST(Shm, messages_travel_pipelined_with_streaming_stores) {
   run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}, {"NEAR_STORES", "streaming"}});
 }
 
-TEST(Transport, a_pipeline_that_gets_no_more_memory_works_with_its_first_packets) {
+TEST(Shm, a_pipeline_that_gets_no_more_memory_works_with_its_first_packets) {
   run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}, {"NEAR_PIPELINE", "0"}});
 }
 
-TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
+TEST(Shm, an_offer_of_memory_in_the_segment_is_loaded_directly) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();
     constexpr std::size_t bytes = 1 << 20;
@@ -240,7 +240,7 @@ TEST(Transport, an_offer_of_memory_in_the_segment_is_loaded_directly) {
   });
 }
 
-TEST(Transport, a_short_offer_is_loaded_from_behind_its_descriptor) {
+TEST(Shm, a_short_offer_is_loaded_from_behind_its_descriptor) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();
     // Of both sizes of descriptors, each at its end; some offers more than a page has descriptors.
@@ -282,7 +282,7 @@ TEST(Transport, a_short_offer_is_loaded_from_behind_its_descriptor) {
   });
 }
 
-TEST(Transport, a_shorter_receive_takes_its_part_and_both_sides_finish) {
+TEST(Shm, a_shorter_receive_takes_its_part_and_both_sides_finish) {
   for (const char* way : {"cma", "pipelined"})
     run_ranks(2,
               [](std::uint32_t rank) {
@@ -312,7 +312,7 @@ TEST(Transport, a_shorter_receive_takes_its_part_and_both_sides_finish) {
               {{"NEAR_COPY", way}});
 }
 
-TEST(Transport, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_cancelled) {
+TEST(Shm, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_cancelled) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();
     auto data = pattern(100, 0);
@@ -332,7 +332,7 @@ TEST(Transport, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_can
     }
     wait_for([] { return offers.size() == 2; });
     std::vector<unsigned char> in(100);
-    require(!transport::rts_is_live(offers[0].rts), "cancelled");
+    require(!transport::rts_is_live(*offers[0].from, offers[0].rts), "cancelled");
     require(!transport::accept(*offers[0].from, offers[0].rts, 100, byte_buffer(in.data(), 100), first),
             "accept");
     require(transport::accept(*offers[1].from, offers[1].rts, 100, byte_buffer(in.data(), 100), second),
@@ -342,7 +342,7 @@ TEST(Transport, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_can
   });
 }
 
-TEST(Transport, eight_ranks_that_flood_each_other_through_small_queues_do_not_deadlock) {
+TEST(Shm, eight_ranks_that_flood_each_other_through_small_queues_do_not_deadlock) {
   constexpr int each = 300;
   run_ranks(8,
             [](std::uint32_t rank) {
@@ -362,7 +362,7 @@ TEST(Transport, eight_ranks_that_flood_each_other_through_small_queues_do_not_de
             {{"NEAR_QUEUE_SLOTS", "4"}});
 }
 
-TEST(Transport, the_arena_says_which_limit_was_met) {
+TEST(Shm, the_arena_says_which_limit_was_met) {
   run_ranks(1, [](std::uint32_t) {
     require(memory::allocate_shareable(1ull << 60, {.alignment = 64}) == nullptr, "an absurd size");
     require(base::failure_text().find("segment") != std::string_view::npos, "the text names the limit");
@@ -394,7 +394,7 @@ constexpr auto kept_use = static_cast<std::uint32_t>(segment::BlockUse::kept),
                allocated_use = static_cast<std::uint32_t>(segment::BlockUse::allocated),
                window_use = static_cast<std::uint32_t>(segment::BlockUse::window);
 
-TEST(Transport, freed_memory_is_kept_for_the_next_allocation_of_its_kind) {
+TEST(Shm, freed_memory_is_kept_for_the_next_allocation_of_its_kind) {
   run_ranks(1, [](std::uint32_t) {
     void* a = memory::allocate_shareable(1 << 20, {});
     require(a != nullptr && listed_use(a) == allocated_use, "listed as allocated");
@@ -416,7 +416,7 @@ TEST(Transport, freed_memory_is_kept_for_the_next_allocation_of_its_kind) {
   });
 }
 
-TEST(Transport, memory_whose_pages_may_come_later_is_not_taken_for_a_hint_of_a_node) {
+TEST(Shm, memory_whose_pages_may_come_later_is_not_taken_for_a_hint_of_a_node) {
   run_ranks(1, [](std::uint32_t) {
     constexpr std::size_t bytes = 20u << 20;
     void* later = memory::allocate_shareable(bytes, {});
@@ -429,7 +429,7 @@ TEST(Transport, memory_whose_pages_may_come_later_is_not_taken_for_a_hint_of_a_n
   });
 }
 
-TEST(Transport, kept_memory_is_bounded_and_goes_when_it_is_needed) {
+TEST(Shm, kept_memory_is_bounded_and_goes_when_it_is_needed) {
   run_ranks(1, [](std::uint32_t) {
     constexpr std::size_t each = 4u << 20;
     const std::uint64_t most = memory::most_kept_bytes();
@@ -456,7 +456,7 @@ TEST(Transport, kept_memory_is_bounded_and_goes_when_it_is_needed) {
   });
 }
 
-TEST(Transport, memory_has_one_owner_also_when_the_list_is_full) {
+TEST(Shm, memory_has_one_owner_also_when_the_list_is_full) {
   run_ranks(1, [](std::uint32_t) {
     void* kept = memory::allocate_shareable(1, {});
     require(kept != nullptr && memory::free_shareable(kept) && listed_use(kept) == kept_use, "one is kept");
@@ -478,7 +478,7 @@ TEST(Transport, memory_has_one_owner_also_when_the_list_is_full) {
   });
 }
 
-TEST(Transport, addresses_that_others_have_placed_pages_in_are_not_freed_as_memory) {
+TEST(Shm, addresses_that_others_have_placed_pages_in_are_not_freed_as_memory) {
   run_ranks(1, [](std::uint32_t) {
     void* row = memory::reserve_shareable(2 * os::page_size(), {});
     require(row != nullptr && !memory::free_shareable(row), "nobody has allocated that");
@@ -486,7 +486,7 @@ TEST(Transport, addresses_that_others_have_placed_pages_in_are_not_freed_as_memo
   });
 }
 
-TEST(Transport, what_is_kept_makes_room_for_the_transports_own_memory) {
+TEST(Shm, what_is_kept_makes_room_for_the_transports_own_memory) {
   pid_t child = fork();
   if (child == 0) {
     alarm(60);
@@ -497,7 +497,7 @@ TEST(Transport, what_is_kept_makes_room_for_the_transports_own_memory) {
     const std::uint64_t most = pages * os::page_size() + (4ull << 30);
     const rlimit limit{most, most};
     require(setrlimit(RLIMIT_AS, &limit) == 0, "limit");
-    require(base::read_knobs(environ).ok() && transport::start({}).ok(), "start");
+    require(base::read_knobs(environ).ok() && shm::start({}).ok(), "start");
     void* kept = memory::allocate_shareable(1, {});
     require(kept != nullptr && memory::free_shareable(kept) && listed_use(kept) == kept_use, "one is kept");
     auto& arena = memory::space().ordinary_arena();
@@ -515,7 +515,7 @@ TEST(Transport, what_is_kept_makes_room_for_the_transports_own_memory) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(Transport, large_memory_comes_when_it_is_touched_and_is_counted_before) {
+TEST(Shm, large_memory_comes_when_it_is_touched_and_is_counted_before) {
   std::string policy = os::shared_huge_pages_policy();
   if (os::refuses_overcommitment() || (!policy.empty() && policy != "never" && policy != "deny"))
     GTEST_SKIP() << "on this machine all pages are made at once";
@@ -547,14 +547,14 @@ TEST(Transport, large_memory_comes_when_it_is_touched_and_is_counted_before) {
   });
 }
 
-TEST(Transport, every_protocol_can_be_chosen) {
-  for (const auto& provider : transport::ladder()) {
-    bool choice = provider.protocol != transport::Protocol::count;
+TEST(Shm, every_protocol_can_be_chosen) {
+  for (const auto& provider : shm::ladder()) {
+    bool choice = provider.protocol != shm::Protocol::count;
     pid_t child = fork();
     if (child == 0) {
       setenv("NEAR_COPY", provider.name, 1);
       require(base::read_knobs(environ).ok(), "knobs");
-      require(transport::start({}).ok() == choice, provider.name);
+      require(shm::start({}).ok() == choice, provider.name);
       _exit(0);
     }
     int status = 1;
@@ -563,12 +563,12 @@ TEST(Transport, every_protocol_can_be_chosen) {
   }
 }
 
-TEST(Transport, an_unknown_protocol_is_an_error_with_the_nearest_name) {
+TEST(Shm, an_unknown_protocol_is_an_error_with_the_nearest_name) {
   pid_t child = fork();
   if (child == 0) {
     setenv("NEAR_COPY", "pipelned", 1);
     require(base::read_knobs(environ).ok(), "knobs");
-    require(!transport::start({}).ok(), "start");
+    require(!shm::start({}).ok(), "start");
     require(base::failure_text().find("did you mean pipelined?") != std::string_view::npos, "suggestion");
     _exit(0);
   }

@@ -1,9 +1,9 @@
-#include "transport/tuner.h"
+#include "shm/tuner.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
@@ -203,4 +203,4 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
   show(size_class);
 }
 
-} // namespace near::transport
+} // namespace near::shm

@@ -12,7 +12,7 @@
 #include <array>
 #include <cstdint>
 
-namespace near::transport {
+namespace near::shm {
 
 class StorePolicy {
 public:
@@ -47,4 +47,4 @@ private:
   std::uint32_t interval_ = shortest, next_ = 0, turn_ = 0;
 };
 
-} // namespace near::transport
+} // namespace near::shm

@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace near::transport {
+namespace near::shm {
 
 using PacketFlag = queue::PacketFlag<>;
 
@@ -78,4 +78,4 @@ private:
   std::uint32_t rounds_ = 0;
 };
 
-} // namespace near::transport
+} // namespace near::shm

@@ -1,4 +1,4 @@
-#include "transport/packet_pool.h"
+#include "shm/packet_pool.h"
 
 #include "base/kill_point.h"
 #include "os/limits.h"
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace near::transport {
+namespace near::shm {
 
 void PacketPool::build(std::byte* packets, PacketFlag* flags, std::uint32_t count, std::uint32_t most,
                        std::uint64_t packet_bytes) {
@@ -70,4 +70,4 @@ PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t bytes) {
   return {};
 }
 
-} // namespace near::transport
+} // namespace near::shm

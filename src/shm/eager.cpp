@@ -1,12 +1,10 @@
 // Eager messages: inline in a slot, or in a packet.
-#include "transport/engine.h"
+#include "shm/engine.h"
 
 #include "base/kill_point.h"
 #include "copy/raw.h"
 
-namespace near::transport {
-
-std::size_t eager_limit() { return engine().eager_limit; }
+namespace near::shm {
 
 Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer* waiter) {
   Engine& self = engine();
@@ -59,15 +57,10 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Trans
 }
 
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer) {
-  Peer& from = *receive_state.peer;
+  Peer& from = own(*receive_state.peer);
   const auto& reference = *reinterpret_cast<const PacketReference*>(message.payload);
   copy::raw(buffer, from.packets + reference.packet * from.packet_bytes, reference.bytes);
   give_back_packet(from, packet_of(reference));
 }
 
-void give_back_credit(Peer& peer) {
-  NEAR_KILL_POINT("credit-due");
-  peer.receive.released->give_back();
-}
-
-} // namespace near::transport
+} // namespace near::shm

@@ -1,7 +1,7 @@
 // The other processes of the job, as this one knows them.
-#include "transport/engine.h"
+#include "shm/engine.h"
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
@@ -20,7 +20,7 @@ namespace {
   peer.packets = memory::space().segment.at<std::byte>(control.packets);
   peer.packet_flags = memory::space().segment.at<PacketFlag>(control.packet_flags);
   peer.packet_bytes = control.packet_bytes;
-  peer.send.peer = peer.receive.peer = &peer;
+  peer.operations = &operations;
   peer.send.doorbell = &control.doorbell;
   peer.send.traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + slot;
   peer.send.credit =
@@ -41,42 +41,19 @@ bool has_left(const Peer& peer) {
 }
 
 Peer& peer_in(std::uint32_t slot) {
-  Peer* peer = engine().by_slot[slot]->send.peer;
-  return peer != nullptr ? *peer : map_peer(slot);
+  Peer* peer = engine().by_slot[slot];
+  return peer != nullptr ? *peer : own(transport::peer_at({.rank = slot}));
 }
 
-Peer& peer_at(object::ProcessId process) { return peer_in(process.rank); }
-
-Peer& peer_of(const object::Communicator& communicator, int rank) {
-  object::Process*& known = communicator.processes[static_cast<std::size_t>(rank)];
-  Peer* peer = static_cast<PeerStates*>(known)->send.peer;
-  if (peer != nullptr) [[likely]]
-    return *peer;
-  peer = &peer_in(communicator.process_ids[rank].rank);
-  known = peer;
-  return *peer;
-}
-
-void find_peer(const object::Communicator& communicator, int rank) {
-  communicator.processes[static_cast<std::size_t>(rank)] =
-      engine().by_slot[communicator.process_ids[rank].rank];
+transport::Peer* connect(object::ProcessId process) {
+  if (process.job != 0 || process.rank >= engine().by_slot.size()) return nullptr;
+  return &map_peer(process.rank);
 }
 
 void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes) {
   auto& sent = engine().traffic[static_cast<std::size_t>(path)][peer.slot];
   sent.messages.bump_relaxed(1);
   sent.bytes.bump_relaxed(bytes);
-}
-
-segment::Amount own_traffic(segment::Path path) {
-  const Engine& self = engine();
-  // Reading our own table may allocate a page of it: on the right node, and only if somebody asks.
-  segment::Amount sum;
-  for (std::size_t slot = 0; slot < self.by_slot.size(); ++slot) {
-    const auto& sent = self.traffic[static_cast<std::size_t>(path)][slot];
-    sum += {sent.messages.load_relaxed(), sent.bytes.load_relaxed()};
-  }
-  return sum;
 }
 
 segment::PairStatistics* statistics_of(Peer& peer) {
@@ -97,4 +74,4 @@ const segment::PairEstimates& estimates_of(const Peer& peer) {
   return job.header().estimates.pair[static_cast<std::size_t>(distance)];
 }
 
-} // namespace near::transport
+} // namespace near::shm

@@ -1,6 +1,6 @@
 // The tuner of protocols and of stores, without any copy: costs are told, not measured.
-#include "transport/store_policy.h"
-#include "transport/tuner.h"
+#include "shm/store_policy.h"
+#include "shm/tuner.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-using namespace near::transport;
+using namespace near::shm;
 namespace segment = near::segment;
 
 constexpr Tuner::Mask all =

@@ -1,20 +1,21 @@
-// The engine of this process: everything that the transport's own files share. Not for the layers above.
+// The engine of this process: everything that the node transport's own files share. Not for the layers above.
 #pragma once
 
 #include "memory/space.h"
 #include "object/object.h"
-#include "queue/flow_control.h"
-#include "transport/fast.h"
-#include "transport/packet_pool.h"
-#include "transport/store_policy.h"
-#include "transport/tuner.h"
+#include "shm/packet_pool.h"
+#include "shm/shm.h"
+#include "shm/store_policy.h"
+#include "shm/tuner.h"
+#include "transport/doorbell.h"
+#include "transport/registry.h"
 
 #include <array>
 #include <list>
 #include <memory>
 #include <vector>
 
-namespace near::transport {
+namespace near::shm {
 
 /// A message that found no free slot: kept in order until the receiver's queue has one.
 struct PendingMessage {
@@ -39,7 +40,7 @@ struct PrefixIn {
 
 /// Another process. It is made and mapped at the first message to or from it, and stays until this process
 /// ends.
-struct Peer : PeerStates {
+struct Peer : transport::Peer {
   std::uint32_t slot = 0;
   queue::Producer<> producer;
   // Our lane to it: see lanes.cpp.
@@ -94,39 +95,39 @@ struct Engine {
   std::uint32_t slot = 0, job_size = 0;
   segment::ControlPage* control = nullptr;
   queue::Consumer<> queue;
-  std::uint32_t lane_count = 0;  ///< in our region
-  std::uint32_t asked_lanes = 0; ///< of peers, without an answer
-  std::uint32_t open_lanes = 0;  ///< bits of `lanes`: granted and switched to
+  std::uint32_t lane_count = 0; ///< in our region
+  std::uint32_t open_lanes = 0; ///< bits of `lanes`: granted and switched to
   std::array<LaneIn, most_lanes> lanes;
-  PeerStates no_peer;               ///< stands for every process that is not mapped
-  std::vector<PeerStates*> by_slot; ///< a Peer, or `no_peer`
-  std::vector<Peer*> peers;         ///< those that are mapped, in the order of their first messages
+  std::vector<Peer*> by_slot; ///< nullptr: not mapped
+  std::vector<Peer*> peers;   ///< those that are mapped, in the order of their first messages
   PacketPool packets;
   std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; rows by receiver
   std::vector<Peer*> pending_peers;                        ///< with messages that found no slot
   std::vector<Transfer*> pipeline_senders;                 ///< with packed bytes still to send
   std::vector<CooperativeSend> cooperative_sends;
-  std::vector<base::Atomic<std::uint64_t>*> awaited_locks; ///< words of locks that threads of ours wait for
   std::uint64_t left_fins =
       0; ///< bits as in slot_waiters: processes that may have left FINs in our descriptors
-  bool deferred_work = false; ///< one of the four above may hold something
+  bool deferred_work = false; ///< one of the four above may hold something, or there are other transports
+  bool always_polled = false; ///< there are
   std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< by size
   std::array<std::size_t, rts_sizes.size()> rts_pages{};              ///< made so far, by size
   std::size_t rts_out = 0;                                            ///< announced to any peer, not finished
   std::uint32_t credit_limit = 0;
   std::uint64_t eager_limit = 0;
-  std::uint64_t spin_ns = 0;
   bool fences = false;
   bool oversubscribed = false;
-  bool running = false;
   bool receives_no_more = false;
 };
+
+/// A peer of this transport. All operations and messages of this transport are of such peers only.
+inline Peer& own(transport::Peer& peer) { return static_cast<Peer&>(peer); }
+inline const Peer& own(const transport::Peer& peer) { return static_cast<const Peer&>(peer); }
+inline Peer& peer_of(const Transfer& transfer) { return own(*transfer.peer); }
+inline Peer& sender_of(const Arrival& arrival) { return own(*arrival.from); }
 
 /// The one engine, never destroyed: exit handlers and forked children may still look.
 extern object::Immortal<Engine> engine_storage;
 inline Engine& engine() { return engine_storage.value; }
-
-using FlowControlCalls = queue::FlowControl<base::Hardware, DoorbellSystem>;
 
 /// The peer in this slot; maps it if this is its first message. Throws std::bad_alloc.
 Peer& peer_in(std::uint32_t slot);
@@ -148,25 +149,41 @@ inline MessageHeader& header_of(const queue::Claim<>& claim) {
   return *reinterpret_cast<MessageHeader*>(claim.body());
 }
 
+// The operations of this transport (operations.cpp); transport.h says what they do.
+Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer* waiter);
+Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer);
+bool cancel_rts(Transfer& transfer);
+bool claim_rts(NodeRts& rts);
+bool rts_is_live(const NodeRts& rts);
+bool accept(Peer& peer, const NodeRts& rts, std::uint64_t offered_bytes, const Buffer& view,
+            Transfer& transfer);
+void give_back_packet(Peer& owner, std::uint64_t packet);
+void hold_back(Peer& peer, bool held);
+bool has_ended(Peer& peer);
+bool reaches_memory_of(Peer& peer);
+bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
+bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
+extern const transport::Operations operations;
+
+// What the transport layer drives.
+bool make_progress();
+void set_handler(Handler handler, HandlerFunction function);
+void receive_no_more();
+bool sends_settled();
+extern const transport::Transport node_transport;
+
 /// Lays out, binds and reserves this process's region. Nothing of it is visible to others before `ready`.
 Result build_region();
 /// Registers the handlers of the transport's own messages.
 void set_internal_handlers();
 /// Sends messages that wait for slots of their peers, as far as slots are free; true if any were sent.
 bool flush_pending();
-/// Whether anything waits for a slot of a peer's queue or lane, for one of our packets, or for a lock.
+/// Whether anything waits for a slot of a peer's queue or lane, or for one of our packets.
 bool waits_for_flow_control();
-/// Registers this process with everything that it waits for. Whatever is freed from here on wakes us, and
-/// whatever was freed before is found by our next check.
+/// Registers this process with everything that it waits for, without the barrier that must follow.
 void register_as_waiter();
-/// Raises the bells of the processes in `asked` that wait for a slot here.
-void wake_waiting_processes(std::uint64_t asked);
 /// Whether a message is there; the check before sleeping, without the engine lock.
-bool has_work();
-
-/// A sleep without a wake-up ends after this time, so that an event without one (a peer that calls
-/// MPI_Finalize) is noticed.
-inline constexpr std::uint64_t sleep_limit_ns = 10'000'000;
+bool has_arrived();
 
 /// Names a packet in use to the layers above; never 0.
 inline std::uint64_t packet_of(const PacketReference& reference) {
@@ -196,7 +213,7 @@ void send_prefix(Peer& peer, Transfer& transfer);
 /// Sender: call when the receiver has answered or the RTS is withdrawn; `trust` is added to prefix_trust.
 void end_eager_prefix(Transfer& transfer, int trust);
 /// Receiver: drops the eager prefix of a message that takes another protocol.
-void drop_prefix(Peer& peer, const RtsHeader& rts);
+void drop_prefix(Peer& peer, const NodeRts& rts);
 /// Receiver: call when all bytes of a transfer have arrived; records how long that took.
 void transfer_arrived(Transfer& transfer);
 /// Counts a message that left through the queue; asks for a lane after many.
@@ -230,4 +247,4 @@ const segment::PairEstimates& estimates_of(const Peer& peer);
 /// Counts a message that was sent by this path.
 void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes);
 
-} // namespace near::transport
+} // namespace near::shm

@@ -6,19 +6,18 @@
 //   reads chunk 0, 1, 2 ...                         writes the last chunk, the one before ...
 //   until none is left; waits for those written
 //   FIN  ---------------------------------------->  removes it from the list
-#include "transport/provider.h"
+#include "shm/provider.h"
 
 #include "base/kill_point.h"
 #include "base/log.h"
 #include "os/peer_memory.h"
-#include "transport/peer_memory.h"
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <unordered_map>
 
-namespace near::transport {
+namespace near::shm {
 
 namespace {
 
@@ -125,7 +124,7 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
   return true;
 }
 
-bool read_chunk(Peer& peer, const RtsHeader& rts, const Transfer& transfer, std::uint32_t chunk) {
+bool read_chunk(Peer& peer, const NodeRts& rts, const Transfer& transfer, std::uint32_t chunk) {
   std::uint64_t at = chunk * chunk_bytes;
   std::array<os::Run, 1> run = {
       {{transfer.view.contiguous_start() + at, std::min(chunk_bytes, transfer.bytes - at)}}};
@@ -134,7 +133,7 @@ bool read_chunk(Peer& peer, const RtsHeader& rts, const Transfer& transfer, std:
 
 /// Reads from the front what the sender does not write from the back. When this returns, even with a failure,
 /// nothing is written into the buffer any more.
-bool read_cooperatively(Peer& peer, const RtsHeader& rts, const Transfer& transfer) {
+bool read_cooperatively(Peer& peer, const NodeRts& rts, const Transfer& transfer) {
   auto& cooperation = descriptor_of(rts.descriptor).cooperation();
   const std::uint32_t chunks = chunks_of(transfer.bytes);
   CooperationRequest message{rts.cookie, reinterpret_cast<std::uint64_t>(transfer.view.contiguous_start()),
@@ -184,12 +183,12 @@ bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine
   return copy_all(os::write_peer, peer, theirs, mine);
 }
 
-bool cma_is_possible(Peer& peer, const RtsHeader& rts) {
+bool cma_is_possible(Peer& peer, const NodeRts& rts) {
   // Memory in the segment is loaded without the kernel.
   return rts.address != 0 && rts.shared == 0 && is_readable(peer);
 }
 
-Pulled pull_cma(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
+Pulled pull_cma(Peer& peer, const NodeRts& rts, Transfer& transfer) {
   bool complete;
   if (transfer.view.is_contiguous() && transfer.bytes >= worth_two_hands && !engine().oversubscribed) {
     complete = read_cooperatively(peer, rts, transfer);
@@ -227,8 +226,8 @@ bool push_chunks() {
       std::array<os::Run, 1> run = {
           {{each.transfer->view.contiguous_start() + at, std::min(chunk_bytes, each.bytes - at)}}};
       std::size_t copied = 0;
-      more = os::write_peer(static_cast<std::int32_t>(each.transfer->peer->control->pid), each.address + at,
-                            run, copied)
+      more = os::write_peer(static_cast<std::int32_t>(peer_of(*each.transfer).control->pid),
+                            each.address + at, run, copied)
                  .ok() &&
              copied == run[0].bytes;
       NEAR_KILL_POINT("push-done");
@@ -247,4 +246,4 @@ bool push_chunks() {
   return true;
 }
 
-} // namespace near::transport
+} // namespace near::shm

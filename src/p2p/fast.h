@@ -1,0 +1,93 @@
+// The fast path of small messages, inline in the calls that use it.
+//
+// A message of up to shm::inline_bytes to a peer whose lane is open needs nothing but a slot of that lane. Whether
+// it may take one depends on several things: a credit, and no earlier message that waits for a slot or a
+// descriptor. LaneWriter::left() folds all of them into one number: shm::allow_fast_sends() checks everything once,
+// sets left() to the number of messages that may follow, and pays their credits in advance. While left() is
+// above 0, a send needs no further check. Any other send to the peer first calls stop_fast_sends(), which
+// takes the unused credits back.
+//
+// Receiving: if no receive is posted and no unexpected message is kept, the oldest message of a peer's lane
+// is the next one that a receive from that peer can match. If it matches and has arrived whole, it is copied
+// out of the slot, and nothing has to be recorded about it or about the receive.
+//
+// Every function here declines what it cannot see to be right, and the caller takes the slow path.
+#pragma once
+
+#include "copy/small.h"
+#include "object/communicator.h"
+#include "shm/shm.h"
+#include "transport/doorbell.h"
+
+namespace near::p2p {
+
+using transport::ReceiveState;
+using transport::SendState;
+
+/// The peer that point-to-point calls name by `rank`; transport's `unmapped` if it is not mapped.
+[[gnu::always_inline]] inline transport::Peer& states_of(const object::Communicator& communicator, int rank) {
+  return static_cast<transport::Peer&>(*communicator.processes[static_cast<std::size_t>(rank)]);
+}
+
+/// Fills a slot of the lane. Only if left() > 0 and `bytes` is at most shm::inline_bytes.
+[[gnu::always_inline]] inline void send_small(SendState& send_state, std::uint64_t context,
+                                              std::int32_t source, std::int32_t tag, const void* payload,
+                                              std::uint64_t bytes) {
+  auto claim = send_state.lane.claim_left();
+  auto& header = *reinterpret_cast<shm::MessageHeader*>(claim.body());
+  header.envelope = {context, source, tag, bytes};
+  header.sequence = send_state.next_sequence++;
+  header.handler = static_cast<std::uint8_t>(transport::Handler::p2p_eager);
+  header.in_packet = 0;
+  copy::small(header.payload, payload, bytes);
+  claim.commit();
+  auto& traffic = *send_state.traffic; // loaded once
+  traffic.messages.bump_relaxed(1);
+  traffic.bytes.bump_relaxed(bytes);
+}
+/// After send_small(): true if shm::more_to_do() must follow, because the receiver sleeps or left() is 0.
+[[gnu::always_inline]] inline bool has_more_to_do(const SendState& send_state) {
+  constexpr bool fences = false; // no fast sends are allowed where senders must fence
+  return transport::DoorbellCalls::is_sleeping(send_state.doorbell->sleeping, fences) ||
+         send_state.lane.left() == 0;
+}
+/// The oldest message of the peer's lane if it is eager, matches this receive and has at most `room` bytes;
+/// `tag` may be MPI_ANY_TAG. nullptr if there is no message, or another one.
+[[gnu::always_inline]] inline const shm::MessageHeader*
+arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
+  const std::byte* body = receive_state.lane->front();
+  if (body == nullptr) return nullptr;
+  const auto& header = *reinterpret_cast<const shm::MessageHeader*>(body);
+  bool mine = header.handler == static_cast<std::uint8_t>(transport::Handler::p2p_eager) &&
+              header.envelope.context == context && (header.envelope.tag == tag || tag == MPI_ANY_TAG) &&
+              header.envelope.bytes <= room && header.sequence == receive_state.expected_sequence;
+  return mine ? &header : nullptr;
+}
+
+/// As arrived(), but polls for a while if the lane is empty: the reply to a message that was just sent comes
+/// soon. Does not poll if the peer's last message was an RTS: a posted receive lets a rendezvous start early.
+[[gnu::always_inline]] inline const shm::MessageHeader*
+arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
+  // The other peers and our own sends must make progress too: every 64th receive takes the slow path.
+  if (receive_state.lane == nullptr || !receive_state.whole || receive_state.expected_sequence % 64 == 0)
+    return nullptr;
+  for (int poll = transport::fast_path.polls;; base::cpu_relax()) {
+    if (const auto* message = arrived(receive_state, context, tag, room)) return message;
+    if (--poll == 0 || receive_state.lane->front() != nullptr) return nullptr;
+  }
+}
+
+/// Takes the message that arrived() found.
+[[gnu::always_inline]] inline void receive_whole(ReceiveState& receive_state,
+                                                 const shm::MessageHeader& message, void* buffer) {
+  if (message.in_packet != 0)
+    shm::receive_from_packet(receive_state, message, buffer);
+  else
+    copy::small(buffer, message.payload, message.envelope.bytes);
+  receive_state.expected_sequence++;
+  receive_state.released->give_back();
+  if (receive_state.lane->pop()) [[unlikely]]
+    shm::wake_slot_waiters();
+}
+
+} // namespace near::p2p

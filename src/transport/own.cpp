@@ -1,0 +1,67 @@
+// What this process knows and says of itself, in its job's segment.
+#include "os/affinity.h"
+#include "transport/polling.h"
+#include "transport/registry.h"
+
+#include <algorithm>
+
+namespace near::transport {
+
+namespace {
+
+segment::ControlPage& control() { return memory::space().segment.control(memory::space().slot); }
+
+} // namespace
+
+const segment::Segment& job_segment() { return memory::space().segment; }
+
+segment::StateLine& own_state_line() {
+  static base::Atomic<std::uint32_t> threads{0};
+  thread_local std::uint32_t line = threads.add_relaxed(1);
+  return control().state[std::min<std::uint32_t>(line, segment::state_lines - 1)];
+}
+
+segment::Place own_place() {
+  return running() ? job_segment().entry(memory::space().slot).place : segment::Place{};
+}
+
+segment::NearestNodes nearest_nodes() {
+  return running() ? job_segment().entry(memory::space().slot).nearest : segment::NearestNodes{};
+}
+
+void count_unexpected() { control().counters.unexpected.bump_relaxed(1); }
+
+segment::Amount own_traffic(segment::Path path) {
+  const std::uint32_t processes = job_segment().slots();
+  const auto* sent =
+      job_segment().at<segment::Traffic>(control().traffic) + static_cast<std::size_t>(path) * processes;
+  // Reading our own table may allocate a page of it: on the right node, and only if somebody asks.
+  segment::Amount sum;
+  for (std::uint32_t to = 0; to < processes; ++to)
+    sum += {sent[to].messages.load_relaxed(), sent[to].bytes.load_relaxed()};
+  return sum;
+}
+
+bool shares_processors() {
+  const auto& head = job_segment().header();
+  return head.cores < head.job_size;
+}
+
+bool polls_should_yield() { return wait_settings.oversubscribed; }
+
+bool shares_its_processors() {
+  const memory::Space& self = memory::space();
+  os::CpuSet ours;
+  if (!os::affinity_of(0, ours).ok()) return false;
+  std::uint32_t ranks = 0;
+  for (std::uint32_t rank = 0; rank < self.job_size; ++rank) {
+    os::CpuSet theirs;
+    auto pid = static_cast<std::int32_t>(self.segment.entry(rank).claimed.load_relaxed());
+    if (!os::affinity_of(rank == self.slot ? 0 : pid, theirs).ok())
+      continue; // in another namespace, or ended
+    ranks += (theirs & ours) == theirs;
+  }
+  return ranks > ours.count();
+}
+
+} // namespace near::transport

@@ -1,0 +1,90 @@
+// A peer: another process (or this one) that this process has exchanged a message with, and what its transport offers.
+#pragma once
+
+#include "os/peer_memory.h"
+#include "queue/credit.h"
+#include "queue/lane.h"
+#include "segment/segment.h"
+#include "segment/traffic.h"
+#include "transport/message.h"
+
+#include <cstddef>
+#include <span>
+
+namespace near::transport {
+
+struct Peer;
+
+/// What sending to one peer by the fast path needs. A small message touches the first cache line only. Invariant: the
+/// credits of lane.left() messages that have not been sent yet are paid. A transport without a fast path leaves it as
+/// it is: left() stays 0.
+struct alignas(64) SendState {
+  queue::LaneWriter<> lane;        ///< left(): small messages that may be sent without a check
+  std::uint32_t next_sequence = 0; ///< of our next message to it
+  segment::Doorbell* doorbell = nullptr;
+  segment::Traffic* traffic = nullptr; ///< what was sent to it inline
+  queue::CreditAccount<> credit;       ///< for eager messages under way to it
+  Peer* peer = nullptr;                ///< nullptr: not mapped yet
+};
+
+static_assert(offsetof(SendState, credit) == 64, "a small message touches one line of it");
+
+/// What receiving from one peer by the fast path needs. Without a fast path, `lane` stays null.
+struct ReceiveState {
+  queue::LaneReader<>* lane = nullptr;        ///< the lane from it, in our region, while it is open
+  queue::CreditCounter<>* released = nullptr; ///< in our region: how many of its messages we have released
+  std::uint32_t expected_sequence = 0;        ///< of its next message to us
+  bool whole = true;                          ///< its last message was eager, not an RTS
+  Peer* peer = nullptr;                       ///< nullptr: not mapped yet
+};
+
+/// What a transport offers for its peers: one table for each transport, and every peer points to that of its own. The
+/// functions of transport.h with the same names say what each one does.
+struct Operations {
+  const char* name; ///< of the transport: "shm"
+
+  // Messages
+  Eager (*send_eager)(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
+  Result (*send_rts)(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer& transfer);
+  bool (*cancel_rts)(Transfer& transfer);
+  bool (*claim_rts)(Peer& peer, RtsHeader& rts);
+  bool (*rts_is_live)(const Peer& peer, const RtsHeader& rts);
+  bool (*accept)(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& buffer,
+                 Transfer& transfer);
+  void (*give_back_packet)(Peer& peer, std::uint64_t packet);
+  void (*give_back_credit)(Peer& peer); ///< only called where ReceiveState::released is null
+  void (*hold_back)(Peer& peer, bool held);
+  bool (*has_ended)(Peer& peer);
+
+  // The peer's private memory; null if this transport cannot reach it.
+  bool (*reaches_memory)(Peer& peer);
+  bool (*get)(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
+  bool (*put)(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
+};
+
+/// Made by its transport at the first message to or from the process, and kept until this process ends. Communicators
+/// point to their peers; all processes that are not mapped yet share one, `unmapped`, with which nothing goes by the
+/// fast path. Transports derive their own peers from it.
+struct Peer : object::Process {
+  ReceiveState receive; // first: a receive then needs no address of its own for it
+  SendState send;
+  const Operations* operations = nullptr;
+  object::ProcessId process;
+};
+
+/// What the fast path must know of the node; set when its transport starts.
+struct FastPath {
+  std::uint64_t eager_limit = 0;
+  int polls = 32; ///< of a lane whose next message is probably on its way; 1 where ranks share processors
+};
+inline constinit FastPath fast_path;
+
+/// Returns the peer that is `process`; lets its transport map it if this is the first message. Throws std::bad_alloc,
+/// or std::runtime_error if no transport reaches the process.
+Peer& peer_at(object::ProcessId process);
+/// Returns the process that point-to-point calls on this communicator name by `rank`. Maps it at its first message.
+Peer& peer_of(const object::Communicator& communicator, int rank);
+/// Lets the communicator point to the peer if it was mapped in the meantime, by a message to us.
+[[gnu::cold]] void find_peer(const object::Communicator& communicator, int rank);
+
+} // namespace near::transport

@@ -1,0 +1,74 @@
+// How a transport takes part: it registers itself when it starts, and this layer drives it from then on.
+//
+//   connect      maps a peer at the first message to it
+//   progress     every transport is polled; a process that waits sleeps on its doorbell, and on the descriptors of those
+//                transports that have one
+//   ending       nobody leaves while one of its messages may still be received
+#pragma once
+
+#include "transport/transport.h"
+
+namespace near::transport {
+
+struct Transport {
+  const char* name;
+  /// Returns the peer if this transport reaches the process, else nullptr. Throws std::bad_alloc.
+  Peer* (*connect)(object::ProcessId process);
+  void (*set_handler)(Handler handler, HandlerFunction function);
+
+  // Progress; under the engine lock, but for has_arrived.
+  /// Whether advance() has nothing to do: a few loads.
+  bool (*is_idle)();
+  /// Moves a bounded number of messages; true if something moved.
+  bool (*advance)();
+  /// Whether a message is there: the last check before a sleep. Without the engine lock.
+  bool (*has_arrived)();
+  /// Whether something waits for a resource whose release nobody announces unless asked; null: never.
+  bool (*waits_for_flow_control)();
+  /// Asks for these announcements. What was released before is found by the next advance().
+  void (*register_as_waiter)();
+  /// Becomes readable when something has arrived; -1: the doorbell is rung instead.
+  int descriptor;
+  /// Other transports exist from now on: is_idle() returns false. Null if it looks at nothing but itself.
+  void (*poll_always)();
+
+  // Ending
+  void (*receive_no_more)();
+  bool (*sends_settled)();
+  /// Whether everything that this process has sent has left it.
+  bool (*is_drained)();
+  /// The last call; no message follows.
+  void (*leave)();
+};
+
+/// Registers a transport. Processes are reached by the first one that can. At most 4.
+void add(const Transport& transport);
+
+/// Removes a transport; none of its peers may be used afterwards. For tests.
+void remove(const Transport& transport);
+
+/// How this process waits and is woken. The node transport sets it when it starts; without one, nobody rings.
+struct WaitSettings {
+  segment::Doorbell* doorbell = nullptr;
+  base::Atomic<std::uint64_t>* sleeps = nullptr; ///< counts sleeps, for reports
+  std::uint64_t spin_ns = 100'000;               ///< polls for so long before it sleeps
+  std::uint64_t longest_sleep_ns = 10'000'000;
+  bool fences = false;         ///< the kernel has no expedited barrier: senders fence
+  bool oversubscribed = false; ///< ranks share processors: waits yield
+};
+extern WaitSettings wait_settings;
+
+/// A sleep without a wake-up ends after this time, so that an event without one (a peer that calls
+/// MPI_Finalize) is noticed.
+inline constexpr std::uint64_t sleep_limit_ns = 10'000'000;
+
+/// Raises the bells of the processes of this job in `bits`: bit N stands for every process whose number is N modulo 64.
+void raise_bells(std::uint64_t bits);
+
+/// The peer if it is mapped, else nullptr.
+Peer* mapped_peer(object::ProcessId process);
+
+/// Says whether MPI runs in this process; false in a child made by fork().
+void set_running(bool running);
+
+} // namespace near::transport
