@@ -1,8 +1,8 @@
-// What happens when a message arrives, and the unexpected messages' memory.
+// Arriving messages, and the memory of unexpected ones.
 //
-// A unexpected eager message keeps the sender's packet, or a copy of an inline payload; either way it holds one
-// of its sender's credits, so the memory of unexpected eager messages is bounded by the credits that this
-// process has given out. An unexpected RTS keeps its RTS header and nothing of the data.
+// An unexpected eager message keeps the sender's packet, or a copy of an inline payload. Either way it holds
+// one of its sender's credits, so the credits that this process has granted bound the memory of unexpected
+// eager messages. An unexpected RTS keeps only its header, none of the data.
 #include "p2p/engine.h"
 
 #include "base/log.h"
@@ -20,7 +20,7 @@ constinit object::Immortal<Matching> matching_storage;
 
 namespace {
 
-constexpr std::size_t small_bytes = 128; ///< up to here a copy in place beats a call
+constexpr std::size_t small_bytes = 128; ///< up to this size an inlined copy is faster than a call
 
 Unexpected* free_records = nullptr;
 std::size_t record_count = 0;
@@ -31,7 +31,7 @@ std::size_t record_count = 0;
   std::abort();
 }
 
-/// Withdrawn RTS messages lose their records before memory grows.
+/// Frees the records of withdrawn RTS messages; allocates more records if that does not free enough.
 [[gnu::cold]] [[gnu::noinline]] void more_records() {
   std::size_t withdrawn = 0;
   matching().each_unexpected([&](UnexpectedEntry& waiting) {
@@ -42,7 +42,7 @@ std::size_t record_count = 0;
       ++withdrawn;
     }
   });
-  // A few records would soon be used up, and then all messages would be searched again.
+  // If only a few were freed, they would soon be used up and all messages searched again.
   if (withdrawn > record_count / 4) return;
   std::size_t more = std::max<std::size_t>(64, record_count);
   auto* records = new (std::nothrow) Unexpected[more];
@@ -76,7 +76,7 @@ void set_completion(EngineRequest& receive, const Envelope& envelope) {
   Completion& completion = receive.completion;
   completion = {envelope.source, envelope.tag, MPI_SUCCESS, false, static_cast<MPI_Count>(envelope.bytes)};
   if (envelope.bytes > capacity) [[unlikely]] {
-    receive.envelope = envelope; // for the sentence
+    receive.envelope = envelope; // for the error message
     completion.bytes = static_cast<MPI_Count>(capacity);
     completion.error = MPI_ERR_TRUNCATE;
   }
@@ -98,7 +98,7 @@ void receive_done(transport::Transfer& transfer, int error) {
   complete(receive);
 }
 
-/// False: the sender withdrew the RTS; the receive is as before.
+/// Returns false if the sender has withdrawn the RTS; the receive is then unchanged.
 bool accept(EngineRequest& receive, Peer& peer, const transport::RtsHeader& rts, const Envelope& envelope) {
   Stage before = receive.stage;
   set_completion(receive, envelope);
@@ -114,7 +114,7 @@ bool accept(EngineRequest& receive, Peer& peer, const transport::RtsHeader& rts,
 [[gnu::noinline]] void note(transport::Arrival& arrival) {
   Unexpected& record = new_record(arrival);
   if (arrival.packet != 0) {
-    record.packet = arrival.packet; // keep_packet() takes it out of the arrival
+    record.packet = arrival.packet; // now, since keep_packet() clears it in the arrival
     transport::keep_packet(arrival);
     record.payload = arrival.payload;
   } else {

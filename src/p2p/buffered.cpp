@@ -1,9 +1,9 @@
-// Buffered sends: the attached buffers, and the copies in them.
+// Buffered sends: the attached buffers, and the messages copied into them.
 //
-// A buffered message that can leave at once never touches the buffer. Otherwise its packed form is copied
-// into a block of the buffer and sent from there by a request that nobody waits for. Where blocks lie is kept
-// outside of the user's memory, so MPI_BSEND_OVERHEAD per message only has to cover a block's alignment.
-// Source: MPI 5.0, section 3.6.
+// A buffered message that can leave at once never touches the buffer. Otherwise it is packed into a block of
+// the buffer and sent from there by a request that nobody waits for. The list of blocks is kept outside the
+// user's memory, so MPI_BSEND_OVERHEAD only has to cover the alignment of one block per message. Source: MPI
+// 5.0, section 3.6.
 #include "p2p/engine.h"
 
 #include "base/checked.h"
@@ -16,7 +16,7 @@
 
 namespace near::p2p {
 
-/// One attached buffer. With MPI_BUFFER_AUTOMATIC blocks come from the heap.
+/// One attached buffer. With MPI_BUFFER_AUTOMATIC, blocks are allocated from the heap.
 class SendBuffer {
 public:
   SendBuffer(void* buffer, MPI_Count size) : user_base_(buffer), size_(static_cast<std::uint64_t>(size)) {
@@ -31,10 +31,10 @@ public:
   bool empty() const { return blocks_.empty(); }
   std::uint64_t used() const { return used_; }
   std::uint64_t last() const { return next_number_; }
-  /// Whether every block up to this number is released.
+  /// Whether every block numbered below this one has been released.
   bool left(std::uint64_t number) const { return numbers_.empty() || *numbers_.begin() >= number; }
 
-  /// First fit. nullptr: no room.
+  /// Reserves a block (first fit). Returns nullptr if there is no free space.
   std::byte* reserve(std::uint64_t bytes) {
     std::uint64_t length = base::round_up(bytes + 1, alignment);
     std::byte* start = automatic() ? static_cast<std::byte*>(std::malloc(length)) : find_room(length);
@@ -82,7 +82,7 @@ namespace {
 
 static_assert(MPI_BSEND_OVERHEAD >= 2 * 64, "covers a block's rounding and the buffer's own alignment");
 
-/// By communicator context; the process's own buffer under a number that is no context.
+/// By the context of the communicator. The process's own buffer has a key that is not a context.
 constexpr std::uint64_t of_process = ~0ull;
 auto& buffers = *new std::unordered_map<std::uint64_t, std::shared_ptr<SendBuffer>>; // never destroyed
 
@@ -95,7 +95,7 @@ std::shared_ptr<SendBuffer> attached(const Communicator* communicator) {
   return at != buffers.end() ? at->second : nullptr;
 }
 
-/// "the communicator's" or "the process's": for messages.
+/// "the communicator" or "the process", for error messages.
 const char* owner_name(const Communicator* communicator) {
   return communicator != nullptr ? "the communicator" : "the process";
 }

@@ -1,4 +1,4 @@
-// Completion calls on one request: finish, peek, cancel, start, free.
+// Completion calls for one request: finish, peek, cancel, start, free.
 // Source: MPI 5.0, sections 3.7.3, 3.7.6, 3.8.4 and 3.9.
 #include "p2p/engine.h"
 
@@ -17,7 +17,7 @@ Result peek(Request& base, MPI_Status* status) {
 
 namespace {
 
-/// finish() of any request.
+/// The slow path of finish().
 [[gnu::noinline]] Result finish_any(MPI_Request& handle, EngineRequest& request, MPI_Status* status,
                                     bool with_error) {
   Result result;
@@ -97,7 +97,7 @@ void free_request(MPI_Request& handle, Request& base) {
   handle = MPI_REQUEST_NULL;
   if (request.active && !request.complete) {
     if (request.generalized != nullptr)
-      request.freed = true; // its handle stays good for MPI_Grequest_complete, which destroys it
+      request.freed = true; // its handle stays valid for MPI_Grequest_complete, which destroys it
     else
       retire(request);
     return;

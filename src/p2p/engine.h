@@ -1,11 +1,11 @@
-// The point-to-point engine's own view of requests and messages; for the files of p2p, and for the entry
+// Requests and messages as the point-to-point engine sees them. For the files of p2p, and for the entry
 // points of small messages (mpi/fast.h).
 //
-//   send:     try eager -> else RTS -> else (no descriptor left) deferred until one is free
-//   receive:  look among the unexpected messages -> else posted
-//   arrival:  look among the posted receives -> else unexpected
+//   send:     try eager; else send an RTS; if no descriptor is free, defer the send until one is
+//   receive:  search the unexpected messages; else post the receive
+//   arrival:  search the posted receives; else note the message as unexpected
 //
-// Everything here runs under the engine lock when threads are allowed.
+// All of this runs under the engine lock if the program may use threads.
 #pragma once
 
 #include "p2p/matching.h"
@@ -21,18 +21,18 @@ using transport::Peer;
 struct EngineRequest;
 class SendBuffer;
 
-/// A transfer that knows its request.
+/// A transfer that refers to its request.
 struct OwnedTransfer : transport::Transfer {
   EngineRequest* owner = nullptr;
 };
 
-/// How far a message request has come.
+/// The progress of a message request.
 enum class Stage : std::uint8_t {
   idle,
-  deferred,   ///< a send without a descriptor yet
+  deferred,   ///< a send that has no descriptor yet
   rendezvous, ///< a send whose receiver has not finished
-  posted,     ///< a receive without a message yet
-  moving,     ///< a receive whose data is on its way, or a send that only waits for a slot
+  posted,     ///< a receive that has no message yet
+  moving,     ///< a receive whose data is on its way, or a send that waits only for a slot
   done
 };
 
@@ -43,26 +43,26 @@ struct Generalized {
   void* extra_state;
 };
 
-/// Every request of p2p. Blocking calls keep theirs on the stack; the others live in the pool, which uses
-/// them again: reset() says what a new one relies on. Whoever starts an operation sets all else. In order of
-/// use: receives of small messages touch what comes before `peer`.
+/// A request of p2p. Blocking calls keep theirs on the stack; all others are in the pool, which reuses them:
+/// reset() sets the fields that must be valid in a new one, and starting an operation sets the rest. Fields
+/// are in the order of use: receives of small messages touch only those before `peer`.
 struct EngineRequest : Request, Posted {
-  // What was asked for, with the base's context, rank (destination or source) and tag; persistent requests
-  // start again from it.
+  // What the program asked for, together with context, rank (destination or source) and tag of the base. A
+  // persistent request is started again from it.
   Buffer view;
 
   Stage stage = Stage::idle;
-  bool shared = false;    ///< sent_request: nobody's, never destroyed
+  bool shared = false;    ///< this is sent_request, which has no owner and is never destroyed
   bool scheduled = false; ///< on the list of active schedules
-  bool owns_more = false; ///< than a communicator; or it is shared. See destroy()
+  bool owns_more = false; ///< owns more than a reference to a communicator, or is shared; see destroy()
   SendMode mode = SendMode::standard;
   Peer* peer = nullptr;
-  Envelope envelope; ///< of the send; of a message that was too long for its receive
+  Envelope envelope; ///< of the send; of a receive, only if the message was too long
   OwnedTransfer transfer;
-  std::size_t place = 0; ///< on the list of active schedules, if scheduled
+  std::size_t place = 0; ///< index in the list of active schedules, if `scheduled`
 
-  // What destroy() looks at, and empties, if owns_more.
-  SendBuffer* buffer = nullptr; ///< holds the data of a buffered send, or own_memory(), at `block`
+  // What destroy() releases if `owns_more`.
+  SendBuffer* buffer = nullptr; ///< holds the data of a buffered send, or of own_memory(), at `block`
   std::size_t block = 0;
   std::unique_ptr<Schedule> schedule;
   std::unique_ptr<Generalized> generalized;
@@ -74,7 +74,7 @@ struct EngineRequest : Request, Posted {
     shared = scheduled = owns_more = false;
   }
 
-  /// Says whom the operation is with. `other` is its destination or source.
+  /// Sets the peer of the operation: `other` is its destination or source.
   void aim(int other, int its_tag, Communicator& its_communicator, Channel channel) {
     rank = other;
     tag = its_tag;
@@ -83,12 +83,13 @@ struct EngineRequest : Request, Posted {
   }
 };
 
-/// An unexpected message. An eager one owns a credit, and a packet of the sender's or a copy.
+/// An unexpected message. An eager one owns a credit and either a packet of the sender or a copy of the
+/// payload.
 struct Unexpected : UnexpectedEntry {
   static constexpr std::size_t inline_bytes = 112;
   Peer* from = nullptr;
   const std::byte* payload = nullptr; ///< of an eager message
-  std::uint64_t packet = 0;           ///< nonzero: payload lies in it
+  std::uint64_t packet = 0;           ///< nonzero: the packet that holds the payload
   bool is_rts = false;
   union {
     transport::RtsHeader rts;
@@ -110,7 +111,8 @@ extern constinit object::Immortal<RequestPool> request_storage;
 inline RequestPool& requests() { return request_storage.value; }
 
 [[gnu::cold]] Result no_request();
-/// A request of the pool with references to communicator and datatype (either may be null); MPI_ERR_NO_MEM.
+/// Makes a request in the pool, with references to the communicator and datatype (either may be null). Fails
+/// with MPI_ERR_NO_MEM.
 [[gnu::always_inline]] inline Result make_request(RequestKind what, Communicator* communicator,
                                                   const Buffer& view, EngineRequest*& made) {
   NEAR_TRY(datatype::check_copyable(view));
@@ -127,10 +129,10 @@ inline RequestPool& requests() { return request_storage.value; }
   }
   return {};
 }
-/// Makes sent_request, once.
+/// Makes sent_request if it does not exist yet.
 void make_sent_request();
 void destroy_with_more(EngineRequest& request);
-/// Gives a request of the pool back, with everything that it holds.
+/// Returns a request to the pool and releases everything that it holds.
 inline void destroy(EngineRequest& request) {
   if (request.owns_more || request.communicator == nullptr) [[unlikely]] {
     destroy_with_more(request);
@@ -139,9 +141,9 @@ inline void destroy(EngineRequest& request) {
   object::release(request.communicator);
   requests().destroy(&request);
 }
-/// The handle is stale from now on; complete() destroys the request.
+/// Makes the handle stale; complete() will destroy the request.
 void retire(EngineRequest& request);
-/// The operation is finished, its completion is final. The request may be gone afterwards.
+/// Marks the operation as finished; its completion is final. Destroys the request if it has been freed.
 inline void complete(EngineRequest& request) {
   request.stage = Stage::done;
   request.complete = true;
@@ -149,7 +151,7 @@ inline void complete(EngineRequest& request) {
     destroy(request);
 }
 [[gnu::cold]] Result failure_of(const EngineRequest& request);
-/// The Result of a complete operation: its error class, with a sentence.
+/// The Result of a complete operation: its error class and message.
 inline Result outcome(const EngineRequest& request) {
   if (request.completion.error == MPI_SUCCESS) [[likely]]
     return {};
@@ -158,36 +160,38 @@ inline Result outcome(const EngineRequest& request) {
 
 // Arrivals (arrival.cpp)
 
-/// Receives the unexpected message into the request; the message is used up. False: its sender withdrew it.
+/// Receives an unexpected message into the request and frees its record. Returns false if the sender has
+/// withdrawn the message.
 bool consume(Unexpected& message, EngineRequest& receive);
-/// Takes the message off the lists of waiting ones.
+/// Removes the message from the unexpected queue.
 void take(Unexpected& message);
-/// Gives memory, packet and credit back.
+/// Frees the message's record, and returns its packet and credit.
 void discard(Unexpected& message);
-/// The oldest unexpected message that matches and is not withdrawn; nullptr: none.
+/// The oldest unexpected message that matches and has not been withdrawn; nullptr if there is none.
 Unexpected* find_waiting(std::uint64_t context, int source, int tag);
 
 // Sends (send.cpp)
 
-/// Puts the request's message on its way. Blocking sends on the stack may use it too.
+/// Starts to send the request's message. The request may be on the stack of a blocking send.
 Result begin_send(EngineRequest& send);
-/// The same for a request of the pool that nobody waits for: it destroys itself when the message has left.
+/// Like begin_send(), for a request of the pool that nobody waits for: it is destroyed when its message has
+/// left.
 Result begin_detached_send(EngineRequest& send, Peer& peer, const Envelope& envelope);
-/// Moves deferred sends; true when one has left.
+/// Tries to send deferred messages. Returns true if any left.
 bool move_deferred();
 bool has_deferred();
-/// Takes a deferred send off; it never left.
+/// Removes a deferred send. None of its message has left.
 void withdraw_deferred(EngineRequest& send);
-/// Withdraws an RTS; false when its receiver has matched it.
+/// Withdraws an RTS. Returns false if the receiver has matched it.
 bool withdraw_rts(EngineRequest& send);
-/// True when no earlier send to this peer waits.
+/// Whether no earlier send to this peer is deferred.
 bool may_overtake_nothing(Peer& peer);
 
 // Receives (receive.cpp)
 
-/// Receives a message that waits, if there is one for this receive.
+/// Receives an unexpected message if one matches this receive.
 bool receive_unexpected(EngineRequest& receive);
-/// begin_receive() when there is nothing to wait for, or no memory.
+/// The rare cases of begin_receive(): the source is MPI_PROC_NULL, or there is no memory.
 [[gnu::cold]] Result begin_from_nobody(EngineRequest& receive);
 [[gnu::cold]] Result begin_without_memory(EngineRequest& receive);
 [[gnu::always_inline]] inline Result begin_receive(EngineRequest& receive) {
@@ -201,7 +205,7 @@ bool receive_unexpected(EngineRequest& receive);
   receive.stage = Stage::posted;
   return {};
 }
-/// start_receive(), for the entry points that have it within themselves.
+/// start_receive(), for entry points that inline it.
 [[gnu::always_inline]] inline Result start_receive_inline(const Buffer& view, int source, int tag,
                                                           Communicator& communicator, Request*& made,
                                                           Channel channel) {
@@ -215,12 +219,13 @@ bool receive_unexpected(EngineRequest& receive);
   made = receive;
   return {};
 }
-/// Takes a posted receive back; true when it had no message.
+/// Removes a posted receive. Returns false if it has got a message already.
 bool withdraw(EngineRequest& receive);
 
 // Generalized requests (generalized.cpp)
 
-/// Asks for the status, as every completion call must, also with MPI_STATUS_IGNORE. MPI_ERROR stays.
+/// Calls the query function, as every completion call must, even with MPI_STATUS_IGNORE. Leaves MPI_ERROR
+/// unchanged.
 Result query_generalized(const Generalized& generalized, MPI_Status* status);
 Result free_generalized(const Generalized& generalized);
 Result cancel_generalized(const Generalized& generalized, bool is_complete);
@@ -228,7 +233,7 @@ Result cancel_generalized(const Generalized& generalized, bool is_complete);
 // Schedules (schedule.cpp)
 
 /// The number of active schedules and of peers with deferred sends, plus one if polls yield. While it is 0, a
-/// poll is the transport's progress and nothing else.
+/// poll only runs the transport's progress.
 inline std::size_t background = 0;
 
 Result begin_schedule(EngineRequest& request);
@@ -236,12 +241,13 @@ void discard_schedule(EngineRequest& request);
 
 // Buffered sends (buffered.cpp)
 
-/// Copies the message into the attached buffer if it cannot leave at once, and sends it from there.
+/// Sends the message at once if it can leave; otherwise copies it into the attached buffer and sends it from
+/// there.
 Result send_buffered(const Buffer& view, Peer& peer, const Envelope& envelope, Communicator& communicator);
-/// Memory for the message of a request of the pool, which lives as long as the request; nullptr: none is
-/// left.
+/// Allocates memory for the message of a request in the pool. It lives as long as the request. Returns
+/// nullptr if there is none.
 std::byte* own_memory(EngineRequest& request, std::size_t bytes);
-/// The buffered send in `block` has left.
+/// Frees `block` of the buffer, after the message in it has left.
 void release_block(SendBuffer& buffer, std::size_t block);
 
 } // namespace near::p2p

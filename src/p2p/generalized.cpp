@@ -1,10 +1,10 @@
-// Generalized requests: operations of the program itself behind a request. Source: MPI 5.0, section 13.2.
+// Generalized requests: operations that the program itself performs behind a request. Source: MPI 5.0,
+// section 13.2.
 #include "p2p/engine.h"
 
 namespace near::p2p {
 
-/// Asks a generalized request for its status, which every completion call must do, also with
-/// MPI_STATUS_IGNORE.
+/// Every completion call must call the query function, even with MPI_STATUS_IGNORE.
 Result query_generalized(const Generalized& generalized, MPI_Status* status) {
   MPI_Status ignored{};
   MPI_Status* out = status != MPI_STATUS_IGNORE ? status : &ignored;

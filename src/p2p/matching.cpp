@@ -1,4 +1,4 @@
-// The matching engine; see matching.h and doc/matching.md.
+// See matching.h and doc/matching.md.
 #include "p2p/matching.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace near::p2p {
 namespace {
 
 std::size_t hash(std::uint64_t context, std::int32_t source) {
-  // The source into the low half before it is mixed, and the high half of the product down again: a product's
-  // low bits know nothing of its factor's high ones.
+  // Only the high bits of a product depend on all bits of its factors. So the source is spread before it
+  // meets the context, and the high half of the result is folded into the low half.
   std::uint64_t key = context ^ static_cast<std::uint32_t>(source) * 0xd6e8feb86659fd93u;
   std::uint64_t mixed = key * 0x9e3779b97f4a7c15u;
   return static_cast<std::size_t>(mixed ^ (mixed >> 32));
@@ -28,7 +28,7 @@ UnexpectedEntry* message_at(Link* link) {
   return static_cast<UnexpectedEntry*>(static_cast<UnexpectedLink<ring>*>(link));
 }
 
-/// Sorts the bucket's messages by tag. Without memory for that they stay as they are: searches take longer.
+/// Sorts the bucket's messages by tag. Returns false if there is no memory; searches then stay slow.
 template <Ring in_order, Ring by_tag>
 [[gnu::cold]] bool sort_waiting(Bucket& bucket) {
   std::unique_ptr<RingByTag> sorted(new (std::nothrow) RingByTag);
@@ -96,7 +96,7 @@ bool Matching::sort_posted(Bucket& bucket) {
   std::unique_ptr<RingByTag> sorted(new (std::nothrow) RingByTag);
   std::size_t receives = 0;
   for (Link* each = bucket.posted.next; each != &bucket.posted; each = each->next) ++receives;
-  // Before anything has moved.
+  // Reserve before anything is moved, so that a failure leaves the bucket as it was.
   if (sorted == nullptr || !sorted->reserve(receives)) return false;
   for (Link *each = bucket.posted.next, *next; each != &bucket.posted; each = next) {
     next = each->next;
@@ -110,7 +110,7 @@ bool Matching::sort_posted(Bucket& bucket) {
   return true;
 }
 
-/// The bucket's first receive of this tag; nullptr: none. The bucket may be missing.
+/// The first receive of this tag in the bucket; nullptr if there is none. `bucket` may be nullptr.
 [[gnu::always_inline]] inline Posted* Matching::first(Bucket* bucket, std::int32_t tag) {
   if (bucket == nullptr) return nullptr;
   if (bucket->posted_by_tag == nullptr) [[likely]] {
@@ -138,9 +138,9 @@ Posted* Matching::first_behind_head(Bucket& bucket, std::int32_t tag) {
   return exact->order < any_tag->order ? exact : any_tag;
 }
 
-/// match() when the bucket is not the recent one, is sorted by tag or ought to be, or there are receives from
-/// any source. This function and others below leave what is rare to a call at their end, so that they save no
-/// registers for it.
+/// The slow path of match(): the bucket is not the recent one, it is or should be sorted by tag, or there are
+/// receives from any source. Here and in other functions below, rare cases are calls at the very end, so that
+/// the compiler saves no registers for them.
 Posted* Matching::match_elsewhere(const transport::Envelope& envelope) {
   Bucket* bucket = search(envelope.context, envelope.source);
   if (posted_to_any_ != 0) [[unlikely]]

@@ -1,11 +1,11 @@
-// Matching: which receive gets which message. Pure bookkeeping; nothing here moves data or waits.
-// doc/matching.md has the picture and the ordering argument. Source: MPI 5.0, section 3.5.
+// Matching: which receive gets which message. This is bookkeeping only; nothing here moves data or waits.
+// doc/matching.md has pictures and explains the ordering. Source: MPI 5.0, section 3.5.
 //
 // Invariants:
 //   no posted receive matches an unexpected message
-//   each ring of posted receives ascends in `order`
-//   each ring of unexpected messages is in order of arrival
-//   a bucket that sorts its receives by tag has one, and is not `recent_`
+//   the receives in each posted ring are in ascending `order`
+//   the messages in each unexpected ring are in order of arrival
+//   a bucket with `posted_by_tag` has at least one receive and is not `recent_`
 #pragma once
 
 #include "object/object.h"
@@ -19,15 +19,15 @@ namespace near::p2p {
 
 struct Bucket;
 
-/// In a ring of posted receives, whose first and last element is the bucket's own.
+/// Links a receive into a ring of posted receives. The bucket's own element is both ends of the ring.
 struct PostedLink : Link {
-  std::int32_t tag = MPI_ANY_TAG; ///< of the receive; the bucket's own element ends every search
+  std::int32_t tag = MPI_ANY_TAG; ///< of the receive; in the bucket's own element, it ends every search
 };
 
-/// A receive that waits for its message; base of the engine's requests.
+/// A receive that waits for its message; a base of the engine's requests.
 struct Posted : PostedLink {
   std::int32_t rank = MPI_PROC_NULL; ///< the source; may be MPI_ANY_SOURCE
-  std::uint64_t order = 0;           ///< rank in posting order among all receives
+  std::uint64_t order = 0;           ///< position in the order of posting, among all receives
   std::uint64_t context = 0;
 };
 static_assert(sizeof(Posted) == 40, "the fields fill the gap behind the tag");
@@ -37,8 +37,8 @@ enum class Ring : std::uint8_t { of_source, of_context, of_source_and_tag, of_co
 template <Ring>
 struct UnexpectedLink : Link {};
 
-/// A message that arrived before its receive: in the ring of its source and in the ring of its context; and,
-/// in a bucket that sorts its messages by tag, in the ring of its tag.
+/// A message that arrived before its receive. It is in the ring of its source and in the ring of its context
+/// and, if their buckets sort messages by tag, in the rings of its tag.
 struct UnexpectedEntry : UnexpectedLink<Ring::of_source>,
                          UnexpectedLink<Ring::of_context>,
                          UnexpectedLink<Ring::of_source_and_tag>,
@@ -55,29 +55,33 @@ public:
   Matching(const Matching&) = delete;
   Matching& operator=(const Matching&) = delete;
 
-  /// Takes off the receive that this message belongs to; nullptr: none is posted.
+  /// Removes and returns the receive that this message belongs to; nullptr if none is posted.
   Posted* match(const transport::Envelope& envelope);
-  /// Adds a receive behind all others. False: no memory.
+  /// Posts a receive, behind all others. Returns false if there is no memory.
   [[nodiscard]] bool post(Posted& receive);
-  /// Puts the receive that match() just gave back to its old place: its message was withdrawn by the sender.
+  /// Puts the receive that match() has just returned back in its place, because the sender has withdrawn the
+  /// message. Returns false if there is no memory.
   [[nodiscard]] bool repost(Posted& receive);
   void remove(Posted& receive);
 
-  /// The oldest unexpected message for a receive of (context, source, tag), wildcards allowed; it stays.
+  /// The oldest unexpected message for a receive of this context, source and tag; wildcards are allowed. The
+  /// message stays in the queue. Returns nullptr if there is none.
   UnexpectedEntry* find(std::uint64_t context, std::int32_t source, std::int32_t tag);
-  /// Adds a message that match() found no receive for. False: no memory.
+  /// Adds a message for which match() found no receive. Returns false if there is no memory.
   [[nodiscard]] bool add(UnexpectedEntry& message);
   void remove(UnexpectedEntry& message);
 
-  /// Calls visit(UnexpectedEntry&) for each unexpected message; visit may remove the one it is given.
+  /// Calls visit(UnexpectedEntry&) for each unexpected message; visit may remove the message that it is
+  /// given.
   template <class F>
   void each_unexpected(F visit);
 
   std::size_t unexpected() const { return unexpected_; }
-  /// No message waits and no receive is posted, so the next message is the next receive's.
+  /// Whether there is neither an unexpected message nor a posted receive, so that the next message belongs to
+  /// the next receive.
   bool idle() const { return entries_ == 0; }
   std::size_t buckets() const { return bucket_count_; }
-  /// Bytes that sorting by tag takes now.
+  /// The bytes that the tables by tag occupy now.
   std::size_t sorting_bytes() const;
 
 private:
@@ -113,22 +117,22 @@ private:
   [[gnu::noinline]] void remove_anywhere(UnexpectedEntry& message);
 
   static inline constinit Bucket* no_buckets[1] = {nullptr};
-  Bucket** table_ = no_buckets; ///< open addressing; nullptr: free, and at least one is
-  std::size_t table_mask_ = 0;  ///< its size, a power of two, less 1
+  Bucket** table_ = no_buckets; ///< open addressing; nullptr marks a free entry, and there is always one
+  std::size_t table_mask_ = 0;  ///< the size of the table, a power of two, minus 1
   std::size_t bucket_count_ = 0;
   std::size_t unexpected_ = 0;
   std::size_t entries_ = 0;       ///< unexpected messages and posted receives
-  std::size_t posted_to_any_ = 0; ///< receives from MPI_ANY_SOURCE: 0 spares arrivals the second look
+  std::size_t posted_to_any_ = 0; ///< receives from MPI_ANY_SOURCE; while 0, an arrival needs one search only
   std::uint64_t next_order_ = 0;
-  mutable Bucket* recent_ = nullptr; ///< that was asked for last
+  mutable Bucket* recent_ = nullptr; ///< the bucket of the last search
 };
 
-/// What is posted to, or waits from, one source of one context. With source MPI_ANY_SOURCE: the wildcard
-/// receives of the context, and all of its unexpected messages.
+/// The receives posted for one source of one context, and its unexpected messages. With source
+/// MPI_ANY_SOURCE: the wildcard receives of the context, and all of its unexpected messages.
 ///
-/// Receives are all in `posted`; once a search has been long, only those with MPI_ANY_TAG are, and the others
-/// are in `posted_by_tag`, until no receive is left. Messages are always in `unexpected`; after a long search
-/// they are in `unexpected_by_tag` as well, until none is left.
+/// All receives are in `posted` until a search takes long. Then only those with MPI_ANY_TAG are, and the
+/// others are in `posted_by_tag`, until no receive is left. Messages are always in `unexpected`. After a long
+/// search they are in `unexpected_by_tag` as well, until none is left.
 struct Bucket {
   Bucket(std::uint64_t its_context, std::int32_t its_source) : context(its_context), source(its_source) {
     posted.previous = posted.next = &posted;
@@ -139,12 +143,12 @@ struct Bucket {
   Link unexpected{&unexpected, &unexpected};
   std::unique_ptr<RingByTag> posted_by_tag;
   std::unique_ptr<RingByTag> unexpected_by_tag;
-  std::size_t sorted_receives = 0; ///< in `posted` and `posted_by_tag`; unused without the latter
+  std::size_t sorted_receives = 0; ///< in `posted` and `posted_by_tag`; used only with the latter
 
   bool empty() const { return is_empty(posted) && posted_by_tag == nullptr && is_empty(unexpected); }
 };
 
-/// Entries that a search looks at before its bucket is sorted by tag.
+/// A search that passes this many entries sorts the bucket by tag.
 inline constexpr int near_entries = 32;
 
 [[gnu::always_inline]] inline bool Matching::is_recent(std::uint64_t context, std::int32_t source) const {
@@ -172,7 +176,7 @@ inline constexpr int near_entries = 32;
   return receive;
 }
 
-/// For a bucket that does not sort its receives.
+/// For buckets without `posted_by_tag`.
 inline void Matching::take_off(Posted& receive) {
   unlink(receive);
   --entries_;
@@ -197,7 +201,7 @@ inline void Matching::take_off(Posted& receive) {
   if (receive.rank == MPI_ANY_SOURCE) ++posted_to_any_;
 }
 
-/// The engine's own objects live until the process is gone: MPI may be called from static destructors.
+/// Lives until the process ends, because MPI may be called from static destructors.
 extern constinit object::Immortal<Matching> matching_storage;
 inline Matching& matching() { return matching_storage.value; }
 

@@ -1,13 +1,13 @@
-// Partitioned communication: a send whose parts leave as soon as each is ready. Source: MPI 5.0, chapter 4.
+// Partitioned communication: a send whose parts leave as they become ready. Source: MPI 5.0, chapter 4.
 //
 //   Psend_init  --- setup: {bytes of a part, number of parts, first tag} --->  Precv_init
 //   Pready(i)   --- part i, under the tag first_tag - i ------------------->  one receive a part, since Start
 //
-// Setups carry the program's tag and match in the order of the init calls, as the standard asks; so one that
-// has not met its other side outlives its request. Parts carry tags below every valid one, which the sender
-// never uses twice. All travel on a channel of their own. The receiver takes parts as the sender cut them: a
-// partition of its own has arrived when every part that it overlaps is there, so both sides may cut
-// differently.
+// Setups carry the program's tag and match in the order of the init calls, as the standard requires. A setup
+// that has not been matched therefore outlives its request. Parts carry tags below all valid ones, and the
+// sender does not reuse them. All these messages have a channel of their own. The receiver takes the parts as
+// the sender cut them: one of its partitions has arrived when all parts that overlap it have arrived. So the
+// two sides may cut the buffer differently.
 #include "p2p/engine.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::byte* at(const Buffer& view, MPI_Count elements) {
   return static_cast<std::byte*>(view.address) + elements * view.type->extent;
 }
 
-/// What both sides share: the whole buffer, and a request for each part on the wire.
+/// What both sides share: the buffer, and one request per part on the wire.
 class Partitioned : public Schedule {
 public:
   Partitioned(const Buffer& part, int partitions, int rank, int tag, Communicator& communicator)
@@ -67,7 +67,7 @@ protected:
     request.view = view;
     request.aim(rank_, tag, communicator_, Channel::partitioned);
   }
-  /// Makes the request that carries the setup.
+  /// Makes the request that carries the setup message.
   Result make_setup(RequestKind what) {
     NEAR_TRY(make_request(what, &communicator_, Buffer{}, setup_request_));
     std::byte* memory = own_memory(*setup_request_, sizeof(Setup));
@@ -84,7 +84,7 @@ protected:
     parts_ = parts;
     return {};
   }
-  /// Fills the completion of all parts; the first failure counts.
+  /// Fills the completion from those of all parts; the first failure counts.
   void conclude(Completion& completion) {
     for (int i = 0; i < parts_; ++i)
       if (Result failed = outcome(request(i)); !failed.ok() && completion.error == MPI_SUCCESS) {
@@ -99,14 +99,14 @@ protected:
   Communicator& communicator_; ///< kept alive by the request
   EngineRequest* setup_request_ = nullptr;
   Setup* setup_ = nullptr; ///< the setup request's own memory
-  int parts_ = 0;          ///< on the wire: what the sender cut
-  int complete_ = 0;       ///< so many of the first parts are complete, perhaps more
+  int parts_ = 0;          ///< on the wire, as the sender cut them
+  int complete_ = 0;       ///< at least so many of the first parts are complete
   std::unique_ptr<EngineRequest[]> requests_;
   std::string sentence_;
 
 private:
-  /// A setup is never withdrawn: the other side's matching init call may come later, and would then match the
-  /// setup of this side's next request instead.
+  /// Frees the setup's request, but never withdraws the setup: the peer's matching init call may come later,
+  /// and would then match the setup of our next request instead.
   static void let_go(EngineRequest* setup) {
     if (setup == nullptr) return;
     if (setup->active && !setup->complete)
@@ -172,17 +172,18 @@ public:
     conclude(completion);
     return true;
   }
-  /// Whether this partition of the receive buffer is filled.
+  /// Whether this partition of the receive buffer is complete.
   bool arrived(int partition) {
     if (!started_) return false;
     auto [first, end] = overlapped_by(partition);
     bool all = true;
-    for (int i = first; i < end; ++i) all = has(i) && all; // unpacks each that is here
+    for (int i = first; i < end; ++i) all = has(i) && all; // also unpacks each part that has arrived
     return all;
   }
 
 private:
-  /// Once the setup is here, posts the receives of all parts. False: not yet, or completion.error is set.
+  /// Posts the receives of all parts once the setup has arrived. Returns false if it has not, or if
+  /// completion.error is set.
   bool start_parts(Completion& completion) {
     if (!setup_request_->complete) return false;
     if (Result failed = outcome(*setup_request_); !failed.ok()) return give_up(failed, completion);
@@ -193,7 +194,7 @@ private:
         staging_.reset(new (std::nothrow) std::byte[part_bytes() * parts + 1]);
         unpacked_.reset(new (std::nothrow) bool[parts]);
         if (staging_ == nullptr || unpacked_ == nullptr) {
-          requests_.reset(); // a later start tries again
+          requests_.reset(); // the next start tries again
           return give_up(
               base::fail(MPI_ERR_NO_MEM, "no memory to receive partitions that are cut differently"),
               completion);
@@ -223,7 +224,8 @@ private:
   std::uint64_t capacity() const {
     return static_cast<std::uint64_t>(part_.bytes()) * static_cast<std::uint64_t>(partitions_);
   }
-  /// The sender's cuts lie inside elements of a type with gaps: such parts are received packed and unpacked.
+  /// Whether the sender's cuts lie inside elements of a type with gaps: such parts are received packed, then
+  /// unpacked.
   bool needs_staging() const {
     return !part_.is_contiguous() && part_.type->size != 0 &&
            part_bytes() % static_cast<std::uint64_t>(part_.type->size) != 0;
@@ -239,7 +241,7 @@ private:
     return Buffer{at(part_, static_cast<MPI_Count>(offset / size)), static_cast<MPI_Count>(room / size),
                   part_.type};
   }
-  /// Whether part `i` is in the buffer. A staged one that is here gets there now.
+  /// Whether part `i` is in the receive buffer. Unpacks it if it has only reached the staging memory.
   bool has(int i) {
     if (!request(i).complete) return false;
     if (staging_ == nullptr || unpacked_[static_cast<std::size_t>(i)]) return true;
@@ -251,7 +253,7 @@ private:
                        static_cast<MPI_Count>(offset), staging_.get() + offset, bytes);
     return true;
   }
-  /// The parts that hold bytes of this partition; all of them if none does.
+  /// The parts that hold bytes of this partition, as a range; all parts if none does.
   std::pair<int, int> overlapped_by(int partition) const {
     if (parts_ == 0 || part_bytes() == 0) return {0, parts_};
     auto bytes = static_cast<std::uint64_t>(part_.bytes()), from = bytes * static_cast<unsigned>(partition);
@@ -308,7 +310,7 @@ Result mark_ready(Request& request, int partition) {
     return base::fail(MPI_ERR_REQUEST,
                       "the partitioned send is not active: start it before partition {} is ready", partition);
   Result begun = send->ready(partition);
-  transport::wake_waiting_threads(); // one in MPI_Wait advances the request, and may be asleep
+  transport::wake_waiting_threads(); // a thread in MPI_Wait may be asleep, and must advance the request
   return begun;
 }
 

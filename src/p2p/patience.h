@@ -29,21 +29,21 @@ class Patience {
 public:
   /// The shortest and the longest turn of a program that computes between its polls.
   static constexpr std::uint64_t turn_ns = 50'000, longest_turn_ns = 100'000;
-  /// After so many looks a sweep ends without its mark: the marked request may be gone.
+  /// After this many checks a sweep ends without its mark, because the marked request may be gone.
   static constexpr std::uint64_t longest_sweep = 2048;
-  /// The longest time that an idle sweep spends on a poll, on each thing that a poll looks at, and on each
-  /// other MPI call.
+  /// The most time that an idle sweep spends on a poll, on each thing that a poll checks, and on each other
+  /// MPI call.
   static constexpr std::uint64_t poll_ns = 1000, look_ns = 250, call_ns = 500;
 
-  /// Notes an empty poll of `what` (not 0) that looked at `looks` things. Returns true if the poll begins or
-  /// ends a sweep: only then is the clock read and gives_way() called.
+  /// Notes an empty poll of `what` (not 0) that checked `looks` things. Returns true if the poll begins or
+  /// ends a sweep; only then does the caller read the clock and call gives_way().
   bool polled(std::uintptr_t what, std::uint64_t looks) {
     polls_ += 1;
     looks_ += looks;
     return mark_ == what || mark_ == 0 || looks_ >= longest_sweep;
   }
 
-  /// Whether that poll yields; if so, the caller yields and then calls came_back(). With `always`, each end
+  /// Whether this poll yields; if so, the caller yields and then calls came_back(). With `always`, each end
   /// of a sweep yields, even if the program computes between its polls.
   bool gives_way(std::uintptr_t what, std::uint64_t now_ns, std::uint64_t calls, bool always = false) {
     bool ends = mark_ != 0;

@@ -25,7 +25,7 @@ Completion no_process() {
   return envelope;
 }
 
-/// Takes the message out of its handle's object, which is destroyed.
+/// Returns the message's record and destroys its handle's object.
 Unexpected& open(Message& message) {
   auto& waiting = *static_cast<Unexpected*>(message.arrival);
   object::release(message.communicator);
@@ -63,7 +63,7 @@ Result probe_matched(int source, int tag, Communicator& communicator, bool& foun
   if (!found) return {};
   Message* message = messages.value.make();
   if (message == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another matched message");
-  // An RTS is claimed, so that its sender can no longer cancel it; a lost race is a cancelled message.
+  // Claim an RTS, so that its sender can no longer cancel it. If the sender was faster, try the next message.
   while (waiting != nullptr && waiting->is_rts && !transport::claim_rts(*waiting->from, waiting->rts))
     waiting = look(source, tag, communicator);
   found = waiting != nullptr;

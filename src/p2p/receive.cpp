@@ -1,4 +1,4 @@
-// Receives: look among the unexpected messages, else post. Source: MPI 5.0, sections 3.2 and 3.7.
+// Receives: take an unexpected message, else post the receive. Source: MPI 5.0, sections 3.2 and 3.7.
 #include "p2p/engine.h"
 
 #include "p2p/fast.h"
@@ -32,7 +32,8 @@ bool withdraw(EngineRequest& receive) {
   return true;
 }
 
-/// Receives a small message without posting the receive, when it is the only one.
+/// Receives a small message without posting the receive, if no other receive or unexpected message is
+/// pending.
 static bool receive_at_once(const Buffer& view, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
   if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !view.type->contiguous ||

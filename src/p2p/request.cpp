@@ -1,4 +1,4 @@
-// Life of requests: made, complete, given back. Source: MPI 5.0, section 3.7.
+// The life of requests: how they are made and destroyed. Source: MPI 5.0, section 3.7.
 #include "p2p/engine.h"
 
 #include "base/log.h"

@@ -4,7 +4,7 @@
 
 namespace near::p2p {
 
-/// The slot of this tag, or the free one where it belongs.
+/// The slot of this tag, or the free slot where it belongs.
 std::size_t RingByTag::place_of(std::int32_t tag) const {
   std::uint64_t mixed = static_cast<std::uint32_t>(tag) * 0x9e3779b97f4a7c15u;
   std::size_t mask = size_ - 1;
@@ -29,7 +29,7 @@ Link* RingByTag::find_or_make(std::int32_t tag) {
   return &slot.ring;
 }
 
-/// Rings without entries are swept out here: the size follows the tags that have something pending.
+/// Drops the rings without entries, so that the size follows the number of tags that have entries.
 bool RingByTag::reserve(std::size_t more) {
   std::size_t kept = 0;
   each([&](const Link& ring) { kept += !is_empty(ring); });

@@ -1,4 +1,4 @@
-// Rings of entries, one for each tag: how a bucket with many entries finds those of one tag at once.
+// Rings of entries by tag: a bucket with many entries finds those of one tag in one step.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace near::p2p {
 
-/// The links of an entry of a doubly linked ring. The ring's owner has one, too, which is not an entry: its
-/// `next` is the first entry, its `previous` the last.
+/// A node of a doubly linked ring. The ring's owner has one as well, which is not an entry: its `next` is the
+/// first entry, its `previous` the last.
 struct Link {
   Link* previous = nullptr;
   Link* next = nullptr;
@@ -26,15 +26,15 @@ inline void unlink(Link& entry) {
   entry.next->previous = entry.previous;
 }
 
-/// A hash table of rings. An entry leaves its ring by unlink(); rings that are empty are removed when the
-/// table grows. Invariant: every ring has entries of one tag only.
+/// A hash table of rings. An entry leaves its ring by unlink(). Empty rings are removed when the table grows.
+/// Invariant: all entries of a ring have the same tag.
 class RingByTag {
 public:
-  /// The ring of this tag, perhaps empty; nullptr if there is none. Valid until the next find_or_make().
+  /// The ring of this tag, which may be empty; nullptr if there is none. Valid until the next find_or_make().
   Link* find(std::int32_t tag) const;
-  /// The ring of this tag, made if there is none; nullptr: no memory.
+  /// The ring of this tag, made if there is none; nullptr if there is no memory.
   [[nodiscard]] Link* find_or_make(std::int32_t tag);
-  /// Makes room for `more` rings besides those with entries. False: no memory.
+  /// Makes space for `more` rings besides those that have entries. Returns false if there is no memory.
   [[nodiscard]] bool reserve(std::size_t more);
   std::size_t bytes() const { return sizeof *this + size_ * sizeof(Slot); }
   /// Calls visit(Link&) for each ring.

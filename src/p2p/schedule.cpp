@@ -1,5 +1,5 @@
-// Schedules, and the p2p part of the progress engine: transport first, then deferred sends, then the
-// schedules that are under way.
+// Schedules, and p2p's part of the progress engine: the transport first, then deferred sends, then active
+// schedules.
 #include "os/clock.h"
 #include "p2p/engine.h"
 #include "p2p/patience.h"
@@ -15,7 +15,7 @@ namespace {
 auto& active = *new std::vector<EngineRequest*>; // never destroyed
 bool in_background = false;
 
-/// True when it finished; the request may be gone then.
+/// Returns true if the schedule has finished; the request may be gone then.
 bool advance(EngineRequest& request) {
   if (!request.schedule->advance(request.completion)) return false;
   discard_schedule(request);
@@ -23,16 +23,16 @@ bool advance(EngineRequest& request) {
   return true;
 }
 
-/// What p2p itself has to do between two looks at the transport. A schedule starts requests, whose eager
-/// sends may end up here again: the inner call leaves the work to the outer one.
+/// The work of p2p between two polls of the transport. A schedule starts requests, and their eager sends may
+/// call this again: the inner call does nothing.
 [[gnu::cold]] [[gnu::noinline]] bool run_background() {
   if (in_background) return false;
-  const struct Scope { // also when advance() throws: later calls must not take this one for still under way
+  const struct Scope { // resets the flag even if advance() throws; later calls would do nothing otherwise
     Scope() { in_background = true; }
     ~Scope() { in_background = false; }
   } scope;
   bool moved = has_deferred() && move_deferred();
-  // By index, and the last one takes a finished one's place: advance() may add schedules.
+  // By index, since advance() may add schedules, and the last schedule takes the place of a finished one.
   for (std::size_t i = 0; i < active.size();) {
     if (advance(*active[i]))
       moved = true;
@@ -44,7 +44,7 @@ bool advance(EngineRequest& request) {
 
 bool has_background() { return background != 0; }
 
-bool polls_yield = false; // then it counts in `background`
+bool polls_yield = false; // counted in `background` while true
 bool polls_yield_always = false;
 
 thread_local Patience patience;
@@ -136,7 +136,7 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
 }
 
 [[gnu::noinline]] void poll(std::uintptr_t what) {
-  // Rare work is a tail call, so that no register has to be saved for it.
+  // The rare case is a tail call, so that no register has to be saved for it.
   if (has_background()) [[unlikely]]
     return poll_on(what, 1);
   if (!shm::is_idle()) move_and_wake();

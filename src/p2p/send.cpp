@@ -1,8 +1,8 @@
 // Sends: eager if the transport takes the message at once, else an RTS, else deferred.
 //
-// A send is deferred when descriptors for RTS messages are used up, so a program may start any number of sends.
-// Order: while a send to a peer is deferred, every later one to that peer queues up behind it.
-// Source: MPI 5.0, sections 3.4 and 3.7.
+// A send is deferred if all descriptors for RTS messages are in use, so a program may start any number of
+// sends. While a send to a peer is deferred, all later ones to this peer queue up behind it, which keeps
+// their order. Source: MPI 5.0, sections 3.4 and 3.7.
 #include "p2p/engine.h"
 
 #include "base/log.h"
@@ -15,9 +15,9 @@ namespace near::p2p {
 
 namespace {
 
-/// First come, first served, per peer. Empty except when a program has very many unmatched sends.
+/// The deferred sends to one peer, oldest first. Needed only if a program has very many unmatched sends.
 struct Fifo {
-  Link ring{&ring, &ring}; ///< of the links that a receive has for its ring of posted ones
+  Link ring{&ring, &ring}; ///< uses the links by which a posted receive is in its ring
   EngineRequest& first() const { return static_cast<EngineRequest&>(*static_cast<PostedLink*>(ring.next)); }
 };
 auto& deferred = *new std::unordered_map<Peer*, Fifo>; // never destroyed
@@ -39,7 +39,7 @@ void finish_eager(EngineRequest& send) {
   complete(send);
 }
 
-/// Says once that sends wait for memory: it may be all that explains why the program stands still.
+/// Warns once that sends wait for memory. This may be the only hint to why a program makes no progress.
 [[gnu::cold]] void tell_of_missing_memory() {
   static bool told = false;
   if (std::exchange(told, true)) return;
@@ -49,7 +49,7 @@ void finish_eager(EngineRequest& send) {
             std::string(base::failure_text()));
 }
 
-/// Eager or RTS; false with `result` ok: no descriptor is left now.
+/// Sends the message eagerly or as an RTS. Returns false with `result` ok if no descriptor is free.
 bool put_on_wire(EngineRequest& send, Result& result) {
   result = {};
   send.transfer.owner = &send;
@@ -93,8 +93,8 @@ Result launch(EngineRequest& send) {
   return {};
 }
 
-/// A program that only sends would never learn that it was given a lane. Library functions look when they
-/// wait.
+/// Makes progress if a lane was asked for: a program that only sends would never learn that it was granted.
+/// Library functions make progress when they wait.
 void look_for_answers(SendMode mode, Channel channel) {
   if (mode == SendMode::standard && channel == Channel::user && transport::expects_answer()) [[unlikely]]
     progress();
@@ -137,7 +137,7 @@ bool move_deferred() {
     Fifo& fifo = at->second;
     while (!is_empty(fifo.ring)) {
       EngineRequest& send = fifo.first();
-      Link* next = send.next; // the request may be gone once it has left
+      Link* next = send.next; // read first: the request may be gone once its message has left
       Result result;
       if (!put_on_wire(send, result)) {
         if (result.ok()) break;
@@ -246,7 +246,7 @@ Result make_send(const Buffer& view, int destination, int tag, Communicator& com
 void drain() {
   transport::receive_no_more();
   wait_until([] {
-    // What nobody will ever receive needs no descriptor.
+    // Messages to peers that receive nothing more need no descriptor.
     for (auto at = deferred.begin(); at != deferred.end();)
       at = transport::has_ended(*at->first) ? forget(at) : std::next(at);
     return deferred.empty() && transport::sends_settled();

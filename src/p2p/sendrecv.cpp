@@ -1,4 +1,4 @@
-// Send and receive in one call, in its four forms. Source: MPI 5.0, section 3.10.
+// Send and receive in one call, in all four forms. Source: MPI 5.0, section 3.10.
 #include "p2p/engine.h"
 
 #include <new>
@@ -17,8 +17,8 @@ struct PairArguments {
   Channel channel;
 };
 
-/// Both halves of a send-receive. Its requests are members, not of the pool. It must not be destroyed between
-/// begin() and completion.
+/// Both halves of a send-receive. Its requests are members and not in the pool, so it must not be destroyed
+/// between begin() and completion.
 class Pair {
 public:
   Result begin(const PairArguments& of) {
@@ -30,7 +30,7 @@ public:
     NEAR_TRY(begin_receive(receive_));
     Result sent = begin_send(send_);
     if (!sent.ok()) {
-      // The send never left. A receive that has its message already cannot be taken back: wait for it.
+      // The send never left. If the receive has got its message already, it cannot be withdrawn: wait for it.
       if (!withdraw(receive_)) wait_complete(receive_);
     }
     return sent;
@@ -51,7 +51,7 @@ private:
   EngineRequest receive_, send_;
 };
 
-/// The packed form of a view, in memory of its own.
+/// A packed copy of a buffer.
 class PackedCopy {
 public:
   Result take(const Buffer& view) {
@@ -71,7 +71,8 @@ private:
   Buffer view_;
 };
 
-/// A send-receive behind a request. It owns references: communicator and datatypes may be freed meanwhile.
+/// A send-receive behind a request. It holds references, since the program may free the communicator and the
+/// datatypes before it completes.
 class PairSchedule : public Schedule {
 public:
   PairSchedule(const PairArguments& arguments, PackedCopy copy)
@@ -101,7 +102,7 @@ public:
 
 private:
   PairArguments arguments_;
-  PackedCopy copy_; ///< of the send buffer, in the replace form
+  PackedCopy copy_; ///< of the send buffer; used by the replace form
   Pair pair_;
   std::string sentence_;
 };

@@ -1,7 +1,7 @@
-// The status object: the fields that the standard names, and ours inside MPI_internal.
+// The status object: the fields that the standard names, and our own in MPI_internal.
 //
 //   MPI_internal[0..1]  packed bytes, one 64-bit integer (unaligned)
-//   MPI_internal[2]     1: cancelled
+//   MPI_internal[2]     1 if cancelled
 //
 // Source: MPI 5.0, sections 3.2.5 and 3.7.3, and the ABI's layout of MPI_Status.
 #include "p2p/request.h"
