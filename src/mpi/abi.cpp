@@ -1,4 +1,4 @@
-// What the ABI itself can be asked, and what the Fortran side tells it. Source: MPI 5.0, section 20.2.
+// Queries about the ABI, and the values that the Fortran bindings set. Source: MPI 5.0, section 20.2.
 #include "datatype/datatype.h"
 #include "mpi/impl.h"
 
@@ -9,12 +9,12 @@ namespace near::mpi::impl {
 namespace {
 
 struct Booleans {
-  int size = 0; ///< bytes of a Fortran LOGICAL; 0: not set
+  int size = 0; ///< bytes of a Fortran LOGICAL; 0 if not set
   char true_value[16] = {}, false_value[16] = {};
 };
 Booleans booleans;
 
-Info* fortran_info = nullptr; ///< as MPI_Abi_set_fortran_info gave it
+Info* fortran_info = nullptr; ///< as set by MPI_Abi_set_fortran_info
 
 Result new_info(Info*& made) {
   made = object::make_info();
@@ -28,7 +28,7 @@ Result check_logical_size(int size) {
   return base::fail(MPI_ERR_ARG, "logical_size is {}, but must be 1, 2, 4, 8 or 16", size);
 }
 
-/// The sizes that the library's Fortran datatypes have; a program with others would exchange wrong bytes.
+/// The sizes of Fortran datatypes in this library. A program that assumed others would exchange wrong bytes.
 struct FortranSize {
   const char* key;
   MPI_Datatype type;

@@ -1,5 +1,5 @@
-// Attribute caching. Source: MPI 5.0, section 7.7; predefined attributes: section 9.1.2; the deprecated names
-// of MPI 1: section 16.1.
+// Attribute caching. Source: MPI 5.0, section 7.7; predefined attributes: section 9.1.2; deprecated names of
+// MPI 1: section 16.1.
 #include "mpi/error.h"
 #include "mpi/impl.h"
 #include "transport/transport.h"
@@ -10,7 +10,7 @@ namespace near::mpi::impl {
 
 namespace {
 
-/// What the pointers of predefined attributes point to.
+/// The values of predefined attributes, to which the pointers that programs get refer.
 struct PredefinedValues {
   int tag_ub = 0x7fffffff;
   int io = MPI_ANY_SOURCE; ///< every process can do I/O
@@ -91,8 +91,8 @@ Result free_key(object::Kind kind, int* key) {
 constexpr auto of_communicator = object::Kind::communicator, of_datatype = object::Kind::datatype,
                of_window = object::Kind::window;
 
-/// What a predefined attribute of a window gives; false for any other key. The base is the address itself,
-/// the others are addresses of numbers (MPI 5.0, 12.2.6).
+/// The value of a predefined attribute of a window; returns false for any other key. The base is an address
+/// itself; the others are addresses of numbers (MPI 5.0, 12.2.6).
 bool predefined_of_window(Window& win, int key, void*& value) {
   switch (key) {
   case MPI_WIN_BASE: value = win.base; return true;

@@ -11,7 +11,7 @@ Result attach(Communicator* communicator, void* buffer, MPI_Count size) {
   return p2p::attach_buffer(communicator, buffer, size);
 }
 
-/// `address` is where the caller wants the buffer's address: a pointer to its pointer.
+/// `address` points to the pointer that receives the buffer's address.
 Result detach(Communicator* communicator, void* address, MPI_Count& size) {
   void* buffer = nullptr;
   NEAR_TRY(p2p::detach_buffer(communicator, buffer, size));

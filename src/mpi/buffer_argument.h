@@ -1,11 +1,11 @@
-// The buffer that a buffer argument, its count and its datatype describe.
+// Makes a Buffer from the arguments for a buffer, its count and its datatype.
 #pragma once
 
 #include "datatype/datatype.h"
 
 namespace near::mpi {
 
-/// Sends only read through it; the standard's const is given up here, once.
+/// Casts away const, in this one place: sends only read the buffer.
 inline datatype::Buffer buffer_of(const void* buffer, MPI_Count count, datatype::Datatype& type) {
   return datatype::Buffer{const_cast<void*>(buffer), count, &type};
 }

@@ -1,5 +1,5 @@
-// One MPI call, from entry to return: takes the engine lock, writes the state line, and turns a failure into
-// a call of the right error handler. The generated entry points make one of these first.
+// One MPI call, from entry to return: takes the engine lock, writes the state line, and calls the right error
+// handler after a failure. Each generated entry point makes one of these first.
 #pragma once
 
 #include "mpi/process.h"
@@ -15,7 +15,7 @@ using object::Result;
 
 class Call {
 public:
-  /// `function`: row of surface::functions.
+  /// `function` is a row of surface::functions.
   [[gnu::always_inline]] explicit Call(unsigned function)
       : line_(several_ ? transport::own_state_line() : *the_line_), function_(function),
         outer_(line_.function.load_relaxed()) {
@@ -23,7 +23,7 @@ public:
     line_.calls.bump_relaxed(1);
   }
   [[gnu::always_inline]] ~Call() {
-    // A branch, not a copy: the next call's load need not wait for this call's.
+    // A branch rather than a copy, so that the load of the next call need not wait for this store.
     if (outer_ != 0) [[unlikely]]
       back_to(line_, outer_);
     else
@@ -32,26 +32,26 @@ public:
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  /// Fails before initialization and after finalization.
+  /// Fails before initialisation and after finalisation.
   Result enter() const {
     if (process.life == Life::running) [[likely]]
       return {};
     return refuse();
   }
 
-  /// Names the communicator whose error handler a failure of this call runs. Remembered by handle, so a
-  /// communicator that goes away during the call does no harm.
+  /// Sets the communicator whose error handler runs if this call fails. Kept as a handle, because the
+  /// communicator may be freed during the call.
   void on(const object::Communicator& communicator) { object_ = communicator.handle; }
-  /// The same for a window.
+  /// Sets the window whose error handler runs if this call fails.
   void on(const object::Window& window) { object_ = window.handle; }
-  /// The same, if the handle is good.
+  /// Like on(), if the handle is valid; otherwise does nothing.
   void on_valid(MPI_Comm handle) {
     if (auto* found = object::find_communicator(handle)) on(*found);
   }
-  /// A failure runs the error handler for files that are not open.
+  /// Makes a failure of this call run the error handler for files that are not open.
   void on_files() { files_ = true; }
 
-  /// Writes what the call is about into the state line.
+  /// Writes communicator, peer, tag and bytes of the call into the state line.
   void about(const object::Communicator& communicator, int peer = MPI_UNDEFINED, int tag = MPI_UNDEFINED,
              MPI_Count bytes = 0) const {
     write_about(line_, communicator.context, peer, tag, bytes);
@@ -68,34 +68,35 @@ public:
     line.sequence.bump_release(1);
   }
 
-  /// What the entry point returns for this outcome.
+  /// Returns what the entry point returns for this result; runs the error handler after a failure.
   int finish(Result result) const {
     if (result.ok()) [[likely]]
       return MPI_SUCCESS;
     return raise(result);
   }
-  /// Runs the error handler; returns the error code if that lets the call return.
+  /// Runs the error handler. Returns the error code if the handler returns.
   int raise(Result failure) const { return raise(failure, function_, object_, files_); }
-  /// What a function that does not exist yet does: names itself and raises MPI_ERR_UNSUPPORTED_OPERATION.
+  /// For functions that are not implemented: raises MPI_ERR_UNSUPPORTED_OPERATION, with the function's name.
   int unsupported() const { return raise(not_here(function_), function_, object_, files_); }
-  /// The same for one that makes a session, whose error handler is an argument.
+  /// Like unsupported(), for functions that make a session: their error handler is an argument.
   [[gnu::cold]] [[gnu::noinline]] int unsupported_session(MPI_Errhandler handler) const;
 
-  /// Where state is written from now on: this line, or each thread's own. nullptr: nowhere.
+  /// Sets the state line of later calls: `line`, or each thread's own line. nullptr if there is none.
   static void write_state_to(segment::StateLine* line, bool several_threads) {
     the_line_ = line != nullptr ? line : &nowhere_;
     several_ = several_threads;
     fast_line_ = several_threads || line == nullptr ? &closed_ : line;
   }
 
-  /// The state line for a call that takes a fast path (fast.h). It may only if the line has no function:
-  /// else it is inside another call (a callback of the program's), and the line would have to be put back; or
-  /// this is a line that always has one, since MPI does not run, or several threads may call it.
+  /// The state line for a call on a fast path (fast.h). The fast path must decline if the line's function is
+  /// not 0. Then either the call is inside another one (a callback of the program), whose state would have to
+  /// be restored; or this line always has a function, because MPI is not running or several threads may call
+  /// it.
   static segment::StateLine& fast_line() { return *fast_line_; }
   static void end_fast_calls() { fast_line_ = &closed_; }
 
 private:
-  // The cold half; static, so that a Call can live in registers.
+  // The cold part. It is static, so that a Call can stay in registers.
   [[gnu::cold]] [[gnu::noinline]] static int raise(Result failure, unsigned function, object::HandleBits on,
                                                    bool files);
   [[gnu::cold]] [[gnu::noinline]] static Result refuse();
@@ -108,14 +109,14 @@ private:
   static inline segment::StateLine closed_{{}, base::Atomic<std::uint32_t>(1), {}, {}, {}, {}, {}, {}};
   static inline segment::StateLine* fast_line_ = &closed_;
 
-  transport::EngineLock lock_; // first in, last out
+  transport::EngineLock lock_; // taken first, released last
   segment::StateLine& line_;
   unsigned function_, outer_;
   object::HandleBits object_ = 0; ///< a communicator or a window
   bool files_ = false;
 };
 
-/// A handle that a call makes, and what it is if the call fails.
+/// A handle that a call makes, and the value that it gets if the call fails.
 template <class H>
 struct Made {
   H* handle;
@@ -127,8 +128,8 @@ struct Made {
 template <class H>
 Made(H*, H) -> Made<H>;
 
-/// A call that makes objects. Their handles are null after a failure, and already when its error handler
-/// runs.
+/// A call that makes objects. After a failure their handles are null, and they are already when the error
+/// handler runs.
 template <class... H>
 class MakingCall : public Call {
 public:
@@ -159,9 +160,10 @@ private:
   std::tuple<Made<H>...> made_;
 };
 
-/// The same for MPI_T functions, which never run an error handler.
+/// Like Call::unsupported(), for MPI_T functions, which never run an error handler.
 [[gnu::cold]] int unsupported_tool(unsigned function);
-/// And for functions that return a value: a note, and the value that means nothing.
+/// Like Call::unsupported(), for functions that return a value: logs a warning; the value returned means
+/// nothing.
 [[gnu::cold]] void note_unsupported(unsigned function);
 template <class T>
 T unsupported_value(unsigned function) {
@@ -169,17 +171,17 @@ T unsupported_value(unsigned function) {
   return T{};
 }
 
-/// What an entry point does when the implementation threw: memory is used up, or a defect of ours.
+/// For entry points whose implementation threw an exception: out of memory, or a defect of NearMPI.
 [[gnu::cold]] int caught(unsigned function, const std::exception& thrown);
 
 } // namespace near::mpi
 
-/// In an entry point: returns through the error handler when the expression failed.
+/// For entry points: if the expression failed, returns by way of the error handler.
 #define NEAR_CHECK(expression)                                                                               \
   if (::near::object::Result near_bad = (expression); !near_bad.ok()) [[unlikely]]                           \
   return call.raise(near_bad)
 
-/// The name of a function that a profiling library may replace, beside the PMPI_ name that it then calls.
-/// Weak, in the same unit as its strong twin, so link-time optimisation keeps both.
+/// Defines the name that a profiling library may replace, as an alias of the PMPI_ function. It is weak, and
+/// in the same unit as the PMPI_ function, so that link-time optimisation keeps both.
 #define NEAR_PROFILED(name, type, parameters)                                                                \
   __attribute__((weak, alias("P" #name), visibility("default"))) type name parameters;

@@ -1,4 +1,4 @@
-// The cold half of check.h: sentences about wrong arguments, and the checks of whole arrays.
+// The cold half of check.h: the messages about wrong arguments, and the checks of whole arrays.
 #include "mpi/check.h"
 
 #include "object/communicator.h"
@@ -12,10 +12,10 @@ using object::describe;
 
 namespace {
 
-/// "count is -1, but", the beginning of most sentences.
+/// "count is -1", which begins most messages.
 std::string value_of(MPI_Count value, const char* name) { return base::format("{} is {}", name, value); }
 
-/// "counts[2]". Made for sentences only: a check of an element runs again with it once it has failed.
+/// "counts[2]". Only for messages: an element's check runs a second time with it after it has failed.
 std::string element(const char* name, MPI_Count index) { return base::format("{}[{}]", name, index); }
 
 /// "an operation", "a group".
@@ -24,7 +24,7 @@ std::string one(const char* kind) {
                       kind);
 }
 
-/// "communicator ocean"; one without a name is described with the word already.
+/// "communicator ocean"; describe() itself adds the word if the communicator has no name.
 std::string noun(const Communicator& communicator) {
   return (communicator.name.empty() ? "" : "communicator ") + describe(communicator);
 }
@@ -200,7 +200,8 @@ Result group_ranks(const int* ranks, MPI_Count n, const Group& group, const char
 
 namespace {
 
-/// Grid neighbours: two a dimension. A graph's: the edges of this process. Source: MPI 5.0, section 8.6.
+/// Grids have two neighbours a dimension; in a graph, the edges of this process count. Source: MPI 5.0,
+/// section 8.6.
 MPI_Count symmetric_degree(const Communicator& communicator) {
   const object::Topology& topology = *communicator.topology;
   if (topology.kind == MPI_CART) return 2 * static_cast<MPI_Count>(topology.dims.size());

@@ -1,6 +1,6 @@
-// Validators for arguments by their kind: what the generated entry points call before the implementation. The
-// good case is inline; the bad one is a cold function that writes the sentence, without the function's name,
-// which Call::raise puts in front. Arguments: the value, then the parameter's name as the standard has it.
+// Validators for each kind of argument, called by the generated entry points before the implementation. The
+// check itself is inline; a cold function writes the message, without the name of the MPI function, which
+// Call::raise adds. They take the value, then the parameter's name in the standard.
 #pragma once
 
 #include "base/checked.h"
@@ -23,7 +23,7 @@ using object::Window;
 enum Null : bool { refuse_null = false, allow_null = true };
 enum State : bool { any_state = false, committed_only = true };
 
-// The sentences. `handle` as a number.
+// Messages. `handle` is passed as a number.
 [[gnu::cold]] Result bad_handle(int error_class, const char* kind, const char* null_name,
                                 std::uintptr_t null_value, std::uintptr_t handle, const char* name);
 [[gnu::cold]] Result bad_number(int error_class, MPI_Count value, const char* name, const char* rule);
@@ -79,8 +79,8 @@ inline Result committed(MPI_Datatype handle, const char* name, Datatype*& found)
     return {};
   return not_committed(*found, name);
 }
-/// Of a message; MPI_DATATYPE_NULL will do for one of no elements with MPI_PROC_NULL (`to_nobody`), as
-/// elsewhere.
+/// A committed datatype of a message. MPI_DATATYPE_NULL is accepted if the message has no elements and goes
+/// to MPI_PROC_NULL (`to_nobody`), as in other libraries.
 inline Result committed_or_null(MPI_Datatype handle, bool to_nobody, const char* name, Datatype*& found) {
   Result bad = committed(handle, name, found);
   if (bad.ok()) [[likely]]
@@ -89,7 +89,7 @@ inline Result committed_or_null(MPI_Datatype handle, bool to_nobody, const char*
   found = near::datatype::find_datatype(MPI_BYTE);
   return {};
 }
-/// Every one of `n`; also when the array is missing.
+/// Checks each of `n` datatypes; also fails if the array is missing.
 Result datatypes(const MPI_Datatype* handles, MPI_Count n, const char* name, State state);
 
 inline Result operation(MPI_Op handle, const char* name, Operation*& found) {
@@ -125,12 +125,12 @@ inline Result info_or_null(MPI_Info handle, const char* name, Info*& found) {
   return info(handle, name, found);
 }
 
-/// Also makes the request's communicator the one whose error handler runs.
+/// Also makes failures run the error handler of the request's communicator.
 inline Result request(Call& call, MPI_Request handle, const char* name, Null null) {
   if (p2p::Request* found = p2p::find_request(handle)) [[likely]] {
     if (found->communicator != nullptr)
       call.on(*found->communicator);
-    else if (handle == p2p::sent_request) // it was some communicator's, which nobody kept
+    else if (handle == p2p::sent_request) // nothing keeps the communicator of such a send
       call.on_valid(MPI_COMM_WORLD);
     return {};
   }
@@ -140,7 +140,7 @@ inline Result request(Call& call, MPI_Request handle, const char* name, Null nul
 }
 Result requests(Call& call, const MPI_Request* handles, MPI_Count n, const char* name, Null null);
 
-/// Also makes the message's communicator the one whose error handler runs.
+/// Also makes failures run the error handler of the message's communicator.
 inline Result message(Call& call, MPI_Message handle, const char* name) {
   if (p2p::Message* found = p2p::find_message(handle)) [[likely]] {
     call.on(*found->communicator);
@@ -157,7 +157,7 @@ inline Result not_predefined(const object::Object& object, const char* name) {
   return is_predefined(name, object);
 }
 
-/// The public handle of what a call made, or the null handle.
+/// The public handle of a new object, or the null handle.
 template <class T, class H>
 H publish(const T* made, H null) {
   return made != nullptr ? public_handle(*made) : null;
@@ -185,25 +185,25 @@ inline Result color(int value, const char* name) {
     return {};
   return bad_number(MPI_ERR_ARG, value, name, "must not be negative, unless it is MPI_UNDEFINED");
 }
-/// Every one of `n` counts; also when the array is missing.
+/// Checks each of `n` counts; also fails if the array is missing.
 Result counts(Counts values, MPI_Count n, const char* name);
 Result positive_counts(Counts values, MPI_Count n, const char* name);
 
-/// How many bytes `n` elements are must be a number that MPI_Count holds: whoever multiplies later relies on
-/// it.
+/// Checks that MPI_Count can hold the size of `n` elements in bytes. Later multiplications rely on this.
 inline Result amount(MPI_Count n, const Datatype& type, const char* name) {
   if (MPI_Count bytes = 0; base::checked_multiply(n, type.size, bytes)) [[likely]]
     return {};
   return too_many(n, 1, type, name);
 }
-/// The same for `blocks` times `n` elements.
+/// Like amount(), for `blocks` times `n` elements.
 inline Result amount(MPI_Count n, MPI_Count blocks, const Datatype& type, const char* name) {
   if (MPI_Count bytes = 0;
       base::checked_multiply(n, type.size, bytes) && base::checked_multiply(bytes, blocks, bytes)) [[likely]]
     return {};
   return too_many(n, blocks, type, name);
 }
-/// For `n` counts: of each, and of all together. Counts and datatypes have been checked before.
+/// Like amount(), for each of `n` counts and for their sum. Counts and datatypes must have been checked
+/// before.
 Result amounts(Counts values, MPI_Count n, const Datatype& type, const char* name);
 Result amounts(Counts values, MPI_Count n, const MPI_Datatype* types, const char* name);
 
@@ -224,7 +224,7 @@ inline Result member(int rank, const Communicator& communicator, const char* nam
     return {};
   return bad_rank(rank, communicator, name);
 }
-/// A root; on an intercommunicator MPI_ROOT, MPI_PROC_NULL or a rank of the other group.
+/// A root: a rank; on an intercommunicator MPI_ROOT, MPI_PROC_NULL or a rank of the other group.
 inline Result root(int rank, const Communicator& communicator, const char*) {
   if (within(rank, communicator.peers)) [[likely]]
     return {};
@@ -244,19 +244,21 @@ inline Result receive_tag(int tag, const char* name) {
   return bad_tag(tag, name, true);
 }
 
-// Which side of a collective is used by this process
+// Which side of a collective this process is on
 
-/// The many that send to (or receive from) one root: used unless the buffer is MPI_IN_PLACE at the root.
+/// Whether this process is one of those that send to (or receive from) the root. The root itself is one,
+/// unless its buffer is MPI_IN_PLACE.
 inline bool leaf_side(int root, const Communicator& communicator, const void* buffer) {
   if (communicator.is_inter()) return root >= 0;
   return !(root == communicator.rank && buffer == MPI_IN_PLACE);
 }
-/// The one root.
+/// Whether this process is the root.
 inline bool root_side(int root, const Communicator& communicator) {
   return communicator.is_inter() ? root == MPI_ROOT : root == communicator.rank;
 }
 
-/// Neighbours of a process in its topology; 0 without one (the implementation then refuses).
+/// Numbers of neighbours of this process; 0 if the communicator has no topology (the implementation then
+/// fails).
 MPI_Count in_degree(const Communicator& communicator);
 MPI_Count out_degree(const Communicator& communicator);
 
@@ -280,8 +282,8 @@ inline Result array(const void* pointer, MPI_Count n, const char* name) {
   return bad_pointer(MPI_ERR_ARG, name, "must not be a null pointer when it has elements");
 }
 
-/// A message buffer. A null address is MPI_BOTTOM, which only a derived datatype with absolute addresses can
-/// mean.
+/// A message buffer. A null address is MPI_BOTTOM, which is valid only with a derived datatype of absolute
+/// addresses.
 inline Result buffer(const void* address, MPI_Count n, const Datatype& type, const char* name) {
   if (bits(address) > bits(MPI_BUFFER_AUTOMATIC)) [[likely]]
     return {};
@@ -291,7 +293,8 @@ inline Result buffer(const void* address, MPI_Count n, const Datatype& type, con
 inline Result buffer_or_in_place(const void* address, MPI_Count n, const Datatype& type, const char* name) {
   return address == MPI_IN_PLACE ? Result() : buffer(address, n, type, name);
 }
-/// A buffer whose counts are an array: only MPI_IN_PLACE in the wrong place can be told.
+/// A buffer with an array of counts: the only mistake that can be detected is an MPI_IN_PLACE that is not
+/// allowed.
 inline Result placed(const void* address, const char* name) {
   if (address != MPI_IN_PLACE) [[likely]]
     return {};
@@ -304,7 +307,7 @@ inline Result bytes(const void* address, MPI_Count n, const char* name) {
   return bad_pointer(MPI_ERR_BUFFER, name, "is no address of a buffer");
 }
 
-// Results in the int form
+// Results of the int forms
 
 inline Result narrow(MPI_Count value, const char* name, int& result) {
   result = static_cast<int>(value);

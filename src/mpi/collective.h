@@ -1,6 +1,6 @@
-// What the bindings of collectives share. Each collective X has one function X_call, which checks what is
-// left to check and describes the call. From it the generator makes the entry points of the blocking, the
-// nonblocking and the persistent form: they differ in what they do with the description.
+// Shared by the bindings of collectives. Each collective X has one function X_call, which makes the remaining
+// checks and describes the call. From it the generator makes the entry points of the blocking, nonblocking
+// and persistent forms; they differ in what they do with the description.
 #pragma once
 
 #include "coll/coll.h"
@@ -11,7 +11,8 @@ namespace near::mpi::impl {
 using coll::Blocks;
 using datatype::Buffer;
 
-/// A collective call as its X_call describes it, with the datatypes that the w forms' description points to.
+/// The description of a collective call, as X_call makes it, with the arrays of datatypes that the w forms
+/// refer to.
 struct CollectiveCall : coll::Call {
   using coll::Call::operator=;
   std::vector<Datatype*> send_types, receive_types;
@@ -21,7 +22,8 @@ inline Buffer buffer_of(const void* address, MPI_Count count, Datatype* type) {
   return Buffer{const_cast<void*>(address), count, type};
 }
 
-/// MPI_ERR_BUFFER when the data of both begins at the same byte: what MPI_IN_PLACE is for (MPI 5.0, 6.2).
+/// Fails with MPI_ERR_BUFFER if both buffers begin at the same byte: the program must pass MPI_IN_PLACE
+/// instead (MPI 5.0, 6.2).
 [[gnu::cold]] Result same_buffer(const char* send_name, const char* receive_name);
 inline Result check_aliasing(const Buffer& send, const Buffer& receive, const char* send_name = "sendbuf",
                              const char* receive_name = "recvbuf") {
@@ -32,15 +34,15 @@ inline Result check_aliasing(const Buffer& send, const Buffer& receive, const ch
   return same_buffer(send_name, receive_name);
 }
 
-/// The same for the block of each of `peers`: one begins where the other's does.
+/// The same check for the blocks of each of `peers`: no block may begin where its counterpart does.
 Result check_aliasing(const Blocks& send, const Blocks& receive, int peers);
-/// The same for one buffer and a side of several blocks, of which none may begin where it does.
+/// The same check for one buffer and a side of several blocks: none may begin where the buffer does.
 Result check_aliasing(const Buffer& one, const Blocks& blocks, int peers);
 
-/// The collective has no meaning between two groups.
+/// Fails on intercommunicators, for collectives that are not defined on them.
 Result check_intra(const Communicator& communicator);
 
-/// Datatype handles of the w forms, as objects. Valid for the length of the call.
+/// Converts the datatype handles of the w forms. The result is valid during the call.
 std::vector<Datatype*> resolve(const MPI_Datatype* handles, int count);
 
 } // namespace near::mpi::impl

@@ -7,8 +7,7 @@ namespace near::mpi::impl {
 
 namespace {
 
-/// Communicators keep their groups to themselves, so the program gets a copy that it may free as often as it
-/// likes.
+/// Makes a copy that the program may free. The communicator keeps its own group.
 Result copy_group(const Group& from, Group*& made) {
   made = object::make_group(from.members);
   if (made == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory or no handle for another group");
@@ -129,7 +128,7 @@ Result Comm_split_type(Communicator& comm, int split_type, int key, Info* info, 
 Result Comm_free(Communicator& comm) { return comm::free_communicator(comm); }
 
 Result Comm_disconnect(Communicator& comm) {
-  // All communication on it has been completed by the program, and messages that left need no communicator.
+  // The program has completed all communication on it, and messages that have left need no communicator.
   return comm::free_communicator(comm);
 }
 

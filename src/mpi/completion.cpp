@@ -1,8 +1,8 @@
 // The wait and test families. Source: MPI 5.0, sections 3.7.3 to 3.7.6.
 //
-// MPI_REQUEST_NULL and inactive persistent requests are complete and give the empty status. The array forms
-// return MPI_ERR_IN_STATUS when an operation failed; only then are the MPI_ERROR fields written. A wait for
-// all waits for the others too, so no operation is left MPI_ERR_PENDING.
+// MPI_REQUEST_NULL and inactive persistent requests count as complete and give the empty status. The array
+// forms return MPI_ERR_IN_STATUS if an operation failed; only then do they write the MPI_ERROR fields.
+// MPI_Waitall completes the other operations even then, so none is left with MPI_ERR_PENDING.
 #include "mpi/impl.h"
 
 #include <string>
@@ -13,7 +13,7 @@ using p2p::Request;
 
 namespace {
 
-/// nullptr: the null request or an inactive one.
+/// nullptr for the null request and for inactive ones.
 Request* active(MPI_Request handle) {
   Request* request = p2p::find_request(handle);
   return request != nullptr && request->active ? request : nullptr;
@@ -23,7 +23,7 @@ MPI_Status* element(MPI_Status* statuses, int i) {
   return statuses != MPI_STATUSES_IGNORE ? statuses + i : MPI_STATUS_IGNORE;
 }
 
-/// Finishes requests into consecutive statuses and gathers their errors.
+/// Finishes requests, writes consecutive statuses and collects the errors.
 class Finisher {
 public:
   explicit Finisher(MPI_Status* statuses) : statuses_(statuses) {}
@@ -67,7 +67,7 @@ private:
 
 struct Look {
   bool any_active = false;
-  int complete = MPI_UNDEFINED; ///< the first complete one
+  int complete = MPI_UNDEFINED; ///< index of the first complete request
 };
 Look look(int count, const MPI_Request* requests) {
   Look found;
@@ -82,7 +82,7 @@ Look look(int count, const MPI_Request* requests) {
   return found;
 }
 
-/// The same after some progress, if nothing is complete yet.
+/// Like look(); if nothing is complete yet, makes progress and looks again.
 Look look_twice(int count, const MPI_Request* requests) {
   Look found = look(count, requests);
   if (found.any_active && found.complete == MPI_UNDEFINED) {
@@ -115,7 +115,7 @@ Result finish_all(int count, MPI_Request* requests, MPI_Status* statuses) {
   return finisher.result();
 }
 
-/// Finishes every complete one of an array in which at least one is active.
+/// Finishes all complete requests of an array in which at least one is active.
 Result finish_some(int count, MPI_Request* requests, int* outcount, int* indices, MPI_Status* statuses) {
   Finisher finisher(statuses);
   *outcount = 0;

@@ -1,5 +1,5 @@
-// Type constructors: the datatype layer makes the type, this records how it was made.
-// Source: MPI 5.0, sections 5.1.2 to 5.1.13; what is recorded: section 5.1.13, MPI_Type_get_contents.
+// Type constructors: the datatype layer makes the type; this file records how it was made. Source: MPI 5.0,
+// sections 5.1.2 to 5.1.13; the records: section 5.1.13, MPI_Type_get_contents.
 #include "mpi/impl.h"
 
 #include <new>
@@ -10,8 +10,8 @@ namespace {
 
 using Numbers = std::vector<MPI_Count>;
 
-/// The arguments of a constructor in the order of MPI_Type_get_contents. In a large constructor counts and
-/// addresses go together, apart from what is an int in both forms.
+/// The arguments of a constructor in the order of MPI_Type_get_contents. For a large constructor, counts and
+/// addresses are in one array, and arguments that are an int in both forms in another.
 class Contents {
 public:
   explicit Contents(bool large) : large_(large) {}
@@ -59,7 +59,7 @@ private:
   std::vector<MPI_Count> counts_;
 };
 
-/// Runs a constructor; memory that runs out in it is an MPI error, and nothing half made is left.
+/// Runs a constructor. If memory runs out, frees what has been made and returns an MPI error.
 template <class F>
 Result constructing(Datatype*& made, F construct) {
   Result result;
@@ -226,7 +226,7 @@ Result Type_dup(Datatype& oldtype, Datatype*& newtype) {
     NEAR_TRY(make_duplicate(oldtype, newtype));
     NEAR_TRY(Contents(false).record(MPI_COMBINER_DUP, *newtype, oldtype));
     Result copied = newtype->attributes.copy_all(oldtype, oldtype.attributes, *newtype);
-    // What was copied is deleted again; the copy's failure is the one to report.
+    // Delete what was copied; report the failure of the copy.
     if (!copied.ok()) {
       std::string why(base::failure_text());
       static_cast<void>(newtype->attributes.remove_all(*newtype));

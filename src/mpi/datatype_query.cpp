@@ -1,5 +1,4 @@
-// What a datatype is, how it was made, and its life: commit and free.
-// Source: MPI 5.0, sections 5.1.5 to 5.1.13.
+// Queries about datatypes and how they were made; commit and free. Source: MPI 5.0, sections 5.1.5 to 5.1.13.
 #include "mpi/impl.h"
 
 #include <algorithm>
@@ -12,7 +11,7 @@ Result check_room(const char* what, MPI_Count room, std::size_t needed) {
   return base::fail(MPI_ERR_ARG, "{} is {}, and the datatype has {}", what, room, needed);
 }
 
-/// Constructed with large counts, which the int forms cannot give back (MPI 5.0, 5.1.13).
+/// Fails if the type was constructed with large counts, which the int forms cannot return (MPI 5.0, 5.1.13).
 Result check_form(const Datatype& type, bool large) {
   if (large || type.envelope.counts.empty()) return {};
   return base::fail(MPI_ERR_TYPE, "{} was made with large counts; use the _c form of this function",

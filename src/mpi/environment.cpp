@@ -1,4 +1,4 @@
-// The contents of MPI_INFO_ENV. Keys of which nothing is known are not set, as the standard asks.
+// The contents of MPI_INFO_ENV. Keys whose value is unknown are not set, as the standard requires.
 #include "mpi/environment.h"
 
 #include "mpi/process.h"
@@ -29,7 +29,7 @@ constexpr const char* architecture = "aarch64";
 constexpr const char* architecture = nullptr;
 #endif
 
-/// A value as long as an info may hold; the rest of a longer one is lost.
+/// Sets a key; cuts the value if it is longer than an info object may hold.
 void set_cut(object::Info& info, std::string_view key, std::string_view value) {
   info.set(key, value.substr(0, MPI_MAX_INFO_VAL - 1));
 }
@@ -49,7 +49,7 @@ void describe_environment(int argc, char** argv, object::Info& info) {
     set_cut(info, "command", words.front());
     set_cut(info, "argv", rest);
   }
-  // Before MPI_Init the launcher's variables say it, afterwards they are gone.
+  // The launcher's variables are available only before MPI_Init.
   std::uint32_t size = process.life == Life::before ? boot::size_of_job(environ) : process.start.size;
   if (size != 0) {
     info.set("maxprocs", std::to_string(size));

@@ -1,5 +1,5 @@
-// From a failed Result to the program: the sentence, the error handler, the end of the job.
-// Source: MPI 5.0, section 9.3.
+// How a failed Result reaches the program: the message, the error handler, the end of the job. Source: MPI
+// 5.0, section 9.3.
 #include "mpi/error.h"
 
 #include "base/log.h"
@@ -15,7 +15,7 @@ using object::ErrorHandler;
 
 namespace {
 
-/// What MPI_Error_string adds to a code: the newest failure of this thread.
+/// This thread's latest failure, which MPI_Error_string adds to the text of its code.
 struct LastFailure {
   int code = MPI_SUCCESS;
   std::string text;
@@ -31,14 +31,14 @@ int call_user(const ErrorHandler& handler, Handle handle, int code) {
 } // namespace
 
 void abort_job(int code, segment::Abort how) {
-  // A child made by fork() has no segment and speaks for nobody but itself.
+  // A child made by fork() has no segment, and must not end the job.
   boot::abort_job(process.forked ? boot::Start() : process.start, transport::job_segment(), code, how);
 }
 
 std::string_view last_failure(int code) { return code == last.code ? std::string_view(last.text) : ""; }
 
 void end_with_message(int code, const std::string& text) {
-  // When several ranks meet the same error, the first one's line is enough.
+  // If several ranks meet the same error, only the first one prints it.
   const segment::Segment& segment = transport::job_segment();
   if (process.forked || !segment.mapped() ||
       segment::first_to_say(segment.header(), segment::Notice::fatal_error))

@@ -113,11 +113,11 @@ const ErrorClass* find_standard(int code) {
 
 /// A class or code that the program made.
 struct UserCode {
-  int error_class; ///< its own code for a class
+  int error_class; ///< the class of a code; for a class, the class itself
   std::string text;
 };
 
-/// Sorted by code. Never destroyed: MPI_Error_string may be called until the process is gone.
+/// Sorted by code. Never destroyed, because MPI_Error_string may be called until the process ends.
 std::map<int, UserCode>& user_codes() {
   static auto& codes = *new std::map<int, UserCode>;
   return codes;
@@ -129,7 +129,7 @@ void refresh_highest() {
   highest_used = user_codes().empty() ? MPI_ERR_LASTCODE : user_codes().rbegin()->first;
 }
 
-/// Codes are not given out twice, so that a code kept too long is found out.
+/// Codes are not reused, so that the use of a removed code is detected.
 int next_code() {
   static int next = MPI_ERR_LASTCODE;
   return ++next;

@@ -1,5 +1,5 @@
-// Error handlers: creation, and those of communicators and of files that are not open.
-// Source: MPI 5.0, sections 9.3 and 14.7.
+// Error handlers: creation, and the handlers of communicators and of files that are not open. Source: MPI
+// 5.0, sections 9.3 and 14.7.
 #include "mpi/error.h"
 #include "mpi/impl.h"
 
@@ -15,7 +15,7 @@ Result create(Kind applies_to, void* function, ErrorHandler*& made) {
   return made != nullptr ? Result() : base::fail(MPI_ERR_NO_MEM, "no memory for an error handler");
 }
 
-/// The program's handle to `handler`, which MPI_Errhandler_free ends.
+/// Gives the program a handle to `handler`, to be freed by MPI_Errhandler_free.
 ErrorHandler* hand_out(ErrorHandler& handler) {
   if (!handler.predefined) ++handler.user_handles;
   return object::keep(&handler);
@@ -101,7 +101,7 @@ Result Win_call_errhandler(Window& win, int errorcode) {
   return {};
 }
 
-// No file can be open yet, so only MPI_FILE_NULL is a file here: it holds the handler of files to come.
+// Files cannot be opened yet, so MPI_FILE_NULL is the only file: it has the handler of files opened later.
 
 Result File_set_errhandler(MPI_File file, ErrorHandler& errhandler) {
   NEAR_TRY(check_no_file(file));

@@ -1,11 +1,12 @@
 // The fast paths of MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv: what most small messages need and no more.
-// An entry point tries its fast path first. A fast path declines, with nothing done, unless a few comparisons
-// show that the call is valid and simple; the slow path then does the call, or says what is wrong.
+// An entry point tries its fast path first. The fast path declines, without having done anything, unless a
+// few comparisons show that the call is valid and simple; the slow path then makes the call or reports the
+// error.
 //
-// The comparisons: MPI runs, one thread calls it, and this is not inside another call (Call::fast_line); the
-// communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of the
-// communicator; the tag is not negative; the message fits into a slot; and p2p/fast.h takes it. Sends
-// have a second fast path for all other messages that leave whole.
+// The comparisons: MPI runs, only one thread calls it, and this is not inside another call (Call::fast_line);
+// the communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of
+// the communicator; the tag is not negative; the message fits into a slot; and transport/fast.h accepts it.
+// Sends have a second fast path for all other messages that leave whole.
 #pragma once
 
 #include "mpi/call.h"
@@ -14,25 +15,27 @@
 
 namespace near::mpi::fast {
 
-/// True for an address that may be a buffer of the program's; the standard's special ones are small numbers.
+/// Whether the address may be a buffer of the program. The special addresses of the standard are small
+/// numbers.
 inline bool is_memory(const void* address) { return reinterpret_cast<std::uintptr_t>(address) >= 4096; }
 
-/// Wakes a receiver that sleeps, and refills the credits for fast sends. Returns MPI_SUCCESS, so that an
-/// entry point may end with it.
+/// Wakes a sleeping receiver, and renews the credits for fast sends. Returns MPI_SUCCESS, so that an entry
+/// point can end with this call.
 [[gnu::noinline]] int finish_small(transport::SendState& send_state);
 
-/// So that no multiplication by a predefined datatype's size overflows.
+/// Bounds counts, so that no multiplication by the size of a predefined datatype overflows.
 inline constexpr MPI_Count most_elements = MPI_Count{1} << 48;
 
-/// Whether the arguments of a send are valid and simple, and at most `most` bytes. `size` is not 0.
+/// Whether the arguments of a send are valid and simple, and the message has at most `most` bytes. `size`
+/// must not be 0.
 template <class Count>
 [[gnu::always_inline]] inline bool may_send(const void* buffer, Count count, std::uint64_t size,
                                             int destination, int tag,
                                             const object::Communicator* communicator, std::uint64_t most) {
   auto elements = static_cast<std::uint64_t>(count);
-  // The product of an int and a byte is right, or a large number where the int is negative.
+  // The product of an int and a byte cannot overflow; if the int is negative, it is a large number.
   bool overflows = sizeof count > sizeof(int) && elements > most;
-  // One by one: joined, they take more instructions.
+  // Separate conditions: joined by ||, they compile to more instructions.
   if (communicator == nullptr) [[unlikely]]
     return false;
   if (static_cast<unsigned>(destination) >= static_cast<unsigned>(communicator->peers)) [[unlikely]]
@@ -44,8 +47,8 @@ template <class Count>
   return elements * size <= most;
 }
 
-/// Sends, or does the call by `decline()`. `request`: where the send's request goes; nullptr for a blocking
-/// one. Whatever is rare is called as the last thing, so that nothing has to be saved for it.
+/// Sends the message, or makes the call by `decline()`. `request` receives the send's request; it is nullptr
+/// for a blocking send. Rare cases are tail calls, so that no registers have to be saved for them.
 template <class Count, class Decline>
 [[gnu::always_inline]] inline int send(unsigned function, const void* buffer, Count count,
                                        MPI_Datatype datatype, int destination, int tag, MPI_Comm comm,
@@ -53,7 +56,7 @@ template <class Count, class Decline>
   segment::StateLine& line = Call::fast_line();
   if (line.function.load_relaxed() != 0) [[unlikely]]
     return decline();
-  // Where it is found out, so that the compiler joins it with nothing else.
+  // Computed right where it is tested, so that the compiler does not merge it with anything else.
   std::uint64_t size = datatype::predefined_contiguous_size(datatype);
   if (size == 0) [[unlikely]]
     return decline();
@@ -64,7 +67,7 @@ template <class Count, class Decline>
   transport::SendState& send_state = p2p::states_of(*communicator, destination).send;
   if (send_state.lane.left() == 0) [[unlikely]]
     return decline();
-  // From here on nothing fails.
+  // Nothing fails from here on.
   if (request != nullptr) *request = p2p::sent_request;
   std::uint64_t context = communicator->context;
   int source = communicator->rank;
@@ -78,7 +81,7 @@ template <class Count, class Decline>
   return MPI_SUCCESS;
 }
 
-/// The state line says that the call is under way, also when it ends with an exception.
+/// Marks the call as under way in the state line, and resets it even after an exception.
 class Inside {
 public:
   Inside(segment::StateLine& line, unsigned function) : line_(line) {
@@ -92,12 +95,12 @@ private:
   segment::StateLine& line_;
 };
 
-/// The second fast path of sends, tried when the first one declines: any message that leaves whole,
-/// through any channel.
+/// The second fast path of sends, tried if the first one declines: for any message that leaves whole, over
+/// any channel.
 template <class Count>
 inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_Datatype datatype,
                        int destination, int tag, MPI_Comm comm, MPI_Request* request) {
-  // A process without a lane has asked for one: the slow path polls for the answer.
+  // If this process has asked for a lane, only the slow path polls for the answer.
   segment::StateLine& line = Call::fast_line();
   if (line.function.load_relaxed() != 0 || transport::expects_answer()) return false;
   const object::Communicator* communicator = object::find_communicator(comm);
@@ -172,7 +175,7 @@ template <class Count, class Decline>
                                         *communicator, made, object::Channel::user)
                   .ok();
   } catch (const std::exception&) {
-    // No memory: the slow path says so.
+    // Out of memory: the slow path reports it.
   }
   if (started) [[likely]] {
     line.calls.bump_relaxed(1);

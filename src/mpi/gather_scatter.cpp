@@ -1,5 +1,5 @@
-// MPI_Gather, MPI_Gatherv, MPI_Scatter, MPI_Scatterv and their forms: what only the root looks at is checked
-// at the root only. Source: MPI 5.0, sections 6.5, 6.6, 6.12 and 6.13.
+// MPI_Gather, MPI_Gatherv, MPI_Scatter, MPI_Scatterv and their forms. Arguments that are significant only at
+// the root are checked only there. Source: MPI 5.0, sections 6.5, 6.6, 6.12 and 6.13.
 #include "mpi/collective.h"
 
 namespace near::mpi::impl {

@@ -21,7 +21,7 @@ Result check_distinct(const Group& group, std::span<const int> ranks) {
   return {};
 }
 
-/// The ranks that (first, last, stride) triplets stand for.
+/// The ranks that the (first, last, stride) triplets describe.
 Result expand(const Group& group, int n, const int (*ranges)[3], std::vector<int>& ranks) {
   for (int i = 0; i < n; ++i) {
     auto [first, last, stride] = ranges[i];

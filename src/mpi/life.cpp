@@ -1,4 +1,4 @@
-// From MPI_Init to MPI_Finalize. The engine stays until the process ends; finalize drops references.
+// From MPI_Init to MPI_Finalize. The engine stays until the process ends; MPI_Finalize only drops references.
 // Source: MPI 5.0, section 11.2 (the world model), 11.6 (threads), 9.1.
 #include "base/knob.h"
 #include "base/log.h"
@@ -20,7 +20,7 @@ using object::Result;
 
 namespace {
 
-/// The segment is not mapped in a child made by fork(); nothing of the library may be touched there.
+/// In a child made by fork() the segment is not mapped, so nothing of the library may be used there.
 void in_forked_child() {
   process.life = Life::before;
   process.forked = true;
@@ -28,7 +28,7 @@ void in_forked_child() {
   Call::write_state_to(nullptr, false);
 }
 
-/// MPI_COMM_WORLD and MPI_COMM_SELF, and the predefined types and operations that their users expect.
+/// Makes MPI_COMM_WORLD and MPI_COMM_SELF, and the predefined types and operations that they need.
 Result make_world() {
   object::set_own_process({.rank = process.start.slot});
   NEAR_TRY(datatype::make_predefined_types());
@@ -55,7 +55,7 @@ Result start_engine() {
   const std::string& yield = base::knobs().yield.text;
   bool always = yield == "always";
   p2p::let_polls_yield(always || (yield == "auto" && transport::polls_should_yield()), always);
-  // In the segment the ranks agree on who complains.
+  // Needs the segment, in which the ranks agree on who reports an error.
   NEAR_TRY(coll::configure(base::knobs().coll.text, transport::shares_processors()));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
@@ -117,7 +117,8 @@ Result Finalized(int* flag) {
 }
 
 Result Finalize() {
-  // Attributes of MPI_COMM_SELF first, while MPI still works: programs hang clean-up on them (11.2.4).
+  // First the attributes of MPI_COMM_SELF, while MPI still works: programs use their delete callbacks to
+  // clean up (11.2.4).
   for (Communicator* communicator : {object::self(), object::world()})
     NEAR_TRY(communicator->attributes.remove_all(*communicator));
   p2p::drain();
@@ -140,7 +141,7 @@ Result Is_thread_main(int* flag) {
 }
 
 Result Abort(Communicator& comm, int errorcode) {
-  // Under mpiexec the launcher says it, once for the job.
+  // Under mpiexec the launcher prints this, once for the job.
   if (process.start.singleton)
     base::write_line(base::Level::error, base::format("MPI_Abort: called on {} with error code {}",
                                                       object::describe(comm), errorcode));
@@ -148,7 +149,7 @@ Result Abort(Communicator& comm, int errorcode) {
 }
 
 Result Comm_get_parent(Communicator*& parent) {
-  parent = nullptr; // nothing is spawned yet
+  parent = nullptr; // MPI_Comm_spawn does not exist yet
   return {};
 }
 

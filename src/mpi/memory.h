@@ -1,4 +1,4 @@
-// What info objects ask of memory, for MPI_Alloc_mem and windows.
+// Memory hints in info objects, for MPI_Alloc_mem and windows.
 #pragma once
 
 #include "memory/allocate.h"
@@ -8,11 +8,11 @@
 
 namespace near::mpi {
 
-/// What the memory should be, by the hints in `info` (may be nullptr); what cannot be is remarked under the
+/// Reads from `info` (may be nullptr) what the memory should be. Warns of hints that cannot be met, with the
 /// function's name, once of each kind.
 object::Result read_allocation_hints(const char* function, const object::Info* info,
                                      memory::AllocationHints& allocation);
-/// Remarks how memory that was allocated just now falls short of the hints.
+/// Warns if memory that was just allocated falls short of the hints.
 void remark_shortfall(const char* function, const void* made, std::size_t bytes,
                       const memory::AllocationHints& allocation);
 

@@ -1,5 +1,5 @@
-// Names of communicators, datatypes and windows (MPI 5.0, section 7.8): at most MPI_MAX_OBJECT_NAME - 1
-// characters are kept, longer ones are cut, as the standard says.
+// Names of communicators, datatypes and windows (MPI 5.0, section 7.8): cut after MPI_MAX_OBJECT_NAME - 1
+// characters, as the standard says.
 #pragma once
 
 #include "abi/types.h"
@@ -14,7 +14,7 @@ inline void keep_name(std::string& kept, const char* given) {
   kept.assign(given, strnlen(given, MPI_MAX_OBJECT_NAME - 1));
 }
 
-/// `given` has room for MPI_MAX_OBJECT_NAME characters.
+/// `given` has space for MPI_MAX_OBJECT_NAME characters.
 inline void give_name(std::string_view kept, char* given, int* length) {
   std::size_t bytes = kept.size() < MPI_MAX_OBJECT_NAME ? kept.size() : MPI_MAX_OBJECT_NAME - 1;
   std::memcpy(given, kept.data(), bytes);

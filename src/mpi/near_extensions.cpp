@@ -1,4 +1,4 @@
-// The functions of include/near.h: NearMPI's own, outside the MPI standard.
+// The functions of include/near.h, which are not part of the MPI standard.
 #include <near.h>
 
 #include "abi/types.h"

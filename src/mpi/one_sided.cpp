@@ -79,7 +79,7 @@ Result Rget(void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype
   rma::Pending pending;
   NEAR_TRY(rma::get(buffer_of(origin_addr, origin_count, origin_datatype),
                     {target_rank, target_disp, target_count, &target_datatype}, win, &pending));
-  rma::poll(win); // a request that is complete makes no progress in MPI_Test
+  rma::poll(win); // MPI_Test makes no progress if its request is complete
   return rma::make_request(pending, win, request);
 }
 
@@ -100,7 +100,7 @@ Result Rget_accumulate(const void* origin_addr, MPI_Count origin_count, Datatype
   rma::Pending pending;
   NEAR_TRY(rma::accumulate(origin_of(origin_addr, origin_count, origin_datatype, target_datatype), &result,
                            {target_rank, target_disp, target_count, &target_datatype}, op, win, &pending));
-  rma::poll(win); // as in Rget
+  rma::poll(win); // see Rget
   return rma::make_request(pending, win, request);
 }
 

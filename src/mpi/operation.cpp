@@ -1,4 +1,4 @@
-// Operations as the program makes and applies them. Source: MPI 5.0, sections 6.9.5 and 6.9.7.
+// Making operations and applying them locally. Source: MPI 5.0, sections 6.9.5 and 6.9.7.
 #include "mpi/impl.h"
 
 namespace near::mpi::impl {

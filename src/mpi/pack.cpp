@@ -1,4 +1,4 @@
-// Packing for the program: in the native form, which is the packed bytes as they are, and in external32.
+// MPI_Pack and MPI_Unpack: in the native form, which is the packed bytes themselves, and in external32.
 // Source: MPI 5.0, sections 5.2 and 5.3.
 #include "datatype/external32.h"
 #include "mpi/impl.h"

@@ -10,14 +10,14 @@ using p2p::Request;
 
 namespace {
 
-/// Names what a probe looks for.
+/// Identifies the messages that a probe asks for, for p2p::poll().
 std::uintptr_t sought(int source, int tag, const Communicator& comm) {
   auto pair = std::uint64_t{static_cast<std::uint32_t>(source)} << 32 | static_cast<std::uint32_t>(tag);
   return static_cast<std::uintptr_t>((pair + 1) * 0x9e3779b97f4a7c15u) ^
          reinterpret_cast<std::uintptr_t>(&comm);
 }
 
-/// One look, and one more after some progress.
+/// Probes; if nothing is found, makes progress and probes once more.
 Result probe_matched_now(int source, int tag, Communicator& comm, bool& found, Message*& message,
                          Completion& envelope) {
   NEAR_TRY(p2p::probe_matched(source, tag, comm, found, message, envelope));
@@ -107,7 +107,7 @@ Result Mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message& messag
 Result Imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message& message, Request*& request) {
   Message* found = p2p::find_message(message);
   if (found == nullptr) {
-    // MPI_MESSAGE_NO_PROC belongs to no communicator that is known here.
+    // MPI_MESSAGE_NO_PROC does not tell its communicator.
     NEAR_TRY(p2p::make_completed(*object::self(), no_process(), request));
   } else {
     NEAR_TRY(p2p::start_receive_matched(*found, buffer_of(buf, count, datatype), request));

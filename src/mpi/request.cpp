@@ -1,5 +1,5 @@
-// Requests outside of completion: cancel, free, persistent and generalized ones.
-// Source: MPI 5.0, sections 3.7.4, 3.8.4, 3.9 and 13.2.
+// Request calls other than completion: cancel, free, persistent and generalized requests. Source: MPI 5.0,
+// sections 3.7.4, 3.8.4, 3.9 and 13.2.
 #include "mpi/buffer_argument.h"
 #include "mpi/impl.h"
 

@@ -1,4 +1,5 @@
-// MPI_Scan, MPI_Exscan and their forms: on one group only. Source: MPI 5.0, sections 6.11, 6.12 and 6.13.
+// MPI_Scan, MPI_Exscan and their forms; not defined on intercommunicators. Source: MPI 5.0, sections 6.11,
+// 6.12 and 6.13.
 #include "mpi/collective.h"
 
 namespace near::mpi::impl {

@@ -1,4 +1,4 @@
-// Sends, blocking and nonblocking, in the four modes; send-receive. Source: MPI 5.0, sections 3.2 to 3.10.
+// Blocking and nonblocking sends in the four modes; send-receive. Source: MPI 5.0, sections 3.2 to 3.10.
 #include "mpi/buffer_argument.h"
 #include "mpi/fast.h"
 #include "mpi/impl.h"

@@ -16,7 +16,7 @@ Result check_intra(const Communicator& comm) {
   return base::fail(MPI_ERR_COMM, "{} is an intercommunicator", object::describe(comm));
 }
 
-/// The topology of the kind that the call is about.
+/// Finds the communicator's topology; fails if it is not of this kind.
 Result find(const Communicator& comm, int kind, const Topology*& topology) {
   topology = comm.topology.get();
   if (topology != nullptr && topology->kind == kind) return {};
@@ -29,7 +29,7 @@ Result check_room(int room, std::size_t needed, const char* what) {
   return base::fail(MPI_ERR_ARG, "there is room for {} {}, and there are {}", room, what, needed);
 }
 
-/// Flow that is smaller than what there is gets its fill of it.
+/// How many of `there` values fit into an array of `room`.
 std::size_t at_most(int room, std::size_t there) { return std::min(static_cast<std::size_t>(room), there); }
 
 std::span<const int> as_span(int n, const int* values) { return {values, static_cast<std::size_t>(n)}; }
@@ -151,7 +151,7 @@ Result Cart_map(Communicator& comm, int ndims, const int* dims, const int* perio
   for (int extent : as_span(ndims, dims)) {
     if (extent <= 0)
       return base::fail(MPI_ERR_DIMS, "a grid cannot have {} processes in a dimension", extent);
-    // Beyond any number of processes the exact one does not matter, only that it does not overflow.
+    // Counts beyond any number of processes need not be exact, but must not overflow.
     cells = std::min<std::int64_t>(cells * extent, std::int64_t{1} << 31);
   }
   if (cells > comm.size)

@@ -1,4 +1,4 @@
-// What this library and this machine are. Source: MPI 5.0, sections 9.1 and 9.6.
+// Queries about this library and this machine. Source: MPI 5.0, sections 9.1 and 9.6.
 #include "comm/hardware.h"
 #include "mpi/impl.h"
 #include "os/clock.h"
@@ -11,7 +11,8 @@ namespace near::mpi::impl {
 
 namespace {
 
-/// Copies `text` with its terminator into a user's array of `room` characters; returns the length kept.
+/// Copies `text` with its terminator into a user's array of `room` characters. Returns the length of the
+/// copied text.
 int copy_out(std::string_view text, char* out, std::size_t room) {
   std::size_t length = std::min(text.size(), room - 1);
   std::memcpy(out, text.data(), length);
@@ -41,7 +42,7 @@ Result Get_processor_name(char* name, int* resultlen) {
 Result Get_hw_resource_info(Info*& hw_info) {
   hw_info = object::make_info();
   if (hw_info == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for an info object");
-  // True where this process is restricted to one such part: those are what MPI_Comm_split_type divides by.
+  // "true" if this process is restricted to one such part; MPI_Comm_split_type can split by these parts.
   hw_info->set("mpi_shared_memory", "true");
   segment::Place place = transport::own_place();
   for (const auto& resource : comm::resources())

@@ -1,5 +1,4 @@
-// Windows: creation, synchronization, and what is known of them. Source: MPI 5.0, sections 12.2, 12.5 and
-// 12.8.
+// Windows: creation, synchronisation and queries. Source: MPI 5.0, sections 12.2, 12.5 and 12.8.
 #include "base/checked.h"
 #include "mpi/impl.h"
 #include "mpi/memory.h"
@@ -19,7 +18,7 @@ Result allocate_by(Allocate* allocate, const char* function, MPI_Aint size, MPI_
   NEAR_TRY(read_allocation_hints(function, info, allocation));
   void* base = nullptr;
   NEAR_TRY(allocate(comm, size, disp_unit, info, allocation, base, win));
-  // Of parts in a row a page belongs to the process whose byte is its first.
+  // If parts are adjacent, a page belongs to the process that owns its first byte.
   auto begin = reinterpret_cast<std::uintptr_t>(base), end = begin + static_cast<std::uintptr_t>(size);
   if (auto first = base::round_up(begin, os::page_size()); first < end)
     remark_shortfall(function, reinterpret_cast<void*>(first), end - first, allocation);
