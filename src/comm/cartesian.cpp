@@ -1,5 +1,5 @@
-// Cartesian topologies. Source: MPI 5.0, section 8.5. Ranks are row-major; `reorder` is accepted and not
-// used: ranks that mpiexec bound in order lie near each other already.
+// Cartesian topologies. Source: MPI 5.0, section 8.5. Ranks are in row-major order. `reorder` has no effect:
+// ranks that mpiexec has bound in order are already near each other.
 #include "comm/exchange.h"
 
 namespace near::comm {
@@ -48,7 +48,7 @@ Result create_cartesian(Communicator& parent, std::span<const int> dims, std::sp
   for (int extent : dims) {
     if (extent <= 0)
       return base::fail(MPI_ERR_DIMS, "a grid cannot have {} processes in a dimension", extent);
-    // Beyond any number of processes the exact one does not matter, only that it does not overflow.
+    // Counts beyond any number of processes need not be exact, but must not overflow.
     cells = std::min<std::int64_t>(cells * extent, std::int64_t{1} << 31);
   }
   if (cells > parent.size)
@@ -64,7 +64,7 @@ Result create_cartesian(Communicator& parent, std::span<const int> dims, std::sp
 
 Result cartesian_sub(Communicator& parent, std::span<const int> remain, Communicator*& made) {
   const Topology& grid = *parent.topology;
-  // Everybody knows who shares its slice, so only the context has to be told.
+  // Each process can compute the ranks of its slice, so only the context has to be sent.
   std::vector<int> dims, periods;
   int count = 1;
   for (std::size_t i = 0; i < grid.dims.size(); ++i)

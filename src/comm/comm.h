@@ -1,7 +1,7 @@
 // Communicator creation: everything that needs agreement. Source: MPI 5.0, sections 7.4 to 7.6 and chapter 8.
-// A context is made by one member (rank 0 of the new group) and told to the others along with what they
-// exchange anyway, so no allreduce is needed and none is ever reused. Arguments are valid already unless a
-// function says what it checks.
+// One member (rank 0 of the new group) makes the context; the others get it along with data that they
+// exchange anyway. So no allreduce is needed, and no context is ever reused. The caller has checked the
+// arguments, unless a function says what it checks.
 #pragma once
 
 #include "coll/coll.h"
@@ -13,43 +13,47 @@ using object::Group;
 using object::Info;
 using object::Result;
 
-/// Collective over `parent`. Attributes are copied by their callbacks; the topology too. `hints` (null: none)
-/// are the new communicator's: MPI_Comm_dup passes the parent's.
+/// MPI_Comm_dup, collective over `parent`. Calls the copy callbacks of the attributes, and copies the
+/// topology. `hints` (null: none) are those of the new communicator; MPI_Comm_dup passes the parent's.
 Result duplicate(Communicator& parent, const Info* hints, Communicator*& made);
-/// The nonblocking form: `made` exists at once and may be used when `request` has completed.
+/// The nonblocking form of duplicate(): `made` exists at once, and may be used after `request` has completed.
 Result start_duplicate(Communicator& parent, const Info* hints, Communicator*& made, p2p::Request*& request);
-/// Collective over `parent`; `made` stays nullptr on processes outside `group`.
+/// MPI_Comm_create, collective over `parent`; `made` stays nullptr on processes outside `group`.
 Result create(Communicator& parent, const Group& group, Communicator*& made);
-/// Collective over `group` alone. Matches by `tag`, apart from all messages.
+/// MPI_Comm_create_group, collective over `group` alone. Calls match by `tag`, which is separate from the
+/// tags of messages.
 Result create_from_group(Communicator& parent, const Group& group, int tag, Communicator*& made);
-/// `color` MPI_UNDEFINED gives nullptr. On an intercommunicator: one for each color that both groups have.
+/// MPI_Comm_split. If `color` is MPI_UNDEFINED, `made` stays nullptr. On an intercommunicator, makes one for
+/// each color that occurs in both groups.
 Result split(Communicator& parent, int color, int key, Communicator*& made);
-/// MPI_COMM_TYPE_SHARED; guided types by "mpi_shared_memory", the parts of the machine (hardware.h) and the
-/// process sets of this job; unguided by machines, or by the largest parts that divide `parent`. nullptr on a
-/// process that is not bound within one such part, and where nothing divides. An unguided split that gives a
-/// communicator sets "mpi_hw_resource_type" in `info`. An unknown type is MPI_ERR_ARG.
+/// MPI_Comm_split_type: MPI_COMM_TYPE_SHARED; guided types by "mpi_shared_memory", by parts of the machine
+/// (hardware.h) or by process sets of this job; the unguided type by machines, or by the largest parts that
+/// divide `parent`. `made` stays nullptr if this process is not bound within one such part, or if no part
+/// divides `parent`. If an unguided split makes a communicator, it sets "mpi_hw_resource_type" in `info`.
+/// Fails with MPI_ERR_ARG for an unknown type.
 Result split_by_type(Communicator& parent, int type, int key, Info* info, Communicator*& made);
-/// MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL; local.
+/// MPI_Comm_compare: MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL; local.
 int compare(const Communicator& a, const Communicator& b);
 
-/// Cartesian topologies; processes beyond the grid get nullptr. A grid that is too large is MPI_ERR_DIMS.
+/// MPI_Cart_create; `made` stays nullptr on processes outside the grid. Fails with MPI_ERR_DIMS if the grid
+/// is too large.
 Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods,
                         bool reorder, Communicator*& made);
 Result cartesian_sub(Communicator& parent, std::span<const int> remain, Communicator*& made);
-/// MPI_Dims_create: fills the zeros of `dims` with the factorisation whose largest and smallest extent differ
-/// least, in non-increasing order.
-/// MPI_ERR_DIMS when the given ones are negative or do not divide `processes`.
+/// MPI_Dims_create: fills the zeros of `dims` in non-increasing order, with the factorisation whose largest
+/// and smallest extent differ least. Fails with MPI_ERR_DIMS if a given extent is negative or the given ones
+/// do not divide `processes`.
 Result choose_dims(int processes, std::span<int> dims);
-/// The rank at these coordinates; those of periodic dimensions wrap. MPI_PROC_NULL outside the grid.
+/// The rank at these coordinates, which wrap around in periodic dimensions. MPI_PROC_NULL outside the grid.
 int rank_at(const object::Topology& grid, std::span<const int> coords);
-/// The inverse, into `coords`, one for each dimension.
+/// The coordinates of a rank; `coords` has one element for each dimension.
 void coords_of(const object::Topology& grid, int rank, std::span<int> coords);
 
-/// Graph topologies; processes beyond the graph get nullptr. `index` is cumulative. Checks the graph
-/// (MPI_ERR_ARG, MPI_ERR_TOPOLOGY).
+/// MPI_Graph_create; `made` stays nullptr on processes outside the graph. `index` is cumulative. Fails with
+/// MPI_ERR_ARG or MPI_ERR_TOPOLOGY if the graph is not valid.
 Result create_graph(Communicator& parent, std::span<const int> index, std::span<const int> edges,
                     Communicator*& made);
-/// What each process says of its own neighbours. Weights are null for MPI_UNWEIGHTED.
+/// The neighbours of the calling process, as it describes them. Weights are null for MPI_UNWEIGHTED.
 struct Neighbours {
   std::span<const int> sources, destinations;
   const int* source_weights = nullptr;
@@ -58,33 +62,36 @@ struct Neighbours {
 };
 Result create_adjacent_graph(Communicator& parent, const Neighbours& neighbours, const Info* hints,
                              Communicator*& made);
-/// Any process may name any edge: from sources[i], degrees[i] destinations each.
+/// MPI_Dist_graph_create: any process may name any edge. degrees[i] of the `destinations` belong to
+/// sources[i].
 Result create_distributed_graph(Communicator& parent, std::span<const int> sources,
                                 std::span<const int> degrees, std::span<const int> destinations,
                                 const int* weights, bool weighted, const Info* hints, Communicator*& made);
 
-/// Collective over `group` alone, which this process is in; matches by `tag` (MPI_Comm_create_from_group).
+/// MPI_Comm_create_from_group: collective over `group` alone, which must include this process; calls match by
+/// `tag`.
 Result create_by_string(const Group& group, std::string_view tag, const Info* hints,
                         object::ErrorHandler& handler, Communicator*& made);
-/// The same for an intercommunicator; `remote` and `remote_leader` count at the local leader only.
+/// MPI_Intercomm_create_from_groups; `remote` and `remote_leader` are used only at the local leader.
 Result create_intercommunicator_by_string(const Group& local, int local_leader, const Group* remote,
                                           int remote_leader, std::string_view tag, const Info* hints,
                                           object::ErrorHandler& handler, Communicator*& made);
 
-/// `peer` and `remote_leader` count at the local leader only (MPI_Intercomm_create).
+/// MPI_Intercomm_create; `peer` and `remote_leader` are used only at the local leader.
 Result create_intercommunicator(Communicator& local, int local_leader, Communicator* peer, int remote_leader,
                                 int tag, Communicator*& made);
-/// An intracommunicator of both groups; the group that says `high` comes second.
+/// MPI_Intercomm_merge: the group that passes `high` comes second.
 Result merge(Communicator& inter, bool high, Communicator*& made);
 using object::local_communicator;
 
-/// Keeps those hints of `info` that NearMPI knows and that have a valid value; ignores the others.
+/// Stores the hints in `info` that NearMPI knows and whose values are valid; ignores the others.
 Result apply_hints(Communicator& communicator, const Info& info);
-/// A new info with all hints that NearMPI knows and the values in force. nullptr: no memory.
+/// A new info object with all hints that NearMPI knows and their current values; nullptr if there is no
+/// memory.
 Info* hints_in_force(const Communicator& communicator);
 
-/// Runs the delete callbacks; then the handle is stale, and the communicator goes when the last operation on
-/// it is finished. A failing callback leaves all as it is.
+/// MPI_Comm_free: calls the delete callbacks, then makes the handle stale. The communicator is destroyed when
+/// its last operation has finished. If a callback fails, the communicator stays as it was.
 Result free_communicator(Communicator& communicator);
 
 } // namespace near::comm

@@ -11,22 +11,22 @@ using object::Channel;
 
 namespace {
 
-/// What each process says in a split. Same colors go together.
+/// The contribution of one process to a split. Processes with the same color get one communicator.
 struct Claim {
   std::int64_t color;
-  std::uint64_t context; ///< used if it becomes rank 0 of the new group
+  std::uint64_t context; ///< the context of the new communicator if this process is its rank 0
   std::int32_t key;
   segment::Place place;
-  std::uint16_t machine; ///< its job: all processes of one share memory
+  std::uint16_t machine; ///< the process's job: all processes of a job share memory
 };
 static_assert(sizeof(Claim) == 32);
 
-/// The color of a process that goes where the hardware divides all of them; known once all claims are.
+/// The color of a process that lets the hardware choose; replaced when the claims of all processes are known.
 constexpr std::int64_t by_hardware = -1;
-static_assert(by_hardware != MPI_UNDEFINED); // others are not negative
+static_assert(by_hardware != MPI_UNDEFINED); // colors of the program are not negative
 
 constexpr std::string_view resource_key = "mpi_hw_resource_type";
-/// The parts that color_of gives without a resource.
+/// The name of the parts that color_of() means without a resource.
 constexpr std::string_view whole_machine = "mpi_shared_memory";
 
 Claim claim(std::int64_t color, int key) {
@@ -34,7 +34,8 @@ Claim claim(std::int64_t color, int key) {
   return {color, object::new_context(), key, transport::own_place(), machine};
 }
 
-/// A color for the parts of one kind, or for whole machines; MPI_UNDEFINED for who is not within one part.
+/// The color of a process in a split by one kind of part, or by whole machines if `resource` is nullptr.
+/// MPI_UNDEFINED if the process is not bound within one part.
 std::int64_t color_of(const Claim& claim, const Resource* resource) {
   std::int64_t machine = std::int64_t{claim.machine} << 16;
   if (resource == nullptr) return machine;
@@ -42,9 +43,9 @@ std::int64_t color_of(const Claim& claim, const Resource* resource) {
   return part == segment::Place::several ? MPI_UNDEFINED : machine | part;
 }
 
-/// Gives those who go by_hardware their colors: by machines, or by the largest parts that divide them, whose
-/// name it returns. MPI_UNDEFINED and "" when none does. All processes have the same claims, so all find the
-/// same.
+/// Replaces the color by_hardware: splits these processes by machines, or else by the largest parts that
+/// divide them, and returns the name of that kind. If none divides them, their color is MPI_UNDEFINED and the
+/// name "". Every process has the same claims and so finds the same result.
 std::string_view divide_by_hardware(std::span<Claim> ours, std::span<Claim> theirs = {}) {
   std::vector<Claim*> all;
   for (auto side : {ours, theirs})
@@ -85,7 +86,7 @@ Result create_on(Communicator& parent, const Group& group, int tag, Channel chan
   return build(parent, object::make_group(group.members), context, made);
 }
 
-/// The ranks that claim this color, in the order of the new group.
+/// The ranks with this color, in the order of the new group.
 std::vector<int> claimants(const std::vector<Claim>& claims, std::int64_t color) {
   std::vector<int> ranks;
   for (std::size_t rank = 0; rank < claims.size(); ++rank)
@@ -97,7 +98,7 @@ std::vector<int> claimants(const std::vector<Claim>& claims, std::int64_t color)
   return ranks;
 }
 
-/// As split_as.
+/// split_as() for intercommunicators.
 Result split_inter(Communicator& parent, Claim mine, std::string_view& parts, Communicator*& made) {
   Communicator* local = local_communicator(parent);
   if (local == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another communicator");
@@ -123,7 +124,8 @@ Result split_inter(Communicator& parent, Claim mine, std::string_view& parts, Co
                      object::group_include(*parent.remote, far_side), context, made);
 }
 
-/// `parts`: the name of those that the hardware divided the processes by.
+/// Exchanges the claims and makes the communicator. `parts` gets the name of the parts by which the processes
+/// were divided.
 Result split_as(Communicator& parent, Claim mine, std::string_view& parts, Communicator*& made) {
   if (parent.is_inter()) return split_inter(parent, mine, parts, made);
   std::vector<Claim> claims(static_cast<std::size_t>(parent.size));
@@ -159,7 +161,8 @@ Result split(Communicator& parent, int color, int key, Communicator*& made) {
   return split_as(parent, claim(color, key), made);
 }
 
-// Whatever the type, all processes do the same: a caller that gives MPI_UNDEFINED does not know the others'.
+// All processes do the same for every type, because a caller that passes MPI_UNDEFINED does not know the
+// types of the others.
 Result split_by_type(Communicator& parent, int type, int key, Info* info, Communicator*& made) {
   auto value_of = [&](std::string_view name) -> std::string_view {
     const std::string* value = info != nullptr ? info->find(name) : nullptr;
@@ -168,7 +171,7 @@ Result split_by_type(Communicator& parent, int type, int key, Info* info, Commun
   Claim mine = claim(MPI_UNDEFINED, key);
   switch (type) {
   case MPI_UNDEFINED: break;
-  // All processes of one job share memory.
+  // All processes of a job share memory.
   case MPI_COMM_TYPE_SHARED: mine.color = color_of(mine, nullptr); break;
   case MPI_COMM_TYPE_HW_GUIDED:
   case MPI_COMM_TYPE_RESOURCE_GUIDED: {
@@ -183,7 +186,7 @@ Result split_by_type(Communicator& parent, int type, int key, Info* info, Commun
     break;
   }
   case MPI_COMM_TYPE_HW_UNGUIDED: mine.color = by_hardware; break;
-  default: return base::fail(MPI_ERR_ARG, "{} is no split type", type);
+  default: return base::fail(MPI_ERR_ARG, "{} is not a split type", type);
   }
   std::string_view parts;
   NEAR_TRY(split_as(parent, mine, parts, made));

@@ -1,8 +1,9 @@
 // MPI_Dims_create. Source: MPI 5.0, section 8.5.2.
 //
-// "As close to each other as possible" is made exact, as J. L. Traeff and F. D. Luebbe propose
+// "As close to each other as possible" is taken in the sense that J. L. Traeff and F. D. Luebbe propose
 // ("Specification Guideline Violations by MPI_Dims_create", EuroMPI 2015): the difference between the largest
-// and the smallest extent is as small as it can be. Among equals the largest extent is the smallest, then the
+// and the smallest extent is minimal. Ties are broken by the smallest largest extent, then by the smallest
+// second one, and so on.
 // second, and so on.
 #include "comm/comm.h"
 
@@ -15,7 +16,7 @@ namespace near::comm {
 
 namespace {
 
-/// base^exponent, or any number above `most` if it is more than that.
+/// base^exponent; if that exceeds `most`, any number above `most`.
 std::int64_t power_up_to(std::int64_t most, std::int64_t base, std::size_t exponent) {
   std::int64_t power = 1;
   for (std::size_t i = 0; i < exponent && base > 1 && power <= most; ++i) power *= base;
@@ -37,13 +38,15 @@ class Factorisation {
 public:
   explicit Factorisation(std::int64_t number) : number_(number), divisors_(divisors_of(number)) {}
 
-  /// The best extents, not increasing. At least two: what is asked for in fewer dimensions is no choice.
+  /// The best extents in non-increasing order. `dimensions` is at least 2, since with fewer there is no
+  /// choice.
   std::vector<std::int64_t> best(std::size_t dimensions) {
     std::vector<std::int64_t> found, rest(dimensions - 1);
     std::int64_t difference = std::numeric_limits<std::int64_t>::max();
     for (std::int64_t largest : divisors_) {
       if (power_up_to(number_, largest, dimensions) < number_) continue;
-      // Only a smaller difference than the best so far counts. No smallest extent is above the root.
+      // Only a smaller difference than the best so far is of interest. The smallest extent cannot exceed the
+      // root.
       std::int64_t least = std::max<std::int64_t>(1, largest - difference + 1);
       if (power_up_to(number_, least, dimensions) > number_) break;
       while (fill(number_ / largest, least, largest, rest)) {
@@ -57,8 +60,8 @@ public:
   }
 
 private:
-  /// Fills `extents` with divisors from `least` to `most` that multiply to `product`, not increasing, the
-  /// first ones as small as possible; false when there are none.
+  /// Fills `extents` in non-increasing order with divisors from `least` to `most` whose product is `product`,
+  /// the first ones as small as possible. Returns false if there are none.
   bool fill(std::int64_t product, std::int64_t least, std::int64_t most, std::span<std::int64_t> extents) {
     failed_.clear();
     return fill_below(product, least, most, extents);
@@ -88,14 +91,14 @@ private:
 
   const std::int64_t number_;
   const std::vector<std::int64_t> divisors_;
-  /// Product, greatest extent, dimensions: what fill() has tried in vain.
+  /// Products, largest extents and dimensions for which fill() has failed.
   std::set<std::tuple<std::int64_t, std::int64_t, std::size_t>> failed_;
 };
 
-/// What is left for the dimensions that are open.
+/// The extents of the open dimensions, whose product is `number`.
 std::vector<std::int64_t> open_extents(std::int64_t number, std::size_t dimensions) {
   if (dimensions == 1) return {number};
-  // An int has fewer than 31 factors, so that the smallest of 32 extents is 1, and so is each further one.
+  // An int has fewer than 31 prime factors, so the smallest of 32 extents is 1, and so are all further ones.
   std::vector<std::int64_t> extents = Factorisation(number).best(std::min<std::size_t>(dimensions, 32));
   extents.resize(dimensions, 1);
   return extents;

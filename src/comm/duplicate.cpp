@@ -1,9 +1,9 @@
-// MPI_Comm_dup and its kin. Source: MPI 5.0, section 7.4.2.
+// MPI_Comm_dup and related functions. Source: MPI 5.0, section 7.4.2.
 //
-// The nonblocking form is a schedule: the new communicator exists from the start, and its context comes down
-// the same tree as in the blocking form. A process waits for one message at most, from a process whose own
-// call has begun, so several of them, on one communicator or on many, cannot wait for each other; the tag
-// keeps them apart.
+// The nonblocking form is a schedule: the new communicator exists from the start, and its context is sent
+// down the same tree as in the blocking form. A process waits for at most one message, from a process that
+// has already begun its own call. So several duplications, of one communicator or of many, cannot wait for
+// each other in a cycle; the tag keeps them apart.
 #include "comm/exchange.h"
 
 namespace near::comm {
@@ -87,7 +87,7 @@ private:
   }
 
   Communicator& parent_; ///< kept by the request
-  Communicator& local_;  ///< the parent, or its own group's
+  Communicator& local_;  ///< the parent, or the communicator of its own group
   Communicator& made_;
   int tag_;
   std::uint64_t context_ = 0;
@@ -115,7 +115,7 @@ Result duplicate(Communicator& parent, const Info* hints, Communicator*& made) {
 Result start_duplicate(Communicator& parent, const Info* hints, Communicator*& made, p2p::Request*& request) {
   Communicator* fresh = nullptr;
   NEAR_TRY(build_like(parent, 0, fresh));
-  // The callbacks come first: when one fails, nothing has been started yet.
+  // The callbacks come first: if one fails, nothing has been started.
   Result result = copy_what_is_local(parent, hints, *fresh);
   Communicator* local = parent.is_inter() ? local_communicator(parent) : &parent;
   if (local == nullptr) result = base::fail(MPI_ERR_NO_MEM, "no memory for another communicator");

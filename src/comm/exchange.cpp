@@ -1,4 +1,4 @@
-// Agreement on contexts and the steps that several kinds of creation share.
+// Agreement on contexts, and steps that several kinds of creation share.
 #include "comm/exchange.h"
 
 namespace near::comm {
@@ -82,7 +82,7 @@ Result build_on_first(Communicator& parent, int count, Communicator*& made) {
 }
 
 void discard(Communicator* communicator) {
-  // The failure that is being reported came first; a failing delete callback adds nothing to it.
+  // Keep the message of the failure that is being reported: it came before any failure of a delete callback.
   std::string why(base::failure_text());
   (void)communicator->attributes.remove_all(*communicator);
   base::set_failure_text(std::move(why));

@@ -1,4 +1,4 @@
-// What the files of this layer share: telling a value to a group, and building the object.
+// Steps that the files of this layer share: sending a value to a group, and building the communicator.
 #pragma once
 
 #include "comm/comm.h"
@@ -7,14 +7,15 @@
 
 namespace near::comm {
 
-/// `bytes` bytes as MPI_BYTE.
+/// A buffer of `bytes` bytes of MPI_BYTE.
 datatype::Buffer byte_buffer(void* address, std::size_t bytes);
 
-/// The next tag of messages on Channel::internal; every member of `communicator` takes it in the same call.
+/// The next tag of messages on Channel::internal. All members of `communicator` must take it in the same
+/// call.
 int next_tag(Communicator& communicator);
 
-/// Binomial tree over the processes `ranks` of `over` (all of it when empty): the first one's `value` reaches
-/// the others. `position` is this process's place among them.
+/// A binomial tree over the processes `ranks` of `over` (all processes if empty). `position` is the index of
+/// this process among them.
 struct Tree {
   Communicator& over;
   std::span<const int> ranks;
@@ -29,15 +30,15 @@ Result agree_on_context(Communicator& parent, std::uint64_t& context);
 
 using object::decides;
 
-/// A communicator on `group` (reference taken) or MPI_ERR_NO_MEM.
+/// Makes a communicator on `group`, and takes over the caller's reference. Fails with MPI_ERR_NO_MEM.
 Result build(Communicator& parent, Group* group, std::uint64_t context, Communicator*& made);
 Result build_inter(Communicator& parent, Group* local, Group* remote, std::uint64_t context,
                    Communicator*& made);
 
-/// A communicator on the first `count` processes of `parent`, of which this one may be none: nullptr.
+/// Makes a communicator on the first `count` processes of `parent`; on the others `made` stays nullptr.
 Result build_on_first(Communicator& parent, int count, Communicator*& made);
 
-/// Takes a communicator back that could not be finished.
+/// Destroys a communicator whose creation has failed.
 void discard(Communicator* communicator);
 
 } // namespace near::comm

@@ -1,9 +1,9 @@
-// Communicators from groups alone, found by a string tag. Source: MPI 5.0, sections 7.4.2 and 7.6.2.
+// Communicators made from groups alone, matched by a string tag. Source: MPI 5.0, sections 7.4.2 and 7.6.2.
 //
-// There is no communicator to exchange the first message on, so the members make one for the occasion: its
-// context follows from the tag and the group, in a part of the context numbers that no process gives out. The
-// same tag and group again is the same context, and messages keep their order. Two different pairs meet by
-// chance once in 2^36.
+// There is no communicator for the first message, so the members make a temporary one. Its context is
+// computed from the tag and the group, in a range of context numbers that no process uses otherwise. Repeated
+// calls with the same tag and group have the same context; their messages stay in order. Two different pairs
+// collide with a probability of 2^-36.
 #include "comm/exchange.h"
 
 namespace near::comm {
@@ -23,7 +23,7 @@ std::uint64_t occasional_context(const Group& group, std::string_view tag) {
   return object::hashed_context(hash);
 }
 
-/// For the duration of one creation.
+/// The temporary communicator of one creation.
 class Occasion {
 public:
   Occasion(Group* group, std::string_view tag, object::ErrorHandler& handler) {
@@ -77,7 +77,7 @@ Result create_intercommunicator_by_string(const Group& local, int local_leader, 
   int other = 0;
   if (local.rank == local_leader) {
     ProcessId own = object::own_process(), far = remote->members[static_cast<std::size_t>(remote_leader)];
-    // Both leaders must see the same group, so the order follows from the processes.
+    // Both leaders must order the groups in the same way, so their process ids decide.
     bool first = std::pair(own.job, own.rank) < std::pair(far.job, far.rank);
     leaders = first ? object::make_group({own, far}) : object::make_group({far, own});
     other = first ? 1 : 0;

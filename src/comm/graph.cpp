@@ -7,14 +7,15 @@ using object::Topology;
 
 namespace {
 
-/// An edge as one of its two ends hears of it.
+/// An edge as it is sent to one of its two ends, the receiver.
 struct Edge {
-  std::int32_t leaving; ///< 1: the hearer is its source
-  std::int32_t other;   ///< rank at the other end
+  std::int32_t leaving; ///< 1 if the receiver is the source of the edge
+  std::int32_t other;   ///< the rank at the other end
   std::int32_t weight;
 };
 
-/// All edges that name this process, ordered by the process that named them and its own order.
+/// Sends the edges in `by_rank` to these ranks. `mine` gets the edges that were sent to this process, in the
+/// order of the senders' ranks, and for each sender in the order of naming.
 Result deliver(Communicator& parent, const std::vector<std::vector<Edge>>& by_rank, std::vector<Edge>& mine) {
   auto size = static_cast<std::size_t>(parent.size);
   std::vector<MPI_Count> out(size), in(size), out_at(size), in_at(size);

@@ -1,4 +1,4 @@
-// The parts of a machine that communicators can be split by. Source: MPI 5.0, section 7.4.2, and
+// The parts of a machine by which communicators can be split. Source: MPI 5.0, section 7.4.2, and
 // MPI_GET_HW_RESOURCE_INFO in section 9.1.
 #pragma once
 
@@ -9,15 +9,15 @@
 
 namespace near::comm {
 
-/// A kind of part: a package, a NUMA node, a cache, a core.
+/// A kind of part, such as a package, a NUMA node, a cache or a core.
 struct Resource {
-  std::string_view name; ///< a URI in hwloc's words: "hwloc://NUMANode"
+  std::string_view name; ///< a URI with hwloc's name of the kind: "hwloc://NUMANode"
   std::uint16_t segment::Place::* part;
 };
 
-/// All kinds, from the largest parts to the smallest.
+/// All kinds, from the largest part to the smallest.
 std::span<const Resource> resources();
-/// By its name, with or without "hwloc://"; nullptr when there is no such kind.
+/// Finds a kind by its name, with or without "hwloc://". Returns nullptr if there is none.
 const Resource* find_resource(std::string_view name);
 
 } // namespace near::comm

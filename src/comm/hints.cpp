@@ -1,5 +1,5 @@
-// Hints of communicators. Source: MPI 5.0, section 7.4.4. They are kept and given back; nothing is faster for
-// them yet.
+// Hints of communicators. Source: MPI 5.0, section 7.4.4. They are stored and returned; they do not make
+// anything faster yet.
 #include "comm/comm.h"
 #include "object/memory_hints.h"
 
@@ -15,10 +15,11 @@ constexpr std::string_view assertions[] = {
     "mpi_assert_strict_persistent_collective_ordering",
 };
 
-/// A promise that buffers are of these kinds only. Nothing needs it here: all kinds are treated alike.
+/// The program's promise to use only buffers of these kinds. It has no effect, since all kinds are treated
+/// alike.
 constexpr std::string_view asserted_kinds = "mpi_assert_memory_alloc_kinds";
 
-/// Keeps a hint that is in force from now on.
+/// Stores a hint, which is in force from now on.
 Result keep(Communicator& communicator, std::string_view name, const std::string& value) {
   if (communicator.info == nullptr) communicator.info = object::make_info();
   if (communicator.info == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for a communicator's hints");

@@ -8,9 +8,9 @@ using object::ProcessId;
 
 namespace {
 
-/// What the leaders tell each other, and then their groups.
+/// The leaders exchange these first, then the members of their groups.
 struct Side {
-  std::int64_t count; ///< processes of that group; -1: its leader failed
+  std::int64_t count; ///< processes of the group; -1 if its leader has failed
   std::uint64_t context;
   std::int64_t high; ///< for merging
 };
@@ -21,10 +21,10 @@ Result swap(datatype::Buffer out, datatype::Buffer in, int with, int tag, Commun
   return p2p::send_receive(out, with, tag, in, with, tag, over, completion, channel);
 }
 
-/// Both leaders proposed a context; contexts are never equal, so the smaller one is the same for both.
+/// Both leaders have proposed a context. Contexts are never equal, so both sides choose the smaller one.
 std::uint64_t chosen(const Side& a, const Side& b) { return a.context < b.context ? a.context : b.context; }
 
-/// The leader's part: swaps sizes, then members, over the peer communicator.
+/// The leader's part: exchanges sizes, then members, with the remote leader.
 Result meet(Communicator& local, Communicator& peer, int remote_leader, int tag, Side& ours, Side& theirs,
             std::vector<ProcessId>& members) {
   NEAR_TRY(swap(byte_buffer(&ours, sizeof ours), byte_buffer(&theirs, sizeof theirs), remote_leader, tag,
@@ -57,7 +57,7 @@ Result create_intercommunicator(Communicator& local, int local_leader, Communica
   NEAR_TRY(
       coll::broadcast(byte_buffer(members.data(), members.size() * sizeof(ProcessId)), local_leader, local));
   Group* remote = object::make_group(std::move(members));
-  // All members of both groups see the same two groups, so all of them refuse.
+  // All members see the same two groups, so all of them fail here.
   if (remote != nullptr)
     for (ProcessId process : local.group->members)
       if (object::rank_of(*remote, process) != MPI_UNDEFINED) {
@@ -78,7 +78,7 @@ Result merge(Communicator& inter, bool high, Communicator*& made) {
     NEAR_TRY(swap(byte_buffer(&ours, sizeof ours), byte_buffer(&theirs, sizeof theirs), 0, tag, inter,
                   Channel::internal));
     theirs.context = chosen(ours, theirs);
-    // The members of a group say the same; where they do not, their rank 0 decides.
+    // All members of a group pass the same `high`; if both groups pass the same, decides() chooses the order.
     bool first = ours.high != theirs.high ? ours.high == 0 : decides(inter);
     theirs.high = first ? 1 : 0;
   }
