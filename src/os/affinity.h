@@ -1,4 +1,4 @@
-// Which processors a process may run on, and where its private memory comes from.
+// The processors that a process may run on, and the node that its private memory comes from.
 #pragma once
 
 #include "base/result.h"
@@ -12,7 +12,7 @@ namespace near::os {
 
 using base::Result;
 
-/// A set of processors by the kernel's number.
+/// A set of processors, by the kernel's numbers.
 class CpuSet {
 public:
   void add(unsigned cpu);
@@ -27,25 +27,26 @@ public:
   CpuSet operator&(const CpuSet& other) const;
   CpuSet operator|(const CpuSet& other) const;
   bool operator==(const CpuSet& other) const;
-  /// "0-3,8"; "" when empty. Also the kernel's own form.
+  /// The set in the form "0-3,8", which the kernel also uses; "" if it is empty.
   std::string text() const;
-  /// The words as sched_setaffinity(2) takes them.
+  /// The set as a bit mask for sched_setaffinity(2).
   const std::vector<std::uint64_t>& words() const { return words_; }
 
 private:
   std::vector<std::uint64_t> words_;
 };
 
-/// Reads "0-3,8". Fails with Code::invalid on anything else; "" is the empty set.
+/// Parses a set such as "0-3,8"; "" is the empty set. Fails with Code::invalid if the text is anything else.
 Result parse_cpus(std::string_view text, CpuSet& cpus);
 
-/// The processors that thread `tid` (0: the calling one) may run on.
+/// Gets the processors that thread `tid` may run on; 0 is the calling thread.
 Result affinity_of(std::int32_t tid, CpuSet& cpus);
-/// Binds the calling thread.
+/// Binds the calling thread to these processors.
 Result bind_this_thread(const CpuSet& cpus);
-/// The calling thread's private memory comes from the node on which it runs when it touches it first.
+/// Makes the kernel take the calling thread's private memory from the node that the thread runs on when it
+/// first touches it.
 Result prefer_local_memory();
-/// Whether this thread's memory follows a policy that somebody has set, such as numactl.
+/// Whether the memory of the calling thread follows a policy that someone has set, for instance with numactl.
 bool has_memory_policy();
 
 } // namespace near::os

@@ -1,4 +1,4 @@
-// The clocks.
+// Clocks.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace near::os {
 /// CLOCK_MONOTONIC in nanoseconds.
 std::uint64_t monotonic_ns();
 
-/// The time of day here, "2026-11-22 07:59:30.123".
+/// The local time of day, as "2026-11-22 07:59:30.123".
 std::string time_text();
 
 } // namespace near::os

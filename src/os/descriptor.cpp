@@ -44,7 +44,7 @@ Result write_all(int descriptor, const char* data, std::size_t bytes) {
     ssize_t wrote = write(descriptor, data, bytes);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      // Somebody shares the file description and made it non-blocking: wait as if it were not.
+      // Another process shares the file description and made it non-blocking: wait as if it had not.
       pollfd ready{descriptor, POLLOUT, 0};
       poll(&ready, 1, -1);
       continue;
@@ -83,10 +83,10 @@ bool wait_for_transfer(int source, std::span<Outlet> outlets) {
 
 namespace {
 
-/// A pipe of which one end, 0 or 1, does not wait.
+/// Makes a pipe whose end `eager` (0 or 1) is non-blocking.
 Result make_pipe_with(std::size_t eager, int (&ends)[2]) {
   if (pipe2(ends, O_CLOEXEC) != 0) return base::fail_system("pipe2", errno);
-  // O_NONBLOCK belongs to the file description, and each end has its own: the other end does not notice.
+  // O_NONBLOCK belongs to the file description. Each end has its own, so the other end is not affected.
   if (fcntl(ends[eager], F_SETFL, O_NONBLOCK) == 0) return {};
   int error = errno;
   close(ends[0]);
@@ -113,7 +113,7 @@ Result make_input_pipe(int& read_end, int& write_end) {
 }
 
 Result open_output_file(const std::string& name, int& descriptor) {
-  // O_NONBLOCK: to open a named pipe that nobody reads would wait for a reader, perhaps for good.
+  // O_NONBLOCK, because opening a named pipe without a reader would otherwise wait for one.
   int made = open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   if (made < 0) {
     int error = errno;
@@ -122,7 +122,7 @@ Result open_output_file(const std::string& name, int& descriptor) {
       return base::fail(base::Code::gone, "nobody reads the pipe '{}'", name);
     return base::fail(base::Code::system, "cannot write '{}': {}", name, strerror(error));
   }
-  // Ranks write to it as if it had been opened without.
+  // The ranks that write to it expect a blocking descriptor.
   int flags = fcntl(made, F_GETFL);
   if (flags < 0 || fcntl(made, F_SETFL, flags & ~O_NONBLOCK) != 0) {
     int error = errno;

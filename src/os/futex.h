@@ -1,4 +1,4 @@
-// Sleeping on a word of shared memory, and the barrier that lets a waker skip its fence.
+// Sleeping on a word in shared memory, and the barrier that saves the waker a fence.
 #pragma once
 
 #include "os/clock.h"
@@ -7,19 +7,19 @@
 
 namespace near::os {
 
-/// Sleeps while *word == expected, at most `timeout_ns`. Returns on a wake, a changed word, a signal or the
-/// timeout: the caller looks again in every case.
+/// Sleeps while *word == expected, for at most `timeout_ns`. Returns after a wake, a change of the word, a
+/// signal or the timeout; the caller must check its condition in every case.
 void futex_wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns);
-/// Wakes every sleeper on the word, in any process that maps it.
+/// Wakes all sleepers on this word, in any process that has it mapped.
 void futex_wake_all(std::uint32_t* word);
 
-/// Makes this process a target of barrier_all_registered(). False where the kernel lacks or forbids
-/// membarrier.
+/// Registers this process for barrier_all_registered(). Returns false if the kernel lacks or forbids
+/// membarrier(2).
 bool register_for_barrier();
-/// Every running thread of every registered process passes a full memory barrier before this returns.
+/// Returns after every running thread of every registered process has passed a full memory barrier.
 void barrier_all_registered();
 
-/// Lets another runnable thread have this processor.
+/// Lets another runnable thread use this processor.
 void yield();
 
 } // namespace near::os

@@ -24,19 +24,19 @@ constexpr const char* file_name = "nearmpi-leases";
 /// A row of the file.
 struct Row {
   std::uint64_t process;
-  std::uint64_t space; ///< the process namespace that its number is of
+  std::uint64_t space; ///< the process namespace of `process`
   std::array<std::uint64_t, 510> cpus;
 };
 static_assert(sizeof(Row) == 4096);
 constexpr off_t most_rows = 4096;
-/// Where there are no rows.
+/// The byte whose lock planners hold; far beyond the rows.
 constexpr off_t planning_byte = off_t{1} << 40;
 
-/// The lease of this process: the file stays open for it.
+/// The lease of this process. It lasts as long as the file is open.
 struct Held {
   int folder = -1, file = -1;
   off_t row = 0;
-  std::string made; ///< the folder, if it was made for leases
+  std::string made; ///< the folder, if LeasePlanning created it
 } held;
 
 struct flock range(short type, off_t begin, off_t bytes) {
@@ -58,7 +58,7 @@ void unlock(int file, off_t begin, off_t bytes) {
   fcntl(file, F_OFD_SETLK, &given);
 }
 
-/// The first row at or behind `row` that somebody else holds; most_rows when there is none.
+/// The first row from `row` on that another process holds; most_rows if there is none.
 off_t next_held(int file, off_t row) {
   if (row >= most_rows) return most_rows;
   constexpr off_t bytes = sizeof(Row);
@@ -72,8 +72,8 @@ std::uint64_t process_space() {
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-/// In a user namespace, everybody who is not known there has one and the same number: a file of that number
-/// may be anybody's.
+/// Whether this user has a number of its own. In a user namespace all users without a mapping share one
+/// number, so a file with that owner may belong to any of them.
 bool is_known(uid_t user) {
   uid_t unknown = 65534;
   std::ifstream("/proc/sys/kernel/overflowuid") >> unknown;
@@ -83,8 +83,8 @@ bool is_known(uid_t user) {
   return whole || user != unknown;
 }
 
-/// Opened, and nobody else's: with no right for others, of its group either. Code::refused where it is
-/// another user's.
+/// Opens a file or folder that belongs to this user and is closed to group and others. Fails with
+/// Code::refused if it belongs to another user.
 Result open_own(int folder, const std::string& path, int flags, mode_t kind, int& opened) {
   const uid_t user = geteuid();
   int made = openat(folder, path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
@@ -110,7 +110,7 @@ Result open_folder(const std::string& path, bool make, int& folder) {
   return open_own(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, S_IFDIR, folder);
 }
 
-/// Whether the file that is open is still the one of that name: the last to end may have removed it.
+/// Whether the open file still has its name: the last job to end may have removed it.
 bool is_there(int folder, int file) {
   struct stat opened{}, named{};
   return fstat(file, &opened) == 0 && fstatat(folder, file_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -122,8 +122,8 @@ bool is_removed(int folder) {
   return fstat(folder, &status) == 0 && status.st_nlink == 0;
 }
 
-/// Waits until this process alone plans; a second at most, and not where locks are forbidden. False when
-/// another one plans even then.
+/// Waits until no other process plans, for at most a second; does not wait if locks are forbidden. Returns
+/// false if another process still plans.
 bool wait_to_plan(int file) {
   constexpr timespec pause{0, 2'000'000};
   constexpr int patience = 500;
@@ -134,8 +134,8 @@ bool wait_to_plan(int file) {
   return false;
 }
 
-/// Removes the file if nobody holds anything, and the folder if that was made for it, then closes both. Not
-/// while another process plans: it would go on with a file that nobody finds.
+/// Closes both; before that, removes the file if there is no lease in it, and the folder if it was created
+/// for it. Removes nothing while another process plans, since that would continue with a file without a name.
 void leave(int& folder, int& file, const std::string& made) {
   bool last = file >= 0 && lock(file, planning_byte, 1) && next_held(file, 0) == most_rows;
   if (last && is_there(folder, file)) {
@@ -165,7 +165,7 @@ LeasePlanning::LeasePlanning(const std::vector<std::string>& folders) {
   }
   for (const auto& path : folders) {
     made_ = &path == &folders.back() ? path : "";
-    // The last of other jobs may remove what was opened here, until that is locked: then once more.
+    // Another job may remove what we have opened until we hold the lock; try again then.
     constexpr int attempts = 10;
     for (int attempt = 0; attempt < attempts; ++attempt) {
       Result opened = open_folder(path, !made_.empty(), folder_);

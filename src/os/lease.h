@@ -1,15 +1,14 @@
-// Which processors the jobs of one user hold on this machine, so that two jobs do not share some while others
-// are free.
+// The processors that the jobs of one user hold on this machine, so that two jobs do not share processors
+// while others are free.
 //
-// All leases of a user stand in one file, which only that user can open: nearmpi-leases in the user's runtime
-// folder ($XDG_RUNTIME_DIR, /run/user/<user>), else in /tmp/nearmpi-<user>, which must be the user's and
-// closed to others. A row of the file counts as long as somebody holds the kernel's lock of its bytes, and
-// such a lock goes with the last process that has the file open, however that ends:
+// All leases of a user are in one file, which only that user can open: nearmpi-leases in the user's runtime
+// folder ($XDG_RUNTIME_DIR, /run/user/<user>), or else in /tmp/nearmpi-<user>, which must belong to the user
+// and be closed to others. A row of the file is valid as long as some process holds the kernel's lock on its
+// bytes. Such a lock disappears with the last process that has the file open, however that process ends:
 //
-//   | row 0: process, its namespace, processors | row 1 | ...            ... | the planner's lock, without
-//   bytes |
+//   | row 0: process, its namespace, processors | row 1 | ... | planning lock, beyond all rows |
 //
-// The last job to end removes the file. Where no such place is to be had there are no leases.
+// The last job to end removes the file. If there is no such place, there are no leases.
 #pragma once
 
 #include "base/result.h"
@@ -22,15 +21,17 @@
 namespace near::os {
 
 struct Lease {
-  Pid owner = 0; ///< 0: a process of another process namespace, whose number says nothing here
+  Pid owner = 0; ///< 0 if it is in another process namespace, where its number means nothing to us
   CpuSet cpus;
 };
 
-/// Folders in which the leases of this user may be, the best one first. The last one is made if need be.
+/// The folders in which the leases of this user may be, in the order of preference. LeasePlanning creates the
+/// last one if it is needed.
 std::vector<std::string> lease_folders();
 
-/// While it lives, no other process of this user plans: what is free when one looks is free when it takes it.
-/// Waits for the present planner a second at most, then goes on without.
+/// While it exists, no other process of this user plans, so that processors that are found free are still
+/// free when they are taken. Waits for another planner for at most a second, then continues without
+/// exclusion.
 class LeasePlanning {
 public:
   LeasePlanning() : LeasePlanning(lease_folders()) {}
@@ -39,15 +40,16 @@ public:
   LeasePlanning(const LeasePlanning&) = delete;
   LeasePlanning& operator=(const LeasePlanning&) = delete;
 
-  /// Why there are no leases; "" when there are.
+  /// Why there are no leases; "" if there are.
   const std::string& problem() const { return problem_; }
-  /// What somebody else does to them, which this user should know of: another user has what is this user's,
-  /// or a process of this user goes on planning, so that two may plan at once. "" when nobody does.
+  /// A problem that others cause and that the user should know of: another user owns the user's file or
+  /// folder, or another process of this user does not stop planning, so that two may plan at once. "" if
+  /// there is none.
   const std::string& intrusion() const { return intrusion_; }
-  /// The leases of this user's other jobs. A job that this process is a part of is none of those.
+  /// The leases of the user's other jobs; not of a job that this process belongs to.
   std::vector<Lease> others() const;
-  /// Holds these processors from now on until end_lease(), or until this process and its children (exec ends
-  /// it) have ended. What cannot be held is not, silently.
+  /// Holds these processors until end_lease(), or until this process and the children that share its open
+  /// file have ended (exec closes it). If this fails, the processors are not held; no error is reported.
   void take(const CpuSet& cpus);
 
 private:
@@ -55,7 +57,7 @@ private:
   int folder_ = -1, file_ = -1;
 };
 
-/// Gives back what take() held, and removes the file when nobody else holds anything.
+/// Releases what take() held, and removes the file if no other process holds a lease.
 void end_lease();
 
 } // namespace near::os

@@ -9,7 +9,7 @@
 namespace near::os {
 namespace {
 
-// Version 1 writes "no limit" as the largest multiple of a page; anything near it is none either.
+// Version 1 writes the largest multiple of a page for "no limit"; values close to it also mean no limit.
 constexpr std::uint64_t unlimited = 1ull << 60;
 
 std::string read_text(const std::string& path) {
@@ -22,7 +22,7 @@ bool read_number(const std::string& path, std::int64_t& number) {
   return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc{};
 }
 
-// The folders of one controller's hierarchy that enclose this process, nearest first.
+// The folders of the control groups of one hierarchy that enclose this process, nearest first.
 struct Hierarchy {
   bool unified = false; ///< version 2
   std::vector<std::string> controllers;
@@ -39,8 +39,9 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// The folder of group `path` under a mount whose own root is the group `mounted`. A container sees a part of
-// the tree mounted, but may be told its path from the machine's root: then the mount's root is its group.
+// The folders of group `path` and the groups around it, under a mount whose root is the group `mounted`. A
+// container sees only part of the tree, but may be told its path from the machine's root; then the mount's
+// root is its group.
 std::vector<std::string> enclosing(const std::string& mount_point, const std::string& mounted,
                                    const std::string& path) {
   std::string below = path;
@@ -101,7 +102,7 @@ void read_cpu(const Hierarchy& hierarchy, const std::string& folder, Limits& lim
     if (!read_number(folder + "/cpu.cfs_quota_us", microseconds) ||
         !read_number(folder + "/cpu.cfs_period_us", length))
       return;
-    quota = static_cast<double>(microseconds); // -1: none
+    quota = static_cast<double>(microseconds); // -1 means no limit
     period = static_cast<double>(length);
   }
   if (quota > 0 && period > 0) limits.cpu.push_back({quota / period, folder});
@@ -114,7 +115,7 @@ void read_memory(const Hierarchy& hierarchy, const std::string& folder, std::vec
   if (!read_number(folder + limit_name, most) || most < 0 || static_cast<std::uint64_t>(most) >= unlimited)
     return;
   read_number(folder + used_name, used);
-  // Cached file pages count as used, but the kernel drops them before it kills anybody.
+  // Cached file pages count as used, but the kernel drops them before it kills a process.
   std::int64_t cached = 0;
   std::istringstream statistics(read_text(folder + "/memory.stat"));
   for (std::string name; statistics >> name;) {
@@ -150,7 +151,7 @@ Limits read_limits(const std::string& root) {
       if (hierarchy.has("memory")) read_memory(hierarchy, folder, limits.memory);
     }
     if (hierarchy.has("cpuset")) {
-      // The effective set of the nearest group already is within all that enclose it.
+      // The effective set of the nearest group is already within those of all enclosing groups.
       const auto& nearest = hierarchy.folders.front();
       auto text =
           read_text(nearest + (hierarchy.unified ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus"));

@@ -65,7 +65,7 @@ bool file_sizes_are_limited() {
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-// Valgrind preloads its replacement functions into the program.
+// Valgrind preloads its replacement functions.
 bool addresses_are_few() {
   const char* preloaded = getenv("LD_PRELOAD");
   return preloaded != nullptr && std::string_view(preloaded).find("/vgpreload_") != std::string_view::npos;
@@ -73,7 +73,7 @@ bool addresses_are_few() {
 
 namespace {
 
-/// Whether `ulimit` has set this limit for this process.
+/// Whether this resource is limited (ulimit).
 bool is_limited(int resource) {
   rlimit limit{};
   return getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) == 0 &&
@@ -121,8 +121,9 @@ std::string shared_huge_pages_policy() {
 
 namespace {
 
-// A length above the limit on file sizes (ulimit -f) comes with SIGXFSZ, which ends a process that does not
-// expect it. Held back in this thread alone, and taken away before it is let through again. Returns errno.
+// Sets the length of a file. If it exceeds the limit on file sizes (ulimit -f), the kernel sends SIGXFSZ,
+// which would end a process that does not expect it. So the signal is blocked in this thread, and consumed
+// before it is unblocked. Returns errno.
 int set_length(int descriptor, std::uint64_t bytes) {
   sigset_t too_large, before, pending;
   sigemptyset(&too_large);
@@ -188,7 +189,8 @@ Result keep_over_exec(int descriptor, bool keep) {
 
 Result open_descriptor_of(std::int32_t pid, int number, bool writable, int& descriptor) {
   auto path = base::format("/proc/{}/fd/{}", pid, number);
-  // What it is, nobody knows yet: to open a pipe or a terminal shall neither wait nor take it.
+  // The file may be of any type: opening a pipe or a terminal must neither wait nor make it the controlling
+  // terminal.
   int opened = open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (opened < 0) return fail_system("open", errno, path);
   descriptor = opened;
@@ -288,12 +290,12 @@ Result insist_on_node(void* base, std::size_t bytes, int node) {
   return set_policy(base, bytes, MPOL_BIND, node);
 }
 
-// A kernel without them refuses: then pages are small, which is what it would have made them anyway.
+// A kernel without huge pages refuses the advice, which does no harm.
 void advise_huge_pages(void* base, std::size_t bytes, HugePages advice) {
   (void)madvise(base, bytes, advice == HugePages::wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-// "7f00-7f80 rw-s ..." begins a mapping, "ShmemPmdMapped:  2048 kB" is of it.
+// In smaps, "7f00-7f80 rw-s ..." begins a mapping, and "ShmemPmdMapped:  2048 kB" belongs to it.
 std::uint64_t bytes_in_huge_pages(const void* base, std::size_t bytes) {
   auto begin = reinterpret_cast<std::uintptr_t>(base), end = begin + bytes;
   std::ifstream file("/proc/self/smaps");

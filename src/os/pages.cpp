@@ -21,12 +21,12 @@ using base::fail_system;
 
 namespace {
 
-/// The whole file; errno, or 0.
+/// Reads a whole file. Returns errno, or 0.
 int read_all(const std::string& path, std::string& text) {
   int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return errno;
   text.clear();
-  // Large pieces: between two reads the process may change its mappings.
+  // In large pieces, because the process may change its mappings between two reads.
   std::vector<char> buffer(256u << 10);
   int error = 0;
   for (;;) {
@@ -63,7 +63,7 @@ std::uint64_t kib_after(std::string_view text, std::string_view key) {
   return value << 10;
 }
 
-// PAGEMAP_SCAN (Linux 6.7) passes over holes, of which a sparse mapping has terabytes. Older headers lack it.
+// PAGEMAP_SCAN (Linux 6.7) skips holes; a sparse mapping may have terabytes of them. Older headers lack it.
 struct ScanRegion {
   std::uint64_t begin, end, categories;
 };
@@ -74,15 +74,15 @@ struct ScanArguments {
 constexpr unsigned long scan_request = _IOWR('f', 16, ScanArguments);
 constexpr std::uint64_t scan_present = 1u << 3, scan_swapped = 1u << 4;
 
-// Reading costs 8 bytes a page whether it is there or not: below the first it is not worth asking for holes,
-// above the second it is not done.
+// Reading costs 8 bytes a page, present or not. In ranges up to small_range it is not worth skipping holes;
+// ranges above too_large are not read without skipping.
 constexpr std::uint64_t small_range = 16u << 20, too_large = 1ull << 40;
 
 } // namespace
 
 Result read_nodes(std::vector<Node>& nodes, const std::string& root) {
   std::string folder = root + "/sys/devices/system/node", text;
-  CpuSet numbers; // the kernel writes sets of nodes as it does sets of processors
+  CpuSet numbers; // the kernel writes sets of nodes in the same form as sets of processors
   if (read_all(folder + "/online", text) != 0)
     return fail(Code::unsupported, "this kernel knows no NUMA nodes (it has no {})", folder);
   NEAR_TRY(parse_cpus(text, numbers));
@@ -159,7 +159,7 @@ Result PageTable::read(std::uint64_t begin, std::uint64_t end, std::vector<PageE
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_system("pread", errno, "pagemap");
     auto count = static_cast<std::uint64_t>(got) / sizeof(std::uint64_t);
-    if (count == 0) return {}; // the process has ended, or the range lies beyond what it can have
+    if (count == 0) return {}; // the process has ended, or the range is beyond its address space
     for (std::uint64_t i = 0; i < count; ++i) {
       std::uint64_t word = words[i];
       bool present = word >> 63 & 1, swapped = word >> 62 & 1;
@@ -198,7 +198,7 @@ Result PageTable::entries(std::uint64_t begin, std::uint64_t end, std::vector<Pa
 }
 
 Result nodes_of_pages(std::int32_t pid, std::span<const std::uint64_t> addresses, std::vector<int>& nodes) {
-  // The kernel takes them in small groups anyway; this bounds what a signal would have to repeat.
+  // The kernel processes them in small groups anyway; this bounds what must be repeated after a signal.
   constexpr std::size_t at_once = 4096;
   nodes.assign(addresses.size(), no_page);
   for (std::size_t done = 0; done < addresses.size();) {
@@ -220,7 +220,8 @@ bool next_data(int descriptor, std::uint64_t from, std::uint64_t end, std::uint6
   if (data < 0 || static_cast<std::uint64_t>(data) >= end) return false;
   off_t hole = lseek(descriptor, data, SEEK_HOLE);
   first = static_cast<std::uint64_t>(data);
-  // Somebody may give the page back in between: whoever asks on from `behind` comes forward all the same.
+  // Another process may free the page between the two calls; a caller that continues at `behind` must still
+  // advance.
   if (hole == data) ++hole;
   behind = hole < 0 ? end : std::min(end, static_cast<std::uint64_t>(hole));
   return true;

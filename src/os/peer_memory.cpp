@@ -28,7 +28,7 @@ Result copy_runs(Copy* copy, const char* name, std::int32_t pid, std::span<const
   return {};
 }
 
-/// As many consecutive bytes there as the runs here have together.
+/// A run in the peer that is as long as all of our runs together.
 Run opposite(std::uint64_t address, std::span<const Run> mine) {
   std::size_t bytes = 0;
   for (const Run& run : mine) bytes += run.bytes;

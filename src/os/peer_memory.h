@@ -1,4 +1,4 @@
-// Cross-memory attach: one process reads another's memory through the kernel, in one copy.
+// Cross-memory attach: one process accesses another's memory through the kernel, with a single copy.
 #pragma once
 
 #include "base/result.h"
@@ -11,22 +11,25 @@ namespace near::os {
 
 using base::Result;
 
-/// A run of bytes in this process, or in another that is named with it; laid out as the kernel's iovec.
+/// A run of bytes in this process or in the peer; laid out like the kernel's iovec.
 struct Run {
   void* address;
   std::size_t bytes;
 };
 
-/// Lets descendants of `pid` attach to this process where Yama restricts that to ancestors. A kernel without
-/// Yama needs nothing and the call does nothing.
+/// Lets descendants of `pid` access this process's memory where Yama restricts that to ancestors. Does
+/// nothing on a kernel without Yama, which has no such restriction.
 void admit_descendants_of(std::int32_t pid);
 
-/// Copies from process `pid`, consecutively from `address`, into the runs. `copied` may be less than asked:
-/// the rest is not mapped there or here. Fails when nothing can be copied; the text names the errno.
+/// Copies consecutive bytes of process `pid`, from `address` on, into the runs. `copied` is less than
+/// requested if the rest is not mapped in one of the processes. Fails if nothing can be copied; the message
+/// names errno.
 Result read_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> into, std::size_t& copied);
-/// The same from several runs of the other's memory, one behind the other. At most 1024 runs on either side.
+/// Like the other read_peer(), from several runs of the peer's memory in turn. At most 1024 runs on each
+/// side.
 Result read_peer(std::int32_t pid, std::span<const Run> from, std::span<const Run> into, std::size_t& copied);
-/// The other way: copies from the runs to process `pid`, consecutively from `address`.
+/// Copies from the runs to consecutive bytes of process `pid`, from `address` on; the counterpart of
+/// read_peer().
 Result write_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> from, std::size_t& copied);
 Result write_peer(std::int32_t pid, std::span<const Run> into, std::span<const Run> from,
                   std::size_t& copied);

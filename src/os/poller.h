@@ -1,4 +1,4 @@
-// Waits for any of many descriptors, and a word that another thread can send to the waiting one.
+// Waiting for any of several descriptors, and a bell by which other threads wake the waiting one.
 #pragma once
 
 #include "base/result.h"
@@ -10,7 +10,7 @@ namespace near::os {
 
 using base::Result;
 
-/// epoll(7), level-triggered. A descriptor is known by the number that the caller gave it.
+/// Level-triggered epoll(7). Each descriptor is identified by a key of the caller's choice.
 class Poller {
 public:
   Poller() = default;
@@ -18,18 +18,19 @@ public:
   Poller& operator=(const Poller&) = delete;
   ~Poller();
   Result open();
-  /// Reports `key` while `descriptor` is readable or has ended.
+  /// From now on wait() reports `key` while `descriptor` is readable or at its end.
   Result add(int descriptor, std::uint64_t key);
-  /// Before the descriptor is closed.
+  /// Must be called before the descriptor is closed.
   void remove(int descriptor);
-  /// Waits at most `timeout_ms` (-1: for ever) and replaces `keys` by those that are ready.
+  /// Waits for at most `timeout_ms` (-1: without limit), and replaces `keys` by those of the ready
+  /// descriptors.
   void wait(int timeout_ms, std::vector<std::uint64_t>& keys);
 
 private:
   int descriptor_ = -1;
 };
 
-/// A counter that makes its descriptor readable; any thread may ring it.
+/// A counter whose descriptor is readable after ring(), until quiet(). Any thread may call ring().
 class Bell {
 public:
   Bell() = default;

@@ -20,14 +20,14 @@
 namespace near::os {
 namespace {
 
-// What the child could not do. Sent as it is through a pipe that exec closes.
+// The step at which the child failed, sent as is through a pipe that exec closes.
 enum class Step : int { none = 0, group, parent, descriptors, affinity, directory, execute };
 struct Failure {
   Step step = Step::none;
   int error = 0;
 };
 
-// What the processes that we start shall have: programs that use select(2) break above 1024.
+// The limit for processes that we start: programs that use select(2) fail with more than 1024 descriptors.
 rlimit descriptor_limit{};
 bool descriptor_limit_raised = false;
 
@@ -36,7 +36,7 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-// PATH first, then the working directory, as other launchers do: `mpiexec a.out` means ./a.out.
+// Searches PATH first, then the working directory, as other launchers do: `mpiexec a.out` means ./a.out.
 std::string find_program(const Launch& launch) {
   if (launch.program.find('/') != std::string::npos) return launch.program;
   const char* path = getenv("PATH");
@@ -67,7 +67,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   _exit(127);
 }
 
-// A descriptor above the three standard ones, so that placing one of them cannot destroy another.
+// Duplicates a descriptor above the standard ones, so that moving one of these to its place cannot overwrite
+// another.
 int lift(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
 
 void restore_signals() {
@@ -77,7 +78,7 @@ void restore_signals() {
   for (int number : {SIGPIPE, SIGTTOU, SIGTTIN, SIGCHLD, SIGURG, SIGXFSZ}) signal(number, SIG_DFL);
 }
 
-// Only system calls from here to exec: another thread of the parent may have held a lock at fork.
+// Makes only system calls until exec, since another thread of the parent may have held a lock at the fork.
 [[noreturn]] void become(const Launch& launch, const char* program, char* const* arguments,
                          char* const* shell_arguments, char* const* environment, Pid parent, int report) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) give_up(report, Step::parent);
@@ -95,7 +96,7 @@ void restore_signals() {
       syscall(SYS_sched_setaffinity, 0, launch.cpus.words().size() * sizeof(std::uint64_t),
               launch.cpus.words().data()) < 0)
     give_up(report, Step::affinity);
-  // Refused in some containers; the kernel's default is nearly the same, so this is no reason to stop.
+  // Some containers forbid it. The kernel's default is nearly the same, so continue.
   if (launch.local_memory) syscall(SYS_set_mempolicy, MPOL_LOCAL, nullptr, 0);
   if (!launch.directory.empty() && chdir(launch.directory.c_str()) != 0) give_up(report, Step::directory);
 

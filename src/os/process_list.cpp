@@ -29,8 +29,8 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-// 0 when it is gone or a zombie: /proc/<pid>/stat is "pid (name) state parent ...", and the name may hold
-// anything.
+// The parent of a process; 0 if the process is gone or a zombie. /proc/<pid>/stat is "pid (name) state parent
+// ...", where the name may contain anything.
 Pid parent_of(Pid pid) {
   auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
   auto name_end = text.rfind(')');
@@ -40,7 +40,7 @@ Pid parent_of(Pid pid) {
   return parent;
 }
 
-/// Calls act(folder, pid) for each process in /proc, whose descriptor `folder` is.
+/// Calls act(folder, pid) for each process in /proc; `folder` is a descriptor of /proc.
 template <class Act>
 void for_each_process(Act&& act) {
   DIR* folder = opendir("/proc");
@@ -58,11 +58,12 @@ void for_each_process(Act&& act) {
 
 bool ending_of(Pid pid, int watch, Ending& ending) {
   auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
-  // Only now: a process that its watch still reaches had this number all the time.
+  // Checked after reading: if `watch` still reaches the process, the number was its own all the time.
   if (syscall(SYS_pidfd_send_signal, watch, 0, nullptr, 0) != 0) return false;
   auto name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] != 'Z') return false;
-  // The last field, in the form of waitpid(2). It reads 0 for who may not know it, and so may mean nothing.
+  // The last field has the form of waitpid(2). It also reads 0 for a process that may not be inspected, so 0
+  // means nothing.
   auto last = text.find_last_of(' ');
   int raw = 0;
   std::from_chars(text.data() + last + 1, text.data() + text.size(), raw);
@@ -114,7 +115,7 @@ std::vector<std::string> mapped_files(Pid pid) {
   auto text = read_file("/proc/" + std::to_string(pid) + "/maps");
   std::vector<std::string> names;
   for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
-    auto path = text.find('/', at); // a line has one only where a file's name begins
+    auto path = text.find('/', at); // only a file's name contains one
     if (path >= end) continue;
     auto name = text.substr(path, end - path);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
@@ -130,7 +131,7 @@ Pid find_descendant(Pid root, Pid number) {
       if (pid == number) return pid;
       continue;
     }
-    // "NSpid:\t4026\t17\t1": from here inwards.
+    // "NSpid:\t4026\t17\t1", from this namespace inwards.
     auto end = status.find('\n', line + 1);
     auto last = status.rfind('\t', end);
     Pid innermost = 0;
@@ -142,7 +143,7 @@ Pid find_descendant(Pid root, Pid number) {
 
 bool started_with(Pid pid, std::span<const std::string> variables) {
   std::string path = "/proc/" + std::to_string(pid) + "/environ", rows;
-  // In the midst of an exec a process has no environment for a moment.
+  // During an exec a process has no environment for a moment.
   constexpr timespec moment{0, 100'000};
   for (int i = 0; i < 20 && (rows = read_file(path)).empty(); ++i) nanosleep(&moment, nullptr);
   rows.insert(0, 1, '\0');
@@ -169,7 +170,7 @@ std::size_t signal_descendants(int number, std::span<const Pid> known) {
   if (!processes_are_listed()) {
     std::size_t reached = 0;
     for (Pid pid : known) {
-      // A number that is not our child's may be a stranger's by now.
+      // The number may belong to another process by now, unless it is still our child's.
       siginfo_t unused{};
       if (pid <= 0 || waitid(P_PID, static_cast<id_t>(pid), &unused, WEXITED | WNOHANG | WNOWAIT) != 0)
         continue;
@@ -184,8 +185,8 @@ std::size_t signal_descendants(int number, std::span<const Pid> known) {
   return all.size();
 }
 
-// A process that does not expect it ignores SIGURG, which matters when the number means another process, as
-// in a wrapper's own process namespace.
+// A process that does not expect SIGURG ignores it. That matters if the number belongs to another process
+// here, as with a wrapper that has a process namespace of its own.
 int look_signal() { return SIGURG; }
 void send_look_signal(Pid pid) {
   if (pid > 1) kill(pid, SIGURG);

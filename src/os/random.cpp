@@ -1,7 +1,7 @@
-// libstdc++, which the library holds statically, wants arc4random for std::random_device where the C library
-// of the machine that it was built on has it: glibc from 2.36. Nothing here uses std::random_device, but the
-// archive's member comes along with std::string, and the library would not load with an older glibc for that
-// name alone. So it is defined here, hidden like everything else.
+// If libstdc++ was built on a machine with glibc 2.36 or later, its std::random_device needs arc4random. We
+// link libstdc++ statically and do not use std::random_device, but its archive member comes along with
+// std::string. The library would then not load with an older glibc, only because of this name. So the
+// function is defined here, hidden like all others.
 #include <cstddef>
 #include <sys/random.h>
 #include <sys/types.h>
