@@ -1,14 +1,15 @@
-// cooperative copy for one message: its receiver fetches chunks from the front while its sender brings chunks from
-// the back. See doc/queue/cooperative_copy.md.
+// Cooperative copy of one message: the receiver copies chunks from the front while the sender copies chunks
+// from the back. See doc/queue/cooperative_copy.md.
 //
 //   chunks   | 0 | 1 | 2 | 3 | 4 | 5 | 6 |       claims = chunks taken from the front | from the back << 32
 //              ->  receiver       sender <-
 //
-// One addition claims a chunk: if front and back together were fewer than there are, it is the claimer's
-// alone; if not, nothing is left, and the sum never becomes smaller. So each chunk has one claimer, and the
-// receiver knows how many the sender has: all that are not its own.
+// One addition claims a chunk. If the claims from both ends were fewer than the chunks before, the claimer
+// has the chunk to itself; otherwise no chunk is left, and since the sum never decreases, none will be. So
+// each chunk has one claimer, and the receiver knows the sender's number of chunks: all that are not its own.
 //
-// The additions are relaxed: they say who copies what, and nothing is read because of them but what the RTS
+// The additions are relaxed: they only decide who copies which chunk. All that the claimers read because of
+// them was published earlier, by the RTS and by the request to cooperate.
 // and the request to cooperate have published already.
 #pragma once
 
@@ -29,32 +30,32 @@ public:
     brought_.store_relaxed(0);
   }
 
-  /// Receiver: the next chunk of `chunks` from the front; none: all are claimed.
+  /// Receiver: claims the next chunk of `chunks` from the front; `none` if all are claimed.
   std::uint32_t claim_front(std::uint32_t chunks) {
     std::uint64_t before = claims_.add_relaxed(1);
     return left(before, chunks) ? front(before) : none;
   }
-  /// Sender: the next one from the back.
+  /// Sender: claims the next chunk from the back; `none` if all are claimed.
   std::uint32_t claim_back(std::uint32_t chunks) {
     std::uint64_t before = claims_.add_relaxed(one_from_back);
     return left(before, chunks) ? chunks - 1 - back(before) : none;
   }
 
-  /// Sender: one more of its chunks is in the receiver's memory.
+  /// Sender: counts one more of its chunks as copied into the receiver's memory.
   void brought_one() {
     // SYNC: brought. The chunk is there before the receiver counts it.
     std::uint64_t brought = brought_.load_relaxed();
     brought_.store_release(brought + 1);
   }
-  /// Sender: this chunk of its could not be brought, and it claims no more.
+  /// Sender: reports that it could not copy this chunk; it claims no more.
   void gave_up(std::uint32_t chunk) {
     std::uint64_t brought = brought_.load_relaxed();
     // SYNC: brought. The chunks before it are there.
     brought_.store_release(brought | (std::uint64_t{chunk} + 1) << 32);
   }
 
-  /// Receiver, when claim_front() gives none: whether the sender is done with its `theirs` chunks. `failed`
-  /// is the one that the receiver must fetch itself, or none.
+  /// Receiver, after claim_front() has returned `none`: whether the sender is done with its `theirs` chunks.
+  /// `failed` is the chunk that the receiver must copy instead, or `none`.
   bool settled(std::uint32_t theirs, std::uint32_t& failed) const {
     // SYNC: brought. The chunks that are counted may be read, and no store to them follows.
     std::uint64_t brought = brought_.load_acquire();
@@ -72,7 +73,7 @@ private:
   }
 
   typename Atomics::template Atomic<std::uint64_t> claims_{0};
-  /// Chunks that the sender has brought; above them the number of the one that it gave up, plus one.
+  /// Chunks that the sender has copied; in the upper half, the number of the chunk that it gave up, plus one.
   typename Atomics::template Atomic<std::uint64_t> brought_{0};
 };
 

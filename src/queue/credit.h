@@ -1,11 +1,11 @@
-// Flow control of one direction of a pair: how many messages the sender may have in the receiver's memory.
-// See doc/queue/credit.md.
+// Flow control between a sender and a receiver: it bounds how many of the sender's messages are in the
+// receiver's memory. See doc/queue/credit.md.
 //
 //   sender                               receiver
 //   sent - released < limit: send  --->  keeps it, consumes it, frees its memory
 //   released  <------------------------  released += 1, in the receiver's region, one word for each sender
 //
-// Both counters only grow and wrap round together, so the difference is right as long as limit < 2^31.
+// Both counters only grow, and they wrap around together, so the difference is right as long as limit < 2^31.
 #pragma once
 
 #include "base/atomic.h"
@@ -16,14 +16,14 @@ namespace near::queue {
 
 /// How many messages of one sender the receiver has released. In the receiver's region.
 ///
-/// Relaxed on both sides: the memory that it speaks of is the receiver's own, so nothing but the number
-/// passes through it. A number that is read late only delays a message.
+/// Relaxed on both sides: the memory that was released is the receiver's own, so only the number is
+/// communicated. Reading an old number merely delays a message.
 template <class Atomics = base::Hardware>
 class CreditCounter {
 public:
   CreditCounter() = default;
   explicit CreditCounter(std::uint32_t first) : released_(first) {}
-  /// Receiver, the only writer.
+  /// Called by the receiver, the only writer.
   void give_back() { released_.store_relaxed(released_.load_relaxed() + 1); }
   std::uint32_t released() const { return released_.load_relaxed(); }
 
@@ -36,12 +36,12 @@ template <class Atomics = base::Hardware>
 class CreditAccount {
 public:
   CreditAccount() = default;
-  /// Nothing is under way yet.
+  /// Begins with no message under way.
   explicit CreditAccount(const CreditCounter<Atomics>* counter)
       : counter_(counter), sent_(counter->released()), released_(sent_) {}
 
-  /// Whether one more may be sent. The receiver's line is read only when the credit seems used up, so the
-  /// line stays with the receiver.
+  /// Whether the sender may send one more message. It reads the receiver's line only when the credit seems
+  /// used up, so that the line stays in the receiver's cache.
   bool available(std::uint32_t limit) {
     if (sent_ - released_ < limit) [[likely]]
       return true;
@@ -49,9 +49,9 @@ public:
     return sent_ - released_ < limit;
   }
   void spend(std::uint32_t messages = 1) { sent_ += messages; }
-  /// Messages that were paid for are not sent after all.
+  /// Returns the credit of messages that were not sent after all.
   void take_back(std::uint32_t messages) { sent_ -= messages; }
-  /// How many more may be sent without another look at the receiver's line.
+  /// How many more messages may be sent without reading the receiver's line.
   std::uint32_t left(std::uint32_t limit) const {
     std::uint32_t unknown = sent_ - released_;
     return unknown < limit ? limit - unknown : 0;

@@ -1,22 +1,22 @@
 // Waking a rank that sleeps. See doc/queue/doorbell.md.
 //
-// A sender publishes a message, then looks whether the receiver sleeps; a sleeper says that it sleeps, then
-// looks for messages. Each must see the other's store, which needs a store-load barrier on both sides. The
-// sleeper buys both with one expedited membarrier, so the sender's side is a plain load; without membarrier
-// the sender fences.
+// A sender publishes a message, then checks whether the receiver sleeps. A sleeper announces that it sleeps,
+// then checks for messages. Each must see the other's store, which needs a store-load barrier on both sides.
+// The sleeper provides both with one expedited membarrier, so the sender needs only a plain load. Without
+// membarrier the sender needs a fence.
 //
 //   sender:   commit slot             sleeper:   rung' = bell
-//             [compiler barrier]                 a first look at everything: nothing to do
+//             [compiler barrier]                 first check of everything: nothing to do
 //             if sleeping: ring                  sleeping = 1
 //                                                membarrier (or fence)
-//                                                if a message is there: go on
+//                                                second check: if there is a message, go on
 //                                                futex wait while bell == rung'
 //                                                sleeping = 0
 //
-// Either the sender's load comes after the sleeper's barrier, and sees sleeping == 1; or the sender's earlier
-// commit comes before it, and the sleeper's look sees the message. What is no message (a death, a request
-// that another thread completed) is announced by a ring alone: the sleeper took rung' before it first looked,
-// so such a ring ends its wait or came before that look.
+// Either the sender's load comes after the sleeper's barrier and sees sleeping == 1, or the sender's commit
+// came before the barrier and the second check sees the message. Events other than messages (a death, or a
+// request that another thread has completed) are announced by a ring alone. The sleeper read rung' before its
+// first check, so such a ring either ends its wait or came before that check.
 #pragma once
 
 #include "base/atomic.h"
@@ -26,24 +26,25 @@
 
 namespace near::queue {
 
-/// Operations that the protocol needs from the system; a template so that model tests bring their own.
-/// System: static void wait(word*, expected, timeout_ns); static void wake(word*); static void barrier_all();
+/// The doorbell, over the operations that it needs from the system; a template so that model tests can
+/// replace them. System: static void wait(word*, expected, timeout_ns); static void wake(word*); static void
+/// barrier_all();
 template <class Atomics, class System>
 class DoorbellProtocol {
 public:
   template <class T>
   using Atomic = typename Atomics::template Atomic<T>;
 
-  /// Sender, after its commit. `sender_fences`: the job has no membarrier.
+  /// Sender, after its commit. `sender_fences` is true if the job has no membarrier.
   static void ring_if_sleeping(Atomic<std::uint32_t>& sleeping, Atomic<std::uint32_t>& bell,
                                bool sender_fences) {
     if (is_sleeping(sleeping, sender_fences)) [[unlikely]]
       ring(sleeping, bell);
   }
-  /// The same in two steps: ring() must follow when this is true.
+  /// The first step of ring_if_sleeping(): if it returns true, call ring().
   static bool is_sleeping(const Atomic<std::uint32_t>& sleeping, bool sender_fences) {
-    // SYNC: asleep. Our commit before our look at the flag. Without a fence of the processor the sleeper's
-    // membarrier stands for it; the compiler must keep the order all the same.
+    // SYNC: asleep. Our commit comes before our load of the flag. Without a fence of the processor, the
+    // sleeper's membarrier takes its place; the compiler must keep the order in any case.
     if (sender_fences) [[unlikely]]
       Atomics::fence_store_load();
     else
@@ -51,7 +52,7 @@ public:
     return sleeping.load_relaxed() != 0;
   }
 
-  /// Wakes the owner in any case.
+  /// Wakes the owner unconditionally.
   [[gnu::noinline]] [[gnu::cold]] static void ring(Atomic<std::uint32_t>& sleeping,
                                                    Atomic<std::uint32_t>& bell) {
     NEAR_KILL_POINT("bell-needed");
@@ -62,26 +63,28 @@ public:
     System::wake(bell.address());
   }
 
-  /// Wakes the owner and leaves the flag alone: for who announces no message.
+  /// Wakes the owner but leaves the flag alone; for events other than messages.
   static void announce(Atomic<std::uint32_t>& bell) {
     raise(bell);
     System::wake(bell.address());
   }
 
-  /// Owner, before its last look at everything that a ring may announce: the number that sleep() is given.
+  /// Owner, before its first check of everything that a ring may announce: returns the number to be passed to
+  /// sleep().
   static auto rung(Atomic<std::uint32_t>& bell) {
-    // SYNC: bell. Acquire: the looks below it come after it, and so does the store to `sleeping`.
+    // SYNC: bell. Acquire: the checks come after this load, and so does the store to `sleeping`.
     return bell.load_acquire();
   }
 
-  /// Owner: sleeps unless something_there() after saying so, or the bell was rung since `before`. Call
-  /// awake() afterwards.
+  /// Owner: announces that it sleeps, then sleeps unless something_there() returns true or the bell has been
+  /// rung since `before`. Call awake() afterwards.
   template <class Number, class SomethingThere>
   static void sleep(Atomic<std::uint32_t>& sleeping, Atomic<std::uint32_t>& bell, const Number& before,
                     bool sender_fences, std::uint64_t timeout_ns, SomethingThere&& something_there) {
     sleeping.store_relaxed(1);
     NEAR_KILL_POINT("sleep-announced");
-    // SYNC: asleep. The flag before our look for messages, and every sender on one side of this point.
+    // SYNC: asleep. The flag is stored before our check for messages; every sender is on one side of this
+    // point.
     if (sender_fences)
       Atomics::fence_store_load();
     else
@@ -91,14 +94,14 @@ public:
     NEAR_KILL_POINT("sleep-over");
   }
 
-  /// Owner: senders need not ring any more. Not while another thread may be asleep here: it would not be
-  /// woken.
+  /// Owner: tells senders that they need not ring any more. Must not be called while another thread may be
+  /// asleep here, since nothing would wake it.
   static void awake(Atomic<std::uint32_t>& sleeping) { sleeping.store_relaxed(0); }
 
 private:
   static void raise(Atomic<std::uint32_t>& bell) {
-    // SYNC: bell. Release: whoever reads the new number sees what is announced, and says that it sleeps again
-    // only after the flag was cleared in ring(); else it would sleep on with a flag that nobody heeds.
+    // SYNC: bell. Release: a process that reads the new number sees what is announced. It can announce its
+    // next sleep only after ring() has cleared the flag; otherwise ring() might clear the flag of that sleep.
     bell.add_release(1);
   }
 };

@@ -1,20 +1,19 @@
-// A lane: the receive queue of one pair that talks. See doc/queue/lane.md.
+// A lane: a ring of slots with one writer and one reader, for a pair that talks. See doc/queue/lane.md.
 //
-//   consumed (the reader's, on a line of its own; read by the writer only when the ring looks full)
+//   consumed (the reader's, on a line of its own; the writer reads it only when the ring looks full)
 //   +------+------+------+------+------+
-//   | slot | slot | slot | slot | ...  |    slots and words as in slot_queue.h: generation << 18 | writer << 2 |
-//   state
-//   +------+------+------+------+------+
+//   | slot | slot | slot | slot | ...  |    slots as in slot_queue.h
+//   +------+------+------+------+------+    word = generation << 18 | writer << 2 | state
 //      ^             ^
-//   reader's head  writer's next: each known to its side alone
+//   reader's head  writer's next: each is known to its side alone
 //
-// One writer and one reader, so a message costs no compare-and-swap, no shared tail and no store of the
-// reader to the slot: only the lines of the message itself move, once. A slot of the generation before has another
-// word, so the reader needs no clearing.
+// With one writer and one reader, a message costs no compare-and-swap, no shared tail, and no store of the
+// reader to the slot: only the lines of the message itself move, once. A slot of the previous generation has
+// a different word, so the reader need not clear it.
 //
 // Invariants
 //   consumed <= head <= next <= consumed + slots;
-//   the slots in [head, next) hold words of their own generation, all others hold words of the generation before.
+//   slots in [head, next) hold words of their own generation, all others hold words of the previous one.
 #pragma once
 
 #include "base/kill_point.h"
@@ -32,42 +31,43 @@ struct LaneRing {
   }
 };
 
-/// The sender's end. Private to it.
+/// The sender's end of a lane. Private to the sender.
 template <class Atomics = base::Hardware>
 class LaneWriter {
 public:
   LaneWriter() = default;
-  /// Goes on at `position`, where the reader stands: the lane may have had another writer before.
+  /// Continues at `position`, where the reader is: the lane may have had another writer before.
   LaneWriter(LaneRing<Atomics>* ring, std::uint64_t slots, std::uint32_t self, std::uint64_t position)
       : bits_(static_cast<std::uint32_t>(__builtin_ctzll(slots))), ring_(ring), limit_(position) {
     stand_at(position, self);
   }
 
-  /// The next slot; an empty Claim when the ring is full. A claim that is dropped is skipped by the reader.
+  /// Claims the next slot; returns an empty Claim if the ring is full. The reader skips a claim that is
+  /// dropped.
   Claim<Atomics> claim() {
     if (left_ == 0 && look(1) == 0) [[unlikely]]
       return {};
     return claim_left();
   }
-  /// The same when left() > 0.
+  /// Like claim(), if left() > 0.
   Claim<Atomics> claim_left() {
     --left_;
     NEAR_KILL_POINT("lane-claimed");
     return Claim<Atomics>(slot_++, word_);
   }
 
-  /// So many claims succeed without a look at the ring. 0 says nothing.
+  /// How many claims will succeed without reading `consumed`. More may succeed if it is 0.
   std::uint32_t left() const { return left_; }
   /// Sets left() to 0; returns what it was.
   std::uint32_t give_up_left() { return std::exchange(left_, 0); }
-  /// Sets left() to how many free slots follow each other from here in the ring, at most `most`; returns it.
+  /// Sets left() to the number of free slots from here to the end of the ring, at most `most`; returns it.
   std::uint32_t look(std::uint32_t most) {
     left_ = 0;
     if (ring_ == nullptr) return 0;
     std::uint64_t position =
         (SlotWord::generation(word_) << bits_) + static_cast<std::uint64_t>(slot_ - ring_->slots);
     if (position == limit_) {
-      // SYNC: lane-space. The reader is done with the slots' bodies before we write them again.
+      // SYNC: lane-space. The reader has finished with the slots' bodies before we overwrite them.
       limit_ = ring_->consumed.load_acquire() + slots();
       if (position == limit_) return 0;
     }
@@ -85,7 +85,8 @@ private:
     word_ = SlotWord::make(position >> bits_, self, SlotState::claimed);
   }
 
-  // `slot_` and `word_` are the next position's, up to one behind the ring's end; look() turns back.
+  // `slot_` and `word_` belong to the next position. After the last slot they point past the end; look()
+  // wraps.
   Slot<Atomics>* slot_ = nullptr;
   std::uint64_t word_ = 0;
   std::uint32_t left_ = 0;
@@ -94,7 +95,7 @@ private:
   std::uint64_t limit_ = 0;
 };
 
-/// The owner's end. One thread at a time, has_message() aside.
+/// The owner's end of a lane. For one thread at a time, except has_message().
 template <class Atomics = base::Hardware>
 class LaneReader {
 public:
@@ -105,13 +106,13 @@ public:
     bits_ = static_cast<unsigned>(__builtin_ctzll(slots));
     stand_at(0);
   }
-  /// From now on messages of this writer are expected.
+  /// Sets the process whose messages are expected from now on.
   void expect(std::uint32_t writer) {
     writer_.store_relaxed(writer);
     stand_at(head_.load_relaxed());
   }
 
-  /// The oldest message's body, which stays until pop(); nullptr: nothing there.
+  /// The body of the oldest message, valid until pop(); nullptr if there is none.
   const std::byte* front() {
     for (;;) {
       // SYNC: slot-ready. Pairs with the writer's commit: its body is visible from here.
@@ -123,7 +124,7 @@ public:
     }
   }
 
-  /// Is done with the message that front() returned; true when the writer sees more space now.
+  /// Removes the message that front() returned. Returns true if this makes free slots visible to the writer.
   [[gnu::always_inline]] bool pop() {
     std::uint64_t head = head_.load_relaxed() + 1;
     NEAR_KILL_POINT("lane-read");
@@ -135,7 +136,7 @@ public:
     return true;
   }
 
-  /// The look before sleeping; any thread.
+  /// Checks for a message before sleeping; any thread may call it.
   bool has_message() const {
     std::uint64_t head = head_.load_relaxed();
     std::uint64_t word = ring_->slots[head & mask_].word.load_relaxed();
@@ -145,12 +146,12 @@ public:
   std::uint64_t position() const { return head_.load_relaxed(); }
 
 private:
-  /// Passes a slot that its writer has abandoned.
+  /// Passes over a slot that the writer has abandoned.
   [[gnu::cold]] [[gnu::noinline]] void skip() { pop(); }
-  /// Tells the writer how much was consumed: a quarter of the ring at a time, so the line moves seldom, and the
-  /// writer never waits for the last quarter.
+  /// Tells the writer what has been consumed. This is done a quarter of the ring at a time, so that the line
+  /// rarely moves, and the writer never waits for the last quarter.
   [[gnu::noinline]] void publish(std::uint64_t head) {
-    // SYNC: lane-space. Our reads of the bodies are done before the writer may overwrite them.
+    // SYNC: lane-space. Our reads of the bodies are complete before the writer may overwrite them.
     ring_->consumed.store_release(head);
     if ((head & mask_) == 0) stand_at(head);
   }
@@ -167,11 +168,11 @@ private:
   }
 
   Slot<Atomics>* slot_ = nullptr; ///< of `head_`
-  std::uint64_t ready_ = 0;       ///< its word when the message is there
+  std::uint64_t ready_ = 0;       ///< the slot's word if it has a message
   LaneRing<Atomics>* ring_ = nullptr;
   std::uint64_t mask_ = 0;
   unsigned bits_ = 0;
-  // Atomic because another thread of this process may look before it sleeps.
+  // Atomic because another thread of this process may call has_message() before it sleeps.
   typename Atomics::template Atomic<std::uint32_t> writer_{0};
   typename Atomics::template Atomic<std::uint64_t> head_{0};
 };

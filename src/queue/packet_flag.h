@@ -1,4 +1,4 @@
-// How a packet comes home: a byte beside it, written by whoever has read it. See doc/queue/packets.md.
+// How a packet returns to its owner: the reader writes a byte next to it. See doc/queue/packets.md.
 //
 //   sender, owner of packet and flag             receiver
 //   generation = generation + 1; fill the packet
@@ -6,8 +6,8 @@
 //                                              flag = generation
 //   free again when flag == generation  <-----------
 //
-// One generation is under way at a time, so there is one writer of the flag at a time, and eight bits are enough:
-// the sender compares with the generation that it sent last, never with an older one.
+// Only one generation is under way at a time, so the flag has one writer at a time. Eight bits suffice, since
+// the sender compares only with the generation that it sent last.
 #pragma once
 
 #include "base/atomic.h"
@@ -18,16 +18,16 @@ namespace near::queue {
 
 template <class Atomics = base::Hardware>
 struct PacketFlag {
-  typename Atomics::template Atomic<std::uint8_t> generation{0}; ///< in which the packet came home last
+  typename Atomics::template Atomic<std::uint8_t> generation{0}; ///< in which the packet was last returned
 
-  /// Owner: whether the packet, sent last in generation `sent`, is home.
+  /// Owner: whether the packet, last sent in generation `sent`, has been returned.
   bool is_home(std::uint8_t sent) const {
-    // SYNC: packet-home. Acquire: the receiver's reads were before, so our new data does not reach them.
+    // SYNC: packet-home. Acquire: the receiver's reads are complete, so our new data does not reach them.
     return generation.load_acquire() == sent;
   }
-  /// Receiver of the packet in generation `sent`: done with it.
+  /// Receiver: returns the packet that was sent in generation `sent`.
   void give_back(std::uint8_t sent) {
-    // SYNC: packet-home. Release: our reads of the packet are done before its owner may write it again.
+    // SYNC: packet-home. Release: our reads of the packet are complete before its owner overwrites it.
     generation.store_release(sent);
   }
 };

@@ -1,12 +1,12 @@
-// A shared and exclusive lock in shared memory: what MPI_Win_lock takes at its target, and what keeps the
-// elements of concurrent accumulates whole. See doc/queue/shared_lock.md.
+// A shared and exclusive lock in shared memory. MPI_Win_lock takes it at the target, and it keeps concurrent
+// accumulates from interfering in an element. See doc/queue/shared_lock.md.
 //
 //   state     bit 63: held exclusively; bit 62: a process waits for that; below: how many hold it shared
 //   waiters   processes that sleep until the lock is released (queue/flow_control.h)
 //
-// A process that waits for the exclusive lock keeps others from taking the lock shared, so a stream of
-// them does not make it wait for ever. There is no order beyond that. The lock does not know its holders:
-// when one dies, the lock stays held; the launcher ends the job, so nobody waits for it longer than that.
+// A process that waits for the exclusive lock keeps others from taking the lock shared, so that a stream of
+// them cannot delay it for ever. There is no other fairness. The lock does not record its holders. If a
+// holder dies, the lock stays held, but the launcher ends the job, so no process waits for ever.
 #pragma once
 
 #include "base/atomic.h"
@@ -26,7 +26,7 @@ public:
   bool try_shared() {
     std::uint64_t seen = state.load_relaxed();
     while ((seen & (exclusive | waits)) == 0)
-      // SYNC: shared-lock. Acquire: what its exclusive holders before have written.
+      // SYNC: shared-lock. Acquire: we see what earlier exclusive holders have written.
       if (state.cas_acquire(seen, seen + 1)) return true;
     return false;
   }
@@ -35,29 +35,29 @@ public:
   bool try_exclusive() {
     std::uint64_t seen = state.load_relaxed();
     while ((seen & ~waits) == 0)
-      // SYNC: shared-lock. Acquire: what every holder before has read is not changed too early, and what they
-      // have written is seen. Others that wait set their bit again.
+      // SYNC: shared-lock. Acquire: our stores come after the reads of all earlier holders, and we see their
+      // writes. Processes that wait set their bit again.
       if (state.cas_acquire(seen, exclusive)) return true;
     return false;
   }
 
-  /// try_exclusive(), upgraded to a claim: after a failure no process takes the lock shared before the
-  /// caller has it exclusively. The caller must therefore go on until it has it.
+  /// Like try_exclusive(), but after a failure no process can take the lock shared until the caller has held
+  /// it exclusively. So the caller must try again until it gets the lock.
   bool upgrade_exclusive() {
     if (try_exclusive()) return true;
     state.or_relaxed(waits);
     return try_exclusive();
   }
 
-  // The caller then wakes the waiting processes: FlowControl::wake_waiters(waiters).
+  // The caller then wakes the processes that wait: FlowControl::wake_waiters(waiters).
 
   void release_shared() {
-    // SYNC: shared-lock. Release: what we read and wrote before, for the next exclusive holder.
+    // SYNC: shared-lock. Release: our reads and writes come before those of the next exclusive holder.
     state.add_release(~std::uint64_t{0});
   }
   void release_exclusive() {
-    // SYNC: shared-lock. Release: what we wrote, for whoever holds it next. Subtracted, since others may set
-    // their bit at any time.
+    // SYNC: shared-lock. Release: our writes come before the reads of the next holder. Subtracts the bit,
+    // since others may set theirs at any time.
     state.add_release(0ull - exclusive);
   }
 

@@ -13,13 +13,13 @@
 // so equal words never recur: no ABA within 2^46 generations.
 //
 // Invariants
-//   every position below tail is claimed or past it (tail is stored only after a claim of tail - 1);
-//   one producer's positions increase, so its messages arrive in order;
-//   a slot claimed by a dead process is skipped by the consumer: nobody waits for it.
+//   every position below tail is claimed or done (tail is stored only after tail - 1 has been claimed);
+//   the positions of one producer increase, so its messages arrive in order;
+//   the consumer skips a slot that a dead process has claimed, so nobody waits for it.
 //
-// Progress: a producer fails only when the queue is full; some producer succeeds in every round of failures
-// of others (lock-free). The consumer never writes `tail` and never waits for a live producer beyond its
-// claim.
+// Progress: a producer fails only if the queue is full; whenever producers have to retry, another one has
+// succeeded (lock-free). The consumer never writes `tail`, and waits for a live producer only between its
+// claim and its commit.
 #pragma once
 
 #include "base/atomic.h"
@@ -36,7 +36,7 @@ inline constexpr std::size_t slot_body_bytes = slot_bytes - sizeof(std::uint64_t
 
 enum class SlotState : std::uint64_t { free = 0, claimed = 1, ready = 2, abandoned = 3 };
 
-/// The word of a slot, taken apart.
+/// Packs and unpacks the word of a slot.
 struct SlotWord {
   static constexpr unsigned claimer_shift = 2, generation_shift = 18;
   static constexpr std::uint64_t make(std::uint64_t generation, std::uint32_t claimer, SlotState state) {
@@ -56,7 +56,7 @@ struct alignas(slot_bytes) Slot {
   std::byte body[slot_body_bytes];
 };
 
-/// The shared part. `tail` has a line of its own: producers write it, the consumer never reads it.
+/// The shared part. `tail` is on a line of its own: producers write it, the consumer never reads it.
 template <class Atomics = base::Hardware>
 struct SlotQueue {
   alignas(slot_bytes) typename Atomics::template Atomic<std::uint64_t> tail{0};
@@ -67,7 +67,7 @@ struct SlotQueue {
   }
 };
 
-/// A claimed slot: fill body(), then commit(). Destroyed without commit, it tells the consumer to skip it.
+/// A claimed slot: fill body(), then call commit(). If destroyed without commit, the consumer skips the slot.
 template <class Atomics = base::Hardware>
 class Claim {
 public:
@@ -92,8 +92,8 @@ private:
   void finish(SlotState state) {
     if (slot_ == nullptr) return;
     NEAR_KILL_POINT("slot-filled");
-    // SYNC: slot-ready. The consumer that sees `ready` must see the body; release orders the body's stores
-    // before.
+    // SYNC: slot-ready. A consumer that sees `ready` must see the body; release orders the stores to the body
+    // before it.
     slot_->word.store_release(claimed_ - static_cast<std::uint64_t>(SlotState::claimed) +
                               static_cast<std::uint64_t>(state));
     NEAR_KILL_POINT("slot-committed");
@@ -104,7 +104,7 @@ private:
   std::uint64_t claimed_ = 0;
 };
 
-/// A producer's view of one receiver's queue. Private to the producer.
+/// A producer's end of one receiver's queue. Private to the producer.
 template <class Atomics = base::Hardware>
 class Producer {
 public:
@@ -112,29 +112,30 @@ public:
   Producer(SlotQueue<Atomics>* queue, std::uint64_t slots, std::uint32_t self)
       : queue_(queue), mask_(slots - 1), bits_(static_cast<unsigned>(__builtin_ctzll(slots))), self_(self) {}
 
-  /// The next slot; an empty Claim when the queue is full.
+  /// Claims the next slot; returns an empty Claim if the queue is full.
   Claim<Atomics> claim() {
-    std::uint64_t position = queue_->tail.load_relaxed(); // a hint: too small only costs a search
+    std::uint64_t position = queue_->tail.load_relaxed(); // a hint: if too small, we search longer
     if (position < next_) position = next_;
     for (;;) {
       Slot<Atomics>& slot = queue_->slots[position & mask_];
       std::uint64_t generation = position >> bits_;
-      std::uint64_t word = slot.word.load_relaxed(); // only a look: what counts is what the swap below takes
+      std::uint64_t word = slot.word.load_relaxed(); // only a hint: the swap below decides
       std::uint64_t seen = SlotWord::generation(word);
       if (seen == generation && SlotWord::state(word) == SlotState::free) {
         std::uint64_t mine = SlotWord::make(generation, self_, SlotState::claimed);
-        // SYNC: slot-free. The consumer freed this slot after reading its body; acquire keeps our new body's
-        // stores behind that.
+        // SYNC: slot-free. The consumer has freed this slot after reading its body; acquire keeps our stores
+        // to the body after that.
         if (!slot.word.cas_acquire(word, mine))
-          continue; // another producer was faster: look at the word again
+          continue; // another producer was faster: read the word of the slot again
         NEAR_KILL_POINT("slot-claimed");
         next_ = position + 1;
-        // Relaxed: whoever reads an older tail only searches longer. A slower producer may even set it back.
+        // Relaxed, since a process that reads an older tail only searches longer. A slower producer may even
+        // reset it.
         queue_->tail.store_relaxed(next_);
         return Claim<Atomics>(&slot, mine);
       }
-      if (seen < generation) return {}; // still holds a message of the generation before: full
-      ++position;                       // taken in this generation, or already past
+      if (seen < generation) return {}; // still holds a message of the previous generation: full
+      ++position;                       // claimed in this generation, or already done
     }
   }
 
@@ -143,20 +144,20 @@ private:
   std::uint64_t mask_ = 0;
   unsigned bits_ = 0;
   std::uint32_t self_ = 0;
-  std::uint64_t next_ = 0; ///< behind the last position that this producer claimed
+  std::uint64_t next_ = 0; ///< one past the last position that this producer claimed
 };
 
-/// The owner's view. One thread at a time.
+/// The owner's end. For one thread at a time.
 template <class Atomics = base::Hardware>
 class Consumer {
 public:
   struct Entry {
-    const std::byte* body = nullptr; ///< nullptr: nothing there
+    const std::byte* body = nullptr; ///< nullptr if there is no message
     std::uint32_t claimer = 0;
   };
 
   Consumer() = default;
-  /// Begins at the first position of a fresh queue of `slots` slots, a power of two.
+  /// Starts at the first position of a new queue of `slots` slots, a power of two.
   void attach(SlotQueue<Atomics>* queue, std::uint64_t slots) {
     queue_ = queue;
     mask_ = slots - 1;
@@ -164,11 +165,11 @@ public:
     stand_at(0);
   }
 
-  /// Whether front() has anything to look at: a message, or a claim.
+  /// Whether front() has anything to examine: a message, or a claim.
   bool has_entry() const { return SlotWord::state(slot_->word.load_relaxed()) != SlotState::free; }
 
-  /// The oldest message, which stays until pop(). `is_dead(claimer)` is asked only for a slot that is claimed
-  /// and not ready; it must be true only when that process can no longer write and all that it wrote is seen.
+  /// The oldest message, valid until pop(). is_dead(claimer) is called only for a slot that is claimed but
+  /// not ready. It may return true only if that process can no longer write and all its writes are visible.
   template <class IsDead>
   Entry front(IsDead&& is_dead) {
     for (;;) {
@@ -181,8 +182,8 @@ public:
       case SlotState::abandoned: pop(); continue;
       case SlotState::claimed:
         if (!is_dead(SlotWord::claimer(word))) return {};
-        // The claimer may have committed between our load and its death: then the message counts. Relaxed:
-        // is_dead() has seen all that the dead did, and a ready slot is loaded again above.
+        // The claimer may have committed between our load and its death; then the message is valid. Relaxed,
+        // because is_dead() has seen all writes of the dead process, and a ready slot is loaded again above.
         if (slot.word.load_relaxed() == word) pop();
         continue;
       }
@@ -193,13 +194,13 @@ public:
   void pop() {
     std::uint64_t generation = (head_.load_relaxed() >> bits_) + 1;
     NEAR_KILL_POINT("slot-read");
-    // SYNC: slot-free. Our reads of the body are done before a producer may write it again.
+    // SYNC: slot-free. Our reads of the body are complete before a producer may overwrite it.
     slot_->word.store_release(SlotWord::make(generation, 0, SlotState::free));
     NEAR_KILL_POINT("slot-freed");
     stand_at(head_.load_relaxed() + 1);
   }
 
-  /// True when a message is ready: the look before sleeping.
+  /// Whether a message is ready; the check before sleeping.
   bool has_message() const {
     SlotState state = SlotWord::state(queue_->slots[head_.load_relaxed() & mask_].word.load_relaxed());
     return state == SlotState::ready || state == SlotState::abandoned;
@@ -215,7 +216,7 @@ private:
   Slot<Atomics>* slot_ = nullptr; ///< of `head_`
   std::uint64_t mask_ = 0;
   unsigned bits_ = 0;
-  /// Atomic because another thread of this process may look before it sleeps.
+  /// Atomic because another thread of this process may call has_message() before it sleeps.
   typename Atomics::template Atomic<std::uint64_t> head_{0};
 };
 
