@@ -5,14 +5,15 @@
 namespace near::segment {
 namespace {
 
-// A process that died while it wrote its line leaves it odd for ever, so reading gives up.
+// A process that died while writing its line leaves the number odd, so the reader gives up after some
+// attempts.
 constexpr int attempts = 100;
 
 Activity read_line(const StateLine& line) {
   Activity copy;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     // SYNC: state-line — fields read between two equal even sequence numbers belong together. Acquire at
-    // each: the second look at the number may not move up before it.
+    // each, so that the second load of the number cannot move up before them.
     std::uint32_t before = line.sequence.load_acquire();
     copy.function = line.function.load_acquire();
     copy.context = line.context.load_acquire();
@@ -43,7 +44,7 @@ std::string bytes_text(std::uint64_t bytes) {
 
 bool has_region(const Segment& segment, std::uint32_t slot) {
   auto& entry = segment.entry(slot);
-  // SYNC: rank-phase. Acquire: the region was laid out before it was called ready.
+  // SYNC: rank-phase. Acquire: the region was laid out before the phase became `ready`.
   auto phase = static_cast<Phase>(entry.phase.load_acquire());
   if (phase == Phase::ready || phase == Phase::finalized) return true;
   auto before = static_cast<Phase>(entry.died_in.load_relaxed());
@@ -92,7 +93,7 @@ std::string job_table(const Segment& segment, int descriptor, FunctionName name,
                                    "phase", "calls", "messages", "sent", "unexpected", "doing");
   for (std::uint32_t slot = 0; slot < segment.job_size(); ++slot) {
     auto& entry = segment.entry(slot);
-    // SYNC: rank-phase. Acquire: how it died was written before `dead`.
+    // SYNC: rank-phase. Acquire: the exit status was written before `dead`.
     auto phase = static_cast<Phase>(entry.phase.load_acquire());
     auto pid = slot < pids.size() ? pids[slot] : static_cast<std::int32_t>(entry.pid.load_relaxed());
     table += base::format("{:>5} {:>8} {:<15}", slot, pid, phase_name(phase));

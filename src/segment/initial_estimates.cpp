@@ -6,15 +6,16 @@ namespace near::segment {
 
 namespace {
 
-/// A protocol takes `once` nanoseconds, and `per_mib` for each MiB.
+/// The assumed cost of a protocol: `once` nanoseconds plus `per_mib` for each MiB.
 struct Assumed {
   Protocol protocol;
   std::uint32_t once, per_mib;
 };
 
-// The statistics of doc/adr/0006, 0008 and 0009: between processors that share a last-level cache, and others.
-// Direct: the copy of a source that its owner has just written. Ring and CMA: whole messages of 64 KiB and 1
-// MiB. Nothing of the stores: their sender begins with streaming ones, which are never very bad (0008).
+// Measurements of doc/adr/0006, 0008 and 0009, for processors that share a last-level cache and for others.
+// Direct: copies from a source that its owner has just written. Pipelined and CMA: whole messages of 64 KiB
+// and 1 MiB. There are no estimates for stores: senders begin with streaming ones, which are never very bad
+// (0008).
 constexpr Assumed near_by[] = {
     {Protocol::direct, 300, 23'000}, {Protocol::pipelined, 600, 33'000}, {Protocol::cma, 1'500, 80'000}};
 constexpr Assumed farther[] = {

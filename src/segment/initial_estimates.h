@@ -1,6 +1,6 @@
-// What the ranks of a job assume of copies before they have made any: the machine's profile (near calibrate),
-// else what is built in. mpiexec puts it into the segment's header, so that no rank reads a file and all
-// begin alike.
+// What the ranks of a job assume about the cost of copies before they have made any: the machine's profile
+// (near calibrate), or else built-in values. mpiexec puts them into the segment's header, so that no rank
+// reads a file and all start with the same estimates.
 #pragma once
 
 #include "segment/statistics.h"
@@ -15,38 +15,39 @@ inline constexpr std::size_t distances = static_cast<std::size_t>(Distance::coun
 /// "core", "l3", "numa", "package", "machine".
 const char* distance_name(Distance distance);
 
-/// Where a process runs: the numbers of the parts that hold every processor which it may use.
+/// Where a process runs: for each kind of part, the one that contains all processors that the process may
+/// use.
 struct Place {
-  static constexpr std::uint16_t several = 0xffff; ///< they lie in more than one, or nobody knows
+  static constexpr std::uint16_t several = 0xffff; ///< they are in more than one part, or the part is unknown
   std::uint16_t core = several, l2 = several, l3 = several, numa = several, package = several;
 };
-/// Kinds of memory: the ordinary one; faster (HBM, MCDRAM); slower (CXL, persistent).
+/// Kinds of memory: ordinary; faster (HBM, MCDRAM); slower (CXL, persistent).
 enum class Tier : std::uint8_t { dram, hbm, slow, count };
 inline constexpr std::size_t tiers = static_cast<std::size_t>(Tier::count);
 
-/// The NUMA nodes of each kind that are nearest to a process, by the kernel's numbers.
+/// The nearest NUMA node of each kind of memory, by the kernel's numbers.
 struct NearestNodes {
-  static constexpr std::int16_t none = -1; ///< the machine has no such memory, or nobody knows
+  static constexpr std::int16_t none = -1; ///< the machine has no such memory, or it is unknown
   std::array<std::int16_t, tiers> of = {none, none, none};
 };
 
-/// Of two processes. Without a common part: Distance::machine.
+/// The distance between two processes; Distance::machine if they have no part in common.
 Distance distance_between(const Place& one, const Place& other);
 
-/// What two processes so far apart assume of each other: nanoseconds a MiB; 0: nothing.
+/// The estimates for two processes at a given distance, in nanoseconds per MiB; 0 if unknown.
 struct PairEstimates {
   std::array<std::array<std::uint32_t, protocols>, size_classes> cost;
-  /// Of the copy into a packet: with cached, with streaming stores.
+  /// For the copy into a packet: with cached stores, with streaming stores.
   std::array<std::uint32_t, 2> store_cost;
 };
 
 struct InitialEstimates {
   Basis basis;       ///< Basis::built_in or Basis::profile
-  char measured[28]; ///< when, for people; "" when built in
+  char measured[28]; ///< when it was measured, for display; "" if built in
   std::array<PairEstimates, distances> pair;
 };
 
-/// What is assumed of a machine that nobody has measured.
+/// The estimates for a machine that has not been measured.
 InitialEstimates built_in_estimates();
 
 } // namespace near::segment

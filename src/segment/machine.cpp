@@ -13,7 +13,7 @@ using base::fail;
 
 namespace {
 
-constexpr std::uint32_t most_processors = 1u << 16, most_nodes = 1u << 10; // as the kernel has it
+constexpr std::uint32_t most_processors = 1u << 16, most_nodes = 1u << 10; // the kernel's maximum
 
 std::uint64_t bytes_for(std::uint64_t processors, std::uint64_t nodes) {
   auto whole = [](std::uint64_t bytes) { return base::round_up(bytes, 8); };
@@ -21,7 +21,7 @@ std::uint64_t bytes_for(std::uint64_t processors, std::uint64_t nodes) {
          whole(nodes * nodes * sizeof(std::uint16_t)) + most_devices * sizeof(MachineDevice);
 }
 
-/// The tables behind a head, with the first `devices` of the last one.
+/// The tables after a head, with the first `devices` of the last one.
 Machine tables(MachineHead& head, std::uint32_t processors, std::uint32_t nodes, std::uint32_t devices) {
   auto* at = reinterpret_cast<std::byte*>(&head + 1);
   auto next = [&at]<class T>(T*, std::uint64_t count) {
@@ -37,7 +37,7 @@ Machine tables(MachineHead& head, std::uint32_t processors, std::uint32_t nodes,
   return machine;
 }
 
-/// Where the tables always are. What the header says of that may be overwritten.
+/// At a fixed place; the header's offset may have been overwritten.
 MachineHead& head_of(const Segment& segment) {
   return *segment.at<MachineHead>(table_bytes(segment.slots()));
 }
@@ -66,7 +66,7 @@ void add_devices(const Segment& segment, std::uint32_t processors, std::uint32_t
   auto count = std::min(static_cast<std::uint32_t>(devices.size()), most_devices);
   auto room = tables(head, processors, nodes, count).devices;
   std::copy_n(devices.begin(), count, room.begin());
-  // SYNC: devices-listed. Release: who sees the count sees the devices.
+  // SYNC: devices-listed. Release: a process that sees the count sees the devices.
   head.device_count.store_release(count);
 }
 
@@ -79,7 +79,7 @@ bool find_machine(const Segment& segment, Machine& machine) {
   if (processors > most_processors || nodes > most_nodes ||
       bytes_for(processors, nodes) > segment.stride() - begin)
     return false;
-  // SYNC: devices-listed. Acquire: so many were written before.
+  // SYNC: devices-listed. Acquire: this many devices were written before.
   machine = tables(head, processors, nodes, std::min(head.device_count.load_acquire(), most_devices));
   return true;
 }

@@ -20,28 +20,28 @@ using base::fail;
 
 namespace {
 
-// The regions of a job with few processes. Every tool leaves a process that much: valgrind some 60 GiB, the
-// thread sanitizer less than 1 TiB.
+// The size of all regions of a job with few processes. Every tool leaves this much to a process: Valgrind
+// about 60 GiB, the thread sanitizer less than 1 TiB.
 constexpr std::uint64_t usual_regions = 16ull << 30;
-// The least of one region in a larger job.
+// The smallest stride in larger jobs, if addresses permit.
 constexpr std::uint64_t usual_stride = 32ull << 20;
-// Of a region where each page costs time although nobody uses it.
+// The part of a region that is mapped under tools, for which each page costs time even if it is not used.
 constexpr std::uint64_t narrow_reach = 64ull << 20;
-// Below this a rank's queue, pool and a small arena would not fit.
+// The smallest stride that has space for a rank's queue, packets and a small arena.
 constexpr std::uint64_t smallest_stride = 4ull << 20;
-// 16 TiB of addresses cost nothing until they are written, and fit a 47-bit address space beside everything
-// else. A process that cannot have a sixteenth of that needs what it has for something else.
+// 16 TiB of addresses cost nothing until they are written, and leave enough of a 47-bit address space. A
+// process that cannot have a sixteenth of them needs its addresses for something else.
 constexpr std::uint64_t most_far = 16ull << 40;
 constexpr std::uint64_t least_far = 1ull << 40;
 
 constexpr std::uint64_t queue_slot_bytes = 128;
 
-// A region that has room for so many bytes of queue and packets, and for as much of an arena.
+// The stride of regions with space for `room` bytes of queue and packets, and for an arena of the same size.
 std::uint64_t stride_for(std::uint64_t room, std::uint64_t slots) {
   return std::min(std::bit_ceil(2 * room), std::bit_floor(most_far / (slots + 1)));
 }
 
-// A region's size if there are addresses enough.
+// The stride to use if there are enough addresses.
 std::uint64_t wanted_stride(std::uint64_t slots, std::uint64_t room) {
   if (os::addresses_are_few()) return std::max(narrow_reach, stride_for(room, slots));
   std::uint64_t usual = std::max<std::uint64_t>(std::bit_floor(usual_regions / (slots + 1)), usual_stride);
@@ -52,7 +52,7 @@ std::uint64_t far_stride_of(std::uint64_t far_bytes, std::uint32_t slots) {
   return far_bytes < least_far ? 0 : std::bit_floor(far_bytes / slots);
 }
 
-/// Of a header that nobody writes meanwhile.
+/// Copies the facts from a header that no process writes meanwhile.
 Segment::Facts facts_of(const Header& head) {
   Segment::Facts facts;
   facts.slots = head.slots;
@@ -69,8 +69,8 @@ Segment::Facts facts_of(const Header& head) {
   return facts;
 }
 
-/// Whether what a header says of a segment of so many bytes fits together: then every row of the rank table
-/// and every region lies within it.
+/// Checks that the facts are consistent with a segment of `length` bytes: then every row of the rank table
+/// and every region are within it.
 Result check(const Segment::Facts& facts, std::uint64_t length) {
   if (facts.slots == 0 || facts.slots > most_slots || !base::is_power_of_two(facts.slots))
     return fail(Code::invalid, "the segment's header speaks of {} slots", facts.slots);
@@ -148,10 +148,10 @@ void Segment::close_descriptor() {
 
 Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores, std::uint64_t room) {
   slots = std::bit_ceil(std::max(slots, 1u));
-  // One region more than slots (the launcher's), and the launcher's must hold the table.
+  // There is one region more than slots: the launcher's, which must have space for the table.
   std::uint64_t stride = wanted_stride(slots, room), far_bytes = most_far;
   std::uint64_t limit = os::address_space_limit();
-  // The program needs address space too: take a quarter of a limit.
+  // The program needs addresses too, so take at most a quarter of the limit.
   if (limit != UINT64_MAX || os::addresses_are_few()) far_bytes = 0;
   while (limit != UINT64_MAX && stride * (slots + 1ull) > limit / 4 && stride > smallest_stride) stride /= 2;
   int made = -1;
@@ -171,7 +171,7 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
     }
     if (!file.ok() && !file.is(Code::limit)) return file;
     if (!mapping.ok() && !mapping.is(Code::limit)) return mapping;
-    refusal = base::failure_text(); // it says which limit
+    refusal = base::failure_text(); // names the limit
     if (far_bytes >= least_far)
       far_bytes /= 2;
     else
@@ -202,13 +202,13 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   name.copy(head->job, sizeof head->job - 1);
   for (std::uint32_t slot = 0; slot < slots; ++slot) new (&entry(slot)) RankEntry{};
   facts_ = facts_of(*head);
-  // Who has few addresses needs them for something else.
+  // A process with few addresses needs them for something else.
   if (facts_.far_stride != 0) create_huge_part();
-  header().magic = magic; // where it is by now
+  header().magic = magic; // the header may have been mapped at another address
   return {};
 }
 
-// The first memfd is mapped anew, with room behind it. All of this can fail without harm.
+// Maps the first memfd again, with the second one after it. If anything fails, the job has no huge pages.
 void Segment::create_huge_part() {
   std::uint64_t page = os::huge_page_size(), length = huge_stride() * facts_.slots;
   if (os::reserved_huge_pages() == 0 || huge_stride() % page != 0) return;
@@ -227,7 +227,7 @@ void Segment::create_huge_part() {
   facts_.huge_descriptor = header().huge_descriptor = made;
 }
 
-/// Maps both files side by side; on failure all is as it was.
+/// Maps both files side by side. If that fails, nothing has changed.
 Result Segment::map_both(int first, int second) {
   std::uint64_t own = far_region(facts_.slots), length = huge_stride() * facts_.slots;
   std::byte* at = nullptr;
@@ -245,7 +245,8 @@ Result Segment::map_both(int first, int second) {
   return {};
 }
 
-// Inherited under the launcher's number; a wrapper may have closed that, or opened something else there.
+// The descriptor is inherited under the launcher's number, but a wrapper may have closed it or opened another
+// file there.
 Result Segment::attach_huge_part(int descriptor) {
   auto wanted = facts_.huge_file;
   int number = facts_.huge_descriptor, opened = number;
@@ -274,13 +275,13 @@ void lower(Atomic<std::uint64_t>& word, std::uint64_t value) {
   while (seen > value && !word.cas_relaxed(seen, value)) {}
 }
 
-/// Maps the regions alone: all of them under one base, since an offset is the same in every process.
+/// Maps only the regions, and all of them in one mapping, since an offset is the same in every process.
 Result map_regions(int descriptor, const Segment::Facts& facts, bool writable, std::byte*& base,
                    std::uint64_t& reach) {
   std::uint64_t bytes = facts.stride * (facts.slots + 1ull);
   std::byte* at = nullptr;
   NEAR_TRY(os::map_shared(descriptor, bytes, writable, at));
-  // Valgrind's search for leaks would read what may be read, and so make pages of all of it.
+  // Valgrind's leak check would read everything that is readable, and so allocate all pages.
   reach = os::addresses_are_few() ? std::min(wanted_stride(facts.slots, room_by_knobs()), facts.stride)
                                   : facts.stride;
   if (reach < facts.stride)
@@ -302,7 +303,7 @@ Result Segment::attach(int descriptor, bool writable) {
     return fail(Code::invalid, "descriptor {} is not a NearMPI segment (no sealed memory file)", descriptor);
   if (length < header_bytes)
     return fail(Code::invalid, "a segment of {} bytes has no room for a header", length);
-  // A copy: what is checked here cannot change any more.
+  // A copy, so that what is checked here cannot change any more.
   alignas(Header) std::byte copy[sizeof(Header)];
   if (pread(descriptor, copy, sizeof copy, 0) != static_cast<ssize_t>(sizeof copy))
     return fail(Code::invalid, "descriptor {} is not a NearMPI segment (it cannot be read)", descriptor);
@@ -341,7 +342,8 @@ Result Segment::attach(int descriptor, bool writable) {
 }
 
 Result open_job(std::int32_t launcher, int& descriptor) {
-  // The launcher keeps the descriptor open under some number below its limit; the file's name tells it.
+  // The launcher has the descriptor open under some number below its limit; we recognise it by the file's
+  // name.
   for (int number = 0; number < 1024; ++number) {
     auto path = base::format("/proc/{}/fd/{}", launcher, number);
     char target[64] = {};
@@ -368,8 +370,8 @@ std::vector<std::int32_t> running_jobs() {
     if (os::identify(descriptor, file).ok()) holders.push_back({process, file});
     os::close_descriptor(descriptor);
   }
-  // mpiexec's other half and wrappers of ranks have it open too: the launcher is the one that the others
-  // descend from.
+  // The other half of mpiexec and wrappers of ranks have it open too. The launcher is the process that the
+  // others descend from.
   std::vector<std::int32_t> launchers;
   for (const auto& one : holders) {
     bool below = std::any_of(holders.begin(), holders.end(), [&one](const Holder& other) {

@@ -3,29 +3,28 @@
 //   offset 0                         the launcher's region: Header page, rank table, the machine (machine.h)
 //   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
 //
-//     +--------------+-------+-------+----------------+-------+---------+---------+--------+-------+
+//     +--------------+-------+-------+----------------+-------+------------+---------+--------+-------+
 //     | control page | queue | lanes | credits, flags | packets | statistics | traffic | blocks | arena |
-//     +--------------+-------+-------+----------------+-------+---------+---------+--------+-------+
+//     +--------------+-------+-------+----------------+-------+------------+---------+--------+-------+
 //       the arena is for MPI_Alloc_mem and windows;
-//       every part begins on a page and is written first by the process that owns the region
+//       every part begins on a page, and the owner of the region is the first to write it
 //
-//   offset far_region(slot)          far_stride bytes of addresses for the arena of the process in that slot,
-//                                    none where addresses are limited
-//   offset huge_region(slot)         where the administrator has reserved huge pages: as many addresses
-//                                    again, of a second memfd that is made of those, for the arena's large
-//                                    blocks
+//   offset far_region(slot)          far_stride bytes of addresses for the arena of the process in that slot;
+//                                    none if addresses are limited
+//   offset huge_region(slot)         if the administrator has reserved huge pages: as many addresses again,
+//                                    of a second memfd made of those pages, for the arena's large blocks
 //
 // The regions are small, so that a process to which a tool leaves few addresses (the thread sanitizer) can
-// map all of them. It then maps nothing else; under valgrind, which reads through all that is mapped, only
-// the first part of each. It says so in the header (`reach`) before it is ready. Nobody allocates before all
-// are ready, and from then on every process of the job allocates within what all of them have mapped. So no
-// two processes need to map equally much, and none gets an offset that it has not mapped.
+// map all of them. Such a process maps nothing else; under Valgrind, which reads everything that is mapped,
+// it maps only the first part of each region. It publishes how much in the header (`reach`) before it is
+// ready. Nobody allocates before all processes are ready, and then all allocate only within what every
+// process has mapped. So processes need not map equally much, and none gets an offset that it has not mapped.
 //
-// So any shareable byte is (owner, offset), and "is it shareable?" is one comparison. Offsets, never
-// pointers, stand in shared memory.
+// Every shareable byte is thus named by (owner, offset), and one comparison tells whether an address is
+// shareable. Shared memory contains offsets, never pointers.
 //
-// Nobody touches a page of another's region before that one's table entry says `ready`: a read of a hole in a
-// shared mapping allocates the page on the reader's node.
+// A process must not touch a page of another's region before that one's table entry says `ready`: reading a
+// hole in a shared mapping allocates the page, on the reader's node.
 #pragma once
 
 #include "base/atomic.h"
@@ -47,42 +46,42 @@ using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
 inline constexpr std::uint32_t layout_version = 9;
-/// Processes of a job, and rows of its rank table, at most.
+/// The largest number of processes of a job, and of rows of its rank table.
 inline constexpr std::uint32_t most_slots = 65536;
 
-/// Where a process of the job stands. Written by the process; `dead` by the launcher alone.
+/// The phase of a process's life. Written by the process, except `dead`, which only the launcher writes.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
 
-/// How a process ends its job, in RankEntry::aborting.
+/// How a process ends its job (RankEntry::aborting).
 enum class Abort : std::uint32_t {
   none = 0,
-  called = 1, ///< by MPI_Abort: the launcher says so
-  failed = 2, ///< by a fatal error, about which a rank has already written a line
+  called = 1, ///< by MPI_Abort; the launcher reports it
+  failed = 2, ///< by a fatal error, which a rank has already reported
 };
 
-/// One row of the rank table, in the launcher's region. 128 bytes: the first line is the launcher's, the
-/// second the process's.
+/// One row of the rank table, in the launcher's region. Of its two cache lines, the launcher writes the first
+/// and the process the second.
 struct alignas(128) RankEntry {
   Atomic<std::uint32_t> pid;         ///< 0 until the launcher started it
-  Atomic<std::uint32_t> exit_status; ///< as waitpid gives it, once dead
+  Atomic<std::uint32_t> exit_status; ///< as waitpid(2) returns it; valid if dead
   std::uint32_t application;         ///< index of the program in a `:` list (MPI_APPNUM)
-  std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1: not bound
-  Atomic<std::uint32_t> died_in;     ///< Phase in which the launcher found it dead
-  Place place;          ///< written before the process starts; of all that it may use if not bound
-  NearestNodes nearest; ///< likewise
+  std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1 if not bound
+  Atomic<std::uint32_t> died_in;     ///< the Phase in which it died
+  Place place;          ///< written before the process starts; if not bound, of all that it may use
+  NearestNodes nearest; ///< written before the process starts
   char unused_1[28];
   Atomic<std::uint32_t> phase;     ///< Phase
   Atomic<std::uint32_t> aborting;  ///< Abort; stored after abort_code
-  Atomic<std::int32_t> abort_code; ///< its error code
-  Atomic<std::uint32_t> claimed;   ///< pid of the process that took this slot; 0: nobody yet
-  Atomic<std::uint32_t> promises;  ///< 1: it has listed a block with promised pages (Block::promised)
+  Atomic<std::int32_t> abort_code; ///< the error code of the abort
+  Atomic<std::uint32_t> claimed;   ///< pid of the process that took this slot; 0 if none has
+  Atomic<std::uint32_t> promises;  ///< 1 if it has listed a block with promised pages (Block::promised)
   char unused_2[44];
 };
 static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the process's");
 
-/// First page of the segment. Readers check magic and version before anything else. Each process of the job
-/// can write it, so whoever has mapped a segment goes by what the header said then (Segment::slots() and so
-/// on), which was checked.
+/// First page of the segment. Readers check magic and version before anything else. Every process of the job
+/// can overwrite it, so a process uses what the header said when it was mapped and checked (Segment::slots()
+/// and so on).
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
@@ -92,18 +91,18 @@ struct Header {
   std::uint64_t stride;          ///< bytes of address per region; a power of two
   std::uint64_t started_ns;      ///< CLOCK_REALTIME
   std::uint32_t cores;           ///< processors that the job may use
-  char job[64];                  ///< name for people: "nearmpi-<pid>"
-  std::uint64_t huge_page_bytes; ///< of the second memfd; 0: there is none
-  os::FileIdentity huge_file;    ///< it, and where the launcher has it open
+  char job[64];                  ///< name for display: "nearmpi-<pid>"
+  std::uint64_t huge_page_bytes; ///< page size of the second memfd; 0 if there is none
+  os::FileIdentity huge_file;    ///< the second memfd, and its descriptor in the launcher
   std::int32_t huge_descriptor;
-  Offset machine;                          ///< of the tables in segment/machine.h; 0: none
-  std::uint64_t far_stride;                ///< bytes of address per far arena, a power of two; 0: none
+  Offset machine;                          ///< of the tables in segment/machine.h; 0 if none
+  std::uint64_t far_stride;                ///< bytes of address per far arena, a power of two; 0 if none
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
-  Atomic<std::uint32_t> fences;            ///< 1: some process has no membarrier, so every sender fences
+  Atomic<std::uint32_t> fences;            ///< 1 if a process has no membarrier: every sender fences
   Atomic<std::uint32_t> notices;           ///< bits of Notice
-  Atomic<std::uint32_t> held;              ///< 1: MPI_Init waits for the launcher, for a debugger's sake
-  Atomic<std::uint64_t> reach; ///< bytes of each region that all have mapped; `everything`: the rest as well
-  Atomic<std::uint64_t> largest_front;    ///< of all regions, the most bytes before the arena
+  Atomic<std::uint32_t> held;              ///< 1 while MPI_Init waits for a debugger to attach
+  Atomic<std::uint64_t> reach; ///< bytes of each region that all have mapped; `everything`: also the rest
+  Atomic<std::uint64_t> largest_front;    ///< the largest number of bytes before the arena, of all regions
   alignas(64) InitialEstimates estimates; ///< written before any process of the job starts
 };
 
@@ -113,9 +112,9 @@ inline constexpr std::uint64_t everything = UINT64_MAX;
 inline constexpr std::size_t header_bytes = 4096;
 static_assert(sizeof(Header) <= header_bytes);
 
-/// Remarks that one rank makes for all of its job: bits of Header::notices.
+/// Messages that only one rank of a job prints: bits of Header::notices.
 enum class Notice : std::uint32_t { slow_copies = 1, fatal_error = 2 };
-/// True for the first rank that asks.
+/// Returns true for the first rank that asks for this notice.
 inline bool first_to_say(Header& header, Notice notice) {
   return (header.notices.or_relaxed(static_cast<std::uint32_t>(notice)) &
           static_cast<std::uint32_t>(notice)) == 0;
@@ -125,11 +124,11 @@ inline bool first_to_say(Header& header, Notice notice) {
 inline constexpr std::uint64_t world_context = 1u << 4;
 
 /// What a process is doing: written by its generated entry points, read from outside (near top). A seqlock
-/// with one writer: odd while it is written.
+/// with one writer: `sequence` is odd during a write.
 struct alignas(128) StateLine {
   Atomic<std::uint32_t> sequence;
   Atomic<std::uint32_t> function; ///< index into the generated function table; 0: outside MPI
-  Atomic<std::uint64_t> context;  ///< communicator
+  Atomic<std::uint64_t> context;  ///< context of the communicator
   Atomic<std::int32_t> peer;
   Atomic<std::int32_t> tag;
   Atomic<std::uint64_t> bytes;
@@ -139,41 +138,42 @@ struct alignas(128) StateLine {
 static_assert(sizeof(StateLine) == 128);
 inline constexpr int state_lines = 4;
 
-/// Plain counters of one process. One writer. What it sent is counted by receiver: segment/traffic.h.
+/// Counters of one process, with one writer. What the process has sent is counted by receiver in
+/// segment/traffic.h.
 struct Counters {
-  Atomic<std::uint64_t> unexpected; ///< arrived before their receives
+  Atomic<std::uint64_t> unexpected; ///< messages that arrived before their receives
   Atomic<std::uint64_t> sleeps;
 };
 
-/// A rank's doorbell: `sleeping` is set by its owner before it sleeps on `bell`. The others are set by who
-/// will sleep until there is room (queue/flow_control.h).
+/// A rank's doorbell. The owner sets `sleeping` before it sleeps on `bell`. Processes that will sleep until a
+/// resource is free set the others (queue/flow_control.h).
 struct alignas(128) Doorbell {
   Atomic<std::uint32_t> sleeping;
-  Atomic<std::uint32_t> bell;         ///< futex word; increases with each ring
+  Atomic<std::uint32_t> bell;         ///< futex word; incremented by each ring
   Atomic<std::uint64_t> slot_waiters; ///< bits (process mod 64): processes that wait for a slot of this rank
-  Atomic<std::uint64_t> packet_waiters; ///< not 0: this rank waits for one of its own packets
+  Atomic<std::uint64_t> packet_waiters; ///< not 0 if this rank waits for one of its own packets
 };
 
 /// What a block is for.
 enum class BlockUse : std::uint32_t {
   allocated = 0,
   window = 1,
-  kept = 2, ///< freed, with its pages, for the next allocation
+  kept = 2, ///< freed, but kept with its pages for the next allocation
 };
 
-/// Whole pages of an arena that have been handed out. The owner writes, tools read. A window whose parts lie
-/// one behind the other is in one process's arena, and each process lists the pages that are its own.
+/// Whole pages of an arena that have been handed out. The owner writes, tools read. A window whose parts are
+/// adjacent is in the arena of one process; each process lists the pages that belong to it.
 struct Block {
-  Atomic<std::uint64_t> bytes; ///< 0: none
+  Atomic<std::uint64_t> bytes; ///< 0 if unused
   Atomic<Offset> begin;
-  Atomic<std::int32_t> node; ///< that was asked for; -1: the owner's
+  Atomic<std::int32_t> node; ///< the node that was requested; -1: the owner's
   Atomic<std::uint32_t> use; ///< BlockUse
-  /// Of its pages, so many bytes come into being when they are touched, by any process. Until then they are
-  /// counted as taken.
+  /// How many bytes of its pages are allocated only when some process touches them. Until then they count as
+  /// used.
   Atomic<std::uint64_t> promised;
 };
 static_assert(sizeof(Block) == 32);
-/// Listed of a process; further ones are there all the same.
+/// How many blocks of a process are listed; further blocks exist without being listed.
 inline constexpr std::uint32_t most_blocks = 1024;
 
 /// First page of a process's region.
@@ -181,30 +181,31 @@ struct ControlPage {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t pid;
-  /// From the segment's start.
+  /// Offsets from the start of the segment.
   Offset queue, lanes, credits, packet_flags, packets, statistics, traffic, blocks, arena;
   std::uint64_t queue_slots, lane_count, packet_count, packet_bytes, arena_bytes;
-  std::uint64_t probe_address; ///< of `probe_value` in this process's private memory: how peers try CMA
+  std::uint64_t probe_address; ///< of `probe_value` in private memory; peers read it to test CMA
   std::uint64_t probe_value;
-  /// Bits: the processes (of the first 1024) of which `statistics` has something; other rows' pages may not
-  /// exist.
+  /// A bit for each process (of the first 1024) for which `statistics` has data; the pages of other rows may
+  /// not exist.
   Atomic<std::uint64_t> with_statistics[16];
-  Atomic<std::uint32_t> block_count; ///< so many of `blocks` were ever used; pages behind them may not exist
+  Atomic<std::uint32_t> block_count; ///< how many of `blocks` were ever used; pages after them may not exist
   Doorbell doorbell;
   StateLine state[state_lines];
   alignas(128) Counters counters;
 };
 static_assert(sizeof(ControlPage) <= 4096);
 
-/// Packets have at least this size, whatever the eager limit: fragments of large messages are that long.
+/// The smallest size of packets, whatever the eager limit is: fragments of large messages are this long.
 inline constexpr std::uint64_t smallest_packet = 16u << 10;
-/// What the knobs make of a process's region: one packet's bytes, the bytes of queue and packets that exist
-/// from the beginning, and the addresses that both have with the packets that come with traffic.
+/// The sizes of a process's region that the knobs determine: bytes of one packet; bytes of the queue and of
+/// the packets that exist from the beginning; bytes of address for both, with all packets that are added
+/// under traffic.
 std::uint64_t packet_bytes();
 std::uint64_t reserved_by_knobs();
 std::uint64_t room_by_knobs();
 
-/// Header and rank table, in whole pages.
+/// Bytes of the header and the rank table, in whole pages.
 std::uint64_t table_bytes(std::uint32_t slots);
 
 /// A mapped segment.
@@ -215,23 +216,22 @@ public:
   Segment& operator=(const Segment&) = delete;
   ~Segment();
 
-  /// Makes the memfd, sizes and seals it, maps it and writes the header. `slots` is rounded up to a power of
-  /// two. The descriptor stays open (it is inherited by the processes) until close_descriptor().
-  /// Takes as many addresses as it can get: without a limit, halves what it asks for until they can be mapped.
-  /// Where huge pages are reserved and free, also makes the memfd of those; a job does without when that
-  /// fails.
-  /// `room`: the most that a process's queue and packets may need; processes may have different knobs.
+  /// Makes, sizes and seals the memfd, maps it and writes the header. `slots` is rounded up to a power of
+  /// two. The descriptor stays open, and processes inherit it, until close_descriptor(). Takes as many
+  /// addresses as it can get: if there is no limit, it halves the size until the mapping succeeds. If huge
+  /// pages are reserved and free, makes a second memfd of those; if that fails, the job has none. `room` is
+  /// the largest size that a process's queue and packets may need, since processes may have different knobs.
   Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores,
                 std::uint64_t room = room_by_knobs());
-  /// Maps an existing one; checks seals, and all of the header that a reader builds on. Where there are too
-  /// few addresses, maps the regions only, and says in the header how much, if it may. `writable` false: for
-  /// tools that only look, and that need no second memfd. The descriptor stays the caller's; that of the
-  /// second memfd is then this object's.
+  /// Maps an existing segment. Checks its seals, and everything in the header that readers rely on. If there
+  /// are too few addresses, maps only the regions and, if `writable`, publishes in the header how much.
+  /// `writable` is false for tools, which need no second memfd. The descriptor remains the caller's; this
+  /// object owns that of the second memfd.
   Result attach(int descriptor, bool writable);
   void unmap();
   void close_descriptor();
   int descriptor() const { return descriptor_; }
-  /// Of reserved huge pages; -1: there are none.
+  /// The descriptor of the memfd of reserved huge pages; -1 if there is none.
   int huge_descriptor() const { return huge_descriptor_; }
 
   bool mapped() const { return base_ != nullptr; }
@@ -239,7 +239,8 @@ public:
   std::uint64_t reach() const { return reach_; }
   std::byte* base() const { return base_; }
   std::uint64_t bytes() const { return bytes_; }
-  /// What stands in the segment now: nothing to build on, see the next ones.
+  /// The present contents of the header, which any process may have overwritten. Rely on the accessors below
+  /// instead.
   Header& header() const { return *reinterpret_cast<Header*>(base_); }
   // What the header said when this segment was made or mapped.
   std::uint32_t slots() const { return facts_.slots; }
@@ -251,18 +252,20 @@ public:
   std::uint64_t far_stride() const { return facts_.far_stride; }
   std::uint64_t huge_stride() const { return facts_.far_stride != 0 ? facts_.far_stride : facts_.stride; }
   std::uint64_t huge_page_bytes() const { return facts_.huge_page_bytes; }
-  const std::string& name() const { return facts_.name; } ///< of the job, as a terminal may show it
+  const std::string& name() const { return facts_.name; } ///< of the job, printable on a terminal
   RankEntry& entry(std::uint32_t slot) const {
     return reinterpret_cast<RankEntry*>(base_ + header_bytes)[slot];
   }
   Offset region(std::uint32_t slot) const { return (slot + 1ull) * facts_.stride; }
-  /// Only where far_stride() is not 0; mapped by all processes if they reach everything.
+  /// The far arena of the process in this slot. Valid only if far_stride() is not 0; all processes have it
+  /// mapped if they reach everything.
   Offset far_region(std::uint32_t slot) const {
     return (facts_.slots + 1ull) * facts_.stride + slot * facts_.far_stride;
   }
-  /// Of reserved huge pages, huge_stride() bytes; only where huge_page_bytes() is not 0.
+  /// The huge_stride() bytes of reserved huge pages of the process in this slot. Valid only if
+  /// huge_page_bytes() is not 0.
   Offset huge_region(std::uint32_t slot) const { return far_region(facts_.slots) + slot * huge_stride(); }
-  /// Only once entry(slot) is ready or later.
+  /// Valid only if entry(slot) is ready or later.
   ControlPage& control(std::uint32_t slot) const { return *at<ControlPage>(region(slot)); }
 
   template <class T>
@@ -276,7 +279,7 @@ public:
     return static_cast<Offset>(static_cast<const std::byte*>(address) - base_);
   }
 
-  /// What a reader builds on, in memory that no other process can write.
+  /// The data that readers rely on, in memory that no other process can write.
   struct Facts {
     std::uint32_t slots = 0, job_size = 0, cores = 0;
     std::int32_t launcher = 0;
@@ -293,17 +296,18 @@ private:
   Result map_both(int first, int second);
 
   std::byte* base_ = nullptr;
-  std::uint64_t bytes_ = 0; ///< that are mapped, with the second memfd's
+  std::uint64_t bytes_ = 0; ///< of the whole mapping, including the second memfd
   std::uint64_t reach_ = everything;
   Facts facts_;
   int descriptor_ = -1, huge_descriptor_ = -1;
 };
 
-/// Finds the segment of a running job from outside, through /proc/<launcher pid>/fd; for tools.
+/// Finds the segment of a running job from outside, through /proc/<launcher pid>/fd; for tools. Fails if the
+/// process is not a launcher of this user.
 Result open_job(std::int32_t launcher, int& descriptor);
-/// The launchers (processes as for open_job) of all running jobs of this user, by number.
+/// The process numbers of the launchers of all running jobs of this user, in ascending order.
 std::vector<std::int32_t> running_jobs();
-/// Finds it like open_job, and maps it for reading.
+/// Finds the segment like open_job() and maps it for reading.
 Result attach_job(std::int32_t launcher, Segment& segment);
 
 } // namespace near::segment

@@ -1,5 +1,6 @@
-// What a process has learnt of large messages from and to each other process: it alone writes, tools read. In
-// its region behind the packets, not reserved: only the pages of pairs that talk exist.
+// What a process has learnt about large messages from and to each other process. Only this process writes,
+// tools read. It is in the process's region after the packets, and not reserved: only the pages of pairs that
+// talk exist.
 #pragma once
 
 #include "base/atomic.h"
@@ -9,40 +10,42 @@
 
 namespace near::segment {
 
-/// The protocols of a message above the eager limit. Order: which is tried first while nothing is known.
+/// The protocols for messages above the eager limit, in the order in which they are tried while nothing is
+/// known.
 enum class Protocol : std::uint8_t { direct, pipelined, cma, count };
 inline constexpr int protocols = static_cast<int>(Protocol::count);
 const char* protocol_name(Protocol protocol);
 
-/// Classes of sizes: class 0 is less than 8 KiB, each further one twice as much.
+/// Size classes: class 0 is below 8 KiB; each further class is twice as large.
 inline constexpr int size_classes = 16;
 
-/// What a statistic rests on, the weakest first.
+/// What a statistic is based on, the weakest basis first.
 enum class Basis : std::uint32_t { none, built_in, profile, measured, named };
-/// "built in", "profile", "measured"; of Basis::named, a protocol that the user chose, the knob.
+/// "built in", "profile" or "measured"; for Basis::named, a protocol that the user chose, the name of the
+/// knob.
 const char* basis_name(Basis basis);
 
-/// Large messages of one class of sizes from the other process to the owner.
+/// Large messages of one size class from the other process to the owner.
 struct ProtocolStatistics {
   base::Atomic<std::uint32_t> messages;
-  base::Atomic<std::uint32_t> present; ///< the Protocol in use; Protocol::count: none yet
-  // Of each protocol that was possible:
-  base::Atomic<std::uint32_t> cost[protocols];  ///< nanoseconds a MiB, smoothed; 0: not known
+  base::Atomic<std::uint32_t> present; ///< the Protocol in use; Protocol::count if none yet
+  // For each protocol that was possible:
+  base::Atomic<std::uint32_t> cost[protocols];  ///< nanoseconds per MiB, smoothed; 0 if unknown
   base::Atomic<std::uint32_t> basis[protocols]; ///< Basis of that statistic
 };
 
-/// A cost in nanoseconds a KiB as statistics hold it, a MiB; the largest one stands for all beyond.
+/// Converts a cost in nanoseconds per KiB to the statistics' nanoseconds per MiB, saturating.
 inline std::uint32_t statistic_of(float cost) {
   return static_cast<std::uint32_t>(std::min(static_cast<double>(cost) * 1024, double{UINT32_MAX}));
 }
 
-/// One row a process of the job.
+/// One row for each process of the job.
 struct alignas(64) PairStatistics {
   ProtocolStatistics from_it[size_classes];
-  // The owner's copies into packets for it: nanoseconds a MiB with cached and with streaming stores; 0: not
-  // known.
+  // The owner's copies into packets for that process: nanoseconds per MiB with cached and with streaming
+  // stores; 0 if unknown.
   base::Atomic<std::uint32_t> store_cost[2];
-  base::Atomic<std::uint32_t> streaming; ///< 1: those are in use
+  base::Atomic<std::uint32_t> streaming; ///< 1 if streaming stores are in use
 };
 
 } // namespace near::segment

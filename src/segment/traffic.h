@@ -1,12 +1,12 @@
-// What each process has sent to each other one: counted by the sender, read by tools.
+// What each process has sent to each other process: counted by the sender, read by tools.
 //
-// A table in the sender's region, a column a path, a row a receiver; four receivers to a cache line, so that
-// who talks to many touches few lines:
+// A table in the sender's region with a column for each path and a row for each receiver. Four receivers
+// share a cache line, so a process that sends to many touches few lines:
 //
 //   | inline: to 0, to 1, ... to slots-1 | packet: to 0, ... | direct: ... | cma: ... | pipelined: ... |
 //
-// Its pages are not reserved: the sender's first message of a kind makes one. A reader must not make the
-// others (a read of a hole allocates a page), so it asks the segment's file which exist.
+// Its pages are not reserved: the sender's first message of a kind allocates one. A reader must not allocate
+// the others (reading a hole does), so it asks the segment's file which pages exist.
 #pragma once
 
 #include "segment/segment.h"
@@ -16,12 +16,13 @@
 
 namespace near::segment {
 
-/// The protocols of a message's bytes to another process.
+/// How the bytes of a message reach another process.
 enum class Path : std::uint32_t { inlined, packet, direct, cma, pipelined, count };
 inline constexpr std::size_t paths = static_cast<std::size_t>(Path::count);
 const char* path_name(Path path);
 
-/// From one process to another by one path. One writer; a reader may see a message without its bytes.
+/// Messages from one process to another by one path. One writer; a reader may see a message without its
+/// bytes.
 struct Traffic {
   Atomic<std::uint64_t> messages;
   Atomic<std::uint64_t> bytes; ///< of payload
@@ -30,7 +31,7 @@ static_assert(sizeof(Traffic) == 16, "none lies on two lines, or on two pages");
 
 inline std::uint64_t traffic_bytes(std::uint32_t slots) { return paths * slots * sizeof(Traffic); }
 
-/// A copy of one.
+/// A copy of one Traffic entry.
 struct Amount {
   std::uint64_t messages = 0, bytes = 0;
   Amount& operator+=(const Amount& other) {
@@ -41,8 +42,8 @@ struct Amount {
 };
 using ByPath = std::array<Amount, paths>;
 
-/// What the process in `slot` has sent, by receiver; without those that got nothing. has_region() must hold;
-/// `descriptor` is the segment's. What the process wrote is not relied on.
+/// What the process in `slot` has sent, by receiver; receivers that got nothing are left out. Requires
+/// has_region(). `descriptor` is the segment's. Checks what the process has written.
 std::map<std::uint32_t, ByPath> traffic_of(const Segment& segment, int descriptor, std::uint32_t slot);
 
 } // namespace near::segment
