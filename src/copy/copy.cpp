@@ -1,4 +1,4 @@
-// The list of kernels and the choice among them.
+// The list of kernels, and the choice among them.
 #include "copy/copy.h"
 
 #include "copy/kernel.h"
@@ -10,7 +10,7 @@ namespace near::copy {
 namespace {
 
 #if defined(__x86_64__)
-// These builtins also look at XCR0: wide registers that the system does not save do not count.
+// These builtins also check XCR0: wide registers that the system does not save do not count.
 constexpr Kernel list[] = {
     {"avx512", "AVX-512", [] { return __builtin_cpu_supports("avx512f") != 0; }, streaming_avx512},
     {"avx2", "AVX2", [] { return __builtin_cpu_supports("avx2") != 0; }, streaming_avx2},
@@ -30,7 +30,7 @@ const Kernel* most_capable() {
   return &list[std::size(list) - 1];
 }
 
-// Until this file's initializers have run, the last row is in use, which runs everywhere.
+// Until this file's initialisers have run, the last kernel is in use, which runs on every processor.
 constinit const Kernel* in_use = &list[std::size(list) - 1];
 [[maybe_unused]] const bool chosen_at_start = (in_use = most_capable(), true);
 
@@ -40,7 +40,7 @@ void copy(void* to, const void* from, std::size_t bytes, Store how) {
   if (how == Store::streaming) {
     in_use->streaming(to, from, bytes);
   } else {
-    // Nothing of ours was faster: doc/adr/0006-stores-to-lines-that-others-read.md.
+    // No kernel of ours was faster: doc/adr/0006-stores-to-lines-that-others-read.md.
     std::memcpy(to, from, bytes);
   }
 }

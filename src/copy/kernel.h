@@ -1,14 +1,14 @@
-// The shape of every streaming kernel, over the vector type of one set of instructions.
+// The common part of all streaming kernels, over the vector type of an instruction set.
 //
 //   destination   |  head  |  line  |  line  |  ...  |  line  | tail |
 //                 to       ^ first multiple of 64             ^ fewer than 64 bytes are left
 //
-// Lines are stored whole and aligned: streaming stores that fill only part of a line cost a read of memory.
-// Head and tail are shorter than a line and go by memcpy, with ordinary stores.
+// Whole lines are stored, aligned: a streaming store that fills only part of a line costs a read from memory.
+// Head and tail are shorter than a line and are copied by memcpy, with ordinary stores.
 //
 // The files that include this one are compiled for processors that the rest of the library does not require.
-// An inline function with external linkage, compiled there, could be the copy that the linker keeps for
-// everybody. So what is defined here has internal linkage, and such a file includes nothing else that defines
+// If such a file defined an inline function with external linkage, the linker might keep that copy for
+// everyone. So everything here has internal linkage, and such a file includes nothing else that defines
 // functions.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace near::copy {
 
-// Each in the file of its name.
+// Each is in the file of its name.
 void streaming_avx512(void* to, const void* from, std::size_t bytes);
 void streaming_avx2(void* to, const void* from, std::size_t bytes);
 void streaming_sse2(void* to, const void* from, std::size_t bytes);
@@ -27,11 +27,11 @@ void streaming_neon(void* to, const void* from, std::size_t bytes);
 namespace {
 
 constexpr std::size_t line = 64;
-/// How far ahead of its load a source line is prefetched. It helps sources in memory by a fifth; 16 to 64
-/// lines do alike.
+/// How far before its load a source line is prefetched. This speeds up copies from memory by a fifth; 16 to
+/// 64 lines are equally good.
 constexpr std::size_t ahead = 32 * line;
 
-/// `Isa` has the type `Vector` and static functions load(), stream() (aligned) and order_streams().
+/// `Isa` has a type `Vector` and static functions load(), stream() (aligned) and order_streams().
 template <class Isa>
 [[gnu::always_inline]] inline void stream_line(std::byte* to, const std::byte* from) {
   constexpr std::size_t width = sizeof(typename Isa::Vector);
@@ -50,7 +50,7 @@ template <class Isa>
   std::memcpy(to, from, head);
   to += head, from += head, bytes -= head;
 
-  // Nothing beyond the source's end is prefetched: a line there may be somebody's who is writing it.
+  // Nothing after the end of the source is prefetched, since another core may be writing such a line.
   for (; bytes > ahead; to += line, from += line, bytes -= line) {
     __builtin_prefetch(from + ahead);
     stream_line<Isa>(to, from);

@@ -1,5 +1,5 @@
-// Every arm64 processor: two vectors of 16 bytes at a time. STNP hints that the line will not be read here
-// soon; for the rest it is an ordinary store, which a release orders like any other.
+// Every arm64 processor: two vectors of 16 bytes at a time. STNP hints that this core will not read the line
+// soon; otherwise it is an ordinary store, which a release orders like any other.
 #if defined(__aarch64__)
 #include "copy/kernel.h"
 
@@ -15,7 +15,7 @@ struct Neon {
     return {{vld1q_u8(bytes), vld1q_u8(bytes + 16)}};
   }
   static void stream(std::byte* to, Vector value) {
-    // No intrinsic for it is known to both compilers.
+    // Clang and GCC have no common intrinsic for it.
     asm("stnp %q1, %q2, %0" : "=Ump"(*reinterpret_cast<Vector*>(to)) : "w"(value.val[0]), "w"(value.val[1]));
   }
   static void order_streams() {}

@@ -1,4 +1,4 @@
-// Copies of a few bytes, inline: a call of memcpy costs a small message more than the copy.
+// Inline copies of a few bytes: for a small message, a call of memcpy costs more than the copy.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace near::copy {
 
-/// Copies `bytes` between ranges that do not overlap. Every load and store lies within them; two of them may
-/// cover the same bytes. Meant for up to some 100 bytes.
+/// Copies `bytes` between ranges that do not overlap. All loads and stores are within the ranges; two of them
+/// may cover the same bytes. Intended for up to about 100 bytes.
 [[gnu::always_inline]] inline void small(void* to, const void* from, std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  // The first and the last word of a width overlap where `bytes` is no multiple of it.
+  // The first and the last word overlap if `bytes` is not a multiple of their width.
   auto ends = [&]<class Word>(Word) {
     Word first, last;
     std::memcpy(&first, in, sizeof first);
@@ -25,7 +25,7 @@ namespace near::copy {
   };
   if (bytes > 16) {
     for (std::size_t at = 16; at < bytes; at += 16, in += 16, out += 16) std::memcpy(out, in, 16);
-    // What is left is 1 to 16 bytes, of which the block that ends with them is within the ranges.
+    // 1 to 16 bytes are left; the 16-byte block that ends with them is within the ranges.
     bytes = (bytes - 1) % 16 + 1;
     Block last;
     std::memcpy(&last, in + bytes - 16, 16);
