@@ -1,6 +1,6 @@
-// The atomics facade: the only place that names std::atomic. The memory order stands in each operation's
-// name, so a reader sees it at the call. Structures in shared memory are templates over `Atomics` (default:
-// Hardware), so tests can drive the same headers with a deterministic scheduler.
+// The atomics facade: the only place that names std::atomic. The memory order is part of each operation's
+// name, so that it is visible at the call. Structures in shared memory are templates over `Atomics` (default:
+// Hardware), so that tests can run the same headers under a deterministic scheduler.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@ public:
   T exchange_acquire(T value) { return value_.exchange(value, std::memory_order_acquire); }
   T exchange_relaxed(T value) { return value_.exchange(value, std::memory_order_relaxed); }
 
-  /// Adds to a word that only the caller writes: one instruction, without the price of a locked one. The
-  /// compiler makes a load, an add and a store of an atomic's.
+  /// Adds to a word that only the caller writes: one instruction without a lock prefix. The compiler would
+  /// make a load, an addition and a store.
   void bump_relaxed(T value) {
 #if defined(__x86_64__)
     if constexpr (sizeof(T) == 8) {
@@ -43,7 +43,7 @@ public:
 #endif
     store_relaxed(static_cast<T>(load_relaxed() + value));
   }
-  /// The same after all that the caller wrote before.
+  /// Like bump_relaxed(), but after all earlier accesses of the caller (release).
   void bump_release(T value) {
 #if defined(__x86_64__)
     std::atomic_signal_fence(std::memory_order_release); // the processor keeps stores in order
@@ -54,7 +54,7 @@ public:
 #endif
   }
 
-  /// Compare-and-swap; on failure `expected` holds what was there.
+  /// Compare-and-swap; on failure `expected` gets the actual value.
   bool cas_relaxed(T& expected, T desired) {
     return value_.compare_exchange_strong(expected, desired, std::memory_order_relaxed,
                                           std::memory_order_relaxed);
@@ -79,21 +79,21 @@ private:
   std::atomic<T> value_;
 };
 
-/// The policy that ships: the processor's own atomics.
+/// The policy of the shipped library: the processor's own atomics.
 struct Hardware {
   template <class T>
   using Atomic = HardwareAtomic<T>;
-  /// Orders earlier stores before later loads; the only fence that a doorbell needs.
+  /// Orders earlier stores before later loads. A doorbell needs no other fence.
   static void fence_store_load() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-  /// Forbids the compiler, not the processor, to move memory accesses across this point.
+  /// Keeps the compiler, but not the processor, from moving memory accesses across this point.
   static void compiler_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 };
 
 template <class T>
 using Atomic = Hardware::Atomic<T>;
 
-/// Reads a plain word of memory that another process may write at any time: once, so that what is checked is
-/// what is used.
+/// Reads a plain word that another process may write at any time. It is read only once, so that the value
+/// that is checked is the value that is used.
 template <class T>
 T load_once(const T& word) {
   return __atomic_load_n(&word, __ATOMIC_RELAXED);

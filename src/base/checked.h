@@ -1,4 +1,4 @@
-// Arithmetic that says when it overflows, and the roundings that layouts use.
+// Arithmetic that reports overflow, and roundings for layouts.
 #pragma once
 
 #include <concepts>
@@ -7,19 +7,19 @@
 
 namespace near::base {
 
-/// result = a + b; false when that does not fit.
+/// result = a + b; returns false on overflow.
 template <std::integral T>
 [[nodiscard]] constexpr bool checked_add(T a, T b, T& result) {
   return !__builtin_add_overflow(a, b, &result);
 }
 
-/// result = a * b; false when that does not fit.
+/// result = a * b; returns false on overflow.
 template <std::integral T>
 [[nodiscard]] constexpr bool checked_multiply(T a, T b, T& result) {
   return !__builtin_mul_overflow(a, b, &result);
 }
 
-/// The least multiple of `unit`, a power of two, that is not below `value`.
+/// The smallest multiple of `unit`, a power of two, that is not below `value`.
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) & ~(unit - 1);
 }

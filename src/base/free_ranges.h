@@ -1,4 +1,4 @@
-// Which parts of a range of addresses (or of any other numbers) are free.
+// Keeps track of the free parts of a range of addresses (or of other numbers).
 #pragma once
 
 #include "base/checked.h"
@@ -9,12 +9,12 @@
 
 namespace near::base {
 
-/// Free ranges that do not touch: neighbours are merged. Takes and gives cost O(free ranges) at most.
+/// Free ranges; adjacent ones are merged. give() and take() cost at most O(number of free ranges).
 class FreeRanges {
 public:
   void clear() { ranges_.clear(); }
 
-  /// Adds a range, of which nothing may be free yet.
+  /// Adds a range, which must not overlap a free one.
   void give(std::uint64_t begin, std::uint64_t bytes) {
     auto after = ranges_.lower_bound(begin);
     if (after != ranges_.end() && begin + bytes == after->first) {
@@ -31,7 +31,8 @@ public:
     ranges_.emplace(begin, bytes);
   }
 
-  /// Takes the first `bytes` that begin at a multiple of `alignment`, a power of two. False: there are none.
+  /// Takes the first `bytes` that begin at a multiple of `alignment`, a power of two. Returns false if there
+  /// are none.
   [[nodiscard]] bool take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& taken) {
     for (auto at = ranges_.begin(); at != ranges_.end(); ++at) {
       auto [begin, length] = *at;

@@ -14,11 +14,11 @@
 namespace near::base {
 namespace {
 
-/// What NEAR_KILL_AT asks of this process; read before the library unsets the variables of its start.
+/// What NEAR_KILL_AT demands of this process; read before the library unsets its start-up variables.
 struct Order {
   std::string_view label;
   std::uint64_t count = 1;
-  const char* rank = std::getenv("NEAR_BOOT_RANK"); // a launcher has none, and is never killed here
+  const char* rank = std::getenv("NEAR_BOOT_RANK"); // not set in a launcher, which is never killed here
   bool report = false;
 
   Order() {
@@ -52,7 +52,7 @@ KillPoint* all_points = nullptr; // under list_lock
 
 } // namespace
 
-/// Speaks when the process ends well.
+/// Prints the report when the process ends normally.
 struct KillReport {
   ~KillReport() {
     if (!order().report) return;

@@ -1,11 +1,10 @@
-// Points at which a test kills this very process, to see what becomes of the others: between any two steps of
-// a protocol that others take part in. They exist in builds with NEAR_KILL_POINTS alone (preset
-// `killpoints`); the shipped library holds nothing of them. doc/robustness.md says how they are used.
+// Kill points: a test kills this process at one of them, to see what becomes of the others. They are between
+// the steps of protocols that other processes take part in, and exist only in builds with NEAR_KILL_POINTS
+// (preset `killpoints`), not in the shipped library. doc/robustness.md says how they are used.
 //
-//   NEAR_KILL_AT=label:count[:rank]   SIGKILL when the point is reached for the count-th time, in that rank
-//   or in
-//                                     whichever comes there
-//   NEAR_KILL_AT=report               each rank says at its end how often it came by which point
+//   NEAR_KILL_AT=label:count[:rank]   SIGKILL when the point is reached for the count-th time, in this rank
+//                                     or in whichever rank does so
+//   NEAR_KILL_AT=report               at its end each rank prints how often it has reached each point
 #pragma once
 
 #ifdef NEAR_KILL_POINTS
@@ -16,7 +15,7 @@
 
 namespace near::base {
 
-/// One place in the code; made when it is reached first.
+/// One place in the code; constructed when it is first reached.
 class KillPoint {
 public:
   explicit KillPoint(const char* label);
@@ -37,7 +36,7 @@ private:
 
 } // namespace near::base
 
-/// Each label stands at one place, and test/kill must come there.
+/// Each label is used in one place, which test/kill must reach.
 #define NEAR_KILL_POINT(label)                                                                               \
   do {                                                                                                       \
     static ::near::base::KillPoint kill_point_(label);                                                       \

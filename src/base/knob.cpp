@@ -13,17 +13,18 @@
 namespace near::base {
 namespace {
 
-// Names that belong to the start-up contract (boot/), not to users.
+// Names that belong to the start-up contract (boot/) and not to users.
 constexpr std::string_view private_prefix = "NEAR_BOOT_";
 
-// What mpiexec tells each rank (boot/), for scripts and libraries: no knobs, though named like some.
+// Variables that mpiexec sets for scripts and libraries in each rank (boot/). They are not knobs, though
+// named like some.
 constexpr std::string_view told_to_ranks[] = {"NEAR_RANK", "NEAR_SIZE", "NEAR_LOCAL_RANK", "NEAR_LOCAL_SIZE"};
 
 bool is_told_to_ranks(std::string_view name) {
   return std::find(std::begin(told_to_ranks), std::end(told_to_ranks), name) != std::end(told_to_ranks);
 }
 
-// How a row of the table writes its form.
+// The words by which a row of the table gives its form.
 namespace forms {
 constexpr KnobForm Flag{KnobKind::Flag, 0, 1};
 constexpr KnobForm Text{KnobKind::Text};
@@ -117,9 +118,9 @@ std::span<Knob* const> rows() {
   return list;
 }
 
-/// The knob of this name; else nullptr, and `hint` completes a sentence that says so.
+/// Finds the knob with this name. Otherwise returns nullptr, and `hint` completes a message that says so.
 Knob* find_knob(std::string_view name, std::string& hint) {
-  // Without what all have in common, which would make all of them alike.
+  // Compare without the common prefix, which would make all names alike.
   constexpr std::string_view prefix = "NEAR_";
   std::vector<std::string_view> words;
   for (Knob* knob : rows()) {
@@ -197,7 +198,7 @@ Result check_knob(std::string_view name, std::string_view value) {
 Result read_knobs(char** environment) {
   for (auto* knob : rows()) {
     knob->set = false;
-    NEAR_TRY(parse(*knob, knob->default_text)); // what an earlier reading set does not stay
+    NEAR_TRY(parse(*knob, knob->default_text)); // resets what an earlier call has set
   }
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     std::string_view text(*entry);

@@ -4,7 +4,7 @@
 
 namespace near::base {
 namespace {
-// Function-local and never destroyed: a rank may still warn while the process runs its exit handlers.
+// Never destroyed, because a rank may log warnings while the process runs its exit handlers.
 std::string& speaker() {
   static std::string& text = *new std::string;
   return text;

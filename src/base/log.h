@@ -1,4 +1,4 @@
-// One line at a time to standard error, with the speaker's name. An event is logged once, where it is
+// Writes single lines to standard error, with the name of the speaker. An event is logged once, where it is
 // decided.
 #pragma once
 
@@ -8,14 +8,15 @@ namespace near::base {
 
 enum class Level : int { error = 0, warning = 1, note = 2, debug = 3 };
 
-/// Who speaks, e.g. "rank 3" or "mpiexec"; stands in each line.
+/// Sets the name at the beginning of each line, such as "rank 3" or "mpiexec".
 void set_speaker(std::string speaker);
 
-/// Messages above this level are dropped (knob NEAR_LOG).
+/// Drops messages above this level from now on (knob NEAR_LOG).
 void set_level(Level level);
 Level level();
 
-/// Writes "near: <speaker>: <text>\n" in one write(2).
+/// Writes the line "near: <speaker>: <text>" at once, with "warning: " or "error: " before the text at these
+/// levels. Does not check whether the level is to be printed.
 void write_line(Level level, std::string_view text);
 
 template <class... A>

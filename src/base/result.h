@@ -1,7 +1,7 @@
-// How a call in NearMPI says that it failed: a code, and a sentence for a person.
+// How a call reports failure: by a code, and by a message for the user.
 //
-// A Result is one integer, so success costs a register. The sentence is written on the cold path into a
-// thread-local text that lives until the next failure of the same thread.
+// A Result is one integer, so success costs a register. The message is written on the cold path into a
+// thread-local text, which is valid until the next failure of the same thread.
 #pragma once
 
 #include <fmt/core.h>
@@ -12,8 +12,8 @@
 
 namespace near::base {
 
-/// Failure codes of the layers that know no MPI word. They lie above every code that a higher layer uses, so
-/// one integer carries either.
+/// Failure codes of the layers below MPI. They are above every code that a higher layer uses, so that one
+/// integer carries either.
 enum class Code : int {
   ok = 0,
   invalid = 0x100001, ///< An argument is outside what the call accepts.
@@ -39,13 +39,13 @@ private:
   int code_ = 0;
 };
 
-/// The sentence of this thread's most recent failure.
+/// The message of this thread's latest failure.
 std::string_view failure_text();
 
-/// Replaces the sentence of this thread's most recent failure.
+/// Replaces the message of this thread's latest failure.
 void set_failure_text(std::string text);
 
-/// Formats to a string; the one instantiation of fmt's formatting lives in text.cpp.
+/// Formats a string; the only instantiation of fmt's formatting is in text.cpp.
 std::string format_text(fmt::string_view form, fmt::format_args arguments);
 
 template <class... A>
@@ -55,7 +55,7 @@ std::string format(fmt::format_string<A...> form, A&&... arguments) {
 
 Result vfail(int code, fmt::string_view form, fmt::format_args arguments);
 
-/// Records a sentence and returns the failing Result.
+/// Records the message and returns the failing Result.
 template <class... A>
 [[gnu::cold]] [[gnu::noinline]] Result fail(int code, fmt::format_string<A...> form, A&&... arguments) {
   return vfail(code, form, fmt::make_format_args(arguments...));
@@ -65,12 +65,12 @@ template <class... A>
   return vfail(static_cast<int>(code), form, fmt::make_format_args(arguments...));
 }
 
-/// Records "<call>: <strerror(error)>" plus what was tried.
+/// Records "<call>: <strerror(error)>" and what was tried.
 [[gnu::cold]] Result fail_system(std::string_view call, int error, std::string_view what_was_tried = {});
 
 } // namespace near::base
 
-/// Returns from the enclosing function when the expression failed.
+/// Returns from the enclosing function if the expression failed.
 #define NEAR_TRY(expression)                                                                                 \
   do {                                                                                                       \
     if (::near::base::Result near_try_result = (expression); !near_try_result.ok()) [[unlikely]]             \

@@ -1,4 +1,4 @@
-// The only unit that instantiates fmt's formatting engine, so that nothing else pays for compiling it.
+// The only unit that instantiates fmt's formatting engine, so that no other unit pays for compiling it.
 #define FMT_HEADER_ONLY 1
 #include <fmt/format.h>
 
@@ -40,8 +40,8 @@ Result fail_system(std::string_view call, int error, std::string_view what_was_t
 
 namespace {
 
-/// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none, or with a control
-/// character.
+/// The length in bytes of the UTF-8 character at the beginning of `text`; 0 if there is none, or if it is a
+/// control character.
 std::size_t character_of(std::string_view text) {
   auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -51,7 +51,7 @@ std::size_t character_of(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
   const unsigned second = byte(1);
-  bool control = first == 0xc2 && second < 0xa0; // C1, of which 0x9b alone begins a command
+  bool control = first == 0xc2 && second < 0xa0; // C1, of which 0x9b alone starts a command
   bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
   bool beyond = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
   return control || overlong || beyond ? 0 : length;
@@ -87,7 +87,7 @@ std::optional<std::string_view> find_variable(char** environment, std::string_vi
 namespace {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the table, since an exchange of neighbours looks two back.
+  // Three rows of the table, because swapping neighbours looks back two rows.
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
