@@ -1,12 +1,12 @@
-"""Writes the entry points, the declarations of what they call, and nothing clever: each line of an entry point is a
-call to a function of src/mpi/check.h or src/mpi/call.h, where compilers and people see it.
+"""Writes the entry points and the declarations of the functions that they call. The generated code is simple: each line
+of an entry point calls a function of src/mpi/check.h or src/mpi/call.h, which compilers and people can read.
 
 An entry point, in this order:
 
-    Call call(<index in the function table>);         lock, state line; a MakingCall knows the handles that a
-                                                      failure leaves null
+    Call call(<index in the function table>);         lock, state line; a MakingCall sets the handles to null
+                                                      after a failure
     NEAR_CHECK(call.enter());                         initialized, not finalized
-    NEAR_CHECK(check::...);                           handles to objects, then every argument by its kind
+    NEAR_CHECK(check::...);                           handles to objects, then all arguments by kind
     call.about(...);                                  state line: communicator, peer, tag, bytes
     return call.finish(impl::Function(...));          the hand-written part; failure runs the error handler
 
@@ -15,8 +15,8 @@ The forms of a collective share one hand-written function, which describes the c
     NEAR_CHECK(impl::Allreduce_call(..., described));
     return call.finish(coll::run(described, ...));    or start (nonblocking), or prepare (persistent)
 
-and no exception leaves it. The calls of small messages (`fast` in api/extra.json) try a fast path first,
-src/mpi/fast.h, and call all of this only when that declines.
+No exception leaves an entry point. The calls for small messages (`fast` in api/extra.json) first try a fast path
+(src/mpi/fast.h), and do all of this only if it declines.
 """
 
 import fnmatch
@@ -38,7 +38,7 @@ COMM, ROOT, HANDLE, VALUE, MATCH, BUFFER, OUTPUT = range(7)
 
 
 class Entry:
-    """How one function is entered and implemented."""
+    """The entry points and the implementation of one function."""
 
     def __init__(self, function, surface):
         self.function = function
@@ -72,7 +72,7 @@ class Entry:
         self.tool = function.short.startswith("T_")
         self.files = function.chapter == 14 or any(p.kind == "FILE" for p in function.parameters)
 
-    # Questions about parameters
+    # Queries about parameters
 
     def made(self):
         """(name, null handle) of each handle that the call makes."""
@@ -81,7 +81,7 @@ class Entry:
                 if p.kind in null and p.direction == "out" and not p.array]
 
     def nobody(self, type_):
-        """C++ condition under which a message of 0 elements has no partner, so that its datatype may be null."""
+        """C++ condition for a message of 0 elements without a partner, whose datatype may be null."""
         if self.function.chapter not in (3, 4) or self.type_is_alone(type_):
             return None
         count = self.function.parameters[self.function.parameters.index(type_) - 1].name
@@ -91,11 +91,11 @@ class Entry:
         return " && ".join([f"{count} == 0"] + [f"{rank} == MPI_PROC_NULL" for rank in ranks if rank in self.by_name])
 
     def type_is_alone(self, type_):
-        """The datatype is not that of a message that the call sends or receives."""
+        """Whether the datatype is not that of a message which the call sends or receives."""
         return not any(p.kind == "BUFFER" for p in self.function.parameters) or type_.kind != "DATATYPE"
 
     def side_of(self, p):
-        """'send', 'recv' or None; for collectives where one side may be ignored."""
+        """The side of a collective whose sides may be ignored: 'send', 'recv' or None."""
         if not self.sides:
             return None
         for side in ("send", "recv"):
@@ -104,12 +104,12 @@ class Entry:
         return self.sides.get(p.name)
 
     def use_of(self, p):
-        """'leaf', 'root', 'placed', 'always' or None."""
+        """When the parameter's side is used: 'leaf', 'root', 'placed', 'always' or None."""
         side = self.side_of(p)
         return self.sides[side] if side else None
 
     def is_optional(self, p):
-        """The datatype may be ignored by the call, so the implementation gets a pointer."""
+        """Whether the call may ignore the datatype, so that the implementation gets a pointer."""
         return self.use_of(p) in ("leaf", "root", "placed") or self.unused_by_no_op(p)
 
     def unused_by_no_op(self, p):
@@ -119,7 +119,7 @@ class Entry:
         return p.kind == "DATATYPE" and p.array and p.direction == "in"
 
     def array_length(self, p):
-        """C++ expression for the number of elements, or None when only the implementation can know it."""
+        """C++ expression for the number of elements, or None if only the implementation knows it."""
         if isinstance(p.length, list):
             return p.length[0]
         if p.length in self.by_name:
@@ -139,14 +139,14 @@ class Entry:
         return None
 
     def type_of(self, count):
-        """The datatype that a count of communicated elements counts, or None: the next one after it."""
+        """The datatype of the elements that are counted: the next one after the count. None if no data is sent."""
         if not any(p.kind == "BUFFER" for p in self.function.parameters):
             return None
         following = self.function.parameters[self.function.parameters.index(count) + 1:]
         return next((p for p in following if p.kind == "DATATYPE" and p.direction == "in"), None)
 
     def blocks_of(self, count):
-        """C++ expression for how many times `count` elements the call moves on one process, or None for once."""
+        """C++ expression for how many blocks of `count` elements the call moves on one process, or None for one."""
         if "partitions" in self.by_name:
             return "partitions"
         base = base_name(self.function.short)
@@ -158,7 +158,7 @@ class Entry:
         return f"{comm}->{'size' if base == 'Reduce_scatter_block' else 'peers'}"
 
     def counts_requests(self, p):
-        """It is a length, but the standard calls it a count, and it counts requests."""
+        """Whether this length counts requests; the standard then calls it a count."""
         return any(q.kind == "REQUEST" and q.length == p.name for q in self.function.parameters)
 
     # The implementation's declaration
@@ -193,7 +193,7 @@ class Entry:
     def implementation_declaration(self):
         if self.collective:
             if self.function.short != self.collective:
-                return None  # a form of the collective, whose description serves for all
+                return None  # another form of the collective; one description serves all forms
             parameters = [self.implementation_parameter(p) for p in self.function.parameters]
             return f"Result {self.collective}_call({', '.join(parameters)}, CollectiveCall& call);"
         if self.plain:
@@ -220,7 +220,7 @@ class Entry:
         else:
             prototype = f.prototype(large, "P")
             if self.fast:
-                # In a function of its own, so that the fast path does not pay for the stack that it needs.
+                # A separate function, so that the fast path does not set up the stack that only this path needs.
                 full = f"{name}_in_full"
                 prototype = f"[[gnu::noinline]] static {prototype.replace(f'P{name}', full)}"
             lines[0] = prototype + " try {"
@@ -245,7 +245,7 @@ class Entry:
         return "\n".join(lines)
 
     def unused(self, prototype, large):
-        """The prototype with the names of parameters that the body does not use taken out."""
+        """The prototype without the names of parameters that the body does not use."""
         f = self.function
         body = "" if self.plain else "\n".join(self.not_done(0))
         parts = []
@@ -317,7 +317,7 @@ class Entry:
         return lines
 
     def collective_call(self, arguments):
-        """The lines that describe the call, and what executes it (blocking), starts it or prepares it (persistent)."""
+        """The lines that describe the call, and the expression that runs it (blocking), starts it or prepares it."""
         f = self.function
         by_kind = list(zip([p.kind for p in f.parameters], arguments, strict=True))
         description = [value for kind, value in by_kind if kind not in ("INFO", "REQUEST")]
@@ -328,14 +328,14 @@ class Entry:
         return lines, f"coll::{verb}({', '.join(over)})"
 
     def spares_predefined(self):
-        """Freeing a predefined object is allowed and does nothing: they come out of other calls."""
+        """Whether freeing a predefined object does nothing. Other calls return such objects, so it is allowed."""
         return self.function.short in ("Group_free", "Errhandler_free")
 
     def declarations(self, declared):
         return declared
 
     def written(self, steps):
-        """The checks as text, with neighbours of one condition under one `if`."""
+        """The checks as text; consecutive checks with the same condition share one `if`."""
         lines, open_guard = [], None
         for _, guard, text in steps:
             if guard != open_guard:
@@ -358,7 +358,7 @@ class Entry:
         return f"{side}_used"
 
     def absent(self, p, declared):
-        """The argument for a parameter that only the _c form has."""
+        """The implementation's argument for a parameter that this form does not have (only the _c form has it)."""
         if p.array:
             return "nullptr"
         if p.direction == "out":
@@ -367,7 +367,7 @@ class Entry:
         return "0"
 
     def parameter(self, p, large, steps, declared, after):
-        """Adds what is to be done with `p`; returns the implementation's argument."""
+        """Adds the checks of `p` to `steps`; returns the implementation's argument."""
         guard = self.guard_of(p)
 
         def check(priority, text):
@@ -494,7 +494,7 @@ class Entry:
                 return
 
     def amount(self, p, check):
-        """The bytes that a count of a datatype's elements makes must be a number."""
+        """Checks that the size of the counted elements in bytes does not overflow."""
         type_ = self.type_of(p)
         if type_ is None:
             return
@@ -534,7 +534,7 @@ class Entry:
         if type_ != "int*":
             return f"*{name}"
         if p.direction == "inout":
-            # Read after the null check, which is a step; so the value is taken by a step too.
+            # Declarations come before the checks, so the pointer may still be null.
             declared.append(f"MPI_Count {name}_wide = {name} != nullptr ? *{name} : 0;")
         else:
             declared.append(f"MPI_Count {name}_wide = 0;")
@@ -586,7 +586,7 @@ class Entry:
         if p.name in self.leader_only:
             return
         if p.kind in ("RANK", "TAG") and self.function.short.startswith("Status_set"):
-            return  # a program may note down any number
+            return  # a program may store any number
         if p.kind == "RANK" and comm:
             which = {"dest": "destination", "source": "source", "root": "root"}.get(name, "member")
             check(ROOT, f"{which}({name}, {comm}, {quoted})")
@@ -606,13 +606,13 @@ class Entry:
     def matching_operation(self, steps):
         operations = [p for p in self.function.parameters if p.kind == "OPERATION" and p.direction == "in"]
         if operations and "datatype" in self.by_name and "win" not in self.by_name:
-            # Where neither side is used (MPI_PROC_NULL as the root between two groups), the pair is ignored too.
+            # If neither side is used (the root is MPI_PROC_NULL on an intercommunicator), the pair is not checked.
             used = "send_used || recv_used" if self.sides else None
             steps.append((MATCH, used, f"NEAR_CHECK(datatype::check_operation(*{operations[0].name}_object, "
                                        "*datatype_object));"))
 
     def about(self):
-        """Fills the state line, for calls on a communicator that may wait."""
+        """The statement that fills the state line, for calls on a communicator that may wait."""
         if self.win and self.function.chapter == 12:
             peer = next((n for n in ("target_rank", "rank") if n in self.by_name), "MPI_UNDEFINED")
             bytes_ = "target_count * target_datatype_object->size" if "target_count" in self.by_name else "0"
@@ -632,7 +632,7 @@ class Entry:
 
 
 IMPL_HEAD = """\
-// What the entry points call: one function for both forms of each MPI function, written by hand in src/mpi/.
+// Called by the entry points: one function for both forms of each MPI function, written by hand in src/mpi/.
 // Generated by gen/generate.py; do not edit.
 #pragma once
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The one generator. Reads api/*.json; Python's standard library only.
+"""Generates code from api/*.json. Needs only Python's standard library.
 
     generate.py committed           writes the files that are committed: include/mpi.h, src/abi/types.h,
                                     src/mpi/exports.map
-    generate.py committed --check   only says which of them differ from what would be written; exit status 1 then
-    generate.py build DIR           writes what the build needs under DIR: entry points, their declarations, the
-                                    function table; looks into src/mpi/*.cpp for what is implemented
+    generate.py committed --check   writes nothing, but lists those that are out of date; exit status 1 if there
+                                    are any
+    generate.py build DIR           writes the files that the build needs into DIR: entry points, their
+                                    declarations, the function table; reads src/mpi/*.cpp to see what is implemented
     generate.py invalid FILE        writes the invalid-argument test, a C program
-    generate.py build DIR --list    only prints the names of those files
+    generate.py build DIR --list    only prints the names of the files for the build
 """
 
 import argparse
@@ -31,7 +32,7 @@ def committed_files(surface):
 
 
 def build_files(surface, done):
-    """Every name is the same whatever is implemented, so that the build can list them beforehand."""
+    """The names do not depend on which functions are implemented, so that the build can list them beforehand."""
     index_of = {f.form_name(large): i for i, (f, large) in enumerate(surface.forms(), start=1)}
     files = {
         "mpi_root/mpi/impl.h": entries.impl_h(surface),

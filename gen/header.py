@@ -17,7 +17,7 @@ def constant_value(row):
 
 
 def types_block(surface):
-    """Types and constants. One guard for both headers, so a translation unit may include both."""
+    """Types and constants. Both headers use one guard for them, so that a translation unit may include both."""
     lines = ["#ifndef MPI_STANDARD_ABI_TYPES", "#define MPI_STANDARD_ABI_TYPES", "", "#include <stdint.h>", ""]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     for row in surface.types["integers"]:

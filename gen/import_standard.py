@@ -5,10 +5,9 @@ A development step, not part of the build: run it when the standard's table chan
 
     pip install pympistandard==0.2.0
 
-and writes one line per function, so that a difference is readable. What is taken are facts: names, parameters,
-their kinds, directions and C types. Not taken: functions that the standard ABI library does not export
-(predefined callbacks are constants there, and Fortran conversions other than those of files belong to the
-Fortran library).
+and writes one line per function, so that differences are readable. It imports only facts: names, parameters, their
+kinds, directions and C types. It leaves out functions that the standard ABI library does not export (predefined
+callbacks are constants there, and Fortran conversions other than those of files belong to the Fortran library).
 """
 
 import json
@@ -19,7 +18,7 @@ import sys
 WANTED_VERSION = "0.2.0"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Conversions that a program may still call from C; every other *_c2f and its kin is not part of the ABI library.
+# Conversions that C programs may still call; the other ones (*_c2f and so on) are not part of the ABI library.
 KEPT_CONVERSIONS = {"MPI_File_c2f", "MPI_File_f2c"}
 CONVERSION = re.compile(r"_(c2f|f2c|c2f08|f082c|f082f|f2f08)$")
 
@@ -35,7 +34,7 @@ def is_exported(name):
 
 
 def c_type(parameter):
-    """(type, array suffix) of a parameter as C writes it, e.g. ("const int", "[]")."""
+    """The C type and array suffix of a parameter, e.g. ("const int", "[]")."""
     constant = "const " if parameter.constant else ""
     return constant + str(parameter.type), parameter.array
 
@@ -76,7 +75,7 @@ def import_function(procedure):
 
 
 def imported():
-    """The text of api/functions.json, and how many functions it holds without and with their _c forms."""
+    """The text of api/functions.json, and the number of its functions without and with their _c forms."""
     try:
         import pympistandard
     except ImportError:

@@ -1,14 +1,14 @@
 """Writes the invalid-argument test: a C program that calls every implemented function once for each wrong value of each
-parameter, all else being right, and expects the error class of that kind. It runs as a single process.
+parameter, with valid values of the others, and expects the error class of that kind. It runs as a single process.
 
-What is expected here is derived from the kinds anew, not from what the entry points check."""
+The expected classes are derived from the kinds independently of the checks in the entry points."""
 
 from entries import Entry
 from kinds import BARE_HANDLES, COUNT_KINDS, SIGNED, SIZE_KINDS
 
-# What cannot be called here, or not so.
+# Functions that cannot be called here, or not in this way.
 LEFT_OUT = {"Init", "Init_thread", "Finalize", "Abort"}
-# Handles: type, a good one, the null handle, class, name of a freed one.
+# Handles: type, a valid handle, the null handle, error class, name of a freed handle.
 HANDLES = {
     "COMMUNICATOR": ("MPI_Comm", "comm", "MPI_COMM_NULL", "MPI_ERR_COMM", "freed_comm"),
     "GROUP": ("MPI_Group", "group", "MPI_GROUP_NULL", "MPI_ERR_GROUP", "freed_group"),
@@ -29,7 +29,7 @@ FREE_POINTERS = {"EXTRA_STATE", "EXTRA_STATE2", "ATTRIBUTE_VAL", "ATTRIBUTE_VAL_
 INT = {"int": "ints", "MPI_Count": "counts", "MPI_Aint": "aints"}
 
 
-# A wrong number for what windows are made and synchronized with, and its class.
+# Wrong numbers in calls that make or synchronise windows, with their error classes.
 WINDOW_NUMBERS = {
     "WINDOW_SIZE": ("-1", "MPI_ERR_SIZE"),
     "POLYRMA_DISPLACEMENT": ("0", "MPI_ERR_DISP"),
@@ -39,7 +39,7 @@ WINDOW_NUMBERS = {
 }
 
 
-# Of MPI_INT: the number of bytes has 64 bits and is 4 in the lower ones.
+# The size of so many elements of MPI_INT is 2^63 + 4 bytes.
 TOO_MANY = "(1LL << 61) + 1"
 
 
@@ -54,7 +54,7 @@ class Cases:
         return p.type(self.large).replace("const ", "").replace("*", "").strip()
 
     def good(self, p):
-        """An argument that is right for this parameter."""
+        """A valid argument for this parameter."""
         type_ = p.type(self.large)
         if p.kind in HANDLES:
             c_type, value, *_ = HANDLES[p.kind]
@@ -119,7 +119,7 @@ class Cases:
             yield from self.wrong_number(p)
 
     def counts_data(self, p):
-        """This count of the _c form counts elements of a buffer."""
+        """Whether this is a count of the _c form for the elements of a buffer."""
         rest = self.function.parameters[self.function.parameters.index(p) + 1:]
         kinds = {q.kind for q in self.function.parameters}
         return self.base_type(p) == "MPI_Count" and "BUFFER" in kinds and any(q.kind == "DATATYPE" for q in rest)
@@ -307,7 +307,7 @@ static void prepare(void) {
   MPI_Precv_init(ints, 1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &partitioned_receive);
 }
 
-/* What a call before may have put into the variables is taken out again. */
+/* Resets the variables that an earlier call may have set. */
 static void refresh(void) {
   MPI_Comm_variable = MPI_COMM_NULL;
   MPI_Group_variable = MPI_GROUP_NULL;

@@ -1,4 +1,4 @@
-"""The surface as data: reads api/*.json and answers questions about it."""
+"""The MPI interface as data: reads api/*.json and answers queries about it."""
 
 import fnmatch
 import json
@@ -25,14 +25,14 @@ class Parameter:
         return self.large_type if large else self.small_type
 
     def declare(self, large):
-        """As C declares it, e.g. `const int displs[]`."""
+        """The C declaration, e.g. `const int displs[]`."""
         if self.kind == "VARARGS":
             return "..."
         return f"{self.type(large)} {self.name}{self.array}"
 
 
 class Function:
-    """One function of the standard; `has_large` when it has a second form with the suffix _c."""
+    """One function of the standard; `has_large` if it has a second form with the suffix _c."""
 
     def __init__(self, row, surface):
         self.name = row["name"]
@@ -69,7 +69,7 @@ class Surface:
         self.constants = read("constants.json")["groups"]
         self.functions = [Function(row, self) for row in read("functions.json")["functions"]]
         chapter_of = {f.short: f.chapter for f in self.functions}
-        # Collectives by their blocking form: those that have a nonblocking and a persistent one too.
+        # The blocking forms of collectives that also have a nonblocking and a persistent form.
         self.collectives = {name for name, chapter in chapter_of.items() if chapter in (6, 8)
                             and f"I{name[0].lower()}{name[1:]}" in chapter_of and f"{name}_init" in chapter_of}
 

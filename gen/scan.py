@@ -1,5 +1,5 @@
-"""Finds which functions are implemented: definitions in src/mpi/*.cpp, inside namespace near::mpi::impl, that begin
-at column 0 with `Result Name(` (or the C return type for those that return a value). `Result Name_call(` describes a
+"""Finds the functions that are implemented: definitions in src/mpi/*.cpp, in namespace near::mpi::impl, that begin at
+column 0 with `Result Name(` (or with the C return type if they return a value). `Result Name_call(` describes a
 collective, and so implements its blocking, nonblocking and persistent form."""
 
 import re
@@ -10,7 +10,7 @@ DEFINITION = re.compile(r"^(?:\[\[[^\]]*\]\] )?([A-Za-z_][\w:]*[*&]?)\s+([A-Z]\w
 
 
 def defined_in(text):
-    """Names defined, not only declared, in one source file."""
+    """The names that one source file defines, and not only declares."""
     names = set()
     if "namespace near::mpi::impl" not in text and "namespace impl {" not in text:
         return names
@@ -22,7 +22,7 @@ def defined_in(text):
 
 
 def implemented(paths, surface):
-    """Short names of the standard's functions that some file defines. A function defined twice is an error."""
+    """Short names of the standard's functions that the files define. Exits if a function is defined twice."""
     known = {f.short for f in surface.functions}
     where = {}
 

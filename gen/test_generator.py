@@ -1,4 +1,4 @@
-"""The generator: what it reads, what it finds, what it writes."""
+"""Tests of the generator."""
 
 import os
 import subprocess
@@ -84,7 +84,7 @@ def test_a_file_whose_text_stays_is_not_touched(tmp_path):
 
 
 def test_entry_points_of_functions_to_come_compile_too(surface, tmp_path):
-    """All 664 as if they were implemented: a wrong rule is found before somebody implements its function."""
+    """Generates all 664 as if they were implemented, so that wrong rules are found before a function is written."""
     done = {f.short for f in surface.functions if not f.short.startswith("T_")}
     files = generate.build_files(surface, done)
     for name, text in files.items():
