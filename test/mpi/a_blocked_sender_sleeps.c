@@ -1,7 +1,8 @@
-// Rank 0 has more to send than there is room for, while rank 1 does something else for a second; then all of
-// it arrives. That rank 0 sleeps meanwhile, and does not look again and again, its count of sleeps says.
-//   a_blocked_sender_sleeps slots   many small messages, few slots
-//   a_blocked_sender_sleeps packets   a pipelined large message, of which rank 1 has asked for the bytes
+// Rank 0 sends more messages than there are free slots or packets for, while rank 1 is busy elsewhere for a
+// second. Then all of them arrive. Rank 0's count of sleeps shows that it slept meanwhile and did not keep
+// polling.
+//   a_blocked_sender_sleeps slots     many small messages, few slots
+//   a_blocked_sender_sleeps packets   a pipelined large message, whose bytes rank 1 has asked for
 #include "check.h"
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// Rank 1 (and every odd one from 5 on) floods rank 0, which receives it all, and goes on until rank 0 says
-// stop; rank 0 says so only when its ping-pongs with the others are done. A flood that starved them would
-// never end.
+// Rank 1 (and every odd rank from 5 on) floods rank 0, which receives everything, until rank 0 tells it to
+// stop. Rank 0 does so only when its ping-pongs with the other ranks are complete, so a flood that starved
+// them would never end.
 #include "check.h"
 
 #include <string.h>

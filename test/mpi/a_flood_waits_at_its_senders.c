@@ -1,7 +1,7 @@
-// A million messages for a receiver that does not ask for them: the senders are held back after a few,
-// nobody's memory grows, none is lost or overtaken, and all arrive in the end.
+// A million messages are sent to a receiver that does not receive them yet. Each sender has to wait after a
+// few; no process uses more and more memory; no message is lost or overtaken, and all arrive in the end.
 //   a_flood_waits_at_its_senders small|mixed [messages]      blocking sends
-//   a_flood_waits_at_its_senders requests [messages]         nonblocking ones: their requests stay incomplete
+//   a_flood_waits_at_its_senders requests [messages]         nonblocking sends, which stay incomplete
 #include "check.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// Communicator and datatype handles are freed while a message is under way; it arrives all the same.
+// A message arrives although the handles of its communicator and datatype are freed while it is under way.
 #include "check.h"
 
 int main(int argc, char** argv) {

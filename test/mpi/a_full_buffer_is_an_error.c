@@ -1,5 +1,5 @@
-// Buffered sends return before their receive is posted, as long as the attached buffer has room; then they
-// fail with MPI_ERR_BUFFER. Buffers belong to the process or to a communicator.
+// Buffered sends return before their receives are posted, as long as the attached buffer has free space; then
+// they fail with MPI_ERR_BUFFER. A buffer belongs to the process or to a communicator.
 #include "check.h"
 
 enum { bytes = 200000 };

@@ -1,5 +1,5 @@
-// A rank that has waited for long, whatever it does meanwhile, goes on when the message comes: small, medium,
-// large, and a barrier.
+// A rank that has waited for a long time, in any kind of call, continues when the message arrives: a small, a
+// medium and a large message, and a barrier.
 #include "check.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Probe and matched probe: a matched message is out of reach for other receives, and comes whole, of any
+// Probe and matched probe: no other receive can get a matched message, and it arrives complete, whatever its
 // size.
 #include "check.h"
 

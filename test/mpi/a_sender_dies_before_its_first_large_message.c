@@ -1,5 +1,5 @@
-// The receiver comes to a large message whose sender has just died, the first one between the two: that is no
-// reason to say that this machine does not let ranks copy from each other.
+// A receiver matches the first large message of a sender that has just died. It must not conclude that ranks
+// cannot copy from each other on this machine.
 #include "check.h"
 
 #include <fcntl.h>

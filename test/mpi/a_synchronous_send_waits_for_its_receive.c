@@ -1,4 +1,4 @@
-// A synchronous send, even of nothing, is not complete before its receive was posted.
+// A synchronous send, even of an empty message, does not complete before its receive has been posted.
 #include "check.h"
 
 int main(int argc, char** argv) {

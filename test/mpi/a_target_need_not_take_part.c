@@ -1,5 +1,5 @@
-// While the target computes, or sleeps outside of MPI, others lock its part, put, get and accumulate; and who
-// waits for a lock meanwhile sleeps.
+// While the target computes or sleeps outside MPI, others lock its part of the window, put, get and
+// accumulate. A process that waits for the lock sleeps meanwhile.
 #include "check.h"
 
 #include <stdatomic.h>

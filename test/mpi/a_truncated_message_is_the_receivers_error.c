@@ -1,5 +1,5 @@
-// A message that is too long fills the buffer and raises MPI_ERR_TRUNCATE at the receiver alone; the sentence
-// says both lengths; later messages are unharmed.
+// A message that is too long fills the buffer and raises MPI_ERR_TRUNCATE, only at the receiver. The error
+// message gives both lengths. Later messages are not affected.
 #include "check.h"
 
 #include <string.h>

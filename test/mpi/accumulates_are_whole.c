@@ -1,4 +1,5 @@
-// What many ranks accumulate at one place at a time is all there, whatever they use and wherever it lies.
+// No update is lost when many ranks accumulate at one place at a time, whatever calls they use and wherever
+// the memory is.
 #include "check.h"
 
 enum { rounds = 2000, cells = 5 };

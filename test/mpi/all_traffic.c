@@ -1,7 +1,7 @@
-// Every kind of message and every protocol of the transport, in a few rounds: what the kill tests kill, and a
-// check of itself, since all that arrives is looked at.
+// Every kind of message and every protocol of the transport, in a few rounds. The kill tests kill its
+// processes. It checks all that it receives, so it is also a test of its own.
 //   all_traffic          a few rounds
-//   all_traffic forever  without an end
+//   all_traffic forever  without end
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// Attributes through the C interface: predefined ones, callbacks at dup and free, errors, the deprecated
-// names.
+// Attributes through the C interface: predefined attributes, callbacks at dup and free, errors, the
+// deprecated names.
 #include "check.h"
 
 static int copies, deletes, delete_fails, copy_fails;

@@ -1,5 +1,5 @@
-// What works before MPI_Init, and what is not there yet: sessions, whose error handler is an argument of
-// MPI_Session_init, tools, and files, whose errors return unless the program says otherwise.
+// What works before MPI_Init, and what does not exist yet: sessions, whose error handler is an argument of
+// MPI_Session_init, tools, and files, whose errors return unless the program sets another handler.
 //
 //   before_init works | session_return | session_handler | session_fatal | session_use | files
 #include "check.h"

@@ -1,5 +1,5 @@
-// Counts whose bytes no 64-bit number holds: an error of the count that names it and the type's size, where
-// the product would otherwise come out small and the call succeed.
+// If the size of a count's elements in bytes exceeds 64 bits, the call fails with an error that names the
+// count and the size of the type. Otherwise the product could be a small number, and the call would succeed.
 #include "check.h"
 
 int main(int argc, char** argv) {

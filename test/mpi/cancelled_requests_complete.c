@@ -1,4 +1,4 @@
-// A receive without a message and a send without a receiver are cancelled; matched ones complete as usual.
+// A receive without a message and a send without a receive are cancelled; matched ones complete as usual.
 #include "check.h"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,5 @@
-// Wrong arguments of collectives raise the standard's classes, at the ranks where the arguments count.
+// Wrong arguments of collectives raise the error classes of the standard, at the ranks where they are
+// significant.
 #include "check.h"
 
 int main(int argc, char** argv) {

@@ -1,5 +1,5 @@
-// Every blocking collective against the values that it must give: short and long vectors, every root,
-// MPI_IN_PLACE, a datatype with holes, and an operation that is not commutative.
+// Every blocking collective, compared with the expected values: short and long vectors, every root,
+// MPI_IN_PLACE, a datatype with gaps, and an operation that is not commutative.
 #include "check.h"
 #include <string.h>
 

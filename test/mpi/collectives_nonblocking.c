@@ -1,6 +1,6 @@
-// Many nonblocking collectives under way at once, completed in another order than they were started; with
-// datatypes and operations freed before completion; persistent ones started again and again; beside
-// point-to-point messages.
+// Many nonblocking collectives are under way at once and complete in another order than they were started.
+// Their datatypes and operations are freed before completion, persistent ones are started again and again,
+// and point-to-point messages are sent meanwhile.
 #include "check.h"
 
 enum { many = 20, count = 3000 };

@@ -1,4 +1,4 @@
-// Communicators made by every call, used, compared, named and freed; messages of different ones never mix.
+// Communicators are made by every call, used, compared, named and freed; their messages never mix.
 #include "check.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
-// Once a program has received its messages, it may leave MPI for as long as it likes: their sender learns that
-// they were received. Rank 1 receives synchronous messages while rank 0 is not in MPI and while rank 0's queue or
-// lane is full, so there is no slot for a FIN. Then rank 1 waits for a word from rank 0 that does not come through
-// MPI.
+// After a program has received its messages, it may stay outside MPI for as long as it likes, and their
+// senders still learn that they were received. Rank 1 receives synchronous messages while rank 0 is not in
+// MPI and its queue or lane is full, so that there is no slot for a FIN. Then rank 1 waits for a signal from
+// rank 0 that does not come through MPI.
 #define _DEFAULT_SOURCE
 #include "check.h"
 

@@ -1,5 +1,5 @@
-// The wait and test families: which requests they finish, their indices, statuses and what null requests
-// mean.
+// The wait and test calls: which requests they complete, the indices and statuses that they return, and how
+// they treat null requests.
 #include "check.h"
 
 enum { n = 8 };

@@ -1,5 +1,5 @@
-// Prints what this process costs the machine once MPI is initialized and nothing was sent: its own memory, the
-// part of the segment that it has touched, and its page tables; in KiB, by the kernel's word.
+// Prints what this process costs after MPI_Init, before it sends anything: its own memory, the part of the
+// segment that it has touched, and its page tables, in KiB as the kernel reports them.
 #include "check.h"
 
 #include <string.h>

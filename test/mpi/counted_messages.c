@@ -1,11 +1,11 @@
-/* What each rank sends to whom is counted, by path. Each rank sends to its right neighbour
+/* The messages that each rank sends are counted by receiver and path. Each rank sends to its right neighbour
  *   3 messages of 8 bytes and an empty one   inline
  *   2 messages of 1000 bytes                 in a packet
- *   1 message of 1 MiB                       by the way that NEAR_COPY names
+ *   1 message of 1 MiB                       by the protocol that NEAR_COPY names
  * and 2 messages of 24 bytes to itself.
- *   counted_messages         checks the sums of its own
- *   counted_messages hold    then stays, as a process named "has-sent"
- *   counted_messages late    sends after two seconds, and ends at once
+ *   counted_messages         checks its own sums
+ *   counted_messages hold    then calls itself "has-sent" and stays
+ *   counted_messages late    sends after two seconds and ends at once
  *   counted_messages die     rank 1 is killed two seconds after it has sent */
 #include "check.h"
 

@@ -1,5 +1,5 @@
-// What the program sees of datatypes: envelopes and contents, handles that are freed while used, wrong
-// arguments, counts of received elements, packing in both representations, names.
+// Datatypes as the program sees them: envelopes and contents, handles freed while in use, wrong arguments,
+// counts of received elements, packing in both representations, names.
 #include "check.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// Takes a system call away from this process, for ever: it fails with EPERM.
+// Makes a system call of this process fail with EPERM from now on.
 #pragma once
 
 #include "check.h"

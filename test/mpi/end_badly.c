@@ -1,4 +1,4 @@
-// A job whose rank 1 ends in the way that the argument names while the others wait for it in MPI_Recv.
+// Rank 1 ends in the way that the argument names, while the other ranks wait for it in MPI_Recv.
 #include "check.h"
 #include <signal.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Traffic of every size, for ever: what the kill tests kill. Rank 0 says "running" once all ranks have been
-// heard.
+// Endless traffic of every size, for the kill tests. Rank 0 prints "running" when it has received from all
+// ranks.
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// An error runs the handler of the object that the call is about, and of MPI_COMM_SELF if there is none
-// (MPI 5.0, 9.3), never another communicator's.
+// An error runs the handler of the object that the call concerns, or of MPI_COMM_SELF if there is none (MPI
+// 5.0, 9.3), and never that of another communicator.
 #include "check.h"
 
 #include <string.h>

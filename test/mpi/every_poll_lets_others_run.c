@@ -1,11 +1,11 @@
-// A token goes round all ranks, again and again. A rank waits for it with one kind of call that polls and
-// never with one that waits: with more ranks than processors, the rank that has the token runs when polls
-// yield, and else when a time slice of some milliseconds is over. Each kind of call takes its turn.
+// A token goes round all ranks again and again. Ranks wait for it with one kind of call that polls, and never
+// with one that blocks. With more ranks than processors, the rank that has the token gets to run when polls
+// yield, and otherwise only after a time slice of some milliseconds. Each kind of call takes its turn.
 //
-//   every_poll_lets_others_run LAPS         the token is passed on at once
-//   every_poll_lets_others_run LAPS LATE    a rank waits LATE microseconds before, asleep
+//   every_poll_lets_others_run LAPS         each rank passes the token on at once
+//   every_poll_lets_others_run LAPS LATE    each rank first sleeps for LATE microseconds
 //
-// The calls of each kind lie between two calls of getpgid, for who traces system calls.
+// The calls of each kind are between two calls of getpgid, to mark them for a tracer of system calls.
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// Ranks 0 and 1 exchange memory of MPI_Alloc_mem, from small to large. A getpgid() that cannot succeed marks,
-// for a tracer, where the exchange begins and ends, after a first one that sets up what is set up once.
+// Ranks 0 and 1 exchange memory from MPI_Alloc_mem, from small to large sizes. A getpgid() that fails marks
+// the beginning and the end for a tracer, after a first exchange that does the one-time setup.
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// A call that fails leaves the null handle where it would have put what it makes, before the error handler
-// runs; and arrays that it was given stay as they are, also if one of them holds the place of the result.
+// A call that fails stores the null handle in place of its result before the error handler runs. It does not
+// change the arrays that it was given, even if one of them contains the place of the result.
 #include "check.h"
 
 #include <stdint.h>

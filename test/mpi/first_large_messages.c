@@ -1,5 +1,5 @@
-// first_large_messages COUNT [BYTES]: ranks 0 and 1 exchange so many messages (of 1 MiB), the first ones that
-// they exchange at all, and rank 0 prints how many microseconds one took. Each writes what it sends.
+// first_large_messages COUNT [BYTES]: ranks 0 and 1 exchange COUNT messages (of 1 MiB by default), the first
+// ones between them, and rank 0 prints the microseconds per message. Both ranks write what they send.
 #include "check.h"
 
 #include <string.h>

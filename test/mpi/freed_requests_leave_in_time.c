@@ -1,5 +1,5 @@
-// Requests of every kind are freed while they are under way, tens of thousands of them: what they send still
-// arrives, and MPI_Finalize ends with any number of them, received or not.
+// Tens of thousands of requests of every kind are freed while they are under way. Their messages still
+// arrive, and MPI_Finalize returns with any number of them, whether they are received or not.
 #include "check.h"
 
 enum { many = 30000, data_tag = 1, left_tag = 2, last_tag = 3, first_tag = 4 };

@@ -1,4 +1,5 @@
-// A generalized request completed by another thread ends the wait; its callbacks run in the standard's order.
+// Another thread completes a generalized request, which ends the wait; its callbacks run in the standard's
+// order.
 #include "check.h"
 
 #include <pthread.h>

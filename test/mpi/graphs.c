@@ -1,4 +1,4 @@
-// Graph and distributed graph topologies: what is put in comes out at every process.
+// Graph and distributed graph topologies: every process gets back the edges that were specified.
 #include "check.h"
 
 static int rank, size;

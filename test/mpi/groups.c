@@ -1,4 +1,5 @@
-// Group operations on the world's group, at every size; wrong arguments give the standard's classes.
+// Group operations on the group of MPI_COMM_WORLD, for every size; wrong arguments raise the standard's
+// classes.
 #include "check.h"
 
 static void check_order(MPI_Group group, int n, const int* world_ranks, MPI_Group world) {

@@ -1,5 +1,5 @@
-// MPI_Comm_split_type by parts of the machine, and MPI_Get_hw_resource_info, against what the kernel says of
-// the processors that each rank may run on.
+// MPI_Comm_split_type by parts of the machine, and MPI_Get_hw_resource_info, compared with what the kernel
+// reports about the processors that each rank may run on.
 #define _GNU_SOURCE // sched_getaffinity
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// Info objects: order, replacement, lengths, wrong keys; callable before MPI_Init and after MPI_Finalize.
+// Info objects: order, replacement, lengths, wrong keys; use before MPI_Init and after MPI_Finalize.
 #include "check.h"
 
 #include <string.h>

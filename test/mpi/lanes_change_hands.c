@@ -1,5 +1,5 @@
-// Pairs that talk get lanes, of which there are fewer than pairs: while lanes come and go, messages of each
-// sender stay in order and whole, small ones and ones in packets, with receives by source and from anybody.
+// There are fewer lanes than pairs that talk. While lanes are granted and returned, the messages of each
+// sender stay in order and complete: small ones and packets, received from one source or from any.
 #include "check.h"
 
 #include <string.h>

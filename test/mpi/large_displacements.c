@@ -1,5 +1,5 @@
-// Blocks that lie further apart than an int can say, through the _c forms, in address space of which little
-// is touched.
+// Blocks that are further apart than an int can express, through the _c forms, in an address range of which
+// little is touched.
 #define _GNU_SOURCE
 #include "check.h"
 #include <sys/mman.h>

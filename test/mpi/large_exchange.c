@@ -1,9 +1,9 @@
-/* Large messages in both directions at once, contiguous and with gaps, over whatever path is open.
- *   large_exchange              as it is
- *   large_exchange undumpable   each rank first forbids others to look into it (PR_SET_DUMPABLE 0)
+/* Large messages in both directions at once, contiguous and with gaps, by whatever protocol works.
+ *   large_exchange              without restrictions
+ *   large_exchange undumpable   each rank first denies others access to its memory (PR_SET_DUMPABLE 0)
  *   large_exchange denied       each rank first loses process_vm_readv by a seccomp filter
- *   large_exchange no_help      the same with process_vm_writev, by which a sender helps its receiver
- * Last, each second rank only sends, and its neighbour only receives. */
+ *   large_exchange no_help      each rank first loses process_vm_writev, which cooperative copies need
+ * At the end every second rank only sends, and its neighbour only receives. */
 #include "check.h"
 #include "deny.h"
 

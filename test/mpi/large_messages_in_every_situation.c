@@ -1,6 +1,6 @@
-// Messages above the eager limit, of which a part may travel before the receiver has answered: expected and
-// unexpected, too long for their receive, cancelled, synchronous, with gaps on either side; several under way
-// at a time.
+// Messages above the eager limit, which may be partly sent before the receiver has answered: expected and
+// unexpected, too long for their receive, cancelled, synchronous, with gaps on either side, several at a
+// time.
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// Dynamic windows with thousands of pieces: attached in any order, neighbours used as one, gaps refused, and
-// looked up while their owner attaches and detaches others.
+// Dynamic windows with thousands of attached pieces: attached in any order, adjacent ones used as one, gaps
+// refused, accessed while their owner attaches and detaches others.
 #include "check.h"
 
 #include <stdint.h>

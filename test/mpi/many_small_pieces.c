@@ -1,6 +1,5 @@
 // Puts, gets and accumulates of many small pieces of private memory: every piece arrives, and nothing between
-// them is touched. A getpgid() that cannot succeed marks, for a tracer, where rank 0's transfers begin and
-// end.
+// them changes. A getpgid() that fails marks the beginning and the end of rank 0's transfers for a tracer.
 #include "check.h"
 
 #include <stdint.h>

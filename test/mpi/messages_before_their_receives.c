@@ -1,7 +1,7 @@
-// Seven messages of every kind (inline, packet, offer) reach rank 0 before their receives; an eighth, which
-// ends the waiting, finds its receive posted. For the drivers, who look at what is counted.
+// Seven messages of every kind (inline, packet, RTS) reach rank 0 before their receives. An eighth message,
+// which ends the waiting, finds its receive posted. For the tests that read the counters.
 //   messages_before_their_receives       ends
-//   messages_before_their_receives hang  shows "all-here" as its name, and waits for ever
+//   messages_before_their_receives hang  calls itself "all-here" and waits for ever
 #include "check.h"
 #include <string.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-// Messages of one sender arrive in sending order, whatever their sizes and however they are received.
+// Messages of one sender arrive in the order of sending, whatever their sizes and however they are received.
 #include "check.h"
 
 #include <string.h>

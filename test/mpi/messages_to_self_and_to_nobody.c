@@ -1,4 +1,5 @@
-// A process sends to itself in every mode and size; MPI_PROC_NULL takes and gives nothing, at once.
+// A process sends to itself in every mode and size. Operations with MPI_PROC_NULL complete at once and
+// transfer nothing.
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// One mistake with a communicator, group, info or key, named by the argument: the job ends with one readable
-// line.
+// Makes one mistake with a communicator, group, info object or key, which the argument names. The job ends
+// with one readable line.
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// A rank that stores random words over every page of the job's segment that it can write, and then ends in a
-// way that the seed decides. Usage: overwrites_shared_memory SEED [WAY]. The launcher must take all of it.
+// A rank stores random words in every page of the job's segment that it can write, then ends in a way that
+// the seed decides. Usage: overwrites_shared_memory SEED [WAY]. The launcher must survive all of it.
 #define _GNU_SOURCE
 #include "check.h"
 

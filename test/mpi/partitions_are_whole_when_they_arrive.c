@@ -1,8 +1,8 @@
-// MPI_Parrived tells the truth for every way to cut: what it says has arrived is in the buffer at once, also
-// when the cuts go through elements of a type with gaps and the parts become ready in any order.
+// MPI_Parrived tells the truth however the buffer is cut: a partition that has arrived is in the buffer at
+// once, even if the cuts go through elements of a type with gaps and the parts become ready in any order.
 //
-// `rounds` random exchanges between neighbours; each partition is compared the moment it has arrived. The
-// first are fixed: cuts of 33 against 17, with the last part first.
+// `rounds` random exchanges between neighbours; each partition is compared as soon as it has arrived. The
+// first exchanges are fixed: 33 parts against 17, the last part first.
 #include "check.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// Partitioned communication: parts leave in any order, and both sides may cut the same data differently, also
+// Partitioned communication: parts leave in any order, and both sides may cut the same data differently, even
 // through the elements of a type with gaps.
 #include "check.h"
 

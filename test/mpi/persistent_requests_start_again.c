@@ -1,4 +1,4 @@
-// Persistent requests of all modes are started, completed, started again, and freed also while active.
+// Persistent requests of all modes are started, completed, started again, and also freed while active.
 #include "check.h"
 
 enum { rounds = 50, words = 5000 };

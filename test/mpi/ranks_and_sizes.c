@@ -1,4 +1,4 @@
-// Every rank has its own number, and all agree on the size.
+// Every rank has a different number, and all ranks agree on the size.
 #include "check.h"
 
 int main(int argc, char** argv) {

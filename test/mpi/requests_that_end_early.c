@@ -1,9 +1,9 @@
-// Every kind of request, freed while it is active, and complete before its partner has seen it: what was
-// begun is finished, and what comes afterwards meets the right partner. Pairs of neighbours exchange;
-// messages are far more than credits, packets and slots, so that many requests have not left when their
-// handles are gone.
+// Every kind of request is freed while it is active, or completes before its partner has seen it. Operations
+// that were started finish, and later ones still match the right partner. Pairs of neighbours exchange many
+// more messages than there are credits, packets and slots, so that many have not left when their handles are
+// gone.
 //
-//   requests_that_end_early [kind]     one of the names in main(); all without it
+//   requests_that_end_early [kind]     one of the names in main(); all kinds if it is omitted
 #include "check.h"
 
 #include <sched.h>

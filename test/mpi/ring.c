@@ -1,4 +1,4 @@
-// A token of every size from nothing to 4 MiB goes round the ring and comes back unharmed.
+// A token of every size from 0 bytes to 4 MiB goes round the ring and returns unchanged.
 #include "check.h"
 
 #include <string.h>

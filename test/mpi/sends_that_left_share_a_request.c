@@ -1,5 +1,5 @@
-// A nonblocking send whose message left at once gives a request like any other: every call on requests takes
-// it, any number of them may be held, and giving one up does nothing to the others.
+// A nonblocking send whose message has left at once returns a request like any other: every call on requests
+// accepts it, a program may hold any number of them, and freeing one does not affect the others.
 #include "check.h"
 
 enum { many = 500 };

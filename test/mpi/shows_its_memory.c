@@ -1,4 +1,4 @@
-// Prints how many KiB of shared memory this process has touched, by the kernel's word (RssShmem).
+// Prints how many KiB of shared memory this process has touched, as the kernel reports it (RssShmem).
 #include "check.h"
 
 int main(int argc, char** argv) {

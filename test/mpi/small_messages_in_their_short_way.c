@@ -1,6 +1,6 @@
-// A small message has a short way through the library, and everything around it must not notice: every length
-// and alignment, what the status says, order among messages of all kinds, and what the short way must leave
-// to the ordinary one (wildcards, posted receives, other communicators, mistakes, calls inside callbacks).
+// The fast path of small messages must behave like the slow path: every length and alignment, the status, the
+// order among messages of all kinds, and the cases that the fast path must leave to the slow path (wildcards,
+// posted receives, other communicators, mistakes, calls inside callbacks).
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-// Thousands of receives and of messages are pending at a time, with tags in every order: each receive gets
-// the message that the standard's rule gives it. The others send to rank 0 in turn; one rank sends to itself.
+// Thousands of receives and messages are pending at a time, with tags in every order. Each receive gets the
+// message that the standard's matching rule requires. The other ranks send to rank 0 in turn; a single rank
+// sends to itself.
 //   thousands_of_tags_match_in_any_order [random seeds]
 #include "check.h"
 

@@ -1,4 +1,5 @@
-// Two threads of each process create and use communicators at the same time, each on its own.
+// Two threads of each process create and use communicators at the same time, each from a communicator of its
+// own.
 #include "check.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// Many threads of rank 0, more than there are processors, each in a blocking call most of the time: each
-// sends to one of the other ranks, which answer, and gets every answer to its own messages.
+// Rank 0 has more threads than there are processors, and most of them are in blocking calls most of the time.
+// Each sends to one of the other ranks, which answer, and gets all answers to its own messages.
 //   threads_in_blocking_calls_let_each_other_work [threads [messages of each thread]]
 #include "check.h"
 

@@ -1,5 +1,5 @@
-// MPI_THREAD_MULTIPLE: four threads a rank exchange messages of all sizes with their partners at the same
-// time, each with blocking calls, nonblocking ones and probes, and wait on different requests.
+// MPI_THREAD_MULTIPLE: four threads of each rank exchange messages of all sizes with their partners at the
+// same time, by blocking and nonblocking calls and probes, and wait for different requests.
 #include "check.h"
 
 #include <pthread.h>

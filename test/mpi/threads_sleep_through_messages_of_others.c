@@ -1,5 +1,5 @@
 // Many threads of rank 0 wait, each for a message of its own that comes at the end, while the main thread and
-// rank 1 send messages to and fro. Those wake at most one of the waiting threads each, not all of them.
+// rank 1 exchange messages. Each of these wakes at most one of the waiting threads, not all of them.
 #define _GNU_SOURCE
 #include "check.h"
 

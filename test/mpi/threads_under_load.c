@@ -1,7 +1,7 @@
-// Eight threads in each rank under MPI_THREAD_MULTIPLE, each with traffic of every kind of its own: no
-// message is lost, changed or taken by another thread, whatever the others do at the same time.
+// Eight threads in each rank under MPI_THREAD_MULTIPLE, each with traffic of every kind: no message is lost,
+// changed or received by another thread, whatever the other threads do at the same time.
 //   threads_under_load          some rounds
-//   threads_under_load forever  without an end
+//   threads_under_load forever  without end
 #include "check.h"
 
 #include <pthread.h>

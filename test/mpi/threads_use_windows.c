@@ -1,5 +1,5 @@
-// Threads of one process lock, put, get and accumulate at once: each with a window of its own, then all with
-// one.
+// Threads of one process lock, put, get and accumulate at the same time: first each on a window of its own,
+// then all on one window.
 #include "check.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// 10,000 messages that nobody asked for yet wait for their receives, which come in the opposite order of
-// tags; nonblocking sends never block for want of room at the receiver.
+// 10,000 unexpected messages wait for their receives, which are posted in the opposite order of tags.
+// Nonblocking sends never block because the receiver has no free space.
 #include "check.h"
 
 enum { messages = 10000, words = 30, tags = 10 };

@@ -1,6 +1,6 @@
-// Every rank takes all the memory that MPI_Alloc_mem has. Messages of every length and large collectives
-// still work, and more messages at a time than there is memory for leave one after the other. Where the
-// segment is small: this is meant for a small `ulimit -f`.
+// Every rank allocates all the memory that MPI_Alloc_mem can give. Messages of every length and large
+// collectives still work, and if there is memory for fewer messages than were started, they leave one after
+// the other. Intended for a small segment (a small `ulimit -f`).
 #include "check.h"
 
 enum { lengths = 6, longest = 1 << 20, many = 500 };

@@ -1,6 +1,6 @@
-// Once a program has waited for its sends, it may leave MPI for as long as it likes: the messages arrive.
-// Rank 0 sends more than the channel holds to a rank 1 that is late, waits for them in each way, and then for
-// a word from rank 1 that does not come through MPI.
+// After a program has waited for its sends, it may stay outside MPI for as long as it likes, and the messages
+// arrive. Rank 0 sends more than the channel holds to rank 1, which is late, waits for the sends in each way,
+// and then for a signal from rank 1 that does not come through MPI.
 #define _DEFAULT_SOURCE
 #include "check.h"
 

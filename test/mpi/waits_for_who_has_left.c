@@ -1,5 +1,5 @@
-// Rank 1 calls MPI_Finalize at once. What the others do is named by the argument: wait for it for ever in
-// some way, or wait a while for somebody who only takes his time.
+// Rank 1 calls MPI_Finalize at once. The argument says what the other ranks do: wait for it for ever in some
+// kind of call, or wait for a while for a rank that is only slow.
 #include "check.h"
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-// MPI_Finalize returns though messages of every kind were sent that nobody receives: to a process that has
-// finished already, to one that leaves such messages itself, to oneself. What is received late still comes.
+// MPI_Finalize returns although messages of every kind are never received: messages to a process that has
+// finished already, to one that also leaves such messages, and to itself. Messages that are received late
+// still arrive.
 #include "check.h"
 
 #include <string.h>

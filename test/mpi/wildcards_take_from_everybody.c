@@ -1,4 +1,5 @@
-// Rank 0 receives from any source and with any tag; every message comes exactly once, each sender's in order.
+// Rank 0 receives from any source and with any tag; every message arrives exactly once, those of each sender
+// in order.
 #include "check.h"
 
 enum { each = 200 };

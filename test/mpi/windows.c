@@ -1,4 +1,4 @@
-// Windows of every flavour: their memory, their parts, what is known of them.
+// Windows of every flavour: their memory, their parts, and queries about them.
 #include "check.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
-// Ranks of which one may not copy from others: windows on private memory are refused at every rank, and those
-// on shared memory work.
-//   windows_without_copies read | write      what the last rank may not
+// One rank may not copy from or to the others. Windows on private memory are refused at every rank; those on
+// shared memory work.
+//   windows_without_copies read | write      what the last rank may not do
 #include "check.h"
 #include "deny.h"
 

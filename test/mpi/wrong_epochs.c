@@ -1,4 +1,5 @@
-// What does not fit the epochs of a window, or its memory, is an error of its class, and changes nothing.
+// Calls that do not fit the epochs of a window, or its memory, raise an error of the right class and change
+// nothing.
 #include "check.h"
 
 #include <string.h>
