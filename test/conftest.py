@@ -1,6 +1,6 @@
 """Options and fixtures of the test drivers.
 
-pytest test                                   all drivers on the installation in build/prefix
+pytest test                                   all drivers, on the installation in build/prefix
 pytest test --prefix build/prefix-asan --cflags="-fsanitize=address,undefined"
 """
 
@@ -32,7 +32,7 @@ def prefix(request):
 
 @pytest.fixture
 def nothing_left():
-    """Runs a command (see harness.run) and afterwards requires that no process and no file of it is left."""
+    """Runs a command (see harness.run), then requires that none of its processes and files are left."""
     before = harness.shared_files()
     finished = []
 
@@ -52,7 +52,7 @@ def nothing_left():
 
 @pytest.fixture
 def mpiexec(prefix, nothing_left):
-    """mpiexec(ranks, command, **harness options): runs a command on so many ranks, more than cores if need be."""
+    """mpiexec(ranks, command, **harness options): runs a command on so many ranks, even if there are fewer cores."""
 
     def run(ranks, command, *, options=(), **rest):
         rest.setdefault("timeout", 60)
@@ -63,7 +63,7 @@ def mpiexec(prefix, nothing_left):
 
 @pytest.fixture(scope="session")
 def unshare():
-    """unshare(options): the words before a command that gets namespaces of its own; skips where the machine refuses that."""
+    """unshare(options): the prefix that runs a command in its own namespaces; skips if the machine refuses."""
     def command(*options):
         words = ["unshare", *options]
         if harness.run([*words, "true"], timeout=30).status != 0:
@@ -96,7 +96,7 @@ def compiled(prefix, request):
 
 @pytest.fixture
 def small_memory_group():
-    """A control group whose memory limit is 200 MiB; skips where nobody may make one."""
+    """A control group with a memory limit of 200 MiB; skips if the user may not create one."""
     places = [(Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")]
     place, name = places[0] if (places[0][0] / places[0][1]).exists() else places[1]
     group = place / f"near-test-{os.getpid()}"

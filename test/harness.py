@@ -1,7 +1,7 @@
-"""What every driver needs: run a command under a watchdog, and see that nothing of it is left.
+"""Shared by all drivers: runs a command under a watchdog, and checks that it leaves nothing behind.
 
-A command runs in a process group of its own. When its time is over, the state of every process that carries its mark
-is written into the report, then all of them are ended: a test that hangs says where, and never holds up the machine.
+A command runs in a process group of its own. When its time is up, the report gets the state of every process that
+carries the command's mark, and all of them are killed. So a test that hangs shows where, and does not block the machine.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ MARK = "TEST_MARK"  # environment variable that every process started here inher
 
 @dataclass
 class Finished:
-    """A command that has ended. `status` is as the shell has it: 128 + signal when a signal ended it."""
+    """A command that has ended. `status` is as in the shell: 128 + signal if a signal ended it."""
 
     status: int
     out: str
@@ -34,7 +34,7 @@ class Finished:
         return self.out + self.err
 
     def report(self):
-        """Everything that a reader of a failed test wants, as text."""
+        """All that the reader of a failed test needs, as text."""
         parts = [f"status {self.status}{' (watchdog)' if self.timed_out else ''} after {self.seconds:.1f} s"]
         parts += [f"--- {name}\n{text[-8000:]}" for name, text in (("stdout", self.out), ("stderr", self.err)) if text]
         return "\n".join(parts + ([f"--- processes\n{self.dump}"] if self.dump else []))
@@ -80,7 +80,7 @@ class Running:
                                         text=True, errors="replace")
 
     def finish(self, timeout, input=None):
-        """Waits at most `timeout` seconds, then dumps and ends what is left."""
+        """Waits at most `timeout` seconds, then reports and kills what is left."""
         timed_out, dump = False, ""
         try:
             out, err = self.process.communicate(input=input, timeout=timeout)
@@ -95,7 +95,7 @@ class Running:
 
 
 def run(command, *, timeout=60, env=None, cwd=None, stdin=subprocess.DEVNULL, input=None):
-    """Runs `command` (a list) and waits at most `timeout` seconds. Never raises because the command failed."""
+    """Runs `command` (a list) and waits at most `timeout` seconds. Does not raise if the command fails."""
     running = Running(command, env=env, cwd=cwd, stdin=subprocess.PIPE if input is not None else stdin)
     return running.finish(timeout, input)
 
@@ -108,7 +108,7 @@ def end_all(mark):
 
 
 def survivors(mark, patience=2.0):
-    """Processes with `mark` that are still there after `patience` seconds, as text; they are then ended."""
+    """Processes with `mark` that are still there after `patience` seconds, as text; kills them."""
     deadline = time.monotonic() + patience
     while marked(mark) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -118,5 +118,5 @@ def survivors(mark, patience=2.0):
 
 
 def shared_files():
-    """What lies in /dev/shm now."""
+    """The files in /dev/shm."""
     return set(os.listdir("/dev/shm"))

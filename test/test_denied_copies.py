@@ -1,4 +1,4 @@
-"""Where the kernel does not let ranks copy from each other, everything works, and one line says why it is slower."""
+"""If the kernel does not let ranks copy from each other, everything works, and one line says why it is slower."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One-sided transfers of many small pieces of private memory take few system calls: shown by strace."""
+"""One-sided transfers of many small pieces of private memory need few system calls, as strace shows."""
 
 import re
 import shutil

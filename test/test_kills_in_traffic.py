@@ -1,4 +1,4 @@
-"""A rank or mpiexec is killed in the midst of traffic: the job ends, one message says why, nothing is left.
+"""A rank or mpiexec is killed during traffic: the job ends, one message says why, nothing is left.
 
 Kills at every other point of a job's life: test/launch/test_kills.py.
 """
@@ -16,7 +16,7 @@ WATCHDOG = 20  # seconds; the job is gone long before
 
 @pytest.fixture
 def job(prefix, compiled):
-    """job(ranks): mpiexec with a program that never ends; what is left of it at the end fails the test."""
+    """job(ranks): mpiexec with a program that never ends; the test fails if anything is left of it at the end."""
     before = harness.shared_files()
     running = []
 
@@ -33,12 +33,12 @@ def job(prefix, compiled):
 
 
 def wait_until_running(job):
-    """Until rank 0 has printed its line."""
+    """Waits until rank 0 has printed its line."""
     assert job.process.stdout.readline() == "running\n"
 
 
 def ranks_of(job):
-    """The ranks' process ids, in no order."""
+    """The process ids of the ranks, in any order."""
     found = []
     for pid in harness.marked(job.mark):
         try:

@@ -1,4 +1,4 @@
-"""Messages between buffers of MPI_Alloc_mem take no system call, whatever their size: shown by strace."""
+"""Messages between buffers of MPI_Alloc_mem need no system call, whatever their size, as strace shows."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Empty polls let others have the processor where ranks share processors, and nowhere else: shown by strace."""
+"""Empty polls yield the processor if ranks share processors, and only then, as strace shows."""
 
 import os
 import re

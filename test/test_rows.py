@@ -1,4 +1,4 @@
-"""Runs the rows of test/mpi/rows.txt: each is one pytest case for each number of ranks."""
+"""Runs the rows of test/mpi/rows.txt: one pytest case for each row and number of ranks."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""NEAR_STATS=1: each rank says at the end what it sent, by which path, and how much came before its receive."""
+"""NEAR_STATS=1: at the end each rank prints what it sent by each path, and how much arrived before its receive."""
 
 import re
 

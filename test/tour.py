@@ -1,13 +1,13 @@
-"""The commands of README.md as one bash script: what a reader would type, in order.
+"""The commands of README.md as one bash script, in order.
 
-    test/tour.py                          the blocks that take seconds, on an installation that is there
+    test/tour.py                          the blocks that take seconds, on an existing installation
     test/tour.py --all                    every block: make, mpi4py's build and all (test/fresh/run)
     test/tour.py --all --without WORDS    the same without the lines that consist of these words, such as "make test"
 
-README.md marks its code blocks by the words behind the three backticks: `sh` are commands; `sh long` are commands that
-take minutes, or change the system; `text` is what the commands above print. The script stops at the first command that
-fails, names its block, and says after each block how long it took; with --all also the processor time of all commands
-so far and the size of build/, which are the figures of README.md.
+README.md marks its code blocks by the words after the three backticks: `sh` are commands; `sh long` are commands that
+take minutes or change the system; `text` is the output of the commands above. The script stops at the first command that
+fails and names its block. After each block it prints how long the block took; with --all also the processor time of all
+commands so far and the size of build/, which are the figures in README.md.
 """
 
 import argparse
@@ -22,7 +22,7 @@ KINDS = ("sh", "sh long", "text")
 
 @dataclass
 class Block:
-    """A code block: its first line in the document (from 1), what stands behind the backticks, and the text."""
+    """A code block: its first line in the document (from 1), the words after the backticks, and the text."""
 
     line: int
     kind: str

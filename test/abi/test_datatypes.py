@@ -1,4 +1,4 @@
-"""Thousands of random datatypes, built by one binary, are the same on NearMPI and on MPICH: bounds and packed bytes."""
+"""One binary builds thousands of random datatypes; their bounds and packed bytes are the same on NearMPI and MPICH."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""One binary of the standard ABI on three libraries: NearMPI, MPICH and Intel MPI, whoever compiled it."""
+"""One binary of the standard ABI runs on NearMPI, MPICH and Intel MPI, whichever library compiled it."""
 
 import os
 
@@ -18,7 +18,7 @@ def oracles():
 
 @pytest.fixture(scope="session")
 def built(prefix, tmp_path_factory):
-    """built("mpich") or built("nearmpi"): mini_imb, compiled by that library's compiler wrapper."""
+    """built("mpich") or built("nearmpi"): mini_imb, compiled by the compiler wrapper of that library."""
     folder = tmp_path_factory.mktemp("one-binary")
     wrappers = {"mpich": MPICH / "bin/mpicc_abi", "nearmpi": prefix / "bin/mpicc"}
 
@@ -33,7 +33,7 @@ def built(prefix, tmp_path_factory):
 
 
 def command_and_environment(library, prefix, program):
-    """How a user of that library starts a program that may have been linked against another one."""
+    """How a user of that library starts a program that may be linked with another library."""
     if library == "NearMPI":
         return [prefix / "bin/mpiexec", "--oversubscribe", "-n", 4, program, 70000], prefix / "lib", {}
     if library == "MPICH":

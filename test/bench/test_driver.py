@@ -1,4 +1,4 @@
-"""bench/compare: what it says about numbers, and what it does about libraries that fail. No speed is judged."""
+"""bench/compare: its statements about numbers, and how it handles libraries that fail. No test depends on speed."""
 
 import io
 import re

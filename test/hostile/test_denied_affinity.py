@@ -1,4 +1,4 @@
-"""A sandbox that refuses sched_getaffinity: mpiexec says so, instead of asking for ever."""
+"""In a sandbox that refuses sched_getaffinity, mpiexec reports this instead of trying for ever."""
 
 import pytest
 

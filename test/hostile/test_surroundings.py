@@ -1,6 +1,6 @@
-"""Hostile surroundings: a job works in them, perhaps more slowly, or says once, before it begins, what it lacks.
+"""Hostile surroundings: a job works in them, perhaps more slowly, or says once at the start what it lacks.
 
-Small limits of single kinds have tests of their own too (test/launch/test_limits.py, test/test_denied_copies.py).
+Single limits have separate tests, too (test/launch/test_limits.py, test/test_denied_copies.py).
 """
 
 import re
@@ -15,7 +15,7 @@ MOUNTS = ["unshare", "--mount", "--propagation", "private"]
 
 
 def unshared():
-    """The command that gives mounts of one's own: as root, else in a user namespace; [] where neither is allowed."""
+    """The prefix that gives a command its own mounts: as root, or in a user namespace; [] if neither is allowed."""
     for command in (MOUNTS, [*MOUNTS, "--user", "--map-root-user"]):
         tried = subprocess.run([*command, "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True, timeout=30)
         if tried.returncode == 0:
@@ -25,7 +25,7 @@ def unshared():
 
 @pytest.fixture(scope="session")
 def own_mounts():
-    """own_mounts(change): the words before a command that runs where the mounts were changed by `change`."""
+    """own_mounts(change): the prefix for a command that runs after `change` has changed the mounts."""
     command = unshared()
     if not command:
         pytest.skip("this machine lets nobody have mounts of his own")
@@ -51,12 +51,12 @@ def worked(result):
 
 
 def shell(script):
-    """Words before a command: it runs after `script`."""
+    """The prefix that runs `script` before a command."""
     return ["bash", "-c", f"{script}; exec \"$@\"", "bash"]
 
 
 def refused(result, named):
-    """Told once, in one line, with `named` in it, before anything ran."""
+    """The job was refused before any rank ran, in one line that contains `named`."""
     assert result.status not in (0, 153) and result.out == "", result.report()
     said = [line for line in result.err.splitlines() if line]
     assert len(said) == 1 and said[0].startswith("mpiexec: ") and named in said[0], result.report()
@@ -98,7 +98,7 @@ def test_without_proc_a_timeout_is_the_end_of_all(own_mounts, prefix, compiled, 
 
 
 def test_processes_of_another_proc_are_left_alone(own_mounts, job):
-    """In a process namespace with the /proc of the one above, numbers mean other processes."""
+    """In a process namespace with the /proc of its parent, process numbers refer to other processes."""
     command = own_mounts("true")[:-4]
     result = job([*command, "--pid", "--fork"], (), ("end_badly", "kill"))
     assert result.status == 137 and "was ended by signal 9" in result.err, result.report()
@@ -153,7 +153,7 @@ def test_ranks_need_few_descriptors(descriptors, job):
 
 
 def test_every_limit_on_addresses_gives_a_right_result_or_one_error(job, request):
-    """From too little for mpiexec to plenty: nothing between may hang, crash or be silent."""
+    """From too little for mpiexec to plenty: no limit may make it hang, crash or fail silently."""
     if "sanitize" in request.config.getoption("--cflags"):
         pytest.skip("the sanitizer needs more addresses than these limits give")
     ends = []
@@ -179,7 +179,7 @@ def test_ranks_in_namespaces_of_their_own_reach_each_other(namespaces, ranks, jo
 
 @pytest.fixture
 def group_with(small_memory_group):
-    """group_with(bytes): words before a command that runs in a control group with this memory limit."""
+    """group_with(bytes): the prefix for a command that runs in a control group with this memory limit."""
     limit = next(small_memory_group / name for name in ("memory.limit_in_bytes", "memory.max")
                  if (small_memory_group / name).exists())
 

@@ -1,4 +1,4 @@
-"""What CMake makes of build types; nothing is compiled."""
+"""How CMake handles build types; nothing is compiled."""
 
 import pytest
 from harness import ROOT, run

@@ -1,4 +1,4 @@
-"""A file that is compiled for a better processor must not define functions that the linker could keep for everybody."""
+"""A file that is compiled for newer processors must not define functions that the linker could keep for all."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ OPTIONS = re.findall(r"set_source_files_properties\((src/copy/\S+) PROPERTIES CO
 
 
 def shared_functions(compiler, file, option, level, folder):
-    """Names of functions in the object of `file` of which the linker keeps one for all objects."""
+    """Names of functions in the object of `file` for which the linker keeps one copy for all objects."""
     if not shutil.which(compiler):
         pytest.skip(f"NOT tested here: there is no {compiler}")
     target = subprocess.run([compiler, "-dumpmachine"], text=True, capture_output=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""The documents: links lead somewhere, and what they quote from the sources is there."""
+"""The documents: links have targets, and quotations from the sources are right."""
 
 import re
 import sys
@@ -21,13 +21,13 @@ def without_code(text):
 
 
 def anchors(text):
-    """Names of the headings, as web pages of repositories make them."""
+    """The anchors of the headings, as code hosting sites make them."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
 def dead_links(name, text, root=ROOT):
-    """Relative links of a document that lead to no file, or to no heading of one."""
+    """Relative links of a document to files or headings that do not exist."""
     dead = []
     for target in re.findall(r"\]\(([^)\s]+)\)", without_code(text)):
         if re.match(r"[a-z]+:", target):
@@ -63,7 +63,7 @@ def test_a_new_knob_would_be_missed():
 
 
 def variables_of_sources():
-    """Names of variables in string literals. Constants of the system and of MPI are told by their names."""
+    """Names of variables in string literals. Constants of the system and of MPI are recognised by their names."""
     names = set()
     for path in SOURCES:
         names |= set(re.findall(rf'"({VARIABLE})=?"', path.read_text()))
@@ -92,20 +92,20 @@ def test_the_page_of_variables_has_no_others():
 # ---- doc/troubleshooting.md ------------------------------------------------------------------------------
 
 def literals():
-    """All string literals of the sources, those that follow one another put together."""
+    """All string literals of the sources; adjacent ones are joined."""
     text = "\n".join(path.read_text() for path in SOURCES)
     text = re.sub(r'"\s*\n\s*"', "", text)
     return [re.sub(r'\\(["\\])', r"\1", literal) for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)]
 
 
 def quoted(page):
-    """The messages in the first columns of the tables, without those that other programs or a variable name."""
+    """The messages in the first columns of the tables, except for other programs' messages and names of variables."""
     packets = [packet for row in re.findall(r"^\| (.*?) \|", page, re.M) for packet in re.findall(r"`([^`]*)`", row)]
     return [packet for packet in packets if " " in packet and not packet.startswith(("libmpi.so", "MPI_", "/"))]
 
 
 def unsaid(message, said):
-    """The pieces of a message between full stops that no literal holds; `{}` of a literal is such a gap, too."""
+    """The parts of a message between ellipses that are in no literal; `{}` in a literal also separates parts."""
     pieces = [piece.strip(" :;,()'") for piece in message.split("...")]
     return [piece for piece in pieces if len(piece) > 3 and not any(piece in literal for literal in said)]
 
@@ -130,7 +130,7 @@ def test_the_changelog_begins_with_what_is_unreleased_and_has_the_present_versio
 
 
 def test_the_files_that_documents_name_exist():
-    """Paths from the root of the repository in code; a beginning such as `doc/adr/0014` will do, NAME is a stand-in."""
+    """Paths from the repository's root in code; a prefix such as `doc/adr/0014` suffices, NAME is a placeholder."""
     files, missing = tracked(), []
     folders = "api|bench|dev|doc|examples|fuzz|gen|include|launch|src|test|tools"
     for name in DOCUMENTS:
@@ -141,6 +141,6 @@ def test_the_files_that_documents_name_exist():
 
 
 def test_the_laboratory_knows_the_present_layout_of_the_segment():
-    """It reads the segment without the library's files, and refuses every other version: it runs for minutes first."""
+    """It reads the segment by itself and refuses other versions, but only after minutes of emulation."""
     header, checker = ((ROOT / name).read_text() for name in ("src/segment/segment.h", "test/numa/placement.h"))
     assert re.search(r"known_version = (\d+)", checker)[1] == re.search(r"layout_version = (\d+);", header)[1]

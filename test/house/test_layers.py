@@ -1,4 +1,4 @@
-"""Plants each kind of layer violation in a copy of the tree and sees it refused: by compiler, linker or script."""
+"""Plants each kind of layer violation in a copy of the tree; the compiler, linker or script must refuse it."""
 
 import shutil
 import subprocess
@@ -33,13 +33,13 @@ def script_says(tree):
 
 
 def of_planted(out):
-    """The script's lines about the planted file: the tree itself may be under repair."""
+    """The script's lines about the planted file only, since the tree itself may have violations."""
     return [row for row in out.splitlines() if row.startswith("src/base/planted.h:")]
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A copy with one small file in each of four layers, one of which belongs to the program tools; configured once."""
+    """A copy with one small file in each of four layers, one of them for the programs; configured once."""
     tree = copy_tree(tmp_path_factory.mktemp("small"))
     for path in (tree / "src").iterdir():
         if path.is_dir():

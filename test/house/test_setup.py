@@ -1,4 +1,4 @@
-"""dev/setup, with stand-ins for the system's tools."""
+"""dev/setup, with stubs for the system's tools."""
 
 import os
 
@@ -8,7 +8,7 @@ from harness import ROOT, run
 
 @pytest.fixture
 def without(tmp_path):
-    """A PATH on which no package is installed and we are not root."""
+    """A PATH with tools that report no installed packages and an ordinary user."""
     for name, text in (("dpkg-query", "exit 1"), ("id", "echo 1000"), ("apt-get", "echo called >&2; exit 99")):
         tool = tmp_path / name
         tool.write_text(f"#!/bin/sh\n{text}\n")

@@ -1,9 +1,9 @@
 """A rank dies at each labelled point of every protocol (NEAR_KILL_POINT in the sources): the job ends, one message
-names that rank, nothing is left and nobody hangs.
+names that rank, nothing is left and no process hangs.
 
-The labels are collected from the sources, so one that test/mpi/all_traffic.c never reaches fails here. Needs an
-installation that has the points: `make test` puts them into the build with sanitizers; the preset `killpoints` is a
-build of its own. KILL_SEED=N repeats the counts of a run.
+The labels are collected from the sources, so a label that test/mpi/all_traffic.c never reaches makes a test fail. Needs
+an installation with kill points: `make test` builds them into the one with sanitizers, the preset `killpoints` into a
+separate one. KILL_SEED=N repeats the counts of a run.
 """
 
 import os
@@ -49,7 +49,7 @@ def busy(prefix, compiled):
 
 @pytest.fixture(scope="session")
 def visits(prefix, busy):
-    """label -> the (setting, rank, times) in which a job of nobody's death came by it."""
+    """label -> (setting, rank, times) by which jobs without a death reached it."""
     knobs = harness.run([prefix / "bin/near", "info", "--knobs"])
     if "NEAR_KILL_AT" not in knobs.out:
         pytest.fail(f"the library in {prefix} has no kill points: build the preset `killpoints`, install it, and pass "
@@ -67,7 +67,7 @@ def visits(prefix, busy):
 
 
 def check_end(result, rank, label):
-    """The outcome on a job whose `rank` died at `label`."""
+    """Checks the outcome of a job whose `rank` died at `label`."""
     assert not result.timed_out, f"{label}: somebody hangs\n{result.report()}"
     assert result.status == 137, f"{label}\n{result.report()}"
     said = [line for line in result.err.splitlines() if line.startswith("mpiexec: ")]

@@ -1,4 +1,4 @@
-"""What the tests of the launcher share."""
+"""Fixtures of the launcher's tests."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def launch(prefix, nothing_left):
 
 
 class Running:
-    """An mpiexec that goes on while the test does something to it."""
+    """An mpiexec that runs while the test does something to it."""
 
     def __init__(self, command, **options):
         self.mark = uuid.uuid4().hex
@@ -73,7 +73,7 @@ class Running:
 
 @pytest.fixture
 def start(prefix):
-    """start(option, ...): a Running mpiexec; afterwards nothing of it may be left."""
+    """start(option, ...): a Running mpiexec; at the end nothing of it may be left."""
     made = []
     before = harness.shared_files()
 

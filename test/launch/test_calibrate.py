@@ -1,4 +1,4 @@
-"""`near calibrate` keeps what this machine's copies take, and jobs begin with it."""
+"""`near calibrate` stores the costs of copies on this machine, and jobs start with them."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 @pytest.fixture
 def near(prefix, tmp_path, nothing_left):
-    """near(words ...): runs it with a cache folder of the test's own."""
+    """near(words ...): runs it with a separate cache folder."""
 
     def run(*words, before=(), **env):
         finished = nothing_left([*before, prefix / "bin/near", *words], env={"XDG_CACHE_HOME": tmp_path, **env})

@@ -1,6 +1,6 @@
-"""`near` looks at a segment that somebody has crafted: an error or a table, never a crash, never a terminal's command.
+"""`near` reads a crafted segment: it prints an error or a table, and never crashes or sends commands to the terminal.
 
-The segment is a copy of a real job's, held by a process of the test's own in which words were overwritten.
+The segment is a copy of a real job's, in which words were overwritten. A process of the test holds it open.
 """
 
 import os
@@ -35,7 +35,7 @@ SLOTS, JOB_SIZE, LAUNCHER, STRIDE, NAME = 12, 16, 20, 24, 44
 
 
 def copy_of(pid):
-    """The length, and the pages that exist, of the segment of a running job."""
+    """The length and the existing pages of a running job's segment."""
     for number in os.listdir(f"/proc/{pid}/fd"):
         path = f"/proc/{pid}/fd/{number}"
         if os.readlink(path).startswith("/memfd:nearmpi "):
@@ -73,7 +73,7 @@ def job(prefix, compiled):
 
 
 def look(prefix, length, pages):
-    """What each kind of look says."""
+    """The output of each command that reads the segment."""
     with subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         pickle.dump((length, [(at, bytes(data)) for at, data in pages.items()]), holder.stdin)
         holder.stdin.flush()
@@ -108,7 +108,7 @@ def test_a_header_that_does_not_fit_together_is_an_error(prefix, job, offset, da
 
 
 def test_a_name_is_shown_as_text(prefix, job):
-    """Without an end, and with what a terminal obeys."""
+    """Names without a terminator, and with control sequences for terminals."""
     for words, seen in look(prefix, *changed(job, NAME, b"\x1b]0;you\x07\x9b31m".ljust(64, b"\x1b"))):
         if words[0] == "top":
             assert seen.out.startswith(r"\033]0;you\007\23331m\033"), seen.report()

@@ -1,4 +1,4 @@
-"""How a job ends: status, message, nobody left, in every way a rank or mpiexec itself can end."""
+"""How a job ends, in every way in which a rank or mpiexec can end: status, message, no process left."""
 
 import os
 import re

@@ -2,18 +2,18 @@
 
 Each line of the table is `arguments  =>  what happens`, with ` ; ` between several parts:
 
-    runs N           N ranks run the program `hello`, and nothing is remarked
+    runs N           N ranks run the program `hello`, without a warning
     prints A / B     these lines on standard output, in any order
     matches REGEX    every line of standard output
-    says TEXT        on standard error; else nothing may stand there
+    says TEXT        on standard error, and nothing else
     quiet            nothing on standard error, not even that ranks share processors
     file NAME TEXT   the file is written
-    places A / B     where --report-bindings sees the ranks begins so
-    plans OPTIONS    on a machine with two packages ranks are where these options of NearMPI's own put them
+    places A / B     the places of the ranks in --report-bindings begin like this
+    plans OPTIONS    on a machine with two packages, ranks are placed as by these options of NearMPI
     launches nothing no rank starts
     refused TEXT     status 2 and one line with this text, which says what to write instead; no rank starts
-    neither TEXT     the same, and the launcher whose habit it is refuses it as well
-    forbidden        status 1 since the processors are too few, where they are
+    neither TEXT     like refused; the other launcher refuses it as well
+    forbidden        status 1 if there are too few processors
     fails TEXT       status 127 and one line with this text
 """
 
@@ -58,7 +58,7 @@ def read_table():
 
 @pytest.fixture
 def here(tmp_path):
-    """A folder with what the command lines name."""
+    """A folder with the files that the command lines name."""
     for name, text in FILES.items():
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
@@ -72,7 +72,7 @@ def lines_of(text):
 
 
 def remarks(result):
-    """Standard error without what depends on how many processors the machine has."""
+    """Standard error without the lines that depend on the number of processors."""
     lines = result.err.splitlines()
     return "\n".join(line for line in lines if "pass --oversubscribe if this is intended" not in line)
 
@@ -83,7 +83,7 @@ def placed(text):
 
 
 def check(part, result, explained, wanted):
-    """One part of an expectation, but for those that concern the whole result."""
+    """Checks one part of an expectation, except for parts about the whole result."""
     what, _, rest = part.partition(" ")
     if what == "runs":
         count = int(rest)
@@ -149,7 +149,7 @@ def test_a_habit_means_what_it_says_or_is_refused_with_the_right_word(launch, he
 
 
 def test_most_habits_of_other_libraries_run():
-    """At least nine in ten of those that the library's own launcher runs: a new refusal needs a better reason."""
+    """At least nine in ten of those that the other library's launcher runs, so that refusals stay rare."""
     launcher, counts = "", {}
     for line in TABLE.read_text().splitlines():
         if line.startswith("["):

@@ -1,6 +1,6 @@
-"""Kills at random points of a job's life: whatever is killed, nothing is left.
+"""Kills at random points of a job's life: whichever process is killed, nothing is left.
 
-The points are random; KILL_SEED=<the first seed of a failed run> repeats it.
+KILL_SEED=<the first seed of a failed run> repeats that run.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Two jobs of one user keep off each other's processors. Their leases are in a runtime folder of the test's own."""
+"""Two jobs of one user avoid each other's processors. Their leases are in a separate runtime folder."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def alone(tmp_path):
-    """Several commands with leases that no other job sees: alone(script). `before` comes before the shell."""
+    """alone(script): runs several commands with leases that no other job sees. `before` is a prefix of the shell."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")
     runtime = tmp_path / "runtime"
@@ -28,7 +28,7 @@ def alone(tmp_path):
 
 
 def script(prefix, first, then):
-    """`first` runs as a job in the background until `then`, which sees it at work, is over."""
+    """A script that runs `first` as a background job until `then`, which sees it running, has ended."""
     return f"""
         cd {prefix}/bin
         : >"$HOME/first"
@@ -41,7 +41,7 @@ def script(prefix, first, then):
 
 
 def processors(text):
-    """Of each rank in what --report-bindings or --explain prints."""
+    """The processors of each rank in the output of --report-bindings or --explain."""
     return re.findall(r"rank \d+: .*?cpus? ([\d,-]+)", text)
 
 
@@ -120,7 +120,7 @@ time.sleep(50)
 
 
 def test_a_planner_that_goes_on_is_told_of(alone, prefix, tmp_path):
-    """The second job goes on after a second, knows what the first one holds, and says that others may plan too."""
+    """The second job continues after a second, sees the leases of the first, and warns that others may plan at once."""
     then = f"""
         {sys.executable} -c '{PLANNER}' "$XDG_RUNTIME_DIR/nearmpi-leases" >$HOME/planner & planner=$!
         for i in $(seq 400); do grep -q held $HOME/planner && break; sleep 0.05; done
@@ -154,7 +154,7 @@ time.sleep(50)
 
 
 def test_another_user_delays_and_displaces_nobody(prefix, unshare):
-    """Whatever he has made beforehand, where leases are or where they have been."""
+    """Whatever files that user has created, where leases are or were."""
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
     before = unshare("--mount", "--net", "--propagation", "private")

@@ -1,4 +1,4 @@
-"""Small limits (ulimit): a job that fits runs, one that does not is told in one line which limit to raise."""
+"""Small limits (ulimit): a job that fits runs; for one that does not, one line names the limit to raise."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A program that was linked with another MPI library is told of before it runs as so many single processes."""
+"""mpiexec reports a program that was linked with another MPI library, before it runs as many singletons."""
 
 import os
 import random
@@ -14,7 +14,7 @@ MAIN = "#include <unistd.h>\nint main(int count, char** words) { return count > 
 
 @pytest.fixture
 def linked(nothing_left, tmp_path):
-    """linked(soname, ...): a program that asks for libraries of these names, and an environment where they are."""
+    """linked(soname, ...): a program that needs libraries with these names, and an environment that has them."""
 
     def build(*sonames):
         (tmp_path / "empty.c").write_text("int unused;\n")
@@ -54,7 +54,7 @@ def test_another_librarys_program_is_told_of_in_one_line(launch, prefix, linked,
 
 @pytest.mark.parametrize("folder", ["ns", "ns/" * 100 + "ns"], ids=["short", "long"])
 def test_a_library_that_is_asked_for_by_its_path_is_known_by_its_name(launch, nothing_left, tmp_path, folder):
-    """Without a soname the linker writes down the path as it was given."""
+    """If a library has no soname, the linker records the path as given."""
     (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "empty.c").write_text("int unused;\n")
     (tmp_path / "main.c").write_text(MAIN)
@@ -88,7 +88,7 @@ def test_nothing_is_said_of_scripts_and_other_programs(launch, tmp_path):
 
 
 def test_a_broken_executable_breaks_nothing(launch, linked, tmp_path):
-    """Cut off, overwritten at random, with tables that lead astray: mpiexec says that it cannot be run, or runs it."""
+    """Truncated, overwritten at random, with wrong tables: mpiexec says that it cannot be run, or runs it."""
     whole = bytearray(linked("libmpi.so.40").read_bytes())
     dice = random.Random(11)
     broken = tmp_path / "broken"
@@ -133,7 +133,7 @@ def test_a_program_behind_another_is_told_of(launch, prefix, linked, soname, own
 
 
 def test_a_module_of_an_interpreter_is_told_of(launch, prefix, nothing_left, tmp_path):
-    """As Python's, when it imports an mpi4py of another MPI, which takes a while."""
+    """For instance when Python imports an mpi4py of another MPI, which takes a while."""
     module = library(nothing_left, tmp_path, "libmpi.so.40")
     script = f"import ctypes, time; time.sleep(0.5); ctypes.CDLL('{module}'); time.sleep(2)"
     result = launch("--oversubscribe", "-n", 2, sys.executable, "-c", script)
@@ -199,7 +199,7 @@ int main(int count, char** words) {
 
 @pytest.fixture
 def abroad(prefix, nothing_left, tmp_path):
-    """abroad(flag, ...): the folder of another library of the standard ABI, and a program that was linked with it."""
+    """abroad(flag, ...): the folder of another library of the standard ABI, and a program linked with it."""
     folder = tmp_path / "abroad"
     folder.mkdir()
 
@@ -262,7 +262,7 @@ def test_another_library_of_the_standard_abi_by_an_old_run_path_is_told_of(launc
 
 
 def test_nothing_is_said_of_the_own_library_before_init(nothing_left, prefix, abroad, tmp_path):
-    """Nor where the installation has copies in place of links."""
+    """Not even if the installation has copies instead of links."""
     _, program = abroad()
     copy = tmp_path / "installation"
     shutil.copytree(prefix, copy)

@@ -1,4 +1,4 @@
-"""Manual pages: every command and subcommand has one, and it names every option that the command knows."""
+"""Manual pages: every command and subcommand has one, which names every option of the command."""
 
 import re
 import shutil
@@ -10,13 +10,13 @@ WRAPPERS = ("mpicc", "mpicxx")
 
 
 def plain(page):
-    """The text of a page without its markup, near enough to look for words in it."""
+    """The text of a page without its markup, good enough to search for words."""
     text = re.sub(r"\\f[BRIP]", "", page.read_text()).replace(r"\-", "-")
     return re.sub(r"[\"\\]", " ", re.sub(r"^\.[A-Z]+ ?", "", text, flags=re.M))
 
 
 def page_of(prefix, name):
-    """The installed page of a command; one that consists of `.so FILE` stands for that file."""
+    """The installed page of a command; a page that consists of `.so FILE` refers to that file."""
     pages = list((prefix / "share/man").glob(f"man?/{name}.?"))
     assert len(pages) == 1, f"{name} has {len(pages)} manual pages"
     other = re.fullmatch(r"\.so (\S+)\n", pages[0].read_text())

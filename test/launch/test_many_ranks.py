@@ -1,11 +1,11 @@
-"""Jobs with far more ranks than processors: what each rank costs does not grow with their number."""
+"""Jobs with far more ranks than processors: the cost of a rank does not grow with their number."""
 
 import os
 import signal
 
 
 def costs(result, ranks):
-    """Of each rank: private memory, touched shared memory, page tables, all in KiB."""
+    """The costs of each rank: private memory, touched shared memory, page tables, in KiB."""
     assert result.status == 0, result.report()
     rows = [tuple(map(int, line.split())) for line in result.out.splitlines()]
     assert len(rows) == ranks, result.report()

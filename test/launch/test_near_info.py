@@ -1,4 +1,4 @@
-"""`near info --transport` reads from outside by which way messages travel."""
+"""`near info --transport` reads from outside which protocols messages take."""
 
 import os
 import re

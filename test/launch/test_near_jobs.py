@@ -1,4 +1,4 @@
-"""`near top`, `place` and `info` without --job: the only running job, or a list. In a process namespace where nobody else's are."""
+"""`near top`, `place` and `info` without --job: the only running job, or a list. In a process namespace without other jobs."""
 
 import os
 import re
@@ -11,7 +11,7 @@ ALONE = ["--pid", "--fork", "--kill-child", "--mount-proc"]
 
 @pytest.fixture
 def alone(prefix, compiled, unshare):
-    """alone(jobs, commands): what the commands say while so many jobs of two ranks run."""
+    """alone(jobs, commands): the output of the commands while so many jobs of two ranks run."""
     before = unshare(*ALONE, *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]))
     program = compiled("end_badly")
 

@@ -1,4 +1,4 @@
-"""The command line: spellings, environment, programs, messages about mistakes."""
+"""The command line: spellings of options, environment, programs, error messages."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Standard input, output and error: nothing lost, nothing mixed, nothing held back for ever."""
+"""Standard input, output and error: nothing is lost, mixed up or held back for ever."""
 
 import fcntl
 import hashlib
@@ -34,7 +34,7 @@ for number in range(count):
 
 
 def run_raw(prefix, *arguments, **options):
-    """mpiexec with its output as a pipe of bytes."""
+    """Runs mpiexec with its output in a pipe, as bytes."""
     return subprocess.Popen([prefix / "bin/mpiexec", "--oversubscribe", *map(str, arguments)], stdin=subprocess.DEVNULL,
                             **options)
 
@@ -61,7 +61,7 @@ COUNT = "import sys; n = 0\nwhile piece := sys.stdin.buffer.read(1 << 16): n += 
 
 @pytest.mark.parametrize("source", ["pipe", "file"])
 def test_a_rank_that_does_not_read_starves_nobody(prefix, tmp_path, source):
-    """Rank 1 reads only when the others have all of the input, which is far more than a pipe holds."""
+    """Rank 1 reads only after the others have got all of the input, which is far more than a pipe holds."""
     size = 20_000_000
     script = f"""
         case $NEAR_BOOT_RANK in
@@ -77,7 +77,7 @@ def test_a_rank_that_does_not_read_starves_nobody(prefix, tmp_path, source):
 
 
 def test_ranks_that_stop_reading_early_are_left_out(prefix):
-    """By their end, by closing it, after one line, and after much of it; the others get every byte."""
+    """They end, close their input, or read one line or a part of it; the others get every byte."""
     size = 30_000_000
     script = f"""
         case $NEAR_BOOT_RANK in
@@ -102,7 +102,7 @@ def test_a_job_ends_when_nobody_reads_an_endless_input(prefix):
 
 
 def test_a_rank_that_holds_up_the_input_is_named(prefix, tmp_path):
-    """What waits for it is bounded, so from some point on the others wait, until it ends."""
+    """The data kept for it is bounded, so at some point the others wait until it ends."""
     size = 200_000_000
     script = f"""
         [ $NEAR_BOOT_RANK = 1 ] || exec {sys.executable} -c '{COUNT}'
@@ -213,7 +213,7 @@ def state_of(pid):
 
 
 def test_a_job_that_has_ended_waits_for_its_reader_asleep(prefix):
-    """What was to be done at some time of the job must not stay due."""
+    """A timer of the job that stayed due would keep mpiexec busy."""
     job = run_raw(prefix, "-n", 2, "sh", "-c", "yes 0123456789 | head -c 550000", stdout=subprocess.PIPE)
     time.sleep(1.5)  # the ranks have ended, and all that they wrote is in mpiexec
     with open(f"/proc/{job.pid}/task/{job.pid}/children") as file:
@@ -303,7 +303,7 @@ def test_a_pipe_that_nobody_reads_is_an_error(launch, tmp_path, option):
 
 
 def test_a_pipe_that_somebody_reads_takes_all_output(launch, tmp_path):
-    """Much more than it holds: a rank waits for the reader."""
+    """Even much more than it holds: a rank waits for the reader."""
     os.mkfifo(tmp_path / "ff")
     held = os.open(tmp_path / "ff", os.O_RDWR)  # until the job has ended, the reader sees no end
     with subprocess.Popen(["bash", "-c", "wc -c <ff"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as reader:
@@ -321,7 +321,7 @@ def test_a_file_of_programs_may_be_a_pipe(launch, tmp_path):
 
 
 def test_one_file_by_two_names_is_emptied_once(launch, tmp_path):
-    """By other folders, and by a link; what was in it before goes."""
+    """By paths through different folders, and by a link; its old contents are removed."""
     (tmp_path / "al").mkdir()
     (tmp_path / "al/f0").write_text("before\n" * 100)
     (tmp_path / "link0").symlink_to("al/f0")
@@ -340,7 +340,7 @@ def test_a_file_is_not_emptied_by_the_name_that_a_later_rank_has_for_it(launch, 
 # ---- output that goes to files and to the terminal ----------------------------------------------------------
 
 def test_copied_output_is_the_same_in_both_places(launch, tmp_path):
-    """More than pipes and buffers hold, without a newline at the end; each stream where it belongs."""
+    """More than pipes and buffers hold, without a final newline; each stream goes where it belongs."""
     script = "head -c 3000000 /dev/zero | tr '\\0' x; yes $NEAR_BOOT_RANK | head -c 3000001; echo err-$NEAR_BOOT_RANK >&2"
     result = launch("-n", "2", "--oversubscribe", "--output-filename", "all:copy", "sh", "-c", script, cwd=tmp_path)
     files = [(tmp_path / f"all.{rank}.out").read_text() for rank in (0, 1)]

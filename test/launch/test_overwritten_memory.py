@@ -1,6 +1,6 @@
 """A rank stores random words over all shared memory: mpiexec ends in time, with one message, and nothing is left.
 
-OVERWRITE_ROUNDS=500 makes so many rounds instead of a few; OVERWRITE_SEED=<seed> begins with that one.
+OVERWRITE_ROUNDS=500 runs so many rounds instead of a few; OVERWRITE_SEED=<seed> starts with that seed.
 """
 
 import os
@@ -39,7 +39,7 @@ def test_the_time_limit_stays(launch, compiled, way):
 
 
 def test_a_time_limit_shows_the_processes_that_were_started(launch, compiled):
-    """Not what the rank table has become."""
+    """It does not show what the overwritten rank table says."""
     shown = 0
     for seed in range(8):
         result = launch("-n", 2, "--oversubscribe", "--timeout", 1, "-v", compiled("overwrites_shared_memory"), seed, "hang")

@@ -1,4 +1,4 @@
-"""`near place` looks from outside at where the pages of jobs and processes lie."""
+"""`near place` reads from outside where the pages of jobs and processes are."""
 
 import contextlib
 import json
@@ -39,7 +39,7 @@ def waiting(start, compiled):
 
 @pytest.fixture
 def sleeper():
-    """sleeper(code): a Python process that runs the code, says a line, and sleeps."""
+    """sleeper(code): a Python process that runs the code, prints a line and sleeps."""
     made = []
 
     def begin(code="", **options):
@@ -56,7 +56,7 @@ def sleeper():
 
 
 def numa_maps(pid):
-    """Bytes by node, from the kernel's text and nothing of ours."""
+    """Bytes by node, read from the kernel's text without our code."""
     total = {}
     with open(f"/proc/{pid}/numa_maps") as file:
         for line in file:
@@ -73,7 +73,7 @@ def look(near, *arguments):
 
 
 def settled(near, pids, *arguments):
-    """A look during which no numa_maps changed; and those."""
+    """The output of a run during which no numa_maps changed, and those numa_maps."""
     deadline = time.monotonic() + 30
     while True:
         before = [numa_maps(pid) for pid in pids]
@@ -138,7 +138,7 @@ def test_each_field_of_the_json_is_documented_and_the_other_way_round(near, coun
 
 
 def sent_by_each(way):
-    """What counted_messages sends to its right neighbour, and to itself."""
+    """The messages that counted_messages sends to its right neighbour and to itself."""
     right = {"inline": {"messages": 4, "bytes": 24}, "packet": {"messages": 2, "bytes": 2000},
              way: {"messages": 1, "bytes": 1 << 20}}
     return right, {"inline": {"messages": 2, "bytes": 48}}
@@ -146,7 +146,7 @@ def sent_by_each(way):
 
 @pytest.fixture
 def counted(start, compiled):
-    """counted(way): a job of three ranks that have sent what they say, and wait for ever."""
+    """counted(way): a job of three ranks that have sent their messages and wait for ever."""
     jobs = []
 
     def begin(way):
@@ -311,7 +311,7 @@ def test_the_output_may_go_to_a_file(near, waiting, tmp_path):
 
 @pytest.fixture
 def browse(tmp_path):
-    """browse(page, script, ending): the page as Chromium has it after the script ran in it; `ending`: of the address."""
+    """browse(page, script, ending): the page in Chromium after the script has run in it; `ending` ends the address."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("no chromium: dev/setup browser")

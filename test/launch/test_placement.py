@@ -156,7 +156,7 @@ def test_a_rank_file_says_where_ranks_run(launch, tmp_path):
 
 @several
 def test_ranks_that_share_a_processor_by_a_rank_file_know_it(start, compiled, tmp_path):
-    """They must not spin while they wait: whether they may, the segment's header tells them."""
+    """They must not spin while they wait; the segment's header says whether they may."""
     file = tmp_path / "places"
     file.write_text(f"rank 0=+n0 slot=cpu:{CPUS[0]}\nrank 1=+n0 slot=cpu:{CPUS[0]}\n")
     job = start("-n", "2", "--rankfile", file, compiled("end_badly"), "hang")

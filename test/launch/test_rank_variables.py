@@ -1,4 +1,4 @@
-"""What each rank finds in its environment: for scripts, and for libraries that look there."""
+"""The environment variables of each rank, for scripts and libraries."""
 
 import sys
 

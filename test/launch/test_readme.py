@@ -1,4 +1,4 @@
-"""README.md: its commands run as they stand there, print what it says, and its other claims hold."""
+"""README.md: its commands run unchanged and print what it shows, and its other claims are true."""
 
 import os
 import re
@@ -20,7 +20,7 @@ BLOCKS = tour.blocks(README)
 
 @pytest.fixture(scope="module")
 def surroundings(prefix, tmp_path_factory):
-    """A folder with what the tour goes on with: the sources, and in build/ what `make demo` leaves there."""
+    """A folder with the sources, and in build/ the files that `make demo` leaves, from which the tour continues."""
     if prefix != ROOT / "build/prefix":
         pytest.skip("mpi4py is built for one installation only, that in build/prefix")
     mpi4py.build(prefix)
@@ -35,7 +35,7 @@ def surroundings(prefix, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def printed(surroundings):
-    """{line of README.md: what the commands of the block there have printed}."""
+    """{line of README.md: the output of the commands in the block there}."""
     script = surroundings / "script"
     script.write_text(tour.script([block for block in BLOCKS if block.kind == "sh"]))
     environment = {"XDG_CACHE_HOME": surroundings / "cache", "PATH": os.environ["PATH"]}
@@ -49,7 +49,7 @@ def printed(surroundings):
 
 
 def pattern_of(line):
-    """What a line of a `text` block stands for: any numbers for its numbers, anything for three full stops."""
+    """The pattern for a line of a `text` block: numbers match any numbers, three full stops match anything."""
     words = [re.escape(word) for word in line.split()]
     return re.sub(r"\d[\d,]*(\\\.\d+)?", r"[\\d.,]+", r"\s+".join(words)).replace(re.escape("..."), ".*")
 
@@ -64,7 +64,7 @@ def test_every_command_of_the_tour_runs(printed):
 
 @pytest.mark.parametrize("number", [i for i, block in enumerate(BLOCKS) if block.kind == "text"])
 def test_the_commands_print_what_the_readme_shows(printed, number):
-    """The lines of the block, one behind the other; there may be others between them."""
+    """The lines of the block appear in this order; there may be others between them."""
     commands, text = BLOCKS[number - 1], BLOCKS[number].text
     assert commands.kind == "sh"
     shown = printed[commands.line]
@@ -95,7 +95,7 @@ def test_the_readme_names_only_targets_of_make_that_exist():
 
 
 def test_the_readme_is_right_about_what_is_missing(prefix):
-    """By `near coverage`: no function is missing but those of the subjects that the README names."""
+    """According to `near coverage`, only functions of the subjects that the README names are missing."""
     result = harness.run([prefix / "bin/near", "coverage", "--all"])
     there = dict(re.findall(r"^ +(MPI_\w+) +(yes|no)$", result.out, re.M))
     assert len(there) > 600, result.report()

@@ -1,4 +1,4 @@
-"""Tools that leave a program few addresses, or read through all that is mapped: no help is needed."""
+"""Tools that leave a program few addresses, or read everything that is mapped, work without special options."""
 
 import shutil
 import sys
@@ -102,7 +102,7 @@ def test_one_rank_of_a_job_may_run_under_valgrind(launch, program, valgrind):
 
 
 def test_valgrind_makes_no_pages_of_what_nobody_uses(nothing_left, program, valgrind):
-    """Its search for leaks reads all memory that may be read; what it reads of the segment becomes pages."""
+    """Its leak check reads all readable memory, and every page of the segment that it reads is allocated."""
     result = nothing_left([sys.executable, "-c",
                            "import resource, subprocess, sys\n"
                            "status = subprocess.run(sys.argv[1:]).returncode\n"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the machines of this folder that hwloc's synthetic form cannot describe: NAME.xml, as hwloc reads them.
+"""Writes the machines of this folder that hwloc's synthetic form cannot describe, as hwloc's XML (NAME.xml).
 
     test/machines/make.py            all of them
 
-Each is made up after public descriptions of such machines. What counts is their shape: which caches and nodes hold
-which cores, what memory and which devices are near, and how Linux numbers all that.
+Each is modelled on public descriptions of such machines. What matters is their structure: which caches and nodes
+contain which cores, which memory and devices are near, and how Linux numbers them.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ NETWORK, OPENFABRICS = 2, 3  # hwloc's osdev_type
 
 
 def bits(numbers):
-    """A set of numbers as hwloc writes it: words of 32 bits, the highest first."""
+    """A set of numbers in hwloc's form: words of 32 bits, the highest first."""
     mask = sum(1 << number for number in set(numbers))
     words = []
     while mask or not words:
@@ -25,7 +25,7 @@ def bits(numbers):
 
 
 class Place:
-    """An object of the machine with what it holds. `nodes` are memory beside it, `devices` PCI devices below it."""
+    """An object of the machine and its contents. `nodes` are its memory, `devices` the PCI devices below it."""
 
     def __init__(self, kind, inside=(), *, nodes=(), devices=(), size=0, processors=()):
         self.kind, self.inside, self.nodes, self.devices, self.size = kind, list(inside), list(nodes), list(devices), size
@@ -136,14 +136,14 @@ def write(name, machine, *, distances=None, allowed=None, kinds=(), bandwidth=()
 
 
 def hops(groups, near, far, own=10):
-    """Distances of nodes that lie in groups: `near` within one, `far` between two."""
+    """Distances between nodes in groups: `near` within a group, `far` between groups."""
     member = [group for group, count in enumerate(groups) for _ in range(count)]
     return [[own if a == b else near if member[a] == member[b] else far for b in range(len(member))]
             for a in range(len(member))]
 
 
 def xeon(packages, cores, devices):
-    """Sub-NUMA clustering: two nodes behind each package's one L3. Second hardware threads are numbered last."""
+    """Sub-NUMA clustering: two nodes share the L3 of each package. Second hardware threads are numbered last."""
     total = packages * 2 * cores
     parts = []
     for package in range(packages):
@@ -163,7 +163,7 @@ def mlx(number, bus):
 
 
 def opteron():
-    """Four packages of two nodes with six cores each; the NIC hangs on node 1, as such boards have it."""
+    """Four packages of two nodes with six cores each; the NIC is attached to node 1, as on such boards."""
     parts = []
     for package in range(4):
         dies = []
@@ -195,7 +195,7 @@ def knl():
 
 
 def grace_hopper():
-    """72 cores with an L2 each and one L3; the graphics processor's memory is a node of its own."""
+    """72 cores, each with an L2, and one L3; the GPU's memory is a separate node."""
     cores = [Place("L2Cache", [core(at)], size=1 << 20) for at in range(72)]
     package = Place("Package", [Place("L3Cache", cores, size=114 << 20)], nodes=[node(0, 480), node(1, 96, "GPUMemory")],
                     devices=[mlx(0, "0009:01:00.0")])

@@ -1,4 +1,4 @@
-"""Descriptions of machines that are broken: mpiexec names the file, and neither crashes nor loops."""
+"""Broken descriptions of machines: mpiexec names the file, and neither crashes nor loops."""
 
 import random
 from pathlib import Path
@@ -10,7 +10,7 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.fixture
 def explain(prefix, nothing_left, tmp_path):
-    """explain(text): what mpiexec makes of this file."""
+    """explain(text): what mpiexec prints for this file."""
     file = tmp_path / "machine.xml"
 
     def run(data):

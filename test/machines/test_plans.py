@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What mpiexec plans on machines that are not here: each NAME.plan is a session, commands and what they print.
+"""mpiexec's plans for machines that we do not have: each NAME.plan is a session of commands and their output.
 
-The machines are the files beside: hwloc's synthetic form (.txt) or its XML (.xml, most of them written by make.py).
+The machines are files in this folder, in hwloc's synthetic form (.txt) or its XML (.xml, mostly written by make.py).
 
     pytest test/machines                                 compares
-    test/machines/test_plans.py [--prefix DIR] [NAME]    writes the sessions anew, for a reviewer to read the difference
+    test/machines/test_plans.py [--prefix DIR] [NAME]    rewrites the sessions, for review of the differences
 
 To add a case, add its line ("$ mpiexec ...") to a session; to add a machine, its file and a session with such a line.
 """
@@ -35,7 +35,7 @@ def machine_file(name):
 
 
 def played(name, prefix):
-    """The session as mpiexec plays it now. Of its commands' words only `--explain --machine FILE` are left out."""
+    """The session as mpiexec plays it now. The commands are complete but for `--explain --machine FILE`."""
     # What a user's environment says of threads or of hwloc must not count here.
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "HWLOC_", "SLURM_"))}
     text = ""
@@ -70,7 +70,7 @@ def test_every_machine_has_a_session():
 
 
 def test_the_machines_are_as_their_maker_writes_them(tmp_path):
-    """A machine that somebody changed by hand would be lost by the next run of make.py."""
+    """Changes made by hand would be lost by the next run of make.py."""
     source = (FOLDER / "make.py").read_text()
     (tmp_path / "make.py").write_text(source)
     subprocess.run([sys.executable, tmp_path / "make.py"], check=True, timeout=60)

@@ -4,9 +4,9 @@
     test/mpi4py/run.py --build             only the build (make demo)
     test/mpi4py/run.py --ranks 2 test_op   some modules, with their output
 
-not_yet.txt lists the modules, and single tests, that are not yet expected to pass. It may only shrink: a listed one that
-passes fails the run, so its line has to go. One job runs all that is expected of a number of ranks; when it fails, the
-modules are run one by one to see which.
+not_yet.txt lists the modules and single tests that are not yet expected to pass. It may only shrink: if a listed one
+passes, the run fails until its line is removed. For each number of ranks, one job runs all that is expected to pass; if
+it fails, the modules are run one by one to find which.
 """
 
 import argparse
@@ -36,7 +36,7 @@ MODULE_SECONDS, LISTED_SECONDS, BATCH_SECONDS = 150, 30, 600
 
 
 def source_package():
-    """Fetches and unpacks mpi4py's source package; sets nothing up when it is there."""
+    """Downloads and unpacks mpi4py's source package; does nothing if it is there."""
     if SOURCE.exists():
         return
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -56,9 +56,9 @@ def source_package():
 
 
 def build(prefix):
-    """Installs mpi4py into its environment with `prefix`'s mpicc, unless what is there was built from the same.
+    """Installs mpi4py into its environment with `prefix`'s mpicc, unless the same build is there already.
 
-    The extension needs nothing of ours but libmpi_abi.so.1, so it outlives rebuilds of the library; only another
+    The extension needs only libmpi_abi.so.1 of ours, so it stays valid when the library is rebuilt; only another
     mpi.h, another place of the library or another version of mpi4py makes it stale.
     """
     subprocess.run([ROOT / "dev/setup", "mpi4py"], check=True)
@@ -117,7 +117,7 @@ def run(prefix, ranks, modules, seconds, without=(), only=()):
 
 
 def test(prefix, modules, all_ranks):
-    """Runs everything, says at once what is not as it should be, and returns the exit status."""
+    """Runs everything, reports unexpected results at once, and returns the exit status."""
     listed = not_yet()
     good, bad = 0, 0
 

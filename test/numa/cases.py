@@ -1,4 +1,4 @@
-"""The machines and the cases of the NUMA laboratory. README.md says what the fields mean and how to add one."""
+"""The machines and the cases of the NUMA laboratory. README.md explains the fields and how to add a case."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Case:
-    """A program and what must come of it: an exit status of mpiexec ("fails": any but 0) and lines that it prints."""
+    """A program and its expected result: the exit status of mpiexec ("fails": any but 0) and lines that it prints."""
 
     name: str
     machine: str
@@ -66,7 +66,7 @@ class JoinedCase:
 
 
 def around_a_ring(one, other):
-    """Distances of four nodes of which each has two neighbours."""
+    """Distances between four nodes in a ring, where each has two neighbours."""
     return 30 if abs(one - other) == 2 else 20
 
 

@@ -1,5 +1,5 @@
-"""What boots a small system on machines that we do not have: QEMU, emulated in software, with Debian's kernel for
-clouds, an initramfs with busybox, and a serial console that carries what the programs say. See README.md.
+"""Boots a small system on machines that we do not have: QEMU, emulated in software, with Debian's cloud kernel, an
+initramfs with busybox, and a serial console for the output of the programs. See README.md.
 """
 
 import gzip
@@ -26,11 +26,11 @@ BOOT = 60  # seconds that a guest may need to boot, report and halt, on a busy m
 
 
 class Missing(Exception):
-    """Something that the laboratory needs is not there, and what to do."""
+    """Says what the laboratory lacks, and what to do about it."""
 
 
 def demand_tools():
-    """Raises Missing unless guests can be booted here; installs what dev/setup can."""
+    """Raises Missing if guests cannot be booted here; installs what dev/setup can install."""
     if platform.machine() != "x86_64":
         raise Missing(f"the guests' kernel and programs are for x86-64; this machine is {platform.machine()}")
     if subprocess.run([ROOT / "dev/setup", "numa"]).returncode != 0:
@@ -42,7 +42,7 @@ def demand_tools():
 
 
 def download():
-    """Kernel and busybox, unpacked in KEPT/root: by apt's own client, with lists of its own, so without root."""
+    """Kernel and busybox, unpacked in KEPT/root: by apt's own client with separate package lists, so without root."""
     root, stamp, wanted = KEPT / "root", KEPT / "root/.complete", [*KERNELS, *PACKAGES, *MODULES]
     if stamp.exists() and stamp.read_text().split() == wanted:
         return root
@@ -105,7 +105,7 @@ def needed_libraries(files, own):
 
 
 def compiled(programs, prefix, folder="programs"):
-    """Each program of test/numa or test/mpi that is named, compiled by the installation's mpicc."""
+    """Compiles the named programs of test/numa and test/mpi with the installation's mpicc."""
     made = {}
     (KEPT / folder).mkdir(parents=True, exist_ok=True)
     for name in sorted(programs):
@@ -119,7 +119,7 @@ def compiled(programs, prefix, folder="programs"):
 
 
 def archive(entries):
-    """A cpio archive (newc), what a kernel unpacks as its first file system. `entries`: path to (mode, bytes)."""
+    """A cpio archive (newc), which a kernel unpacks as its first file system. `entries`: path to (mode, bytes)."""
     parts = []
     folders = {str(parent) for path in entries for parent in Path(path).parents} - {"."}
     everything = {**{folder: (0o040755, b"") for folder in folders}, **entries}
@@ -132,7 +132,7 @@ def archive(entries):
 
 
 def installation(prefix, where, left_out=r"^$"):
-    """The files of an installation, by their paths in the guest, below `where`."""
+    """The files of an installation, by their paths in the guest under `where`."""
     return {f"{where}/{path.relative_to(prefix)}": path for folder in ("bin", "etc", "lib", "share")
             for path in sorted((prefix / folder).rglob("*"))
             if path.is_file() and not re.search(left_out, str(path.relative_to(prefix)))}
@@ -152,7 +152,7 @@ def installed(prefix, where, programs, left_out=r"^$"):
 
 
 def first_system(root, files):
-    """The initramfs without its /init: what all machines have in common. `files`: path there to path here."""
+    """The part of the initramfs that all machines have in common: all but /init. `files`: path there to path here."""
     busybox = next(path for path in (root / "bin/busybox", root / "usr/bin/busybox") if path.exists())
     files = {"bin/busybox": busybox, **files,
              **{f"modules/{path.name}": path for path in (root / "modules").iterdir()}}
@@ -189,7 +189,7 @@ def processors(text):
 
 
 def machine_faults(console, machine):
-    """In what the guest differs from the machine that was asked for."""
+    """The differences between the guest and the machine that was requested."""
     faults, seen = [], set()
     for number, cpus, distance, memory, bandwidth in re.findall(
             MARK + r" node (\d+) cpus \[(.*?)\] distance \[(.*?)\] memory \[(.*?)\] bandwidth \[(.*?)\]", console):
@@ -238,7 +238,7 @@ def qemu_arguments(machine, kernel, initramfs):
 
 
 def boot(machine, name, commands, limit, system, root, wire=None):
-    """Boots the machine, runs the shell commands there and returns what the console said. It ends within `limit` seconds.
+    """Boots the machine, runs the shell commands there and returns the console output. It ends within `limit` seconds.
     `wire`: a connected socket, the other end of which another machine has: makes a network card."""
     init = INIT.format(mark=MARK, limit=limit, commands=commands)
     initramfs = KEPT / f"{name}.cpio.gz"
@@ -261,13 +261,13 @@ def boot(machine, name, commands, limit, system, root, wire=None):
 
 
 def marked(number, command):
-    """Shell lines that run the command so that section() finds what it said and how it ended."""
+    """Shell lines that run the command so that section() finds its output and its status."""
     return (f"echo \"{MARK} begin {number}\"\nread started rest </proc/uptime\n{command}\nstatus=$?\n"
             f"read ended rest </proc/uptime\necho; echo \"{MARK} exit {number} $status $started $ended\"")
 
 
 def section(console, number):
-    """Output, exit status (None: it did not come to that) and seconds in the guest of the command with that number."""
+    """Output, exit status (None if it did not end) and seconds in the guest of the command with this number."""
     found = re.search(rf"^{MARK} begin {number}\n(.*?)(?:^{MARK} exit {number} (\d+) (\S+) (\S+)$|\Z)", console,
                       re.MULTILINE | re.DOTALL)
     if not found:

@@ -1,4 +1,4 @@
-"""Python's ways to make a process, inside a rank: subprocess, multiprocessing by fork and by spawn, os.fork."""
+"""Creates processes in a rank in all of Python's ways: subprocess, multiprocessing by fork and by spawn, os.fork."""
 
 import multiprocessing
 import os
@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 
 def exchange(comm):
-    """Small and large messages round the ring, checked."""
+    """Sends small and large messages round the ring and checks them."""
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     for count in (1, 1000, 200_000):
         out, back = np.full(count, comm.rank, dtype="i8"), np.empty(count, dtype="i8")

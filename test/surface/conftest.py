@@ -1,4 +1,4 @@
-"""Fixtures of the surface's tests."""
+"""Fixtures of the tests of the MPI interface."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ sys.path.insert(0, str(harness.ROOT / "gen"))
 
 @pytest.fixture(scope="session")
 def surface():
-    """api/ as the generator reads it."""
+    """The interface in api/, as the generator reads it."""
     from model import Surface
 
     return Surface()

@@ -1,4 +1,4 @@
-"""What libmpi_abi.so exports and needs, and that the name MPI_X can be taken over by a profiling library."""
+"""The symbols that libmpi_abi.so exports and needs; a profiling library can replace every MPI_X."""
 
 import re
 import shutil
@@ -8,7 +8,7 @@ import pytest
 
 
 def exported(library):
-    """Address by name."""
+    """The addresses of the exported symbols, by name."""
     result = harness.run(["nm", "-D", "--defined-only", library])
     assert result.status == 0, result.report()
     return {line.split()[-1]: line.split()[0] for line in result.out.splitlines()}
@@ -68,7 +68,7 @@ def test_the_file_of_the_library_has_the_projects_name_and_the_links_the_abis(pr
 
 
 def test_no_object_of_ours_calls_an_mpi_function():
-    """The entry points are the only way in; nothing inside goes through them."""
+    """Entry points are for programs only; the library itself does not call them."""
     folders = [f for f in (harness.ROOT / "build").glob("*") if (f / "CMakeCache.txt").exists()
                and "NEAR_LTO:BOOL=ON" not in (f / "CMakeCache.txt").read_text() and list(f.glob("libnear_*.a"))]
     assert folders, "no build without link-time optimisation to look into (make test builds one)"

@@ -1,4 +1,4 @@
-"""The oracle: our header against the one in PyPI's mpich wheel: values, layouts, prototypes."""
+"""Compares our header with the one in PyPI's mpich wheel (the oracle): values, layouts, prototypes."""
 
 import re
 
@@ -18,7 +18,7 @@ def oracle():
 
 
 def facts(header, names, folder):
-    """What a C program that includes `header` says of these constants and of the types."""
+    """The constants and types as a C program that includes `header` prints them."""
     lines = [f'printf("{n} %lld\\n", (long long)({n}));' for n in names]
     lines += [f'printf("sizeof {t} %zu\\n", sizeof({t}));' for t in TYPES]
     lines += [f'printf("offset {f} %zu\\n", offsetof(MPI_Status, {f}));' for f in FIELDS]
@@ -40,7 +40,7 @@ def test_every_value_and_layout_is_the_standards(surface, prefix, tmp_path):
 
 
 def test_no_constant_is_missing(surface):
-    """Whatever the oracle's header defines under MPI_, ours does."""
+    """Our header defines every MPI_ name that the oracle's header defines."""
     text = MPICH.read_text()
     theirs = set(re.findall(r"^#define\s+(MPI_\w+)\s+\S", text, re.MULTILINE))
     theirs |= set(re.findall(r"^\s+(MPI_\w+)\s*=", text, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""mpicc, mpicxx, mpi.pc and CMake's find_package(MPI), also after the installation was moved."""
+"""mpicc, mpicxx, mpi.pc and CMake's find_package(MPI), also after the installation has been moved."""
 
 import shutil
 

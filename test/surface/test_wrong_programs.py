@@ -1,4 +1,4 @@
-"""A wrong program gets one readable line: rank, function, argument, value and class; and the job ends."""
+"""A wrong program ends with one readable line: rank, function, argument, value and error class."""
 
 import re
 
