@@ -82,7 +82,7 @@ Result read_start(char** environment, Start& start) {
     }
     return base::fail(
         base::Code::unsupported,
-        "this process was started by {}, which NearMPI does not speak yet; on one machine start the "
+        "this process was started by {}, which NearMPI does not support yet; on one machine start the "
         "program with NearMPI's own `mpiexec -n N program`, or unset the variable named here to run each "
         "process alone",
         other);

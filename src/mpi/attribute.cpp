@@ -49,7 +49,7 @@ Result check_key(object::Kind kind, int key) {
       (kind == object::Kind::window && of_windows))
     return base::fail(MPI_ERR_KEYVAL, "attribute {} is predefined and cannot be changed", key);
   if (key == MPI_KEYVAL_INVALID) return base::fail(MPI_ERR_KEYVAL, "the key is MPI_KEYVAL_INVALID");
-  return base::fail(MPI_ERR_KEYVAL, "{} is no key of this kind of object", key);
+  return base::fail(MPI_ERR_KEYVAL, "{} is not a key for this kind of object", key);
 }
 
 template <class Owner>

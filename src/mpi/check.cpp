@@ -35,8 +35,9 @@ Result bad_handle(int error_class, const char* kind, const char* null_name, std:
                   std::uintptr_t handle, const char* name) {
   if (handle == null_value) return fail(error_class, "{} is {}, but must be {}", name, null_name, one(kind));
   if (handle == 0)
-    return fail(error_class, "{} is 0, which is no {} (a handle that was never set?)", name, kind);
-  return fail(error_class, "{} is {:#x}, which is no {} (freed already, or never made?)", name, handle, kind);
+    return fail(error_class, "{} is 0, which is not a valid {} (a handle that was never set?)", name, kind);
+  return fail(error_class, "{} is {:#x}, which is not a valid {} (freed already, or never made?)", name,
+              handle, kind);
 }
 
 Result bad_number(int error_class, MPI_Count value, const char* name, const char* rule) {
@@ -86,7 +87,7 @@ Result bad_buffer(const void* buffer, MPI_Count count, const Datatype& type, con
     return fail(MPI_ERR_BUFFER, "{} is MPI_IN_PLACE, which has no meaning here", name);
   if (buffer == MPI_BUFFER_AUTOMATIC)
     return fail(MPI_ERR_BUFFER, "{} is MPI_BUFFER_AUTOMATIC, which has no meaning here", name);
-  return fail(MPI_ERR_BUFFER, "{} is a null pointer, but {} elements of {} have to be there", name, count,
+  return fail(MPI_ERR_BUFFER, "{} is a null pointer, but must point to {} elements of {}", name, count,
               near::datatype::describe(type));
 }
 

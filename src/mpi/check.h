@@ -304,7 +304,7 @@ inline Result placed(const void* address, const char* name) {
 inline Result bytes(const void* address, MPI_Count n, const char* name) {
   if (bits(address) > bits(MPI_BUFFER_AUTOMATIC) || (address == nullptr && n == 0)) [[likely]]
     return {};
-  return bad_pointer(MPI_ERR_BUFFER, name, "is no address of a buffer");
+  return bad_pointer(MPI_ERR_BUFFER, name, "is not the address of a buffer");
 }
 
 // Results of the int forms

@@ -157,7 +157,7 @@ Result Intercomm_create(Communicator& local_comm, int local_leader, Communicator
   NEAR_TRY(check_intra(local_comm));
   if (local_comm.rank == local_leader) {
     if (peer_comm == nullptr)
-      return base::fail(MPI_ERR_COMM, "peer_comm is no communicator at rank {}, the local leader",
+      return base::fail(MPI_ERR_COMM, "peer_comm is not a communicator at rank {}, the local leader",
                         local_leader);
     if (remote_leader < 0 || remote_leader >= peer_comm->peers)
       return base::fail(MPI_ERR_RANK, "remote_leader {} is outside {} of size {}", remote_leader,
@@ -175,7 +175,8 @@ Result Intercomm_create_from_groups(Group& local_group, int local_leader, Group*
   NEAR_TRY(check_leader(local_leader, local_group, "local_leader"));
   if (local_group.rank == local_leader) {
     if (remote_group == nullptr)
-      return base::fail(MPI_ERR_GROUP, "remote_group is no group at rank {}, the local leader", local_leader);
+      return base::fail(MPI_ERR_GROUP, "remote_group is not a group at rank {}, the local leader",
+                        local_leader);
     NEAR_TRY(check_leader(remote_leader, *remote_group, "remote_leader"));
     if (remote_group->rank != MPI_UNDEFINED)
       return base::fail(MPI_ERR_GROUP, "this process is in remote_group too");

@@ -8,7 +8,7 @@ namespace {
 
 Result check_room(const char* what, MPI_Count room, std::size_t needed) {
   if (room >= 0 && static_cast<std::size_t>(room) >= needed) return {};
-  return base::fail(MPI_ERR_ARG, "{} is {}, and the datatype has {}", what, room, needed);
+  return base::fail(MPI_ERR_ARG, "{} is {}, but the datatype has {}", what, room, needed);
 }
 
 /// Fails if the type was constructed with large counts, which the int forms cannot return (MPI 5.0, 5.1.13).

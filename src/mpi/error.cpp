@@ -108,7 +108,7 @@ Result Call::not_here(unsigned function) {
 int Call::unsupported_session(MPI_Errhandler given) const {
   const ErrorHandler* handler = object::find_error_handler(given);
   if (handler == nullptr)
-    return raise(base::fail(MPI_ERR_ERRHANDLER, "errhandler is {:#x}, which is no error handler",
+    return raise(base::fail(MPI_ERR_ERRHANDLER, "errhandler is {:#x}, which is not a valid error handler",
                             reinterpret_cast<std::uintptr_t>(given)));
   int code = object::error_class(not_here(function_));
   last = {code, base::format("{}: {}", surface::function_name(function_), base::failure_text())};

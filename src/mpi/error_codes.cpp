@@ -82,7 +82,7 @@ constexpr ErrorClass standard_classes[] = {
     NEAR_CLASS(MPI_ERR_VALUE_TOO_LARGE, "a value does not fit the type that it is returned in"),
     NEAR_CLASS(MPI_ERR_SESSION, "a session is not valid"),
     NEAR_CLASS(MPI_ERR_ERRHANDLER, "an error handler is not valid"),
-    NEAR_CLASS(MPI_ERR_ABI, "the ABI's Fortran part cannot be set so"),
+    NEAR_CLASS(MPI_ERR_ABI, "the Fortran part of the ABI cannot be set like this"),
     NEAR_CLASS(MPI_T_ERR_CANNOT_INIT, "the tools interface cannot be initialised"),
     NEAR_CLASS(MPI_T_ERR_NOT_ACCESSIBLE, "the tools interface's item is not accessible"),
     NEAR_CLASS(MPI_T_ERR_NOT_INITIALIZED, "the tools interface is not initialised"),
@@ -205,7 +205,7 @@ Result Add_error_class(int* errorclass) {
 
 Result Add_error_code(int errorclass, int* errorcode) {
   if (!is_class(errorclass))
-    return base::fail(MPI_ERR_ARG, "errorclass is {}, which is no error class", errorclass);
+    return base::fail(MPI_ERR_ARG, "errorclass is {}, which is not an error class", errorclass);
   int code = next_code();
   user_codes()[code] = {errorclass, {}};
   refresh_highest();

@@ -28,7 +28,7 @@ Result check_fits(const ErrorHandler& handler, Kind kind, const char* what) {
 
 Result check_no_file(MPI_File file) {
   if (file == MPI_FILE_NULL) return {};
-  return base::fail(MPI_ERR_FILE, "file is {:#x}, which is no file handle",
+  return base::fail(MPI_ERR_FILE, "file is {:#x}, which is not a valid file handle",
                     reinterpret_cast<std::uintptr_t>(file));
 }
 

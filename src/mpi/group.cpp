@@ -27,7 +27,7 @@ Result expand(const Group& group, int n, const int (*ranges)[3], std::vector<int
     auto [first, last, stride] = ranges[i];
     if (stride == 0) return base::fail(MPI_ERR_ARG, "ranges[{}] has stride 0", i);
     if (stride > 0 ? first > last : first < last)
-      return base::fail(MPI_ERR_ARG, "ranges[{}] leads from {} away from {}", i, first, last);
+      return base::fail(MPI_ERR_ARG, "the stride of ranges[{}] leads from {} away from {}", i, first, last);
     std::int64_t steps = (std::int64_t{last} - first) / stride;
     std::int64_t end = first + steps * stride;
     for (std::int64_t rank : {std::int64_t{first}, end})

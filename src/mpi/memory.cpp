@@ -78,7 +78,8 @@ Result Alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
   auto bytes = static_cast<std::size_t>(size);
   void* made = memory::allocate_shareable(bytes, allocation);
   if (made == nullptr)
-    return base::fail(MPI_ERR_NO_MEM, "no {} bytes: {}", size, std::string(base::failure_text()));
+    return base::fail(MPI_ERR_NO_MEM, "cannot allocate {} bytes: {}", size,
+                      std::string(base::failure_text()));
   remark_shortfall("MPI_Alloc_mem", made, bytes, allocation);
   *static_cast<void**>(baseptr) = made;
   return {};

@@ -15,8 +15,8 @@ Result total_bytes(MPI_Count count, MPI_Count each, MPI_Count& bytes) {
 
 Result check_position(MPI_Count position, MPI_Count size, MPI_Count bytes) {
   if (position >= 0 && position <= size && bytes <= size - position) return {};
-  return base::fail(MPI_ERR_ARG, "{} bytes at position {} do not lie in a packing buffer of {}", bytes,
-                    position, size);
+  return base::fail(MPI_ERR_ARG, "{} bytes at position {} exceed a packing buffer of {}", bytes, position,
+                    size);
 }
 
 Result check_representation(const char* name) {

@@ -46,7 +46,7 @@ Result Status_set_error(MPI_Status* status, int err) {
 Result Status_set_elements(MPI_Status* status, Datatype& datatype, MPI_Count count) {
   MPI_Count bytes = datatype::bytes_of_elements(datatype, count);
   if (bytes < 0)
-    return base::fail(MPI_ERR_ARG, "count is {}, but {} holds no such number of basic elements", count,
+    return base::fail(MPI_ERR_ARG, "count is {}, but {} cannot hold this number of basic elements", count,
                       datatype::describe(datatype));
   p2p::set_status_bytes(*status, bytes);
   return {};

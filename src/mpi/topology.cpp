@@ -26,7 +26,7 @@ Result find(const Communicator& comm, int kind, const Topology*& topology) {
 
 Result check_room(int room, std::size_t needed, const char* what) {
   if (room >= 0 && static_cast<std::size_t>(room) >= needed) return {};
-  return base::fail(MPI_ERR_ARG, "there is room for {} {}, and there are {}", room, what, needed);
+  return base::fail(MPI_ERR_ARG, "there is space for {} {}, but there are {}", room, what, needed);
 }
 
 /// How many of `there` values fit into an array of `room`.

@@ -101,7 +101,7 @@ Result open_own(int folder, const std::string& path, int flags, mode_t kind, int
   if (seen && !own)
     return fail(Code::refused, "{} belongs to user {}, not to user {}", path, status.st_uid, user);
   if (made < 0) return fail_system("open", error, path);
-  if (!seen) return fail(Code::system, "{} cannot be looked at", path);
+  if (!seen) return fail(Code::system, "{} cannot be inspected", path);
   return fail(Code::invalid, "{} is open to others than its owner, or is not what it should be", path);
 }
 

@@ -273,7 +273,7 @@ Result set_policy(void* base, std::size_t bytes, int mode, int node) {
   mask[node / bits] = 1ul << (node % bits);
   if (syscall(SYS_mbind, base, bytes, mode, mask, sizeof mask * 8, 0) != 0) {
     if (errno == EPERM)
-      return fail(Code::refused, "mbind is forbidden here; pages lie where they are first written");
+      return fail(Code::refused, "mbind is forbidden here; pages are placed where they are first written");
     if (errno == ENOSYS) return fail(Code::unsupported, "this kernel has no mbind");
     return fail_system("mbind", errno);
   }
@@ -321,7 +321,7 @@ Result populate(void* base, std::size_t bytes, bool touching) {
   while (madvise(base, bytes, MADV_POPULATE_WRITE) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     if (errno == EINVAL) {
-      if (!touching) return fail(Code::unsupported, "this kernel cannot say that pages are missing");
+      if (!touching) return fail(Code::unsupported, "this kernel cannot report that pages are missing");
       for (std::size_t at = 0; at < bytes; at += page_size()) static_cast<volatile std::byte*>(base)[at] = {};
       return {};
     }

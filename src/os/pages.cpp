@@ -45,11 +45,12 @@ bool exists(std::int32_t pid) { return access(base::format("/proc/{}", pid).c_st
 Result explain(std::int32_t pid, const std::string& what, int error) {
   if (error == ESRCH || !exists(pid)) return fail(Code::gone, "there is no process {}", pid);
   if (error == EACCES || error == EPERM)
-    return fail(Code::refused,
-                "process {} may not be looked at ({}: {}): it is somebody else's, or a sandbox forbids it",
-                pid, what, strerror(error));
+    return fail(
+        Code::refused,
+        "process {} may not be inspected ({}: {}): it belongs to another user, or a sandbox forbids it", pid,
+        what, strerror(error));
   if (error == ENOENT || error == ENOSYS)
-    return fail(Code::unsupported, "this kernel does not tell where pages lie: it has no {}", what);
+    return fail(Code::unsupported, "this kernel does not report where pages are: it has no {}", what);
   return fail_system(what, error);
 }
 
@@ -84,7 +85,7 @@ Result read_nodes(std::vector<Node>& nodes, const std::string& root) {
   std::string folder = root + "/sys/devices/system/node", text;
   CpuSet numbers; // the kernel writes sets of nodes in the same form as sets of processors
   if (read_all(folder + "/online", text) != 0)
-    return fail(Code::unsupported, "this kernel knows no NUMA nodes (it has no {})", folder);
+    return fail(Code::unsupported, "this kernel does not support NUMA nodes (it has no {})", folder);
   NEAR_TRY(parse_cpus(text, numbers));
   std::vector<Node> made;
   for (unsigned number : numbers.members()) {
@@ -186,8 +187,7 @@ Result PageTable::entries(std::uint64_t begin, std::uint64_t end, std::vector<Pa
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       if (at == begin && end - begin > too_large)
-        return fail(Code::limit, "{} GiB of addresses are too many to look at one by one",
-                    (end - begin) >> 30);
+        return fail(Code::limit, "{} GiB of addresses are too many to check one by one", (end - begin) >> 30);
       return read(at, end, found);
     }
     for (int i = 0; i < count; ++i) NEAR_TRY(read(regions[i].begin, regions[i].end, found));

@@ -26,7 +26,7 @@ Unexpected* free_records = nullptr;
 std::size_t record_count = 0;
 
 [[noreturn]] [[gnu::cold]] [[gnu::noinline]] void give_up_for_memory() {
-  base::log(base::Level::error, "no memory to note an arriving message ({} are waiting for their receives)",
+  base::log(base::Level::error, "no memory to record an arriving message ({} are waiting for their receives)",
             matching().unexpected());
   std::abort();
 }

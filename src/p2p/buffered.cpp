@@ -150,7 +150,7 @@ Result send_buffered(const Buffer& view, Peer& peer, const Envelope& envelope, C
   if (start == nullptr)
     return base::fail(
         MPI_ERR_BUFFER,
-        "a buffered send of {} bytes finds no room in the attached buffer: {} of its {} bytes hold "
+        "a buffered send of {} bytes finds no free space in the attached buffer: {} of its {} bytes hold "
         "messages that have not left",
         envelope.bytes, buffer->used(), buffer->size());
   if (envelope.bytes != 0) datatype::pack(view, 0, start, static_cast<MPI_Count>(envelope.bytes));

@@ -272,7 +272,7 @@ private:
 template <class T>
 Result side_of(Request& request, const char* side, int partition, T*& found) {
   found = dynamic_cast<T*>(engine(request).schedule.get());
-  if (found == nullptr) return base::fail(MPI_ERR_REQUEST, "the request is no partitioned {}", side);
+  if (found == nullptr) return base::fail(MPI_ERR_REQUEST, "the request is not a partitioned {}", side);
   if (partition < 0 || partition >= found->partitions())
     return base::fail(MPI_ERR_ARG, "partition {} is outside the request's {} partitions", partition,
                       found->partitions());

@@ -49,7 +49,7 @@ Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t no
   std::uint64_t begin = table_bytes(segment.slots());
   std::uint64_t bytes = bytes_for(processors, nodes);
   if (processors > most_processors || nodes > most_nodes || begin + bytes > segment.stride())
-    return fail(Code::limit, "the launcher's part of the segment has no room for {} processors and {} nodes",
+    return fail(Code::limit, "the launcher's part of the segment has no space for {} processors and {} nodes",
                 processors, nodes);
   NEAR_TRY(os::populate(segment.at<std::byte>(begin), base::round_up(bytes, os::page_size())));
   auto* head = new (segment.at<std::byte>(begin)) MachineHead{};

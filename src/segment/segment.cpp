@@ -159,7 +159,7 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   std::uint64_t length = 0;
   for (std::string refusal;;) {
     if (stride < smallest_stride || stride < table_bytes(slots))
-      return fail(Code::limit, "no room for {} processes of {} MiB each{}{}", slots, smallest_stride >> 20,
+      return fail(Code::limit, "no space for {} processes of {} MiB each{}{}", slots, smallest_stride >> 20,
                   refusal.empty() ? "" : ": ", refusal);
     length = stride * (slots + 1ull) + far_stride_of(far_bytes, slots) * slots;
     Result file = os::make_shared_file("nearmpi", length, made);
@@ -302,7 +302,7 @@ Result Segment::attach(int descriptor, bool writable) {
   if (!os::is_sealed(descriptor, length))
     return fail(Code::invalid, "descriptor {} is not a NearMPI segment (no sealed memory file)", descriptor);
   if (length < header_bytes)
-    return fail(Code::invalid, "a segment of {} bytes has no room for a header", length);
+    return fail(Code::invalid, "a segment of {} bytes has no space for a header", length);
   // A copy, so that what is checked here cannot change any more.
   alignas(Header) std::byte copy[sizeof(Header)];
   if (pread(descriptor, copy, sizeof copy, 0) != static_cast<ssize_t>(sizeof copy))

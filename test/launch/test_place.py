@@ -447,7 +447,7 @@ def test_somebody_elses_process_is_refused(near, sleeper, prefix):
         copy = shutil.copy(prefix / "bin/near", folder)
         done = subprocess.run([copy, "place", "--pid", str(process.pid)], user=65534, group=65534, text=True,
                               capture_output=True, timeout=60, cwd=folder)
-    assert done.returncode == 1 and "may not be looked at" in done.stderr, done
+    assert done.returncode == 1 and "may not be inspected" in done.stderr, done
 
 
 @pytest.mark.parametrize("arguments, says", [

@@ -14,7 +14,7 @@ MISTAKES = {
     "bad_root": ("MPI_ERR_ROOT", 8, r"MPI_Bcast: root 4 is outside communicator MPI_COMM_WORLD of size 4"),
     "null_buffer": ("MPI_ERR_BUFFER", 1, r"MPI_Send: buf is a null pointer.*MPI_INT"),
     "truncation": ("MPI_ERR_TRUNCATE", 15, r"MPI_Recv: .*16 bytes.*4 bytes"),
-    "mismatched_communicator": ("MPI_ERR_COMM", 5, r"MPI_Barrier: comm is 0x209, which is no communicator"),
+    "mismatched_communicator": ("MPI_ERR_COMM", 5, r"MPI_Barrier: comm is 0x209, which is not a valid communicator"),
     "null_communicator": ("MPI_ERR_COMM", 5, r"MPI_Barrier: comm is MPI_COMM_NULL"),
     "double_free_of_communicator": ("MPI_ERR_COMM", 5, r"MPI_Comm_free: comm is 0x[0-9a-f]+.*freed already"),
     "double_free_of_datatype": ("MPI_ERR_TYPE", 3, r"MPI_Type_free: datatype is 0x[0-9a-f]+.*freed already"),

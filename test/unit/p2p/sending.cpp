@@ -120,7 +120,7 @@ TEST_F(Sending, a_full_buffer_is_an_error_that_says_how_full) {
   EXPECT_EQ(attach_buffer(nullptr, room.data(), 1).code(), MPI_ERR_BUFFER);
   ASSERT_TRUE(send(text(data), 1, 1, communicator, SendMode::buffered).ok());
   EXPECT_EQ(send(text(more), 1, 2, communicator, SendMode::buffered).code(), MPI_ERR_BUFFER);
-  EXPECT_NE(base::failure_text().find("finds no room"), std::string::npos);
+  EXPECT_NE(base::failure_text().find("finds no free space"), std::string::npos);
   ASSERT_TRUE(send(text(data), 1, 3, communicator, SendMode::buffered).ok());
   Request* flush = nullptr;
   ASSERT_TRUE(start_flush_buffer(nullptr, flush).ok());
