@@ -67,11 +67,19 @@ function(near_add_layer_test layer)
   near_add_test(unit_${layer} unit.${layer}. ${layer} ${PROJECT_SOURCE_DIR}/test/unit/${layer})
 endfunction()
 
-# near_add_test(<target> <prefix> <layer> <folder>): a test program from <folder>/*.cpp, linked with that layer and
-# what it may use, nothing else. The layer is linked whole, so a call to something it may not use fails this link even
+# near_add_test(<target> <prefix> <layer> <source or folder> ...): a test program from these sources and from the *.cpp
+# of these folders, linked with that layer and what it may use, nothing else. The layer is linked whole, so a call to something it may not use fails this link even
 # when no test reaches it.
-function(near_add_test target prefix layer folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+function(near_add_test target prefix layer)
+  set(sources)
+  foreach(from IN LISTS ARGN)
+    if(IS_DIRECTORY ${from})
+      file(GLOB from CONFIGURE_DEPENDS ${from}/*.cpp)
+    elseif(NOT EXISTS ${from})
+      continue()
+    endif()
+    list(APPEND sources ${from})
+  endforeach()
   if(NOT sources OR NOT TARGET near_${layer})
     return()
   endif()
@@ -88,6 +96,20 @@ function(near_add_test target prefix layer folder)
   # EXPECT_* is an if-else: a condition before it would need braces that say nothing.
   target_compile_options(${target} PRIVATE -Wno-dangling-else)
   gtest_discover_tests(${target} TEST_PREFIX ${prefix} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()
+
+# near_add_conformance_tests(): what every implementation of a concept must pass, one program for each set of them that
+# can be linked together.
+function(near_add_conformance_tests)
+  set(folder ${PROJECT_SOURCE_DIR}/test/conformance/transport)
+  near_add_test(conformance_transport conformance. shm ${folder}/suite.cpp ${folder}/kinds.cpp ${folder}/shm_kind.cpp
+                ${folder}/socket_kind.cpp ${folder}/socket_transport.cpp)
+  # The fake stands in for functions of the transport layer, so it is a program of its own.
+  set(fake ${PROJECT_SOURCE_DIR}/test/unit/p2p)
+  near_add_test(conformance_fake conformance. p2p ${folder}/suite.cpp ${folder}/fake_kind.cpp ${fake}/fake_transport.cpp)
+  if(TARGET conformance_fake)
+    target_include_directories(conformance_fake PRIVATE ${fake})
+  endif()
 endfunction()
 
 # near_add_model_test(): model_queue, the scenarios of test/model on the headers of src/queue.

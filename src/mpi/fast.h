@@ -5,7 +5,7 @@
 //
 // The comparisons: MPI runs, only one thread calls it, and this is not inside another call (Call::fast_line);
 // the communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of
-// the communicator; the tag is not negative; the message fits into a slot; and transport/fast.h accepts it.
+// the communicator; the tag is not negative; the message fits into a slot; and p2p/fast.h accepts it.
 // Sends have a second fast path for all other messages that leave whole.
 #pragma once
 

@@ -9,7 +9,12 @@ namespace near::transport {
 
 namespace {
 
-segment::ControlPage& control() { return memory::space().segment.control(memory::space().slot); }
+/// This process's page of its job's segment; an unread one if it has no segment (no node transport).
+segment::ControlPage& control() {
+  const memory::Space& self = memory::space();
+  static segment::ControlPage& unread = *new segment::ControlPage{};
+  return self.segment.mapped() ? self.segment.control(self.slot) : unread;
+}
 
 } // namespace
 
@@ -22,16 +27,18 @@ segment::StateLine& own_state_line() {
 }
 
 segment::Place own_place() {
-  return running() ? job_segment().entry(memory::space().slot).place : segment::Place{};
+  return running() && job_segment().mapped() ? job_segment().entry(memory::space().slot).place : segment::Place{};
 }
 
 segment::NearestNodes nearest_nodes() {
-  return running() ? job_segment().entry(memory::space().slot).nearest : segment::NearestNodes{};
+  return running() && job_segment().mapped() ? job_segment().entry(memory::space().slot).nearest
+                                             : segment::NearestNodes{};
 }
 
 void count_unexpected() { control().counters.unexpected.bump_relaxed(1); }
 
 segment::Amount own_traffic(segment::Path path) {
+  if (!job_segment().mapped()) return {};
   const std::uint32_t processes = job_segment().slots();
   const auto* sent =
       job_segment().at<segment::Traffic>(control().traffic) + static_cast<std::size_t>(path) * processes;
@@ -43,6 +50,7 @@ segment::Amount own_traffic(segment::Path path) {
 }
 
 bool shares_processors() {
+  if (!job_segment().mapped()) return false;
   const auto& head = job_segment().header();
   return head.cores < head.job_size;
 }

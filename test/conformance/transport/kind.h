@@ -1,0 +1,42 @@
+// What the conformance suite needs of a transport that it runs on.
+#pragma once
+
+#include "transport/registry.h"
+
+#include <functional>
+#include <string>
+
+namespace near::test {
+
+/// The part that a process takes in a test.
+struct Part {
+  bool sends = false, receives = false;
+  transport::Peer* other =
+      nullptr; ///< the receiver for the sender, and the other way round; or this process itself
+  /// Returns when the other process has called it too. Bytes of the transport do not move meanwhile.
+  std::function<void()> meet;
+};
+
+/// A transport under test, and how its processes are made.
+class Kind {
+public:
+  virtual ~Kind() = default;
+  virtual std::string name() const = 0;
+
+  /// Runs body() in a process that sends and in one that receives, or in one that does both. Fails the test if a
+  /// process does not end with success within a minute.
+  virtual void run(const std::function<void(Part&)>& body) = 0;
+
+  // What the transport offers beyond what all must.
+  /// Sender and receiver are two processes. Only then is there somebody to die, and to wake.
+  virtual bool has_processes() const { return true; }
+  /// cancel_rts() succeeds if the receiver has not matched the message yet.
+  virtual bool cancels() const { return true; }
+  /// Eager messages are refused when too many have not been released.
+  virtual bool has_credits() const { return true; }
+};
+
+/// The kind that this test is instantiated for, by its name.
+Kind& kind_of(const std::string& name);
+
+} // namespace near::test

@@ -1,0 +1,58 @@
+// The suite on the node transport, as two processes of one job. The test's process plays the launcher.
+#include "kind.h"
+#include "processes.h"
+
+#include "segment/segment.h"
+#include "shm/shm.h"
+
+namespace near::test {
+
+namespace {
+
+class Shm : public Kind {
+public:
+  explicit Shm(std::string name, std::vector<std::pair<std::string, std::string>> knobs)
+      : name_(std::move(name)), knobs_(std::move(knobs)) {}
+  std::string name() const override { return name_; }
+
+  void run(const std::function<void(Part&)>& body) override {
+    segment::Segment segment;
+    ASSERT_TRUE(segment.create(2, 2, 2).ok()) << base::failure_text();
+    Meeting meeting;
+    run_two(
+        [&](std::uint32_t rank) {
+          meeting.keep_own_ends(rank);
+          for (const auto& [knob, value] : knobs_) setenv(knob.c_str(), value.c_str(), 1);
+          require(base::read_knobs(environ).ok(), "knobs");
+          require(shm::start({segment.descriptor(), rank, 2}).ok(), "start");
+          Part part{rank == 0, rank == 1, &transport::peer_at({.rank = 1 - rank}),
+                    [&] { meeting.meet(rank); }};
+          body(part);
+          transport::stop();
+        },
+        [&](std::uint32_t rank, int) {
+          // As mpiexec marks a process that it has seen end.
+          auto& phase = segment.entry(rank).phase;
+          if (phase.load_relaxed() != static_cast<std::uint32_t>(segment::Phase::finalized))
+            phase.store_release(static_cast<std::uint32_t>(segment::Phase::dead)); // SYNC: rank-phase
+        });
+  }
+
+private:
+  std::string name_;
+  std::vector<std::pair<std::string, std::string>> knobs_;
+};
+
+Shm shm("shm", {}),
+    scarce("shm_scarce", {{"NEAR_QUEUE_SLOTS", "4"}, {"NEAR_PACKETS", "16"}, {"NEAR_LANES", "1"}}),
+    pipelined("shm_pipelined", {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "16"}}),
+    cma("shm_cma", {{"NEAR_COPY", "cma"}, {"NEAR_LANES", "0"}});
+
+} // namespace
+
+Kind& shm_kind(int which) {
+  Kind* all[] = {&shm, &scarce, &pipelined, &cma};
+  return *all[which];
+}
+
+} // namespace near::test

@@ -1,0 +1,62 @@
+// The suite on the plain transport: two processes in user namespaces of their own, with no segment; and beside the node
+// transport, between processes of two jobs.
+#include "kind.h"
+#include "processes.h"
+#include "socket_transport.h"
+
+#include "memory/space.h"
+#include "shm/shm.h"
+
+#include <sched.h>
+#include <sys/socket.h>
+
+namespace near::test {
+
+namespace {
+
+class Sockets : public Kind {
+public:
+  explicit Sockets(bool beside_shm) : beside_shm_(beside_shm) {}
+  std::string name() const override { return beside_shm_ ? "sockets_beside_shm" : "sockets"; }
+  bool cancels() const override { return false; }
+
+  void run(const std::function<void(Part&)>& body) override {
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    Meeting meeting;
+    run_two(
+        [&](std::uint32_t rank) {
+          meeting.keep_own_ends(rank);
+          close(ends[1 - rank]);
+          const object::ProcessId other{.job = beside_shm_ ? 1u : 0u, .rank = 1 - rank};
+          if (beside_shm_) {
+            require(shm::start({}).ok(), "a job of one process");
+          } else {
+            // Neither may read the other's memory from here on. Where that is forbidden, it cannot either.
+            (void)unshare(CLONE_NEWUSER);
+            require(!memory::space().segment.mapped(), "there is no shared memory");
+          }
+          sockets::start(ends[rank], other);
+          Part part{rank == 0, rank == 1, &transport::peer_at(other), [&] { meeting.meet(rank); }};
+          require(std::string_view(part.other->operations->name) == "sockets", "who reaches it");
+          require(!transport::reaches_memory_of(*part.other), "private memory is out of reach");
+          if (beside_shm_)
+            require(std::string_view(transport::peer_at({}).operations->name) == "shm",
+                    "this process itself");
+          body(part);
+          transport::stop();
+        },
+        [&](std::uint32_t rank, int) { close(ends[rank]); });
+  }
+
+private:
+  bool beside_shm_;
+};
+
+Sockets alone(false), beside(true);
+
+} // namespace
+
+Kind& socket_kind(bool beside_shm) { return beside_shm ? beside : alone; }
+
+} // namespace near::test

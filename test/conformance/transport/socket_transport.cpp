@@ -1,0 +1,298 @@
+#include "socket_transport.h"
+
+#include "os/descriptor.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <sys/socket.h>
+#include <unordered_map>
+#include <vector>
+
+namespace near::test::sockets {
+
+namespace {
+
+using transport::Arrival;
+using transport::Buffer;
+using transport::Eager;
+using transport::Envelope;
+using transport::Handler;
+using transport::HandlerFunction;
+using transport::Result;
+using transport::RtsHeader;
+using transport::Transfer;
+
+constexpr std::size_t eager_limit = 4096, kept_from = 64, most_waiting = 1 << 16;
+constexpr std::uint32_t credits = 32;
+
+enum class What : std::uint32_t { eager, credit, rts, cts, data, closed };
+
+/// Stands before `payload` bytes on the stream. The cookies are addresses of transfers, each in its owner's process.
+struct Frame {
+  What what = What::eager;
+  std::uint32_t payload = 0;
+  Envelope envelope = {};
+  std::uint64_t sender_cookie = 0, receiver_cookie = 0;
+};
+
+struct Peer : transport::Peer {
+  int descriptor = -1;
+  std::uint32_t credits_left = credits;
+  std::deque<std::byte> out; ///< not written yet
+  /// Done when so many bytes in all have been written.
+  std::deque<std::pair<std::uint64_t, Transfer*>> waiters;
+  std::uint64_t queued = 0, written = 0;
+  std::vector<std::byte> in; ///< a frame that has not arrived whole
+  Transfer* sends = nullptr; ///< announced and not finished; linked by previous and next
+  bool gone = false, closed = false;
+};
+
+struct State {
+  Peer peer;
+  object::ProcessId other;
+  HandlerFunction handlers[static_cast<int>(Handler::count_upper)] = {};
+  std::unordered_map<std::uint64_t, std::unique_ptr<std::byte[]>> kept;
+  std::uint64_t next_packet = 1;
+  bool receives_no_more = false;
+};
+State& state() {
+  static State& made = *new State;
+  return made;
+}
+
+void write_out(Peer& peer) {
+  std::array<char, 1 << 16> chunk;
+  while (!peer.out.empty() && !peer.gone) {
+    const std::size_t bytes = std::min(chunk.size(), peer.out.size());
+    std::copy_n(peer.out.begin(), bytes, reinterpret_cast<std::byte*>(chunk.data()));
+    const ssize_t sent = ::send(peer.descriptor, chunk.data(), bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) peer.gone = true;
+    if (sent <= 0) break;
+    peer.out.erase(peer.out.begin(), peer.out.begin() + sent);
+    peer.written += static_cast<std::uint64_t>(sent);
+  }
+  while (!peer.waiters.empty() && (peer.gone || peer.waiters.front().first <= peer.written)) {
+    Transfer& transfer = *peer.waiters.front().second;
+    peer.waiters.pop_front();
+    transfer.done(transfer, MPI_SUCCESS);
+  }
+}
+
+void put_frame(Peer& peer, const Frame& frame, const Buffer* buffer = nullptr) {
+  const auto* head = reinterpret_cast<const std::byte*>(&frame);
+  peer.out.insert(peer.out.end(), head, head + sizeof frame);
+  if (buffer != nullptr && frame.payload != 0) {
+    std::vector<std::byte> packed(frame.payload);
+    datatype::pack(*buffer, 0, packed.data(), static_cast<MPI_Count>(frame.payload));
+    peer.out.insert(peer.out.end(), packed.begin(), packed.end());
+  }
+  peer.queued += sizeof frame + frame.payload;
+}
+
+void forget(Peer& peer, Transfer& transfer) {
+  (transfer.previous != nullptr ? transfer.previous->next : peer.sends) = transfer.next;
+  if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
+}
+
+void handle(Peer& peer, const Frame& frame, const std::byte* payload) {
+  State& self = state();
+  switch (frame.what) {
+  case What::eager: {
+    Arrival arrival{&peer, frame.envelope, payload, frame.payload, 0};
+    std::unique_ptr<std::byte[]> copy;
+    if (frame.payload >= kept_from) {
+      copy = std::make_unique<std::byte[]>(frame.payload);
+      std::memcpy(copy.get(), payload, frame.payload);
+      arrival.payload = copy.get();
+      arrival.packet = self.next_packet++;
+    }
+    const std::uint64_t packet = arrival.packet;
+    self.handlers[static_cast<int>(Handler::p2p_eager)](arrival);
+    if (packet != 0 && arrival.packet == 0) self.kept[packet] = std::move(copy);
+    break;
+  }
+  case What::credit: ++peer.credits_left; break;
+  case What::rts: {
+    const RtsHeader rts{{frame.sender_cookie}};
+    Arrival arrival{&peer, frame.envelope, reinterpret_cast<const std::byte*>(&rts), sizeof rts, 0};
+    self.handlers[static_cast<int>(Handler::p2p_rts)](arrival);
+    break;
+  }
+  case What::cts: {
+    auto& transfer = *reinterpret_cast<Transfer*>(frame.sender_cookie);
+    Frame answer{What::data, static_cast<std::uint32_t>(frame.envelope.bytes), {}, 0, frame.receiver_cookie};
+    put_frame(peer, answer, &transfer.view);
+    forget(peer, transfer);
+    transfer.busy = false;
+    transfer.done(transfer, MPI_SUCCESS); // packed: the buffer is the program's again
+    break;
+  }
+  case What::data: {
+    auto& transfer = *reinterpret_cast<Transfer*>(frame.receiver_cookie);
+    datatype::unpack(transfer.view, 0, payload, static_cast<MPI_Count>(frame.payload));
+    transfer.busy = false;
+    transfer.done(transfer, MPI_SUCCESS);
+    break;
+  }
+  case What::closed: peer.closed = true; break;
+  }
+}
+
+bool read_in(Peer& peer) {
+  bool moved = false;
+  std::array<std::byte, 1 << 16> chunk;
+  for (int round = 0; round < 16 && !peer.gone; ++round) {
+    const ssize_t got = ::recv(peer.descriptor, chunk.data(), chunk.size(), MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) peer.gone = true;
+    if (got <= 0) break;
+    peer.in.insert(peer.in.end(), chunk.begin(), chunk.begin() + got);
+    moved = true;
+  }
+  std::size_t at = 0;
+  for (Frame frame{}; peer.in.size() - at >= sizeof frame;) {
+    std::memcpy(&frame, peer.in.data() + at, sizeof frame);
+    if (peer.in.size() - at - sizeof frame < frame.payload) break;
+    // A copy: the handler may come back here by progress.
+    std::vector<std::byte> payload(peer.in.begin() + static_cast<std::ptrdiff_t>(at + sizeof frame),
+                                   peer.in.begin() +
+                                       static_cast<std::ptrdiff_t>(at + sizeof frame + frame.payload));
+    at += sizeof frame + frame.payload;
+    handle(peer, frame, payload.data());
+  }
+  peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(at));
+  return moved;
+}
+
+Peer& own(transport::Peer& peer) { return static_cast<Peer&>(peer); }
+
+Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
+  Peer& peer = own(to);
+  const bool full = peer.out.size() > most_waiting;
+  if (envelope.bytes > eager_limit || peer.credits_left == 0 || (full && waiter == nullptr))
+    return Eager::refused;
+  --peer.credits_left;
+  put_frame(peer, {What::eager, static_cast<std::uint32_t>(envelope.bytes), envelope}, &buffer);
+  if (!full) {
+    write_out(peer);
+    return Eager::left; // the payload is packed
+  }
+  peer.waiters.emplace_back(peer.queued, waiter);
+  return Eager::waits;
+}
+
+Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer& transfer) {
+  Peer& peer = own(to);
+  transfer.peer = &to;
+  transfer.view = buffer;
+  transfer.bytes = envelope.bytes;
+  transfer.busy = true;
+  transfer.previous = nullptr;
+  transfer.next = peer.sends;
+  if (peer.sends != nullptr) peer.sends->previous = &transfer;
+  peer.sends = &transfer;
+  put_frame(peer, {What::rts, 0, envelope, reinterpret_cast<std::uint64_t>(&transfer)});
+  write_out(peer);
+  return {};
+}
+
+bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& buffer,
+            Transfer& transfer) {
+  Peer& peer = own(from);
+  transfer.peer = &from;
+  transfer.view = buffer;
+  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(buffer.bytes()));
+  transfer.busy = true;
+  Frame frame{What::cts, 0, {}, rts.words[0], reinterpret_cast<std::uint64_t>(&transfer)};
+  frame.envelope.bytes = transfer.bytes;
+  put_frame(peer, frame);
+  write_out(peer);
+  return true;
+}
+
+void give_back_credit(transport::Peer& to) {
+  put_frame(own(to), Frame{.what = What::credit});
+  write_out(own(to));
+}
+
+const transport::Operations operations = {
+    .name = "sockets",
+    .send_eager = send_eager,
+    .send_rts = send_rts,
+    .cancel_rts = [](Transfer&) { return false; },
+    .claim_rts = [](transport::Peer&, RtsHeader&) { return true; },
+    .rts_is_live = [](const transport::Peer&, const RtsHeader&) { return true; },
+    .accept = accept,
+    .give_back_packet = [](transport::Peer&, std::uint64_t packet) { state().kept.erase(packet); },
+    .give_back_credit = give_back_credit,
+    .hold_back = [](transport::Peer&, bool) {},
+    .has_ended = [](transport::Peer& peer) { return own(peer).closed || own(peer).gone; },
+    .reaches_memory = nullptr,
+    .get = nullptr,
+    .put = nullptr,
+};
+
+bool can_be_read() {
+  char byte;
+  const Peer& peer = state().peer;
+  return !peer.gone && (::recv(peer.descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN);
+}
+
+void tell_closed() {
+  State& self = state();
+  if (self.receives_no_more) return;
+  self.receives_no_more = true;
+  put_frame(self.peer, Frame{.what = What::closed});
+  write_out(self.peer);
+}
+
+bool sends_settled() {
+  Peer& peer = state().peer;
+  if (!peer.closed && !peer.gone) return peer.sends == nullptr;
+  peer.sends = nullptr; // it takes none of them any more
+  return true;
+}
+
+transport::Transport sockets = {
+    .name = "sockets",
+    .connect = [](object::ProcessId process) -> transport::Peer* {
+      return process == state().other ? &state().peer : nullptr;
+    },
+    .set_handler = [](Handler handler,
+                      HandlerFunction function) { state().handlers[static_cast<int>(handler)] = function; },
+    .is_idle = [] { return state().peer.out.empty() && !can_be_read(); },
+    .advance =
+        [] {
+          Peer& peer = state().peer;
+          const std::uint64_t before = peer.written;
+          const bool read = read_in(peer);
+          write_out(peer);
+          return read || peer.written != before;
+        },
+    .has_arrived = can_be_read,
+    .waits_for_flow_control = nullptr,
+    .register_as_waiter = nullptr,
+    .descriptor = -1,
+    .poll_always = nullptr,
+    .receive_no_more = tell_closed,
+    .sends_settled = sends_settled,
+    .is_drained = [] { return state().peer.out.empty() || state().peer.gone; },
+    .leave = [] { ::shutdown(state().peer.descriptor, SHUT_WR); },
+};
+
+} // namespace
+
+void start(int descriptor, object::ProcessId other) {
+  State& self = state();
+  self.other = other;
+  self.peer.descriptor = sockets.descriptor = descriptor;
+  self.peer.operations = &operations;
+  std::uint64_t& limit = transport::fast_path.eager_limit; // of all transports
+  limit = limit == 0 ? eager_limit : std::min<std::uint64_t>(limit, eager_limit);
+  transport::add(sockets);
+  transport::set_running(true);
+}
+
+} // namespace near::test::sockets

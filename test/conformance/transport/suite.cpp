@@ -1,0 +1,457 @@
+// What every transport must do, seen from above: by transport/transport.h alone. Each test runs on every kind that the
+// program is linked with (kinds.cpp).
+#include "kind.h"
+#include "processes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <sys/resource.h>
+#include <vector>
+
+namespace near::test {
+
+const std::vector<std::string>& kind_names();
+
+namespace {
+
+using transport::Arrival;
+using transport::Buffer;
+using transport::Eager;
+using transport::Envelope;
+using transport::Handler;
+using transport::Peer;
+using transport::RtsHeader;
+using transport::Transfer;
+using Bytes = std::vector<unsigned char>;
+
+/// A message as it arrived. An eager one is released at once unless the test holds credits back.
+struct Arrived {
+  Peer* from = nullptr;
+  Envelope envelope;
+  Bytes data;
+  bool is_rts = false;
+  RtsHeader rts{};
+  std::uint64_t packet = 0; ///< kept
+  const std::byte* kept = nullptr;
+};
+std::deque<Arrived> inbox;
+bool hold_credits = false, keep_packets = false;
+
+void on_eager(Arrival& arrival) {
+  Arrived& made = inbox.emplace_back();
+  made.from = arrival.from;
+  made.envelope = arrival.envelope;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(arrival.payload);
+  made.data.assign(bytes, bytes + arrival.payload_bytes);
+  if (keep_packets && arrival.packet != 0) {
+    made.packet = arrival.packet;
+    made.kept = arrival.payload;
+    transport::keep_packet(arrival);
+  }
+  if (!hold_credits) transport::give_back_credit(*arrival.from);
+}
+
+void on_rts(Arrival& arrival) {
+  Arrived& made = inbox.emplace_back();
+  made.from = arrival.from;
+  made.envelope = arrival.envelope;
+  made.is_rts = true;
+  made.rts = arrival.rts();
+}
+
+template <class Done>
+void wait_for(Done&& done) {
+  transport::wait_until([](void* at) -> bool { return (*static_cast<std::remove_reference_t<Done>*>(at))(); },
+                        &done);
+}
+
+Buffer buffer_of(void* at, std::size_t bytes) {
+  return {at, static_cast<MPI_Count>(bytes), datatype::find_datatype(MPI_BYTE)};
+}
+
+Bytes pattern(std::size_t bytes, unsigned seed) {
+  Bytes data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<unsigned char>(i * 7 + seed + (i >> 9));
+  return data;
+}
+
+/// A side of a rendezvous that knows when it is finished.
+struct Side : Transfer {
+  bool finished = false;
+  int error = -1;
+  Side() {
+    done = [](Transfer& transfer, int its_error) {
+      auto& self = static_cast<Side&>(transfer);
+      require(!self.finished, "done() is called once");
+      self.finished = true;
+      self.error = its_error;
+    };
+  }
+};
+
+void send_eager(Peer& to, int tag, Bytes data) {
+  const Buffer buffer = buffer_of(data.data(), data.size());
+  wait_for([&] { return transport::try_send_eager(to, {5, 0, tag, data.size()}, buffer); });
+}
+
+void announce(Peer& to, int tag, const Buffer& buffer, Side& side) {
+  const auto bytes = static_cast<std::uint64_t>(buffer.bytes());
+  require(transport::send_rts(to, {5, 0, tag, bytes}, buffer, side).ok(), "an RTS can be sent");
+}
+
+Arrived next() {
+  wait_for([] { return !inbox.empty(); });
+  Arrived first = std::move(inbox.front());
+  inbox.pop_front();
+  return first;
+}
+
+void take(const Arrived& message, const Buffer& buffer, Side& side) {
+  require(message.is_rts, "the message is an RTS");
+  require(transport::accept(*message.from, message.rts, message.envelope.bytes, buffer, side),
+          "it can be accepted");
+}
+
+class Conformance : public testing::TestWithParam<std::string> {
+protected:
+  Kind& kind() { return kind_of(GetParam()); }
+  void run(const std::function<void(Part&)>& body) {
+    kind().run([&](Part& part) {
+      inbox.clear();
+      hold_credits = keep_packets = false;
+      transport::set_handler(Handler::p2p_eager, on_eager);
+      transport::set_handler(Handler::p2p_rts, on_rts);
+      body(part);
+    });
+  }
+};
+
+TEST_P(Conformance, messages_of_all_lengths_arrive_whole_and_in_order) {
+  run([](Part& part) {
+    constexpr int count = 300;
+    const std::size_t most = transport::eager_limit();
+    auto length = [&](int i) { return static_cast<std::size_t>(i) * 977 % (most + 1); };
+    if (part.sends)
+      for (int i = 0; i < count; ++i)
+        send_eager(*part.other, i, pattern(length(i), static_cast<unsigned>(i)));
+    if (part.receives)
+      for (int i = 0; i < count; ++i) {
+        const Arrived message = next();
+        require(message.envelope.context == 5 && message.envelope.tag == i, "messages arrive in order");
+        require(!message.is_rts && message.envelope.bytes == length(i), "with their lengths");
+        require(message.data == pattern(length(i), static_cast<unsigned>(i)), "and their bytes");
+      }
+  });
+}
+
+TEST_P(Conformance, an_rts_keeps_its_place_among_eager_messages) {
+  run([](Part& part) {
+    constexpr int count = 60;
+    Bytes large = pattern(50'000, 3);
+    std::deque<Side> sides(count);
+    if (part.sends)
+      for (int i = 0; i < count; ++i)
+        if (i % 3 == 0)
+          announce(*part.other, i, buffer_of(large.data(), large.size()), sides[static_cast<std::size_t>(i)]);
+        else
+          send_eager(*part.other, i, pattern(8, 1));
+    if (part.receives) {
+      std::deque<Side> moving;
+      Bytes in(large.size());
+      for (int i = 0; i < count; ++i) {
+        const Arrived message = next();
+        require(message.envelope.tag == i, "messages arrive in order");
+        require(message.is_rts == (i % 3 == 0), "each as what it was sent");
+        if (!message.is_rts) continue;
+        Side& side = moving.emplace_back();
+        std::fill(in.begin(), in.end(), 0);
+        take(message, buffer_of(in.data(), in.size()), side);
+        wait_for([&] { return side.finished; });
+        require(in == large, "and arrive whole");
+      }
+    }
+    if (part.sends)
+      wait_for([&] {
+        return std::all_of(sides.begin(), sides.end(),
+                           [](const Side& side) { return side.finished || !side.busy; });
+      });
+  });
+}
+
+TEST_P(Conformance, a_sender_without_credit_is_refused_until_messages_are_released) {
+  if (!kind().has_credits()) GTEST_SKIP() << "this transport never refuses an eager message";
+  run([](Part& part) {
+    constexpr int too_many = 1'000'000;
+    Bytes word = pattern(8, 1);
+    const Buffer buffer = buffer_of(word.data(), word.size());
+    hold_credits = true;
+    int sent = 0;
+    if (part.sends) {
+      // A full channel refuses too, for a while: what counts is that there is an end while nobody releases anything.
+      for (int refused = 0; refused < 2000 && sent < too_many;)
+        if (transport::try_send_eager(*part.other, {5, 0, sent, 8}, buffer)) {
+          ++sent;
+          refused = 0;
+        } else {
+          transport::progress();
+          ++refused;
+        }
+      require(sent > 0 && sent < too_many, "unreleased messages are bounded");
+      Side side;
+      announce(*part.other, -2, buffer, side);
+      part.meet();
+      wait_for([&] { return side.finished; });
+      send_eager(*part.other, -3, word); // credits are back
+    }
+    if (part.receives) {
+      part.meet();
+      int received = 0;
+      for (;; ++received) {
+        const Arrived message = next();
+        if (message.is_rts) {
+          Side side;
+          Bytes in(8);
+          take(message, buffer_of(in.data(), in.size()), side);
+          wait_for([&] { return side.finished; });
+          require(in == word, "an RTS needs no credit");
+          break;
+        }
+        transport::give_back_credit(*message.from);
+      }
+      require(received > 0, "messages came before");
+      hold_credits = false;
+      require(next().envelope.tag == -3, "and after");
+    }
+  });
+}
+
+TEST_P(Conformance, kept_packets_stay_valid_until_they_are_given_back) {
+  run([](Part& part) {
+    constexpr int count = 8;
+    keep_packets = true;
+    auto data = [](int i) { return pattern(transport::eager_limit(), static_cast<unsigned>(i)); };
+    if (part.sends)
+      for (int i = 0; i < count; ++i) send_eager(*part.other, i, data(i));
+    if (part.receives) {
+      std::vector<Arrived> all;
+      while (all.size() < count) all.push_back(next());
+      for (const Arrived& message : all) {
+        const Bytes expected = data(message.envelope.tag);
+        require(message.packet == 0 || std::memcmp(message.kept, expected.data(), expected.size()) == 0,
+                "a kept payload does not change");
+        if (message.packet != 0) transport::give_back_packet(*message.from, message.packet);
+      }
+    }
+  });
+}
+
+TEST_P(Conformance, large_messages_arrive_whole) {
+  run([](Part& part) {
+    for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{9000}, std::size_t{65537},
+                              std::size_t{1} << 20, (std::size_t{5} << 20) + 3}) {
+      Bytes out = pattern(bytes, 9), in(bytes);
+      Side sending, receiving;
+      if (part.sends) announce(*part.other, 1, buffer_of(out.data(), bytes), sending);
+      if (part.receives) {
+        take(next(), buffer_of(in.data(), bytes), receiving);
+        wait_for([&] { return receiving.finished; });
+        require(receiving.error == MPI_SUCCESS && in == out, "the bytes are there when done() is called");
+      }
+      if (part.sends) wait_for([&] { return sending.finished; });
+    }
+  });
+}
+
+TEST_P(Conformance, many_large_messages_in_both_directions_do_not_block_each_other) {
+  if (!kind().has_processes()) GTEST_SKIP() << "one process is both ends";
+  run([](Part& part) {
+    constexpr std::size_t count = 12, bytes = 300'000;
+    std::deque<Side> sending(count), receiving(count);
+    std::vector<Bytes> out, in(count, Bytes(bytes));
+    for (std::size_t i = 0; i < count; ++i) out.push_back(pattern(bytes, static_cast<unsigned>(i)));
+    for (std::size_t i = 0; i < count; ++i)
+      announce(*part.other, static_cast<int>(i), buffer_of(out[i].data(), bytes), sending[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Arrived message = next();
+      take(message, buffer_of(in[i].data(), bytes), receiving[i]);
+    }
+    auto all_finished = [](const std::deque<Side>& sides) {
+      return std::all_of(sides.begin(), sides.end(), [](const Side& side) { return side.finished; });
+    };
+    wait_for([&] { return all_finished(sending) && all_finished(receiving); });
+    require(in == out, "all arrived whole");
+  });
+}
+
+TEST_P(Conformance, messages_with_gaps_are_packed_and_unpacked) {
+  run([](Part& part) {
+    datatype::Datatype* every_second = nullptr;
+    require(
+        datatype::make_vector(2000, 50, 100, false, *datatype::find_datatype(MPI_BYTE), every_second).ok(),
+        "type");
+    constexpr std::size_t packed = 100'000, spread = 2000 * 100;
+    for (int way = 0; way < 4; ++way) {
+      const bool gaps_out = (way & 1) != 0, gaps_in = (way & 2) != 0;
+      Bytes out = pattern(spread, 4), in(spread, 0x55);
+      Side sending, receiving;
+      if (part.sends)
+        announce(*part.other, 1,
+                 gaps_out ? Buffer{out.data(), 1, every_second} : buffer_of(out.data(), packed), sending);
+      if (part.receives) {
+        take(next(), gaps_in ? Buffer{in.data(), 1, every_second} : buffer_of(in.data(), packed), receiving);
+        wait_for([&] { return receiving.finished; });
+        auto at = [](bool gaps, std::size_t i) { return gaps ? i / 50 * 100 + i % 50 : i; };
+        for (std::size_t i = 0; i < packed; ++i)
+          require(in[at(gaps_in, i)] == out[at(gaps_out, i)], "each byte is in its place");
+        for (std::size_t i = 0; gaps_in && i < 1999; ++i)
+          require(in[i * 100 + 50] == 0x55, "gaps are left alone");
+      }
+      if (part.sends) wait_for([&] { return sending.finished; });
+    }
+  });
+}
+
+TEST_P(Conformance, a_receiver_takes_as_much_as_it_has_space_for) {
+  run([](Part& part) {
+    for (std::size_t space : {std::size_t{0}, std::size_t{1}, std::size_t{5000}, std::size_t{150'000}}) {
+      Bytes out = pattern(200'000, 6), in(200'000, 0x55);
+      Side sending, receiving;
+      if (part.sends) announce(*part.other, 1, buffer_of(out.data(), out.size()), sending);
+      if (part.receives) {
+        const Arrived message = next();
+        require(message.envelope.bytes == out.size(), "the envelope says how much there is");
+        take(message, buffer_of(in.data(), space), receiving);
+        wait_for([&] { return receiving.finished; });
+        require(std::equal(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(space), out.begin()),
+                "what fits");
+        require(std::all_of(in.begin() + static_cast<std::ptrdiff_t>(space), in.end(),
+                            [](auto c) { return c == 0x55; }),
+                "and no more");
+      }
+      if (part.sends) {
+        wait_for([&] { return sending.finished; });
+        require(sending.error == MPI_SUCCESS, "it is not the sender's error");
+      }
+    }
+  });
+}
+
+TEST_P(Conformance, an_unmatched_message_is_cancelled_or_stays_receivable) {
+  const bool cancels = kind().cancels();
+  run([cancels](Part& part) {
+    Bytes out = pattern(100'000, 2);
+    Side first, second;
+    if (part.sends) {
+      announce(*part.other, 1, buffer_of(out.data(), out.size()), first);
+      require(transport::cancel_rts(first) == cancels, "an RTS that nobody matched");
+      announce(*part.other, 2, buffer_of(out.data(), out.size()), second);
+    }
+    if (part.receives) {
+      const Arrived one = next(), two = next();
+      Bytes in(out.size());
+      Side lost, found;
+      require(transport::rts_is_live(*one.from, one.rts) != cancels, "is it live?");
+      const Buffer buffer = buffer_of(in.data(), in.size());
+      require(transport::accept(*one.from, one.rts, out.size(), buffer, lost) != cancels,
+              "can it be accepted?");
+      if (!cancels) wait_for([&] { return lost.finished; });
+      std::fill(in.begin(), in.end(), 0);
+      take(two, buffer, found);
+      wait_for([&] { return found.finished; });
+      require(in == out, "the next message is not concerned");
+    }
+    if (part.sends) wait_for([&] { return second.finished && (cancels || first.finished); });
+  });
+}
+
+TEST_P(Conformance, a_claimed_message_cannot_be_cancelled) {
+  run([](Part& part) {
+    Bytes out = pattern(70'000, 8), in(70'000);
+    Side sending, receiving;
+    if (part.sends) announce(*part.other, 1, buffer_of(out.data(), out.size()), sending);
+    Arrived message;
+    if (part.receives) {
+      message = next();
+      require(transport::claim_rts(*message.from, message.rts), "an RTS can be claimed");
+    }
+    part.meet();
+    if (part.sends) require(!transport::cancel_rts(sending), "the receiver was faster");
+    part.meet();
+    if (part.receives) {
+      take(message, buffer_of(in.data(), in.size()), receiving);
+      wait_for([&] { return receiving.finished; });
+      require(in == out, "it arrives");
+    }
+    if (part.sends) wait_for([&] { return sending.finished; });
+  });
+}
+
+TEST_P(Conformance, a_rendezvous_is_not_over_before_it_is_accepted) {
+  run([](Part& part) {
+    Bytes out = pattern(20'000, 1), in(20'000);
+    Side sending, receiving;
+    if (part.sends) {
+      announce(*part.other, 1, buffer_of(out.data(), out.size()), sending);
+      for (int i = 0; i < 1000; ++i) transport::progress();
+      require(!sending.finished, "nobody has accepted it");
+    }
+    part.meet();
+    if (part.receives) {
+      take(next(), buffer_of(in.data(), in.size()), receiving);
+      wait_for([&] { return receiving.finished; });
+    }
+    if (part.sends) wait_for([&] { return sending.finished; });
+  });
+}
+
+TEST_P(Conformance, a_process_that_waits_sleeps_and_is_woken) {
+  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can send";
+  run([](Part& part) {
+    part.meet();
+    if (part.sends) {
+      usleep(300'000);
+      send_eager(*part.other, 1, pattern(8, 1));
+    } else {
+      rusage before{}, after{};
+      getrusage(RUSAGE_SELF, &before);
+      (void)next();
+      getrusage(RUSAGE_SELF, &after);
+      require(after.ru_nvcsw > before.ru_nvcsw, "a wait of 0.3 s gives the processor away");
+    }
+  });
+}
+
+TEST_P(Conformance, a_process_ends_although_nobody_receives_its_last_message) {
+  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can end";
+  run([](Part& part) {
+    static Bytes out = pattern(100'000, 5);
+    static Side side;
+    if (part.sends) announce(*part.other, 1, buffer_of(out.data(), out.size()), side);
+    transport::receive_no_more();
+    wait_for([] { return transport::sends_settled(); });
+  });
+}
+
+TEST_P(Conformance, a_peer_that_dies_ends_what_is_under_way_to_it) {
+  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can die";
+  run([](Part& part) {
+    static Bytes out = pattern(1 << 20, 5);
+    static Side side;
+    part.meet();
+    if (part.receives) {
+      (void)next();
+      raise(SIGKILL);
+    }
+    announce(*part.other, 1, buffer_of(out.data(), out.size()), side);
+    wait_for([&] { return transport::has_ended(*part.other); });
+    transport::receive_no_more();
+    wait_for([] { return transport::sends_settled(); });
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Transport, Conformance, testing::ValuesIn(kind_names()),
+                         [](const auto& each) { return each.param; });
+
+} // namespace
+} // namespace near::test
