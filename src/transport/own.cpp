@@ -27,7 +27,8 @@ segment::StateLine& own_state_line() {
 }
 
 segment::Place own_place() {
-  return running() && job_segment().mapped() ? job_segment().entry(memory::space().slot).place : segment::Place{};
+  return running() && job_segment().mapped() ? job_segment().entry(memory::space().slot).place
+                                             : segment::Place{};
 }
 
 segment::NearestNodes nearest_nodes() {
