@@ -2,6 +2,7 @@
 // handler after a failure. Each generated entry point makes one of these first.
 #pragma once
 
+#include "base/seqlock.h"
 #include "mpi/process.h"
 #include "object/window.h"
 #include "transport/transport.h"
@@ -58,14 +59,13 @@ public:
   }
   [[gnu::always_inline]] static void write_about(segment::StateLine& line, std::uint64_t context, int peer,
                                                  int tag, MPI_Count bytes) {
-    line.sequence.bump_relaxed(1);
-    // SYNC: state-line — a reader that sees a new field must see the odd number before it, and one that sees
-    // the even number after it must see every field.
-    line.context.store_release(context);
-    line.peer.store_release(peer);
-    line.tag.store_release(tag);
-    line.bytes.store_release(static_cast<std::uint64_t>(bytes));
-    line.sequence.bump_release(1);
+    using Lock = base::Seqlock<>;
+    Lock::begin_change(line.sequence);
+    Lock::put(line.context, context);
+    Lock::put(line.peer, peer);
+    Lock::put(line.tag, tag);
+    Lock::put(line.bytes, static_cast<std::uint64_t>(bytes));
+    Lock::end_change(line.sequence);
   }
 
   /// Returns what the entry point returns for this result; runs the error handler after a failure.

@@ -12,16 +12,16 @@ namespace near::rma {
 
 namespace {
 
-/// SYNC: attached. Acquire: a word that is newer than the sequence number brings the odd number with it.
+using Lock = base::Seqlock<>;
+
 template <class T>
 T get(const base::Atomic<T>& word) {
-  return word.load_acquire();
+  return Lock::get(word);
 }
 
-/// SYNC: attached. Release: a reader that sees the word sees the odd number before it.
 template <class T>
 void put(base::Atomic<T>& word, T value) {
-  word.store_release(value);
+  Lock::put(word, value);
 }
 
 void put(AttachedPiece& piece, const AttachedPiece& from) {
@@ -89,10 +89,9 @@ bool try_find(const Attachments& attached, std::uint64_t begin, std::uint64_t en
 bool find_attached(const Attachments& attached, std::uint64_t begin, std::uint64_t end,
                    AttachedRange& found) {
   for (;;) {
-    // SYNC: attached. Acquire: no word below is older than this number.
-    std::uint64_t before = attached.sequence.load_acquire();
+    const std::uint64_t before = Lock::begin_read(attached.sequence);
     bool result = before % 2 == 0 && try_find(attached, begin, end, found);
-    if (before % 2 == 0 && attached.sequence.load_relaxed() == before) return result;
+    if (Lock::is_consistent(attached.sequence, before)) return result;
     base::cpu_relax();
   }
 }
@@ -101,13 +100,10 @@ bool find_attached(const Attachments& attached, std::uint64_t begin, std::uint64
 class AttachedList::Change {
 public:
   explicit Change(Attachments& shared) : shared_(shared) {
-    shared_.sequence.bump_relaxed(1);
+    Lock::begin_change(shared_.sequence);
     NEAR_KILL_POINT("attach-begun");
   }
-  ~Change() {
-    // A reader that sees the even number sees the whole change.
-    shared_.sequence.bump_release(1);
-  }
+  ~Change() { Lock::end_change(shared_.sequence); }
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
 

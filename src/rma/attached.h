@@ -11,7 +11,7 @@
 // harmless: a directory or leaf remains one until the window ends, and its count never exceeds its room.
 #pragma once
 
-#include "base/atomic.h"
+#include "base/seqlock.h"
 #include "rma/rma.h"
 #include "segment/segment.h"
 

@@ -1,5 +1,6 @@
 #include "segment/activity.h"
 
+#include "base/seqlock.h"
 #include "segment/traffic.h"
 
 namespace near::segment {
@@ -10,19 +11,18 @@ namespace {
 constexpr int attempts = 100;
 
 Activity read_line(const StateLine& line) {
+  using Lock = base::Seqlock<>;
   Activity copy;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    // SYNC: state-line — fields read between two equal even sequence numbers belong together. Acquire at
-    // each, so that the second load of the number cannot move up before them.
-    std::uint32_t before = line.sequence.load_acquire();
-    copy.function = line.function.load_acquire();
-    copy.context = line.context.load_acquire();
-    copy.peer = line.peer.load_acquire();
-    copy.tag = line.tag.load_acquire();
-    copy.bytes = line.bytes.load_acquire();
-    copy.since_ns = line.since_ns.load_acquire();
-    copy.calls = line.calls.load_acquire();
-    copy.consistent = before % 2 == 0 && line.sequence.load_relaxed() == before;
+    const std::uint32_t before = Lock::begin_read(line.sequence);
+    copy.function = Lock::get(line.function);
+    copy.context = Lock::get(line.context);
+    copy.peer = Lock::get(line.peer);
+    copy.tag = Lock::get(line.tag);
+    copy.bytes = Lock::get(line.bytes);
+    copy.since_ns = Lock::get(line.since_ns);
+    copy.calls = Lock::get(line.calls);
+    copy.consistent = Lock::is_consistent(line.sequence, before);
     if (copy.consistent) break;
     base::cpu_relax();
   }

@@ -124,7 +124,7 @@ inline bool first_to_say(Header& header, Notice notice) {
 inline constexpr std::uint64_t world_context = 1u << 4;
 
 /// What a process is doing: written by its generated entry points, read from outside (near top). A seqlock
-/// with one writer: `sequence` is odd during a write.
+/// (base/seqlock.h): `sequence` is odd during a write.
 struct alignas(128) StateLine {
   Atomic<std::uint32_t> sequence;
   Atomic<std::uint32_t> function; ///< index into the generated function table; 0: outside MPI

@@ -123,6 +123,7 @@ def test_a_higher_layer_of_the_library_does_not_see_a_layer_of_a_program(small):
     ("void planted() { flag.store_release(1); /* SYNC: planted */ }", "SYNC: planted is released here and acquired"),
     ("int planted() { return flag.load_acquire(); } // SYNC: planted", "SYNC: planted is acquired here and released"),
     ("void planted() { flag.add_release(1); }", "needs a comment 'SYNC: name'"),
+    ("void planted() { flag.bump_release(1); }", "needs a comment 'SYNC: name'"),
     ("void planted() { flag.xor_acq_rel(1); }", "needs a comment 'SYNC: name'"),
     ("void planted() { Atomics::fence_store_load(); }", "a fence needs a comment 'SYNC: name'"),
     ("void planted() { Atomics::compiler_fence(); } // SYNC: planted", "SYNC: planted is fenced here and nowhere"),

@@ -61,6 +61,9 @@ public:
   Result<T> add_acq_rel(T value, Where at = Where::current()) {
     return apply(Pending::add, raw(value), Order::acq_rel, at);
   }
+  // Only the caller writes the word, so the load finds its own last value.
+  void bump_relaxed(T value, Where at = Where::current()) { bump(value, Order::relaxed, at); }
+  void bump_release(T value, Where at = Where::current()) { bump(value, Order::release, at); }
   Result<T> or_relaxed(T value, Where at = Where::current()) {
     return apply(Pending::bit_or, raw(value), Order::relaxed, at);
   }
@@ -96,6 +99,10 @@ private:
       return Result<T>(execution.postpone(word_, kind, operand, at));
     if (kind == Pending::load) return Result<T>(execution.load(word_, order, at));
     return Result<T>(execution.modify(word_, kind, operand, order, at));
+  }
+  void bump(T value, Order order, Where at) {
+    const Value before = current().load(word_, Order::relaxed, at);
+    current().store(word_, raw(static_cast<T>(static_cast<T>(before) + value)), order, at);
   }
   bool swap(T& expected, T desired, Order order, Where at) {
     Value value = raw(expected);

@@ -55,6 +55,7 @@ std::vector<Ordering> find_orderings() {
   std::vector<std::filesystem::path> headers;
   for (const auto& entry : std::filesystem::directory_iterator(source_root() + "/src/queue"))
     headers.push_back(entry.path());
+  headers.emplace_back(source_root() + "/src/base/seqlock.h");
   std::sort(headers.begin(), headers.end());
   for (const auto& header : headers) {
     std::map<std::string, int> numbers;
@@ -65,7 +66,8 @@ std::vector<Ordering> find_orderings() {
         if (operations.count(operation) == 0) continue;
         std::string name =
             header.stem().string() + "." + operation + "." + std::to_string(++numbers[operation]);
-        found.push_back({name, "queue/" + header.filename().string(), number, operation});
+        const auto folder = header.parent_path().filename();
+        found.push_back({name, (folder / header.filename()).string(), number, operation});
       }
     }
   }

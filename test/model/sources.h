@@ -15,7 +15,7 @@ struct Ordering {
   std::string operation; ///< "store_release", "fence_store_load", "barrier_all", ...
 };
 
-/// Every ordering in the headers of src/queue, found in their text.
+/// Every ordering in the headers of src/queue and in src/base/seqlock.h, found in their text.
 const std::vector<Ordering>& orderings();
 
 /// The name of the SYNC label of the operation at this line; empty when it has none.
