@@ -157,6 +157,7 @@ void attach() {
   make_sent_request();
   transport::set_handler(transport::Handler::p2p_eager, on_eager);
   transport::set_handler(transport::Handler::p2p_rts, on_rts);
+  transport::set_failure_handler(peer_failed);
 }
 
 bool consume(Unexpected& message, EngineRequest& receive) {

@@ -222,6 +222,16 @@ bool receive_unexpected(EngineRequest& receive);
 /// Removes a posted receive. Returns false if it has got a message already.
 bool withdraw(EngineRequest& receive);
 
+// Failed peers (failure.cpp)
+
+/// Receives that name this peer end with MPI_ERR_PROC_ABORTED from now on; see transport::fail().
+void peer_failed(Peer& peer);
+bool has_failed_peers();
+/// Completes the posted receives that name a failed peer. Returns true if there were any.
+bool fail_receives();
+/// For tests.
+void forget_failed_peers();
+
 // Generalized requests (generalized.cpp)
 
 /// Calls the query function, as every completion call must, even with MPI_STATUS_IGNORE. Leaves MPI_ERROR
@@ -232,7 +242,7 @@ Result cancel_generalized(const Generalized& generalized, bool is_complete);
 
 // Schedules (schedule.cpp)
 
-/// The number of active schedules and of peers with deferred sends, plus one if polls yield. While it is 0, a
+/// The number of active schedules and of peers with deferred sends, plus one if polls yield and one if peers have failed. While it is 0, a
 /// poll only runs the transport's progress.
 inline std::size_t background = 0;
 

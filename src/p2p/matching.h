@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 namespace near::p2p {
 
@@ -75,6 +76,11 @@ public:
   /// given.
   template <class F>
   void each_unexpected(F visit);
+
+  /// Calls visit(Posted&) for each posted receive that names its source; visit may remove the receive that it is
+  /// given, and no other one.
+  template <class F>
+  void each_posted_to_one(F visit);
 
   std::size_t unexpected() const { return unexpected_; }
   /// Whether there is neither an unexpected message nor a posted receive, so that the next message belongs to
@@ -215,6 +221,22 @@ void Matching::each_unexpected(F visit) {
       visit(static_cast<UnexpectedEntry&>(*static_cast<UnexpectedLink<Ring::of_context>*>(each)));
     }
   }
+}
+
+template <class F>
+void Matching::each_posted_to_one(F visit) {
+  std::vector<Posted*> found; // visit() may sort a bucket, or remove its table by tag
+  auto add = [&](Link& ring) {
+    for (Link* each = ring.next; each != &ring; each = each->next)
+      found.push_back(static_cast<Posted*>(static_cast<PostedLink*>(each)));
+  };
+  for (std::size_t i = 0; i <= table_mask_; ++i) {
+    Bucket* bucket = table_[i];
+    if (bucket == nullptr || bucket->source == MPI_ANY_SOURCE) continue;
+    add(bucket->posted);
+    if (bucket->posted_by_tag != nullptr) bucket->posted_by_tag->each(add);
+  }
+  for (Posted* receive : found) visit(*receive);
 }
 
 } // namespace near::p2p

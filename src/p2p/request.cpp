@@ -67,6 +67,9 @@ Result failure_of(const EngineRequest& request) {
         MPI_ERR_TRUNCATE,
         "message of {} bytes from rank {} with tag {} does not fit the receive buffer of {} bytes",
         request.envelope.bytes, at.source, at.tag, request.view.bytes());
+  if (at.error == MPI_ERR_PROC_ABORTED)
+    return base::fail(at.error, "rank {} has failed, so the {} cannot be finished", request.rank,
+                      name_of(request));
   return base::fail(at.error, "the transport could not finish the {}", name_of(request));
 }
 

@@ -32,6 +32,8 @@ bool advance(EngineRequest& request) {
     ~Scope() { in_background = false; }
   } scope;
   bool moved = has_deferred() && move_deferred();
+  if (has_failed_peers()) [[unlikely]]
+    moved |= fail_receives();
   // By index, since advance() may add schedules, and the last schedule takes the place of a finished one.
   for (std::size_t i = 0; i < active.size();) {
     if (advance(*active[i]))

@@ -34,6 +34,7 @@ const transport::Operations operations = {
     .give_back_credit = nullptr, // ReceiveState::released is set
     .hold_back = [](transport::Peer& peer, bool held) { hold_back(own(peer), held); },
     .has_ended = [](transport::Peer& peer) { return has_ended(own(peer)); },
+    .abandon = nullptr, // mpiexec ends the job
     .reaches_memory = [](transport::Peer& peer) { return reaches_memory_of(own(peer)); },
     .get = [](transport::Peer& peer, std::span<os::Run> theirs,
               std::span<os::Run> mine) { return copy_from_peer(own(peer), theirs, mine); },

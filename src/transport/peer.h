@@ -55,6 +55,9 @@ struct Operations {
   void (*give_back_credit)(Peer& peer); ///< only called where ReceiveState::released is null
   void (*hold_back)(Peer& peer, bool held);
   bool (*has_ended)(Peer& peer);
+  /// The peer has failed: completes every transfer under way with it with MPI_ERR_PROC_ABORTED, and drops what waits to
+  /// be sent to it. Null if a failed peer always ends this process's job.
+  void (*abandon)(Peer& peer);
 
   // The peer's private memory; null if this transport cannot reach it.
   bool (*reaches_memory)(Peer& peer);
@@ -71,6 +74,9 @@ struct Peer : object::Process {
   const Operations* operations = nullptr;
   object::ProcessId process;
 };
+
+/// Whether fail() was called for this peer.
+bool has_failed(const Peer& peer);
 
 /// What the fast path must know of the node; set when its transport starts.
 struct FastPath {

@@ -82,7 +82,8 @@ void remove(const Transport& transport) {
                                         self.transports.begin());
   choose_progress();
   auto forget = [&](Peer*& peer) {
-    if (peer != nullptr && peer->operations->name == std::string_view(transport.name)) peer = nullptr;
+    if (peer != nullptr && (peer->operations->name == std::string_view(transport.name) || has_failed(*peer)))
+      peer = nullptr;
   };
   for (Peer*& peer : self.by_rank) forget(peer);
   for (auto& [process, peer] : self.by_process) forget(peer);

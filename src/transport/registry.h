@@ -44,6 +44,11 @@ struct Transport {
 /// Registers a transport. Processes are reached by the first one that can. At most 4.
 void add(const Transport& transport);
 
+/// Call when a peer has failed while this process's job goes on. Nothing is sent to the peer or received from it any
+/// more: what is under way ends with MPI_ERR_PROC_ABORTED, and so does what is begun later. Only its messages that have
+/// arrived already can still be received.
+void fail(Peer& peer);
+
 /// Removes a transport; none of its peers may be used afterwards. For tests.
 void remove(const Transport& transport);
 

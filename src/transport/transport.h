@@ -70,6 +70,10 @@ inline bool rts_is_live(const Peer& peer, const RtsHeader& rts) {
   return peer.operations->rts_is_live(peer, rts);
 }
 
+/// Registers the function that fail() calls. There is one: p2p's, through which all others communicate.
+using FailureHandler = void (*)(Peer& peer);
+void set_failure_handler(FailureHandler function);
+
 /// Declares that this process posts no more receives, and tells the peers that have asked.
 void receive_no_more();
 /// Whether this peer receives nothing more: it has finished, or it has called receive_no_more() and seen

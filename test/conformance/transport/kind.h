@@ -32,6 +32,8 @@ public:
   virtual bool has_processes() const { return true; }
   /// cancel_rts() succeeds if the receiver has not matched the message yet.
   virtual bool cancels() const { return true; }
+  /// The death of a process does not end the other one: what is under way with it fails.
+  virtual bool fails_alone() const { return false; }
   /// Eager messages are refused when too many have not been released.
   virtual bool has_credits() const { return true; }
 };

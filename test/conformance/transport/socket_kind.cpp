@@ -19,6 +19,7 @@ public:
   explicit Sockets(bool beside_shm) : beside_shm_(beside_shm) {}
   std::string name() const override { return beside_shm_ ? "sockets_beside_shm" : "sockets"; }
   bool cancels() const override { return false; }
+  bool fails_alone() const override { return true; }
 
   void run(const std::function<void(Part&)>& body) override {
     int ends[2];

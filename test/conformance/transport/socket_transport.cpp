@@ -45,8 +45,9 @@ struct Peer : transport::Peer {
   /// Done when so many bytes in all have been written.
   std::deque<std::pair<std::uint64_t, Transfer*>> waiters;
   std::uint64_t queued = 0, written = 0;
-  std::vector<std::byte> in; ///< a frame that has not arrived whole
-  Transfer* sends = nullptr; ///< announced and not finished; linked by previous and next
+  std::vector<std::byte> in;       ///< a frame that has not arrived whole
+  Transfer* sends = nullptr;       ///< announced and not finished; linked by previous and next
+  std::vector<Transfer*> receives; ///< accepted, and the data has not arrived
   bool gone = false, closed = false;
 };
 
@@ -132,6 +133,7 @@ void handle(Peer& peer, const Frame& frame, const std::byte* payload) {
   }
   case What::data: {
     auto& transfer = *reinterpret_cast<Transfer*>(frame.receiver_cookie);
+    std::erase(peer.receives, &transfer);
     datatype::unpack(transfer.view, 0, payload, static_cast<MPI_Count>(frame.payload));
     transfer.busy = false;
     transfer.done(transfer, MPI_SUCCESS);
@@ -207,14 +209,32 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t offered_b
   transfer.busy = true;
   Frame frame{What::cts, 0, {}, rts.words[0], reinterpret_cast<std::uint64_t>(&transfer)};
   frame.envelope.bytes = transfer.bytes;
+  peer.receives.push_back(&transfer);
   put_frame(peer, frame);
   write_out(peer);
   return true;
 }
 
 void give_back_credit(transport::Peer& to) {
+  if (own(to).gone) return;
   put_frame(own(to), Frame{.what = What::credit});
   write_out(own(to));
+}
+
+void abandon(transport::Peer& failed) {
+  Peer& peer = own(failed);
+  peer.out.clear();
+  while (Transfer* transfer = peer.sends) {
+    forget(peer, *transfer);
+    transfer->busy = false;
+    transfer->done(*transfer, MPI_ERR_PROC_ABORTED);
+  }
+  std::vector<Transfer*> receives;
+  receives.swap(peer.receives);
+  for (Transfer* transfer : receives) {
+    transfer->busy = false;
+    transfer->done(*transfer, MPI_ERR_PROC_ABORTED);
+  }
 }
 
 const transport::Operations operations = {
@@ -229,6 +249,7 @@ const transport::Operations operations = {
     .give_back_credit = give_back_credit,
     .hold_back = [](transport::Peer&, bool) {},
     .has_ended = [](transport::Peer& peer) { return own(peer).closed || own(peer).gone; },
+    .abandon = abandon,
     .reaches_memory = nullptr,
     .get = nullptr,
     .put = nullptr,
@@ -262,13 +283,15 @@ transport::Transport sockets = {
     },
     .set_handler = [](Handler handler,
                       HandlerFunction function) { state().handlers[static_cast<int>(handler)] = function; },
-    .is_idle = [] { return state().peer.out.empty() && !can_be_read(); },
+    .is_idle = [] { return (state().peer.out.empty() || state().peer.gone) && !can_be_read(); },
     .advance =
         [] {
           Peer& peer = state().peer;
           const std::uint64_t before = peer.written;
           const bool read = read_in(peer);
           write_out(peer);
+          // A process that ends in order says so first.
+          if (peer.gone && !peer.closed) transport::fail(peer);
           return read || peer.written != before;
         },
     .has_arrived = can_be_read,

@@ -435,9 +435,12 @@ TEST_P(Conformance, a_process_ends_although_nobody_receives_its_last_message) {
 
 TEST_P(Conformance, a_peer_that_dies_ends_what_is_under_way_to_it) {
   if (!kind().has_processes()) GTEST_SKIP() << "nobody else can die";
-  run([](Part& part) {
+  const bool fails_alone = kind().fails_alone();
+  run([fails_alone](Part& part) {
     static Bytes out = pattern(1 << 20, 5);
     static Side side;
+    static std::vector<Peer*> failures;
+    transport::set_failure_handler([](Peer& peer) { failures.push_back(&peer); });
     part.meet();
     if (part.receives) {
       (void)next();
@@ -445,6 +448,17 @@ TEST_P(Conformance, a_peer_that_dies_ends_what_is_under_way_to_it) {
     }
     announce(*part.other, 1, buffer_of(out.data(), out.size()), side);
     wait_for([&] { return transport::has_ended(*part.other); });
+    if (fails_alone) {
+      require(side.finished && side.error == MPI_ERR_PROC_ABORTED, "what was under way fails");
+      require(failures == std::vector<Peer*>{part.other}, "the failure is reported, once");
+      Side later;
+      const Buffer buffer = buffer_of(out.data(), out.size());
+      require(!transport::try_send_eager(*part.other, {5, 0, 2, 8}, buffer_of(out.data(), 8)),
+              "nothing is sent to it");
+      require(transport::send_rts(*part.other, {5, 0, 2, out.size()}, buffer, later).code() ==
+                  MPI_ERR_PROC_ABORTED,
+              "and the error says why");
+    }
     transport::receive_no_more();
     wait_for([] { return transport::sends_settled(); });
   });

@@ -159,6 +159,15 @@ void fake_give_back_packet(Peer& owner, std::uint64_t packet) {
 }
 void fake_give_back_credit(Peer& peer) { --fake_of(peer).credits_out; }
 
+void fake_abandon(Peer& peer) {
+  for (fake::Sent& sent : the_world.sent) {
+    Offer& offer = inner.offers[sent.rts_number];
+    if (sent.to != &peer || sent.offered == nullptr || offer.state == State::gone) continue;
+    offer.state = State::gone;
+    sent.offered->done(*sent.offered, MPI_ERR_PROC_ABORTED);
+  }
+}
+
 const Operations operations = {
     .name = "fake",
     .send_eager = fake_send_eager,
@@ -171,6 +180,7 @@ const Operations operations = {
     .give_back_credit = fake_give_back_credit,
     .hold_back = [](Peer&, bool) {},
     .has_ended = [](Peer&) { return false; },
+    .abandon = fake_abandon,
     .reaches_memory = nullptr,
     .get = nullptr,
     .put = nullptr,
@@ -208,6 +218,7 @@ void reset() {
   for (std::size_t i = 0; i < the_world.peers.size(); ++i) {
     FakePeer& peer = the_world.peers[i];
     peer.number = static_cast<int>(i);
+    peer.process.rank = static_cast<std::uint32_t>(i);
     peer.operations = &operations;
     peer.send.peer = peer.receive.peer = &peer;
   }

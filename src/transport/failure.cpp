@@ -1,0 +1,71 @@
+// Peers that fail although this process's job goes on.
+//
+// A failed peer gets a table of operations of its own, in which nothing succeeds. So no call needs to ask whether its
+// peer has failed, and the fast path is as short as before.
+#include "transport/registry.h"
+
+#include <list>
+
+namespace near::transport {
+
+namespace {
+
+FailureHandler failure_handler = nullptr;
+
+constexpr int failed = MPI_ERR_PROC_ABORTED;
+
+const Operations operations_of_failed_peers = {
+    .name = "failed",
+    .send_eager = [](Peer&, const Envelope&, const Buffer&, Transfer*) { return Eager::refused; },
+    .send_rts = [](Peer& peer, const Envelope&, const Buffer&, Transfer&) -> Result {
+      return base::fail(failed, "process {} of job {} has failed", peer.process.rank, peer.process.job);
+    },
+    .cancel_rts = [](Transfer&) { return false; },
+    .claim_rts = [](Peer&, RtsHeader&) { return false; },
+    .rts_is_live = [](const Peer&, const RtsHeader&) { return false; },
+    .accept = [](Peer&, const RtsHeader&, std::uint64_t, const Buffer&, Transfer&) { return false; },
+    .give_back_packet = nullptr, // fail() keeps its transport's
+    .give_back_credit = nullptr, // and here
+    .hold_back = [](Peer&, bool) {},
+    .has_ended = [](Peer&) { return true; },
+    .abandon = nullptr,
+    .reaches_memory = nullptr,
+    .get = nullptr,
+    .put = nullptr,
+};
+
+/// The failed peers' operations, one table for each transport: the packets and credits of messages that have arrived
+/// are its own.
+const Operations& failed_operations(const Operations& before) {
+  struct Table {
+    const Operations* of;
+    Operations operations;
+  };
+  static auto& tables = *new std::list<Table>; // never destroyed
+  for (const Table& table : tables)
+    if (table.of == &before) return table.operations;
+  Table& made = tables.emplace_back(Table{&before, operations_of_failed_peers});
+  made.operations.give_back_packet = before.give_back_packet;
+  made.operations.give_back_credit = before.give_back_credit;
+  return made.operations;
+}
+
+} // namespace
+
+bool has_failed(const Peer& peer) {
+  return peer.operations != nullptr && peer.operations->send_rts == operations_of_failed_peers.send_rts;
+}
+
+void set_failure_handler(FailureHandler function) { failure_handler = function; }
+
+void fail(Peer& peer) {
+  if (has_failed(peer)) return;
+  const Operations& before = *peer.operations;
+  before.hold_back(peer, true); // ends the fast path
+  peer.operations = &failed_operations(before);
+  if (before.abandon != nullptr) before.abandon(peer);
+  if (failure_handler != nullptr) failure_handler(peer);
+  wake_waiting_threads();
+}
+
+} // namespace near::transport
