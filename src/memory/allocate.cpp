@@ -16,8 +16,8 @@ namespace near::memory {
 
 namespace {
 
-/// Whether memory should come in huge pages: those that were asked for, or where none is larger than the
-/// memory.
+/// Returns true if the memory should consist of huge pages: they were requested, or they are enabled and the
+/// memory fills at least one.
 bool wants_huge(std::size_t bytes, const AllocationHints& hints) {
   std::size_t huge = os::huge_page_size();
   if (huge == 0) return false;
@@ -25,7 +25,8 @@ bool wants_huge(std::size_t bytes, const AllocationHints& hints) {
   return base::knobs().huge_pages.number != 0 && bytes >= huge;
 }
 
-/// Reserved pages are whole ones: unless they were asked for, what is wasted at the end is a quarter at most.
+/// Reserved pages are allocated whole. Unless they were requested, at most a quarter of the memory may be
+/// wasted at the end.
 bool fits_reserved(std::size_t bytes, const AllocationHints& hints) {
   std::size_t huge = os::huge_page_size();
   return hints.page_bytes != 0 || bytes >= 4 * huge || bytes % huge == 0;
@@ -35,14 +36,16 @@ Arena::Placing placing_of(std::size_t bytes, const AllocationHints& hints) {
   return {hints.node >= 0 ? hints.node : os::current_node(), wants_huge(bytes, hints)};
 }
 
-/// Reading the limits costs more than a small allocation.
+/// Smaller allocations are not checked against the limits, because reading these would cost more.
 constexpr std::uint64_t worth_a_look = 1u << 20;
 
-/// Whether the caller checks the pages right after the allocation (shortfall()), so that they must exist.
+/// Returns true if the caller checks the pages right after the allocation (shortfall()), so that they must
+/// exist by then.
 bool looks_at_pages(const AllocationHints& hints) { return hints.node >= 0 || hints.page_bytes != 0; }
 
-/// Whether memory is only bound to its node now, and its pages are allocated on first touch. Not where a page
-/// that the kernel cannot supply would end the process, nor where it supplies huge pages only on request.
+/// Returns true if memory is only bound to its node now, and its pages are allocated on first touch. This is
+/// not done if a page that the kernel cannot supply would end the process, nor for huge pages where the
+/// kernel may supply them for shared memory.
 bool may_come_later(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing) {
   constexpr std::size_t large = 16u << 20;
   if (bytes < large || looks_at_pages(hints)) return false;
@@ -54,25 +57,26 @@ bool may_come_later(std::size_t bytes, const AllocationHints& hints, const Arena
 }
 
 struct Promised {
-  std::uint64_t bytes = 0;
-  std::uint64_t in_core = 0; ///< the part of them whose pages exist by now
+  std::uint64_t bytes = 0;   ///< memory whose pages are allocated on first touch
+  std::uint64_t in_core = 0; ///< the part of it whose pages have been allocated
 };
 
-/// The sum over all processes of the job; `in_core` only if `count`, which takes a while.
+/// Sums up the promised memory of all processes of the job. Determines `in_core` only if `count`, because
+/// that takes a while.
 Promised promised_to_all(bool count) {
   const Space& self = space();
   Promised sum;
   for (std::uint32_t slot = 0; slot < self.job_size; ++slot) {
-    // Reading another process's control page costs a page of page tables, so not without need.
+    // Reading another process's control page costs a page of page tables, so it is done only if necessary.
     if (self.segment.entry(slot).promises.load_relaxed() == 0) continue;
     const auto& control = self.segment.control(slot);
-    // SYNC: block-listed. Acquire: so many blocks were written before.
+    // SYNC: block-listed. Acquire: all blocks that the count includes have been written.
     const std::uint32_t listed = std::min(control.block_count.load_acquire(), segment::most_blocks);
     for (std::uint32_t i = 0; i < listed; ++i) {
       const auto& block = self.segment.at<segment::Block>(control.blocks)[i];
       const std::uint64_t bytes = block.bytes.load_relaxed(), promised = block.promised.load_relaxed();
       const segment::Offset begin = block.begin.load_relaxed();
-      // The words may be of different blocks while one takes the other's place.
+      // While an entry is being reused, its words may belong to different blocks.
       if (promised == 0 || bytes != promised || begin > self.segment.bytes() ||
           bytes > self.segment.bytes() - begin)
         continue;
@@ -83,10 +87,12 @@ Promised promised_to_all(bool count) {
   return sum;
 }
 
-/// Fails if there is no room for `bytes` beside all promised memory. `listed`: they are part of that already.
+/// Fails if there is too little memory for `bytes` in addition to all promised memory. `listed`: the list of
+/// promised memory contains them already.
 Result check_room(std::uint64_t bytes, bool listed) {
   if (bytes < worth_a_look) return {};
-  // SYNC: block-listed. Of two processes that list what they want and then come here, at least one sees both.
+  // SYNC: block-listed. If two processes list their blocks and then check, at least one of them sees both
+  // blocks.
   base::Hardware::fence_store_load();
   auto open = [&](const Promised& all) {
     return std::max(bytes, all.bytes - std::min(all.bytes, all.in_core) + (listed ? 0 : bytes));
@@ -102,7 +108,8 @@ Result check_room(std::uint64_t bytes, bool listed) {
                     std::string(base::failure_text()), (open(all) - bytes) >> 20);
 }
 
-/// Gives the pages of the block that was kept first back to the kernel; false if nothing is kept.
+/// Gives the block that has been kept longest back: returns its pages to the kernel. Returns false if nothing
+/// is kept.
 bool give_back_oldest() {
   Space& self = space();
   KeptBlocks::Block block;
@@ -112,7 +119,8 @@ bool give_back_oldest() {
   return true;
 }
 
-/// Lists a block as this process's; what is in use comes before what is kept. False when the list is full.
+/// Lists a block as this process's. If the list is full, kept blocks make way for the new one. Returns false
+/// if the list is full of blocks in use.
 bool list_block(segment::Offset begin, std::uint64_t bytes, int node, segment::BlockUse use,
                 std::uint64_t promised = 0) {
   Space& self = space();
@@ -121,24 +129,26 @@ bool list_block(segment::Offset begin, std::uint64_t bytes, int node, segment::B
   return self.blocks.add(begin, bytes, node, use, promised);
 }
 
-/// Lists whole ordinary pages of any arena as this process's, and places them: on its node if that has room,
-/// in huge ones where those fit and are wanted, zeroed. `promised`: they come into being later.
+/// Lists whole ordinary pages of any arena as this process's, and places them, zeroed: on its node if that
+/// has enough free memory, and in huge pages where those fit and are wanted. Sets `promised` if the pages
+/// will be allocated on first touch.
 Result list_and_place(std::byte* address, std::uint64_t bytes, const AllocationHints& hints,
                       segment::BlockUse use, bool& promised) {
   Space& self = space();
   const segment::Offset begin = self.segment.offset_of(address);
   const Arena::Placing placing = placing_of(bytes, hints);
   promised = may_come_later(bytes, hints, placing);
-  // Listed first, and to the end: a tool that met a page of it without the list would take it for the page of
-  // whose region this is.
+  // The block is listed before its first page is allocated and until its last page is gone: a tool that found
+  // an unlisted page would attribute it to the process in whose region it lies.
   promised = list_block(begin, bytes, hints.node, use, promised ? bytes : 0) && promised;
   Result placed = check_room(bytes, promised);
   if (placed.ok()) {
-    // A policy that is forbidden here is no failure, since first touch by this bound process still decides.
+    // It is not an error if setting a policy is forbidden, since first touch by this bound process still
+    // decides.
     const bool bound = os::prefer_node(address, bytes, placing.node).ok();
     std::uint64_t huge = os::huge_page_size();
     if (placing.huge && huge != 0) {
-      // The kernel merges whole huge pages only; what is left over at the ends stays in small ones.
+      // The kernel merges only whole huge pages; the rest at both ends remains in small ones.
       auto at = reinterpret_cast<std::uintptr_t>(address);
       std::uint64_t skip = base::round_up(at, huge) - at;
       if (skip < bytes && bytes - skip >= huge)
@@ -154,7 +164,7 @@ Result list_and_place(std::byte* address, std::uint64_t bytes, const AllocationH
   return placed;
 }
 
-/// Repeats a failed attempt once all kept memory has been given back.
+/// Calls `attempt`. If it fails, returns all kept memory to the kernel and calls it once more.
 template <class Attempt>
 Result with_room(Attempt&& attempt) {
   Result result = attempt();
@@ -163,7 +173,7 @@ Result with_room(Attempt&& attempt) {
   return attempt();
 }
 
-/// Kept memory that meets the hints, or nullptr.
+/// Takes kept memory that meets the hints; returns nullptr if there is none.
 void* take_kept(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing,
                 segment::BlockUse use) {
   Space& self = space();
@@ -182,9 +192,9 @@ void* take_kept(std::size_t bytes, const AllocationHints& hints, const Arena::Pl
   return block.address;
 }
 
-/// Whether a block's pages are on the intended node. The kernel takes pages of other nodes if that one is
-/// full; such pages are not worth keeping. The kernel is asked once per block, and only on machines with
-/// several nodes.
+/// Returns true if a block's pages are on the intended node. If that node was full, the kernel took pages of
+/// other nodes, and such pages are not worth keeping. Asks the kernel once per block, and only on machines
+/// with several nodes.
 bool is_in_place(KeptBlocks::Block& block) {
   static const bool several = os::has_node(1);
   if (block.in_place || !several) return true;
@@ -198,13 +208,13 @@ bool is_in_place(KeptBlocks::Block& block) {
   return block.in_place;
 }
 
-/// Memory of reserved huge pages, if they are wanted and enough of them are free; else nullptr.
+/// Allocates reserved huge pages if they are wanted and enough of them are free; otherwise returns nullptr.
 void* take_reserved(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing,
                     segment::BlockUse use) {
   Space& self = space();
   const std::uint64_t huge = os::huge_page_size();
   void* made = nullptr;
-  // A failed attempt would take the free ones from others for a moment.
+  // A failed attempt would deprive other processes of the free pages for a moment.
   if (!placing.huge || self.reserved_arena.empty() || !fits_reserved(bytes, hints) ||
       os::reserved_huge_pages() < (bytes - 1) / huge + 1 ||
       !self.reserved_arena.allocate(bytes, hints.alignment, placing.node, made).ok())
@@ -214,7 +224,7 @@ void* take_reserved(std::size_t bytes, const AllocationHints& hints, const Arena
   return made;
 }
 
-/// New memory of ordinary pages; nullptr if there is none.
+/// Allocates new ordinary pages; returns nullptr if that is impossible.
 void* make_fresh(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing,
                  segment::BlockUse use) {
   Space& self = space();
@@ -248,7 +258,8 @@ std::uint64_t most_kept_bytes() {
 
 void* allocate_shareable(std::size_t bytes, const AllocationHints& hints, segment::BlockUse use) {
   const Arena::Placing placing = placing_of(bytes, hints);
-  // Kept memory is the cheapest, but has ordinary pages: a hint for huge pages tries reserved ones first.
+  // Kept memory is the cheapest, but consists of ordinary pages, so a hint for huge pages tries reserved ones
+  // first.
   const bool reserved_first = hints.page_bytes != 0;
   void* made = reserved_first ? take_reserved(bytes, hints, placing, use) : nullptr;
   if (made == nullptr) made = take_kept(bytes, hints, placing, use);
@@ -263,14 +274,14 @@ bool free_shareable(void* address, segment::BlockUse use) {
   auto* at = static_cast<std::byte*>(address);
   if (self.blocks.is_not(begin, use) || self.kept.has(at)) return false;
   KeptBlocks::Block block;
-  if (!self.kept.has_bound()) self.kept.set_bound(most_kept_bytes()); // reads limits: not before it is needed
+  if (!self.kept.has_bound()) self.kept.set_bound(most_kept_bytes()); // reads the limits, so only when needed
   if (self.kept.returned(at, block) && self.kept.admits(block.bytes) && is_in_place(block)) {
     self.blocks.change(begin, block.placing.node, segment::BlockUse::kept);
     self.kept.keep(block);
     while (self.kept.over_full()) give_back_oldest();
     return true;
   }
-  // Off the list first, so that no tool looks for pages that are gone.
+  // Remove it from the list first, so that no tool reads pages that no longer exist.
   self.blocks.remove(begin);
   return self.arena.release(address) || (!self.far_arena.empty() && self.far_arena.release(address)) ||
          (!self.reserved_arena.empty() && self.reserved_arena.release(address));
@@ -295,7 +306,8 @@ Result place_shareable(segment::Offset begin, std::size_t bytes, const Allocatio
   if (bytes == 0) return {};
   Space& self = space();
   auto* address = self.segment.at<std::byte>(begin);
-  // A huge page across the border would be of two processes. In its own region a process has said so before.
+  // A huge page across the border would belong to two processes. For its own region, a process has given this
+  // advice already.
   os::advise_huge_pages(address, bytes, os::HugePages::never);
   bool promised = false;
   return with_room([&] { return list_and_place(address, bytes, hints, use, promised); });

@@ -1,4 +1,4 @@
-// Memory that every process of the job can load and store: pages of this process's arenas.
+// Allocates memory that every process of the job can load and store: pages of this process's arenas.
 #pragma once
 
 #include "segment/segment.h"
@@ -12,39 +12,42 @@ namespace near::memory {
 using base::Result;
 
 struct AllocationHints {
-  std::size_t alignment = 64; ///< a power of two
-  int node = -1;              ///< -1: the one that the caller runs on
-  std::size_t page_bytes = 0; ///< 0: huge pages from one huge page of memory on, where there are any
+  std::size_t alignment = 64; ///< bytes; a power of two
+  int node = -1;              ///< the NUMA node; -1: the one on which the caller runs
+  std::size_t page_bytes = 0; ///< 0: huge pages, where available, if the memory fills at least one
 };
 
-/// Allocates whole pages on the node that the hints name; pages that are allocated on first touch get
-/// there by policy. A window's memory is zeroed; other memory may hold what this process wrote before it
-/// freed it. Returns nullptr if the arena is used up or the memory limit is reached, even after kept
-/// memory has been given back; failure_text() says which. It is not a failure if a hint for a node or a
-/// page size cannot be met.
+/// Allocates at least `bytes` bytes in whole pages on the node of the hints. Pages that are allocated only on
+/// first touch are bound to that node by a memory policy. The memory of a window is zeroed; other memory may
+/// contain what this process wrote into it before freeing it. Returns nullptr, with the reason in
+/// failure_text(), if the arena is full or the memory limit is reached, even after kept memory has been
+/// returned to the kernel. A hint for a node or page size that cannot be met is not an error.
 void* allocate_shareable(std::size_t bytes, const AllocationHints& hints,
                          segment::BlockUse use = segment::BlockUse::allocated);
-/// Frees such memory, and keeps its pages for the next allocation, within most_kept_bytes(). False if the
-/// address did not come from allocate_shareable() for this use, or is free already.
+/// Frees memory from allocate_shareable() or reserve_shareable(). Up to most_kept_bytes() of freed memory
+/// keep their pages for later allocations. Returns false if `address` was not allocated for this use, or has
+/// been freed already.
 bool free_shareable(void* address, segment::BlockUse use = segment::BlockUse::allocated);
-/// Pages on this processor's node that the transport itself needs. Fails as above.
+/// Allocates `count` pages on this processor's node, for the transport's own use, and sets `made`. Fails with
+/// Code::limit if the arena is full, and with Code::no_memory if the memory limit is reached.
 Result allocate_pages(std::size_t count, void*& made);
-/// How much freed memory this process keeps at most: 64 MiB, but with all ranks together no more than a 32nd
-/// of the machine's memory or of the strictest control group's limit.
+/// The limit in bytes of the freed memory that this process keeps: 64 MiB, or less, so that all ranks
+/// together keep at most 1/32 of the machine's memory or of the strictest control group's limit.
 std::uint64_t most_kept_bytes();
-/// How memory that was allocated just now falls short of the hints, by the kernel's word; "" when
-/// it does not.
+/// Describes how newly allocated memory falls short of the hints, according to the kernel; returns "" if it
+/// meets them.
 std::string shortfall(const void* address, std::size_t bytes, const AllocationHints& hints);
 
-// Memory that lies in a row in one process's region, and of which each page belongs to the process that
-// places it.
+// Contiguous memory in one process's region, each page of which belongs to the process that places it.
 
-/// Addresses for it, on a page and untouched; free_shareable ends them. nullptr as above.
+/// Reserves page-aligned addresses for such memory, without allocating pages. Free them with
+/// free_shareable(). Returns nullptr, with the reason in failure_text(), if the arena is full.
 void* reserve_shareable(std::size_t bytes, const AllocationHints& hints);
-/// Makes whole pages of such addresses this process's own: zeroed, on its node. Code::no_memory.
+/// Places whole pages at reserved addresses: they are zeroed, lie on the node of the hints, and belong to
+/// this process from now on. Fails with Code::no_memory.
 Result place_shareable(segment::Offset begin, std::size_t bytes, const AllocationHints& hints,
                        segment::BlockUse use);
-/// Gives them back, before their addresses end.
+/// Returns pages from place_shareable() to the kernel. Call it before the addresses are freed.
 void decommit_shareable(segment::Offset begin, std::size_t bytes);
 
 } // namespace near::memory

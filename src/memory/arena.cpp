@@ -22,7 +22,7 @@ void Arena::build(std::byte* at, std::uint64_t bytes, std::size_t page_bytes, bo
 
 void take_pages_back(std::byte* address, std::uint64_t bytes) {
   (void)os::give_back(address, bytes);
-  // Small blocks that come here later must not grow to huge pages.
+  // Small blocks that are allocated here later must not be merged into huge pages.
   std::uint64_t huge = os::huge_page_size();
   if (huge != 0 && bytes >= huge) os::advise_huge_pages(address, bytes, os::HugePages::never);
 }
@@ -50,8 +50,8 @@ Result Arena::allocate(std::size_t bytes, std::size_t alignment, int node, void*
   void* fresh = nullptr;
   NEAR_TRY(reserve(bytes, alignment, fresh));
   std::uint64_t need = base::round_up(std::max<std::size_t>(bytes, 1), page_bytes_);
-  // Without insistence reserved pages would come from any node. For ordinary ones first touch by this bound
-  // process decides where a policy is forbidden.
+  // With a mere preference, reserved pages would come from any node. For ordinary pages, if a policy is
+  // forbidden, first touch by this bound process decides.
   Result placed;
   if (reserved_)
     placed = os::insist_on_node(fresh, need, node);

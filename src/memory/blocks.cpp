@@ -29,8 +29,9 @@ bool Blocks::add(segment::Offset begin, std::uint64_t bytes, int node, segment::
   block.use.store_relaxed(static_cast<std::uint32_t>(use));
   block.promised.store_relaxed(promised);
   block.bytes.store_relaxed(bytes);
-  // SYNC: block-listed. Release: a tool that sees the count sees the block, and its page is there. Of a block
-  // that is used again the tool may see old words with new ones: then it takes some pages for another node's.
+  // SYNC: block-listed. Release: a tool that sees the count sees the block, in a page that exists. If an
+  // entry is being reused, the tool may see old words together with new ones; then it attributes some pages
+  // to the wrong node.
   count_->store_release(next_);
   used_.insert_or_assign(begin, Own{index, use});
   return true;

@@ -1,13 +1,13 @@
 // Freed memory that keeps its pages for the next allocation of its kind: getting pages from the kernel and
 // returning them costs a thousand times as much as the rest of MPI_Alloc_mem.
 //
-//   handed_out(block) --> released: keep(address) --> take(bytes, ...) --> handed out again
-//                                   |  too large         oldest() -----> the caller gives its pages back
-//                                   v
-//                                   false: the caller gives its pages back
+//   handed_out(block) --> freed: keep(block) --> take(bytes, ...) --> allocated again
+//                           |        |
+//                           |        +-- over_full(): take_oldest() --> the caller returns its pages
+//                           +-- !admits(bytes) -----------------------> the caller returns its pages
 //
-// At most `most_bytes` in `most_blocks` blocks are kept. This class only keeps account; the pages belong to
-// the arena.
+// At most `most_bytes` in `most_blocks` blocks are kept. This class only does the bookkeeping; the pages
+// belong to the arena.
 #pragma once
 
 #include "memory/arena.h"
@@ -21,7 +21,8 @@ namespace near::memory {
 
 class KeptBlocks {
 public:
-  /// A bound, since kept blocks take entries of the list of blocks (segment::most_blocks).
+  /// The number of kept blocks is limited, because they use entries of the list of blocks
+  /// (segment::most_blocks).
   static constexpr std::size_t most_blocks = 256;
 
   struct Block {
@@ -32,26 +33,29 @@ public:
     bool in_place = false; ///< its pages were found on the intended node
   };
 
-  /// Forgets all blocks and the bound. Until set_bound(), nothing is kept.
+  /// Forgets all blocks and the bound. Nothing is kept until set_bound() is called.
   void build();
   bool has_bound() const { return bound_; }
   void set_bound(std::uint64_t most_bytes) {
     most_bytes_ = most_bytes;
     bound_ = true;
   }
-  /// Remembers how a block was made. Only such blocks can be kept later.
+  /// Records how an allocated block was made. Only blocks that were recorded can be kept later.
   void handed_out(const Block& block) { live_[block.address] = block; }
-  /// Forgets a block that was handed out, and describes it in `block`; false if there is none at `address`.
+  /// Forgets an allocated block and copies its record to `block`. Returns false if none is recorded at
+  /// `address`.
   bool returned(std::byte* address, Block& block);
   /// Whether a block of this size may be kept.
   bool admits(std::uint64_t bytes) const { return bound_ && bytes <= most_bytes_; }
-  /// Keeps the block. The caller then gives the oldest blocks back until over_full() is false.
+  /// Keeps the block. The caller must then return the pages of the oldest blocks until over_full() is false.
   void keep(const Block& block);
   bool over_full() const { return bytes_ > most_bytes_ || by_age_.size() > most_blocks; }
-  /// Removes the block that was kept first; false if nothing is kept.
+  /// Stops keeping the block that has been kept longest, and copies its record to `block`. Returns false if
+  /// nothing is kept.
   bool take_oldest(Block& block);
-  /// Hands out the smallest kept block with this placing and alignment that is at most a quarter larger than
-  /// `bytes`; false if there is none. Promised blocks are considered only if `promised`.
+  /// Takes the smallest kept block with this placing and alignment that has at least `bytes` bytes and at
+  /// most a quarter more. Returns false if there is none. Blocks whose pages are allocated on first touch are
+  /// considered only if `promised`.
   bool take(std::uint64_t bytes, std::size_t alignment, const Arena::Placing& placing, bool promised,
             Block& block);
   bool has(std::byte* address) const { return ages_.contains(address); }

@@ -18,7 +18,7 @@ void open_arenas(segment::Offset begin) {
   if (reach != segment::everything) return;
   if (job.far_stride() != 0) {
     std::byte* far = job.base() + job.far_region(self.slot);
-    os::advise_huge_pages(far, job.far_stride(), os::HugePages::never); // only blocks that want them get them
+    os::advise_huge_pages(far, job.far_stride(), os::HugePages::never); // only on request
     self.far_arena.build(far, job.far_stride(), os::page_size(), false);
   }
   if (job.huge_page_bytes() != 0)

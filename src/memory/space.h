@@ -1,4 +1,4 @@
-// This process's part of the job's segment: where it lies, and what its arenas have handed out.
+// This process's part of the job's segment: where it lies, and what its arenas have allocated.
 #pragma once
 
 #include "memory/arena.h"
@@ -14,25 +14,26 @@ namespace near::memory {
 
 struct Space {
   segment::Segment segment;                               ///< of this process's job
-  std::vector<std::unique_ptr<segment::Segment>> further; ///< see memory/segments.h; entries may be empty
-  std::uint32_t slot = 0;                                 ///< this process's number in it
+  std::vector<std::unique_ptr<segment::Segment>> further; ///< of other jobs; see memory/segments.h
+  std::uint32_t slot = 0;                                 ///< this process's row in the segment's rank table
   std::uint32_t job_size = 0;
   Arena arena;          ///< within this process's region
-  Arena far_arena;      ///< outside the regions; empty unless all processes reach everything
-  Arena reserved_arena; ///< of reserved huge pages, where there are any
+  Arena far_arena;      ///< outside the regions; empty unless every process has mapped the whole segment
+  Arena reserved_arena; ///< of huge pages that the administrator has reserved; empty if there are none
   Blocks blocks;
-  KeptBlocks kept; ///< of ordinary_arena()
+  KeptBlocks kept; ///< freed blocks of ordinary_arena()
 
-  /// The arena whose memory every process of the job has mapped.
+  /// The arena for blocks of ordinary pages. Every process of the job has mapped it.
   Arena& ordinary_arena() { return far_arena.empty() ? arena : far_arena; }
 };
 
-/// The one space, never destroyed: exit handlers and forked children may still use it.
+/// The only Space of this process. It is never destroyed, because exit handlers and forked children may still
+/// use it.
 extern object::Immortal<Space> space_storage;
 inline Space& space() { return space_storage.value; }
 
-/// Opens the arenas. `begin`: where the unused part of this process's region begins. Call it after every process
-/// has published how much of the segment it has mapped.
+/// Builds the arenas. `begin` is the offset of the unused part of this process's region. Call it after every
+/// process has published how much of the segment it has mapped.
 void open_arenas(segment::Offset begin);
 
 } // namespace near::memory
