@@ -1,4 +1,4 @@
-// What leaves this process for a peer's queue or lane, and the flow control of both.
+// Sends messages to a peer's queue or lane, with the flow control of both.
 #include "shm/engine.h"
 
 #include "base/kill_point.h"
@@ -26,12 +26,12 @@ void commit(Peer& peer, queue::Claim<>&& claim) {
 void send_header(Peer& peer, queue::Claim<>&& claim, const MessageHeader& header) {
   header_of(claim) = header;
   commit(peer, std::move(claim));
-  // Before anything else is sent, because that belongs into the other channel.
+  // Call it before anything else is sent, because later messages belong in the other channel.
   if (header.handler >= static_cast<std::uint8_t>(InternalHandler::lane_switch)) marker_sent(peer, header);
   if (!peer.lane_open) count_queued(peer);
 }
 
-/// Sends messages that wait for this peer's slots, as far as slots are free.
+/// Sends this peer's pending messages as far as it has free slots. Returns true if any were sent.
 bool flush(Peer& peer) {
   bool moved = false;
   while (!peer.pending.empty()) {
@@ -48,8 +48,8 @@ bool flush(Peer& peer) {
   return moved;
 }
 
-/// Drops messages that wait for a slot of a process that has finished: they would wait for ever. Their senders go
-/// on.
+/// Drops the pending messages to a process that has left, because they would wait for ever. Their senders
+/// continue.
 [[gnu::cold]] bool give_up_waiting(Peer& peer) {
   std::list<PendingMessage> dropped;
   dropped.swap(peer.pending);
@@ -121,8 +121,8 @@ void send_claimed(Peer& peer, queue::Claim<>&& claim) {
   if (!peer.lane_open) count_queued(peer);
 }
 
-// What is checked here stays true: the slots belong to this process, their credits are paid, and everything that
-// makes messages wait (post, hold_back) calls stop_fast_sends() first.
+// The conditions checked here remain true: the slots belong to this process, their credits are paid, and
+// everything that makes messages wait (post, hold_back) calls stop_fast_sends() first.
 void allow_fast_sends(SendState& send_state) {
   Engine& self = engine();
   if (send_state.peer == nullptr) return; // not mapped yet

@@ -1,8 +1,9 @@
-// Cross-memory attach: the receiver reads the sender's memory through the kernel, in one copy. For a long
-// message the sender, if it is inside MPI, meanwhile writes chunks from the back (queue/cooperative_copy.h):
+// Cross-memory attach: the receiver reads the sender's memory through the kernel, in one copy. If the message
+// is long and the sender is inside MPI, the sender meanwhile writes chunks from the back
+// (queue/cooperative_copy.h):
 //
 //   receiver                                         sender
-//   cooperate(address, bytes)  ------------------>  puts it on the list of cooperative sends; at each progress:
+//   cooperate(address, bytes)  ------------------>  adds the message to its cooperative sends; at each progress:
 //   reads chunk 0, 1, 2 ...                         writes the last chunk, the one before ...
 //   until none is left; waits for those written
 //   FIN  ---------------------------------------->  removes it from the list
@@ -24,7 +25,7 @@ namespace {
 /// Why the probe of each doubtful peer failed.
 auto& doubts = *new std::unordered_map<const Peer*, std::string>; // never destroyed
 
-/// Says once in a job why large messages take a slower protocol.
+/// Reports, once per job, why large messages use a slower protocol.
 void explain_refusal(const Peer& peer, std::string_view why) {
   if (!segment::first_to_say(memory::space().segment.header(), segment::Notice::slow_copies)) return;
   base::log(base::Level::warning,
@@ -34,7 +35,8 @@ void explain_refusal(const Peer& peer, std::string_view why) {
             why, peer.slot);
 }
 
-/// Reads a word whose value we know: finds out about seccomp, Yama, user and pid namespaces in one try.
+/// Reads a word whose value we know: one attempt shows whether seccomp, Yama, or user or pid namespaces
+/// forbid it.
 bool probe(Peer& peer) {
   std::uint64_t word = 0;
   std::size_t copied = 0;
@@ -44,15 +46,16 @@ bool probe(Peer& peer) {
   NEAR_KILL_POINT("cma-probed");
   bool works = read.ok() && copied == sizeof word && word == peer.control->probe_value;
   peer.cma = works ? CmaState::works : CmaState::doubtful;
-  // Reading from a process that has died fails in the same way, and the launcher may not have noticed its death
-  // yet. Only if the peer answers later was this a refusal by the kernel.
+  // Reading from a process that has died fails in the same way, and the launcher may not have noticed its
+  // death yet. The kernel has refused only if the peer answers later.
   if (!works)
     doubts[&peer] = read.ok() ? "process_vm_readv reads another process: pid namespaces differ"
                               : std::string(base::failure_text());
   return works;
 }
 
-/// The smallest message that both sides copy, in chunks that take some dozens of microseconds.
+/// The smallest message that both sides copy, and the size of the chunks, which take some tens of
+/// microseconds each.
 constexpr std::uint64_t worth_two_hands = 1u << 20;
 constexpr std::uint64_t chunk_bytes = 256u << 10;
 
@@ -60,7 +63,7 @@ std::uint32_t chunks_of(std::uint64_t bytes) {
   return static_cast<std::uint32_t>((bytes + chunk_bytes - 1) / chunk_bytes);
 }
 
-/// Removes so many bytes from the front.
+/// Removes this many bytes from the front of `runs`.
 void drop(std::span<os::Run>& runs, std::size_t bytes) {
   while (!runs.empty() && bytes >= runs.front().bytes) {
     bytes -= runs.front().bytes;
@@ -93,11 +96,11 @@ bool read_all(const Peer& peer, std::uint64_t address, std::span<os::Run> runs) 
   return copy_all(os::read_peer, peer, theirs, runs);
 }
 
-/// Reads into a layout with gaps: many pieces in one call or, if the pieces are small, one run that is then
+/// Reads into a layout with gaps: many pieces per call or, if the pieces are small, one run that is then
 /// unpacked.
 bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
   constexpr std::size_t most_pieces = 512;      // below the kernel's IOV_MAX of 1024
-  constexpr std::size_t worthwhile_piece = 512; // below this a copy through the stage is cheaper
+  constexpr std::size_t worthwhile_piece = 512; // bytes; smaller pieces are cheaper through the stage
   constexpr std::uint64_t stage_bytes = 256u << 10;
   std::vector<datatype::Piece> pieces;
   std::vector<os::Run> runs;
@@ -131,8 +134,8 @@ bool read_chunk(Peer& peer, const NodeRts& rts, const Transfer& transfer, std::u
   return read_all(peer, rts.address + at, run);
 }
 
-/// Reads from the front what the sender does not write from the back. When this returns, even with a failure,
-/// nothing is written into the buffer any more.
+/// Reads from the front the chunks that the sender does not write from the back. Once this function has
+/// returned, even with a failure, nothing more is written into the buffer.
 bool read_cooperatively(Peer& peer, const NodeRts& rts, const Transfer& transfer) {
   auto& cooperation = descriptor_of(rts.descriptor).cooperation();
   const std::uint32_t chunks = chunks_of(transfer.bytes);
@@ -144,7 +147,7 @@ bool read_cooperatively(Peer& peer, const NodeRts& rts, const Transfer& transfer
   std::uint32_t mine = 0, failed = cooperation.none;
   for (std::uint32_t chunk; (chunk = cooperation.claim_front(chunks)) != cooperation.none; ++mine)
     complete = complete && read_chunk(peer, rts, transfer, chunk);
-  // At most one chunk is under way: its sender is in the kernel, or dead.
+  // At most one chunk is still being written: the sender is in the kernel, or dead.
   while (!cooperation.settled(chunks - mine, failed)) {
     if (has_left(peer)) return false;
     base::cpu_relax();
@@ -153,7 +156,7 @@ bool read_cooperatively(Peer& peer, const NodeRts& rts, const Transfer& transfer
   return complete && (failed == cooperation.none || read_chunk(peer, rts, transfer, failed));
 }
 
-/// Whether the kernel lets this process read the peer's memory.
+/// Returns true if the kernel lets this process read the peer's memory.
 bool is_readable(Peer& peer) {
   return peer.cma == CmaState::works || (peer.cma == CmaState::unknown && probe(peer));
 }
@@ -168,7 +171,8 @@ void confirm_refusal(Peer& peer) {
 
 bool reaches_memory_of(Peer& peer) {
   if (peer.cma == CmaState::refused || (peer.cma != CmaState::works && !probe(peer))) return false;
-  // Reading and writing are two system calls, either of which may be forbidden. The word gets its own value.
+  // Reading and writing are two system calls, either of which may be forbidden. The write leaves the word as
+  // it is.
   std::uint64_t word = peer.control->probe_value;
   std::array<os::Run, 1> run = {{{&word, sizeof word}}};
   std::array<os::Run, 1> theirs = {{{reinterpret_cast<void*>(peer.control->probe_address), sizeof word}}};
@@ -198,15 +202,15 @@ Pulled pull_cma(Peer& peer, const NodeRts& rts, Transfer& transfer) {
   } else {
     complete = read_scattered(peer, rts.address, transfer);
   }
-  // A fault of this message alone (device memory, a hole): another provider takes it, and later messages try CMA
-  // again.
+  // The failure concerns this message alone (device memory, a hole): another provider takes it, and later
+  // messages try CMA again.
   return complete ? Pulled::done : Pulled::refused;
 }
 
 void handle_cooperate(Arrival& arrival) {
   const auto& request = *reinterpret_cast<const CooperationRequest*>(arrival.payload);
   NEAR_KILL_POINT("cooperation-read");
-  // A FIN that was left in the descriptor may have overtaken this request: then there is nothing to do any more.
+  // A FIN left in the descriptor may have overtaken this request; then nothing remains to be done.
   if (!descriptor_of(request.descriptor).serves(request.generation)) return;
   engine().deferred_work = true;
   engine().cooperative_sends.push_back(

@@ -17,7 +17,8 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Trans
     if (!packet) return Eager::refused;
     NEAR_KILL_POINT("packet-taken");
   }
-  // A full channel does not make the message a rendezvous: the receiver is reading. The header waits for a slot.
+  // If the channel is full, the message remains eager, because the receiver is reading. Its header waits for
+  // a slot.
   MessageHeader waiting;
   auto claim = claim_slot(peer);
   if (!claim && waiter == nullptr) {

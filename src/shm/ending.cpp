@@ -1,11 +1,11 @@
 // The end of a process's messages: no process finishes while one of its messages may still be received, and
 // none waits for a receive that will never be posted.
 //
-// A process in MPI_Finalize whose rendezvous messages are not all received asks their receivers whether they
-// will receive anything more (last_call). The question follows those messages in the same channel, so a
-// receiver that reads it has matched all of them that it can match by then. It answers (closed) when it is in
+// A process in MPI_Finalize whose rendezvous messages have not all been received asks their receivers whether
+// they will receive anything more (last_call). The question follows those messages in the same channel, so a
+// receiver that reads it has already matched all of them that it can match. It answers (closed) once it is in
 // MPI_Finalize itself. The sender then withdraws every RTS that is still unmatched. The phase of a process
-// shows that it has finished altogether.
+// shows when it has finished altogether.
 #include "shm/engine.h"
 
 #include "base/kill_point.h"
@@ -20,11 +20,12 @@ void tell(Peer& peer, InternalHandler what) {
   post_control(peer, static_cast<std::uint8_t>(what), {}, "", 0);
 }
 
-/// Whether there is nothing to wait for from this peer.
+/// Returns true if this process need not wait for this peer any longer.
 bool settle(Peer& peer) {
   if (peer.rts_out == nullptr) return true;
   if (!has_ended(peer)) return false;
-  // It matches nothing more, so an RTS that cannot be withdrawn now is being received: once is enough.
+  // The peer matches nothing more, so an RTS that cannot be withdrawn now is being received. One attempt is
+  // enough.
   if (std::exchange(peer.may_withdraw, false)) {
     for (Transfer *out = peer.rts_out, *next; out != nullptr; out = next) {
       next = out->next;

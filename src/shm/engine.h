@@ -1,4 +1,4 @@
-// The engine of this process: everything that the node transport's own files share. Not for the layers above.
+// The engine: the state and functions that the files of the node transport share. Not for the layers above.
 #pragma once
 
 #include "memory/space.h"
@@ -17,69 +17,69 @@
 
 namespace near::shm {
 
-/// A message that found no free slot: kept in order until the receiver's queue has one.
+/// A message that found no free slot. It waits, in order, until the receiver's queue or lane has one.
 struct PendingMessage {
   MessageHeader header;
-  Transfer* waiter; ///< its done() is called when the message has left; may be null
+  Transfer* waiter; ///< its done() is called when the message has been sent; may be null
 };
 
-/// Whether the kernel copies between this process and a peer; probed at the first large message.
-/// `doubtful`: the probe failed, and nothing has arrived from the peer since. The peer may have died.
+/// Whether the kernel copies between this process and a peer (cross-memory attach); probed at the first large
+/// message. `doubtful`: the probe failed, and nothing has arrived from the peer since, so it may have died.
 enum class CmaState : std::uint8_t { unknown, works, doubtful, refused };
 
-/// Shorter rendezvous messages (synchronous sends, mostly) are neither timed nor given an eager prefix.
+/// Bytes. Shorter rendezvous messages (mostly synchronous sends) are neither timed nor given an eager prefix.
 inline constexpr std::uint64_t worth_timing = 4096;
 
 /// The receiver's record of the eager prefix that is arriving from one peer.
 struct PrefixIn {
   std::uint32_t number = 0;
-  bool dropped = false;        ///< the message takes another protocol
-  Transfer* bound = nullptr;   ///< the receive that takes it
+  bool dropped = false;        ///< further fragments are ignored
+  Transfer* bound = nullptr;   ///< the receive that takes the fragments; nullptr until it is matched
   std::vector<std::byte> kept; ///< bytes that arrived before the receive
 };
 
-/// Another process. It is made and mapped at the first message to or from it, and stays until this process
+/// A process of the job. It is mapped at the first message to or from it, and stays mapped until this process
 /// ends.
 struct Peer : transport::Peer {
-  std::uint32_t slot = 0;
+  std::uint32_t slot = 0; ///< its row in the rank table
   queue::Producer<> producer;
-  // Our lane to it: see lanes.cpp.
+  // Our lane to it (lanes.cpp).
   bool lane_open = false;
   bool lane_asked = false;
-  std::uint32_t queued = 0;           ///< messages through the queue since we last asked
-  std::uint32_t ask_after = 16;       ///< so many of them before we ask for a lane
+  std::uint32_t queued = 0;           ///< messages sent through the queue since we last asked for a lane
+  std::uint32_t ask_after = 16;       ///< after this many of them, we ask for a lane
   bool held = false;                  ///< see hold_back()
-  queue::LaneRing<>* lanes = nullptr; ///< its lanes, as mapped here
-  struct LaneIn* lane_in = nullptr;   ///< open: our lane from it
+  queue::LaneRing<>* lanes = nullptr; ///< the lanes in its region, as mapped here
+  struct LaneIn* lane_in = nullptr;   ///< the open lane from it to us; nullptr if there is none
   segment::ControlPage* control = nullptr;
   std::byte* packets = nullptr; ///< its packets, as mapped here
   PacketFlag* packet_flags = nullptr;
   std::uint64_t packet_bytes = 0;
   // Eager prefixes (pipeline.cpp).
-  Transfer* prefix_out = nullptr; ///< our message with an eager prefix that it has not answered
-  std::uint32_t prefixes = 0;     ///< number of the last one
-  int prefix_trust = 1; ///< above 0: its receives are usually posted early, and our messages to it pipelined
+  Transfer* prefix_out = nullptr; ///< our message whose eager prefix it has not answered
+  std::uint32_t prefixes = 0;     ///< number of the last eager prefix
+  int prefix_trust = 1; ///< above 0: it usually posts receives early and receives our messages pipelined
   PrefixIn prefix_in;
-  StorePolicy stores;           ///< the stores that fill packets for it
-  std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made at the first large one
-  std::list<PendingMessage>
-      pending; ///< a list: while it is empty, it takes no memory; a deque takes half a KiB
+  StorePolicy stores;                ///< the stores that fill packets for it
+  std::unique_ptr<Tuner> tuner;      ///< for messages from it to us; made at the first large one
+  std::list<PendingMessage> pending; ///< a list, because an empty deque takes half a KiB
   bool on_pending_list = false;
-  Transfer* rts_out = nullptr; ///< announced to it, not finished; linked by previous and next
+  Transfer* rts_out = nullptr; ///< messages announced to it and not finished; linked by previous and next
   CmaState cma = CmaState::unknown;
-  // At the end: we have asked whether it receives anything more; it has asked us; it has said no.
+  // In MPI_Finalize: we have asked whether it will receive anything more; it has asked us; it has answered
+  // no.
   bool asked = false, asks = false, closed = false;
-  bool may_withdraw = false; ///< an RTS was sent since we last tried to withdraw them all
+  bool may_withdraw = false; ///< an RTS has been sent since we last tried to withdraw all of them
 };
 
 /// A lane in our region.
 struct LaneIn {
   queue::LaneReader<> reader;
   std::uint32_t index = 0;
-  Peer* from = nullptr;             ///< it was granted to
-  Peer* next = nullptr;             ///< it is promised to, once it comes back
-  base::Atomic<std::uint32_t> open; ///< the SWITCH was read; also looked at before sleeping
-  std::uint64_t cold_at = 0;        ///< position when lanes were last compared
+  Peer* from = nullptr;             ///< the peer to which it is granted; nullptr if it is free
+  Peer* next = nullptr;             ///< the peer that gets it when it is returned
+  base::Atomic<std::uint32_t> open; ///< 1 once the lane_switch was read; also checked before sleeping
+  std::uint64_t cold_at = 0;        ///< the reader's position when lanes were last compared
 };
 
 inline constexpr std::uint64_t lane_slots = 64;
@@ -95,23 +95,22 @@ struct Engine {
   std::uint32_t slot = 0, job_size = 0;
   segment::ControlPage* control = nullptr;
   queue::Consumer<> queue;
-  std::uint32_t lane_count = 0; ///< in our region
-  std::uint32_t open_lanes = 0; ///< bits of `lanes`: granted and switched to
+  std::uint32_t lane_count = 0; ///< lanes in our region
+  std::uint32_t open_lanes = 0; ///< a bit for each of `lanes` that is open
   std::array<LaneIn, most_lanes> lanes;
-  std::vector<Peer*> by_slot; ///< nullptr: not mapped
-  std::vector<Peer*> peers;   ///< those that are mapped, in the order of their first messages
+  std::vector<Peer*> by_slot; ///< by row of the rank table; nullptr: not mapped
+  std::vector<Peer*> peers;   ///< all mapped peers, in the order of their first messages
   PacketPool packets;
-  std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; rows by receiver
-  std::vector<Peer*> pending_peers;                        ///< with messages that found no slot
-  std::vector<Transfer*> pipeline_senders;                 ///< with packed bytes still to send
+  std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; each has a row per receiver
+  std::vector<Peer*> pending_peers;                        ///< peers with pending messages
+  std::vector<Transfer*> pipeline_senders;                 ///< transfers with fragments still to send
   std::vector<CooperativeSend> cooperative_sends;
-  std::uint64_t left_fins =
-      0; ///< bits as in slot_waiters: processes that may have left FINs in our descriptors
-  bool deferred_work = false; ///< one of the four above may hold something, or there are other transports
-  bool always_polled = false; ///< there are
-  std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< by size
-  std::array<std::size_t, rts_sizes.size()> rts_pages{};              ///< made so far, by size
-  std::size_t rts_out = 0;                                            ///< announced to any peer, not finished
+  std::uint64_t left_fins = 0; ///< bits as in slot_waiters: receivers that may have left FINs
+  bool deferred_work = false;  ///< one of the four members above may not be empty, or always_polled is set
+  bool always_polled = false;  ///< other transports exist, so no poll may stop at is_idle()
+  std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< free descriptors, by size
+  std::array<std::size_t, rts_sizes.size()> rts_pages{}; ///< pages of descriptors allocated so far, by size
+  std::size_t rts_out = 0;                               ///< messages announced to any peer and not finished
   std::uint32_t credit_limit = 0;
   std::uint64_t eager_limit = 0;
   bool fences = false;
@@ -119,29 +118,33 @@ struct Engine {
   bool receives_no_more = false;
 };
 
-/// A peer of this transport. All operations and messages of this transport are of such peers only.
+/// Casts a peer to this transport's type. Operations and messages of this transport involve only its own
+/// peers.
 inline Peer& own(transport::Peer& peer) { return static_cast<Peer&>(peer); }
 inline const Peer& own(const transport::Peer& peer) { return static_cast<const Peer&>(peer); }
 inline Peer& peer_of(const Transfer& transfer) { return own(*transfer.peer); }
 inline Peer& sender_of(const Arrival& arrival) { return own(*arrival.from); }
 
-/// The one engine, never destroyed: exit handlers and forked children may still look.
+/// The only Engine of this process. It is never destroyed, because exit handlers and forked children may
+/// still read it.
 extern object::Immortal<Engine> engine_storage;
 inline Engine& engine() { return engine_storage.value; }
 
-/// The peer in this slot; maps it if this is its first message. Throws std::bad_alloc.
+/// Returns the process in this row of the rank table as a peer; maps it if this is its first message. Throws
+/// std::bad_alloc.
 Peer& peer_in(std::uint32_t slot);
 
-/// Puts a message into the peer's channel, or on its pending list if there is no free slot; the order is kept in
-/// both cases.
+/// Sends a message through the peer's channel, or adds it to the pending list if there is no free slot. The
+/// order of messages is kept in both cases.
 void post(Peer& peer, const MessageHeader& header);
-/// Posts a control message: a payload of at most inline_bytes, without a credit or packet.
+/// Posts a control message, which needs neither a credit nor a packet. `bytes` must be at most inline_bytes.
 void post_control(Peer& peer, std::uint8_t handler, const Envelope& envelope, const void* payload,
                   std::size_t bytes);
-/// Ends fast sends to this peer until allow_fast_sends() permits them again, and takes their credits back.
+/// Stops fast sends to this peer until allow_fast_sends() permits them again, and takes back their unused
+/// credits.
 void stop_fast_sends(Peer& peer);
-/// Claims a slot unless earlier messages still wait for one. Fill in its header and call send_claimed(); if there
-/// is no slot, call wait_for_slot().
+/// Claims a slot, unless earlier messages are still waiting for one. Fill in its header and call
+/// send_claimed(). If the claim is empty, call wait_for_slot() instead.
 queue::Claim<> claim_slot(Peer& peer);
 void wait_for_slot(Peer& peer, const MessageHeader& header, Transfer* waiter = nullptr);
 void send_claimed(Peer& peer, queue::Claim<>&& claim);
@@ -165,27 +168,29 @@ bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mi
 bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
 extern const transport::Operations operations;
 
-// What the transport layer drives.
+// Called by the transport layer.
 bool make_progress();
 void set_handler(Handler handler, HandlerFunction function);
 void receive_no_more();
 bool sends_settled();
 extern const transport::Transport node_transport;
 
-/// Lays out, binds and reserves this process's region. Nothing of it is visible to others before `ready`.
+/// Lays out, binds and reserves this process's region. Other processes read nothing of it before the phase is
+/// `ready`.
 Result build_region();
 /// Registers the handlers of the transport's own messages.
 void set_internal_handlers();
-/// Sends messages that wait for slots of their peers, as far as slots are free; true if any were sent.
+/// Sends pending messages as far as their receivers have free slots. Returns true if any were sent, or
+/// dropped because their receiver has left.
 bool flush_pending();
-/// Whether anything waits for a slot of a peer's queue or lane, or for one of our packets.
+/// Returns true if anything waits for a slot of a peer's queue or lane, or for one of our packets.
 bool waits_for_flow_control();
-/// Registers this process with everything that it waits for, without the barrier that must follow.
+/// Registers this process as a waiter for everything that it waits for. A barrier must follow.
 void register_as_waiter();
-/// Whether a message is there; the check before sleeping, without the engine lock.
+/// Returns true if a message has arrived. This is the check before sleeping, made without the engine lock.
 bool has_arrived();
 
-/// Names a packet in use to the layers above; never 0.
+/// Returns the number by which the layers above know a packet in use; never 0.
 inline std::uint64_t packet_of(const PacketReference& reference) {
   return (std::uint64_t{reference.generation} << 32 | reference.packet) + 1;
 }
@@ -203,24 +208,25 @@ void handle_lane_granted(Arrival& arrival);
 void handle_lane_switch(Arrival& arrival);
 void handle_lane_recall(Arrival& arrival);
 void handle_lane_return(Arrival& arrival);
-/// Sends as many fragments of pipelined messages as free packets and slots allow; true if any were sent.
+/// Sends as many fragments of pipelined messages as free packets and slots allow. Returns true if any were
+/// sent.
 bool advance_pipeline_senders();
-/// Copies one chunk of each cooperative send; true if there was one.
+/// Copies one chunk of each cooperative send. Call it only if there are any; returns true.
 bool push_chunks();
-/// Sender: whether a message that is about to be announced gets an eager prefix.
+/// Sender: returns true if a message of `bytes` bytes that is about to be announced gets an eager prefix.
 bool wants_eager_prefix(const Peer& peer, std::uint64_t bytes);
 void send_prefix(Peer& peer, Transfer& transfer);
-/// Sender: call when the receiver has answered or the RTS is withdrawn; `trust` is added to prefix_trust.
+/// Sender: call when the receiver has answered or the RTS is withdrawn. `trust` is added to prefix_trust.
 void end_eager_prefix(Transfer& transfer, int trust);
-/// Receiver: drops the eager prefix of a message that takes another protocol.
+/// Receiver: drops the eager prefix of a message that uses another protocol.
 void drop_prefix(Peer& peer, const NodeRts& rts);
-/// Receiver: call when all bytes of a transfer have arrived; records how long that took.
+/// Receiver: call when all bytes of a transfer have arrived. Records how long the transfer took.
 void transfer_arrived(Transfer& transfer);
-/// Counts a message that left through the queue; asks for a lane after many.
+/// Counts a message that was sent through the queue; asks for a lane after many of them.
 void count_queued(Peer& peer);
-/// Grants a lane that was returned and drained to the next pair, if one waits for it.
+/// Grants a lane that was returned and drained to the next peer, if one waits for it.
 void lane_is_free(LaneIn& lane);
-/// Call after a marker was committed: later messages take the other channel.
+/// Call after a marker has been committed: later messages use the other channel.
 void marker_sent(Peer& peer, const MessageHeader& header);
 
 inline RtsDescriptor& descriptor_of(segment::Offset offset) {
@@ -228,23 +234,25 @@ inline RtsDescriptor& descriptor_of(segment::Offset offset) {
 }
 /// Returns the descriptor of a finished or cancelled RTS to its free list.
 void retire_rts(Transfer& transfer);
-/// Sender: makes progress look for FINs that these processes have left in descriptors; bits as in slot_waiters.
+/// Sender: makes progress check the descriptors for FINs that these receivers have left; bits as in
+/// slot_waiters.
 void look_for_left_fins(std::uint64_t receivers);
-/// Sender: completes the messages whose FINs were left in their descriptors; true if there were any.
+/// Sender: completes the messages whose FINs were left in their descriptors. Returns true if there were any.
 bool collect_left_fins();
-/// Makes the first descriptors before the program can use up the arena, so that every send can leave eventually.
+/// Allocates the first descriptors before the program can use up the arena, so that every send can complete
+/// eventually.
 Result reserve_rts();
 
-/// Whether the peer has finished or died: it reads no more messages.
+/// Returns true if the peer has finished or died, so that it reads no more messages.
 bool has_left(const Peer& peer);
 
-/// The statistics of this peer in our region, which tools display from now on.
+/// Returns the statistics of this peer in our region; tools display them from now on.
 segment::PairStatistics* statistics_of(Peer& peer);
 
-/// The job's initial estimates for a process at this peer's distance.
+/// Returns the job's initial estimates for a process at this peer's distance.
 const segment::PairEstimates& estimates_of(const Peer& peer);
 
-/// Counts a message that was sent by this path.
+/// Counts a sent message of `bytes` bytes in the traffic of this path.
 void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes);
 
 } // namespace near::shm

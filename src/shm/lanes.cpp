@@ -2,15 +2,15 @@
 //
 //   sender                                   receiver, which owns the lanes
 //   many messages through the queue
-//   lane_request ------------- queue ----->  a lane is free, or the coldest one is recalled: lane_granted
+//   lane_request ------------- queue ----->  grants a free lane, or recalls the coldest one: lane_granted
 //   lane_switch, the last one  - queue --->  reads the lane from here on
 //   messages ----------------- lane ------>
 //                                            another pair needs the lane: lane_recall
 //   lane_return, the last one  - lane ---->  the lane is drained: free, or granted to the next pair
 //   messages ----------------- queue ----->
 //
-// Order: a marker is the last message of its channel, and the receiver turns to the other channel only after
-// it. If a message of the queue overtakes the end of the lane, the receiver first drains the lane (see
+// Order: a marker is the last message of its channel, and the receiver reads the other channel only after it.
+// If a message in the queue overtakes the end of the lane, the receiver first drains the lane (see
 // take_from_queue). Every header carries the pair's sequence number, which reveals any mistake at once.
 #include "shm/engine.h"
 
@@ -21,7 +21,7 @@ namespace near::shm {
 
 namespace {
 
-/// A sender asks for a lane again after so many messages through the queue.
+/// A sender asks for a lane again after this many messages through the queue.
 constexpr std::uint32_t ask_again = 4096;
 /// A lane may be recalled if it has carried fewer messages since lanes were last compared.
 constexpr std::uint64_t worth_keeping = 64;

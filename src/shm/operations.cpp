@@ -31,7 +31,7 @@ const transport::Operations operations = {
            Transfer& transfer) { return accept(own(peer), node_rts(rts), offered_bytes, buffer, transfer); },
     .give_back_packet = [](transport::Peer& peer,
                            std::uint64_t packet) { give_back_packet(own(peer), packet); },
-    .give_back_credit = nullptr, // ReceiveState::released is set
+    .give_back_credit = nullptr, // not needed, because ReceiveState::released is set
     .hold_back = [](transport::Peer& peer, bool held) { hold_back(own(peer), held); },
     .has_ended = [](transport::Peer& peer) { return has_ended(own(peer)); },
     .abandon = nullptr, // mpiexec ends the job

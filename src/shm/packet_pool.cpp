@@ -18,7 +18,7 @@ void PacketPool::build(std::byte* packets, PacketFlag* flags, std::uint32_t coun
   most_ = most;
   generations_.assign(most, 0);
   free_ = 0;
-  first_ = most; // so the first check is of the first group
+  first_ = most; // so that the first check is of the first group
 }
 
 bool PacketPool::look_at_next_group(std::uint32_t end) {
@@ -45,11 +45,11 @@ void PacketPool::grow() {
   if (os::populate(packets_ + count_ * packet_bytes_, bytes).ok()) count_ = most_;
 }
 
-/// Takes the next free packet below `end`, which is above the reserve. Packets of the present group that were
-/// found free come first, wherever they are.
+/// Takes the next free packet below `end`, which must be above the reserve. Packets of the current group that
+/// were found free earlier come first, even if they are not below `end`.
 PacketPool::Taken PacketPool::take_below(std::uint32_t end) {
   if (free_ == 0) [[unlikely]] {
-    // Each group once, the present one last.
+    // Check each group once, the current one last.
     std::uint32_t checks = (end - reserve + group - 1) / group;
     while (!look_at_next_group(end))
       if (--checks == 0) return {};

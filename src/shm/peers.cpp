@@ -1,12 +1,12 @@
-// The other processes of the job, as this one knows them.
+// The processes of the job as peers of this one: their mapping and their statistics.
 #include "shm/engine.h"
 
 namespace near::shm {
 
 namespace {
 
-/// Makes the peer in this slot. Reads its control page, which costs this process a page of page tables, so it is
-/// done only for processes that this one exchanges messages with.
+/// Maps the process in this row of the rank table as a peer. Reading its control page costs this process a
+/// page of page tables, so this is done only for processes that exchange messages with this one.
 [[gnu::cold]] [[gnu::noinline]] Peer& map_peer(std::uint32_t slot) {
   Engine& self = engine();
   if (self.peers.size() == self.peers.capacity()) self.peers.reserve(2 * self.peers.size() + 8);
@@ -35,7 +35,7 @@ namespace {
 } // namespace
 
 bool has_left(const Peer& peer) {
-  // SYNC: rank-phase. Acquire: what the finished process gave back to us is seen before we act on it.
+  // SYNC: rank-phase. Acquire: we see what the finished process gave back to us before we act on its phase.
   auto phase = memory::space().segment.entry(peer.slot).phase.load_acquire();
   return phase != static_cast<std::uint32_t>(segment::Phase::ready);
 }
@@ -65,7 +65,7 @@ segment::PairStatistics* statistics_of(Peer& peer) {
 
 const segment::PairEstimates& estimates_of(const Peer& peer) {
   const segment::Segment& job = memory::space().segment;
-  // The place of a process that is not bound is everything that it may use, which says little about its distance.
+  // The place of an unbound process is everything that it may use, which says little about its distance.
   auto place = [&job](std::uint32_t slot) {
     const auto& entry = job.entry(slot);
     return entry.first_cpu < 0 ? segment::Place{} : entry.place;

@@ -3,17 +3,17 @@
 //
 //   receiver                                      sender
 //                                        <------  RTS, then the first fragments (eager prefix, see below)
-//   pull_pipelined: CTS (bytes) --------------->  handle_cts: put on the list of pipeline senders
+//   pull_pipelined: CTS (bytes) --------------->  handle_cts: adds the message to the pipeline senders
 //                                                 advance_pipeline_senders: pack into a packet,
 //   handle_fragment: unpack  <------------------  send the fragment, and so on
 //
 // The sender chooses the stores (store_policy.h).
 //
-// Eager prefix: if the receive is probably posted and the message probably pipelined, its first fragments
-// follow the RTS at once, numbered. A posted receive takes them as they arrive, and its CTS finds the sender
-// still at work. Without a receive they are kept, for at most one message of each peer. A receiver that takes
-// another protocol drops them. In every case the sender completes only when the receiver has answered, so a
-// synchronous send remains one.
+// Eager prefix: if the receive has probably been posted and the message will probably be pipelined, its first
+// fragments follow the RTS at once, with the number of the prefix. A posted receive takes them as they arrive,
+// and its CTS reaches the sender while that is still sending. If no receive is posted, they are kept, for at
+// most one message from each peer. A receiver that chooses another protocol drops them. In every case the send
+// completes only after the receiver has answered, so a synchronous send remains synchronous.
 #include "shm/provider.h"
 
 #include "base/kill_point.h"
@@ -26,18 +26,19 @@ namespace near::shm {
 
 namespace {
 
-/// The fragment size. Small fragments let the two copies of a short message overlap. Large ones need fewer
-/// headers and, with streaming stores, fewer waits until the stores have drained.
+/// The fragment size in bytes. Small fragments let the two copies of a short message overlap. Large ones need
+/// fewer headers and, with streaming stores, fewer waits until the stores have drained.
 std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
   bool short_fragments = bytes <= 64u << 10 && !peer.stores.streaming();
   return std::min<std::uint64_t>(short_fragments ? 8u << 10 : 16u << 10, engine().packets.packet_bytes());
 }
 
-/// The longest eager prefix. To copy its first fragment takes the receiver longer than to answer.
+/// The longest eager prefix in bytes. Copying its first fragment takes the receiver longer than answering the
+/// RTS.
 constexpr std::uint64_t prefix_bytes = 64u << 10;
 constexpr int most_trust = 4;
 
-/// Sends one fragment of the transfer; false if there is no free packet or slot.
+/// Sends one fragment of the transfer. Returns false if there is no free packet or slot.
 bool send_fragment(Transfer& transfer) {
   Engine& self = engine();
   Peer& peer = peer_of(transfer);
@@ -73,8 +74,9 @@ bool send_fragment(Transfer& transfer) {
   return true;
 }
 
-/// Whether the buffers of such a message do not fit into the last-level cache together: each of two processes
-/// has one to send and one to receive. Received bytes are then stored without going through that cache.
+/// Returns true if the buffers of such messages do not fit into the last-level cache together: each of two
+/// processes has one to send and one to receive. Received bytes are then stored without going through that
+/// cache.
 bool is_too_long_to_keep(std::uint64_t bytes) {
   constexpr std::uint64_t usual_cache = 32u << 20;
   if (bytes < 1u << 20) return false;
@@ -82,7 +84,7 @@ bool is_too_long_to_keep(std::uint64_t bytes) {
   return 4 * bytes >= (cache != 0 ? cache : usual_cache);
 }
 
-/// Receiver: stores some bytes of the message. An eager prefix may have more bytes than the receive buffer.
+/// Receiver: copies a fragment into the receive buffer. An eager prefix may have more bytes than that buffer.
 void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
   if (transfer.view.is_contiguous())
@@ -96,7 +98,7 @@ void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* 
   PrefixIn& prefix = peer_of(transfer).prefix_in;
   if (prefix.bound == &transfer) {
     prefix.bound = nullptr;
-    prefix.dropped = true; // what is still under way of it has no room
+    prefix.dropped = true; // the buffer has no space for fragments that are still in flight
   }
   transfer_arrived(transfer);
   transfer.busy = false;
@@ -183,7 +185,7 @@ void handle_cts(Arrival& arrival) {
 bool advance_pipeline_senders() {
   Engine& self = engine();
   bool moved = false;
-  // Each transfer sends a few fragments a round, so that a long one does not starve the others.
+  // Each transfer sends a few fragments per round, so that a long one does not starve the others.
   constexpr int per_round = 4;
   for (std::size_t i = 0; i < self.pipeline_senders.size();) {
     Transfer& transfer = *self.pipeline_senders[i];
@@ -196,7 +198,7 @@ bool advance_pipeline_senders() {
       continue;
     }
     NEAR_KILL_POINT("pipeline-packed");
-    // Everything is packed: the buffer belongs to the program again.
+    // Everything has been packed, so the buffer belongs to the program again.
     self.pipeline_senders[i] = self.pipeline_senders.back();
     self.pipeline_senders.pop_back();
     count_sent(peer_of(transfer), segment::Path::pipelined, transfer.bytes);

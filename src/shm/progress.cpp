@@ -1,4 +1,4 @@
-// What arrives in this process's queue and lanes, and everything else that progress moves.
+// Progress: reads the messages in this process's queue and lanes, and does the deferred work.
 #include "shm/engine.h"
 
 #include "base/kill_point.h"
@@ -44,7 +44,7 @@ HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
   return true;
 }
 
-/// Call when `from` has returned to the queue: what it left in its lane comes first.
+/// Call when `from` sends through the queue again: reads what it left in its lane, which comes first.
 [[gnu::cold]] [[gnu::noinline]] void drain_lane(const Peer& from) {
   while (from.lane_in != nullptr && take_from_lane(*from.lane_in)) {}
 }

@@ -23,14 +23,14 @@ constexpr std::array<Provider, 4> all = {{
 
 std::span<const Provider> ladder() { return all; }
 
-/// Sender and receiver are one process: one typed copy.
+/// Sender and receiver are the same process: one typed copy.
 Pulled pull_self(Peer&, const NodeRts& rts, Transfer& transfer) {
   const auto& sender = *reinterpret_cast<const Transfer*>(rts.cookie);
   datatype::copy(sender.view, transfer.view, static_cast<MPI_Count>(transfer.bytes));
   return Pulled::done;
 }
 
-/// The data lies in the segment: plain loads.
+/// The data lies in the segment: the receiver loads it.
 Pulled pull_direct(Peer&, const NodeRts& rts, Transfer& transfer) {
   const auto* from = memory::space().segment.at<std::byte>(rts.shared);
   if (transfer.view.is_contiguous())

@@ -1,6 +1,6 @@
-// The protocols that move the bytes of a rendezvous, best first. To add one, write pull() in a file of its own
-// and a row in ladder() (provider.cpp). Among those that are possible for a message, the tuner (tuner.h) decides
-// by what earlier transfers took.
+// The protocols that transfer the bytes of a rendezvous message, best first. To add one, write pull() in a
+// file of its own and a row in ladder() (provider.cpp). The tuner (tuner.h) chooses among those that are
+// possible for a message, from the times of earlier transfers.
 #pragma once
 
 #include "shm/engine.h"
@@ -8,26 +8,29 @@
 namespace near::shm {
 
 enum class Pulled : std::uint8_t {
-  done,    ///< all `bytes` are in the receiver's view
-  started, ///< under way: transfer.done will be called from progress
-  refused, ///< nothing useful moved: the next provider takes the whole message
+  done,    ///< all `bytes` are in the receiver's buffer
+  started, ///< in progress: transfer.done will be called later
+  refused, ///< the transfer failed: another provider must transfer the whole message
 };
 
 struct Provider {
   const char* name; ///< what NEAR_COPY selects
   segment::Path path;
-  Protocol protocol; ///< its place in the tuner; Protocol::count: taken whenever it can be
-  /// Receiver's side: whether it is worth a try for this RTS.
+  Protocol protocol; ///< its index in the tuner; Protocol::count: used whenever it is possible
+  /// Receiver: returns true if the provider may be able to transfer this message.
   bool (*possible)(Peer& peer, const NodeRts& rts);
-  /// Receiver's side. `transfer` holds peer, view and bytes.
+  /// Receiver: transfers the message. `transfer` contains the peer, the buffer and the number of bytes.
   Pulled (*pull)(Peer& peer, const NodeRts& rts, Transfer& transfer);
 };
 
+/// Returns all providers, best first.
 std::span<const Provider> ladder();
 
-/// Whether the kernel copies between us and this peer; tried at the first question.
+/// Returns true if the data is in private memory of the peer that the kernel lets us read; the first call
+/// probes that.
 bool cma_is_possible(Peer& peer, const NodeRts& rts);
-/// The probe of a doubtful peer failed, and it lives: the kernel does not let us copy. Says so, once per job.
+/// Call when a doubtful peer turns out to be alive, so that the kernel does not let us copy. Warns once per
+/// job.
 void confirm_refusal(Peer& peer);
 
 Pulled pull_self(Peer& peer, const NodeRts& rts, Transfer& transfer);

@@ -22,13 +22,14 @@ using base::Level;
 
 namespace {
 
-/// Peers read this word through CMA to learn whether the kernel lets them. It is in private memory on purpose.
+/// Peers read this word through CMA to learn whether the kernel permits that. It is deliberately in private
+/// memory.
 std::uint64_t probe_word;
 
 std::uint64_t align_to_page(std::uint64_t bytes) { return base::round_up(bytes, os::page_size()); }
 
-/// Advice about the limits that made the segment small: "raise the limit on file sizes (ulimit -f), "; "" if
-/// there are none.
+/// Returns advice about the limits that made the segment small, such as "raise the limit on file sizes
+/// (ulimit -f), ", or "" if there are none.
 std::string raise_limits() {
   const bool addresses = os::address_space_limit() != UINT64_MAX, files = os::file_sizes_are_limited();
   if (!addresses && !files) return {};
@@ -47,7 +48,7 @@ Result build_region() {
   auto packets = static_cast<std::uint32_t>(knobs.packets.number);
   if (packets < 2 * PacketPool::reserve || knobs.lanes.number > most_lanes)
     return fail(Code::internal, "the table of knobs allows what the transport cannot do");
-  // If a limit (ulimit -v, -f) made the segment small, have fewer packets, so that an arena still fits.
+  // If a limit (ulimit -v, -f) made the segment small, use fewer packets, so that an arena still fits.
   std::uint64_t pipeline_bytes = std::min<std::uint64_t>(knobs.pipeline.number, head.stride / 2);
   auto most_packets =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(pipeline_bytes / packet_bytes, packets, 1u << 20));
@@ -75,7 +76,8 @@ Result build_region() {
   std::byte* base = memory::space().segment.base();
   int node = os::current_node();
   Result policy = os::prefer_node(base + begin, arena_at - begin, node);
-  // Even if the administrator has enabled huge pages everywhere: what is reserved here is smaller than one.
+  // Not even if the administrator has enabled huge pages everywhere: what is reserved here is smaller than
+  // one.
   os::advise_huge_pages(base + begin, head.stride, os::HugePages::never);
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
   segment::Offset populated_end =
@@ -97,7 +99,8 @@ Result build_region() {
   for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) queue::CreditCounter<>;
   auto* flags = memory::space().segment.at<PacketFlag>(flags_at);
   for (std::uint32_t i = 0; i < most_packets; ++i) new (flags + i) PacketFlag;
-  // Nothing to initialize: pages of zeros, allocated by the first message that is counted there.
+  // Nothing to initialize: the pages read as zeros, and the first message that is counted there allocates
+  // them.
   for (std::size_t path = 0; path < segment::paths; ++path)
     self.traffic[path] = memory::space().segment.at<segment::Traffic>(traffic_at) + path * head.slots;
   self.packets.build(base + packets_at, flags, packets, most_packets, packet_bytes);

@@ -1,9 +1,9 @@
-// Rendezvous: the sender announces a message, and the receiver fetches it by the first provider that can.
+// Rendezvous: the sender announces a message, and the receiver fetches it by one of the providers.
 //
 //   sender                            descriptor word               receiver
 //   send_rts: (g, announced)  ------- p2p_rts ------------------->  matched against a receive
 //                             (g, announced) -> (g, matched)        accept: compare-and-swap
-//   cancel_rts: (g, announced) -> (g, cancelled), local             accept fails: it takes another message
+//   cancel_rts: (g, announced) -> (g, cancelled), local             accept fails: tries another message
 //             <--------------- FIN (pulled) or CTS (pipelined) ---
 //   retire_rts: (g + 1, free)
 #include "shm/provider.h"
@@ -23,11 +23,12 @@ namespace near::shm {
 namespace {
 
 constexpr int no_memory = MPI_ERR_NO_MEM;
-/// In NodeRts::flags, set by the receiver only: the descriptor is already matched.
+/// In NodeRts::flags, set only by the receiver: the descriptor is already matched.
 constexpr std::uint32_t rts_claimed = 1;
 
-/// Makes more descriptors in our arena: as many pages as there are already, within bounds, since making one page
-/// costs as much as many messages. Descriptors are never freed, so an outdated RTS still finds one to read.
+/// Allocates more descriptors in our arena: as many pages as there are already, within bounds, because
+/// allocating one page costs as much as many messages. Descriptors are never freed, so the descriptor of an
+/// outdated RTS can still be read.
 Result grow_rts(std::size_t size) {
   Engine& self = engine();
   void* made = nullptr;
@@ -46,7 +47,8 @@ Result grow_rts(std::size_t size) {
   return {};
 }
 
-/// Takes a free descriptor of this size, or of the other size if there is no memory; sets `size` to its size.
+/// Takes a free descriptor of this size, or of the other size if there is no memory, and sets `size` to its
+/// size.
 Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
   auto& free = engine().free_rts;
   if (free[size].empty()) {
@@ -61,8 +63,8 @@ Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
   return {};
 }
 
-/// Copies a short message behind its descriptor, so that the receiver loads it and needs no system call for a few
-/// bytes. Short messages become rendezvous when credits are used up, and by MPI_Ssend.
+/// Copies a short message into the space behind its descriptor, so that the receiver can load these few bytes
+/// without a system call. Short messages become rendezvous when credits are used up, and in MPI_Ssend.
 void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const Buffer& view, NodeRts& rts,
                     std::uint64_t bytes) {
   if (bytes == 0 || bytes > rts_room(size)) return;
@@ -71,7 +73,7 @@ void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const Buffer& v
   rts.shared = memory::space().segment.offset_of(room);
 }
 
-/// The provider that NEAR_COPY names; nullptr: the tuner chooses.
+/// Returns the provider that NEAR_COPY names, or nullptr if the tuner chooses.
 const Provider* named_provider() {
   static const Provider* const named = [] {
     for (const Provider& provider : ladder())
@@ -87,15 +89,15 @@ const Provider& provider_of(Protocol protocol) {
   return ladder().back();
 }
 
-/// The possible protocol with the smallest overhead for a few bytes.
+/// Returns the possible protocol with the smallest overhead for a few bytes.
 Protocol smallest_overhead(Tuner::Mask possible) {
   for (Protocol protocol : {Protocol::direct, Protocol::cma})
     if ((possible & Tuner::bit(protocol)) != 0) return protocol;
   return Protocol::pipelined;
 }
 
-/// Starts the transfer by the provider that the user named, or else by the best one. If a provider refuses the
-/// message, the next one gets it.
+/// Starts the transfer with the provider that the user named, or with the best one. If a provider refuses the
+/// message, another one gets it. Returns the provider that took it, and sets `outcome`.
 const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled& outcome) {
   Tuner::Mask possible = 0;
   for (const Provider& provider : ladder()) {
@@ -142,31 +144,31 @@ bool try_send_fin(Peer& peer, const Fin& fin) {
 
 constexpr int path_bits = 8;
 
-/// Leaves a FIN in the descriptor, because the sender has no free slot. The FIN must not wait here for one: the
-/// receive is complete, so the program may stay out of MPI from now on, and the sender would wait as long. When
-/// the sender next takes messages, it finds our bit in `slot_waiters` and looks at its descriptors
-/// (collect_left_fins). Our second attempt fails only if there are messages for it to take; if it succeeds, it
-/// sends a FIN that names no message and makes the sender look.
+/// Leaves a FIN in the descriptor, because the sender has no free slot. The FIN must not wait here for a
+/// slot: the receive is complete, so the program may stay out of MPI from now on, and the sender would wait
+/// for as long. When the sender next takes messages, it finds our bit in `slot_waiters` and checks its
+/// descriptors (collect_left_fins). Our second attempt fails only if there are messages for the sender to
+/// take; if it succeeds, it sends a FIN that names no message, which makes the sender check.
 [[gnu::cold]] [[gnu::noinline]] void leave_fin(Peer& peer, const NodeRts& rts, const Fin& fin) {
   const Engine& self = engine();
   descriptor_of(rts.descriptor).leave_fin(rts.generation, fin.bytes << path_bits | fin.path);
   NEAR_KILL_POINT("fin-left");
   bool registered = transport::FlowControlCalls::add_waiter(peer.control->doorbell.slot_waiters,
                                                             std::uint64_t{1} << self.slot % 64);
-  constexpr std::uint32_t bits = 64; // more processes share them, and the bit may be another's
+  constexpr std::uint32_t bits = 64; // in a larger job, processes share bits, and another may have set ours
   if (registered && self.job_size <= bits) return;
   NEAR_KILL_POINT("fin-registered");
   transport::FlowControlCalls::before_recheck(self.fences);
   try_send_fin(peer, {});
 }
 
-/// Tells the sender that its message was received.
+/// Tells the sender that its message has been received.
 void report_received(Peer& peer, const NodeRts& rts, const Fin& fin) {
   if (!try_send_fin(peer, fin)) [[unlikely]]
     leave_fin(peer, rts, fin);
 }
 
-/// Sender: the receiver has taken the message. Call done() afterwards.
+/// Sender: records that the receiver has taken the message. Call done() afterwards.
 void settle(Transfer& transfer, std::uint64_t bytes, segment::Path path) {
   count_sent(peer_of(transfer), path, bytes);
   end_eager_prefix(transfer, -1);
@@ -316,7 +318,7 @@ bool collect_left_fins() {
     Transfer& transfer = *settled;
     settled = transfer.next;
     transfer.busy = false;
-    transfer.done(transfer, MPI_SUCCESS); // the transfer may be gone after this
+    transfer.done(transfer, MPI_SUCCESS); // the transfer may no longer exist after this
   }
   return moved;
 }

@@ -1,36 +1,39 @@
 // The node transport: processes of one job on one machine, through shared memory and the kernel's copies.
 //
-// Start it, and it registers itself with the transport layer, which drives it. Beside that, only p2p's fast path knows
-// it (p2p/fast.h): a small message to a peer whose lane is open is written and read without a call.
+// start() registers it with the transport layer, which drives it. Only the fast path of p2p (p2p/fast.h) uses
+// it directly: it writes and reads small messages in open lanes without a function call.
 #pragma once
 
 #include "shm/wire.h"
 
 namespace near::shm {
 
-/// What the start-up contract told this process.
+/// This process's part in its job, as the launcher described it.
 struct Job {
-  int segment_descriptor = -1; ///< -1: a singleton makes its own
-  std::uint32_t slot = 0;
-  std::uint32_t size = 1;
+  int segment_descriptor = -1; ///< -1: a singleton, which makes its own segment
+  std::uint32_t slot = 0;      ///< this process's row in the rank table
+  std::uint32_t size = 1;      ///< number of processes
 };
 
-/// Maps the segment, lays out and reserves this process's region, publishes it, waits until all of the job
-/// are ready. Every failure names the limit or the call.
+/// Maps the segment, lays out and reserves this process's region, publishes it, and waits until all processes
+/// of the job are ready. The text of a failure names the limit or the system call.
 Result start(const Job& job);
 
 // For the fast path.
 
-/// True if no message has arrived and none of this process's waits to leave, as most polls find. False if there are
-/// other transports, so a poll that asks here misses none of them.
+/// Returns true if no message has arrived and none of this process's messages waits to be sent, as most polls
+/// find. Returns false if there are other transports, so that a poll that relies on it misses none of their
+/// messages.
 bool is_idle();
-/// Lets small messages to this peer take the fast path if they may now: then left() is not 0.
+/// Lets small messages to this peer take the fast path if that is possible now; then left() of its lane is
+/// not 0.
 void allow_fast_sends(SendState& send_state);
-/// Call after a fast send if the receiver sleeps or left() is 0.
+/// Call after a fast send if the receiver sleeps or left() is 0: wakes the receiver and allows more fast
+/// sends.
 void more_to_do(SendState& send_state);
 /// Wakes the processes that sleep until a slot of this process's queue or lanes is free.
 void wake_slot_waiters();
-/// Copies a payload out of the sender's packet and returns the packet.
+/// Copies a payload from the sender's packet to `buffer` and returns the packet.
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer);
 
 } // namespace near::shm

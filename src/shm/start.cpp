@@ -24,7 +24,7 @@ using base::Level;
 namespace {
 
 void in_forked_child() {
-  // The segment is not mapped in the child (MADV_DONTFORK): nothing of MPI may be touched.
+  // The segment is not mapped in the child (MADV_DONTFORK), so the child must not use MPI.
   transport::set_running(false);
 }
 
@@ -40,8 +40,8 @@ Result check_choice_of_copy() {
   return fail(Code::invalid, "NEAR_COPY={}: expected {}{}", choice, list, base::did_you_mean(choice, ways));
 }
 
-/// Each further sleep of one wait may take twice as long, up to this: where a thousand ranks share two
-/// processors, looking around every 10 ms would use up both.
+/// The limit in nanoseconds up to which each further sleep of one wait may take twice as long: if a thousand
+/// ranks share two processors, polling every 10 ms would use up both.
 std::uint64_t longest_sleep_ns() {
   constexpr std::uint64_t ranks_per_core = 8;
   return transport::sleep_limit_ns *
@@ -49,7 +49,7 @@ std::uint64_t longest_sleep_ns() {
                                         (ranks_per_core * std::max(1u, memory::space().segment.cores())));
 }
 
-/// Writes the line of NEAR_STATS: what this process has sent and received.
+/// Prints the line for NEAR_STATS: what this process has sent and received.
 void report_traffic() {
   const auto& counters = engine().control->counters;
   std::string text = "sent";
@@ -72,7 +72,7 @@ Result meet() {
   std::uint64_t largest = head.largest_front.load_relaxed();
   while (largest < front && !head.largest_front.cas_relaxed(largest, front)) {}
   NEAR_KILL_POINT("init-unready");
-  // SYNC: rank-phase. Whoever sees `ready` sees the region's layout.
+  // SYNC: rank-phase. A process that sees `ready` sees the region's layout.
   memory::space().segment.entry(self.slot).phase.store_release(
       static_cast<std::uint32_t>(segment::Phase::ready));
   NEAR_KILL_POINT("init-uncounted");
@@ -83,9 +83,9 @@ Result meet() {
   // wake-ups.
   if (before + 1 >= self.job_size) os::futex_wake_all(head.ready.address());
   for (;;) {
-    // SYNC: all-ready. Acquire: the regions of all that are counted are laid out, for map_peer().
+    // SYNC: all-ready. Acquire: the regions of all counted processes are laid out, for map_peer().
     std::uint32_t ready = head.ready.load_acquire();
-    // Nothing wakes us when `held` is cleared: the sleep ends by itself.
+    // Nothing wakes us when `held` is cleared, but the sleep times out.
     if (ready >= self.job_size && head.held.load_relaxed() == 0) break;
     os::futex_wait(head.ready.address(), ready, transport::sleep_limit_ns * (1 + self.job_size / 64));
   }
@@ -93,7 +93,7 @@ Result meet() {
   self.fences = head.fences.load_relaxed() != 0;
   memory::open_arenas(self.control->arena);
   NEAR_TRY(reserve_rts());
-  // map_peer() reads so much of each region.
+  // map_peer() reads this much of each region.
   const std::uint64_t all_fronts = head.largest_front.load_relaxed();
   if (all_fronts > memory::space().segment.reach())
     return fail(
@@ -117,7 +117,7 @@ Result start(const Job& job) {
         1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
   } else {
     NEAR_TRY(memory::space().segment.attach(job.segment_descriptor, true));
-    memory::space().segment.close_descriptor(); // that of huge pages; the other one belongs to the caller
+    memory::space().segment.close_descriptor(); // that of the huge pages; the caller owns the other one
     if (job.slot >= memory::space().segment.header().slots)
       return fail(Code::invalid, "slot {} is outside the job's {} slots", job.slot,
                   memory::space().segment.header().slots);
@@ -138,7 +138,7 @@ Result start(const Job& job) {
     NEAR_KILL_POINT("segment-mapped");
     os::admit_descendants_of(static_cast<std::int32_t>(memory::space().segment.header().launcher));
   }
-  NEAR_TRY(check_choice_of_copy()); // only here, since the segment decides which rank reports it
+  NEAR_TRY(check_choice_of_copy()); // only now, because the segment decides which rank reports it
   self.slot = memory::space().slot = job.slot;
   self.job_size = memory::space().job_size = job.size;
   const auto& head = memory::space().segment.header();
@@ -178,7 +178,7 @@ bool is_drained() {
 void leave() {
   if (base::knobs().stats.number != 0) report_traffic();
   NEAR_KILL_POINT("finalize-drained");
-  // SYNC: rank-phase. Whoever sees `finalized` sees the last messages that this process committed.
+  // SYNC: rank-phase. A process that sees `finalized` sees the last messages that this process committed.
   memory::space()
       .segment.entry(engine().slot)
       .phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));

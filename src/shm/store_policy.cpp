@@ -12,8 +12,8 @@ void StorePolicy::timed(void* to, const void* from, std::uint64_t bytes, bool st
   copy::copy(to, from, bytes, streaming ? copy::Store::streaming : copy::Store::cached);
   float took = static_cast<float>(os::monotonic_ns() - began) * 1024.0f / static_cast<float>(bytes);
   float& cost = cost_[streaming];
-  // Raise it slowly, because the copy may have been interrupted; lower it at once, because a copy cannot be too
-  // fast.
+  // Raise the cost slowly, because this copy may have been interrupted. Lower it at once, because no
+  // disturbance makes a copy faster.
   cost = cost == 0 || took < cost ? took : cost + 0.2f * std::min(took - cost, 4 * cost);
 }
 
@@ -40,7 +40,7 @@ void StorePolicy::copy(void* to, const void* from, std::uint64_t bytes) {
     streaming_ = named == "streaming";
     timed(to, from, bytes, streaming_);
   } else {
-    // In turns: the kind in use, to keep its statistics fresh, and the other one.
+    // Time the kind in use, to keep its statistics current, and the other kind in turn.
     bool other = (turn_++ & 1) != 0;
     timed(to, from, bytes, streaming_ != other);
     if (cost_[0] != 0 && cost_[1] != 0) {

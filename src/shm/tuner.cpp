@@ -7,17 +7,17 @@ namespace near::shm {
 
 namespace {
 
-/// Another protocol must promise this much before the present one is left: two protocols that are alike do not
-/// alternate.
+/// A protocol must promise less than this fraction of the current one's cost to replace it, so that two
+/// similar protocols do not alternate.
 constexpr float leave_for = 0.9f;
-/// A protocol whose transfers are this much slower than the best is not tried any more, unless the best one
-/// gets worse.
+/// A protocol whose transfers cost this many times as much as the best one's is not tried again, unless the
+/// best one becomes slower.
 constexpr float hopeless = 6.0f;
-/// The present protocol is "worse" beyond this multiple of its own cost; so many times in a row, and others are
-/// tried.
+/// A transfer is suspicious if it costs more than this multiple of the current protocol's cost. After
+/// `patience` of them in a row, other protocols are tried.
 constexpr float suspicious = 1.6f;
 constexpr std::uint32_t patience = 4;
-/// A pause tells something where it can be this many transfers long, and no more.
+/// A pause is taken into account only if it is shorter than this many transfers.
 constexpr float telling = 8.0f;
 
 constexpr std::size_t index(Protocol protocol) { return static_cast<std::size_t>(protocol); }
@@ -28,8 +28,9 @@ int Tuner::class_of(std::uint64_t bytes) {
   return std::clamp(static_cast<int>(std::bit_width(bytes >> 12)) - 1, 0, classes - 1);
 }
 
-/// A class that was never used begins with what its nearest neighbour knows, so that a program pays for
-/// finding out once, at its first size, and not with its largest messages; the first one with the estimates.
+/// Initializes a class at its first use with what the nearest class knows, so that a program pays for the
+/// trials once, at its first size, and not with its largest messages. The first class takes the initial
+/// estimates.
 void Tuner::begin(Class& here, int size_class) {
   if (basis_ == Basis::profile) here.next_trial = first_interval;
   for (int distance = 1; distance < classes; ++distance)
@@ -52,7 +53,7 @@ void Tuner::begin(Class& here, int size_class) {
   }
 }
 
-/// What a protocol costs, and what it leaves behind.
+/// The cost of a protocol's transfers, and of the longer pause that may follow them.
 float Tuner::total(const Class& here, Protocol protocol) {
   float cost = here.cost[index(protocol)], pause = here.pause[index(protocol)];
   float shortest = pause;
@@ -62,11 +63,12 @@ float Tuner::total(const Class& here, Protocol protocol) {
 }
 
 void Tuner::note_pause(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns) {
-  if (here.last != protocol) return; // another protocol's pause, or none
+  if (here.last != protocol) return; // there was no pause, or it followed another protocol
   float pause = began_ns > here.ended_ns ? static_cast<float>(began_ns - here.ended_ns) : 0;
   pause = pause * 1024.0f / static_cast<float>(bytes);
   float& shortest = here.pause[index(protocol)];
-  // Down at once: pauses of a program that computes in between vary, and the shortest has the least of that.
+  // Lower it at once: if the program computes during the pauses, they vary, and the shortest contains the
+  // least computation.
   bool shorter = shortest < 0 || pause < shortest;
   shortest =
       shorter ? pause : shortest + 0.05f * std::min(pause - shortest, shortest + here.cost[index(protocol)]);
@@ -82,8 +84,9 @@ Protocol Tuner::best(const Class& here, Mask possible) {
   return found;
 }
 
-/// The later half of them counts. A pipeline is as fast as it can be once all its packets were in use: with less, a
-/// program whose messages went another protocol would never come back to it.
+/// The number of messages of a trial, of which the later half counts. A pipeline reaches its full speed once
+/// all its packets have been used. With shorter trials, a program whose messages used another protocol would
+/// never come back to it.
 std::uint32_t Tuner::trial_length(Protocol protocol, std::uint64_t bytes) {
   constexpr std::uint64_t two_rounds = 8u << 20, longest_trial = 256;
   if (protocol != Protocol::pipelined) return shortest_trial;
@@ -122,12 +125,12 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible) {
   for (int step = 0; step < protocols; ++step) {
     here.last_tried = static_cast<std::uint8_t>((here.last_tried + 1) % protocols);
     Protocol other = static_cast<Protocol>(here.last_tried);
-    // By its transfers alone: the pause after it may be of a time when the program computed, or of a
-    // neighbouring class, and only another trial finds out.
+    // Only its transfers count here: its pause may date from a time when the program computed, or come from a
+    // neighbouring class, and only another trial can tell.
     bool promising = here.basis[index(other)] != Basis::measured ||
                      here.cost[index(other)] < hopeless * total(here, here.present);
     if (other == here.present || (possible & bit(other)) == 0 || !promising) continue;
-    // Longer trials are as much rarer.
+    // The longer trials are, the rarer they are.
     here.next_trial += here.interval * (trial_length(other, bytes) / shortest_trial - 1);
     return begin_trial(here, other);
   }
@@ -167,7 +170,7 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
   float took = static_cast<float>(ended_ns - began_ns) * 1024.0f / static_cast<float>(bytes);
   float& cost = here.cost[index(protocol)];
   if (protocol == here.trial) {
-    // Far behind the best: not worth the rest of the trial.
+    // If it is far slower than the best protocol, the rest of the trial is not worth its cost.
     here.slow = here.best_cost != 0 && took > hopeless * here.best_cost ? here.slow + 1 : 0;
     ++here.measured;
     std::uint32_t length = trial_length(protocol, bytes);
@@ -181,14 +184,14 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
     return;
   }
   if (here.basis[index(protocol)] != Basis::measured) {
-    if (protocol != here.present) return; // of a trial that was given up
+    if (protocol != here.present) return; // belongs to an abandoned trial
     cost = took;
     here.basis[index(protocol)] = Basis::measured;
   }
   if (protocol == here.present) {
     here.worse = took > suspicious * cost ? here.worse + 1 : 0;
     if (here.worse == patience) {
-      // The program or the machine has changed: what is known of the others counts no more.
+      // The program or the machine has changed, so what is known about the other protocols is out of date.
       here.basis = {};
       here.pause.fill(-1);
       here.basis[index(protocol)] = Basis::measured;
@@ -198,7 +201,7 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
       return;
     }
   }
-  // One message may have waited for a processor: it changes the cost by half at most.
+  // The message may have waited for a processor, so it changes the cost by at most half.
   cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
   show(size_class);
 }

@@ -1,4 +1,4 @@
-// What travels in a slot of the receive queue, and the shared records of this transport.
+// The layout of this transport's messages in slots, and of its records in shared memory.
 #pragma once
 
 #include "queue/credit.h"
@@ -25,7 +25,7 @@ using transport::Transfer;
 
 inline constexpr std::size_t inline_bytes = 88;
 
-/// The body of a slot: 120 bytes behind its word. Who sent it stands in the word.
+/// The body of a slot: the 120 bytes after its word. The word names the sender.
 struct MessageHeader {
   Envelope envelope;
   std::uint32_t sequence; ///< counts this sender's messages to this receiver
@@ -35,40 +35,40 @@ struct MessageHeader {
 };
 static_assert(sizeof(MessageHeader) == queue::slot_body_bytes, "a slot is two cache lines");
 
-/// Where a payload lies when it is too long for the slot: in a packet of the sender's.
+/// The location of a payload that is too long for a slot: one of the sender's packets.
 struct PacketReference {
   std::uint32_t packet;
   std::uint32_t bytes;
   std::uint8_t generation;
 };
 
-/// What an RTS of this transport says of its message: the form of transport::RtsHeader here.
+/// The RTS of this transport, which the layers above see as a transport::RtsHeader.
 struct NodeRts {
-  segment::Offset descriptor; ///< in the sender's region: its state word decides matched or cancelled
-  std::uint64_t address;      ///< of the data in the sender's memory; 0: the data is not contiguous
-  segment::Offset shared;     ///< of the data in the segment; 0: it lies elsewhere
-  std::uint64_t cookie;       ///< names the sender's transfer
-  std::uint32_t generation;   ///< of the descriptor's use
+  segment::Offset descriptor; ///< in the sender's region: its state word says matched or cancelled
+  std::uint64_t address;      ///< of the data in the sender's memory; 0: it is not contiguous
+  segment::Offset shared;     ///< of the data in the segment; 0: it is elsewhere
+  std::uint64_t cookie;       ///< identifies the sender's transfer
+  std::uint32_t generation;   ///< of the descriptor
   std::uint32_t flags;
   std::uint32_t prefix; ///< number of the eager prefix that follows; 0: none
   std::uint32_t unused = 0;
 };
 static_assert(sizeof(NodeRts) == sizeof(RtsHeader));
 
-/// Handlers of the transport itself.
+/// Handlers of the transport's own messages, and the type of each payload.
 enum class InternalHandler : std::uint8_t {
   fin = static_cast<std::uint8_t>(Handler::count_upper), ///< the receiver has pulled the data: Fin
-  cts,       ///< clear to send: the receiver wants it pipelined: Cts
-  cooperate, ///< receiver pulls it by CMA and lets the sender push from the back: CooperationRequest
-  fragment,  ///< a fragment of that, in a packet: context = receiver's cookie, bytes = position
-  prefix_fragment, ///< one sent before the receiver has answered: tag = number of the eager prefix, bytes = position
-  last_call,    ///< will you receive anything more? Answered once that is sure
-  closed,       ///< the answer: no; it has seen everything that was sent before the question
-  lane_request, ///< sender talks a lot
-  lane_granted, ///< receiver has a lane for it: LaneGrant
-  lane_switch,  ///< the sender's last queue entry: LaneGrant; the next message is in the lane
-  lane_recall,  ///< receiver needs the lane for another pair
-  lane_return,  ///< the lane's last entry; the next message is in the queue
+  cts,             ///< clear to send: the receiver wants the message pipelined: Cts
+  cooperate,       ///< the receiver pulls by CMA and lets the sender push from the back: CooperationRequest
+  fragment,        ///< a pipelined fragment in a packet: context = receiver's cookie, bytes = position
+  prefix_fragment, ///< a fragment sent before the CTS: tag = number of the eager prefix, bytes = position
+  last_call,       ///< asks a receiver whether it will receive anything more; answered once that is certain
+  closed,          ///< the answer to last_call: no, and everything sent before the question has been seen
+  lane_request,    ///< the sender has sent many messages and asks for a lane
+  lane_granted,    ///< the receiver's answer: LaneGrant
+  lane_switch,     ///< the sender's last message in the queue; the next one is in the lane: LaneGrant
+  lane_recall,     ///< the receiver needs the lane for another pair: LaneGrant
+  lane_return,     ///< the sender's last message in the lane; the next one is in the queue: LaneGrant
   count,
 };
 
@@ -80,8 +80,8 @@ struct Fin {
 
 struct Cts {
   std::uint64_t sender_cookie, receiver_cookie;
-  std::uint64_t bytes;      ///< how many the receiver has room for
-  std::uint64_t unexpected; ///< 1: the receive came after the message
+  std::uint64_t bytes;      ///< number of bytes that the receiver takes
+  std::uint64_t unexpected; ///< 1: the message arrived before its receive was posted
 };
 
 struct CooperationRequest {
@@ -93,13 +93,13 @@ struct CooperationRequest {
 };
 
 struct LaneGrant {
-  std::uint32_t lane;
-  std::uint64_t position; ///< where the reader stands
+  std::uint32_t lane;     ///< index; most_lanes: none is free
+  std::uint64_t position; ///< of the reader in the lane
 };
 
-/// In the sender's region, with room for a short message behind it.
+/// Lies in the sender's region, followed by space for a short message.
 using RtsDescriptor = queue::RtsDescriptor<>;
-/// Bytes of the descriptors of each size, with that room.
+/// The sizes of descriptors in bytes, including that space.
 inline constexpr std::array<std::size_t, 2> rts_sizes = {128, 512};
 constexpr std::size_t rts_room(std::size_t size) { return rts_sizes[size] - sizeof(RtsDescriptor); }
 
