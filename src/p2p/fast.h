@@ -1,17 +1,17 @@
 // The fast path of small messages, inline in the calls that use it.
 //
-// A message of up to shm::inline_bytes to a peer whose lane is open needs nothing but a slot of that lane. Whether
-// it may take one depends on several things: a credit, and no earlier message that waits for a slot or a
-// descriptor. LaneWriter::left() folds all of them into one number: shm::allow_fast_sends() checks everything once,
-// sets left() to the number of messages that may follow, and pays their credits in advance. While left() is
-// above 0, a send needs no further check. Any other send to the peer first calls stop_fast_sends(), which
-// takes the unused credits back.
+// A message of up to shm::inline_bytes to a peer whose lane is open needs only a slot of that lane. It may take
+// one if there is a credit and no earlier message waits for a slot or a descriptor. LaneWriter::left() folds
+// these conditions into one number: shm::allow_fast_sends() checks everything once, sets left() to the number
+// of messages that may follow, and pays their credits in advance. While left() is above 0, a send needs no
+// further check. Any other send to the peer first calls stop_fast_sends(), which takes back the unused credits.
 //
 // Receiving: if no receive is posted and no unexpected message is kept, the oldest message of a peer's lane
 // is the next one that a receive from that peer can match. If it matches and has arrived whole, it is copied
 // out of the slot, and nothing has to be recorded about it or about the receive.
 //
-// Every function here declines what it cannot see to be right, and the caller takes the slow path.
+// If a function here cannot establish that the fast path applies, it declines, and the caller takes the slow
+// path.
 #pragma once
 
 #include "copy/small.h"
@@ -24,12 +24,13 @@ namespace near::p2p {
 using transport::ReceiveState;
 using transport::SendState;
 
-/// The peer that point-to-point calls name by `rank`; transport's `unmapped` if it is not mapped.
+/// Returns the peer that point-to-point calls name by `rank`, or transport's `unmapped` if it is not mapped.
 [[gnu::always_inline]] inline transport::Peer& states_of(const object::Communicator& communicator, int rank) {
   return static_cast<transport::Peer&>(*communicator.processes[static_cast<std::size_t>(rank)]);
 }
 
-/// Fills a slot of the lane. Only if left() > 0 and `bytes` is at most shm::inline_bytes.
+/// Sends a message by filling a slot of the lane. Call it only if left() > 0 and `bytes` is at most
+/// shm::inline_bytes.
 [[gnu::always_inline]] inline void send_small(SendState& send_state, std::uint64_t context,
                                               std::int32_t source, std::int32_t tag, const void* payload,
                                               std::uint64_t bytes) {
@@ -45,14 +46,15 @@ using transport::SendState;
   traffic.messages.bump_relaxed(1);
   traffic.bytes.bump_relaxed(bytes);
 }
-/// After send_small(): true if shm::more_to_do() must follow, because the receiver sleeps or left() is 0.
+/// Call after send_small(). Returns true if shm::more_to_do() must follow, because the receiver sleeps or
+/// left() is 0.
 [[gnu::always_inline]] inline bool has_more_to_do(const SendState& send_state) {
   constexpr bool fences = false; // no fast sends are allowed where senders must fence
   return transport::DoorbellCalls::is_sleeping(send_state.doorbell->sleeping, fences) ||
          send_state.lane.left() == 0;
 }
-/// The oldest message of the peer's lane if it is eager, matches this receive and has at most `room` bytes;
-/// `tag` may be MPI_ANY_TAG. nullptr if there is no message, or another one.
+/// Returns the oldest message of the peer's lane if it is eager, matches this receive and has at most `room`
+/// bytes. `tag` may be MPI_ANY_TAG. Returns nullptr if there is no message, or a different one.
 [[gnu::always_inline]] inline const shm::MessageHeader*
 arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
   const std::byte* body = receive_state.lane->front();
@@ -64,11 +66,12 @@ arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
   return mine ? &header : nullptr;
 }
 
-/// As arrived(), but polls for a while if the lane is empty: the reply to a message that was just sent comes
-/// soon. Does not poll if the peer's last message was an RTS: a posted receive lets a rendezvous start early.
+/// Like arrived(), but polls for a while if the lane is empty, because the reply to a message that was just
+/// sent comes soon. Does not poll if the peer's last message was an RTS, because a posted receive lets a
+/// rendezvous start early.
 [[gnu::always_inline]] inline const shm::MessageHeader*
 arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
-  // The other peers and our own sends must make progress too: every 64th receive takes the slow path.
+  // The other peers and our own sends must make progress too, so every 64th receive takes the slow path.
   if (receive_state.lane == nullptr || !receive_state.whole || receive_state.expected_sequence % 64 == 0)
     return nullptr;
   for (int poll = transport::fast_path.polls;; base::cpu_relax()) {
@@ -77,7 +80,7 @@ arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
   }
 }
 
-/// Takes the message that arrived() found.
+/// Receives the message that arrived() found: copies it to `buffer` and frees its slot.
 [[gnu::always_inline]] inline void receive_whole(ReceiveState& receive_state,
                                                  const shm::MessageHeader& message, void* buffer) {
   if (message.in_packet != 0)
