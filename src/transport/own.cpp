@@ -1,4 +1,4 @@
-// What this process knows and says of itself, in its job's segment.
+// What the segment of its job says about this process: its place, its state lines, its counters.
 #include "os/affinity.h"
 #include "transport/polling.h"
 #include "transport/registry.h"
@@ -9,7 +9,7 @@ namespace near::transport {
 
 namespace {
 
-/// This process's page of its job's segment; an unread one if it has no segment (no node transport).
+/// Returns this process's control page, or one that nothing reads if this process has no segment.
 segment::ControlPage& control() {
   const memory::Space& self = memory::space();
   static segment::ControlPage& unread = *new segment::ControlPage{};
@@ -43,7 +43,7 @@ segment::Amount own_traffic(segment::Path path) {
   const std::uint32_t processes = job_segment().slots();
   const auto* sent =
       job_segment().at<segment::Traffic>(control().traffic) + static_cast<std::size_t>(path) * processes;
-  // Reading our own table may allocate a page of it: on the right node, and only if somebody asks.
+  // Reading our own table may allocate a page of it: on the right node, and only on request.
   segment::Amount sum;
   for (std::uint32_t to = 0; to < processes; ++to)
     sum += {sent[to].messages.load_relaxed(), sent[to].bytes.load_relaxed()};

@@ -24,7 +24,7 @@ struct Registry {
   bool running = false;
 };
 
-/// Never destroyed: exit handlers and forked children may still look.
+/// Never destroyed: exit handlers and forked children may still use it.
 object::Immortal<Registry> registry_storage;
 Registry& registry() { return registry_storage.value; }
 

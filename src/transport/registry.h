@@ -3,7 +3,7 @@
 //   connect      maps a peer at the first message to it
 //   progress     every transport is polled; a process that waits sleeps on its doorbell, and on the descriptors of those
 //                transports that have one
-//   ending       nobody leaves while one of its messages may still be received
+//   ending       no process leaves while one of its messages may still be received
 #pragma once
 
 #include "transport/transport.h"
@@ -23,13 +23,13 @@ struct Transport {
   bool (*advance)();
   /// Whether a message is there: the last check before a sleep. Without the engine lock.
   bool (*has_arrived)();
-  /// Whether something waits for a resource whose release nobody announces unless asked; null: never.
+  /// Whether something waits for a resource whose release is announced only on request; null: never.
   bool (*waits_for_flow_control)();
   /// Asks for these announcements. What was released before is found by the next advance().
   void (*register_as_waiter)();
   /// Becomes readable when something has arrived; -1: the doorbell is rung instead.
   int descriptor;
-  /// Other transports exist from now on: is_idle() returns false. Null if it looks at nothing but itself.
+  /// Other transports exist from now on: is_idle() returns false. Null if is_idle() is always exact.
   void (*poll_always)();
 
   // Ending
@@ -52,7 +52,7 @@ void fail(Peer& peer);
 /// Removes a transport; none of its peers may be used afterwards. For tests.
 void remove(const Transport& transport);
 
-/// How this process waits and is woken. The node transport sets it when it starts; without one, nobody rings.
+/// How this process waits and is woken. The node transport sets it when it starts; without one, no process rings.
 struct WaitSettings {
   segment::Doorbell* doorbell = nullptr;
   base::Atomic<std::uint64_t>* sleeps = nullptr; ///< counts sleeps, for reports

@@ -1,5 +1,5 @@
 // What p2p, rma and the layers above them use of the transports: peers, active messages with an envelope, bulk
-// transfers, progress and waiting. Which transport reaches a peer is seen by nobody above: every call goes through the
+// transfers, progress and waiting. No layer above sees which transport reaches a peer: every call goes through the
 // peer's table of operations (peer.h). Matching stands above.
 //
 // Glossary

@@ -24,7 +24,7 @@ WaitSettings wait_settings;
 
 namespace {
 
-/// What the engine lock needs to know of its holder; all under the lock but `owner`.
+/// The holder of the engine lock. The lock protects all of it but `owner`.
 struct LockState {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   base::Atomic<std::uintptr_t> owner{0};
@@ -65,18 +65,18 @@ private:
 };
 
 segment::Doorbell& own_doorbell() {
-  static segment::Doorbell unheard{}; // without a node transport nobody rings
+  static segment::Doorbell unheard{}; // without a node transport, no process rings
   return wait_settings.doorbell != nullptr ? *wait_settings.doorbell : unheard;
 }
 
-/// Words of locks that threads of ours wait for. Never destroyed.
+/// The words of the locks that threads of this process wait for. Never destroyed.
 auto& awaited_locks = *new std::vector<base::Atomic<std::uint64_t>*>;
 
 /// Whether anything waits for a slot of a peer, for a packet, or for a lock.
 bool needs_announcements() { return !awaited_locks.empty() || waits_for_flow_control(); }
 
-/// Registers this process with everything that it waits for. Whatever is freed from here on wakes us, and
-/// whatever was freed before is found by our next check.
+/// Registers this process for everything that it waits for. Whatever is freed from here on wakes this process;
+/// whatever was freed before is found by the next check.
 [[gnu::cold]] void register_as_waiter() {
   const std::uint64_t us = std::uint64_t{1} << memory::space().slot % 64;
   register_with_transports();
@@ -85,7 +85,7 @@ bool needs_announcements() { return !awaited_locks.empty() || waits_for_flow_con
 }
 
 /// Sleeps until the bell is raised, a message is there, or the time is over. The kernel waits either for a futex or for
-/// descriptors: where a transport has one, this process sleeps on the descriptors and looks at its bell every
+/// descriptors: where a transport has one, this process sleeps on the descriptors and checks its bell every
 /// millisecond.
 void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeout_ns) {
   std::array<int, 4> found{};
@@ -101,7 +101,8 @@ void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeou
     if (os::wait_until_readable(std::span(found).first(count), slice_ns) || has_arrived()) return;
 }
 
-/// With more ranks than processors: looks of a wait, each followed by a yield, before it prepares to sleep.
+/// With more ranks than processors: the number of polls in a wait, each followed by a yield, before the process
+/// prepares to sleep.
 constexpr int turns = 16;
 
 /// The time at which a wait began, for tools, while it lasts.
@@ -116,8 +117,8 @@ private:
   segment::StateLine& line_;
 };
 
-// Threads that wait at the same time (MPI_THREAD_MULTIPLE): after a few looks one of them becomes the leader.
-// It keeps looking for messages, and sleeps on the doorbell. The others are followers: each sleeps on a word
+// Threads that wait at the same time (MPI_THREAD_MULTIPLE): after a few polls one of them becomes the leader.
+// It keeps polling for messages, and sleeps on the doorbell. The others are followers: each sleeps on a word
 // of its own. After progress the leader finds the followers whose conditions may be true, and wakes only
 // those. So a message wakes the thread that waits for it, and no other thread takes the engine lock.
 //
@@ -128,15 +129,15 @@ private:
 // - However the leader's wait ends, ~Lead runs. It wakes a sleeping follower if there is one; a follower that
 //   is awake sees before it sleeps that there is no leader. It becomes the leader, or its wait ends and
 //   ~Follower wakes the next one.
-// - Before it sleeps, the leader asks for room on behalf of all. A follower that begins to wait later asks
-//   for itself. The answer rings the doorbell, where the leader sleeps.
+// - Before it sleeps, the leader registers for free slots on behalf of all. A follower that begins to wait later
+//   registers itself. The answer rings the doorbell, where the leader sleeps.
 // - A thread that makes progress without being the leader calls wake_waiting_threads(), which tells followers
 //   and leader.
-// Events that nobody announces (time that passes, a peer's death) are noticed by the leader after each of its
+// Events without an announcement (time that passes, a peer's death) are noticed by the leader after each of its
 // sleeps, as by a thread that waits alone.
 //
 // A condition may take things, or fail with a text that belongs to its thread: so only its own thread tests
-// it. The leader calls `look`, which says whether the condition is worth testing; a thread without a look is
+// it. The leader calls `look`, which says whether the condition is worth testing; a thread without `look` is
 // woken after every event. Nothing here is a cancellation point. A child made by fork() never gets here,
 // since MPI refuses its calls.
 class Follower;
@@ -145,9 +146,9 @@ class Follower;
 /// again.
 struct WaitingThreads {
   std::uint32_t count = 0;   ///< leader and followers
-  std::uintptr_t leader = 0; ///< 0: nobody waits, or a follower is awake that sees it
+  std::uintptr_t leader = 0; ///< 0: no thread waits, or a follower is awake that sees it
   bool leader_sleeps = false;
-  std::uint32_t events = 0; ///< calls of wake_waiting_threads(): the leader looks again before it sleeps
+  std::uint32_t events = 0; ///< calls of wake_waiting_threads(): the leader polls again before it sleeps
   Follower* first = nullptr;
   Follower* last = nullptr;
 };
@@ -221,7 +222,7 @@ bool follow(bool (*done)(void*), void* argument, bool (*look)(void*)) {
     if (waiting.leader_sleeps && needs_announcements()) {
       register_as_waiter();
       if (progress()) wake_waiting_threads();
-      if (done(argument)) return true; // a lock is no message
+      if (done(argument)) return true; // taking a lock moves no message
     }
     if (waiting.leader == 0) break;
     self.sleep();
@@ -295,7 +296,7 @@ void EngineLock::leave() {
 
 namespace {
 
-/// The first looks of a wait, before anything is set up for a longer one; true if done() was true. Often the
+/// The first polls of a wait, before anything is set up for a longer one; returns true if done() was true. Often the
 /// reply is here before a clock could be read. With more ranks than processors its sender may need this
 /// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
@@ -322,7 +323,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   std::uint64_t spin_until = since + self.spin_ns, sleep_ns = sleep_limit_ns;
   for (;;) {
     auto& bell = own_doorbell();
-    // Before the looks below: what they miss, and what is announced by a ring alone, ends the sleep.
+    // Before the checks below: whatever they miss, and whatever is announced by a ring alone, ends the sleep.
     std::uint32_t rung = DoorbellCalls::rung(bell.bell);
     std::uint32_t events = waiting.events;
     if (done(argument)) return;
@@ -330,7 +331,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     if (!moved && !spins && needs_announcements()) {
       register_as_waiter();
       moved = progress();
-      if (!moved && done(argument)) return; // a lock is no message
+      if (!moved && done(argument)) return; // taking a lock moves no message
       tell_followers();
     }
     if (moved) {
@@ -347,8 +348,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     {
       LockPause unlocked;
       if (spins) {
-        // With more ranks than processors, whoever we wait for may be runnable right here: a yield costs less
-        // than a sleep with its barrier and wake-up, and ends like one when nobody else wants the processor.
+        // With more ranks than processors, the process that we wait for may be runnable on this processor: a yield costs less
+        // than a sleep with its barrier and wake-up, and ends like one when no other process wants the processor.
         if (self.oversubscribed)
           os::yield();
         else
@@ -359,7 +360,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     }
     sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
     waiting.leader_sleeps = false;
-    DoorbellCalls::awake(bell.sleeping); // nobody else sleeps here
+    DoorbellCalls::awake(bell.sleeping); // no other thread sleeps on this doorbell
     tell_followers();                    // a ring may have been for one of them
   }
 }

@@ -1,5 +1,5 @@
 // Takes snapshots of running jobs and processes, from the kernel's files and page tables, and for a job
-// from the header and layout of the segment. It stops no process, writes nothing of theirs, and touches no
+// from the header and layout of the segment. It stops no process, never writes to its memory, and touches no
 // page that does not exist.
 #pragma once
 
