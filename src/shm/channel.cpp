@@ -103,7 +103,7 @@ void wake_slot_waiters() {
   Engine& self = engine();
   transport::FlowControlCalls::wake_waiters(self.control->doorbell.slot_waiters, self.fences,
                                             [](std::uint64_t waiters) {
-                                              look_for_left_fins(waiters);
+                                              look_for_left_fins();
                                               transport::raise_bells(waiters);
                                             });
 }

@@ -105,7 +105,7 @@ struct Engine {
   std::vector<Peer*> pending_peers;                        ///< peers with pending messages
   std::vector<Transfer*> pipeline_senders;                 ///< transfers with fragments still to send
   std::vector<CooperativeSend> cooperative_sends;
-  std::uint64_t left_fins = 0; ///< bits as in slot_waiters: receivers that may have left FINs
+  std::uint64_t left_fins = 0; ///< bits as in slot_waiters: receivers whose left FINs must be collected
   bool deferred_work = false;  ///< one of the four members above may not be empty, or always_polled is set
   bool always_polled = false;  ///< other transports exist, so no poll may stop at is_idle()
   std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< free descriptors, by size
@@ -234,9 +234,8 @@ inline RtsDescriptor& descriptor_of(segment::Offset offset) {
 }
 /// Returns the descriptor of a finished or cancelled RTS to its free list.
 void retire_rts(Transfer& transfer);
-/// Sender: makes progress check the descriptors for FINs that these receivers have left; bits as in
-/// slot_waiters.
-void look_for_left_fins(std::uint64_t receivers);
+/// Sender: if a receiver has left a FIN, lets progress check the descriptors of messages to it.
+void look_for_left_fins();
 /// Sender: completes the messages whose FINs were left in their descriptors. Returns true if there were any.
 bool collect_left_fins();
 /// Allocates the first descriptors before the program can use up the arena, so that every send can complete

@@ -5,6 +5,7 @@
 //                             (g, announced) -> (g, matched)        accept: compare-and-swap
 //   cancel_rts: (g, announced) -> (g, cancelled), local             accept fails: tries another message
 //             <--------------- FIN (pulled) or CTS (pipelined) ---
+//                                                               no slot for a FIN: (g, received)
 //   retire_rts: (g + 1, free)
 #include "shm/provider.h"
 
@@ -146,17 +147,18 @@ constexpr int path_bits = 8;
 
 /// Leaves a FIN in the descriptor, because the sender has no free slot. The FIN must not wait here for a
 /// slot: the receive is complete, so the program may stay out of MPI from now on, and the sender would wait
-/// for as long. When the sender next takes messages, it finds our bit in `slot_waiters` and checks its
-/// descriptors (collect_left_fins). Our second attempt fails only if there are messages for the sender to
+/// for as long. When the sender next takes messages, it finds our bits in `slot_waiters` and `left_fins`
+/// and checks its descriptors (collect_left_fins). Our second attempt fails only if there are messages for the sender to
 /// take; if it succeeds, it sends a FIN that names no message, which makes the sender check.
 [[gnu::cold]] [[gnu::noinline]] void leave_fin(Peer& peer, const NodeRts& rts, const Fin& fin) {
   const Engine& self = engine();
   descriptor_of(rts.descriptor).leave_fin(rts.generation, fin.bytes << path_bits | fin.path);
   NEAR_KILL_POINT("fin-left");
-  bool registered = transport::FlowControlCalls::add_waiter(peer.control->doorbell.slot_waiters,
-                                                            std::uint64_t{1} << self.slot % 64);
-  constexpr std::uint32_t bits = 64; // in a larger job, processes share bits, and another may have set ours
-  if (registered && self.job_size <= bits) return;
+  auto& doorbell = peer.control->doorbell;
+  const std::uint64_t us = std::uint64_t{1} << self.slot % 64;
+  if (transport::FlowControlCalls::leave_note(doorbell.left_fins, us)) return;
+  NEAR_KILL_POINT("fin-noted");
+  transport::FlowControlCalls::add_waiter(doorbell.slot_waiters, us);
   NEAR_KILL_POINT("fin-registered");
   transport::FlowControlCalls::before_recheck(self.fences);
   try_send_fin(peer, {});
@@ -281,7 +283,7 @@ void handle_fin(Arrival& arrival) {
   const auto& message = *reinterpret_cast<const Fin*>(arrival.payload);
   NEAR_KILL_POINT("fin-read");
   if (message.cookie == 0) {
-    look_for_left_fins(std::uint64_t{1} << sender_of(arrival).slot % 64);
+    look_for_left_fins();
     return;
   }
   auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
@@ -290,9 +292,10 @@ void handle_fin(Arrival& arrival) {
   transfer.done(transfer, MPI_SUCCESS);
 }
 
-void look_for_left_fins(std::uint64_t receivers) {
+void look_for_left_fins() {
   Engine& self = engine();
-  if (self.rts_out == 0) return;
+  const std::uint64_t receivers = transport::FlowControlCalls::take_notes(self.control->doorbell.left_fins);
+  if (receivers == 0) return;
   self.left_fins |= receivers;
   self.deferred_work = true;
 }

@@ -95,8 +95,9 @@ enum : std::uint32_t { plain, fin, look };
 void fins_are_left(Stage& stage, std::uint32_t offers, bool fences) {
   using Flow = near::queue::FlowControl<Weak, WeakSystem>;
   ModelQueue queue(stage, 2);
-  Weak::Atomic<std::uint64_t> waiters{0};
+  Weak::Atomic<std::uint64_t> waiters{0}, notes{0};
   stage.name(waiters, "waiters");
+  stage.name(notes, "notes");
   std::array<Offer, 2> offer;
   std::array<std::uint32_t, 2> buffer{};
   Mail rts(stage, "rts");
@@ -117,6 +118,7 @@ void fins_are_left(Stage& stage, std::uint32_t offers, bool fences) {
     };
     auto look_at_descriptors = [&] {
       std::uint64_t outcome = 0;
+      if (Flow::take_notes(notes) == 0) return;
       for (std::uint32_t i = 0; i < offers; ++i)
         if (!done[i] && offer[i].is_received(outcome)) {
           require(outcome == 7 + i, "the outcome is the receiver's");
@@ -155,7 +157,8 @@ void fins_are_left(Stage& stage, std::uint32_t offers, bool fences) {
       require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads what was offered");
       if (send(fin, i)) continue;
       offer[i].leave_fin(0, 7 + i);
-      if (Flow::add_waiter(waiters, 1)) continue;
+      if (Flow::leave_note(notes, 1)) continue;
+      Flow::add_waiter(waiters, 1);
       Flow::before_recheck(fences);
       send(look, 0);
     }
