@@ -28,7 +28,8 @@ inline constexpr unsigned context_process_bits = 24, context_counter_bits = 36;
 constexpr bool fits_context(ProcessId process) {
   return process.job == 0 && process.rank < (1u << context_process_bits) - 2;
 }
-/// Returns a context that no other call returns, in any process of the job. Throws std::length_error if this process
+/// Returns a context that no other call returns, in any process of the job. Processes of other jobs may make the same
+/// one. Throws std::length_error if this process
 /// has made as many contexts as there are numbers.
 std::uint64_t new_context();
 /// Returns the context that follows from a hash, in a range that new_context() never returns.

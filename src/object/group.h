@@ -10,7 +10,8 @@
 
 namespace near::object {
 
-/// Names a process in every process that can communicate with it: its job, and its number in that job. The number is
+/// Names a process: its job as this process numbers jobs, and its number in that job. While there is one job, the name
+/// is the same in all processes, and it is sent as it is; ids of other jobs will have to be translated. The number is
 /// the rank in MPI_COMM_WORLD for processes that mpiexec started; processes that a job spawns later get further
 /// numbers.
 struct ProcessId {

@@ -57,7 +57,7 @@ void count_queued(Peer& peer) {
   peer.ask_after = ask_again;
   if (peer.slot == self.slot || peer.control->lane_count == 0) return;
   peer.lane_asked = true; // until the answer
-  ++transport::answers_due;
+  transport::answers_due.bump_relaxed(1);
   send_marker(peer, InternalHandler::lane_request, {});
   NEAR_KILL_POINT("lane-requested");
 }
@@ -99,7 +99,7 @@ void handle_lane_granted(Arrival& arrival) {
   Peer& peer = sender_of(arrival);
   NEAR_KILL_POINT("lane-grant-read");
   peer.lane_asked = false;
-  --transport::answers_due;
+  transport::answers_due.bump_relaxed(-1u);
   peer.queued = 0;
   if (granted.lane < most_lanes) send_marker(peer, InternalHandler::lane_switch, granted);
 }

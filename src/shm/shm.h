@@ -1,7 +1,7 @@
 // The node transport: processes of one job on one machine, through shared memory and the kernel's copies.
 //
-// start() registers it with the transport layer, which drives it. Only the fast path of p2p (p2p/fast.h) uses
-// it directly: it writes and reads small messages in open lanes without a function call.
+// start() registers it with the transport layer, which drives it. Only the fast path (p2p/fast.h)
+// uses it directly, and the polls of p2p: small messages in open lanes are written and read without a function call.
 #pragma once
 
 #include "shm/wire.h"

@@ -111,6 +111,8 @@ object::Immortal<Engine> engine_storage;
 Result start(const Job& job) {
   Engine& self = engine();
   if (transport::running()) return {};
+  if (transport::has_transports())
+    return fail(Code::internal, "the node transport must be started before other transports");
   set_internal_handlers();
   if (job.segment_descriptor < 0) {
     NEAR_TRY(memory::space().segment.create(

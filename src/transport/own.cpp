@@ -12,8 +12,9 @@ namespace {
 /// Returns this process's control page, or one that nothing reads if this process has no segment.
 segment::ControlPage& control() {
   const memory::Space& self = memory::space();
-  static segment::ControlPage& unread = *new segment::ControlPage{};
-  return self.segment.mapped() ? self.segment.control(self.slot) : unread;
+  if (self.segment.mapped()) return self.segment.control(self.slot);
+  static segment::ControlPage unread{};
+  return unread;
 }
 
 } // namespace

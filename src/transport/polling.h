@@ -8,7 +8,8 @@ namespace near::transport {
 
 /// True if no message has arrived and none of this process's waits to leave, as most polls find.
 bool is_idle();
-/// Lets every transport move a bounded number of messages. Of one transport, this is its own function.
+/// Lets every transport move a bounded number of messages; true if something moved. Where there is only one transport,
+/// this is that transport's own function, so that polls make one call.
 using Advance = bool (*)();
 inline constinit Advance advance_all = [] { return false; };
 /// Moves a bounded number of messages; true if something moved. progress() is is_idle(), then

@@ -34,15 +34,20 @@ std::span<const Transport* const> transports() {
 
 [[gnu::cold]] [[gnu::noinline]] Peer& map_peer(object::ProcessId process) {
   Registry& self = registry();
-  // The entry first: nothing may fail once the transport has mapped the peer.
-  if (process.job == 0 && self.by_rank.size() <= process.rank) self.by_rank.resize(process.rank + 1);
-  Peer*& entry = process.job == 0 ? self.by_rank[process.rank] : self.by_process[{process.job, process.rank}];
+  // The entry first: nothing may fail once the transport has mapped the peer. It is found again afterwards, because
+  // a transport may map another peer on the way.
+  auto entry = [&]() -> Peer*& {
+    if (process.job != 0) return self.by_process[{process.job, process.rank}];
+    if (self.by_rank.size() <= process.rank) self.by_rank.resize(process.rank + 1);
+    return self.by_rank[process.rank];
+  };
+  entry();
   for (const Transport* transport : transports()) {
     Peer* made = transport->connect(process);
     if (made == nullptr) continue;
     made->process = process;
     made->send.peer = made->receive.peer = made;
-    return *(entry = made);
+    return *(entry() = made);
   }
   throw std::runtime_error(
       base::format("no transport reaches process {} of job {}", process.rank, process.job));
@@ -121,6 +126,8 @@ void find_peer(const object::Communicator& communicator, int rank) {
     communicator.processes[static_cast<std::size_t>(rank)] = peer;
 }
 
+bool has_transports() { return registry().count != 0; }
+
 bool is_idle() {
   for (const Transport* transport : transports())
     if (!transport->is_idle()) return false;
@@ -165,6 +172,7 @@ bool sends_settled() {
 
 void stop() {
   if (!registry().running) return;
+  NEAR_KILL_POINT("finalize-entered");
   receive_no_more();
   wait_until(
       [](void*) {

@@ -41,8 +41,10 @@ struct Transport {
   void (*leave)();
 };
 
-/// Registers a transport. Processes are reached by the first one that can. At most 4.
+/// Registers a transport. Processes are reached by the first one that can, so the node transport is added before all
+/// others: its messages may arrive from any process of this job on this machine. At most 4.
 void add(const Transport& transport);
+bool has_transports();
 
 /// Call when a peer has failed while this process's job goes on. Nothing is sent to the peer or received from it any
 /// more: what is under way ends with MPI_ERR_PROC_ABORTED, and so does what is begun later. Only its messages that have

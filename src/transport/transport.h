@@ -96,10 +96,10 @@ inline bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Ru
   return peer.operations->put(peer, theirs, mine);
 }
 
-/// Peers that still have to answer something that makes later messages faster. A process that only sends should make
+/// The number of peers that still have to answer something that makes later messages faster. A process that only sends should make
 /// progress from time to time while this is not 0.
-inline constinit std::uint32_t answers_due = 0;
-inline bool expects_answer() { return answers_due != 0; }
+inline constinit base::Atomic<std::uint32_t> answers_due{0};
+inline bool expects_answer() { return answers_due.load_relaxed() != 0; }
 
 /// Handles what has arrived and moves what is deferred; true if anything moved.
 bool progress();

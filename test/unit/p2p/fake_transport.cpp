@@ -223,7 +223,7 @@ void reset() {
     peer.send.peer = peer.receive.peer = &peer;
   }
   fast_path.eager_limit = 1024;
-  answers_due = 0;
+  answers_due.store_relaxed(0);
   advance_all = advance;
 }
 

@@ -199,7 +199,7 @@ TEST_F(Sending, a_program_that_only_sends_looks_for_the_answers_that_the_transpo
     return looks;
   };
   EXPECT_EQ(sends(), 0);
-  transport::answers_due = 1;
+  transport::answers_due.store_relaxed(1);
   EXPECT_EQ(sends(), 3);
 }
 
