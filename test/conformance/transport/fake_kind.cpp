@@ -14,9 +14,8 @@ class Fake : public Kind {
 public:
   std::string name() const override { return "fake"; }
   bool has_processes() const override { return false; }
-  bool has_credits() const override { return false; }
 
-  void run(const std::function<void(Part&)>& body) override {
+  void run(const std::function<void(Part&)>& body, bool) override {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {

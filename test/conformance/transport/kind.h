@@ -24,8 +24,9 @@ public:
   virtual std::string name() const = 0;
 
   /// Runs body() in a process that sends and in one that receives, or in one that does both. Fails the test if a
-  /// process does not end with success within a minute.
-  virtual void run(const std::function<void(Part&)>& body) = 0;
+  /// process does not end with success within a minute, or, with `receiver_dies`, if the receiver ends otherwise than
+  /// by SIGKILL.
+  virtual void run(const std::function<void(Part&)>& body, bool receiver_dies) = 0;
 
   // What the transport offers beyond what all must.
   /// Sender and receiver are two processes. Only then is there somebody to die, and to wake.
@@ -34,8 +35,8 @@ public:
   virtual bool cancels() const { return true; }
   /// The death of a process does not end the other one: what is under way with it fails.
   virtual bool fails_alone() const { return false; }
-  /// Eager messages are refused when too many have not been released.
-  virtual bool has_credits() const { return true; }
+  /// So many eager messages that have not been released are refused at the latest; 0: none ever is.
+  virtual int most_unreleased() const { return 0; }
 };
 
 /// The kind that this test is instantiated for, by its name.

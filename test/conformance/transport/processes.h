@@ -52,9 +52,9 @@ private:
   std::array<std::array<int, 2>, 2> pipes_{};
 };
 
-/// Runs body(rank) in two children. `dies`: which of them is expected to end by SIGKILL; -1: none. `on_end` is called
-/// with the rank of each child that has ended, in the order in which they end.
-inline void run_two(const std::function<void(std::uint32_t rank)>& body,
+/// Runs body(rank) in two children. `dies`: the child that kills itself; -1: neither does. `on_end` is called with the
+/// rank of each child that has ended, in the order in which they end.
+inline void run_two(int dies, const std::function<void(std::uint32_t rank)>& body,
                     const std::function<void(std::uint32_t rank, int status)>& on_end) {
   std::array<pid_t, 2> children{};
   for (std::uint32_t rank : {0u, 1u}) {
@@ -74,9 +74,12 @@ inline void run_two(const std::function<void(std::uint32_t rank)>& body,
     const pid_t ended = wait(&status);
     const std::uint32_t rank = ended == children[0] ? 0 : 1;
     on_end(rank, status);
-    const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; // a test of death ends one so
-    EXPECT_TRUE(killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
-        << "process " << rank << " ended with status " << status;
+    if (static_cast<int>(rank) == dies)
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+          << "process " << rank << ": status " << status;
+    else
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+          << "process " << rank << ": status " << status;
   }
 }
 

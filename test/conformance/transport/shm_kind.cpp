@@ -14,12 +14,14 @@ public:
   explicit Shm(std::string name, std::vector<std::pair<std::string, std::string>> knobs)
       : name_(std::move(name)), knobs_(std::move(knobs)) {}
   std::string name() const override { return name_; }
+  int most_unreleased() const override { return static_cast<int>(base::knobs().credits.number); }
 
-  void run(const std::function<void(Part&)>& body) override {
+  void run(const std::function<void(Part&)>& body, bool receiver_dies) override {
     segment::Segment segment;
     ASSERT_TRUE(segment.create(2, 2, 2).ok()) << base::failure_text();
     Meeting meeting;
     run_two(
+        receiver_dies ? 1 : -1,
         [&](std::uint32_t rank) {
           meeting.keep_own_ends(rank);
           for (const auto& [knob, value] : knobs_) setenv(knob.c_str(), value.c_str(), 1);

@@ -20,12 +20,14 @@ public:
   std::string name() const override { return beside_shm_ ? "sockets_beside_shm" : "sockets"; }
   bool cancels() const override { return false; }
   bool fails_alone() const override { return true; }
+  int most_unreleased() const override { return 32; }
 
-  void run(const std::function<void(Part&)>& body) override {
+  void run(const std::function<void(Part&)>& body, bool receiver_dies) override {
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     Meeting meeting;
     run_two(
+        receiver_dies ? 1 : -1,
         [&](std::uint32_t rank) {
           meeting.keep_own_ends(rank);
           close(ends[1 - rank]);
