@@ -52,7 +52,7 @@ HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
 bool take_from_queue() {
   Engine& self = engine();
   // SYNC: rank-phase. Acquire: a slot that the dead process committed is seen as committed from here on.
-  auto is_dead = [&self](std::uint32_t slot) {
+  auto is_dead = [](std::uint32_t slot) {
     return memory::space().segment.entry(slot).phase.load_acquire() ==
            static_cast<std::uint32_t>(segment::Phase::dead);
   };
