@@ -3,7 +3,6 @@
 
 #include "transport/polling.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <stdexcept>
@@ -60,11 +59,6 @@ bool advance_each() {
   return moved;
 }
 
-/// Call when the number of transports has changed.
-void choose_progress() {
-  advance_all = registry().count == 1 ? registry().transports[0]->advance : advance_each;
-}
-
 } // namespace
 
 void add(const Transport& transport) {
@@ -74,24 +68,10 @@ void add(const Transport& transport) {
   self.transports[self.count++] = &transport;
   for (std::size_t i = 0; i < self.handlers.size(); ++i)
     if (self.handlers[i] != nullptr) transport.set_handler(static_cast<Handler>(i), self.handlers[i]);
-  choose_progress();
+  advance_all = self.count == 1 ? transport.advance : advance_each;
   if (self.count == 1) return;
   for (const Transport* each : transports())
     if (each->poll_always != nullptr) each->poll_always();
-}
-
-void remove(const Transport& transport) {
-  Registry& self = registry();
-  auto end = self.transports.begin() + static_cast<std::ptrdiff_t>(self.count);
-  self.count = static_cast<std::size_t>(std::remove(self.transports.begin(), end, &transport) -
-                                        self.transports.begin());
-  choose_progress();
-  auto forget = [&](Peer*& peer) {
-    if (peer != nullptr && (peer->operations->name == std::string_view(transport.name) || has_failed(*peer)))
-      peer = nullptr;
-  };
-  for (Peer*& peer : self.by_rank) forget(peer);
-  for (auto& [process, peer] : self.by_process) forget(peer);
 }
 
 void set_handler(Handler handler, HandlerFunction function) {

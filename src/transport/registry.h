@@ -51,9 +51,6 @@ bool has_transports();
 /// arrived already can still be received.
 void fail(Peer& peer);
 
-/// Removes a transport; none of its peers may be used afterwards. For tests.
-void remove(const Transport& transport);
-
 /// How this process waits and is woken. The node transport sets it when it starts; without one, no process rings.
 struct WaitSettings {
   segment::Doorbell* doorbell = nullptr;

@@ -85,8 +85,8 @@ bool needs_announcements() { return !awaited_locks.empty() || waits_for_flow_con
 }
 
 /// Sleeps until the bell is raised, a message is there, or the time is over. The kernel waits either for a futex or for
-/// descriptors: where a transport has one, this process sleeps on the descriptors and checks its bell every
-/// millisecond.
+/// descriptors: where a transport has one, this process sleeps on the descriptors, and checks its bell and its
+/// messages every millisecond.
 void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeout_ns) {
   std::array<int, 4> found{};
   const std::size_t count = descriptors(found);
