@@ -23,7 +23,7 @@ public:
       require(base::read_knobs(environ).ok(), "knobs");
       require(datatype::make_predefined_types().ok(), "predefined types");
       transport::fake::reset();
-      Part part{true, true, &transport::fake::world().peers[0], [] {}};
+      Part part{true, true, &transport::fake::world().peers[0], [] {}, [] {}};
       body(part);
       require(transport::fake::nothing_held(), "every credit and packet is given back");
       _exit(0);

@@ -15,6 +15,8 @@ struct Part {
       nullptr; ///< the receiver for the sender, and the other way round; or this process itself
   /// Returns when the other process has called it too. Bytes of the transport do not move meanwhile.
   std::function<void()> meet;
+  /// Returns when the other process has ended. Bytes of the transport do not move meanwhile.
+  std::function<void()> wait_for_end;
 };
 
 /// A transport under test, and how its processes are made.

@@ -33,28 +33,35 @@ public:
     for (auto& pair : pipes_)
       for (int end : pair) close(end);
   }
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
-  /// Closes what process `rank` does not use, so that the death of the other one ends its meet().
+  /// In process `rank`: closes what it does not use.
   void keep_own_ends(std::uint32_t rank) {
     for (int* end : {&pipes_[rank][0], &pipes_[1 - rank][1]}) {
       close(*end);
       *end = -1;
     }
   }
+  /// In the parent: process `rank` has ended. Ends the other one's meet() and wait_for_end().
+  void tell_end(std::uint32_t rank) {
+    close(pipes_[rank][1]);
+    pipes_[rank][1] = -1;
+  }
   void meet(std::uint32_t rank) {
     char word = 'x';
     require(write(pipes_[rank][1], &word, 1) == 1 && read(pipes_[1 - rank][0], &word, 1) == 1,
             "the other one is gone");
+  }
+  void wait_for_end(std::uint32_t rank) {
+    char word;
+    require(read(pipes_[1 - rank][0], &word, 1) == 0, "the other one does not meet this one any more");
   }
 
 private:
   std::array<std::array<int, 2>, 2> pipes_{};
 };
 
-/// Runs body(rank) in two children. `dies`: the child that kills itself; -1: neither does. `on_end` is called with the
-/// rank of each child that has ended, in the order in which they end.
-inline void run_two(int dies, const std::function<void(std::uint32_t rank)>& body,
+/// Runs body(rank) in two children that can meet. `dies`: the child that kills itself; -1: neither does. `on_end` is
+/// called with the rank of each child that has ended, in the order in which they end.
+inline void run_two(Meeting& meeting, int dies, const std::function<void(std::uint32_t rank)>& body,
                     const std::function<void(std::uint32_t rank, int status)>& on_end) {
   std::array<pid_t, 2> children{};
   for (std::uint32_t rank : {0u, 1u}) {
@@ -63,6 +70,7 @@ inline void run_two(int dies, const std::function<void(std::uint32_t rank)>& bod
     if (children[rank] == 0) {
       std::signal(SIGPIPE, SIG_IGN);
       alarm(60);
+      meeting.keep_own_ends(rank);
       require(base::read_knobs(environ).ok(), "knobs");
       require(datatype::make_predefined_types().ok(), "predefined types");
       body(rank);
@@ -74,6 +82,7 @@ inline void run_two(int dies, const std::function<void(std::uint32_t rank)>& bod
     const pid_t ended = wait(&status);
     const std::uint32_t rank = ended == children[0] ? 0 : 1;
     on_end(rank, status);
+    meeting.tell_end(rank);
     if (static_cast<int>(rank) == dies)
       EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
           << "process " << rank << ": status " << status;

@@ -21,14 +21,13 @@ public:
     ASSERT_TRUE(segment.create(2, 2, 2).ok()) << base::failure_text();
     Meeting meeting;
     run_two(
-        receiver_dies ? 1 : -1,
+        meeting, receiver_dies ? 1 : -1,
         [&](std::uint32_t rank) {
-          meeting.keep_own_ends(rank);
           for (const auto& [knob, value] : knobs_) setenv(knob.c_str(), value.c_str(), 1);
           require(base::read_knobs(environ).ok(), "knobs");
           require(shm::start({segment.descriptor(), rank, 2}).ok(), "start");
           Part part{rank == 0, rank == 1, &transport::peer_at({.rank = 1 - rank}),
-                    [&] { meeting.meet(rank); }};
+                    [&] { meeting.meet(rank); }, [&] { meeting.wait_for_end(rank); }};
           body(part);
           transport::stop();
         },

@@ -27,9 +27,8 @@ public:
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     Meeting meeting;
     run_two(
-        receiver_dies ? 1 : -1,
+        meeting, receiver_dies ? 1 : -1,
         [&](std::uint32_t rank) {
-          meeting.keep_own_ends(rank);
           close(ends[1 - rank]);
           const object::ProcessId other{.job = beside_shm_ ? 1u : 0u, .rank = 1 - rank};
           if (beside_shm_) {
@@ -40,7 +39,8 @@ public:
             require(!memory::space().segment.mapped(), "there is no shared memory");
           }
           sockets::start(ends[rank], other);
-          Part part{rank == 0, rank == 1, &transport::peer_at(other), [&] { meeting.meet(rank); }};
+          Part part{rank == 0, rank == 1, &transport::peer_at(other), [&] { meeting.meet(rank); },
+                    [&] { meeting.wait_for_end(rank); }};
           require(std::string_view(part.other->operations->name) == "sockets", "who reaches it");
           require(!transport::reaches_memory_of(*part.other), "private memory is out of reach");
           if (beside_shm_)

@@ -48,7 +48,9 @@ struct Peer : transport::Peer {
   std::vector<std::byte> in;       ///< a frame that has not arrived whole
   Transfer* sends = nullptr;       ///< announced and not finished; linked by previous and next
   std::vector<Transfer*> receives; ///< accepted, and the data has not arrived
-  bool gone = false, closed = false;
+  bool closed = false;             ///< says that it receives no more
+  bool deaf = false;               ///< nothing can be written to it; what it wrote before can still be read
+  bool gone = false;               ///< and all that it wrote has been read
 };
 
 struct State {
@@ -66,16 +68,17 @@ State& state() {
 
 void write_out(Peer& peer) {
   std::array<char, 1 << 16> chunk;
-  while (!peer.out.empty() && !peer.gone) {
+  while (!peer.out.empty() && !peer.deaf) {
     const std::size_t bytes = std::min(chunk.size(), peer.out.size());
     std::copy_n(peer.out.begin(), bytes, reinterpret_cast<std::byte*>(chunk.data()));
     const ssize_t sent = ::send(peer.descriptor, chunk.data(), bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) peer.gone = true;
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) peer.deaf = true;
     if (sent <= 0) break;
     peer.out.erase(peer.out.begin(), peer.out.begin() + sent);
     peer.written += static_cast<std::uint64_t>(sent);
   }
-  while (!peer.waiters.empty() && (peer.gone || peer.waiters.front().first <= peer.written)) {
+  if (peer.deaf) peer.out.clear();
+  while (!peer.waiters.empty() && (peer.deaf || peer.waiters.front().first <= peer.written)) {
     Transfer& transfer = *peer.waiters.front().second;
     peer.waiters.pop_front();
     transfer.done(transfer, MPI_SUCCESS);
@@ -148,7 +151,7 @@ bool read_in(Peer& peer) {
   std::array<std::byte, 1 << 16> chunk;
   for (int round = 0; round < 16 && !peer.gone; ++round) {
     const ssize_t got = ::recv(peer.descriptor, chunk.data(), chunk.size(), MSG_DONTWAIT);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) peer.gone = true;
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) peer.gone = peer.deaf = true;
     if (got <= 0) break;
     peer.in.insert(peer.in.end(), chunk.begin(), chunk.begin() + got);
     moved = true;
@@ -216,7 +219,7 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t offered_b
 }
 
 void give_back_credit(transport::Peer& to) {
-  if (own(to).gone) return;
+  if (own(to).deaf) return;
   put_frame(own(to), Frame{.what = What::credit});
   write_out(own(to));
 }
@@ -248,7 +251,7 @@ const transport::Operations operations = {
     .give_back_packet = [](transport::Peer&, std::uint64_t packet) { state().kept.erase(packet); },
     .give_back_credit = give_back_credit,
     .hold_back = [](transport::Peer&, bool) {},
-    .has_ended = [](transport::Peer& peer) { return own(peer).closed || own(peer).gone; },
+    .has_ended = [](transport::Peer& peer) { return own(peer).closed || own(peer).deaf; },
     .abandon = abandon,
     .reaches_memory = nullptr,
     .get = nullptr,
@@ -271,7 +274,7 @@ void tell_closed() {
 
 bool sends_settled() {
   Peer& peer = state().peer;
-  if (!peer.closed && !peer.gone) return peer.sends == nullptr;
+  if (!peer.closed && !peer.deaf) return peer.sends == nullptr;
   peer.sends = nullptr; // it takes none of them any more
   return true;
 }
@@ -283,7 +286,7 @@ transport::Transport sockets = {
     },
     .set_handler = [](Handler handler,
                       HandlerFunction function) { state().handlers[static_cast<int>(handler)] = function; },
-    .is_idle = [] { return (state().peer.out.empty() || state().peer.gone) && !can_be_read(); },
+    .is_idle = [] { return state().peer.out.empty() && !can_be_read(); },
     .advance =
         [] {
           Peer& peer = state().peer;
@@ -301,7 +304,7 @@ transport::Transport sockets = {
     .poll_always = nullptr,
     .receive_no_more = tell_closed,
     .sends_settled = sends_settled,
-    .is_drained = [] { return state().peer.out.empty() || state().peer.gone; },
+    .is_drained = [] { return state().peer.out.empty(); },
     .leave = [] { ::shutdown(state().peer.descriptor, SHUT_WR); },
 };
 

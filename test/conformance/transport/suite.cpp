@@ -431,6 +431,25 @@ TEST_P(Conformance, a_process_ends_although_nobody_receives_its_last_message) {
   });
 }
 
+TEST_P(Conformance, messages_of_a_process_that_has_ended_arrive) {
+  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can end";
+  run([](Part& part) {
+    if (part.sends) {
+      send_eager(*part.other, 1, pattern(8, 1));
+      part.meet();
+      send_eager(*part.other, 2, pattern(8, 2));
+    }
+    if (part.receives) {
+      hold_credits = true;
+      const Arrived first = next();
+      part.meet();
+      part.wait_for_end();
+      transport::give_back_credit(*first.from); // nobody takes it any more
+      require(next().envelope.tag == 2, "the last message arrives");
+    }
+  });
+}
+
 TEST_P(Conformance, a_peer_that_dies_ends_what_is_under_way_to_it) {
   if (!kind().has_processes()) GTEST_SKIP() << "nobody else can die";
   const bool fails_alone = kind().fails_alone();
