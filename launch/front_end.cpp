@@ -113,8 +113,8 @@ void end_orphans(const segment::Segment& segment) {
   bool none_left = false;
   while (!none_left) {
     std::vector<os::Pid> ranks;
-    for (std::uint32_t slot = 0; slot < segment.job_size(); ++slot)
-      ranks.push_back(static_cast<os::Pid>(segment.entry(slot).pid.load_relaxed()));
+    for (std::uint32_t rank = 0; rank < segment.job_size(); ++rank)
+      ranks.push_back(static_cast<os::Pid>(segment.entry(rank).pid.load_relaxed()));
     bool out_of_reach = os::signal_descendants(SIGKILL, ranks) == 0 && !os::processes_are_listed();
     os::Ending ending;
     while (os::reap(ending, none_left)) {}
@@ -152,7 +152,7 @@ Result check_cost(const Job& job, char** environment, std::uint64_t& room) {
     const auto& knobs = base::knobs();
     std::uint64_t one = segment::reserved_by_knobs();
     total += one * application.ranks;
-    room = std::max(room, segment::room_by_knobs());
+    room = std::max(room, segment::bytes_by_knobs());
     if (one > most) {
       most = one;
       dearest = base::format("NEAR_PACKETS={}, NEAR_EAGER_LIMIT={}, NEAR_QUEUE_SLOTS={}",

@@ -23,7 +23,7 @@ namespace {
 // Long enough for a message in flight, and for a machine that is swapping.
 constexpr std::uint64_t patience_ns = 3'000'000'000;
 // A program that has not loaded an MPI library by then hardly ever will.
-constexpr std::uint64_t last_foreign_look_ns = 10'000'000'000;
+constexpr std::uint64_t last_foreign_check_ns = 10'000'000'000;
 
 struct Waiting {
   unsigned rank;
@@ -139,7 +139,7 @@ void Supervisor::check_foreign_libraries(std::uint64_t now_ns) {
   }
   if (auto sentence = foreign_process(processes); !sentence.empty())
     output_.say(base::format("mpiexec: warning: {}\n", sentence));
-  else if (!processes.empty() && now_ns < started_ns_ + last_foreign_look_ns)
+  else if (!processes.empty() && now_ns < started_ns_ + last_foreign_check_ns)
     timers_.set(Timer::foreign, now_ns + (now_ns - started_ns_));
 }
 

@@ -60,8 +60,8 @@ base::Result Supervisor::start_ranks() {
     auto& entry = segment_.entry(rank);
     entry.application = application_of[rank];
     entry.first_cpu = binding.cpus.first();
-    entry.place = profile::location_of(description_.job.machine,
-                                       binding.cpus.empty() ? description_.job.slots.allowed : binding.cpus);
+    entry.location = profile::location_of(
+        description_.job.machine, binding.cpus.empty() ? description_.job.slots.allowed : binding.cpus);
     entry.nearest = nearest_nodes(description_.job.machine, binding.cpus);
     // This is complete before any rank runs, so that an early rank does not have its own values
     // overwritten.
@@ -136,7 +136,7 @@ base::Result Supervisor::start_rank(unsigned rank) {
   start.segment_descriptor = description_.segment_descriptor;
   NEAR_TRY(os::identify(description_.segment_descriptor, start.segment));
   start.launcher = description_.front_end;
-  start.slot = rank;
+  start.rank = rank;
   start.size = static_cast<std::uint32_t>(ranks_.size());
   start.application = job.application_of[rank];
   start.binding = binding.text;

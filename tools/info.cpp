@@ -57,7 +57,7 @@ int info(bool knobs) {
                 "NEAR_QUEUE_SLOTS), and up "
                 "to %llu KiB once there is traffic (NEAR_PIPELINE).\n",
                 static_cast<unsigned long long>(segment::reserved_by_knobs() >> 10),
-                static_cast<unsigned long long>(segment::room_by_knobs() >> 10));
+                static_cast<unsigned long long>(segment::bytes_by_knobs() >> 10));
     return 0;
   }
   topo::Machine machine;

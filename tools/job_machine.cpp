@@ -37,8 +37,8 @@ const char* memory_name(std::uint32_t memory) {
 }
 
 /// The smallest part that is known.
-std::string location_text(const segment::Place& location, const Machine& machine) {
-  constexpr auto several = segment::Place::several;
+std::string location_text(const segment::Location& location, const Machine& machine) {
+  constexpr auto several = segment::Location::several;
   if (location.numa != several && location.numa < machine.nodes.size())
     return base::format("node {}", machine.nodes[location.numa].number);
   if (location.package != several) return base::format("package {}", location.package);

@@ -33,7 +33,7 @@ std::string class_text(int size_class) {
 /// it cannot be. What another process wrote is not relied on.
 const segment::PairStatistics* statistics_of(const segment::Segment& segment, std::uint32_t owner) {
   segment::Offset at = base::load_once(segment.control(owner).statistics), region = segment.region(owner);
-  std::uint64_t bytes = segment.slots() * sizeof(segment::PairStatistics);
+  std::uint64_t bytes = segment.rows() * sizeof(segment::PairStatistics);
   bool within = at >= region && bytes <= segment.stride() && at - region <= segment.stride() - bytes;
   return within && at % alignof(segment::PairStatistics) == 0 ? segment.at<segment::PairStatistics>(at)
                                                               : nullptr;
@@ -96,10 +96,10 @@ int transport(std::int32_t launcher) {
   segment::Segment segment;
   if (!segment::attach_job(launcher, segment).ok()) return complain();
   auto each_pair = [&](auto&& print) {
-    for (std::uint32_t owner = 0; owner < segment.slots(); ++owner) {
+    for (std::uint32_t owner = 0; owner < segment.rows(); ++owner) {
       if (!segment::has_region(segment, owner)) continue;
       const auto* rows = statistics_of(segment, owner);
-      for (std::uint32_t other = 0; rows != nullptr && other < segment.slots(); ++other)
+      for (std::uint32_t other = 0; rows != nullptr && other < segment.rows(); ++other)
         if (has_statistics(segment.control(owner), other)) print(rows[other], owner, other);
     }
   };

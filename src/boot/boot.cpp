@@ -103,11 +103,11 @@ Result read_start(char** environment, Start& start) {
     return base::fail(base::Code::invalid, "{}={}: expected descriptor:device:inode", segment_name,
                       base::find_variable(environment, segment_name).value_or(""));
   NEAR_TRY(read_number(environment, launcher_name, read.launcher));
-  NEAR_TRY(read_number(environment, rank_name, read.slot));
+  NEAR_TRY(read_number(environment, rank_name, read.rank));
   NEAR_TRY(read_number(environment, size_name, read.size));
   NEAR_TRY(read_number(environment, application_name, read.application));
-  if (read.slot >= read.size)
-    return base::fail(base::Code::invalid, "{}={} is outside a job of {} processes", rank_name, read.slot,
+  if (read.rank >= read.size)
+    return base::fail(base::Code::invalid, "{}={} is outside a job of {} processes", rank_name, read.rank,
                       read.size);
   read.binding = base::find_variable(environment, binding_name).value_or("");
   NEAR_TRY(reach_segment(read));
@@ -131,7 +131,7 @@ std::vector<std::string> write_environment(const Start& start) {
           row(segment_name,
               base::format("{}:{}:{}", start.segment_descriptor, start.segment.device, start.segment.inode)),
           row(launcher_name, std::to_string(start.launcher)),
-          row(rank_name, std::to_string(start.slot)),
+          row(rank_name, std::to_string(start.rank)),
           row(size_name, std::to_string(start.size)),
           row(application_name, std::to_string(start.application)),
           row(binding_name, start.binding)};
@@ -140,8 +140,8 @@ std::vector<std::string> write_environment(const Start& start) {
 void give_rank_variables(const Start& start, std::vector<std::string>& environment) {
   // All ranks of a job are on one machine.
   const std::pair<std::string_view, std::uint32_t> rows[] = {
-      {"NEAR_RANK", start.slot},       {"NEAR_SIZE", start.size},       {"NEAR_LOCAL_RANK", start.slot},
-      {"NEAR_LOCAL_SIZE", start.size}, {"MPI_LOCALRANKID", start.slot}, {"MPI_LOCALNRANKS", start.size}};
+      {"NEAR_RANK", start.rank},       {"NEAR_SIZE", start.size},       {"NEAR_LOCAL_RANK", start.rank},
+      {"NEAR_LOCAL_SIZE", start.size}, {"MPI_LOCALRANKID", start.rank}, {"MPI_LOCALNRANKS", start.size}};
   for (const auto& [name, value] : rows) {
     std::erase_if(environment, [wanted = std::string(name) + "="](const std::string& row) {
       return row.starts_with(wanted);
@@ -150,12 +150,12 @@ void give_rank_variables(const Start& start, std::vector<std::string>& environme
   }
 }
 
-std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t slot) {
-  return {base::format("{}={}", launcher_name, launcher), base::format("{}={}", rank_name, slot)};
+std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t rank) {
+  return {base::format("{}={}", launcher_name, launcher), base::format("{}={}", rank_name, rank)};
 }
 
 void tell_launcher(const Start& start) {
-  if (!start.singleton) os::send_look_signal(start.launcher);
+  if (!start.singleton) os::send_notice_signal(start.launcher);
 }
 
 int exit_status_of_abort(int code) {
@@ -166,7 +166,7 @@ int exit_status_of_abort(int code) {
 
 void abort_job(const Start& start, const segment::Segment& segment, int code, segment::Abort how) {
   if (!start.singleton && segment.mapped()) {
-    auto& entry = segment.entry(start.slot);
+    auto& entry = segment.entry(start.rank);
     entry.abort_code.store_relaxed(code);
     // SYNC: abort — the launcher that sees `aborting` must see the code.
     entry.aborting.store_release(static_cast<std::uint32_t>(how));

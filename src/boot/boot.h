@@ -3,7 +3,7 @@
 //
 //   mpiexec                                       a process of the job
 //     create segment, keep its descriptor open
-//     write_environment() ---- NEAR_BOOT_* -----> read_start(): descriptor, slot, size
+//     write_environment() ---- NEAR_BOOT_* -----> read_start(): descriptor, rank, size
 //     fork, bind, exec                            transport::start(): map, lay out, phase = ready
 //     polls the rank table    <--- signal ------- tell_launcher()
 //     ends the job            <--- signal ------- abort_job(): RankEntry::abort_code, aborting
@@ -32,7 +32,7 @@ struct Start {
   int segment_descriptor = -1;   ///< the job's segment, open in this process
   os::FileIdentity segment;      ///< the identity that this file must have
   std::int32_t launcher = 0;     ///< process number of mpiexec
-  std::uint32_t slot = 0;        ///< row in the rank table; the rank in MPI_COMM_WORLD
+  std::uint32_t rank = 0;        ///< row in the rank table; the rank in MPI_COMM_WORLD
   std::uint32_t size = 1;        ///< number of processes that mpiexec started together
   std::uint32_t application = 0; ///< index of the program in a `:` list (MPI_APPNUM)
   std::string binding; ///< for people: where mpiexec bound this process, e.g. "core 3 (cpus 3,19), node 0"
@@ -51,7 +51,7 @@ Result read_start(char** environment, Start& start);
 std::uint32_t size_of_job(char** environment);
 
 /// Library, after read_start: removes NEAR_BOOT_* from the environment of this process, so that a program
-/// which this rank starts is a job of its own and not a second process in the same slot.
+/// which this rank starts is a job of its own and not a second process of the same rank.
 void forget_start();
 
 /// Launcher: the variables of the contract, as NAME=value.
@@ -65,7 +65,7 @@ void give_rank_variables(const Start& start, std::vector<std::string>& environme
 
 /// Launcher: those variables that distinguish a process of this rank from every other process, including
 /// those of jobs that the rank starts.
-std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t slot);
+std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t rank);
 
 /// Library: asks the launcher to poll the rank table now instead of at its next poll (it polls twice a
 /// second). Called after the phase became ready, and after it became finalized. Never fails.

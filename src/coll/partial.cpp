@@ -3,7 +3,7 @@
 
 namespace near::coll {
 
-Result Partial::room(Buffer& incoming) {
+Result Partial::make_incoming(Buffer& incoming) {
   if (room_ == nullptr) {
     if (home_ != nullptr && value_.address != home_) {
       room_ = home_;

@@ -20,12 +20,12 @@ public:
   /// The value so far. Valid until the next absorb.
   const Buffer& value() const { return value_; }
   /// A buffer for a value to absorb, distinct from value().
-  Result room(Buffer& incoming);
-  /// value = incoming op value: what lies in room() came from lower ranks.
+  Result make_incoming(Buffer& incoming);
+  /// value = incoming op value: `incoming` came from lower ranks.
   Result absorb_lower();
-  /// value = value op incoming: what lies in room() came from higher ranks.
+  /// value = value op incoming: `incoming` came from higher ranks.
   Result absorb_higher();
-  /// Replaces the value by what lies in room().
+  /// Replaces the value by `incoming`.
   void take_incoming();
   /// Copies the value to `home`, unless it is there.
   Result settle();

@@ -16,7 +16,7 @@ struct Claim {
   std::int64_t color;
   std::uint64_t context; ///< the context of the new communicator if this process is its rank 0
   std::int32_t key;
-  segment::Place place;
+  segment::Location location;
   std::uint16_t machine; ///< the process's job: all processes of a job share memory
 };
 static_assert(sizeof(Claim) == 32);
@@ -31,7 +31,7 @@ constexpr std::string_view whole_machine = "mpi_shared_memory";
 
 Claim claim(std::int64_t color, int key) {
   auto machine = static_cast<std::uint16_t>(object::own_process().job);
-  return {color, object::new_context(), key, transport::own_place(), machine};
+  return {color, object::new_context(), key, transport::own_location(), machine};
 }
 
 /// The color of a process in a split by one kind of part, or by whole machines if `resource` is nullptr.
@@ -39,8 +39,8 @@ Claim claim(std::int64_t color, int key) {
 std::int64_t color_of(const Claim& claim, const Resource* resource) {
   std::int64_t machine = std::int64_t{claim.machine} << 16;
   if (resource == nullptr) return machine;
-  std::uint16_t part = claim.place.*resource->part;
-  return part == segment::Place::several ? MPI_UNDEFINED : machine | part;
+  std::uint16_t part = claim.location.*resource->part;
+  return part == segment::Location::several ? MPI_UNDEFINED : machine | part;
 }
 
 /// Replaces the color by_hardware: splits these processes by machines, or else by the largest parts that

@@ -5,9 +5,9 @@ namespace {
 
 constexpr std::string_view scheme = "hwloc://";
 constexpr Resource list[] = {
-    {"hwloc://Package", &segment::Place::package}, {"hwloc://NUMANode", &segment::Place::numa},
-    {"hwloc://L3Cache", &segment::Place::l3},      {"hwloc://L2Cache", &segment::Place::l2},
-    {"hwloc://Core", &segment::Place::core},
+    {"hwloc://Package", &segment::Location::package}, {"hwloc://NUMANode", &segment::Location::numa},
+    {"hwloc://L3Cache", &segment::Location::l3},      {"hwloc://L2Cache", &segment::Location::l2},
+    {"hwloc://Core", &segment::Location::core},
 };
 
 } // namespace

@@ -12,7 +12,7 @@ namespace near::comm {
 /// A kind of part, such as a package, a NUMA node, a cache or a core.
 struct Resource {
   std::string_view name; ///< a URI with hwloc's name of the kind: "hwloc://NUMANode"
-  std::uint16_t segment::Place::* part;
+  std::uint16_t segment::Location::* part;
 };
 
 /// All kinds, from the largest part to the smallest.

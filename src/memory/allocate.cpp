@@ -66,10 +66,10 @@ struct Promised {
 Promised promised_to_all(bool count) {
   const Space& self = space();
   Promised sum;
-  for (std::uint32_t slot = 0; slot < self.job_size; ++slot) {
+  for (std::uint32_t row = 0; row < self.job_size; ++row) {
     // Reading another process's control page costs a page of page tables, so it is done only if necessary.
-    if (self.segment.entry(slot).promises.load_relaxed() == 0) continue;
-    const auto& control = self.segment.control(slot);
+    if (self.segment.entry(row).promises.load_relaxed() == 0) continue;
+    const auto& control = self.segment.control(row);
     // SYNC: block-listed. Acquire: all blocks that the count includes have been written.
     const std::uint32_t listed = std::min(control.block_count.load_acquire(), segment::most_blocks);
     for (std::uint32_t i = 0; i < listed; ++i) {
@@ -125,7 +125,7 @@ bool list_block(segment::Offset begin, std::uint64_t bytes, int node, segment::B
                 std::uint64_t promised = 0) {
   Space& self = space();
   while (self.blocks.is_full() && give_back_oldest()) {}
-  if (promised != 0) self.segment.entry(self.slot).promises.store_relaxed(1);
+  if (promised != 0) self.segment.entry(self.row).promises.store_relaxed(1);
   return self.blocks.add(begin, bytes, node, use, promised);
 }
 

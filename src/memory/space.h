@@ -15,7 +15,7 @@ namespace near::memory {
 struct Space {
   segment::Segment segment;                               ///< of this process's job
   std::vector<std::unique_ptr<segment::Segment>> further; ///< of other jobs; see memory/segments.h
-  std::uint32_t slot = 0;                                 ///< this process's row in the segment's rank table
+  std::uint32_t row = 0;                                  ///< this process's row in the segment's rank table
   std::uint32_t job_size = 0;
   Arena arena;          ///< within this process's region
   Arena far_arena;      ///< outside the regions; empty unless every process has mapped the whole segment

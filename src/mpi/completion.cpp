@@ -65,12 +65,12 @@ private:
   std::string sentence_;
 };
 
-struct Look {
+struct Completions {
   bool any_active = false;
   int complete = MPI_UNDEFINED; ///< index of the first complete request
 };
-Look look(int count, const MPI_Request* requests) {
-  Look found;
+Completions find_complete(int count, const MPI_Request* requests) {
+  Completions found;
   for (int i = 0; i < count; ++i)
     if (Request* request = active(requests[i]); request != nullptr) {
       found.any_active = true;
@@ -82,12 +82,12 @@ Look look(int count, const MPI_Request* requests) {
   return found;
 }
 
-/// Like look(); if nothing is complete yet, makes progress and looks again.
-Look look_twice(int count, const MPI_Request* requests) {
-  Look found = look(count, requests);
+/// Like find_complete(); if nothing is complete yet, makes progress and checks again.
+Completions poll(int count, const MPI_Request* requests) {
+  Completions found = find_complete(count, requests);
   if (found.any_active && found.complete == MPI_UNDEFINED) {
     p2p::poll(requests, count);
-    found = look(count, requests);
+    found = find_complete(count, requests);
   }
   return found;
 }
@@ -156,7 +156,7 @@ Result Test(MPI_Request& request, int* flag, MPI_Status* status) {
 }
 
 Result Waitany(int count, MPI_Request* array_of_requests, int* index, MPI_Status* status) {
-  Look found = look(count, array_of_requests);
+  Completions found = find_complete(count, array_of_requests);
   if (!found.any_active) {
     *index = MPI_UNDEFINED;
     p2p::write_empty_status(status);
@@ -164,7 +164,7 @@ Result Waitany(int count, MPI_Request* array_of_requests, int* index, MPI_Status
   }
   if (found.complete == MPI_UNDEFINED)
     p2p::wait_until([&] {
-      found = look(count, array_of_requests);
+      found = find_complete(count, array_of_requests);
       return found.complete != MPI_UNDEFINED;
     });
   *index = found.complete;
@@ -173,7 +173,7 @@ Result Waitany(int count, MPI_Request* array_of_requests, int* index, MPI_Status
 }
 
 Result Testany(int count, MPI_Request* array_of_requests, int* index, int* flag, MPI_Status* status) {
-  Look found = look_twice(count, array_of_requests);
+  Completions found = poll(count, array_of_requests);
   *index = found.complete;
   *flag = !found.any_active || found.complete != MPI_UNDEFINED ? 1 : 0;
   if (!found.any_active) p2p::write_empty_status(status);
@@ -204,19 +204,19 @@ Result Testall(int count, MPI_Request* array_of_requests, int* flag, MPI_Status*
 
 Result Waitsome(int incount, MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
                 MPI_Status* array_of_statuses) {
-  Look found = look(incount, array_of_requests);
+  Completions found = find_complete(incount, array_of_requests);
   if (!found.any_active) {
     *outcount = MPI_UNDEFINED;
     return {};
   }
   if (found.complete == MPI_UNDEFINED)
-    p2p::wait_until([&] { return look(incount, array_of_requests).complete != MPI_UNDEFINED; });
+    p2p::wait_until([&] { return find_complete(incount, array_of_requests).complete != MPI_UNDEFINED; });
   return finish_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 Result Testsome(int incount, MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
                 MPI_Status* array_of_statuses) {
-  if (!look_twice(incount, array_of_requests).any_active) {
+  if (!poll(incount, array_of_requests).any_active) {
     *outcount = MPI_UNDEFINED;
     return {};
   }
@@ -237,7 +237,7 @@ Result Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 
 Result Request_get_status_any(int count, const MPI_Request* array_of_requests, int* index, int* flag,
                               MPI_Status* status) {
-  Look found = look_twice(count, array_of_requests);
+  Completions found = poll(count, array_of_requests);
   *index = found.complete;
   *flag = !found.any_active || found.complete != MPI_UNDEFINED ? 1 : 0;
   if (!found.any_active) p2p::write_empty_status(status);
@@ -262,7 +262,7 @@ Result Request_get_status_all(int count, const MPI_Request* array_of_requests, i
 
 Result Request_get_status_some(int incount, const MPI_Request* array_of_requests, int* outcount,
                                int* array_of_indices, MPI_Status* array_of_statuses) {
-  if (!look_twice(incount, array_of_requests).any_active) {
+  if (!poll(incount, array_of_requests).any_active) {
     *outcount = MPI_UNDEFINED;
     return {};
   }

@@ -6,9 +6,9 @@
 namespace near::mpi::impl {
 namespace {
 
-Result check_room(const char* what, MPI_Count room, std::size_t needed) {
-  if (room >= 0 && static_cast<std::size_t>(room) >= needed) return {};
-  return base::fail(MPI_ERR_ARG, "{} is {}, but the datatype has {}", what, room, needed);
+Result check_capacity(const char* what, MPI_Count capacity, std::size_t needed) {
+  if (capacity >= 0 && static_cast<std::size_t>(capacity) >= needed) return {};
+  return base::fail(MPI_ERR_ARG, "{} is {}, but the datatype has {}", what, capacity, needed);
 }
 
 /// Fails if the type was constructed with large counts, which the int forms cannot return (MPI 5.0, 5.1.13).
@@ -74,10 +74,10 @@ Result Type_get_contents(Datatype& datatype, MPI_Count max_integers, MPI_Count m
   if (envelope.combiner == MPI_COMBINER_NAMED)
     return base::fail(MPI_ERR_TYPE, "{} is predefined and has no contents", describe(datatype));
   NEAR_TRY(check_form(datatype, large));
-  NEAR_TRY(check_room("max_integers", max_integers, envelope.integers.size()));
-  NEAR_TRY(check_room("max_addresses", max_addresses, envelope.addresses.size()));
-  if (large) NEAR_TRY(check_room("max_large_counts", max_large_counts, envelope.counts.size()));
-  NEAR_TRY(check_room("max_datatypes", max_datatypes, envelope.types.size()));
+  NEAR_TRY(check_capacity("max_integers", max_integers, envelope.integers.size()));
+  NEAR_TRY(check_capacity("max_addresses", max_addresses, envelope.addresses.size()));
+  if (large) NEAR_TRY(check_capacity("max_large_counts", max_large_counts, envelope.counts.size()));
+  NEAR_TRY(check_capacity("max_datatypes", max_datatypes, envelope.types.size()));
   std::copy(envelope.integers.begin(), envelope.integers.end(), array_of_integers);
   std::copy(envelope.addresses.begin(), envelope.addresses.end(), array_of_addresses);
   if (large) std::copy(envelope.counts.begin(), envelope.counts.end(), array_of_large_counts);

@@ -201,10 +201,10 @@ template <class Decline>
       !p2p::matching().idle()) [[unlikely]]
     return decline();
   line.function.store_relaxed(function);
-  std::uint64_t room = static_cast<std::uint64_t>(count) * size;
-  Call::write_about(line, communicator->context, source, tag, static_cast<MPI_Count>(room));
+  std::uint64_t capacity = static_cast<std::uint64_t>(count) * size;
+  Call::write_about(line, communicator->context, source, tag, static_cast<MPI_Count>(capacity));
   transport::ReceiveState& receive_state = p2p::states_of(*communicator, source).receive;
-  const auto* message = p2p::arrives(receive_state, communicator->context | p2p::user_channel, tag, room);
+  const auto* message = p2p::arrives(receive_state, communicator->context | p2p::user_channel, tag, capacity);
   if (message != nullptr) [[likely]] {
     line.calls.bump_relaxed(1);
     if (status != MPI_STATUS_IGNORE) {

@@ -30,7 +30,7 @@ void in_forked_child() {
 
 /// Makes MPI_COMM_WORLD and MPI_COMM_SELF, and the predefined types and operations that they need.
 Result make_world() {
-  object::set_own_process({.rank = process.start.slot});
+  object::set_own_process({.rank = process.start.rank});
   NEAR_TRY(datatype::make_predefined_types());
   NEAR_TRY(datatype::make_predefined_operations());
   std::vector<object::ProcessId> members(process.start.size);
@@ -45,10 +45,10 @@ Result start_engine() {
   NEAR_TRY(boot::read_start(environ, process.start));
   boot::forget_start();
   const boot::Start& start = process.start;
-  base::set_speaker(base::format("rank {}", start.slot));
+  base::set_speaker(base::format("rank {}", start.rank));
   shm::Job job;
   job.segment_descriptor = start.segment_descriptor;
-  job.slot = start.slot;
+  job.row = start.rank;
   job.size = start.size;
   p2p::attach();
   NEAR_TRY(shm::start(job));

@@ -24,13 +24,15 @@ Result find(const Communicator& comm, int kind, const Topology*& topology) {
                     kind == MPI_CART ? "Cartesian" : (kind == MPI_GRAPH ? "graph" : "distributed graph"));
 }
 
-Result check_room(int room, std::size_t needed, const char* what) {
-  if (room >= 0 && static_cast<std::size_t>(room) >= needed) return {};
-  return base::fail(MPI_ERR_ARG, "there is space for {} {}, but there are {}", room, what, needed);
+Result check_capacity(int capacity, std::size_t needed, const char* what) {
+  if (capacity >= 0 && static_cast<std::size_t>(capacity) >= needed) return {};
+  return base::fail(MPI_ERR_ARG, "there is space for {} {}, but there are {}", capacity, what, needed);
 }
 
-/// How many of `there` values fit into an array of `room`.
-std::size_t at_most(int room, std::size_t there) { return std::min(static_cast<std::size_t>(room), there); }
+/// How many of `there` values fit into an array of `capacity`.
+std::size_t at_most(int capacity, std::size_t there) {
+  return std::min(static_cast<std::size_t>(capacity), there);
+}
 
 std::span<const int> as_span(int n, const int* values) { return {values, static_cast<std::size_t>(n)}; }
 
@@ -88,7 +90,7 @@ Result Cartdim_get(Communicator& comm, int* ndims) {
 Result Cart_get(Communicator& comm, int maxdims, int* dims, int* periods, int* coords) {
   const Topology* grid = nullptr;
   NEAR_TRY(find(comm, MPI_CART, grid));
-  NEAR_TRY(check_room(maxdims, grid->dims.size(), "dimensions"));
+  NEAR_TRY(check_capacity(maxdims, grid->dims.size(), "dimensions"));
   std::copy(grid->dims.begin(), grid->dims.end(), dims);
   std::copy(grid->periods.begin(), grid->periods.end(), periods);
   std::copy(grid->coords.begin(), grid->coords.end(), coords);
@@ -112,7 +114,7 @@ Result Cart_rank(Communicator& comm, const int* coords, int* rank) {
 Result Cart_coords(Communicator& comm, int rank, int maxdims, int* coords) {
   const Topology* grid = nullptr;
   NEAR_TRY(find(comm, MPI_CART, grid));
-  NEAR_TRY(check_room(maxdims, grid->dims.size(), "dimensions"));
+  NEAR_TRY(check_capacity(maxdims, grid->dims.size(), "dimensions"));
   comm::coords_of(*grid, rank, {coords, grid->dims.size()});
   return {};
 }
@@ -184,8 +186,8 @@ Result Graphdims_get(Communicator& comm, int* nnodes, int* nedges) {
 Result Graph_get(Communicator& comm, int maxindex, int maxedges, int* index, int* edges) {
   const Topology* graph = nullptr;
   NEAR_TRY(find(comm, MPI_GRAPH, graph));
-  NEAR_TRY(check_room(maxindex, graph->index.size(), "nodes"));
-  NEAR_TRY(check_room(maxedges, graph->edges.size(), "edges"));
+  NEAR_TRY(check_capacity(maxindex, graph->index.size(), "nodes"));
+  NEAR_TRY(check_capacity(maxedges, graph->edges.size(), "edges"));
   std::copy(graph->index.begin(), graph->index.end(), index);
   std::copy(graph->edges.begin(), graph->edges.end(), edges);
   return {};
@@ -275,9 +277,9 @@ Result Dist_graph_neighbors(Communicator& comm, int maxindegree, int* sources, i
                             int maxoutdegree, int* destinations, int* destweights) {
   const Topology* graph = nullptr;
   NEAR_TRY(find(comm, MPI_DIST_GRAPH, graph));
-  auto give = [&](const std::vector<int>& ranks, const std::vector<int>& weights, int room, int* ranks_out,
-                  int* weights_out) {
-    std::size_t count = at_most(room, ranks.size());
+  auto give = [&](const std::vector<int>& ranks, const std::vector<int>& weights, int capacity,
+                  int* ranks_out, int* weights_out) {
+    std::size_t count = at_most(capacity, ranks.size());
     std::copy_n(ranks.begin(), count, ranks_out);
     if (graph->weighted && weights_out != MPI_UNWEIGHTED) std::copy_n(weights.begin(), count, weights_out);
   };

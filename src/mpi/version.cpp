@@ -11,10 +11,10 @@ namespace near::mpi::impl {
 
 namespace {
 
-/// Copies `text` with its terminator into a user's array of `room` characters. Returns the length of the
+/// Copies `text` with its terminator into a user's array of `capacity` characters. Returns the length of the
 /// copied text.
-int copy_out(std::string_view text, char* out, std::size_t room) {
-  std::size_t length = std::min(text.size(), room - 1);
+int copy_out(std::string_view text, char* out, std::size_t capacity) {
+  std::size_t length = std::min(text.size(), capacity - 1);
   std::memcpy(out, text.data(), length);
   out[length] = '\0';
   return static_cast<int>(length);
@@ -44,9 +44,9 @@ Result Get_hw_resource_info(Info*& hw_info) {
   if (hw_info == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for an info object");
   // "true" if this process is restricted to one such part; MPI_Comm_split_type can split by these parts.
   hw_info->set("mpi_shared_memory", "true");
-  segment::Place place = transport::own_place();
+  segment::Location location = transport::own_location();
   for (const auto& resource : comm::resources())
-    hw_info->set(resource.name, place.*resource.part != segment::Place::several ? "true" : "false");
+    hw_info->set(resource.name, location.*resource.part != segment::Location::several ? "true" : "false");
   return {};
 }
 

@@ -34,8 +34,8 @@ std::size_t record_count = 0;
 /// Frees the records of withdrawn RTS messages; allocates more records if that does not free enough.
 [[gnu::cold]] [[gnu::noinline]] void more_records() {
   std::size_t withdrawn = 0;
-  matching().each_unexpected([&](UnexpectedEntry& waiting) {
-    auto& message = static_cast<Unexpected&>(waiting);
+  matching().each_unexpected([&](UnexpectedEntry& entry) {
+    auto& message = static_cast<Unexpected&>(entry);
     if (message.is_rts && !transport::rts_is_live(*message.from, message.rts)) {
       take(message);
       discard(message);
@@ -72,7 +72,7 @@ Unexpected& new_record(const transport::Arrival& arrival) {
 }
 
 void set_completion(EngineRequest& receive, const Envelope& envelope) {
-  auto capacity = static_cast<std::uint64_t>(receive.view.bytes());
+  auto capacity = static_cast<std::uint64_t>(receive.buffer.bytes());
   Completion& completion = receive.completion;
   completion = {envelope.source, envelope.tag, MPI_SUCCESS, false, static_cast<MPI_Count>(envelope.bytes)};
   if (envelope.bytes > capacity) [[unlikely]] {
@@ -85,10 +85,10 @@ void set_completion(EngineRequest& receive, const Envelope& envelope) {
 inline void deliver(EngineRequest& receive, const Envelope& envelope, const std::byte* payload) {
   set_completion(receive, envelope);
   auto bytes = static_cast<std::size_t>(receive.completion.bytes);
-  if (receive.view.type->contiguous && bytes <= small_bytes)
-    copy::small(receive.view.contiguous_start(), payload, bytes);
+  if (receive.buffer.type->contiguous && bytes <= small_bytes)
+    copy::small(receive.buffer.contiguous_start(), payload, bytes);
   else
-    datatype::unpack(receive.view, 0, payload, receive.completion.bytes);
+    datatype::unpack(receive.buffer, 0, payload, receive.completion.bytes);
   complete(receive);
 }
 
@@ -105,7 +105,7 @@ bool accept(EngineRequest& receive, Peer& peer, const transport::RtsHeader& rts,
   receive.transfer.owner = &receive;
   receive.transfer.done = receive_done;
   receive.stage = Stage::moving;
-  if (transport::accept(peer, rts, envelope.bytes, receive.view, receive.transfer)) return true;
+  if (transport::accept(peer, rts, envelope.bytes, receive.buffer, receive.transfer)) return true;
   receive.stage = before;
   receive.completion = Completion{};
   return false;
@@ -184,9 +184,9 @@ void discard(Unexpected& message) {
   free_records = &message;
 }
 
-Unexpected* find_waiting(std::uint64_t context, int source, int tag) {
-  while (UnexpectedEntry* waiting = matching().find(context, source, tag)) {
-    auto* message = static_cast<Unexpected*>(waiting);
+Unexpected* find_unexpected(std::uint64_t context, int source, int tag) {
+  while (UnexpectedEntry* entry = matching().find(context, source, tag)) {
+    auto* message = static_cast<Unexpected*>(entry);
     if (!message->is_rts || transport::rts_is_live(*message->from, message->rts)) return message;
     take(*message);
     discard(*message);

@@ -121,47 +121,47 @@ std::byte* own_memory(EngineRequest& request, std::size_t bytes) {
   std::byte* start = heap.reserve(bytes);
   if (start == nullptr) return nullptr;
   request.owns_more = true;
-  request.buffer = &heap;
+  request.store = &heap;
   request.block = reinterpret_cast<std::uint64_t>(start);
   return start;
 }
 
 void release_block(SendBuffer& buffer, std::size_t block) { buffer.give_back(block); }
 
-Result send_buffered(const Buffer& view, Peer& peer, const Envelope& envelope, Communicator& communicator) {
-  std::shared_ptr<SendBuffer> buffer = attached(&communicator);
-  if (buffer == nullptr) buffer = attached(nullptr);
-  if (buffer == nullptr)
+Result send_buffered(const Buffer& buffer, Peer& peer, const Envelope& envelope, Communicator& communicator) {
+  std::shared_ptr<SendBuffer> store = attached(&communicator);
+  if (store == nullptr) store = attached(nullptr);
+  if (store == nullptr)
     return base::fail(MPI_ERR_BUFFER,
                       "a buffered send of {} bytes needs an attached buffer, and there is none",
                       envelope.bytes);
-  if (!buffer->automatic() && envelope.bytes > buffer->size())
+  if (!store->automatic() && envelope.bytes > store->size())
     return base::fail(MPI_ERR_BUFFER,
                       "a buffered send of {} bytes does not fit the attached buffer of {} bytes",
-                      envelope.bytes, buffer->size());
+                      envelope.bytes, store->size());
   if (envelope.bytes <= transport::eager_limit() && may_overtake_nothing(peer) &&
-      transport::try_send_eager(peer, envelope, view))
+      transport::try_send_eager(peer, envelope, buffer))
     return {};
-  std::byte* start = buffer->reserve(envelope.bytes);
+  std::byte* start = store->reserve(envelope.bytes);
   if (start == nullptr) {
     (void)progress();
-    start = buffer->reserve(envelope.bytes);
+    start = store->reserve(envelope.bytes);
   }
   if (start == nullptr)
     return base::fail(
         MPI_ERR_BUFFER,
         "a buffered send of {} bytes finds no free space in the attached buffer: {} of its {} bytes hold "
         "messages that have not left",
-        envelope.bytes, buffer->used(), buffer->size());
-  if (envelope.bytes != 0) datatype::pack(view, 0, start, static_cast<MPI_Count>(envelope.bytes));
+        envelope.bytes, store->used(), store->size());
+  if (envelope.bytes != 0) datatype::pack(buffer, 0, start, static_cast<MPI_Count>(envelope.bytes));
   EngineRequest* send = nullptr;
   Buffer packed{start, static_cast<MPI_Count>(envelope.bytes), datatype::find_datatype(MPI_BYTE)};
   if (Result made = make_request(RequestKind::send, &communicator, packed, send); !made.ok()) {
-    buffer->give_back(reinterpret_cast<std::uint64_t>(start));
+    store->give_back(reinterpret_cast<std::uint64_t>(start));
     return made;
   }
   send->owns_more = true;
-  send->buffer = buffer.get();
+  send->store = store.get();
   send->block = reinterpret_cast<std::uint64_t>(start);
   return begin_detached_send(*send, peer, envelope);
 }

@@ -49,7 +49,7 @@ struct Generalized {
 struct EngineRequest : Request, Posted {
   // What the program asked for, together with context, rank (destination or source) and tag of the base. A
   // persistent request is started again from it.
-  Buffer view;
+  Buffer buffer;
 
   Stage stage = Stage::idle;
   bool shared = false;    ///< this is sent_request, which has no owner and is never destroyed
@@ -59,10 +59,10 @@ struct EngineRequest : Request, Posted {
   Peer* peer = nullptr;
   Envelope envelope; ///< of the send; of a receive, only if the message was too long
   OwnedTransfer transfer;
-  std::size_t place = 0; ///< index in the list of active schedules, if `scheduled`
+  std::size_t index = 0; ///< in the list of active schedules, if `scheduled`
 
   // What destroy() releases if `owns_more`.
-  SendBuffer* buffer = nullptr; ///< holds the data of a buffered send, or of own_memory(), at `block`
+  SendBuffer* store = nullptr; ///< holds the data of a buffered send, or of own_memory(), at `block`
   std::size_t block = 0;
   std::unique_ptr<Schedule> schedule;
   std::unique_ptr<Generalized> generalized;
@@ -114,17 +114,17 @@ inline RequestPool& requests() { return request_storage.value; }
 /// Makes a request in the pool, with references to the communicator and datatype (either may be null). Fails
 /// with MPI_ERR_NO_MEM.
 [[gnu::always_inline]] inline Result make_request(RequestKind what, Communicator* communicator,
-                                                  const Buffer& view, EngineRequest*& made) {
-  NEAR_TRY(datatype::check_copyable(view));
+                                                  const Buffer& buffer, EngineRequest*& made) {
+  NEAR_TRY(datatype::check_copyable(buffer));
   made = requests().make();
   if (made == nullptr) [[unlikely]]
     return no_request();
   made->what = what;
-  made->view = view;
+  made->buffer = buffer;
   made->communicator = communicator;
   if (communicator != nullptr) object::keep(communicator);
-  if (view.type != nullptr && !view.type->predefined) {
-    object::keep(view.type);
+  if (buffer.type != nullptr && !buffer.type->predefined) {
+    object::keep(buffer.type);
     made->owns_more = true;
   }
   return {};
@@ -168,7 +168,7 @@ void take(Unexpected& message);
 /// Frees the message's record, and returns its packet and credit.
 void discard(Unexpected& message);
 /// The oldest unexpected message that matches and has not been withdrawn; nullptr if there is none.
-Unexpected* find_waiting(std::uint64_t context, int source, int tag);
+Unexpected* find_unexpected(std::uint64_t context, int source, int tag);
 
 // Sends (send.cpp)
 
@@ -206,11 +206,11 @@ bool receive_unexpected(EngineRequest& receive);
   return {};
 }
 /// start_receive(), for entry points that inline it.
-[[gnu::always_inline]] inline Result start_receive_inline(const Buffer& view, int source, int tag,
+[[gnu::always_inline]] inline Result start_receive_inline(const Buffer& buffer, int source, int tag,
                                                           Communicator& communicator, Request*& made,
                                                           Channel channel) {
   EngineRequest* receive = nullptr;
-  NEAR_TRY(make_request(RequestKind::receive, &communicator, view, receive));
+  NEAR_TRY(make_request(RequestKind::receive, &communicator, buffer, receive));
   receive->aim(source, tag, communicator, channel);
   if (Result begun = begin_receive(*receive); !begun.ok()) [[unlikely]] {
     destroy(*receive);
@@ -253,7 +253,7 @@ void discard_schedule(EngineRequest& request);
 
 /// Sends the message at once if it can leave; otherwise copies it into the attached buffer and sends it from
 /// there.
-Result send_buffered(const Buffer& view, Peer& peer, const Envelope& envelope, Communicator& communicator);
+Result send_buffered(const Buffer& buffer, Peer& peer, const Envelope& envelope, Communicator& communicator);
 /// Allocates memory for the message of a request in the pool. It lives as long as the request. Returns
 /// nullptr if there is none.
 std::byte* own_memory(EngineRequest& request, std::size_t bytes);

@@ -53,16 +53,16 @@ using transport::SendState;
   return transport::DoorbellCalls::is_sleeping(send_state.doorbell->sleeping, fences) ||
          send_state.lane.left() == 0;
 }
-/// Returns the oldest message of the peer's lane if it is eager, matches this receive and has at most `room`
+/// Returns the oldest message of the peer's lane if it is eager, matches this receive and has at most `capacity`
 /// bytes. `tag` may be MPI_ANY_TAG. Returns nullptr if there is no message, or a different one.
 [[gnu::always_inline]] inline const shm::MessageHeader*
-arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
+arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t capacity) {
   const std::byte* body = receive_state.lane->front();
   if (body == nullptr) return nullptr;
   const auto& header = *reinterpret_cast<const shm::MessageHeader*>(body);
   bool mine = header.handler == static_cast<std::uint8_t>(transport::Handler::p2p_eager) &&
               header.envelope.context == context && (header.envelope.tag == tag || tag == MPI_ANY_TAG) &&
-              header.envelope.bytes <= room && header.sequence == receive_state.expected_sequence;
+              header.envelope.bytes <= capacity && header.sequence == receive_state.expected_sequence;
   return mine ? &header : nullptr;
 }
 
@@ -70,12 +70,12 @@ arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
 /// sent comes soon. Does not poll if the peer's last message was an RTS, because a posted receive lets a
 /// rendezvous start early.
 [[gnu::always_inline]] inline const shm::MessageHeader*
-arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t room) {
+arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t capacity) {
   // The other peers and our own sends must make progress too, so every 64th receive takes the slow path.
   if (receive_state.lane == nullptr || !receive_state.whole || receive_state.expected_sequence % 64 == 0)
     return nullptr;
   for (int poll = transport::fast_path.polls;; base::cpu_relax()) {
-    if (const auto* message = arrived(receive_state, context, tag, room)) return message;
+    if (const auto* message = arrived(receive_state, context, tag, capacity)) return message;
     if (--poll == 0 || receive_state.lane->front() != nullptr) return nullptr;
   }
 }

@@ -19,42 +19,42 @@ std::size_t hash(std::uint64_t context, std::int32_t source) {
 
 Posted* receive_at(Link* link) { return static_cast<Posted*>(static_cast<PostedLink*>(link)); }
 
-template <Ring ring>
+template <List list>
 Link& link_of(UnexpectedEntry& message) {
-  return static_cast<UnexpectedLink<ring>&>(message);
+  return static_cast<UnexpectedLink<list>&>(message);
 }
-template <Ring ring>
+template <List list>
 UnexpectedEntry* message_at(Link* link) {
-  return static_cast<UnexpectedEntry*>(static_cast<UnexpectedLink<ring>*>(link));
+  return static_cast<UnexpectedEntry*>(static_cast<UnexpectedLink<list>*>(link));
 }
 
 /// Sorts the bucket's messages by tag. Returns false if there is no memory; searches then stay slow.
-template <Ring in_order, Ring by_tag>
+template <List in_order, List by_tag>
 [[gnu::cold]] bool sort_waiting(Bucket& bucket) {
-  std::unique_ptr<RingByTag> sorted(new (std::nothrow) RingByTag);
+  std::unique_ptr<ListByTag> sorted(new (std::nothrow) ListByTag);
   if (sorted == nullptr) return false;
   for (Link* each = bucket.unexpected.next; each != &bucket.unexpected; each = each->next) {
     UnexpectedEntry* message = message_at<in_order>(each);
-    Link* ring = sorted->find_or_make(message->envelope.tag);
-    if (ring == nullptr) return false;
-    link_last(*ring, link_of<by_tag>(*message));
+    Link* list = sorted->find_or_make(message->envelope.tag);
+    if (list == nullptr) return false;
+    link_last(*list, link_of<by_tag>(*message));
   }
   bucket.unexpected_by_tag = std::move(sorted);
   return true;
 }
 
-template <Ring in_order, Ring by_tag>
+template <List in_order, List by_tag>
 void add_to(Bucket& bucket, UnexpectedEntry& message) {
   link_last(bucket.unexpected, link_of<in_order>(message));
   if (bucket.unexpected_by_tag == nullptr) [[likely]]
     return;
-  if (Link* ring = bucket.unexpected_by_tag->find_or_make(message.envelope.tag))
-    link_last(*ring, link_of<by_tag>(message));
+  if (Link* list = bucket.unexpected_by_tag->find_or_make(message.envelope.tag))
+    link_last(*list, link_of<by_tag>(message));
   else
     bucket.unexpected_by_tag.reset();
 }
 
-template <Ring in_order, Ring by_tag>
+template <List in_order, List by_tag>
 void remove_from(Bucket& bucket, UnexpectedEntry& message) {
   unlink(link_of<in_order>(message));
   if (bucket.unexpected_by_tag == nullptr) [[likely]]
@@ -93,7 +93,7 @@ Matching::~Matching() {
 }
 
 bool Matching::sort_posted(Bucket& bucket) {
-  std::unique_ptr<RingByTag> sorted(new (std::nothrow) RingByTag);
+  std::unique_ptr<ListByTag> sorted(new (std::nothrow) ListByTag);
   std::size_t receives = 0;
   for (Link* each = bucket.posted.next; each != &bucket.posted; each = each->next) ++receives;
   // Reserve before anything is moved, so that a failure leaves the bucket as it was.
@@ -131,8 +131,8 @@ Posted* Matching::first_behind_head(Bucket& bucket, std::int32_t tag) {
     } while (!matches(each->tag, tag));
     if (bucket.posted_by_tag == nullptr) return each != &bucket.posted ? receive_at(each) : nullptr;
   }
-  Link* ring = bucket.posted_by_tag->find(tag);
-  Posted* exact = ring == nullptr || is_empty(*ring) ? nullptr : receive_at(ring->next);
+  Link* list = bucket.posted_by_tag->find(tag);
+  Posted* exact = list == nullptr || is_empty(*list) ? nullptr : receive_at(list->next);
   Posted* any_tag = is_empty(bucket.posted) ? nullptr : receive_at(bucket.posted.next);
   if (exact == nullptr || any_tag == nullptr) return exact != nullptr ? exact : any_tag;
   return exact->order < any_tag->order ? exact : any_tag;
@@ -190,36 +190,36 @@ bool Matching::post_elsewhere(Posted& receive) {
   return true;
 }
 
-/// The ring that this receive is going into; its bucket counts it from now on. nullptr: no memory.
-Link* Matching::ring_for(const Posted& receive) {
+/// The list that this receive is going into; its bucket counts it from now on. nullptr: no memory.
+Link* Matching::list_for(const Posted& receive) {
   Bucket* bucket = lookup_or_make(receive.context, receive.rank);
   if (bucket == nullptr) return nullptr;
   if (bucket->posted_by_tag == nullptr) return &bucket->posted;
-  Link* ring =
+  Link* list =
       receive.tag == MPI_ANY_TAG ? &bucket->posted : bucket->posted_by_tag->find_or_make(receive.tag);
-  if (ring != nullptr) ++bucket->sorted_receives;
-  return ring;
+  if (list != nullptr) ++bucket->sorted_receives;
+  return list;
 }
 
 bool Matching::post_anywhere(Posted& receive) {
-  Link* ring = ring_for(receive);
-  if (ring == nullptr) return false;
-  append(*ring, receive);
+  Link* list = list_for(receive);
+  if (list == nullptr) return false;
+  append(*list, receive);
   return true;
 }
 
 bool Matching::repost(Posted& receive) {
-  Link* ring = ring_for(receive);
-  if (ring == nullptr) return false;
+  Link* list = list_for(receive);
+  if (list == nullptr) return false;
   // match() took it from near the front.
-  Link* behind = ring->next;
-  while (behind != ring && receive_at(behind)->order < receive.order) behind = behind->next;
+  Link* behind = list->next;
+  while (behind != list && receive_at(behind)->order < receive.order) behind = behind->next;
   link_behind(*behind->previous, receive);
   count_posted(receive);
   return true;
 }
 
-template <Ring in_order, Ring by_tag>
+template <List in_order, List by_tag>
 inline UnexpectedEntry* Matching::find_in(Bucket& bucket, std::int32_t tag) {
   Link* head = bucket.unexpected.next;
   if (head == &bucket.unexpected) return nullptr;
@@ -227,7 +227,7 @@ inline UnexpectedEntry* Matching::find_in(Bucket& bucket, std::int32_t tag) {
   return find_behind_head<in_order, by_tag>(bucket, tag);
 }
 
-template <Ring in_order, Ring by_tag>
+template <List in_order, List by_tag>
 UnexpectedEntry* Matching::find_behind_head(Bucket& bucket, std::int32_t tag) {
   if (bucket.unexpected_by_tag == nullptr) {
     int left = near_entries;
@@ -238,16 +238,16 @@ UnexpectedEntry* Matching::find_behind_head(Bucket& bucket, std::int32_t tag) {
     }
     if (bucket.unexpected_by_tag == nullptr) return nullptr;
   }
-  Link* ring = bucket.unexpected_by_tag->find(tag);
-  return ring == nullptr || is_empty(*ring) ? nullptr : message_at<by_tag>(ring->next);
+  Link* list = bucket.unexpected_by_tag->find(tag);
+  return list == nullptr || is_empty(*list) ? nullptr : message_at<by_tag>(list->next);
 }
 
 UnexpectedEntry* Matching::find(std::uint64_t context, std::int32_t source, std::int32_t tag) {
   if (unexpected_ == 0) return nullptr;
   Bucket* bucket = lookup(context, source);
   if (bucket == nullptr) return nullptr;
-  return source == MPI_ANY_SOURCE ? find_in<Ring::of_context, Ring::of_context_and_tag>(*bucket, tag)
-                                  : find_in<Ring::of_source, Ring::of_source_and_tag>(*bucket, tag);
+  return source == MPI_ANY_SOURCE ? find_in<List::of_context, List::of_context_and_tag>(*bucket, tag)
+                                  : find_in<List::of_source, List::of_source_and_tag>(*bucket, tag);
 }
 
 inline void Matching::count_unexpected(UnexpectedEntry& message, Bucket& source, Bucket& context) {
@@ -263,8 +263,8 @@ bool Matching::add(UnexpectedEntry& message) {
   if (source == nullptr || context == nullptr || source->unexpected_by_tag != nullptr ||
       context->unexpected_by_tag != nullptr) [[unlikely]]
     return add_anywhere(message);
-  link_last(source->unexpected, link_of<Ring::of_source>(message));
-  link_last(context->unexpected, link_of<Ring::of_context>(message));
+  link_last(source->unexpected, link_of<List::of_source>(message));
+  link_last(context->unexpected, link_of<List::of_context>(message));
   count_unexpected(message, *source, *context);
   return true;
 }
@@ -273,13 +273,13 @@ bool Matching::add_anywhere(UnexpectedEntry& message) {
   // Each bucket gets its entry before the next one is asked for: making a bucket may discard empty ones.
   Bucket* source = lookup_or_make(message.envelope.context, message.envelope.source);
   if (source == nullptr) return false;
-  add_to<Ring::of_source, Ring::of_source_and_tag>(*source, message);
+  add_to<List::of_source, List::of_source_and_tag>(*source, message);
   Bucket* context = lookup_or_make(message.envelope.context, MPI_ANY_SOURCE);
   if (context == nullptr) {
-    remove_from<Ring::of_source, Ring::of_source_and_tag>(*source, message);
+    remove_from<List::of_source, List::of_source_and_tag>(*source, message);
     return false;
   }
-  add_to<Ring::of_context, Ring::of_context_and_tag>(*context, message);
+  add_to<List::of_context, List::of_context_and_tag>(*context, message);
   count_unexpected(message, *source, *context);
   return true;
 }
@@ -288,15 +288,15 @@ void Matching::remove(UnexpectedEntry& message) {
   if (message.source_bucket->unexpected_by_tag != nullptr ||
       message.context_bucket->unexpected_by_tag != nullptr) [[unlikely]]
     return remove_anywhere(message);
-  unlink(link_of<Ring::of_source>(message));
-  unlink(link_of<Ring::of_context>(message));
+  unlink(link_of<List::of_source>(message));
+  unlink(link_of<List::of_context>(message));
   --unexpected_;
   --entries_;
 }
 
 void Matching::remove_anywhere(UnexpectedEntry& message) {
-  remove_from<Ring::of_source, Ring::of_source_and_tag>(*message.source_bucket, message);
-  remove_from<Ring::of_context, Ring::of_context_and_tag>(*message.context_bucket, message);
+  remove_from<List::of_source, List::of_source_and_tag>(*message.source_bucket, message);
+  remove_from<List::of_context, List::of_context_and_tag>(*message.context_bucket, message);
   --unexpected_;
   --entries_;
 }
@@ -305,7 +305,7 @@ std::size_t Matching::sorting_bytes() const {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i <= table_mask_; ++i) {
     if (table_[i] == nullptr) continue;
-    for (const RingByTag* sorted : {table_[i]->posted_by_tag.get(), table_[i]->unexpected_by_tag.get()})
+    for (const ListByTag* sorted : {table_[i]->posted_by_tag.get(), table_[i]->unexpected_by_tag.get()})
       if (sorted != nullptr) bytes += sorted->bytes();
   }
   return bytes;

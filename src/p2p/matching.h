@@ -3,13 +3,13 @@
 //
 // Invariants:
 //   no posted receive matches an unexpected message
-//   the receives in each posted ring are in ascending `order`
-//   the messages in each unexpected ring are in order of arrival
+//   the receives in each posted list are in ascending `order`
+//   the messages in each unexpected list are in order of arrival
 //   a bucket with `posted_by_tag` has at least one receive and is not `recent_`
 #pragma once
 
 #include "object/object.h"
-#include "p2p/ring_by_tag.h"
+#include "p2p/list_by_tag.h"
 #include "transport/transport.h"
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace near::p2p {
 
 struct Bucket;
 
-/// Links a receive into a ring of posted receives. The bucket's own element is both ends of the ring.
+/// Links a receive into a list of posted receives. The bucket's own element is both ends of the list.
 struct PostedLink : Link {
   std::int32_t tag = MPI_ANY_TAG; ///< of the receive; in the bucket's own element, it ends every search
 };
@@ -33,17 +33,17 @@ struct Posted : PostedLink {
 };
 static_assert(sizeof(Posted) == 40, "the fields fill the gap behind the tag");
 
-/// The rings that an unexpected message may be in.
-enum class Ring : std::uint8_t { of_source, of_context, of_source_and_tag, of_context_and_tag };
-template <Ring>
+/// The lists that an unexpected message may be in.
+enum class List : std::uint8_t { of_source, of_context, of_source_and_tag, of_context_and_tag };
+template <List>
 struct UnexpectedLink : Link {};
 
-/// A message that arrived before its receive. It is in the ring of its source and in the ring of its context
-/// and, if their buckets sort messages by tag, in the rings of its tag.
-struct UnexpectedEntry : UnexpectedLink<Ring::of_source>,
-                         UnexpectedLink<Ring::of_context>,
-                         UnexpectedLink<Ring::of_source_and_tag>,
-                         UnexpectedLink<Ring::of_context_and_tag> {
+/// A message that arrived before its receive. It is in the list of its source and in the list of its context
+/// and, if their buckets sort messages by tag, in the lists of its tag.
+struct UnexpectedEntry : UnexpectedLink<List::of_source>,
+                         UnexpectedLink<List::of_context>,
+                         UnexpectedLink<List::of_source_and_tag>,
+                         UnexpectedLink<List::of_context_and_tag> {
   Bucket* source_bucket = nullptr;
   Bucket* context_bucket = nullptr;
   transport::Envelope envelope;
@@ -101,10 +101,10 @@ private:
   Bucket* make_bucket(std::uint64_t context, std::int32_t source);
   bool make_room();
   void place(Bucket* bucket);
-  void append(Link& ring, Posted& receive);
+  void append(Link& list, Posted& receive);
   void count_posted(const Posted& receive);
   void count_unexpected(UnexpectedEntry& message, Bucket& source, Bucket& context);
-  Link* ring_for(const Posted& receive);
+  Link* list_for(const Posted& receive);
   void take_off(Posted& receive);
   void take_off(Bucket& bucket, Posted& receive);
   [[gnu::noinline]] Posted* match_elsewhere(const transport::Envelope& envelope);
@@ -115,9 +115,9 @@ private:
   Posted* first(Bucket* bucket, std::int32_t tag);
   [[gnu::noinline]] Posted* first_behind_head(Bucket& bucket, std::int32_t tag);
   bool sort_posted(Bucket& bucket);
-  template <Ring in_order, Ring by_tag>
+  template <List in_order, List by_tag>
   static UnexpectedEntry* find_in(Bucket& bucket, std::int32_t tag);
-  template <Ring in_order, Ring by_tag>
+  template <List in_order, List by_tag>
   [[gnu::noinline]] static UnexpectedEntry* find_behind_head(Bucket& bucket, std::int32_t tag);
   [[gnu::noinline]] bool add_anywhere(UnexpectedEntry& message);
   [[gnu::noinline]] void remove_anywhere(UnexpectedEntry& message);
@@ -147,8 +147,8 @@ struct Bucket {
   std::int32_t source;
   PostedLink posted;
   Link unexpected{&unexpected, &unexpected};
-  std::unique_ptr<RingByTag> posted_by_tag;
-  std::unique_ptr<RingByTag> unexpected_by_tag;
+  std::unique_ptr<ListByTag> posted_by_tag;
+  std::unique_ptr<ListByTag> unexpected_by_tag;
   std::size_t sorted_receives = 0; ///< in `posted` and `posted_by_tag`; used only with the latter
 
   bool empty() const { return is_empty(posted) && posted_by_tag == nullptr && is_empty(unexpected); }
@@ -196,9 +196,9 @@ inline void Matching::take_off(Posted& receive) {
   return true;
 }
 
-[[gnu::always_inline]] inline void Matching::append(Link& ring, Posted& receive) {
+[[gnu::always_inline]] inline void Matching::append(Link& list, Posted& receive) {
   receive.order = next_order_++;
-  link_last(ring, receive);
+  link_last(list, receive);
   count_posted(receive);
 }
 
@@ -218,7 +218,7 @@ void Matching::each_unexpected(F visit) {
     if (bucket == nullptr || bucket->source != MPI_ANY_SOURCE) continue;
     for (Link *each = bucket->unexpected.next, *next; each != &bucket->unexpected; each = next) {
       next = each->next;
-      visit(static_cast<UnexpectedEntry&>(*static_cast<UnexpectedLink<Ring::of_context>*>(each)));
+      visit(static_cast<UnexpectedEntry&>(*static_cast<UnexpectedLink<List::of_context>*>(each)));
     }
   }
 }
@@ -226,8 +226,8 @@ void Matching::each_unexpected(F visit) {
 template <class F>
 void Matching::each_posted_to_one(F visit) {
   std::vector<Posted*> found; // visit() may sort a bucket, or remove its table by tag
-  auto add = [&](Link& ring) {
-    for (Link* each = ring.next; each != &ring; each = each->next)
+  auto add = [&](Link& list) {
+    for (Link* each = list.next; each != &list; each = each->next)
       found.push_back(static_cast<Posted*>(static_cast<PostedLink*>(each)));
   };
   for (std::size_t i = 0; i <= table_mask_; ++i) {

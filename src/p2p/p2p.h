@@ -19,27 +19,27 @@ enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };
 
 /// Fast path of blocking and nonblocking sends: sends the whole message at once, without a request. Returns
 /// false if it sent nothing. `destination` is a rank, not MPI_PROC_NULL.
-bool send_at_once(const Buffer& view, int destination, int tag, const Communicator& communicator,
+bool send_at_once(const Buffer& buffer, int destination, int tag, const Communicator& communicator,
                   Channel channel = Channel::user);
 
 /// Blocking send: returns when the program may reuse the buffer. `destination` may be MPI_PROC_NULL.
-Result send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode mode,
             Channel channel = Channel::user);
 /// Blocking receive; `source` may be MPI_ANY_SOURCE or MPI_PROC_NULL, `tag` may be MPI_ANY_TAG. If the
 /// message is longer than the buffer, fills the buffer and fails with MPI_ERR_TRUNCATE.
-Result receive(const Buffer& view, int source, int tag, Communicator& communicator, Completion& completion,
+Result receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Completion& completion,
                Channel channel = Channel::user);
 
 /// Starts a send or receive; `made` is active. Fails with MPI_ERR_NO_MEM if there is no memory for a request;
 /// a buffered send fails with MPI_ERR_BUFFER if the attached buffer has too little free space.
-Result start_send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result start_send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode mode,
                   Request*& made, Channel channel = Channel::user);
-Result start_receive(const Buffer& view, int source, int tag, Communicator& communicator, Request*& made,
+Result start_receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Request*& made,
                      Channel channel = Channel::user);
 /// Persistent forms: `made` is inactive until start().
-Result make_send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result make_send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode mode,
                  Request*& made);
-Result make_receive(const Buffer& view, int source, int tag, Communicator& communicator, Request*& made);
+Result make_receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Request*& made);
 
 /// Makes a request that is complete from the start, with this completion.
 Result make_completed(Communicator& communicator, const Completion& completion, Request*& made);
@@ -54,9 +54,9 @@ Result start_send_receive(const Buffer& send_buffer, int destination, int send_t
                           const Buffer& receive_buffer, int source, int receive_tag,
                           Communicator& communicator, Request*& made);
 /// MPI_Sendrecv_replace: the received message replaces the sent one in the same buffer.
-Result send_receive_replace(const Buffer& view, int destination, int send_tag, int source, int receive_tag,
+Result send_receive_replace(const Buffer& buffer, int destination, int send_tag, int source, int receive_tag,
                             Communicator& communicator, Completion& completion);
-Result start_send_receive_replace(const Buffer& view, int destination, int send_tag, int source,
+Result start_send_receive_replace(const Buffer& buffer, int destination, int send_tag, int source,
                                   int receive_tag, Communicator& communicator, Request*& made);
 
 /// A matched message (MPI_Mprobe), which has been removed from the unexpected queue.
@@ -77,8 +77,8 @@ bool probe(int source, int tag, Communicator& communicator, Completion& envelope
 /// nullptr then means MPI_MESSAGE_NO_PROC.
 Result probe_matched(int source, int tag, Communicator& communicator, bool& found, Message*& message,
                      Completion& envelope);
-Result receive_matched(Message& message, const Buffer& view, Completion& completion);
-Result start_receive_matched(Message& message, const Buffer& view, Request*& made);
+Result receive_matched(Message& message, const Buffer& buffer, Completion& completion);
+Result start_receive_matched(Message& message, const Buffer& buffer, Request*& made);
 
 /// Partitioned requests (MPI 5.0, chapter 4); `made` is inactive. `partition` is the first of `partitions`
 /// equal parts of one buffer, which follow each other. Wildcards are not allowed.

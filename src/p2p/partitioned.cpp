@@ -40,8 +40,8 @@ Buffer byte_buffer(void* address, MPI_Count bytes) {
   return Buffer{address, bytes, datatype::find_datatype(MPI_BYTE)};
 }
 
-std::byte* at(const Buffer& view, MPI_Count elements) {
-  return static_cast<std::byte*>(view.address) + elements * view.type->extent;
+std::byte* at(const Buffer& buffer, MPI_Count elements) {
+  return static_cast<std::byte*>(buffer.address) + elements * buffer.type->extent;
 }
 
 /// What both sides share: the buffer, and one request per part on the wire.
@@ -62,9 +62,9 @@ public:
   std::string_view sentence() const override { return sentence_; }
 
 protected:
-  void aim(EngineRequest& request, RequestKind what, const Buffer& view, int tag) const {
+  void aim(EngineRequest& request, RequestKind what, const Buffer& buffer, int tag) const {
     request.what = what;
-    request.view = view;
+    request.buffer = buffer;
     request.aim(rank_, tag, communicator_, Channel::partitioned);
   }
   /// Makes the request that carries the setup message.
@@ -141,8 +141,8 @@ public:
   Result ready(int partition) {
     EngineRequest& part = request(partition);
     if (part.active) return base::fail(MPI_ERR_ARG, "partition {} has been marked ready already", partition);
-    Buffer view{at(part_, partition * part_.count), part_.count, part_.type};
-    aim(part, RequestKind::send, view, first_tag_ - partition);
+    Buffer buffer{at(part_, partition * part_.count), part_.count, part_.type};
+    aim(part, RequestKind::send, buffer, first_tag_ - partition);
     return begin_send(part);
   }
 
@@ -232,13 +232,13 @@ private:
   }
   Buffer part_buffer(int i) const {
     std::uint64_t offset = part_bytes() * static_cast<std::uint64_t>(i);
-    std::uint64_t room = std::min(part_bytes(), capacity() - std::min(capacity(), offset));
-    if (needs_staging()) return byte_buffer(staging_.get() + offset, static_cast<MPI_Count>(room));
-    if (room == 0) return byte_buffer(nullptr, 0);
+    std::uint64_t bytes = std::min(part_bytes(), capacity() - std::min(capacity(), offset));
+    if (needs_staging()) return byte_buffer(staging_.get() + offset, static_cast<MPI_Count>(bytes));
+    if (bytes == 0) return byte_buffer(nullptr, 0);
     if (part_.is_contiguous())
-      return byte_buffer(part_.contiguous_start() + offset, static_cast<MPI_Count>(room));
+      return byte_buffer(part_.contiguous_start() + offset, static_cast<MPI_Count>(bytes));
     auto size = static_cast<std::uint64_t>(part_.type->size);
-    return Buffer{at(part_, static_cast<MPI_Count>(offset / size)), static_cast<MPI_Count>(room / size),
+    return Buffer{at(part_, static_cast<MPI_Count>(offset / size)), static_cast<MPI_Count>(bytes / size),
                   part_.type};
   }
   /// Whether part `i` is in the receive buffer. Unpacks it if it has only reached the staging memory.

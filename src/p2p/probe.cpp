@@ -7,8 +7,8 @@ namespace {
 
 object::Immortal<object::Pool<Message, object::Kind::message>> messages;
 
-Unexpected* look(int source, int tag, Communicator& communicator) {
-  return find_waiting(context_of(communicator, Channel::user), source, tag);
+Unexpected* find_unexpected(int source, int tag, Communicator& communicator) {
+  return p2p::find_unexpected(context_of(communicator, Channel::user), source, tag);
 }
 
 Completion envelope_of(const Unexpected& message) {
@@ -27,10 +27,10 @@ Completion no_process() {
 
 /// Returns the message's record and destroys its handle's object.
 Unexpected& open(Message& message) {
-  auto& waiting = *static_cast<Unexpected*>(message.arrival);
+  auto& arrived = *static_cast<Unexpected*>(message.arrival);
   object::release(message.communicator);
   messages.value.destroy(&message);
-  return waiting;
+  return arrived;
 }
 
 } // namespace
@@ -44,7 +44,7 @@ bool probe(int source, int tag, Communicator& communicator, Completion& envelope
     envelope = no_process();
     return true;
   }
-  Unexpected* message = look(source, tag, communicator);
+  Unexpected* message = find_unexpected(source, tag, communicator);
   if (message == nullptr) return false;
   envelope = envelope_of(*message);
   return true;
@@ -58,42 +58,42 @@ Result probe_matched(int source, int tag, Communicator& communicator, bool& foun
     envelope = no_process();
     return {};
   }
-  Unexpected* waiting = look(source, tag, communicator);
-  found = waiting != nullptr;
+  Unexpected* arrived = find_unexpected(source, tag, communicator);
+  found = arrived != nullptr;
   if (!found) return {};
   Message* message = messages.value.make();
   if (message == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for another matched message");
   // Claim an RTS, so that its sender can no longer cancel it. If the sender was faster, try the next message.
-  while (waiting != nullptr && waiting->is_rts && !transport::claim_rts(*waiting->from, waiting->rts))
-    waiting = look(source, tag, communicator);
-  found = waiting != nullptr;
+  while (arrived != nullptr && arrived->is_rts && !transport::claim_rts(*arrived->from, arrived->rts))
+    arrived = find_unexpected(source, tag, communicator);
+  found = arrived != nullptr;
   if (!found) {
     messages.value.destroy(message);
     return {};
   }
-  take(*waiting);
-  envelope = envelope_of(*waiting);
+  take(*arrived);
+  envelope = envelope_of(*arrived);
   message->communicator = object::keep(&communicator);
-  message->arrival = waiting;
+  message->arrival = arrived;
   message->envelope = envelope;
   made = message;
   return {};
 }
 
-Result receive_matched(Message& message, const Buffer& view, Completion& completion) {
-  NEAR_TRY(datatype::check_copyable(view));
+Result receive_matched(Message& message, const Buffer& buffer, Completion& completion) {
+  NEAR_TRY(datatype::check_copyable(buffer));
   EngineRequest request;
   request.what = RequestKind::receive;
-  request.view = view;
+  request.buffer = buffer;
   (void)consume(open(message), request); // claimed: its sender cannot withdraw it
   wait_complete(request);
   completion = request.completion;
   return outcome(request);
 }
 
-Result start_receive_matched(Message& message, const Buffer& view, Request*& made) {
+Result start_receive_matched(Message& message, const Buffer& buffer, Request*& made) {
   EngineRequest* request = nullptr;
-  NEAR_TRY(make_request(RequestKind::receive, message.communicator, view, request));
+  NEAR_TRY(make_request(RequestKind::receive, message.communicator, buffer, request));
   request->active = true;
   (void)consume(open(message), *request);
   made = request;

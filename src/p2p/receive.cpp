@@ -6,7 +6,7 @@
 namespace near::p2p {
 
 bool receive_unexpected(EngineRequest& receive) {
-  while (Unexpected* message = find_waiting(receive.context, receive.rank, receive.tag)) {
+  while (Unexpected* message = find_unexpected(receive.context, receive.rank, receive.tag)) {
     take(*message);
     if (consume(*message, receive)) return true;
   }
@@ -34,10 +34,10 @@ bool withdraw(EngineRequest& receive) {
 
 /// Receives a small message without posting the receive, if no other receive or unexpected message is
 /// pending.
-static bool receive_at_once(const Buffer& view, int source, int tag, const Communicator& communicator,
+static bool receive_at_once(const Buffer& buffer, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
-  if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !view.type->contiguous ||
-      !copy::can_copy(view.kind))
+  if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !buffer.type->contiguous ||
+      !copy::can_copy(buffer.kind))
     return false;
   transport::ReceiveState& receive_state = states_of(communicator, source).receive;
   if (receive_state.peer == nullptr) [[unlikely]] {
@@ -45,21 +45,21 @@ static bool receive_at_once(const Buffer& view, int source, int tag, const Commu
     return false;
   }
   const auto* message = arrives(receive_state, context_of(communicator, channel), tag,
-                                static_cast<std::uint64_t>(view.bytes()));
+                                static_cast<std::uint64_t>(buffer.bytes()));
   if (message == nullptr) return false;
   completion = Completion{source, message->envelope.tag, MPI_SUCCESS, false,
                           static_cast<MPI_Count>(message->envelope.bytes)};
-  receive_whole(receive_state, *message, view.contiguous_start());
+  receive_whole(receive_state, *message, buffer.contiguous_start());
   return true;
 }
 
-Result receive(const Buffer& view, int source, int tag, Communicator& communicator, Completion& completion,
+Result receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Completion& completion,
                Channel channel) {
-  if (receive_at_once(view, source, tag, communicator, completion, channel)) return {};
-  NEAR_TRY(datatype::check_copyable(view));
+  if (receive_at_once(buffer, source, tag, communicator, completion, channel)) return {};
+  NEAR_TRY(datatype::check_copyable(buffer));
   EngineRequest request;
   request.what = RequestKind::receive;
-  request.view = view;
+  request.buffer = buffer;
   request.aim(source, tag, communicator, channel);
   NEAR_TRY(begin_receive(request));
   if (!request.complete) wait_until([&] { return request.complete; });
@@ -67,14 +67,14 @@ Result receive(const Buffer& view, int source, int tag, Communicator& communicat
   return outcome(request);
 }
 
-Result start_receive(const Buffer& view, int source, int tag, Communicator& communicator, Request*& made,
+Result start_receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Request*& made,
                      Channel channel) {
-  return start_receive_inline(view, source, tag, communicator, made, channel);
+  return start_receive_inline(buffer, source, tag, communicator, made, channel);
 }
 
-Result make_receive(const Buffer& view, int source, int tag, Communicator& communicator, Request*& made) {
+Result make_receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Request*& made) {
   EngineRequest* receive = nullptr;
-  NEAR_TRY(make_request(RequestKind::receive, &communicator, view, receive));
+  NEAR_TRY(make_request(RequestKind::receive, &communicator, buffer, receive));
   receive->aim(source, tag, communicator, Channel::user);
   receive->persistent = true;
   made = receive;

@@ -48,8 +48,9 @@ void destroy_with_more(EngineRequest& request) {
   if (request.scheduled) discard_schedule(request);
   if (request.schedule != nullptr) request.schedule.reset(); // may still use communicator and datatype
   if (request.generalized != nullptr) request.generalized.reset();
-  if (request.buffer != nullptr) release_block(*std::exchange(request.buffer, nullptr), request.block);
-  if (request.view.type != nullptr && !request.view.type->predefined) datatype::release(request.view.type);
+  if (request.store != nullptr) release_block(*std::exchange(request.store, nullptr), request.block);
+  if (request.buffer.type != nullptr && !request.buffer.type->predefined)
+    datatype::release(request.buffer.type);
   if (request.communicator != nullptr) object::release(request.communicator);
   requests().destroy(&request);
 }
@@ -66,7 +67,7 @@ Result failure_of(const EngineRequest& request) {
     return base::fail(
         MPI_ERR_TRUNCATE,
         "message of {} bytes from rank {} with tag {} does not fit the receive buffer of {} bytes",
-        request.envelope.bytes, at.source, at.tag, request.view.bytes());
+        request.envelope.bytes, at.source, at.tag, request.buffer.bytes());
   if (at.error == MPI_ERR_PROC_ABORTED)
     return base::fail(at.error, "rank {} has failed, so the {} cannot be finished", request.rank,
                       name_of(request));

@@ -130,9 +130,9 @@ inline void poll(const void* what, int looks) {
 /// between its polls.
 void let_polls_yield(bool yields, bool always = false);
 /// Waits (spins, then sleeps) until done() returns true, and makes progress meanwhile. done() is called under
-/// the engine lock, by this thread only. `look` may be called by another waiting thread: it says whether
+/// the engine lock, by this thread only. `check` may be called by another waiting thread: it says whether
 /// done() is worth calling; it must not change anything and cannot fail.
-void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*));
+void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*));
 template <class F>
 bool call_at(void* at) {
   return (*static_cast<F*>(at))();
@@ -143,15 +143,15 @@ void wait_until(F&& done) {
   using Done = std::remove_reference_t<F>;
   wait_until(call_at<Done>, &done, call_at<Done>);
 }
-/// wait_until() for a condition that has side effects or may fail, with a separate `look` for other threads.
+/// wait_until() for a condition that has side effects or may fail, with a separate `check` for other threads.
 template <class F, class G>
-void wait_until(F&& done, G&& look) {
+void wait_until(F&& done, G&& check) {
   struct Both {
     F& done;
-    G& look;
-  } both{done, look};
+    G& check;
+  } both{done, check};
   wait_until([](void* at) -> bool { return static_cast<Both*>(at)->done(); }, &both,
-             [](void* at) -> bool { return static_cast<Both*>(at)->look(); });
+             [](void* at) -> bool { return static_cast<Both*>(at)->check(); });
 }
 
 } // namespace near::p2p

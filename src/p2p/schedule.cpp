@@ -34,7 +34,7 @@ bool advance(EngineRequest& request) {
   bool moved = has_deferred() && move_deferred();
   if (has_failed_peers()) [[unlikely]]
     moved |= fail_receives();
-  // By index, since advance() may add schedules, and the last schedule takes the place of a finished one.
+  // By index, since advance() may add schedules, and the last schedule takes the index of a finished one.
   for (std::size_t i = 0; i < active.size();) {
     if (advance(*active[i]))
       moved = true;
@@ -92,7 +92,7 @@ Result begin_schedule(EngineRequest& request) {
     return {};
   }
   request.scheduled = true;
-  request.place = active.size();
+  request.index = active.size();
   active.push_back(&request);
   ++background;
   return {};
@@ -100,8 +100,8 @@ Result begin_schedule(EngineRequest& request) {
 
 void discard_schedule(EngineRequest& request) {
   request.scheduled = false;
-  active[request.place] = active.back();
-  active[request.place]->place = request.place;
+  active[request.index] = active.back();
+  active[request.index]->index = request.index;
   active.pop_back();
   --background;
 }
@@ -151,12 +151,12 @@ void let_polls_yield(bool yields, bool always) {
   background += yields ? 1 : -1;
 }
 
-void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
   struct Wait {
     bool (*done)(void*);
     void* argument;
-    bool (*look)(void*);
-  } wait{done, argument, look};
+    bool (*check)(void*);
+  } wait{done, argument, check};
   transport::wait_until(
       [](void* at) -> bool {
         auto& each = *static_cast<Wait*>(at);
@@ -168,7 +168,7 @@ void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*)) {
       &wait,
       [](void* at) -> bool {
         auto& each = *static_cast<Wait*>(at);
-        return each.look(each.argument);
+        return each.check(each.argument);
       });
 }
 

@@ -17,8 +17,8 @@ namespace {
 
 /// The deferred sends to one peer, oldest first. Needed only if a program has very many unmatched sends.
 struct Fifo {
-  Link ring{&ring, &ring}; ///< uses the links by which a posted receive is in its ring
-  EngineRequest& first() const { return static_cast<EngineRequest&>(*static_cast<PostedLink*>(ring.next)); }
+  Link list{&list, &list}; ///< uses the links by which a posted receive is in its list
+  EngineRequest& first() const { return static_cast<EngineRequest&>(*static_cast<PostedLink*>(list.next)); }
 };
 auto& deferred = *new std::unordered_map<Peer*, Fifo>; // never destroyed
 
@@ -55,14 +55,14 @@ bool put_on_wire(EngineRequest& send, Result& result) {
   send.transfer.owner = &send;
   send.transfer.done = send_done;
   if (send.mode != SendMode::synchronous && send.envelope.bytes <= transport::eager_limit()) {
-    transport::Eager sent = transport::send_eager(*send.peer, send.envelope, send.view, &send.transfer);
+    transport::Eager sent = transport::send_eager(*send.peer, send.envelope, send.buffer, &send.transfer);
     if (sent == transport::Eager::left) finish_eager(send);
     if (sent == transport::Eager::waits) send.stage = Stage::moving;
     if (sent != transport::Eager::refused) return true;
   }
   Stage before = send.stage;
   send.stage = Stage::rendezvous;
-  Result sent = transport::send_rts(*send.peer, send.envelope, send.view, send.transfer);
+  Result sent = transport::send_rts(*send.peer, send.envelope, send.buffer, send.transfer);
   if (sent.ok()) return true;
   send.stage = before;
   if (sent.code() != MPI_ERR_NO_MEM && !sent.is(base::Code::no_memory))
@@ -75,11 +75,11 @@ bool put_on_wire(EngineRequest& send, Result& result) {
 [[gnu::cold]] void defer(EngineRequest& send) {
   send.stage = Stage::deferred;
   Fifo& fifo = deferred[send.peer];
-  if (is_empty(fifo.ring)) {
+  if (is_empty(fifo.list)) {
     ++background;
     transport::hold_back(*send.peer, true);
   }
-  link_last(fifo.ring, send);
+  link_last(fifo.list, send);
 }
 
 Result launch(EngineRequest& send) {
@@ -108,9 +108,9 @@ bool leaves_at_once(SendMode mode) { return mode == SendMode::standard || mode =
   return outcome(send);
 }
 
-Result make_send_request(const Buffer& view, int destination, int tag, Communicator& communicator,
+Result make_send_request(const Buffer& buffer, int destination, int tag, Communicator& communicator,
                          SendMode mode, Channel channel, EngineRequest*& made) {
-  NEAR_TRY(make_request(RequestKind::send, &communicator, view, made));
+  NEAR_TRY(make_request(RequestKind::send, &communicator, buffer, made));
   made->aim(destination, tag, communicator, channel);
   made->mode = mode;
   return {};
@@ -118,13 +118,13 @@ Result make_send_request(const Buffer& view, int destination, int tag, Communica
 
 } // namespace
 
-bool send_at_once(const Buffer& view, int destination, int tag, const Communicator& communicator,
+bool send_at_once(const Buffer& buffer, int destination, int tag, const Communicator& communicator,
                   Channel channel) {
   Peer& peer = transport::peer_of(communicator, destination);
   Envelope envelope{context_of(communicator, channel), communicator.rank, tag,
-                    static_cast<std::uint64_t>(view.bytes())};
-  return envelope.bytes <= transport::eager_limit() && copy::can_copy(view.kind) &&
-         may_overtake_nothing(peer) && transport::try_send_eager(peer, envelope, view);
+                    static_cast<std::uint64_t>(buffer.bytes())};
+  return envelope.bytes <= transport::eager_limit() && copy::can_copy(buffer.kind) &&
+         may_overtake_nothing(peer) && transport::try_send_eager(peer, envelope, buffer);
 }
 
 bool may_overtake_nothing(Peer& peer) { return deferred.empty() || !deferred.contains(&peer); }
@@ -135,7 +135,7 @@ bool move_deferred() {
   bool moved = false;
   for (auto at = deferred.begin(); at != deferred.end();) {
     Fifo& fifo = at->second;
-    while (!is_empty(fifo.ring)) {
+    while (!is_empty(fifo.list)) {
       EngineRequest& send = fifo.first();
       Link* next = send.next; // read first: the request may be gone once its message has left
       Result result;
@@ -145,10 +145,10 @@ bool move_deferred() {
         complete(send);
       }
       moved = true;
-      fifo.ring.next = next;
-      next->previous = &fifo.ring;
+      fifo.list.next = next;
+      next->previous = &fifo.list;
     }
-    if (!is_empty(fifo.ring))
+    if (!is_empty(fifo.list))
       ++at;
     else
       at = forget(at);
@@ -161,7 +161,7 @@ bool withdraw_rts(EngineRequest& send) { return transport::cancel_rts(send.trans
 void withdraw_deferred(EngineRequest& send) {
   auto at = deferred.find(send.peer);
   unlink(send);
-  if (is_empty(at->second.ring)) forget(at);
+  if (is_empty(at->second.list)) forget(at);
 }
 
 Result begin_send(EngineRequest& send) {
@@ -175,9 +175,10 @@ Result begin_send(EngineRequest& send) {
   Communicator& communicator = *send.communicator;
   send.peer = &transport::peer_of(communicator, send.rank);
   send.envelope =
-      Envelope{send.context, communicator.rank, send.tag, static_cast<std::uint64_t>(send.view.bytes())};
+      Envelope{send.context, communicator.rank, send.tag, static_cast<std::uint64_t>(send.buffer.bytes())};
   if (send.mode == SendMode::buffered) {
-    if (Result buffered = send_buffered(send.view, *send.peer, send.envelope, communicator); !buffered.ok()) {
+    if (Result buffered = send_buffered(send.buffer, *send.peer, send.envelope, communicator);
+        !buffered.ok()) {
       send.active = false;
       return buffered;
     }
@@ -198,33 +199,33 @@ Result begin_detached_send(EngineRequest& send, Peer& peer, const Envelope& enve
   return launched;
 }
 
-Result send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode mode,
             Channel channel) {
   if (destination == MPI_PROC_NULL) [[unlikely]]
     return {};
-  if (leaves_at_once(mode) && send_at_once(view, destination, tag, communicator, channel)) [[likely]] {
+  if (leaves_at_once(mode) && send_at_once(buffer, destination, tag, communicator, channel)) [[likely]] {
     look_for_answers(mode, channel);
     return {};
   }
-  NEAR_TRY(datatype::check_copyable(view));
+  NEAR_TRY(datatype::check_copyable(buffer));
   EngineRequest request;
   request.what = RequestKind::send;
-  request.view = view;
+  request.buffer = buffer;
   request.aim(destination, tag, communicator, channel);
   request.mode = mode;
   return send_and_wait(request);
 }
 
-Result start_send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result start_send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode mode,
                   Request*& made, Channel channel) {
   if (destination != MPI_PROC_NULL && leaves_at_once(mode) &&
-      send_at_once(view, destination, tag, communicator, channel)) {
+      send_at_once(buffer, destination, tag, communicator, channel)) {
     made = find_request(sent_request);
     look_for_answers(mode, channel);
     return {};
   }
   EngineRequest* send = nullptr;
-  NEAR_TRY(make_send_request(view, destination, tag, communicator, mode, channel, send));
+  NEAR_TRY(make_send_request(buffer, destination, tag, communicator, mode, channel, send));
   if (Result begun = begin_send(*send); !begun.ok()) {
     destroy(*send);
     return begun;
@@ -234,10 +235,10 @@ Result start_send(const Buffer& view, int destination, int tag, Communicator& co
   return {};
 }
 
-Result make_send(const Buffer& view, int destination, int tag, Communicator& communicator, SendMode mode,
+Result make_send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode mode,
                  Request*& made) {
   EngineRequest* send = nullptr;
-  NEAR_TRY(make_send_request(view, destination, tag, communicator, mode, Channel::user, send));
+  NEAR_TRY(make_send_request(buffer, destination, tag, communicator, mode, Channel::user, send));
   send->persistent = true;
   made = send;
   return {};

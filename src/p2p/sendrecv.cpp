@@ -43,8 +43,8 @@ public:
   }
 
 private:
-  static void set(EngineRequest& request, const Buffer& view, int rank, int tag, const PairArguments& of) {
-    request.view = view;
+  static void set(EngineRequest& request, const Buffer& buffer, int rank, int tag, const PairArguments& of) {
+    request.buffer = buffer;
     request.aim(rank, tag, *of.communicator, of.channel);
   }
 
@@ -54,17 +54,17 @@ private:
 /// A packed copy of a buffer.
 class PackedCopy {
 public:
-  Result take(const Buffer& view) {
-    NEAR_TRY(datatype::check_copyable(view));
-    MPI_Count bytes = view.bytes();
+  Result take(const Buffer& buffer) {
+    NEAR_TRY(datatype::check_copyable(buffer));
+    MPI_Count bytes = buffer.bytes();
     data_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes) + 1]);
     if (data_ == nullptr)
       return base::fail(MPI_ERR_NO_MEM, "no memory for a copy of {} bytes of the send buffer", bytes);
-    if (bytes != 0) datatype::pack(view, 0, data_.get(), bytes);
+    if (bytes != 0) datatype::pack(buffer, 0, data_.get(), bytes);
     view_ = Buffer{data_.get(), bytes, datatype::find_datatype(MPI_BYTE)};
     return {};
   }
-  const Buffer& view() const { return view_; }
+  const Buffer& buffer() const { return view_; }
 
 private:
   std::unique_ptr<std::byte[]> data_;
@@ -138,20 +138,21 @@ Result start_send_receive(const Buffer& send_buffer, int destination, int send_t
       {}, made);
 }
 
-Result send_receive_replace(const Buffer& view, int destination, int send_tag, int source, int receive_tag,
+Result send_receive_replace(const Buffer& buffer, int destination, int send_tag, int source, int receive_tag,
                             Communicator& communicator, Completion& completion) {
   PackedCopy copy;
-  NEAR_TRY(copy.take(view));
-  return run({copy.view(), destination, send_tag, view, source, receive_tag, &communicator, Channel::user},
-             completion);
+  NEAR_TRY(copy.take(buffer));
+  return run(
+      {copy.buffer(), destination, send_tag, buffer, source, receive_tag, &communicator, Channel::user},
+      completion);
 }
 
-Result start_send_receive_replace(const Buffer& view, int destination, int send_tag, int source,
+Result start_send_receive_replace(const Buffer& buffer, int destination, int send_tag, int source,
                                   int receive_tag, Communicator& communicator, Request*& made) {
   PackedCopy copy;
-  NEAR_TRY(copy.take(view));
-  PairArguments arguments{copy.view(), destination, send_tag,      view,
-                          source,      receive_tag, &communicator, Channel::user};
+  NEAR_TRY(copy.take(buffer));
+  PairArguments arguments{copy.buffer(), destination, send_tag,      buffer,
+                          source,        receive_tag, &communicator, Channel::user};
   return start_pair(arguments, std::move(copy), made);
 }
 

@@ -60,14 +60,14 @@ segment::InitialEstimates estimates_of(const Profile& profile) {
   return made;
 }
 
-segment::Place location_of(const topo::Machine& machine, const topo::CpuSet& cpus) {
-  segment::Place location;
+segment::Location location_of(const topo::Machine& machine, const topo::CpuSet& cpus) {
+  segment::Location location;
   bool first = true;
   for (const auto& core : machine.cores) {
     if ((core.cpus & cpus).empty()) continue;
     auto take = [first](std::uint16_t& part, unsigned number) {
-      auto here = static_cast<std::uint16_t>(std::min<unsigned>(number, segment::Place::several));
-      part = first || part == here ? here : segment::Place::several;
+      auto here = static_cast<std::uint16_t>(std::min<unsigned>(number, segment::Location::several));
+      part = first || part == here ? here : segment::Location::several;
     };
     take(location.core, core.index);
     take(location.l2, core.l2);

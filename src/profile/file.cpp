@@ -60,7 +60,7 @@ Result path_of(const std::string& machine, std::string& path) {
   else if (const char* home = folder_from("HOME"))
     folder = std::string(home) + "/.cache";
   else
-    return fail(Code::invalid, "no place for the machine's profile: set HOME or XDG_CACHE_HOME to an "
+    return fail(Code::invalid, "no folder for the machine's profile: set HOME or XDG_CACHE_HOME to an "
                                "absolute path");
   path = folder + "/near/" + machine + ".profile";
   return {};

@@ -67,6 +67,6 @@ Result save(const Profile& profile, const std::string& path);
 segment::InitialEstimates estimates_of(const Profile& profile);
 
 /// The smallest parts of the machine that contain all of these processors.
-segment::Place location_of(const topo::Machine& machine, const topo::CpuSet& cpus);
+segment::Location location_of(const topo::Machine& machine, const topo::CpuSet& cpus);
 
 } // namespace near::profile

@@ -45,7 +45,7 @@ public:
   /// Claims the next slot; returns an empty Claim if the ring is full. The reader skips a claim that is
   /// dropped.
   Claim<Atomics> claim() {
-    if (left_ == 0 && look(1) == 0) [[unlikely]]
+    if (left_ == 0 && find_free(1) == 0) [[unlikely]]
       return {};
     return claim_left();
   }
@@ -61,7 +61,7 @@ public:
   /// Sets left() to 0; returns what it was.
   std::uint32_t give_up_left() { return std::exchange(left_, 0); }
   /// Sets left() to the number of free slots from here to the end of the ring, at most `most`; returns it.
-  std::uint32_t look(std::uint32_t most) {
+  std::uint32_t find_free(std::uint32_t most) {
     left_ = 0;
     if (ring_ == nullptr) return 0;
     std::uint64_t position =
@@ -85,7 +85,7 @@ private:
     word_ = SlotWord::make(position >> bits_, self, SlotState::claimed);
   }
 
-  // `slot_` and `word_` belong to the next position. After the last slot they point past the end; look()
+  // `slot_` and `word_` belong to the next position. After the last slot they point past the end; find_free()
   // wraps.
   Slot<Atomics>* slot_ = nullptr;
   std::uint64_t word_ = 0;

@@ -66,27 +66,27 @@ bool find_all_attached(const Member& member, std::uint64_t address, const Target
 
 } // namespace
 
-Buffer buffer_of(const Place& place, const Target& target) {
-  bool elsewhere = place.peer != nullptr || place.remote != nullptr;
-  void* address = elsewhere ? reinterpret_cast<void*>(place.address) : place.here;
+Buffer buffer_of(const TargetMemory& memory, const Target& target) {
+  bool elsewhere = memory.peer != nullptr || memory.remote != nullptr;
+  void* address = elsewhere ? reinterpret_cast<void*>(memory.address) : memory.here;
   return {address, target.count, target.type};
 }
 
-Result store(const Buffer& from, const Place& place, const Target& target) {
-  Buffer there = buffer_of(place, target);
-  if (place.peer != nullptr) return store_through_kernel(from, there, *place.peer);
+Result store(const Buffer& from, const TargetMemory& memory, const Target& target) {
+  Buffer there = buffer_of(memory, target);
+  if (memory.peer != nullptr) return store_through_kernel(from, there, *memory.peer);
   datatype::copy(from, there, there.bytes());
   return {};
 }
 
-Result load(const Buffer& into, const Place& place, const Target& target) {
-  Buffer there = buffer_of(place, target);
-  if (place.peer != nullptr) return load_through_kernel(into, there, *place.peer);
+Result load(const Buffer& into, const TargetMemory& memory, const Target& target) {
+  Buffer there = buffer_of(memory, target);
+  if (memory.peer != nullptr) return load_through_kernel(into, there, *memory.peer);
   datatype::copy(there, into, there.bytes());
   return {};
 }
 
-Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& nothing, Place& place) {
+Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& nothing, TargetMemory& memory) {
   nothing = true;
   if (target.rank == MPI_PROC_NULL) return {};
   NEAR_TRY(check_rank(target.rank, window));
@@ -97,10 +97,10 @@ Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& noth
                       bytes, there);
   if (there == 0) return {};
   nothing = false;
-  return find_place(window, target, place);
+  return find_memory(window, target, memory);
 }
 
-Result find_place(const Window& window, const Target& target, Place& place) {
+Result find_memory(const Window& window, const Target& target, TargetMemory& memory) {
   const State& state = state_of(window);
   const Member& member = state.members[static_cast<std::size_t>(target.rank)];
   MPI_Count low = 0, high = 0, offset = 0;
@@ -133,47 +133,47 @@ Result find_place(const Window& window, const Target& target, Place& place) {
     is_shared = member.shared != 0;
     shared = member.shared + static_cast<std::uint64_t>(offset);
   }
-  place.address = address;
+  memory.address = address;
   if (remote != nullptr)
-    place.remote = remote;
+    memory.remote = remote;
   else if (target.rank == state.rank)
-    place.here = reinterpret_cast<std::byte*>(address);
+    memory.here = reinterpret_cast<std::byte*>(address);
   else if (is_shared)
     // As integers: with absolute addresses in the datatype this may be any address, and lies in the segment
     // only with the datatype's displacements.
-    place.here = reinterpret_cast<std::byte*>(
+    memory.here = reinterpret_cast<std::byte*>(
         reinterpret_cast<std::uintptr_t>(transport::job_segment().base()) + shared);
   else
-    place.peer = &peer_of(window, target.rank);
+    memory.peer = &peer_of(window, target.rank);
   return {};
 }
 
 Result put(const Buffer& origin, const Target& target, Window& window, Pending* pending) {
   NEAR_TRY(datatype::check_copyable(origin));
-  Place place;
+  TargetMemory memory;
   bool nothing = true;
-  NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
+  NEAR_TRY(prepare(target, origin.bytes(), window, nothing, memory));
   if (nothing) return {};
   note_write(window);
-  if (place.remote != nullptr)
+  if (memory.remote != nullptr)
     return begin_remote(window, target.rank, pending, [&](const Pending& operation) {
-      return place.remote->put(origin, target.rank, buffer_of(place, target), operation);
+      return memory.remote->put(origin, target.rank, buffer_of(memory, target), operation);
     });
-  return store(origin, place, target);
+  return store(origin, memory, target);
 }
 
 Result get(const Buffer& origin, const Target& target, Window& window, Pending* pending) {
   NEAR_TRY(datatype::check_copyable(origin));
-  Place place;
+  TargetMemory memory;
   bool nothing = true;
-  NEAR_TRY(prepare(target, origin.bytes(), window, nothing, place));
+  NEAR_TRY(prepare(target, origin.bytes(), window, nothing, memory));
   if (nothing) return {};
-  note_read(window, target, place);
-  if (place.remote != nullptr)
+  note_read(window, target, memory);
+  if (memory.remote != nullptr)
     return begin_remote(window, target.rank, pending, [&](const Pending& operation) {
-      return place.remote->get(origin, target.rank, buffer_of(place, target), operation);
+      return memory.remote->get(origin, target.rank, buffer_of(memory, target), operation);
     });
-  return load(origin, place, target);
+  return load(origin, memory, target);
 }
 
 } // namespace near::rma

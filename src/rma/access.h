@@ -7,15 +7,15 @@
 
 namespace near::rma {
 
-/// What every operation checks: rank, epoch, amounts, range. `bytes`: the origin's. Sets `place` unless there
+/// What every operation checks: rank, epoch, amounts, range. `bytes`: the origin's. Sets `memory` unless there
 /// is `nothing` to do.
-Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& nothing, Place& place);
+Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& nothing, TargetMemory& memory);
 /// The target's memory as a buffer, at its address as this process gets at it.
-Buffer buffer_of(const Place& place, const Target& target);
+Buffer buffer_of(const TargetMemory& memory, const Target& target);
 /// Copies from a buffer of this process to the target's memory.
-Result store(const Buffer& from, const Place& place, const Target& target);
+Result store(const Buffer& from, const TargetMemory& memory, const Target& target);
 /// Copies from the target's memory into a buffer of this process.
-Result load(const Buffer& into, const Place& place, const Target& target);
+Result load(const Buffer& into, const TargetMemory& memory, const Target& target);
 
 /// Begins an operation on `rank` by `call(operation)`, and sets `pending`, unless that is null, if it is
 /// still under way afterwards.

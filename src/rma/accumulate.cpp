@@ -59,29 +59,30 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
     return base::fail(MPI_ERR_OP, "MPI_NO_OP changes nothing: it is for calls that return what was there");
   if (changes) NEAR_TRY(datatype::check_copyable(origin));
   if (before != nullptr) NEAR_TRY(datatype::check_copyable(*before));
-  Place place;
+  TargetMemory memory;
   bool nothing = true;
   MPI_Count bytes = changes ? origin.bytes() : before != nullptr ? before->bytes() : 0;
-  NEAR_TRY(prepare(target, bytes, window, nothing, place));
+  NEAR_TRY(prepare(target, bytes, window, nothing, memory));
   if (changes && before != nullptr && before->bytes() != bytes)
     return base::fail(MPI_ERR_COUNT,
                       "{} bytes of results and {} at the target: a one-sided call moves as many",
                       before->bytes(), bytes);
   if (nothing) return {};
   if (before != nullptr)
-    note_read(window, target, place);
+    note_read(window, target, memory);
   else
     note_write(window);
   if (!replaces) NEAR_TRY(check_elements(operation, origin, target));
-  if (place.remote != nullptr)
+  if (memory.remote != nullptr)
     return begin_remote(window, target.rank, pending, [&](const Pending& made) {
-      return place.remote->accumulate(origin, before, target.rank, buffer_of(place, target), operation, made);
+      return memory.remote->accumulate(origin, before, target.rank, buffer_of(memory, target), operation,
+                                       made);
     });
   const Member& member = state_of(window).members[static_cast<std::size_t>(target.rank)];
 
   // Memory is allocated before the lock is taken.
   std::vector<std::byte> mine_memory, theirs_memory;
-  Buffer mine = origin, theirs = buffer_of(place, target);
+  Buffer mine = origin, theirs = buffer_of(memory, target);
   bool direct = false;
   if (!replaces) {
     MPI_Count count = bytes / element->size;
@@ -89,18 +90,18 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
       NEAR_TRY(room_for(count, *element, mine_memory, mine));
       datatype::copy(origin, mine, bytes);
     }
-    direct = place.peer == nullptr && as_elements(theirs, *element);
+    direct = memory.peer == nullptr && as_elements(theirs, *element);
     if (!direct) NEAR_TRY(room_for(count, *element, theirs_memory, theirs));
   }
 
   ElementLock lock(member);
   NEAR_KILL_POINT("accumulate-locked");
-  if (before != nullptr) NEAR_TRY(load(*before, place, target));
+  if (before != nullptr) NEAR_TRY(load(*before, memory, target));
   if (!changes) return {};
-  if (replaces) return store(origin, place, target);
-  if (!direct) NEAR_TRY(load(theirs, place, target));
+  if (replaces) return store(origin, memory, target);
+  if (!direct) NEAR_TRY(load(theirs, memory, target));
   datatype::reduce(operation, mine.address, theirs.address, bytes / element->size, *element);
-  return direct ? Result() : store(theirs, place, target);
+  return direct ? Result() : store(theirs, memory, target);
 }
 
 Result compare_and_swap(const void* origin, const void* compare, void* before, const Target& target,
@@ -113,21 +114,21 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
   if (!fits)
     return base::fail(MPI_ERR_TYPE, "{} is no integer, logical, multi-language or byte type",
                       datatype::describe(type));
-  Place place;
+  TargetMemory memory;
   bool nothing = true;
-  NEAR_TRY(prepare(target, type.size, window, nothing, place));
+  NEAR_TRY(prepare(target, type.size, window, nothing, memory));
   if (nothing) return {};
-  note_read(window, target, place);
-  if (place.remote != nullptr)
+  note_read(window, target, memory);
+  if (memory.remote != nullptr)
     return begin_remote(window, target.rank, nullptr, [&](const Pending& made) {
-      return place.remote->compare_and_swap(origin, compare, before, target.rank, buffer_of(place, target),
-                                            made);
+      return memory.remote->compare_and_swap(origin, compare, before, target.rank, buffer_of(memory, target),
+                                             made);
     });
   ElementLock lock(state_of(window).members[static_cast<std::size_t>(target.rank)]);
   Buffer result{before, 1, &type};
-  NEAR_TRY(load(result, place, target));
+  NEAR_TRY(load(result, memory, target));
   if (std::memcmp(before, compare, static_cast<std::size_t>(type.size)) != 0) return {};
-  return store({const_cast<void*>(origin), 1, &type}, place, target);
+  return store({const_cast<void*>(origin), 1, &type}, memory, target);
 }
 
 } // namespace near::rma

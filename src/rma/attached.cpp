@@ -137,7 +137,7 @@ Result AttachedList::take_pages(std::size_t bytes, void*& made) {
   return {};
 }
 
-/// Makes sure that there is a free leaf, and room for it in the directory.
+/// Makes sure that there is a free leaf, and space for it in the directory.
 Result AttachedList::prepare() {
   constexpr std::size_t page = 4096, first_leaves = 4, most_leaves = 256;
   if (free_leaves_.empty()) {

@@ -8,7 +8,7 @@
 //
 // A seqlock with one writer: `sequence` is odd while the owner changes the list. A reader that notices a
 // change starts again. Before it notices, it may combine words from before and after the change. That is
-// harmless: a directory or leaf remains one until the window ends, and its count never exceeds its room.
+// harmless: a directory or leaf remains one until the window ends, and its count never exceeds its capacity.
 #pragma once
 
 #include "base/seqlock.h"
@@ -76,7 +76,7 @@ public:
 
   /// The address at which something is attached that overlaps [begin, begin + bytes); 0 if nothing does.
   std::uint64_t overlapping(std::uint64_t begin, std::uint64_t bytes) const;
-  /// Precondition: it overlaps nothing, and `bytes` > 0. MPI_ERR_NO_MEM when there is no room for the list.
+  /// Precondition: it overlaps nothing, and `bytes` > 0. MPI_ERR_NO_MEM when there is no memory for the list.
   Result add(std::uint64_t begin, std::uint64_t bytes, Offset shared);
   /// False if nothing attached begins there.
   bool remove(std::uint64_t begin);
@@ -92,7 +92,7 @@ private:
 
   Attachments& shared_;
   std::map<std::uint64_t, std::uint64_t> pieces_; ///< address -> bytes
-  std::size_t most_leaves_ = 0;                   ///< that the directory has room for
+  std::size_t most_leaves_ = 0;                   ///< that the directory has space for
   std::vector<AttachedLeaf*> free_leaves_;
   std::vector<void*> memory_; ///< everything that was allocated, outgrown directories included
 };

@@ -105,17 +105,17 @@ Result check_rank(int rank, const Window& window);
 Result open_access(int rank, Window& window);
 
 /// Where a target's memory is, and how this process reaches it.
-struct Place {
+struct TargetMemory {
   std::byte* here = nullptr;       ///< address to load from and store to; may be null, as MPI_BOTTOM is
   std::uint64_t address = 0;       ///< at the target
   transport::Peer* peer = nullptr; ///< not null: only the kernel reaches it
   RemoteAccess* remote = nullptr;  ///< not null: only this does
 };
-Result find_place(const Window& window, const Target& target, Place& place);
+Result find_memory(const Window& window, const Target& target, TargetMemory& memory);
 
-inline void note_read(Window& window, const Target& target, const Place& place) {
+inline void note_read(Window& window, const Target& target, const TargetMemory& memory) {
   // Two ranks may have the same address.
-  state_of(window).last_read = place.address ^ static_cast<std::uintptr_t>(target.rank + 1) << 48;
+  state_of(window).last_read = memory.address ^ static_cast<std::uintptr_t>(target.rank + 1) << 48;
 }
 inline void note_write(Window& window) { state_of(window).has_written = true; }
 

@@ -42,8 +42,8 @@ std::string bytes_text(std::uint64_t bytes) {
 
 } // namespace
 
-bool has_region(const Segment& segment, std::uint32_t slot) {
-  auto& entry = segment.entry(slot);
+bool has_region(const Segment& segment, std::uint32_t row) {
+  auto& entry = segment.entry(row);
   // SYNC: rank-phase. Acquire: the region was laid out before the phase became `ready`.
   auto phase = static_cast<Phase>(entry.phase.load_acquire());
   if (phase == Phase::ready || phase == Phase::finalized) return true;
@@ -51,8 +51,8 @@ bool has_region(const Segment& segment, std::uint32_t slot) {
   return phase == Phase::dead && (before == Phase::ready || before == Phase::finalized);
 }
 
-Activity activity_of(const Segment& segment, std::uint32_t slot) {
-  auto& control = segment.control(slot);
+Activity activity_of(const Segment& segment, std::uint32_t row) {
+  auto& control = segment.control(row);
   Activity best = read_line(control.state[0]);
   for (int line = 1; line < state_lines && best.function == 0; ++line) {
     auto other = read_line(control.state[line]);
@@ -91,19 +91,19 @@ std::string job_table(const Segment& segment, int descriptor, FunctionName name,
                       std::span<const std::int32_t> pids) {
   std::string table = base::format("{:>5} {:>8} {:<15} {:>10} {:>10} {:>11} {:>10}  {}\n", "rank", "pid",
                                    "phase", "calls", "messages", "sent", "unexpected", "doing");
-  for (std::uint32_t slot = 0; slot < segment.job_size(); ++slot) {
-    auto& entry = segment.entry(slot);
+  for (std::uint32_t row = 0; row < segment.job_size(); ++row) {
+    auto& entry = segment.entry(row);
     // SYNC: rank-phase. Acquire: the exit status was written before `dead`.
     auto phase = static_cast<Phase>(entry.phase.load_acquire());
-    auto pid = slot < pids.size() ? pids[slot] : static_cast<std::int32_t>(entry.pid.load_relaxed());
-    table += base::format("{:>5} {:>8} {:<15}", slot, pid, phase_name(phase));
-    if (has_region(segment, slot)) {
-      auto activity = activity_of(segment, slot);
+    auto pid = row < pids.size() ? pids[row] : static_cast<std::int32_t>(entry.pid.load_relaxed());
+    table += base::format("{:>5} {:>8} {:<15}", row, pid, phase_name(phase));
+    if (has_region(segment, row)) {
+      auto activity = activity_of(segment, row);
       Amount sent;
-      for (const auto& [to, by_path] : traffic_of(segment, descriptor, slot))
+      for (const auto& [to, by_path] : traffic_of(segment, descriptor, row))
         for (const Amount& amount : by_path) sent += amount;
       table += base::format(" {:>10} {:>10} {:>11} {:>10}  {}", activity.calls, sent.messages,
-                            bytes_text(sent.bytes), segment.control(slot).counters.unexpected.load_relaxed(),
+                            bytes_text(sent.bytes), segment.control(row).counters.unexpected.load_relaxed(),
                             phase == Phase::ready ? activity_text(activity, name, now_ns) : "");
     }
     while (!table.empty() && table.back() == ' ') table.pop_back();

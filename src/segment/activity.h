@@ -26,11 +26,11 @@ struct Activity {
 /// Converts a state line's function number to a name such as "MPI_Recv"; nullptr for unknown numbers.
 using FunctionName = const char* (*)(std::uint32_t function);
 
-/// Whether the process in `slot` has a region that may be read.
-bool has_region(const Segment& segment, std::uint32_t slot);
-/// The most interesting state line of the process in `slot`: one that is inside a call, if there is one.
+/// Whether the process in `row` has a region that may be read.
+bool has_region(const Segment& segment, std::uint32_t row);
+/// The most interesting state line of the process in `row`: one that is inside a call, if there is one.
 /// Requires has_region().
-Activity activity_of(const Segment& segment, std::uint32_t slot);
+Activity activity_of(const Segment& segment, std::uint32_t row);
 
 /// "MPI_Recv from rank 1, tag 7, for 2.3 s" or "its own code"; `now_ns` is CLOCK_MONOTONIC.
 std::string activity_text(const Activity& activity, FunctionName name, std::uint64_t now_ns);

@@ -46,8 +46,8 @@ const char* basis_name(Basis basis) {
   return "?";
 }
 
-Distance distance_between(const Place& one, const Place& other) {
-  auto shared = [](std::uint16_t a, std::uint16_t b) { return a == b && a != Place::several; };
+Distance distance_between(const Location& one, const Location& other) {
+  auto shared = [](std::uint16_t a, std::uint16_t b) { return a == b && a != Location::several; };
   if (shared(one.core, other.core)) return Distance::core;
   if (shared(one.l3, other.l3)) return Distance::l3;
   if (shared(one.numa, other.numa)) return Distance::numa;

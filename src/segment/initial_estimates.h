@@ -17,7 +17,7 @@ const char* distance_name(Distance distance);
 
 /// Where a process runs: for each kind of part, the one that contains all processors that the process may
 /// use.
-struct Place {
+struct Location {
   static constexpr std::uint16_t several = 0xffff; ///< they are in more than one part, or the part is unknown
   std::uint16_t core = several, l2 = several, l3 = several, numa = several, package = several;
 };
@@ -32,7 +32,7 @@ struct NearestNodes {
 };
 
 /// The distance between two processes; Distance::machine if they have no part in common.
-Distance distance_between(const Place& one, const Place& other);
+Distance distance_between(const Location& one, const Location& other);
 
 /// The estimates for two processes at a given distance, in nanoseconds per MiB; 0 if unknown.
 struct PairEstimates {

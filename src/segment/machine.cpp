@@ -38,15 +38,13 @@ Machine tables(MachineHead& head, std::uint32_t processors, std::uint32_t nodes,
 }
 
 /// At a fixed place; the header's offset may have been overwritten.
-MachineHead& head_of(const Segment& segment) {
-  return *segment.at<MachineHead>(table_bytes(segment.slots()));
-}
+MachineHead& head_of(const Segment& segment) { return *segment.at<MachineHead>(table_bytes(segment.rows())); }
 
 } // namespace
 
 Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t nodes, Machine& machine) {
   auto& header = segment.header();
-  std::uint64_t begin = table_bytes(segment.slots());
+  std::uint64_t begin = table_bytes(segment.rows());
   std::uint64_t bytes = bytes_for(processors, nodes);
   if (processors > most_processors || nodes > most_nodes || begin + bytes > segment.stride())
     return fail(Code::limit, "the launcher's part of the segment has no space for {} processors and {} nodes",
@@ -64,14 +62,14 @@ void add_devices(const Segment& segment, std::uint32_t processors, std::uint32_t
                  std::span<const MachineDevice> devices) {
   MachineHead& head = head_of(segment);
   auto count = std::min(static_cast<std::uint32_t>(devices.size()), most_devices);
-  auto room = tables(head, processors, nodes, count).devices;
-  std::copy_n(devices.begin(), count, room.begin());
+  auto listed = tables(head, processors, nodes, count).devices;
+  std::copy_n(devices.begin(), count, listed.begin());
   // SYNC: devices-listed. Release: a process that sees the count sees the devices.
   head.device_count.store_release(count);
 }
 
 bool find_machine(const Segment& segment, Machine& machine) {
-  std::uint64_t begin = table_bytes(segment.slots());
+  std::uint64_t begin = table_bytes(segment.rows());
   if (base::load_once(segment.header().machine) != begin || begin + sizeof(MachineHead) > segment.stride())
     return false;
   MachineHead& head = head_of(segment);

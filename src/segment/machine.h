@@ -13,13 +13,13 @@
 
 namespace near::segment {
 
-/// One processor (hardware thread) and the parts of the machine that it belongs to, numbered as in Place.
+/// One processor (hardware thread) and the parts of the machine that it belongs to, numbered as in Location.
 struct MachineProcessor {
   std::uint16_t number; ///< the kernel's number
   std::uint16_t core, l2, l3, numa, package;
 };
 
-/// One NUMA node. Place::numa is its index.
+/// One NUMA node. Location::numa is its index.
 struct MachineNode {
   std::uint64_t bytes;  ///< 0 if unknown
   std::int32_t number;  ///< the kernel's number
@@ -29,7 +29,7 @@ struct MachineNode {
 /// A NIC or a GPU (or another accelerator).
 struct MachineDevice {
   char name[40];       ///< "mlx5_0", or its bus address
-  Place near;          ///< the smallest parts that contain all processors nearest to it
+  Location near;       ///< the smallest parts that contain all processors nearest to it
   std::uint16_t nic;   ///< 1 for a NIC; 0 for a GPU or another accelerator
   std::uint16_t verbs; ///< 1 for a NIC with verbs
   std::uint16_t unused[5];

@@ -36,26 +36,26 @@ constexpr std::uint64_t least_far = 1ull << 40;
 
 constexpr std::uint64_t queue_slot_bytes = 128;
 
-// The stride of regions with space for `room` bytes of queue and packets, and for an arena of the same size.
-std::uint64_t stride_for(std::uint64_t room, std::uint64_t slots) {
-  return std::min(std::bit_ceil(2 * room), std::bit_floor(most_far / (slots + 1)));
+// The stride of regions with space for `needed` bytes of queue and packets, and for an arena of the same size.
+std::uint64_t stride_for(std::uint64_t needed, std::uint64_t rows) {
+  return std::min(std::bit_ceil(2 * needed), std::bit_floor(most_far / (rows + 1)));
 }
 
 // The stride to use if there are enough addresses.
-std::uint64_t wanted_stride(std::uint64_t slots, std::uint64_t room) {
-  if (os::addresses_are_few()) return std::max(narrow_reach, stride_for(room, slots));
-  std::uint64_t usual = std::max<std::uint64_t>(std::bit_floor(usual_regions / (slots + 1)), usual_stride);
-  return std::max(usual, stride_for(room, slots));
+std::uint64_t wanted_stride(std::uint64_t rows, std::uint64_t needed) {
+  if (os::addresses_are_few()) return std::max(narrow_reach, stride_for(needed, rows));
+  std::uint64_t usual = std::max<std::uint64_t>(std::bit_floor(usual_regions / (rows + 1)), usual_stride);
+  return std::max(usual, stride_for(needed, rows));
 }
 
-std::uint64_t far_stride_of(std::uint64_t far_bytes, std::uint32_t slots) {
-  return far_bytes < least_far ? 0 : std::bit_floor(far_bytes / slots);
+std::uint64_t far_stride_of(std::uint64_t far_bytes, std::uint32_t rows) {
+  return far_bytes < least_far ? 0 : std::bit_floor(far_bytes / rows);
 }
 
 /// Copies the facts from a header that no process writes meanwhile.
 Segment::Facts facts_of(const Header& head) {
   Segment::Facts facts;
-  facts.slots = head.slots;
+  facts.rows = head.rows;
   facts.job_size = head.job_size;
   facts.cores = head.cores;
   facts.launcher = static_cast<std::int32_t>(head.launcher);
@@ -72,20 +72,20 @@ Segment::Facts facts_of(const Header& head) {
 /// Checks that the facts are consistent with a segment of `length` bytes: then every row of the rank table
 /// and every region are within it.
 Result check(const Segment::Facts& facts, std::uint64_t length) {
-  if (facts.slots == 0 || facts.slots > most_slots || !base::is_power_of_two(facts.slots))
-    return fail(Code::invalid, "the segment's header speaks of {} slots", facts.slots);
+  if (facts.rows == 0 || facts.rows > most_rows || !base::is_power_of_two(facts.rows))
+    return fail(Code::invalid, "the segment's rank table has {} rows", facts.rows);
   std::uint64_t regions = 0, far = 0;
-  bool counted = base::checked_multiply(facts.stride, facts.slots + std::uint64_t{1}, regions) &&
-                 base::checked_multiply(facts.far_stride, std::uint64_t{facts.slots}, far);
+  bool counted = base::checked_multiply(facts.stride, facts.rows + std::uint64_t{1}, regions) &&
+                 base::checked_multiply(facts.far_stride, std::uint64_t{facts.rows}, far);
   if (!counted || facts.stride == 0 || regions > length || length - regions != far)
     return fail(Code::invalid, "the segment's header speaks of {} regions of {} bytes, its length is {}",
-                facts.slots, facts.stride, length);
-  if (!base::is_power_of_two(facts.stride) || facts.stride < table_bytes(facts.slots))
+                facts.rows, facts.stride, length);
+  if (!base::is_power_of_two(facts.stride) || facts.stride < table_bytes(facts.rows))
     return fail(Code::invalid, "the segment's header speaks of regions of {} bytes, which cannot be",
                 facts.stride);
-  if (facts.job_size == 0 || facts.job_size > facts.slots)
+  if (facts.job_size == 0 || facts.job_size > facts.rows)
     return fail(Code::invalid, "the segment's header speaks of {} processes in {}", facts.job_size,
-                base::counted(facts.slots, "slot"));
+                base::counted(facts.rows, "row"));
   if (facts.launcher <= 0)
     return fail(Code::invalid, "the segment's header speaks of process {} as its launcher", facts.launcher);
   if (facts.far_stride != 0 && !base::is_power_of_two(facts.far_stride))
@@ -99,8 +99,8 @@ Result check(const Segment::Facts& facts, std::uint64_t length) {
 
 } // namespace
 
-std::uint64_t table_bytes(std::uint32_t slots) {
-  return base::round_up(header_bytes + slots * sizeof(RankEntry), os::page_size());
+std::uint64_t table_bytes(std::uint32_t rows) {
+  return base::round_up(header_bytes + rows * sizeof(RankEntry), os::page_size());
 }
 
 std::uint64_t packet_bytes() {
@@ -113,7 +113,7 @@ std::uint64_t reserved_by_knobs() {
   return knobs.packets.number * packet_bytes() + std::bit_ceil(knobs.queue_slots.number) * queue_slot_bytes;
 }
 
-std::uint64_t room_by_knobs() {
+std::uint64_t bytes_by_knobs() {
   const auto& knobs = base::knobs();
   std::uint64_t begin_with = knobs.packets.number * packet_bytes();
   return reserved_by_knobs() - begin_with + std::max<std::uint64_t>(begin_with, knobs.pipeline.number);
@@ -146,22 +146,23 @@ void Segment::close_descriptor() {
   descriptor_ = huge_descriptor_ = -1;
 }
 
-Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores, std::uint64_t room) {
-  slots = std::bit_ceil(std::max(slots, 1u));
-  // There is one region more than slots: the launcher's, which must have space for the table.
-  std::uint64_t stride = wanted_stride(slots, room), far_bytes = most_far;
+Result Segment::create(std::uint32_t rows, std::uint32_t job_size, std::uint32_t cores,
+                       std::uint64_t needed) {
+  rows = std::bit_ceil(std::max(rows, 1u));
+  // There is one region more than rows: the launcher's, which must have space for the table.
+  std::uint64_t stride = wanted_stride(rows, needed), far_bytes = most_far;
   std::uint64_t limit = os::address_space_limit();
   // The program needs addresses too, so take at most a quarter of the limit.
   if (limit != UINT64_MAX || os::addresses_are_few()) far_bytes = 0;
-  while (limit != UINT64_MAX && stride * (slots + 1ull) > limit / 4 && stride > smallest_stride) stride /= 2;
+  while (limit != UINT64_MAX && stride * (rows + 1ull) > limit / 4 && stride > smallest_stride) stride /= 2;
   int made = -1;
   std::byte* at = nullptr;
   std::uint64_t length = 0;
   for (std::string refusal;;) {
-    if (stride < smallest_stride || stride < table_bytes(slots))
-      return fail(Code::limit, "no space for {} processes of {} MiB each{}{}", slots, smallest_stride >> 20,
+    if (stride < smallest_stride || stride < table_bytes(rows))
+      return fail(Code::limit, "no space for {} processes of {} MiB each{}{}", rows, smallest_stride >> 20,
                   refusal.empty() ? "" : ": ", refusal);
-    length = stride * (slots + 1ull) + far_stride_of(far_bytes, slots) * slots;
+    length = stride * (rows + 1ull) + far_stride_of(far_bytes, rows) * rows;
     Result file = os::make_shared_file("nearmpi", length, made);
     Result mapping;
     if (file.ok()) {
@@ -183,14 +184,14 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   descriptor_ = made;
   NEAR_TRY(os::seal_length(made));
   NEAR_TRY(os::keep_from_children_and_dumps(at, length));
-  NEAR_TRY(os::populate(at, table_bytes(slots)));
+  NEAR_TRY(os::populate(at, table_bytes(rows)));
   auto* head = new (at) Header{};
   head->version = layout_version;
-  head->slots = slots;
+  head->rows = rows;
   head->job_size = job_size;
   head->launcher = static_cast<std::uint32_t>(getpid());
   head->stride = stride;
-  head->far_stride = far_stride_of(far_bytes, slots);
+  head->far_stride = far_stride_of(far_bytes, rows);
   head->reach.store_relaxed(everything);
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -200,7 +201,7 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
   head->estimates = built_in_estimates();
   auto name = base::format("nearmpi-{}", getpid());
   name.copy(head->job, sizeof head->job - 1);
-  for (std::uint32_t slot = 0; slot < slots; ++slot) new (&entry(slot)) RankEntry{};
+  for (std::uint32_t row = 0; row < rows; ++row) new (&entry(row)) RankEntry{};
   facts_ = facts_of(*head);
   // A process with few addresses needs them for something else.
   if (facts_.far_stride != 0) create_huge_part();
@@ -210,7 +211,7 @@ Result Segment::create(std::uint32_t slots, std::uint32_t job_size, std::uint32_
 
 // Maps the first memfd again, with the second one after it. If anything fails, the job has no huge pages.
 void Segment::create_huge_part() {
-  std::uint64_t page = os::huge_page_size(), length = huge_stride() * facts_.slots;
+  std::uint64_t page = os::huge_page_size(), length = huge_stride() * facts_.rows;
   if (os::reserved_huge_pages() == 0 || huge_stride() % page != 0) return;
   int made = -1;
   if (!os::make_shared_file("nearmpi-huge", length, made, true).ok()) return;
@@ -229,7 +230,7 @@ void Segment::create_huge_part() {
 
 /// Maps both files side by side. If that fails, nothing has changed.
 Result Segment::map_both(int first, int second) {
-  std::uint64_t own = far_region(facts_.slots), length = huge_stride() * facts_.slots;
+  std::uint64_t own = far_region(facts_.rows), length = huge_stride() * facts_.rows;
   std::byte* at = nullptr;
   NEAR_TRY(os::keep_addresses(own + length, at));
   Result mapped = os::map_shared_at(first, own, true, at);
@@ -278,14 +279,14 @@ void lower(Atomic<std::uint64_t>& word, std::uint64_t value) {
 /// Maps only the regions, and all of them in one mapping, since an offset is the same in every process.
 Result map_regions(int descriptor, const Segment::Facts& facts, bool writable, std::byte*& base,
                    std::uint64_t& reach) {
-  std::uint64_t bytes = facts.stride * (facts.slots + 1ull);
+  std::uint64_t bytes = facts.stride * (facts.rows + 1ull);
   std::byte* at = nullptr;
   NEAR_TRY(os::map_shared(descriptor, bytes, writable, at));
   // Valgrind's leak check would read everything that is readable, and so allocate all pages.
-  reach = os::addresses_are_few() ? std::min(wanted_stride(facts.slots, room_by_knobs()), facts.stride)
+  reach = os::addresses_are_few() ? std::min(wanted_stride(facts.rows, bytes_by_knobs()), facts.stride)
                                   : facts.stride;
   if (reach < facts.stride)
-    for (std::uint64_t region = 0; region <= facts.slots; ++region)
+    for (std::uint64_t region = 0; region <= facts.rows; ++region)
       if (Result closed = os::close_pages(at + region * facts.stride + reach, facts.stride - reach);
           !closed.ok()) {
         os::unmap(at, bytes);
@@ -324,7 +325,7 @@ Result Segment::attach(int descriptor, bool writable) {
   if (!few && !mapped.ok() && !mapped.is(Code::limit)) return mapped;
   std::uint64_t reach = everything;
   if (few || !mapped.ok()) {
-    length = facts.stride * (facts.slots + 1ull);
+    length = facts.stride * (facts.rows + 1ull);
     NEAR_TRY(map_regions(descriptor, facts, writable, at, reach));
   }
   facts_ = std::move(facts);

@@ -1,7 +1,7 @@
 // The shared segment: one sparse, sealed memfd per job and machine, mapped once by every process of the job.
 //
 //   offset 0                         the launcher's region: Header page, rank table, the machine (machine.h)
-//   offset (slot + 1) * stride       the region of the process in that slot, laid out by itself:
+//   offset (row + 1) * stride        the region of the process in that row, laid out by itself:
 //
 //     +--------------+-------+-------+----------------+-------+------------+---------+--------+-------+
 //     | control page | queue | lanes | credits, flags | packets | statistics | traffic | blocks | arena |
@@ -9,9 +9,9 @@
 //       the arena is for MPI_Alloc_mem and windows;
 //       every part begins on a page, and the owner of the region is the first to write it
 //
-//   offset far_region(slot)          far_stride bytes of addresses for the arena of the process in that slot;
+//   offset far_region(row)           far_stride bytes of addresses for the arena of the process in that row;
 //                                    none if addresses are limited
-//   offset huge_region(slot)         if the administrator has reserved huge pages: as many addresses again,
+//   offset huge_region(row)          if the administrator has reserved huge pages: as many addresses again,
 //                                    of a second memfd made of those pages, for the arena's large blocks
 //
 // The regions are small, so that a process to which a tool leaves few addresses (the thread sanitizer) can
@@ -47,7 +47,7 @@ using Offset = std::uint64_t;
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
 inline constexpr std::uint32_t layout_version = 10;
 /// The largest number of processes of a job, and of rows of its rank table.
-inline constexpr std::uint32_t most_slots = 65536;
+inline constexpr std::uint32_t most_rows = 65536;
 
 /// The phase of a process's life. Written by the process, except `dead`, which only the launcher writes.
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
@@ -67,25 +67,25 @@ struct alignas(128) RankEntry {
   std::uint32_t application;         ///< index of the program in a `:` list (MPI_APPNUM)
   std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1 if not bound
   Atomic<std::uint32_t> died_in;     ///< the Phase in which it died
-  Place place;          ///< written before the process starts; if not bound, of all that it may use
+  Location location;    ///< written before the process starts; if not bound, of all that it may use
   NearestNodes nearest; ///< written before the process starts
   char unused_1[28];
   Atomic<std::uint32_t> phase;     ///< Phase
   Atomic<std::uint32_t> aborting;  ///< Abort; stored after abort_code
   Atomic<std::int32_t> abort_code; ///< the error code of the abort
-  Atomic<std::uint32_t> claimed;   ///< pid of the process that took this slot; 0 if none has
+  Atomic<std::uint32_t> claimed;   ///< pid of the process that took this row; 0 if none has
   Atomic<std::uint32_t> promises;  ///< 1 if it has listed a block with promised pages (Block::promised)
   char unused_2[44];
 };
 static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the process's");
 
 /// First page of the segment. Readers check magic and version before anything else. Every process of the job
-/// can overwrite it, so a process uses what the header said when it was mapped and checked (Segment::slots()
+/// can overwrite it, so a process uses what the header said when it was mapped and checked (Segment::rows()
 /// and so on).
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t slots;           ///< rows of the rank table; job_size now, the rest for spawned processes
+  std::uint32_t rows;            ///< rows of the rank table; job_size now, the rest for spawned processes
   std::uint32_t job_size;        ///< processes that mpiexec started
   std::uint32_t launcher;        ///< pid of mpiexec, or of the singleton itself
   std::uint64_t stride;          ///< bytes of address per region; a power of two
@@ -205,10 +205,10 @@ inline constexpr std::uint64_t smallest_packet = 16u << 10;
 /// under traffic.
 std::uint64_t packet_bytes();
 std::uint64_t reserved_by_knobs();
-std::uint64_t room_by_knobs();
+std::uint64_t bytes_by_knobs();
 
 /// Bytes of the header and the rank table, in whole pages.
-std::uint64_t table_bytes(std::uint32_t slots);
+std::uint64_t table_bytes(std::uint32_t rows);
 
 /// A mapped segment.
 class Segment {
@@ -218,13 +218,13 @@ public:
   Segment& operator=(const Segment&) = delete;
   ~Segment();
 
-  /// Makes, sizes and seals the memfd, maps it and writes the header. `slots` is rounded up to a power of
+  /// Makes, sizes and seals the memfd, maps it and writes the header. `rows` is rounded up to a power of
   /// two. The descriptor stays open, and processes inherit it, until close_descriptor(). Takes as many
   /// addresses as it can get: if there is no limit, it halves the size until the mapping succeeds. If huge
-  /// pages are reserved and free, makes a second memfd of those; if that fails, the job has none. `room` is
+  /// pages are reserved and free, makes a second memfd of those; if that fails, the job has none. `needed` is
   /// the largest size that a process's queue and packets may need, since processes may have different knobs.
-  Result create(std::uint32_t slots, std::uint32_t job_size, std::uint32_t cores,
-                std::uint64_t room = room_by_knobs());
+  Result create(std::uint32_t rows, std::uint32_t job_size, std::uint32_t cores,
+                std::uint64_t needed = bytes_by_knobs());
   /// Maps an existing segment. Checks its seals, and everything in the header that readers rely on. If there
   /// are too few addresses, maps only the regions and, if `writable`, publishes in the header how much.
   /// `writable` is false for tools, which need no second memfd. The descriptor remains the caller's; this
@@ -245,8 +245,8 @@ public:
   /// instead.
   Header& header() const { return *reinterpret_cast<Header*>(base_); }
   // What the header said when this segment was made or mapped.
-  std::uint32_t slots() const { return facts_.slots; }
-  std::uint32_t job_size() const { return facts_.job_size; } ///< at most slots()
+  std::uint32_t rows() const { return facts_.rows; }
+  std::uint32_t job_size() const { return facts_.job_size; } ///< at most rows()
   std::uint32_t cores() const { return facts_.cores; }
   std::int32_t launcher() const { return facts_.launcher; }
   std::uint64_t started_ns() const { return facts_.started_ns; } ///< CLOCK_REALTIME
@@ -255,20 +255,20 @@ public:
   std::uint64_t huge_stride() const { return facts_.far_stride != 0 ? facts_.far_stride : facts_.stride; }
   std::uint64_t huge_page_bytes() const { return facts_.huge_page_bytes; }
   const std::string& name() const { return facts_.name; } ///< of the job, printable on a terminal
-  RankEntry& entry(std::uint32_t slot) const {
-    return reinterpret_cast<RankEntry*>(base_ + header_bytes)[slot];
+  RankEntry& entry(std::uint32_t row) const {
+    return reinterpret_cast<RankEntry*>(base_ + header_bytes)[row];
   }
-  Offset region(std::uint32_t slot) const { return (slot + 1ull) * facts_.stride; }
-  /// The far arena of the process in this slot. Valid only if far_stride() is not 0; all processes have it
+  Offset region(std::uint32_t row) const { return (row + 1ull) * facts_.stride; }
+  /// The far arena of the process in this row. Valid only if far_stride() is not 0; all processes have it
   /// mapped if they reach everything.
-  Offset far_region(std::uint32_t slot) const {
-    return (facts_.slots + 1ull) * facts_.stride + slot * facts_.far_stride;
+  Offset far_region(std::uint32_t row) const {
+    return (facts_.rows + 1ull) * facts_.stride + row * facts_.far_stride;
   }
-  /// The huge_stride() bytes of reserved huge pages of the process in this slot. Valid only if
+  /// The huge_stride() bytes of reserved huge pages of the process in this row. Valid only if
   /// huge_page_bytes() is not 0.
-  Offset huge_region(std::uint32_t slot) const { return far_region(facts_.slots) + slot * huge_stride(); }
-  /// Valid only if entry(slot) is ready or later.
-  ControlPage& control(std::uint32_t slot) const { return *at<ControlPage>(region(slot)); }
+  Offset huge_region(std::uint32_t row) const { return far_region(facts_.rows) + row * huge_stride(); }
+  /// Valid only if entry(row) is ready or later.
+  ControlPage& control(std::uint32_t row) const { return *at<ControlPage>(region(row)); }
 
   template <class T>
   T* at(Offset offset) const {
@@ -283,7 +283,7 @@ public:
 
   /// The data that readers rely on, in memory that no other process can write.
   struct Facts {
-    std::uint32_t slots = 0, job_size = 0, cores = 0;
+    std::uint32_t rows = 0, job_size = 0, cores = 0;
     std::int32_t launcher = 0;
     std::uint64_t started_ns = 0;
     std::uint64_t stride = 0, far_stride = 0, huge_page_bytes = 0;

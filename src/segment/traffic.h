@@ -3,7 +3,7 @@
 // A table in the sender's region with a column for each path and a row for each receiver. Four receivers
 // share a cache line, so a process that sends to many touches few lines:
 //
-//   | inline: to 0, to 1, ... to slots-1 | packet: to 0, ... | direct: ... | cma: ... | pipelined: ... |
+//   | inline: to 0, to 1, ... to rows-1 | packet: to 0, ... | direct: ... | cma: ... | pipelined: ... |
 //
 // Its pages are not reserved: the sender's first message of a kind allocates one. A reader must not allocate
 // the others (reading a hole does), so it asks the segment's file which pages exist.
@@ -29,7 +29,7 @@ struct Traffic {
 };
 static_assert(sizeof(Traffic) == 16, "none lies on two lines, or on two pages");
 
-inline std::uint64_t traffic_bytes(std::uint32_t slots) { return paths * slots * sizeof(Traffic); }
+inline std::uint64_t traffic_bytes(std::uint32_t rows) { return paths * rows * sizeof(Traffic); }
 
 /// A copy of one Traffic entry.
 struct Amount {
@@ -42,8 +42,8 @@ struct Amount {
 };
 using ByPath = std::array<Amount, paths>;
 
-/// What the process in `slot` has sent, by receiver; receivers that got nothing are left out. Requires
+/// What the process in `row` has sent, by receiver; receivers that got nothing are left out. Requires
 /// has_region(). `descriptor` is the segment's. Checks what the process has written.
-std::map<std::uint32_t, ByPath> traffic_of(const Segment& segment, int descriptor, std::uint32_t slot);
+std::map<std::uint32_t, ByPath> traffic_of(const Segment& segment, int descriptor, std::uint32_t row);
 
 } // namespace near::segment

@@ -90,7 +90,7 @@ bool waits_for_flow_control() {
 
 [[gnu::cold]] void register_as_waiter() {
   const Engine& self = engine();
-  std::uint64_t us = std::uint64_t{1} << self.slot % 64;
+  std::uint64_t us = std::uint64_t{1} << self.row % 64;
   for (const Peer* peer : self.pending_peers)
     transport::FlowControlCalls::add_waiter(peer->control->doorbell.slot_waiters, us);
   for (const Transfer* transfer : self.pipeline_senders)
@@ -103,7 +103,7 @@ void wake_slot_waiters() {
   Engine& self = engine();
   transport::FlowControlCalls::wake_waiters(self.control->doorbell.slot_waiters, self.fences,
                                             [](std::uint64_t waiters) {
-                                              look_for_left_fins();
+                                              note_left_fins();
                                               transport::raise_bells(waiters);
                                             });
 }
@@ -130,7 +130,7 @@ void allow_fast_sends(SendState& send_state) {
   if (!peer.lane_open || self.fences || peer.held || !peer.pending.empty() ||
       !send_state.credit.available(self.credit_limit))
     return;
-  send_state.credit.spend(send_state.lane.look(send_state.credit.left(self.credit_limit)));
+  send_state.credit.spend(send_state.lane.find_free(send_state.credit.left(self.credit_limit)));
 }
 
 void more_to_do(SendState& send_state) {

@@ -32,7 +32,7 @@ void explain_refusal(const Peer& peer, std::string_view why) {
             "the kernel does not let ranks copy from each other ({}; first seen with rank {}): large "
             "messages take two "
             "copies through shared memory, which is slower",
-            why, peer.slot);
+            why, peer.row);
 }
 
 /// Reads a word whose value we know: one attempt shows whether seccomp, Yama, or user or pid namespaces
@@ -109,7 +109,7 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
     auto left = static_cast<MPI_Count>(transfer.bytes - at);
     pieces.clear();
     auto covered = static_cast<std::uint64_t>(
-        datatype::pieces(transfer.view, static_cast<MPI_Count>(at), left, pieces, most_pieces));
+        datatype::pieces(transfer.buffer, static_cast<MPI_Count>(at), left, pieces, most_pieces));
     if (covered / std::max<std::size_t>(pieces.size(), 1) >= worthwhile_piece) {
       runs.clear();
       for (const auto& piece : pieces) runs.push_back({piece.address, piece.bytes});
@@ -121,7 +121,7 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
     std::uint64_t part = std::min<std::uint64_t>(stage_bytes, transfer.bytes - at);
     std::array<os::Run, 1> run = {{{stage.get(), part}}};
     if (!read_all(peer, address + at, run)) return false;
-    datatype::unpack(transfer.view, static_cast<MPI_Count>(at), stage.get(), static_cast<MPI_Count>(part));
+    datatype::unpack(transfer.buffer, static_cast<MPI_Count>(at), stage.get(), static_cast<MPI_Count>(part));
     at += part;
   }
   return true;
@@ -130,7 +130,7 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
 bool read_chunk(Peer& peer, const NodeRts& rts, const Transfer& transfer, std::uint32_t chunk) {
   std::uint64_t at = chunk * chunk_bytes;
   std::array<os::Run, 1> run = {
-      {{transfer.view.contiguous_start() + at, std::min(chunk_bytes, transfer.bytes - at)}}};
+      {{transfer.buffer.contiguous_start() + at, std::min(chunk_bytes, transfer.bytes - at)}}};
   return read_all(peer, rts.address + at, run);
 }
 
@@ -139,7 +139,7 @@ bool read_chunk(Peer& peer, const NodeRts& rts, const Transfer& transfer, std::u
 bool read_cooperatively(Peer& peer, const NodeRts& rts, const Transfer& transfer) {
   auto& cooperation = descriptor_of(rts.descriptor).cooperation();
   const std::uint32_t chunks = chunks_of(transfer.bytes);
-  CooperationRequest message{rts.cookie, reinterpret_cast<std::uint64_t>(transfer.view.contiguous_start()),
+  CooperationRequest message{rts.cookie, reinterpret_cast<std::uint64_t>(transfer.buffer.contiguous_start()),
                              transfer.bytes, rts.descriptor, rts.generation};
   post_control(peer, static_cast<std::uint8_t>(InternalHandler::cooperate), {}, &message, sizeof message);
   NEAR_KILL_POINT("cooperation-asked");
@@ -194,10 +194,10 @@ bool cma_is_possible(Peer& peer, const NodeRts& rts) {
 
 Pulled pull_cma(Peer& peer, const NodeRts& rts, Transfer& transfer) {
   bool complete;
-  if (transfer.view.is_contiguous() && transfer.bytes >= worth_two_hands && !engine().oversubscribed) {
+  if (transfer.buffer.is_contiguous() && transfer.bytes >= worth_two_hands && !engine().oversubscribed) {
     complete = read_cooperatively(peer, rts, transfer);
-  } else if (transfer.view.is_contiguous()) {
-    std::array<os::Run, 1> run = {{{transfer.view.contiguous_start(), transfer.bytes}}};
+  } else if (transfer.buffer.is_contiguous()) {
+    std::array<os::Run, 1> run = {{{transfer.buffer.contiguous_start(), transfer.bytes}}};
     complete = read_all(peer, rts.address, run);
   } else {
     complete = read_scattered(peer, rts.address, transfer);
@@ -228,7 +228,7 @@ bool push_chunks() {
       NEAR_KILL_POINT("push-claimed");
       std::uint64_t at = chunk * chunk_bytes;
       std::array<os::Run, 1> run = {
-          {{each.transfer->view.contiguous_start() + at, std::min(chunk_bytes, each.bytes - at)}}};
+          {{each.transfer->buffer.contiguous_start() + at, std::min(chunk_bytes, each.bytes - at)}}};
       std::size_t copied = 0;
       more = os::write_peer(static_cast<std::int32_t>(peer_of(*each.transfer).control->pid),
                             each.address + at, run, copied)

@@ -6,7 +6,7 @@
 
 namespace near::shm {
 
-Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer* waiter) {
+Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
   stop_fast_sends(peer); // returns the credits of unused fast sends
@@ -38,12 +38,12 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Trans
     payload = self.packets.at(packet.packet);
   }
   if (bytes != 0) {
-    if (view.type->contiguous && bytes >= StorePolicy::worthwhile)
-      peer.stores.copy(payload, view.contiguous_start(), bytes);
-    else if (view.type->contiguous)
-      copy::raw(payload, view.contiguous_start(), bytes);
+    if (buffer.type->contiguous && bytes >= StorePolicy::worthwhile)
+      peer.stores.copy(payload, buffer.contiguous_start(), bytes);
+    else if (buffer.type->contiguous)
+      copy::raw(payload, buffer.contiguous_start(), bytes);
     else
-      datatype::pack(view, 0, payload, static_cast<MPI_Count>(bytes));
+      datatype::pack(buffer, 0, payload, static_cast<MPI_Count>(bytes));
   }
   NEAR_KILL_POINT("payload-packed");
   peer.send.credit.spend();

@@ -41,7 +41,7 @@ struct PrefixIn {
 /// A process of the job. It is mapped at the first message to or from it, and stays mapped until this process
 /// ends.
 struct Peer : transport::Peer {
-  std::uint32_t slot = 0; ///< its row in the rank table
+  std::uint32_t row = 0; ///< its row in the rank table
   queue::Producer<> producer;
   // Our lane to it (lanes.cpp).
   bool lane_open = false;
@@ -92,14 +92,14 @@ struct CooperativeSend {
 };
 
 struct Engine {
-  std::uint32_t slot = 0, job_size = 0;
+  std::uint32_t row = 0, job_size = 0;
   segment::ControlPage* control = nullptr;
   queue::Consumer<> queue;
   std::uint32_t lane_count = 0; ///< lanes in our region
   std::uint32_t open_lanes = 0; ///< a bit for each of `lanes` that is open
   std::array<LaneIn, most_lanes> lanes;
-  std::vector<Peer*> by_slot; ///< by row of the rank table; nullptr: not mapped
-  std::vector<Peer*> peers;   ///< all mapped peers, in the order of their first messages
+  std::vector<Peer*> by_row; ///< by row of the rank table; nullptr: not mapped
+  std::vector<Peer*> peers;  ///< all mapped peers, in the order of their first messages
   PacketPool packets;
   std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; each has a row per receiver
   std::vector<Peer*> pending_peers;                        ///< peers with pending messages
@@ -132,7 +132,7 @@ inline Engine& engine() { return engine_storage.value; }
 
 /// Returns the process in this row of the rank table as a peer; maps it if this is its first message. Throws
 /// std::bad_alloc.
-Peer& peer_in(std::uint32_t slot);
+Peer& peer_in(std::uint32_t row);
 
 /// Sends a message through the peer's channel, or adds it to the pending list if there is no free slot. The
 /// order of messages is kept in both cases.
@@ -153,12 +153,12 @@ inline MessageHeader& header_of(const queue::Claim<>& claim) {
 }
 
 // The operations of this transport (operations.cpp); transport.h says what they do.
-Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer* waiter);
-Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer);
+Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
+Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer& transfer);
 bool cancel_rts(Transfer& transfer);
 bool claim_rts(NodeRts& rts);
 bool rts_is_live(const NodeRts& rts);
-bool accept(Peer& peer, const NodeRts& rts, std::uint64_t offered_bytes, const Buffer& view,
+bool accept(Peer& peer, const NodeRts& rts, std::uint64_t offered_bytes, const Buffer& buffer,
             Transfer& transfer);
 void give_back_packet(Peer& owner, std::uint64_t packet);
 void hold_back(Peer& peer, bool held);
@@ -235,7 +235,7 @@ inline RtsDescriptor& descriptor_of(segment::Offset offset) {
 /// Returns the descriptor of a finished or cancelled RTS to its free list.
 void retire_rts(Transfer& transfer);
 /// Sender: if a receiver has left a FIN, lets progress check the descriptors of messages to it.
-void look_for_left_fins();
+void note_left_fins();
 /// Sender: completes the messages whose FINs were left in their descriptors. Returns true if there were any.
 bool collect_left_fins();
 /// Allocates the first descriptors before the program can use up the arena, so that every send can complete

@@ -33,8 +33,8 @@ void send_marker(Peer& peer, InternalHandler what, const LaneGrant& grant) {
 void grant(LaneIn& lane, Peer& to) {
   lane.from = &to;
   lane.next = nullptr;
-  lane.reader.expect(to.slot);
-  base::log(base::Level::debug, "lane {} goes to rank {}", lane.index, to.slot);
+  lane.reader.expect(to.row);
+  base::log(base::Level::debug, "lane {} goes to rank {}", lane.index, to.row);
   NEAR_KILL_POINT("lane-chosen");
   send_marker(to, InternalHandler::lane_granted, {lane.index, lane.reader.position()});
 }
@@ -55,7 +55,7 @@ void count_queued(Peer& peer) {
     return;
   peer.queued = 0;
   peer.ask_after = ask_again;
-  if (peer.slot == self.slot || peer.control->lane_count == 0) return;
+  if (peer.row == self.row || peer.control->lane_count == 0) return;
   peer.lane_asked = true; // until the answer
   transport::answers_due.bump_relaxed(1);
   send_marker(peer, InternalHandler::lane_request, {});
@@ -137,8 +137,8 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
     const auto& granted = *reinterpret_cast<const LaneGrant*>(header.payload);
     auto* ring =
         reinterpret_cast<std::byte*>(peer.lanes) + granted.lane * queue::LaneRing<>::bytes(lane_slots);
-    peer.send.lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots,
-                                         engine().slot, granted.position);
+    peer.send.lane = queue::LaneWriter<>(reinterpret_cast<queue::LaneRing<>*>(ring), lane_slots, engine().row,
+                                         granted.position);
     NEAR_KILL_POINT("lane-switched");
     peer.lane_open = true;
     peer.stores.show_in(statistics_of(peer));

@@ -52,11 +52,11 @@ bool send_fragment(Transfer& transfer) {
   }
   std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.fragment_bytes);
   std::byte* at = self.packets.at(packet.packet);
-  if (transfer.view.is_contiguous() && bytes >= StorePolicy::worthwhile)
-    peer.stores.copy(at, static_cast<const std::byte*>(transfer.view.contiguous_start()) + transfer.position,
-                     bytes);
+  if (transfer.buffer.is_contiguous() && bytes >= StorePolicy::worthwhile)
+    peer.stores.copy(
+        at, static_cast<const std::byte*>(transfer.buffer.contiguous_start()) + transfer.position, bytes);
   else
-    datatype::pack(transfer.view, static_cast<MPI_Count>(transfer.position), at,
+    datatype::pack(transfer.buffer, static_cast<MPI_Count>(transfer.position), at,
                    static_cast<MPI_Count>(bytes));
   NEAR_KILL_POINT("fragment-filled");
   bool answered = transfer.remote_cookie != 0;
@@ -87,11 +87,11 @@ bool is_too_long_to_keep(std::uint64_t bytes) {
 /// Receiver: copies a fragment into the receive buffer. An eager prefix may have more bytes than that buffer.
 void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
-  if (transfer.view.is_contiguous())
-    copy::copy(static_cast<std::byte*>(transfer.view.contiguous_start()) + position, from, bytes,
+  if (transfer.buffer.is_contiguous())
+    copy::copy(static_cast<std::byte*>(transfer.buffer.contiguous_start()) + position, from, bytes,
                is_too_long_to_keep(transfer.bytes) ? copy::Store::streaming : copy::Store::cached);
   else
-    datatype::unpack(transfer.view, static_cast<MPI_Count>(position), from, static_cast<MPI_Count>(bytes));
+    datatype::unpack(transfer.buffer, static_cast<MPI_Count>(position), from, static_cast<MPI_Count>(bytes));
   NEAR_KILL_POINT("fragment-copied");
   transfer.position += bytes;
   if (transfer.position < transfer.bytes) return;
@@ -109,7 +109,7 @@ void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* 
 
 bool wants_eager_prefix(const Peer& peer, std::uint64_t bytes) {
   return peer.prefix_out == nullptr && peer.prefix_trust > 0 && bytes >= worth_timing &&
-         peer.slot != engine().slot;
+         peer.row != engine().row;
 }
 
 void send_prefix(Peer& peer, Transfer& transfer) {

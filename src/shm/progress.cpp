@@ -17,7 +17,7 @@ HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
   if (header.sequence != from.receive.expected_sequence) [[unlikely]]
     base::log(base::Level::error,
               "message {} of process {} arrived where message {} was expected: this is a defect of NearMPI",
-              header.sequence, from.slot, from.receive.expected_sequence);
+              header.sequence, from.row, from.receive.expected_sequence);
   from.receive.expected_sequence = header.sequence + 1;
   from.receive.whole = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager);
   Arrival arrival{&from, header.envelope, header.payload,
@@ -52,8 +52,8 @@ HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
 bool take_from_queue() {
   Engine& self = engine();
   // SYNC: rank-phase. Acquire: a slot that the dead process committed is seen as committed from here on.
-  auto is_dead = [](std::uint32_t slot) {
-    return memory::space().segment.entry(slot).phase.load_acquire() ==
+  auto is_dead = [](std::uint32_t row) {
+    return memory::space().segment.entry(row).phase.load_acquire() ==
            static_cast<std::uint32_t>(segment::Phase::dead);
   };
   auto entry = self.queue.front(is_dead);

@@ -8,7 +8,7 @@ namespace near::shm {
 
 namespace {
 
-bool is_self(Peer& peer, const NodeRts&) { return peer.slot == engine().slot; }
+bool is_self(Peer& peer, const NodeRts&) { return peer.row == engine().row; }
 bool is_shared(Peer&, const NodeRts& rts) { return rts.shared != 0; }
 bool always(Peer&, const NodeRts&) { return true; }
 
@@ -26,17 +26,17 @@ std::span<const Provider> ladder() { return all; }
 /// Sender and receiver are the same process: one typed copy.
 Pulled pull_self(Peer&, const NodeRts& rts, Transfer& transfer) {
   const auto& sender = *reinterpret_cast<const Transfer*>(rts.cookie);
-  datatype::copy(sender.view, transfer.view, static_cast<MPI_Count>(transfer.bytes));
+  datatype::copy(sender.buffer, transfer.buffer, static_cast<MPI_Count>(transfer.bytes));
   return Pulled::done;
 }
 
 /// The data lies in the segment: the receiver loads it.
 Pulled pull_direct(Peer&, const NodeRts& rts, Transfer& transfer) {
   const auto* from = memory::space().segment.at<std::byte>(rts.shared);
-  if (transfer.view.is_contiguous())
-    copy::copy(transfer.view.contiguous_start(), from, transfer.bytes, copy::Store::cached);
+  if (transfer.buffer.is_contiguous())
+    copy::copy(transfer.buffer.contiguous_start(), from, transfer.bytes, copy::Store::cached);
   else
-    datatype::unpack(transfer.view, 0, from, static_cast<MPI_Count>(transfer.bytes));
+    datatype::unpack(transfer.buffer, 0, from, static_cast<MPI_Count>(transfer.bytes));
   return Pulled::done;
 }
 

@@ -53,17 +53,17 @@ Result build_region() {
   auto most_packets =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(pipeline_bytes / packet_bytes, packets, 1u << 20));
 
-  segment::Offset begin = memory::space().segment.region(self.slot);
+  segment::Offset begin = memory::space().segment.region(self.row);
   segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
   auto lanes = static_cast<std::uint32_t>(knobs.lanes.number);
   segment::Offset lanes_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
   segment::Offset credits_at = lanes_at + align_to_page(lanes * queue::LaneRing<>::bytes(lane_slots));
   segment::Offset flags_at =
-      credits_at + align_to_page(std::uint64_t{head.slots} * sizeof(queue::CreditCounter<>));
+      credits_at + align_to_page(std::uint64_t{head.rows} * sizeof(queue::CreditCounter<>));
   segment::Offset packets_at = flags_at + align_to_page(most_packets * sizeof(PacketFlag));
   segment::Offset statistics_at = packets_at + most_packets * packet_bytes;
-  segment::Offset traffic_at = statistics_at + align_to_page(head.slots * sizeof(segment::PairStatistics));
-  segment::Offset blocks_at = traffic_at + align_to_page(segment::traffic_bytes(head.slots));
+  segment::Offset traffic_at = statistics_at + align_to_page(head.rows * sizeof(segment::PairStatistics));
+  segment::Offset blocks_at = traffic_at + align_to_page(segment::traffic_bytes(head.rows));
   segment::Offset arena_at = blocks_at + align_to_page(memory::Blocks::bytes());
   if (arena_at - begin > head.stride)
     return fail(Code::limit,
@@ -96,13 +96,13 @@ Result build_region() {
     self.lanes[i].reader.attach(ring, lane_slots);
   }
   auto* credits = memory::space().segment.at<queue::CreditCounter<>>(credits_at);
-  for (std::uint32_t i = 0; i < head.slots; ++i) new (credits + i) queue::CreditCounter<>;
+  for (std::uint32_t i = 0; i < head.rows; ++i) new (credits + i) queue::CreditCounter<>;
   auto* flags = memory::space().segment.at<PacketFlag>(flags_at);
   for (std::uint32_t i = 0; i < most_packets; ++i) new (flags + i) PacketFlag;
   // Nothing to initialize: the pages read as zeros, and the first message that is counted there allocates
   // them.
   for (std::size_t path = 0; path < segment::paths; ++path)
-    self.traffic[path] = memory::space().segment.at<segment::Traffic>(traffic_at) + path * head.slots;
+    self.traffic[path] = memory::space().segment.at<segment::Traffic>(traffic_at) + path * head.rows;
   self.packets.build(base + packets_at, flags, packets, most_packets, packet_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   transport::fast_path.eager_limit = self.eager_limit;

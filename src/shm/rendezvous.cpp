@@ -66,12 +66,12 @@ Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
 
 /// Copies a short message into the space behind its descriptor, so that the receiver can load these few bytes
 /// without a system call. Short messages become rendezvous when credits are used up, and in MPI_Ssend.
-void copy_into_room(RtsDescriptor& descriptor, std::size_t size, const Buffer& view, NodeRts& rts,
-                    std::uint64_t bytes) {
+void copy_into_descriptor(RtsDescriptor& descriptor, std::size_t size, const Buffer& buffer, NodeRts& rts,
+                          std::uint64_t bytes) {
   if (bytes == 0 || bytes > rts_room(size)) return;
-  auto* room = reinterpret_cast<std::byte*>(&descriptor + 1);
-  datatype::pack(view, 0, room, static_cast<MPI_Count>(bytes));
-  rts.shared = memory::space().segment.offset_of(room);
+  auto* payload = reinterpret_cast<std::byte*>(&descriptor + 1);
+  datatype::pack(buffer, 0, payload, static_cast<MPI_Count>(bytes));
+  rts.shared = memory::space().segment.offset_of(payload);
 }
 
 /// Returns the provider that NEAR_COPY names, or nullptr if the tuner chooses.
@@ -148,14 +148,14 @@ constexpr int path_bits = 8;
 /// Leaves a FIN in the descriptor, because the sender has no free slot. The FIN must not wait here for a
 /// slot: the receive is complete, so the program may stay out of MPI from now on, and the sender would wait
 /// for as long. When the sender next takes messages, it finds our bits in `slot_waiters` and `left_fins`
-/// and checks its descriptors (collect_left_fins). Our second attempt fails only if there are messages for the sender to
+/// and checks its descriptors (note_left_fins). Our second attempt fails only if there are messages for the sender to
 /// take; if it succeeds, it sends a FIN that names no message, which makes the sender check.
 [[gnu::cold]] [[gnu::noinline]] void leave_fin(Peer& peer, const NodeRts& rts, const Fin& fin) {
   const Engine& self = engine();
   descriptor_of(rts.descriptor).leave_fin(rts.generation, fin.bytes << path_bits | fin.path);
   NEAR_KILL_POINT("fin-left");
   auto& doorbell = peer.control->doorbell;
-  const std::uint64_t us = std::uint64_t{1} << self.slot % 64;
+  const std::uint64_t us = std::uint64_t{1} << self.row % 64;
   if (transport::FlowControlCalls::leave_note(doorbell.left_fins, us)) return;
   NEAR_KILL_POINT("fin-noted");
   transport::FlowControlCalls::add_waiter(doorbell.slot_waiters, us);
@@ -181,14 +181,14 @@ void settle(Transfer& transfer, std::uint64_t bytes, segment::Path path) {
 
 Result reserve_rts() { return grow_rts(0); }
 
-Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer) {
+Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer& transfer) {
   Engine& self = engine();
   std::size_t size = envelope.bytes > rts_room(0) && envelope.bytes <= rts_room(1) ? 1 : 0;
   RtsDescriptor* taken = nullptr;
   NEAR_TRY(take_rts(size, taken));
   RtsDescriptor& descriptor = *taken;
   transfer.peer = &peer;
-  transfer.view = view;
+  transfer.buffer = buffer;
   transfer.bytes = envelope.bytes;
   transfer.position = 0;
   transfer.prefix = wants_eager_prefix(peer, envelope.bytes) ? ++peer.prefixes : 0;
@@ -206,12 +206,13 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transf
   rts.cookie = reinterpret_cast<std::uint64_t>(&transfer);
   rts.generation = descriptor.announce();
   rts.prefix = transfer.prefix;
-  if (view.is_contiguous() && envelope.bytes != 0) {
-    rts.address = reinterpret_cast<std::uint64_t>(view.contiguous_start());
-    if (memory::space().segment.contains(view.contiguous_start()))
-      rts.shared = memory::space().segment.offset_of(view.contiguous_start());
+  if (buffer.is_contiguous() && envelope.bytes != 0) {
+    rts.address = reinterpret_cast<std::uint64_t>(buffer.contiguous_start());
+    if (memory::space().segment.contains(buffer.contiguous_start()))
+      rts.shared = memory::space().segment.offset_of(buffer.contiguous_start());
   }
-  if (rts.shared == 0 && peer.slot != self.slot) copy_into_room(descriptor, size, view, rts, envelope.bytes);
+  if (rts.shared == 0 && peer.row != self.row)
+    copy_into_descriptor(descriptor, size, buffer, rts, envelope.bytes);
   static_assert(sizeof rts <= inline_bytes);
   NEAR_KILL_POINT("rts-made");
   post_control(peer, static_cast<std::uint8_t>(Handler::p2p_rts), envelope, &rts, sizeof rts);
@@ -251,20 +252,20 @@ bool claim_rts(NodeRts& rts) {
   return true;
 }
 
-bool accept(Peer& peer, const NodeRts& rts, std::uint64_t offered_bytes, const Buffer& view,
+bool accept(Peer& peer, const NodeRts& rts, std::uint64_t offered_bytes, const Buffer& buffer,
             Transfer& transfer) {
   NodeRts own = rts;
   if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;
   transfer.peer = &peer;
-  transfer.view = view;
-  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));
+  transfer.buffer = buffer;
+  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   segment::Path path = segment::Path::direct;
   if (transfer.bytes == 0) drop_prefix(peer, rts);
   if (transfer.bytes != 0) {
     Pulled outcome = Pulled::refused;
     path = pull(peer, rts, transfer, outcome)->path;
     if (outcome == Pulled::started) return true;
-    if (path != segment::Path::direct || peer.slot != engine().slot) transfer_arrived(transfer);
+    if (path != segment::Path::direct || peer.row != engine().row) transfer_arrived(transfer);
   }
   NEAR_KILL_POINT("rts-taken");
   report_received(peer, rts, {rts.cookie, transfer.bytes, static_cast<std::uint32_t>(path)});
@@ -283,7 +284,7 @@ void handle_fin(Arrival& arrival) {
   const auto& message = *reinterpret_cast<const Fin*>(arrival.payload);
   NEAR_KILL_POINT("fin-read");
   if (message.cookie == 0) {
-    look_for_left_fins();
+    note_left_fins();
     return;
   }
   auto& transfer = *reinterpret_cast<Transfer*>(message.cookie);
@@ -292,7 +293,7 @@ void handle_fin(Arrival& arrival) {
   transfer.done(transfer, MPI_SUCCESS);
 }
 
-void look_for_left_fins() {
+void note_left_fins() {
   Engine& self = engine();
   const std::uint64_t receivers = transport::FlowControlCalls::take_notes(self.control->doorbell.left_fins);
   if (receivers == 0) return;
@@ -305,7 +306,7 @@ bool collect_left_fins() {
   const std::uint64_t receivers = std::exchange(self.left_fins, 0);
   Transfer* settled = nullptr; // linked by `next`
   for (const Peer* peer : self.peers) {
-    if ((receivers >> peer->slot % 64 & 1) == 0) continue;
+    if ((receivers >> peer->row % 64 & 1) == 0) continue;
     for (Transfer *each = peer->rts_out, *next = nullptr; each != nullptr; each = next) {
       next = each->next;
       std::uint64_t outcome = 0;

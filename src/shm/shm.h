@@ -11,7 +11,7 @@ namespace near::shm {
 /// This process's part in its job, as the launcher described it.
 struct Job {
   int segment_descriptor = -1; ///< -1: a singleton, which makes its own segment
-  std::uint32_t slot = 0;      ///< this process's row in the rank table
+  std::uint32_t row = 0;       ///< this process's row in the rank table
   std::uint32_t size = 1;      ///< number of processes
 };
 

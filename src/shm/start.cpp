@@ -68,12 +68,12 @@ Result meet() {
   Engine& self = engine();
   auto& head = memory::space().segment.header();
   if (!os::register_for_barrier()) head.fences.store_relaxed(1);
-  const std::uint64_t front = self.control->arena - memory::space().segment.region(self.slot);
+  const std::uint64_t front = self.control->arena - memory::space().segment.region(self.row);
   std::uint64_t largest = head.largest_front.load_relaxed();
   while (largest < front && !head.largest_front.cas_relaxed(largest, front)) {}
   NEAR_KILL_POINT("init-unready");
   // SYNC: rank-phase. A process that sees `ready` sees the region's layout.
-  memory::space().segment.entry(self.slot).phase.store_release(
+  memory::space().segment.entry(self.row).phase.store_release(
       static_cast<std::uint32_t>(segment::Phase::ready));
   NEAR_KILL_POINT("init-uncounted");
   // SYNC: all-ready. Release: our region is laid out before we are counted.
@@ -120,28 +120,28 @@ Result start(const Job& job) {
   } else {
     NEAR_TRY(memory::space().segment.attach(job.segment_descriptor, true));
     memory::space().segment.close_descriptor(); // that of the huge pages; the caller owns the other one
-    if (job.slot >= memory::space().segment.header().slots)
-      return fail(Code::invalid, "slot {} is outside the job's {} slots", job.slot,
-                  memory::space().segment.header().slots);
-    if (!object::fits_context({.rank = job.slot}))
+    if (job.row >= memory::space().segment.header().rows)
+      return fail(Code::invalid, "row {} is outside the rank table of {} rows", job.row,
+                  memory::space().segment.header().rows);
+    if (!object::fits_context({.rank = job.row}))
       return fail(Code::limit,
                   "process {} has no number for the contexts of its communicators: use fewer processes",
-                  job.slot);
+                  job.row);
     // A program that this rank starts inherits the rank's environment. It must not lay out the region again while
     // peers use it.
     std::uint32_t owner = 0;
-    if (!memory::space().segment.entry(job.slot).claimed.cas_relaxed(owner,
-                                                                     static_cast<std::uint32_t>(getpid())))
+    if (!memory::space().segment.entry(job.row).claimed.cas_relaxed(owner,
+                                                                    static_cast<std::uint32_t>(getpid())))
       return fail(
           Code::refused,
           "rank {} of this job is process {}, and a rank can be one MPI program only; one that it starts "
           "is a job of its own if the NEAR_BOOT_ variables are unset",
-          job.slot, owner);
+          job.row, owner);
     NEAR_KILL_POINT("segment-mapped");
     os::admit_descendants_of(static_cast<std::int32_t>(memory::space().segment.header().launcher));
   }
   NEAR_TRY(check_choice_of_copy()); // only now, because the segment decides which rank reports it
-  self.slot = memory::space().slot = job.slot;
+  self.row = memory::space().row = job.row;
   self.job_size = memory::space().job_size = job.size;
   const auto& head = memory::space().segment.header();
   const auto& knobs = base::knobs();
@@ -151,7 +151,7 @@ Result start(const Job& job) {
                                      : knobs.spin.automatic       ? 100'000
                                                                   : knobs.spin.number * 1000;
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
-  self.by_slot.assign(head.slots, nullptr);
+  self.by_row.assign(head.rows, nullptr);
   NEAR_TRY(build_region());
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
@@ -182,7 +182,7 @@ void leave() {
   NEAR_KILL_POINT("finalize-drained");
   // SYNC: rank-phase. A process that sees `finalized` sees the last messages that this process committed.
   memory::space()
-      .segment.entry(engine().slot)
+      .segment.entry(engine().row)
       .phase.store_release(static_cast<std::uint32_t>(segment::Phase::finalized));
   NEAR_KILL_POINT("finalize-told");
 }

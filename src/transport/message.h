@@ -65,12 +65,12 @@ enum class Eager : std::uint8_t {
 };
 
 /// One side of a rendezvous. It is a part of p2p's requests, so it needs no allocation. p2p sets `done` and reads
-/// `peer`, `view` and `bytes`; the rest belongs to the transport.
+/// `peer`, `buffer` and `bytes`; the rest belongs to the transport.
 struct Transfer {
   /// Called from progress (or at once) when this side is finished; `error` is an MPI error class.
   void (*done)(Transfer& transfer, int error) = nullptr;
   Peer* peer = nullptr;
-  Buffer view;
+  Buffer buffer;
   std::uint64_t bytes = 0;          ///< packed bytes that move
   std::uint64_t position = 0;       ///< pipelined: packed bytes moved so far
   std::uint64_t fragment_bytes = 0; ///< pipelined: bytes in each packet

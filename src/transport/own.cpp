@@ -1,4 +1,4 @@
-// What the segment of its job says about this process: its place, its state lines, its counters.
+// What the segment of its job says about this process: its location, its state lines, its counters.
 #include "os/affinity.h"
 #include "transport/polling.h"
 #include "transport/registry.h"
@@ -12,7 +12,7 @@ namespace {
 /// Returns this process's control page, or one that nothing reads if this process has no segment.
 segment::ControlPage& control() {
   const memory::Space& self = memory::space();
-  if (self.segment.mapped()) return self.segment.control(self.slot);
+  if (self.segment.mapped()) return self.segment.control(self.row);
   static segment::ControlPage unread{};
   return unread;
 }
@@ -27,13 +27,13 @@ segment::StateLine& own_state_line() {
   return control().state[std::min<std::uint32_t>(line, segment::state_lines - 1)];
 }
 
-segment::Place own_place() {
-  return running() && job_segment().mapped() ? job_segment().entry(memory::space().slot).place
-                                             : segment::Place{};
+segment::Location own_location() {
+  return running() && job_segment().mapped() ? job_segment().entry(memory::space().row).location
+                                             : segment::Location{};
 }
 
 segment::NearestNodes nearest_nodes() {
-  return running() && job_segment().mapped() ? job_segment().entry(memory::space().slot).nearest
+  return running() && job_segment().mapped() ? job_segment().entry(memory::space().row).nearest
                                              : segment::NearestNodes{};
 }
 
@@ -41,7 +41,7 @@ void count_unexpected() { control().counters.unexpected.bump_relaxed(1); }
 
 segment::Amount own_traffic(segment::Path path) {
   if (!job_segment().mapped()) return {};
-  const std::uint32_t processes = job_segment().slots();
+  const std::uint32_t processes = job_segment().rows();
   const auto* sent =
       job_segment().at<segment::Traffic>(control().traffic) + static_cast<std::size_t>(path) * processes;
   // Reading our own table may allocate a page of it: on the right node, and only on request.
@@ -67,8 +67,7 @@ bool shares_its_processors() {
   for (std::uint32_t rank = 0; rank < self.job_size; ++rank) {
     os::CpuSet theirs;
     auto pid = static_cast<std::int32_t>(self.segment.entry(rank).claimed.load_relaxed());
-    if (!os::affinity_of(rank == self.slot ? 0 : pid, theirs).ok())
-      continue; // in another namespace, or ended
+    if (!os::affinity_of(rank == self.row ? 0 : pid, theirs).ok()) continue; // in another namespace, or ended
     ranks += (theirs & ours) == theirs;
   }
   return ranks > ours.count();

@@ -104,10 +104,10 @@ inline bool expects_answer() { return answers_due.load_relaxed() != 0; }
 /// Handles what has arrived and moves what is deferred; true if anything moved.
 bool progress();
 /// Waits until done(argument) is true: polls, then sleeps on this rank's doorbell. Releases the engine lock
-/// meanwhile. If several threads wait, one of them polls on behalf of all and calls the `look` of the others to
-/// learn whether their done() may be true now; `look` changes nothing and cannot fail. A thread without a
-/// `look` is woken after every event and calls done() itself.
-void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*) = nullptr);
+/// meanwhile. If several threads wait, one of them polls on behalf of all and calls the `check` of the others to
+/// learn whether their done() may be true now; `check` changes nothing and cannot fail. A thread without a
+/// `check` is woken after every event and calls done() itself.
+void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*) = nullptr);
 /// Waits until attempt(argument) has taken a lock that processes share; `waiters` belongs to that lock
 /// (queue/shared_lock.h). A failed attempt must leave nothing behind but its announcement.
 void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument);
@@ -151,9 +151,9 @@ bool running();
 /// Whether the job has more processes here than processors; all of them get the same answer.
 bool shares_processors();
 const segment::Segment& job_segment();
-/// Where this process runs, as mpiexec started it; Place::several everywhere without mpiexec, or while MPI
+/// Where this process runs, as mpiexec started it; Location::several everywhere without mpiexec, or while MPI
 /// does not run.
-segment::Place own_place();
+segment::Location own_location();
 segment::StateLine& own_state_line();
 /// The nodes of each kind of memory that are nearest to this process; NearestNodes::none everywhere without
 /// mpiexec, or while MPI does not run.

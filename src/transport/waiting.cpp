@@ -78,7 +78,7 @@ bool needs_announcements() { return !awaited_locks.empty() || waits_for_flow_con
 /// Registers this process for everything that it waits for. Whatever is freed from here on wakes this process;
 /// whatever was freed before is found by the next check.
 [[gnu::cold]] void register_as_waiter() {
-  const std::uint64_t us = std::uint64_t{1} << memory::space().slot % 64;
+  const std::uint64_t us = std::uint64_t{1} << memory::space().row % 64;
   register_with_transports();
   for (auto* waiters : awaited_locks) FlowControlCalls::add_waiter(*waiters, us);
   FlowControlCalls::before_recheck(wait_settings.fences);
@@ -137,7 +137,7 @@ private:
 // sleeps, as by a thread that waits alone.
 //
 // A condition may take things, or fail with a text that belongs to its thread: so only its own thread tests
-// it. The leader calls `look`, which says whether the condition is worth testing; a thread without `look` is
+// it. The leader calls `check`, which says whether the condition is worth testing; a thread without `check` is
 // woken after every event. Nothing here is a cancellation point. A child made by fork() never gets here,
 // since MPI refuses its calls.
 class Follower;
@@ -156,7 +156,8 @@ WaitingThreads waiting;
 
 class Follower {
 public:
-  Follower(bool (*look)(void*), void* argument) : look_(look), argument_(argument), previous_(waiting.last) {
+  Follower(bool (*check)(void*), void* argument)
+      : check_(check), argument_(argument), previous_(waiting.last) {
     (previous_ != nullptr ? previous_->next_ : waiting.first) = this;
     waiting.last = this;
     ++waiting.count;
@@ -187,7 +188,7 @@ public:
   }
   [[gnu::noinline]] static void wake_those_that_may_be_done() {
     for (Follower* each = waiting.first; each != nullptr; each = each->next_)
-      if (each->woken_.load_relaxed() == 0 && (each->look_ == nullptr || each->look_(each->argument_)))
+      if (each->woken_.load_relaxed() == 0 && (each->check_ == nullptr || each->check_(each->argument_)))
         each->wake();
   }
 
@@ -199,7 +200,7 @@ private:
     os::futex_wake_all(woken_.address());
   }
 
-  bool (*look_)(void*);
+  bool (*check_)(void*);
   void* argument_;
   Follower *previous_, *next_ = nullptr;
   base::Atomic<std::uint32_t> woken_{0}; ///< changed under the engine lock, which orders all else
@@ -213,9 +214,9 @@ void tell_followers() {
 
 /// Waits while another thread leads. Returns true if done() was true, false if this thread has become the
 /// leader.
-bool follow(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+bool follow(bool (*done)(void*), void* argument, bool (*check)(void*)) {
   const WaitTime time(os::monotonic_ns());
-  Follower self(look, argument);
+  Follower self(check, argument);
   for (;;) {
     self.listen();
     if (done(argument)) return true;
@@ -365,19 +366,19 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   }
 }
 
-[[gnu::noinline]] void wait_among_threads(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+[[gnu::noinline]] void wait_among_threads(bool (*done)(void*), void* argument, bool (*check)(void*)) {
   const bool nested = waiting.leader == this_thread();
-  if (waiting.leader != 0 && !nested && follow(done, argument, look)) return;
+  if (waiting.leader != 0 && !nested && follow(done, argument, check)) return;
   const Lead lead(nested);
   poll_and_sleep(done, argument);
 }
 
 } // namespace
 
-void wait_until(bool (*done)(void*), void* argument, bool (*look)(void*)) {
+void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
   if (done(argument) || poll_for_a_while(done, argument)) return;
   if (EngineLock::threads_allowed())
-    wait_among_threads(done, argument, look);
+    wait_among_threads(done, argument, check);
   else
     poll_and_sleep(done, argument);
 }

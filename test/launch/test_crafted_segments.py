@@ -31,7 +31,7 @@ sys.stdin.buffer.read()
 """
 PAGE = 4096
 # Header: where its fields are.
-SLOTS, JOB_SIZE, LAUNCHER, STRIDE, NAME = 12, 16, 20, 24, 44
+ROWS, JOB_SIZE, LAUNCHER, STRIDE, NAME = 12, 16, 20, 24, 44
 
 
 def copy_of(pid):
@@ -96,12 +96,12 @@ def changed(job, offset, data):
 
 
 @pytest.mark.parametrize("offset, data, said", [
-    (JOB_SIZE, struct.pack("<I", 0xffffffff), "speaks of 4294967295 processes in 2 slots"),
-    (SLOTS, struct.pack("<I", 0xffffffff), "speaks of 4294967295 slots"),
+    (JOB_SIZE, struct.pack("<I", 0xffffffff), "speaks of 4294967295 processes in 2 rows"),
+    (ROWS, struct.pack("<I", 0xffffffff), "rank table has 4294967295 rows"),
     (STRIDE, struct.pack("<Q", 1 << 63), "regions of 9223372036854775808 bytes"),
     (STRIDE, struct.pack("<Q", 0), "regions of 0 bytes"),
     (LAUNCHER, struct.pack("<i", -1), "process -1 as its launcher"),
-], ids=["job-size", "slots", "stride-overflows", "no-stride", "launcher"])
+], ids=["job-size", "rows", "stride-overflows", "no-stride", "launcher"])
 def test_a_header_that_does_not_fit_together_is_an_error(prefix, job, offset, data, said):
     for words, seen in look(prefix, *changed(job, offset, data)):
         assert seen.status == 1 and said in seen.err and not seen.out, f"{words}\n{seen.report()}"

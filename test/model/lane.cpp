@@ -54,7 +54,7 @@ void one_writer(Stage& stage, std::uint64_t slots, std::uint32_t messages) {
 MODEL_SCENARIO(lane, messages_wrap_round_in_order, {{4, 3, 1, 0}}) { one_writer(stage, 2, 5); }
 MODEL_SCENARIO(lane, the_writer_is_told_of_space_in_steps, {{2, 2, 1, 0}}) { one_writer(stage, 8, 18); }
 
-MODEL_SCENARIO(lane, one_look_is_good_for_several_claims, {{3, 3, 1, 0}}) {
+MODEL_SCENARIO(lane, one_read_of_the_counter_is_good_for_several_claims, {{3, 3, 1, 0}}) {
   ModelLane lane(stage, 4);
   lane.reader.expect(0);
   Inbox inbox;
@@ -63,8 +63,8 @@ MODEL_SCENARIO(lane, one_look_is_good_for_several_claims, {{3, 3, 1, 0}}) {
     auto writer = lane.writer(0);
     std::uint32_t number = 0;
     while (number < messages) {
-      until([&] { return writer.look(3) != 0; });
-      // The last one of a look goes the ordinary way: what is left is given up for it.
+      until([&] { return writer.find_free(3) != 0; });
+      // The last one goes the slow path: what is left is given up for it.
       for (bool again = true; again && number < messages; ++number) {
         again = writer.left() > 1;
         if (!again) writer.give_up_left();

@@ -146,7 +146,7 @@ const char* kind_name(Kind kind) {
 
 std::vector<Pair> pairs_of(const topo::Machine& machine, const topo::CpuSet& allowed) {
   auto cpus = (machine.cpus() & allowed).members();
-  std::vector<segment::Place> locations;
+  std::vector<segment::Location> locations;
   for (unsigned cpu : cpus) {
     topo::CpuSet one;
     one.add(cpu);

@@ -13,9 +13,9 @@ constexpr const char *window_role = "window", *kept_role = "kept";
 /// Adds the blocks that a rank lists as its own. The list was written by another process, so each value is
 /// read once and checked: blocks outside the rank's arenas (for windows, outside any arena) or not of whole
 /// pages are omitted.
-void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std::vector<Listed>& found) {
-  const auto& control = segment.control(slot);
-  const Offset region = segment.region(slot), stride = segment.stride();
+void add_listed_blocks(const segment::Segment& segment, std::uint32_t rank, std::vector<Listed>& found) {
+  const auto& control = segment.control(rank);
+  const Offset region = segment.region(rank), stride = segment.stride();
   const Offset list = base::load_once(control.blocks), arena = base::load_once(control.arena);
   // SYNC: block-listed. Acquire: this many entries were written before. Reading a page that does not exist
   // would allocate it.
@@ -46,13 +46,13 @@ void add_listed_blocks(const segment::Segment& segment, std::uint32_t slot, std:
     bool window = use == segment::BlockUse::window;
     bool reserved =
         has_reserved_pages(segment) &&
-        within(begin, bytes, segment.huge_region(slot), segment.huge_region(slot + 1), os::huge_page_size());
+        within(begin, bytes, segment.huge_region(rank), segment.huge_region(rank + 1), os::huge_page_size());
     // The subtraction wraps for the launcher's region.
     std::uint64_t whose = begin < far || far_stride == 0 ? begin / stride - 1 : (begin - far) / far_stride;
     bool others =
         window && whose < segment.job_size() && within_arena(begin, bytes, static_cast<std::uint32_t>(whose));
-    if (reserved || others || within_arena(begin, bytes, slot))
-      found.push_back({begin, begin + bytes, static_cast<int>(slot), std::max(block.node.load_relaxed(), -1),
+    if (reserved || others || within_arena(begin, bytes, rank))
+      found.push_back({begin, begin + bytes, static_cast<int>(rank), std::max(block.node.load_relaxed(), -1),
                        window                           ? window_role
                        : use == segment::BlockUse::kept ? kept_role
                                                         : arena_role});
@@ -74,8 +74,8 @@ bool has_reserved_pages(const segment::Segment& segment) {
 
 std::vector<Listed> listed_blocks(const segment::Segment& segment) {
   std::vector<Listed> found;
-  for (std::uint32_t slot = 0; slot < segment.job_size(); ++slot)
-    if (segment::has_region(segment, slot)) add_listed_blocks(segment, slot, found);
+  for (std::uint32_t rank = 0; rank < segment.job_size(); ++rank)
+    if (segment::has_region(segment, rank)) add_listed_blocks(segment, rank, found);
   std::sort(found.begin(), found.end(), [](auto& one, auto& other) { return one.begin < other.begin; });
   Offset behind = 0;
   std::erase_if(found, [&](const Listed& block) {

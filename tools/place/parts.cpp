@@ -60,18 +60,18 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
     parts.push_back(std::move(part));
   };
   add(-1, "job", 0, segment.region(0));
-  for (std::uint32_t slot = 0; slot < segment.slots(); ++slot) {
-    Offset begin = segment.region(slot), end = begin + segment.stride();
-    if (slot >= segment.job_size()) {
+  for (std::uint32_t row = 0; row < segment.rows(); ++row) {
+    Offset begin = segment.region(row), end = begin + segment.stride();
+    if (row >= segment.job_size()) {
       add(-1, "nobody's", begin, end);
       continue;
     }
-    int rank = static_cast<int>(slot);
-    if (!segment::has_region(segment, slot)) {
+    int rank = static_cast<int>(row);
+    if (!segment::has_region(segment, row)) {
       add(rank, "region", begin, end);
       continue;
     }
-    const auto& control = segment.control(slot);
+    const auto& control = segment.control(row);
     const std::pair<const char*, Offset> beginnings[] = {{"control", begin},
                                                          {"queue", base::load_once(control.queue)},
                                                          {"lanes", base::load_once(control.lanes)},
@@ -95,8 +95,8 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
     for (std::size_t i = 0; i + 1 < std::size(beginnings); ++i)
       add(rank, beginnings[i].first, beginnings[i].second, beginnings[i + 1].second);
   }
-  for (std::uint32_t slot = 0; segment.far_stride() != 0 && slot < segment.job_size(); ++slot)
-    add(static_cast<int>(slot), arena_role, segment.far_region(slot), segment.far_region(slot + 1));
+  for (std::uint32_t rank = 0; segment.far_stride() != 0 && rank < segment.job_size(); ++rank)
+    add(static_cast<int>(rank), arena_role, segment.far_region(rank), segment.far_region(rank + 1));
   return parts;
 }
 

@@ -116,17 +116,17 @@ Result read_mappings(Process& process) {
 
 /// The processors of the smallest part of the machine that contains all processors to which mpiexec bound
 /// the rank; empty if it is not known.
-os::CpuSet bound_part(const std::vector<os::Node>& nodes, int processor, const segment::Place& place) {
-  constexpr auto several = segment::Place::several;
+os::CpuSet bound_part(const std::vector<os::Node>& nodes, int processor, const segment::Location& location) {
+  constexpr auto several = segment::Location::several;
   os::CpuSet part;
-  if (place.core != several)
+  if (location.core != several)
     part = os::processors_with(processor, "topology/core_cpus_list");
-  else if (place.l3 != several)
+  else if (location.l3 != several)
     part = os::processors_with(processor, "cache/index3/shared_cpu_list");
-  if (part.empty() && place.numa != several)
+  if (part.empty() && location.numa != several)
     for (const auto& node : nodes)
       if (node.cpus.has(static_cast<unsigned>(processor))) part = node.cpus;
-  if (part.empty() && place.package != several)
+  if (part.empty() && location.package != several)
     part = os::processors_with(processor, "topology/package_cpus_list");
   return part;
 }
@@ -138,7 +138,7 @@ int planned_processor(const segment::RankEntry& entry) {
   return told >= 0 && told < most_processors ? told : -1;
 }
 
-/// The process that claimed the slot; with a wrapper script it is not the one that mpiexec started.
+/// The process that claimed the row; with a wrapper script it is not the one that mpiexec started.
 std::int32_t process_of(const segment::RankEntry& entry) {
   auto started = static_cast<std::int32_t>(entry.pid.load_relaxed());
   auto claimed = static_cast<std::int32_t>(entry.claimed.load_relaxed());
@@ -157,16 +157,16 @@ Result read_process(const std::vector<os::Node>& nodes, Process& process) {
   return read_mappings(process);
 }
 
-void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint32_t slot,
+void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint32_t rank,
                const std::vector<os::Node>& nodes, Process& process) {
-  const auto& entry = segment.entry(slot);
-  process.rank = static_cast<int>(slot);
+  const auto& entry = segment.entry(rank);
+  process.rank = static_cast<int>(rank);
   process.pid = process_of(entry);
   process.planned = planned_processor(entry);
   // SYNC: rank-phase. Acquire: its binding and its region were written before.
   auto phase = static_cast<segment::Phase>(entry.phase.load_acquire());
   process.phase = segment::phase_name(phase);
-  if (process.planned >= 0 && entry.place.numa != segment::Place::several) {
+  if (process.planned >= 0 && entry.location.numa != segment::Location::several) {
     os::CpuSet one;
     one.add(static_cast<unsigned>(process.planned));
     auto its = nodes_of(nodes, one);
@@ -188,7 +188,7 @@ void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint
     return;
   }
   if (process.planned < 0 || process.allowed.empty()) return;
-  auto part = bound_part(nodes, process.planned, entry.place);
+  auto part = bound_part(nodes, process.planned, entry.location);
   process.left = !part.empty() && (process.allowed & part).count() != process.allowed.count();
 }
 

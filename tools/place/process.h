@@ -13,9 +13,9 @@ namespace near::place {
 /// with Code::gone if it has ended, and with Code::refused if it may not be inspected.
 Result read_process(const std::vector<os::Node>& nodes, Process& process);
 
-/// Reads the rank `slot` of the job whose mpiexec is `launcher`. If it cannot be read, Process::problem
+/// Reads what is known of `rank` in the job whose mpiexec is `launcher`. If it cannot be read, Process::problem
 /// says why.
-void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint32_t slot,
+void read_rank(const segment::Segment& segment, std::int32_t launcher, std::uint32_t rank,
                const std::vector<os::Node>& nodes, Process& process);
 
 } // namespace near::place

@@ -33,9 +33,9 @@ std::vector<Flow> read_flows(const segment::Segment& segment, int descriptor) {
     if (!segment::has_region(segment, from)) continue;
     for (const auto& [to, sent] : segment::traffic_of(segment, descriptor, from)) {
       if (to >= ranks) break;
-      auto distance = from == to
-                          ? segment::Distance::core // also of one that is not bound
-                          : segment::distance_between(segment.entry(from).place, segment.entry(to).place);
+      auto distance =
+          from == to ? segment::Distance::core // also of one that is not bound
+                     : segment::distance_between(segment.entry(from).location, segment.entry(to).location);
       flows.push_back({static_cast<int>(from), static_cast<int>(to), distance, sent});
     }
   }
@@ -75,9 +75,9 @@ Result Viewer::sample(Snapshot& snapshot) {
   } else {
     made.job = segment_.name();
     bool any = false;
-    for (std::uint32_t slot = 0; slot < segment_.job_size(); ++slot) {
+    for (std::uint32_t rank = 0; rank < segment_.job_size(); ++rank) {
       Process process;
-      read_rank(segment_, pid_, slot, made.nodes, process);
+      read_rank(segment_, pid_, rank, made.nodes, process);
       any |= process.problem.empty();
       made.processes.push_back(std::move(process));
     }

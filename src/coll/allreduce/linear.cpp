@@ -13,7 +13,7 @@ Result allreduce_linear(CollectiveGroup& group, const Call& call) {
   Partial partial(group, *call.operation, call.send, call.receive.address);
   Buffer incoming;
   for (int rank = 1; rank < group.size(); ++rank) {
-    NEAR_TRY(partial.room(incoming));
+    NEAR_TRY(partial.make_incoming(incoming));
     NEAR_TRY(group.receive(incoming, rank));
     NEAR_TRY(partial.absorb_higher());
   }

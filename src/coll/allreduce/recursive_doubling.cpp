@@ -22,7 +22,7 @@ Result allreduce_recursive_doubling(CollectiveGroup& group, const Call& call) {
     return group.receive(call.receive, rank + 1);
   }
   if (rank < folded) {
-    NEAR_TRY(partial.room(incoming));
+    NEAR_TRY(partial.make_incoming(incoming));
     NEAR_TRY(group.receive(incoming, rank - 1));
     NEAR_TRY(partial.absorb_lower());
   }
@@ -33,7 +33,7 @@ Result allreduce_recursive_doubling(CollectiveGroup& group, const Call& call) {
   // result has the same bits everywhere.
   for (int distance = 1; distance < power; distance *= 2) {
     const int partner = acting ^ distance;
-    NEAR_TRY(partial.room(incoming));
+    NEAR_TRY(partial.make_incoming(incoming));
     NEAR_TRY(group.send_receive(partial.value(), rank_of(partner), incoming, rank_of(partner)));
     NEAR_TRY(partner < acting ? partial.absorb_lower() : partial.absorb_higher());
   }

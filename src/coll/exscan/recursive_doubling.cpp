@@ -11,7 +11,7 @@ Result exscan_recursive_doubling(CollectiveGroup& group, const Call& call) {
 
   Partial partial(group, *call.operation, call.send, call.receive.address);
   Buffer incoming;
-  NEAR_TRY(partial.room(incoming));
+  NEAR_TRY(partial.make_incoming(incoming));
   if (above < size)
     NEAR_TRY(group.send_receive(call.send, above, incoming, rank - 1));
   else

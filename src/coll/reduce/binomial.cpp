@@ -14,7 +14,7 @@ Result reduce_binomial(CollectiveGroup& group, const Call& call) {
 
   for (int distance = 1; distance < tree.reach() && tree.has_child(distance); distance *= 2) {
     Buffer incoming;
-    NEAR_TRY(partial.room(incoming));
+    NEAR_TRY(partial.make_incoming(incoming));
     NEAR_TRY(group.receive(incoming, tree.child(distance)));
     NEAR_TRY(partial.absorb_higher());
   }

@@ -18,7 +18,7 @@ Result scan_among(CollectiveGroup& group, Partial& partial, int first) {
   for (int distance = 1; first + distance < size; distance *= 2) {
     const bool gives = rank + distance < size, takes = rank - distance >= first;
     Buffer incoming;
-    if (takes) NEAR_TRY(partial.room(incoming));
+    if (takes) NEAR_TRY(partial.make_incoming(incoming));
     if (gives && takes)
       NEAR_TRY(group.send_receive(partial.value(), rank + distance, incoming, rank - distance));
     else if (gives)

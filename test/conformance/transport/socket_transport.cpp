@@ -128,7 +128,7 @@ void handle(Peer& peer, const Frame& frame, const std::byte* payload) {
   case What::cts: {
     auto& transfer = *reinterpret_cast<Transfer*>(frame.sender_cookie);
     Frame answer{What::data, static_cast<std::uint32_t>(frame.envelope.bytes), {}, 0, frame.receiver_cookie};
-    put_frame(peer, answer, &transfer.view);
+    put_frame(peer, answer, &transfer.buffer);
     forget(peer, transfer);
     transfer.busy = false;
     transfer.done(transfer, MPI_SUCCESS); // packed: the buffer is the program's again
@@ -137,7 +137,7 @@ void handle(Peer& peer, const Frame& frame, const std::byte* payload) {
   case What::data: {
     auto& transfer = *reinterpret_cast<Transfer*>(frame.receiver_cookie);
     std::erase(peer.receives, &transfer);
-    datatype::unpack(transfer.view, 0, payload, static_cast<MPI_Count>(frame.payload));
+    datatype::unpack(transfer.buffer, 0, payload, static_cast<MPI_Count>(frame.payload));
     transfer.busy = false;
     transfer.done(transfer, MPI_SUCCESS);
     break;
@@ -191,7 +191,7 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
 Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer& transfer) {
   Peer& peer = own(to);
   transfer.peer = &to;
-  transfer.view = buffer;
+  transfer.buffer = buffer;
   transfer.bytes = envelope.bytes;
   transfer.busy = true;
   transfer.previous = nullptr;
@@ -207,7 +207,7 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t offered_b
             Transfer& transfer) {
   Peer& peer = own(from);
   transfer.peer = &from;
-  transfer.view = buffer;
+  transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   transfer.busy = true;
   Frame frame{What::cts, 0, {}, rts.words[0], reinterpret_cast<std::uint64_t>(&transfer)};

@@ -27,7 +27,7 @@ boot::Start example(int descriptor) {
   start.segment_descriptor = descriptor;
   EXPECT_TRUE(os::identify(descriptor, start.segment).ok());
   start.launcher = getpid();
-  start.slot = 2;
+  start.rank = 2;
   start.size = 4;
   start.application = 1;
   start.binding = "core 2 (cpus 2,6)";
@@ -51,7 +51,7 @@ TEST(boot, what_the_launcher_writes_is_what_the_library_reads) {
   EXPECT_FALSE(start.singleton);
   EXPECT_EQ(start.segment_descriptor, file);
   EXPECT_EQ(start.launcher, getpid());
-  EXPECT_EQ(start.slot, 2u);
+  EXPECT_EQ(start.rank, 2u);
   EXPECT_EQ(start.size, 4u);
   EXPECT_EQ(start.application, 1u);
   EXPECT_EQ(start.binding, "core 2 (cpus 2,6)");
@@ -93,7 +93,7 @@ TEST(boot, variables_of_a_job_that_has_ended_say_so) {
 
 TEST(boot, a_rank_outside_the_job_is_refused) {
   auto start = example(0);
-  start.slot = 4;
+  start.rank = 4;
   Environment environment(boot::write_environment(start));
   boot::Start read;
   EXPECT_TRUE(boot::read_start(environment.get(), read).is(base::Code::invalid));

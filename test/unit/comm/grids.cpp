@@ -120,9 +120,9 @@ TEST(Grids, ranks_are_row_major_and_periodic_dimensions_wrap) {
   EXPECT_EQ(comm::rank_at(grid, Dims{0, 0, -1}), MPI_PROC_NULL);
 }
 
-object::Group* some(std::initializer_list<std::uint32_t> slots) {
+object::Group* some(std::initializer_list<std::uint32_t> ranks) {
   std::vector<object::ProcessId> members;
-  for (std::uint32_t slot : slots) members.push_back({.rank = slot});
+  for (std::uint32_t rank : ranks) members.push_back({.rank = rank});
   return object::make_group(std::move(members));
 }
 

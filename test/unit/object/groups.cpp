@@ -26,8 +26,8 @@ class GroupModel : public testing::TestWithParam<std::uint32_t> {
 protected:
   Members pick(std::uint32_t universe) {
     Members all;
-    for (std::uint32_t slot = 0; slot < universe; ++slot)
-      if (random_() % 3 != 0) all.push_back(process(slot));
+    for (std::uint32_t rank = 0; rank < universe; ++rank)
+      if (random_() % 3 != 0) all.push_back(process(rank));
     std::shuffle(all.begin(), all.end(), random_);
     return all;
   }

@@ -98,7 +98,7 @@ TEST(Communicators, the_predefined_ones_come_and_go_with_their_constants) {
   set_own_process({.rank = 2});
   for (int cycle = 0; cycle < 2; ++cycle) {
     std::vector<ProcessId> members(4);
-    for (std::uint32_t slot = 0; slot < 4; ++slot) members[slot].rank = slot;
+    for (std::uint32_t rank = 0; rank < 4; ++rank) members[rank].rank = rank;
     ASSERT_TRUE(make_predefined_communicators(make_group(members)).ok());
     EXPECT_EQ(find_communicator(MPI_COMM_WORLD), world());
     EXPECT_EQ(world()->rank, 2);

@@ -79,33 +79,34 @@ void move(const Moving& what, int error) {
   if (error == MPI_SUCCESS && transfer.bytes != 0) {
     auto bytes = static_cast<MPI_Count>(transfer.bytes);
     if (offer.sender != nullptr)
-      datatype::copy(offer.sender->view, transfer.view, bytes);
+      datatype::copy(offer.sender->buffer, transfer.buffer, bytes);
     else
-      datatype::unpack(transfer.view, 0, offer.data.data(), bytes);
+      datatype::unpack(transfer.buffer, 0, offer.data.data(), bytes);
   }
   Transfer* sender = offer.sender;
   transfer.done(transfer, error);
   if (sender != nullptr) sender->done(*sender, MPI_SUCCESS);
 }
 
-Eager fake_send_eager(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer*) {
+Eager fake_send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer*) {
   if (envelope.bytes > fast_path.eager_limit || the_world.eager_left == 0) return Eager::refused;
   --the_world.eager_left;
   fake::Sent sent;
   sent.to = &fake_of(peer);
   sent.envelope = envelope;
   sent.data.resize(envelope.bytes);
-  if (envelope.bytes != 0) datatype::pack(view, 0, sent.data.data(), static_cast<MPI_Count>(envelope.bytes));
+  if (envelope.bytes != 0)
+    datatype::pack(buffer, 0, sent.data.data(), static_cast<MPI_Count>(envelope.bytes));
   (fake_of(peer).number == 0 ? inner.to_self.emplace_back() : the_world.sent.emplace_back()) =
       std::move(sent);
   return Eager::left;
 }
 
-Result fake_send_rts(Peer& peer, const Envelope& envelope, const Buffer& view, Transfer& transfer) {
+Result fake_send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer& transfer) {
   if (the_world.rts_left == 0) return base::fail(MPI_ERR_NO_MEM, "no descriptor is free");
   --the_world.rts_left;
   transfer.peer = &peer;
-  transfer.view = view;
+  transfer.buffer = buffer;
   transfer.bytes = envelope.bytes;
   fake::Sent sent;
   sent.to = &fake_of(peer);
@@ -133,14 +134,14 @@ bool fake_claim_rts(Peer&, RtsHeader& rts) {
   return true;
 }
 
-bool fake_accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& view,
+bool fake_accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& buffer,
                  Transfer& transfer) {
   if ((rts.words[1] & 1) == 0 && inner.offers[rts.words[0]].state != State::offered) return false;
   Offer& offer = inner.offers[rts.words[0]];
   offer.state = State::matched;
   if (offer.sender != nullptr) ++the_world.rts_left;
-  transfer.view = view;
-  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(view.bytes()));
+  transfer.buffer = buffer;
+  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   Moving moving{rts.words[0], &transfer};
   if (inner.at_once)
     move(moving, MPI_SUCCESS);

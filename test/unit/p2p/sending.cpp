@@ -8,9 +8,9 @@ namespace {
 
 class Sending : public Messages {};
 
-Request* must_start(const Buffer& view, int to, int tag, Communicator& on, SendMode mode) {
+Request* must_start(const Buffer& buffer, int to, int tag, Communicator& on, SendMode mode) {
   Request* request = nullptr;
-  EXPECT_TRUE(start_send(view, to, tag, on, mode, request).ok());
+  EXPECT_TRUE(start_send(buffer, to, tag, on, mode, request).ok());
   return request;
 }
 

@@ -195,7 +195,7 @@ TEST(Places, are_as_far_apart_as_the_smallest_part_that_holds_both) {
   EXPECT_EQ(from_first(16), Distance::package);
   EXPECT_EQ(from_first(32), Distance::machine);
   EXPECT_EQ(distance_between(place(0, 7), place(0, 7)), Distance::l3) << "bound to the same cache";
-  EXPECT_EQ(distance_between(segment::Place{}, segment::Place{}), Distance::machine) << "not bound";
+  EXPECT_EQ(distance_between(segment::Location{}, segment::Location{}), Distance::machine) << "not bound";
 }
 
 TEST(Machines, have_names_of_their_own) {

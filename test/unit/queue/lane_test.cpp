@@ -73,11 +73,11 @@ TEST(Lane, looks_once_for_many_claims) {
   LaneReader<> reader;
   reader.attach(ring.get(), slots);
   EXPECT_EQ(writer.left(), 0u);
-  EXPECT_EQ(LaneWriter<>().look(7), 0u) << "no ring";
+  EXPECT_EQ(LaneWriter<>().find_free(7), 0u) << "no ring";
   for (std::uint64_t i = 0; i < 5; ++i) reader.pop(); // where this writer begins
   reader.expect(3);
-  EXPECT_EQ(writer.look(2), 2u);
-  EXPECT_EQ(writer.look(7), 3u) << "up to the end of the ring";
+  EXPECT_EQ(writer.find_free(2), 2u);
+  EXPECT_EQ(writer.find_free(7), 3u) << "up to the end of the ring";
   put(writer.claim_left(), 0);
   put(writer.claim(), 1);
   EXPECT_EQ(writer.left(), 1u);

@@ -14,7 +14,7 @@ TEST(Attach, takes_a_right_segment) {
   ASSERT_TRUE(crafted.made());
   Segment seen;
   ASSERT_TRUE(seen.attach(crafted.descriptor(), false).ok()) << base::failure_text();
-  EXPECT_EQ(seen.slots(), Crafted::processes);
+  EXPECT_EQ(seen.rows(), Crafted::processes);
   EXPECT_EQ(seen.job_size(), Crafted::processes);
   EXPECT_EQ(seen.region(1), crafted.header().stride * 2);
   EXPECT_NE(crafted.read().find(" 103 running"), std::string::npos) << crafted.read();
@@ -32,11 +32,11 @@ TEST(Attach, refuses_what_does_not_fit_together) {
     crafted.repair();
   };
   head.job_size = 0xffffffff, refused("a huge job", "4294967295 processes");
-  head.job_size = Crafted::processes + 1, refused("more processes than slots", "5 processes in 4 slots");
+  head.job_size = Crafted::processes + 1, refused("more processes than rows", "5 processes in 4 rows");
   head.job_size = 0, refused("no processes", "0 processes");
-  head.slots = 0, refused("no slots", "0 slots");
-  head.slots = 0xffffffff, refused("slots whose number overflows", "slots");
-  head.slots = 3, refused("slots that are no power of two", "3 slots");
+  head.rows = 0, refused("no rows", "0 rows");
+  head.rows = 0xffffffff, refused("rows whose number overflows", "rows");
+  head.rows = 3, refused("rows that are no power of two", "3 rows");
   head.stride = 0, refused("no stride", "regions of 0 bytes");
   head.stride = 1ull << 63, refused("a stride that overflows", "regions of");
   head.stride = ~0ull / 5 + 1, refused("a product that overflows", "regions of");
@@ -60,7 +60,7 @@ TEST(Attach, goes_by_what_it_checked) {
   const std::string before = job_table(seen, crafted.descriptor(), nullptr, 1);
   crafted.header().job_size = 0xffffffff;
   crafted.header().stride = 1ull << 62;
-  crafted.header().slots = 0xffffffff;
+  crafted.header().rows = 0xffffffff;
   EXPECT_EQ(job_table(seen, crafted.descriptor(), nullptr, 1), before);
   EXPECT_EQ(seen.far_region(Crafted::processes), seen.bytes());
 }

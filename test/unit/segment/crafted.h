@@ -24,15 +24,15 @@ public:
     if (!made_) return;
     Machine machine;
     made_ = make_machine(segment_, 3, 2, machine).ok();
-    for (std::uint32_t slot = 0; slot < processes; ++slot) {
-      Offset region = segment_.region(slot);
+    for (std::uint32_t row = 0; row < processes; ++row) {
+      Offset region = segment_.region(row);
       auto* control = new (segment_.at<std::byte>(region)) ControlPage{};
       control->traffic = region + 16 * page;
       control->statistics = region + 32 * page;
       control->arena = region + 64 * page;
       segment_.at<Traffic>(control->traffic)->messages.store_relaxed(3);
-      segment_.entry(slot).pid.store_relaxed(100 + slot);
-      segment_.entry(slot).phase.store_release(static_cast<std::uint32_t>(Phase::ready));
+      segment_.entry(row).pid.store_relaxed(100 + row);
+      segment_.entry(row).phase.store_release(static_cast<std::uint32_t>(Phase::ready));
     }
     right_.resize(area);
     for (std::size_t i = 0; i < area / page; ++i) std::memcpy(right_.data() + i * page, at(i * page), page);

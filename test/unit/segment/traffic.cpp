@@ -11,20 +11,20 @@ using namespace near::segment;
 
 namespace {
 
-constexpr std::uint32_t slots = 1024; // a column is four pages
+constexpr std::uint32_t rows = 1024; // a column is four pages
 constexpr Offset traffic_begin = 64 << 12;
 
-/// A segment in which the process in slot 0 is ready, with a table of what it has sent.
+/// A segment in which the process in row 0 is ready, with a table of what it has sent.
 class TrafficOfOne : public testing::Test {
 protected:
   void SetUp() override {
-    ASSERT_TRUE(segment.create(slots, 1000, 2).ok()) << near::base::failure_text();
+    ASSERT_TRUE(segment.create(rows, 1000, 2).ok()) << near::base::failure_text();
     control = new (segment.at<std::byte>(segment.region(0))) ControlPage{};
     control->traffic = segment.region(0) + traffic_begin;
     segment.entry(0).phase.store_release(static_cast<std::uint32_t>(Phase::ready));
   }
   void send(Path path, std::uint32_t to, std::uint64_t messages, std::uint64_t bytes) {
-    auto& row = segment.at<Traffic>(control->traffic)[static_cast<std::size_t>(path) * slots + to];
+    auto& row = segment.at<Traffic>(control->traffic)[static_cast<std::size_t>(path) * rows + to];
     row.messages.bump_relaxed(messages);
     row.bytes.bump_relaxed(bytes);
   }
@@ -79,7 +79,7 @@ TEST_F(TrafficOfOne, is_nothing_where_the_owner_wrote_nonsense) {
   send(Path::inlined, 0, 1, 8);
   const Offset end = segment.region(1);
   for (Offset wrong : {Offset{0}, segment.region(0) - 16, control->traffic + 8, end, end - 4096,
-                       segment.bytes(), ~Offset{0} - 15, ~Offset{0} - traffic_bytes(slots) + 1}) {
+                       segment.bytes(), ~Offset{0} - 15, ~Offset{0} - traffic_bytes(rows) + 1}) {
     control->traffic = wrong;
     EXPECT_TRUE(read().empty()) << wrong;
   }

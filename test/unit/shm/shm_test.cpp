@@ -63,8 +63,8 @@ std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
 }
 
 void send_or_wait(std::uint32_t to, int tag, std::vector<unsigned char>& data) {
-  auto view = byte_buffer(data.data(), data.size());
-  wait_for([&] { return transport::try_send_eager(peer(to), {7, 0, tag, data.size()}, view); });
+  auto buffer = byte_buffer(data.data(), data.size());
+  wait_for([&] { return transport::try_send_eager(peer(to), {7, 0, tag, data.size()}, buffer); });
 }
 
 TEST(Shm, eager_messages_of_every_size_arrive_in_order_and_whole) {
@@ -100,9 +100,9 @@ TEST(Shm, a_sender_without_credit_is_refused_and_goes_on_when_memory_is_released
                 inbox.push_back({arrival.envelope, {}, arrival.from, 0, nullptr}); // keeps the credit
               });
               auto data = pattern(8, 0);
-              auto view = byte_buffer(data.data(), data.size());
+              auto buffer = byte_buffer(data.data(), data.size());
               auto try_once = [&](int tag) {
-                return transport::try_send_eager(peer(1), {7, 0, tag, 8}, view);
+                return transport::try_send_eager(peer(1), {7, 0, tag, 8}, buffer);
               };
               if (rank == 0) {
                 int sent = 0;
@@ -126,9 +126,9 @@ TEST(Shm, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_transf
         constexpr std::size_t large = 3'000'000;
         if (rank == 0) {
           auto small = pattern(1000, 1);
-          auto view = byte_buffer(small.data(), small.size());
+          auto buffer = byte_buffer(small.data(), small.size());
           int sent = 0;
-          while (transport::try_send_eager(peer(1), {7, 0, sent, small.size()}, view)) ++sent;
+          while (transport::try_send_eager(peer(1), {7, 0, sent, small.size()}, buffer)) ++sent;
           require(sent == 16 - 8, "all packets but the reserve");
           auto data = pattern(large, 2);
           Transfer transfer;
@@ -353,10 +353,11 @@ TEST(Shm, eight_ranks_that_flood_each_other_through_small_queues_do_not_deadlock
                 transport::give_back_credit(*arrival.from);
               });
               auto data = pattern(300, rank);
-              auto view = byte_buffer(data.data(), data.size());
+              auto buffer = byte_buffer(data.data(), data.size());
               for (int i = 0; i < each; ++i)
                 for (std::uint32_t to = 0; to < 8; ++to)
-                  wait_for([&] { return transport::try_send_eager(peer(to), {7, 0, i, data.size()}, view); });
+                  wait_for(
+                      [&] { return transport::try_send_eager(peer(to), {7, 0, i, data.size()}, buffer); });
               wait_for([] { return received == 8 * each; });
             },
             {{"NEAR_QUEUE_SLOTS", "4"}});

@@ -1,11 +1,11 @@
-#include "p2p/ring_by_tag.h"
+#include "p2p/list_by_tag.h"
 
 #include <new>
 
 namespace near::p2p {
 
 /// The slot of this tag, or the free slot where it belongs.
-std::size_t RingByTag::place_of(std::int32_t tag) const {
+std::size_t ListByTag::index_of(std::int32_t tag) const {
   std::uint64_t mixed = static_cast<std::uint32_t>(tag) * 0x9e3779b97f4a7c15u;
   std::size_t mask = size_ - 1;
   std::size_t i = static_cast<std::size_t>(mixed >> 32) & mask;
@@ -13,26 +13,26 @@ std::size_t RingByTag::place_of(std::int32_t tag) const {
   return i;
 }
 
-Link* RingByTag::find(std::int32_t tag) const {
+Link* ListByTag::find(std::int32_t tag) const {
   if (size_ == 0) return nullptr;
-  Slot& slot = slots_[place_of(tag)];
-  return slot.used() ? &slot.ring : nullptr;
+  Slot& slot = slots_[index_of(tag)];
+  return slot.used() ? &slot.list : nullptr;
 }
 
-Link* RingByTag::find_or_make(std::int32_t tag) {
-  if (Link* ring = find(tag)) return ring;
+Link* ListByTag::find_or_make(std::int32_t tag) {
+  if (Link* list = find(tag)) return list;
   if (4 * (used_ + 1) > 3 * size_ && !reserve(1)) return nullptr;
-  Slot& slot = slots_[place_of(tag)];
-  slot.ring = {&slot.ring, &slot.ring};
+  Slot& slot = slots_[index_of(tag)];
+  slot.list = {&slot.list, &slot.list};
   slot.tag = tag;
   ++used_;
-  return &slot.ring;
+  return &slot.list;
 }
 
-/// Drops the rings without entries, so that the size follows the number of tags that have entries.
-bool RingByTag::reserve(std::size_t more) {
+/// Drops the lists without entries, so that the size follows the number of tags that have entries.
+bool ListByTag::reserve(std::size_t more) {
   std::size_t kept = 0;
-  each([&](const Link& ring) { kept += !is_empty(ring); });
+  each([&](const Link& list) { kept += !is_empty(list); });
   std::size_t size = 64;
   while (size < 2 * (kept + more)) size *= 2;
   std::unique_ptr<Slot[]> old(new (std::nothrow) Slot[size]());
@@ -43,10 +43,10 @@ bool RingByTag::reserve(std::size_t more) {
   used_ = kept;
   for (std::size_t i = 0; i < old_size; ++i) {
     const Slot& from = old[i];
-    if (!from.used() || is_empty(from.ring)) continue;
-    Slot& to = slots_[place_of(from.tag)];
+    if (!from.used() || is_empty(from.list)) continue;
+    Slot& to = slots_[index_of(from.tag)];
     to = from;
-    to.ring.next->previous = to.ring.previous->next = &to.ring;
+    to.list.next->previous = to.list.previous->next = &to.list;
   }
   return true;
 }
