@@ -301,11 +301,9 @@ void* reserve_shareable(std::size_t bytes, const AllocationHints& hints) {
                                                                                                   : nullptr;
 }
 
-Result place_shareable(segment::Offset begin, std::size_t bytes, const AllocationHints& hints,
+Result place_shareable(std::byte* address, std::size_t bytes, const AllocationHints& hints,
                        segment::BlockUse use) {
   if (bytes == 0) return {};
-  Space& self = space();
-  auto* address = self.segment.at<std::byte>(begin);
   // A huge page across the border would belong to two processes. For its own region, a process has given this
   // advice already.
   os::advise_huge_pages(address, bytes, os::HugePages::never);
@@ -313,10 +311,10 @@ Result place_shareable(segment::Offset begin, std::size_t bytes, const Allocatio
   return with_room([&] { return list_and_place(address, bytes, hints, use, promised); });
 }
 
-void decommit_shareable(segment::Offset begin, std::size_t bytes) {
+void decommit_shareable(std::byte* address, std::size_t bytes) {
   if (bytes == 0) return;
-  take_pages_back(space().segment.at<std::byte>(begin), bytes);
-  space().blocks.remove(begin);
+  take_pages_back(address, bytes);
+  space().blocks.remove(space().segment.offset_of(address));
 }
 
 std::string shortfall(const void* address, std::size_t bytes, const AllocationHints& hints) {

@@ -45,9 +45,9 @@ std::string shortfall(const void* address, std::size_t bytes, const AllocationHi
 void* reserve_shareable(std::size_t bytes, const AllocationHints& hints);
 /// Places whole pages at reserved addresses: they are zeroed, lie on the node of the hints, and belong to
 /// this process from now on. Fails with Code::no_memory.
-Result place_shareable(segment::Offset begin, std::size_t bytes, const AllocationHints& hints,
+Result place_shareable(std::byte* address, std::size_t bytes, const AllocationHints& hints,
                        segment::BlockUse use);
 /// Returns pages from place_shareable() to the kernel. Call it before the addresses are freed.
-void decommit_shareable(segment::Offset begin, std::size_t bytes);
+void decommit_shareable(std::byte* address, std::size_t bytes);
 
 } // namespace near::memory

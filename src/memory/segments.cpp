@@ -29,6 +29,11 @@ segment::Segment* find_segment(std::uint32_t number) {
   return number <= self.further.size() ? self.further[number - 1].get() : nullptr;
 }
 
+const segment::Segment* find_segment_of(object::ProcessId process) {
+  // Which segment belongs to which other job will be known once jobs connect.
+  return process.job == 0 ? find_segment(0) : nullptr;
+}
+
 bool find_global(const void* address, GlobalAddress& found) {
   const auto count = static_cast<std::uint32_t>(space().further.size());
   for (std::uint32_t number = 0; number <= count; ++number) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "memory/space.h"
+#include "object/group.h"
 
 namespace near::memory {
 
@@ -27,6 +28,10 @@ void unmap_segment(std::uint32_t number);
 
 /// Returns the segment with this number, or nullptr if there is none.
 segment::Segment* find_segment(std::uint32_t number);
+
+/// Returns the segment of a process's job, or nullptr if this process has not mapped it. Offsets that a process sends to
+/// others refer to this segment.
+const segment::Segment* find_segment_of(object::ProcessId process);
 
 /// Converts a local address to a global one. Returns false if the address lies in none of the mapped
 /// segments, so that it is private memory.

@@ -27,7 +27,7 @@ Result out_of_range(const Window& window, const Target& target) {
                     object::describe(window));
 }
 
-/// Where in the segment attached memory is.
+/// Where in the segment of its owner's job attached memory is.
 struct Attached {
   bool shared = false;          ///< all of it is in the segment,
   std::uint64_t to_segment = 0; ///< at its address plus this
@@ -37,11 +37,11 @@ struct Attached {
 /// lie in unrelated pieces of memory.
 bool find_all_attached(const Member& member, std::uint64_t address, const Target& target, MPI_Count low,
                        MPI_Count high, Attached& found) {
-  const Attachments& attached = shared_part(member).attached;
+  const Attachments& attached = member.locks->attached;
   const std::uint64_t begin = address + static_cast<std::uint64_t>(low),
                       end = address + static_cast<std::uint64_t>(high);
   AttachedRange range;
-  if (begin < end && find_attached(attached, begin, end, range)) {
+  if (begin < end && find_attached(*member.segment, attached, begin, end, range)) {
     found = {range.shared, range.to_segment};
     return true;
   }
@@ -57,7 +57,7 @@ bool find_all_attached(const Member& member, std::uint64_t address, const Target
     for (const auto& piece : pieces) {
       const auto first = reinterpret_cast<std::uint64_t>(piece.address), behind = first + piece.bytes;
       if (first >= range.begin && behind <= range.end && first < behind) continue;
-      if (first >= behind || !find_attached(attached, first, behind, range)) return false;
+      if (first >= behind || !find_attached(*member.segment, attached, first, behind, range)) return false;
       found = {found.shared && range.shared, range.to_segment};
     }
   }
@@ -105,8 +105,10 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
   const Member& member = state.members[static_cast<std::size_t>(target.rank)];
   MPI_Count low = 0, high = 0, offset = 0;
   if (!hull(target.count, *target.type, low, high)) return out_of_range(window, target);
-  bool is_shared = false;
-  Offset shared = 0;
+  // Where this process has the memory mapped. As an integer: with absolute addresses in the datatype it may be any
+  // address, and lies in the segment only with the datatype's displacements.
+  bool is_mapped = false;
+  std::uintptr_t mapped = 0;
   std::uint64_t address = 0;
   RemoteAccess* remote =
       state.remote != nullptr && state.remote->reaches(target.rank) ? state.remote.get() : nullptr;
@@ -119,8 +121,9 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
           MPI_ERR_RMA_RANGE,
           "rank {} has not attached all of the memory at {:#x} that {} elements of {} bytes take",
           target.rank, address, target.count, target.type->extent);
-    is_shared = attached.shared;
-    shared = address + attached.to_segment;
+    is_mapped = attached.shared;
+    if (is_mapped)
+      mapped = reinterpret_cast<std::uintptr_t>(member.segment->base()) + address + attached.to_segment;
   } else {
     MPI_Count first = 0, behind = 0;
     if (target.displacement < 0)
@@ -130,19 +133,16 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
         behind > member.size)
       return out_of_range(window, target);
     address = member.address + static_cast<std::uint64_t>(offset);
-    is_shared = member.shared != 0;
-    shared = member.shared + static_cast<std::uint64_t>(offset);
+    is_mapped = member.here != nullptr;
+    mapped = reinterpret_cast<std::uintptr_t>(member.here) + static_cast<std::uint64_t>(offset);
   }
   memory.address = address;
   if (remote != nullptr)
     memory.remote = remote;
   else if (target.rank == state.rank)
     memory.here = reinterpret_cast<std::byte*>(address);
-  else if (is_shared)
-    // As integers: with absolute addresses in the datatype this may be any address, and lies in the segment
-    // only with the datatype's displacements.
-    memory.here = reinterpret_cast<std::byte*>(
-        reinterpret_cast<std::uintptr_t>(transport::job_segment().base()) + shared);
+  else if (is_mapped)
+    memory.here = reinterpret_cast<std::byte*>(mapped);
   else
     memory.peer = &peer_of(window, target.rank);
   return {};

@@ -60,36 +60,34 @@ Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* in
   Result result =
       fits ? Result()
            : base::fail(MPI_ERR_SIZE, "the parts of the window together have more bytes than 64 bits count");
-  Offset begin = 0;
   if (result.ok() && state.rank == 0 && all != 0) {
     state.allocated = memory::reserve_shareable(all, hints);
-    if (state.allocated != nullptr)
-      begin = shared_offset(state.allocated);
-    else
+    if (state.allocated == nullptr)
       result = base::fail(MPI_ERR_NO_MEM, "no {} bytes in a row for the window: {}", all,
                           std::string(base::failure_text()));
   }
-  // The others need the offset of the row. It stands in the first member until all parts are known.
+  // The others need the address of the row. The first member has it until all parts are known.
   Member told = mine;
-  told.shared = begin;
+  told.shared = state.allocated != nullptr ? shared_offset(state.allocated) : 0;
   NEAR_TRY(agree(*window, told, result));
-  begin = state.members[0].shared;
+  std::byte* row = state.members[0].here;
 
+  // The row begins on a page.
   const std::uint64_t page = os::page_size(), bytes = static_cast<std::uint64_t>(mine.size);
-  Offset first = base::round_up(begin + before, page), behind = base::round_up(begin + before + bytes, page);
+  const std::uint64_t first = base::round_up(before, page), behind = base::round_up(before + bytes, page);
   result = bytes == 0 || first >= behind
                ? Result()
-               : memory::place_shareable(first, behind - first, hints, segment::BlockUse::window);
+               : memory::place_shareable(row + first, behind - first, hints, segment::BlockUse::window);
   if (!result.ok()) {
     result = base::fail(MPI_ERR_NO_MEM, "no {} bytes for the window: {}", bytes,
                         std::string(base::failure_text()));
   } else if (bytes != 0 && first < behind) {
-    state.placed = first;
+    state.placed = row + first;
     state.placed_bytes = behind - first;
   }
   if (all != 0) {
-    mine.shared = begin + before;
-    mine.address = reinterpret_cast<std::uint64_t>(transport::job_segment().at<std::byte>(mine.shared));
+    mine.shared = state.members[0].shared + before;
+    mine.address = reinterpret_cast<std::uint64_t>(row + before);
   }
   NEAR_TRY(agree(*window, mine, result));
   base = reinterpret_cast<void*>(mine.address);

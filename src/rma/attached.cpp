@@ -2,7 +2,6 @@
 
 #include "base/kill_point.h"
 #include "memory/allocate.h"
-#include "transport/transport.h"
 
 #include <algorithm>
 #include <cstring>
@@ -49,20 +48,23 @@ std::size_t last_not_behind(std::size_t count, std::uint64_t address, Begin&& be
   return low == 0 ? 0 : low - 1;
 }
 
-AttachedLeaf& leaf_at(Offset offset) { return *transport::job_segment().at<AttachedLeaf>(offset); }
+AttachedLeaf& leaf_at(const segment::Segment& segment, Offset offset) {
+  return *segment.at<AttachedLeaf>(offset);
+}
 
 /// find_attached() in one pass, whose result is meaningless if the list has changed meanwhile.
-bool try_find(const Attachments& attached, std::uint64_t begin, std::uint64_t end, AttachedRange& found) {
+bool try_find(const segment::Segment& segment, const Attachments& attached, std::uint64_t begin,
+              std::uint64_t end, AttachedRange& found) {
   Offset offset = get(attached.directory);
   if (offset == 0) return false;
-  const auto& directory = *transport::job_segment().at<AttachedDirectory>(offset);
+  const auto& directory = *segment.at<AttachedDirectory>(offset);
   const std::size_t leaves = get(directory.count);
   std::size_t index =
       last_not_behind(leaves, begin, [&](std::size_t i) { return get(directory.entries()[i].first); });
   found = {.begin = begin, .end = begin, .shared = true};
   bool any = false;
   for (; index < leaves; ++index) {
-    const AttachedLeaf& leaf = leaf_at(get(directory.entries()[index].leaf));
+    const AttachedLeaf& leaf = leaf_at(segment, get(directory.entries()[index].leaf));
     const std::size_t pieces = get(leaf.count);
     std::size_t at =
         any ? 0 : last_not_behind(pieces, begin, [&](std::size_t i) { return get(leaf.pieces[i].address); });
@@ -86,11 +88,11 @@ bool try_find(const Attachments& attached, std::uint64_t begin, std::uint64_t en
 
 } // namespace
 
-bool find_attached(const Attachments& attached, std::uint64_t begin, std::uint64_t end,
-                   AttachedRange& found) {
+bool find_attached(const segment::Segment& segment, const Attachments& attached, std::uint64_t begin,
+                   std::uint64_t end, AttachedRange& found) {
   for (;;) {
     const std::uint64_t before = Lock::begin_read(attached.sequence);
-    bool result = before % 2 == 0 && try_find(attached, begin, end, found);
+    bool result = before % 2 == 0 && try_find(segment, attached, begin, end, found);
     if (Lock::is_consistent(attached.sequence, before)) return result;
     base::cpu_relax();
   }
@@ -116,7 +118,7 @@ AttachedList::~AttachedList() {
 }
 
 AttachedDirectory& AttachedList::directory() const {
-  return *transport::job_segment().at<AttachedDirectory>(shared_.directory.load_relaxed());
+  return *segment_.at<AttachedDirectory>(shared_.directory.load_relaxed());
 }
 
 std::uint64_t AttachedList::overlapping(std::uint64_t begin, std::uint64_t bytes) const {
@@ -161,7 +163,7 @@ Result AttachedList::prepare() {
   }
   most_leaves_ = (bytes - sizeof(AttachedDirectory)) / sizeof(AttachedDirectory::Entry);
   Change change(shared_);
-  put(shared_.directory, transport::job_segment().offset_of(made));
+  put(shared_.directory, segment_.offset_of(made));
   return {};
 }
 
@@ -174,14 +176,14 @@ AttachedLeaf& AttachedList::new_leaf(std::size_t index, std::uint64_t first) {
   const std::size_t used = all.count.load_relaxed();
   for (std::size_t i = used; i > index; --i) put(all.entries()[i], all.entries()[i - 1]);
   put(all.entries()[index].first, first);
-  put(all.entries()[index].leaf, transport::job_segment().offset_of(&leaf));
+  put(all.entries()[index].leaf, segment_.offset_of(&leaf));
   put(all.count, used + 1);
   return leaf;
 }
 
 void AttachedList::drop_leaf(std::size_t index) {
   AttachedDirectory& all = directory();
-  free_leaves_.push_back(&leaf_at(all.entries()[index].leaf.load_relaxed()));
+  free_leaves_.push_back(&leaf_at(segment_, all.entries()[index].leaf.load_relaxed()));
   const std::size_t used = all.count.load_relaxed();
   for (std::size_t i = index + 1; i < used; ++i) put(all.entries()[i - 1], all.entries()[i]);
   put(all.count, used - 1);
@@ -200,14 +202,14 @@ Result AttachedList::add(std::uint64_t begin, std::uint64_t bytes, Offset shared
   AttachedDirectory& all = directory();
   if (all.count.load_relaxed() == 0) new_leaf(0, begin);
   std::size_t index = leaf_of(begin);
-  AttachedLeaf* leaf = &leaf_at(all.entries()[index].leaf.load_relaxed());
+  AttachedLeaf* leaf = &leaf_at(segment_, all.entries()[index].leaf.load_relaxed());
   std::size_t count = leaf->count.load_relaxed();
-  auto place = [&] {
+  auto find_index = [&] {
     std::size_t at =
         last_not_behind(count, begin, [&](std::size_t i) { return leaf->pieces[i].address.load_relaxed(); });
     return at < count && leaf->pieces[at].address.load_relaxed() < begin ? at + 1 : at;
   };
-  std::size_t at = place();
+  std::size_t at = find_index();
   if (count == AttachedLeaf::most) {
     // A piece behind all others gets a new leaf, so that attaching in order fills leaves. Else the leaf is
     // halved.
@@ -222,7 +224,7 @@ Result AttachedList::add(std::uint64_t begin, std::uint64_t bytes, Offset shared
       ++index;
     }
     count = leaf->count.load_relaxed();
-    at = place();
+    at = find_index();
   }
   for (std::size_t i = count; i > at; --i) put(leaf->pieces[i], leaf->pieces[i - 1]);
   put(leaf->pieces[at].address, begin);
@@ -238,7 +240,7 @@ bool AttachedList::remove(std::uint64_t begin) {
   Change change(shared_);
   AttachedDirectory& all = directory();
   const std::size_t index = leaf_of(begin);
-  AttachedLeaf& leaf = leaf_at(all.entries()[index].leaf.load_relaxed());
+  AttachedLeaf& leaf = leaf_at(segment_, all.entries()[index].leaf.load_relaxed());
   const std::size_t count = leaf.count.load_relaxed();
   const std::size_t at =
       last_not_behind(count, begin, [&](std::size_t i) { return leaf.pieces[i].address.load_relaxed(); });

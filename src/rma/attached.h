@@ -12,8 +12,8 @@
 #pragma once
 
 #include "base/seqlock.h"
+#include "memory/space.h"
 #include "rma/rma.h"
-#include "segment/segment.h"
 
 #include <cstdint>
 #include <map>
@@ -62,13 +62,14 @@ struct AttachedRange {
 };
 
 /// Finds [begin, end) of the owner's address space, `begin` < `end`; false unless every byte of it is
-/// attached. For any process.
-bool find_attached(const Attachments& attached, std::uint64_t begin, std::uint64_t end, AttachedRange& found);
+/// attached. For any process. `segment`: that of the owner's job.
+bool find_attached(const segment::Segment& segment, const Attachments& attached, std::uint64_t begin,
+                   std::uint64_t end, AttachedRange& found);
 
 /// The owner's side of the list: it alone changes it.
 class AttachedList {
 public:
-  explicit AttachedList(Attachments& shared) : shared_(shared) {}
+  explicit AttachedList(Attachments& shared) : shared_(shared), segment_(memory::space().segment) {}
   AttachedList(const AttachedList&) = delete;
   AttachedList& operator=(const AttachedList&) = delete;
   /// Precondition: no process searches the list any more.
@@ -91,6 +92,7 @@ private:
   void drop_leaf(std::size_t index);
 
   Attachments& shared_;
+  const segment::Segment& segment_;               ///< of this process's job
   std::map<std::uint64_t, std::uint64_t> pieces_; ///< address -> bytes
   std::size_t most_leaves_ = 0;                   ///< that the directory has space for
   std::vector<AttachedLeaf*> free_leaves_;

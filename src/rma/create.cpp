@@ -1,6 +1,7 @@
 // Windows come into being, and go: the steps that all of them share, and windows of the program's own memory.
 // Source: MPI 5.0, sections 12.2 and 12.8.
 #include "comm/exchange.h"
+#include "memory/segments.h"
 #include "rma/creation.h"
 #include "transport/transport.h"
 
@@ -25,8 +26,8 @@ void undo(Window& window) {
 } // namespace
 
 Offset shared_offset(const void* address) {
-  const auto& segment = transport::job_segment();
-  return segment.contains(address) ? segment.offset_of(address) : 0;
+  memory::GlobalAddress found;
+  return memory::find_global(address, found) && found.segment == 0 ? found.offset : 0;
 }
 
 Result make(Communicator& communicator, int flavor, Window*& made) {
@@ -55,14 +56,28 @@ Result make_shared_part(Window& window) {
   return {};
 }
 
+namespace {
+
+/// Sets where this process has another one's part mapped.
+void find_mapped(object::ProcessId process, Member& member) {
+  const segment::Segment* segment = memory::find_segment_of(process);
+  member.segment = segment;
+  member.here = segment != nullptr && member.shared != 0 ? segment->at<std::byte>(member.shared) : nullptr;
+  member.locks = segment != nullptr && member.part != 0 ? segment->at<SharedPart>(member.part) : nullptr;
+}
+
+} // namespace
+
 Result agree(Window& window, Member mine, Result result) {
   State& state = state_of(window);
   std::string text = result.ok() ? "" : std::string(base::failure_text());
   mine.failed = result.ok() ? 0 : object::error_class(result);
-  if (state.own != nullptr) mine.part = transport::job_segment().offset_of(state.own);
+  if (state.own != nullptr) mine.part = shared_offset(state.own);
   Result told = coll::all_gather(comm::byte_buffer(&mine, sizeof mine),
                                  comm::byte_buffer(state.members.data(), sizeof mine), *window.communicator);
   if (!told.ok()) return told; // the parts may be in use: what was made stays
+  for (std::size_t rank = 0; rank < state.members.size(); ++rank)
+    find_mapped(window.communicator->process_ids[rank], state.members[rank]);
   auto bad = std::find_if(state.members.begin(), state.members.end(),
                           [](const Member& member) { return member.failed != 0; });
   if (bad == state.members.end()) return {};
@@ -102,7 +117,7 @@ Result check_reach(const Window& window) {
   const State& state = state_of(window);
   for (int rank = 0; rank < window.communicator->size; ++rank) {
     const Member& member = state.members[static_cast<std::size_t>(rank)];
-    bool is_private = window.flavor == MPI_WIN_FLAVOR_DYNAMIC || (member.size != 0 && member.shared == 0);
+    bool is_private = window.flavor == MPI_WIN_FLAVOR_DYNAMIC || (member.size != 0 && member.here == nullptr);
     if (rank == state.rank || !is_private || transport::reaches_memory_of(peer_of(window, rank))) continue;
     return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
                       "the kernel does not let this process copy from the private memory of rank {}: use "
@@ -165,8 +180,9 @@ Result find_part(const Window& window, int rank, Part& part) {
     return base::fail(MPI_ERR_RMA_FLAVOR, "{} is dynamic: it has no parts", object::describe(window));
   const State& state = state_of(window);
   if (rank == MPI_PROC_NULL) {
-    auto first = std::find_if(state.members.begin(), state.members.end(),
-                              [](const Member& member) { return member.size != 0 && member.shared != 0; });
+    auto first = std::find_if(state.members.begin(), state.members.end(), [](const Member& member) {
+      return member.size != 0 && member.here != nullptr;
+    });
     if (first == state.members.end()) {
       part = {};
       part.unit = state.members[0].unit;
@@ -178,8 +194,8 @@ Result find_part(const Window& window, int rank, Part& part) {
   const Member& member = state.members[static_cast<std::size_t>(rank)];
   if (rank == state.rank)
     part = {window.base, member.size, member.unit};
-  else if (member.shared != 0)
-    part = {transport::job_segment().at<std::byte>(member.shared), member.size, member.unit};
+  else if (member.here != nullptr)
+    part = {member.here, member.size, member.unit};
   else
     part = {nullptr, 0, member.unit};
   return {};

@@ -5,7 +5,7 @@
 
 namespace near::rma {
 
-/// Where `address` is in the job's segment; 0 if it is not there.
+/// The offset of `address` in the segment of this process's job; 0 if it lies elsewhere.
 Offset shared_offset(const void* address);
 
 Result check_unit(MPI_Aint size, MPI_Aint unit);

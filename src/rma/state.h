@@ -27,11 +27,17 @@ static_assert(sizeof(SharedPart) <= 4096);
 
 /// One process's part of a window, as every process knows it.
 struct Member {
+  // Sent by the process itself.
   std::uint64_t address = 0; ///< in that process's address space
-  Offset shared = 0;         ///< offset of the memory in the segment; 0: it is private
-  Offset part = 0;           ///< SharedPart
+  Offset shared = 0;         ///< of the memory, in the segment of that process's job; 0: it is private
+  Offset part = 0;           ///< of the SharedPart, in that segment
   MPI_Aint size = 0, unit = 1;
   std::int64_t failed = 0; ///< error class, if the process could not make its part
+
+  // Where this process has it mapped. Set by agree(); null if it is not mapped.
+  const segment::Segment* segment = nullptr;
+  std::byte* here = nullptr; ///< the memory, if `shared` is not 0
+  SharedPart* locks = nullptr;
 };
 
 /// How this process holds the lock of one target.
@@ -64,8 +70,8 @@ struct State : object::WindowExtension {
   std::unique_ptr<AttachedList> attached; ///< what this process has attached
 
   // Memory that was allocated for the window.
-  void* allocated = nullptr; ///< by this process: the whole of its part, or of all parts in a row
-  Offset placed = 0;         ///< this process's pages in such a row
+  void* allocated = nullptr;   ///< by this process: the whole of its part, or of all parts in a row
+  std::byte* placed = nullptr; ///< this process's pages in such a row
   std::size_t placed_bytes = 0;
 
   UnderWay under_way;                   ///< operations that are not complete
@@ -90,10 +96,6 @@ struct State : object::WindowExtension {
 };
 
 inline State& state_of(const Window& window) { return static_cast<State&>(*window.extension); }
-
-inline SharedPart& shared_part(const Member& member) {
-  return *transport::job_segment().at<SharedPart>(member.part);
-}
 
 inline transport::Peer& peer_of(const Window& window, int rank) {
   return transport::peer_of(*window.communicator, rank);

@@ -92,7 +92,7 @@ void leave(const Member& member, Held held) {
     base::Hardware::fence_store_load();
     return;
   }
-  auto& lock = shared_part(member).epoch;
+  auto& lock = member.locks->epoch;
   if (held == Held::shared) lock.release_shared();
   if (held == Held::exclusive) lock.release_exclusive();
   NEAR_KILL_POINT("window-left");
@@ -103,7 +103,7 @@ void leave(const Member& member, Held held) {
 /// waits for one of those.
 bool try_all_shared(const State& state, std::size_t& missing) {
   for (std::size_t rank = 0; rank < state.members.size(); ++rank) {
-    if (shared_part(state.members[rank]).epoch.try_shared()) continue;
+    if (state.members[rank].locks->epoch.try_shared()) continue;
     missing = rank;
     while (rank-- > 0) leave(state.members[rank], Held::shared);
     return false;
@@ -250,7 +250,7 @@ Result lock(int type, int rank, int assertion, Window& window) {
   NEAR_TRY(end_fence(window));
   Held held = type == MPI_LOCK_SHARED ? Held::shared : Held::exclusive;
   if ((assertion & MPI_MODE_NOCHECK) != 0) held = Held::unchecked;
-  auto& its = shared_part(state.members[static_cast<std::size_t>(rank)]).epoch;
+  auto& its = state.members[static_cast<std::size_t>(rank)].locks->epoch;
   if (held == Held::shared) take(its, [&its] { return its.try_shared(); });
   if (held == Held::exclusive) take(its, [&its] { return its.upgrade_exclusive(); });
   NEAR_KILL_POINT("window-locked");
@@ -284,7 +284,7 @@ Result lock_all(int assertion, Window& window) {
   std::size_t missing = 0;
   while (!state.unchecked_all && !try_all_shared(state, missing)) {
     // Waits until the missing lock is free, then starts again from the first.
-    auto& its = shared_part(state.members[missing]).epoch;
+    auto& its = state.members[missing].locks->epoch;
     take(its, [&its] { return its.try_shared(); });
     leave(state.members[missing], Held::shared);
   }
@@ -347,7 +347,7 @@ Result synchronize(Window& window) {
   return {};
 }
 
-ElementLock::ElementLock(const Member& member) : lock_(shared_part(member).elements) {
+ElementLock::ElementLock(const Member& member) : lock_(member.locks->elements) {
   take(lock_, [this] { return lock_.try_exclusive(); });
 }
 
