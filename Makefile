@@ -32,7 +32,7 @@ build:
 # Said before anything is fetched, in the shell's words: a bare system has no Python yet.
 demo:
 	@echo "demo: builds the library and mpi4py and runs nine programs. The first time this takes about 6 minutes on two"
-	@echo "demo: cores, downloads up to 150 MB (compilers and libraries of the system, Python packages) and occupies 240 MB"
+	@echo "demo: cores, downloads up to 150 MB (compilers and libraries of the system, Python packages) and occupies 250 MB"
 	@echo "demo: in build/. What is there already is used again; a repeated run takes half a minute."
 	@$(MAKE) --no-print-directory build
 	@dev/setup python mpi4py

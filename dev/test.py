@@ -57,6 +57,8 @@ def steps():
 
 def long_steps():
     yield "10,000 random kills", ["test/kill/random", "--count", "10000", "--within", "10"]
+    yield "memory overwritten in 500 rounds", ["env", "OVERWRITE_ROUNDS=500", *PYTEST, "test/launch/test_overwritten_memory.py",
+                                               "test/launch/test_crafted_segments.py", "--prefix=build/prefix"]
     yield from build("clang", options=["-DNEAR_TESTS=OFF"])
     yield from build("debug", "model_queue")
     yield "models, ten times as far", ["env", "NEAR_MODEL_EFFORT=10", "build/debug/bin/model_queue"]

@@ -136,27 +136,24 @@ unsigned processors_of(const Job& job) {
 }
 
 /// Computes from the knobs what the ranks reserve at start. Fails if the machine or the control group does
-/// not have that much. The pages of queues and packets exist from MPI_Init on, whatever is sent. `room` is
-/// the most that one rank needs of the segment.
-Result check_cost(const Job& job, char** environment, std::uint64_t& room) {
-  constexpr std::uint64_t worth_telling = 1ull << 30, worth_checking = 64ull << 20;
+/// not have that much. The pages of queues and packets exist from MPI_Init on, whatever is sent. `needed` is
+/// the most that one rank needs of the segment, and `reserved` the part of it that it reserves.
+Result check_cost(const Job& job, char** environment, std::uint64_t& needed, std::uint64_t& reserved) {
+  constexpr std::uint64_t worth_checking = 64ull << 20;
   std::uint64_t total = 0;
   std::string dearest;
-  std::uint64_t most = 0;
   for (const auto& application : job.command.applications) {
     auto rows = environment_for(job.command, application, environment);
     std::vector<char*> entries;
     for (auto& row : rows) entries.push_back(row.data());
     entries.push_back(nullptr);
     NEAR_TRY(base::read_knobs(entries.data()));
-    const auto& knobs = base::knobs();
     std::uint64_t one = segment::reserved_by_knobs();
     total += one * application.ranks;
-    room = std::max(room, segment::bytes_by_knobs());
-    if (one > most) {
-      most = one;
-      dearest = base::format("NEAR_PACKETS={}, NEAR_EAGER_LIMIT={}, NEAR_QUEUE_SLOTS={}",
-                             knobs.packets.number, knobs.eager_limit.text, knobs.queue_slots.number);
+    needed = std::max(needed, segment::bytes_by_knobs());
+    if (one > reserved) {
+      reserved = one;
+      dearest = segment::reserving_knobs();
     }
   }
   NEAR_TRY(base::read_knobs(environment));
@@ -166,7 +163,7 @@ Result check_cost(const Job& job, char** environment, std::uint64_t& room) {
     if (Result fits = os::check_memory(total); !fits.ok())
       return base::fail(fits.code(), "{} do not fit: {}; lower the one that is too large", text,
                         std::string(base::failure_text()));
-  if (total >= worth_telling && !job.command.quiet)
+  if (total >= segment::large_reserve && !job.command.quiet)
     std::fprintf(stderr, "mpiexec: note: %s are reserved when the ranks begin\n", text.c_str());
   return {};
 }
@@ -176,11 +173,12 @@ Result check_cost(const Job& job, char** environment, std::uint64_t& room) {
 int run_job(const Job& job, char** environment) {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
-  std::uint64_t room = 0;
-  if (!check_cost(job, environment, room).ok()) return complain();
+  std::uint64_t needed = 0, reserved = 0;
+  if (!check_cost(job, environment, needed, reserved).ok()) return complain();
   segment::Segment segment;
-  if (!segment.create(job.command.mapping.ranks, job.command.mapping.ranks, processors_of(job), room).ok())
+  if (!segment.create(job.command.mapping.ranks, job.command.mapping.ranks, processors_of(job), needed).ok())
     return complain();
+  segment.header().expected_reserve = reserved;
   give_estimates(job, segment);
   if (!os::become_subreaper().ok()) return complain();
   os::SignalInbox inbox;

@@ -34,8 +34,6 @@ constexpr std::uint64_t smallest_stride = 4ull << 20;
 constexpr std::uint64_t most_far = 16ull << 40;
 constexpr std::uint64_t least_far = 1ull << 40;
 
-constexpr std::uint64_t queue_slot_bytes = 128;
-
 // The stride of regions with space for `needed` bytes of queue and packets, and for an arena of the same size.
 std::uint64_t stride_for(std::uint64_t needed, std::uint64_t rows) {
   return std::min(std::bit_ceil(2 * needed), std::bit_floor(most_far / (rows + 1)));
@@ -101,22 +99,6 @@ Result check(const Segment::Facts& facts, std::uint64_t length) {
 
 std::uint64_t table_bytes(std::uint32_t rows) {
   return base::round_up(header_bytes + rows * sizeof(RankEntry), os::page_size());
-}
-
-std::uint64_t packet_bytes() {
-  return base::round_up(std::max<std::uint64_t>(base::knobs().eager_limit.number, smallest_packet),
-                        os::page_size());
-}
-
-std::uint64_t reserved_by_knobs() {
-  const auto& knobs = base::knobs();
-  return knobs.packets.number * packet_bytes() + std::bit_ceil(knobs.queue_slots.number) * queue_slot_bytes;
-}
-
-std::uint64_t bytes_by_knobs() {
-  const auto& knobs = base::knobs();
-  std::uint64_t begin_with = knobs.packets.number * packet_bytes();
-  return reserved_by_knobs() - begin_with + std::max<std::uint64_t>(begin_with, knobs.pipeline.number);
 }
 
 const char* protocol_name(Protocol protocol) {

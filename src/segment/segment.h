@@ -31,6 +31,7 @@
 #include "base/result.h"
 #include "os/descriptor.h"
 #include "segment/initial_estimates.h"
+#include "segment/reserve.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +46,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 10;
+inline constexpr std::uint32_t layout_version = 11;
 /// The largest number of processes of a job, and of rows of its rank table.
 inline constexpr std::uint32_t most_rows = 65536;
 
@@ -95,8 +96,10 @@ struct Header {
   std::uint64_t huge_page_bytes; ///< page size of the second memfd; 0 if there is none
   os::FileIdentity huge_file;    ///< the second memfd, and its descriptor in the launcher
   std::int32_t huge_descriptor;
-  Offset machine;                          ///< of the tables in segment/machine.h; 0 if none
-  std::uint64_t far_stride;                ///< bytes of address per far arena, a power of two; 0 if none
+  Offset machine;           ///< of the tables in segment/machine.h; 0 if none
+  std::uint64_t far_stride; ///< bytes of address per far arena, a power of two; 0 if none
+  std::uint64_t
+      expected_reserve; ///< the most that one rank reserves at start, as far as mpiexec knows; 0 without it
   alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
   Atomic<std::uint32_t> fences;            ///< 1 if a process has no membarrier: every sender fences
   Atomic<std::uint32_t> notices;           ///< bits of Notice
@@ -113,7 +116,7 @@ inline constexpr std::size_t header_bytes = 4096;
 static_assert(sizeof(Header) <= header_bytes);
 
 /// Messages that only one rank of a job prints: bits of Header::notices.
-enum class Notice : std::uint32_t { slow_copies = 1, fatal_error = 2 };
+enum class Notice : std::uint32_t { slow_copies = 1, fatal_error = 2, reserve = 4 };
 /// Returns true for the first rank that asks for this notice.
 inline bool first_to_say(Header& header, Notice notice) {
   return (header.notices.or_relaxed(static_cast<std::uint32_t>(notice)) &
@@ -197,15 +200,6 @@ struct ControlPage {
   alignas(128) Counters counters;
 };
 static_assert(sizeof(ControlPage) <= 4096);
-
-/// The smallest size of packets, whatever the eager limit is: fragments of large messages are this long.
-inline constexpr std::uint64_t smallest_packet = 16u << 10;
-/// The sizes of a process's region that the knobs determine: bytes of one packet; bytes of the queue and of
-/// the packets that exist from the beginning; bytes of address for both, with all packets that are added
-/// under traffic.
-std::uint64_t packet_bytes();
-std::uint64_t reserved_by_knobs();
-std::uint64_t bytes_by_knobs();
 
 /// Bytes of the header and the rank table, in whole pages.
 std::uint64_t table_bytes(std::uint32_t rows);

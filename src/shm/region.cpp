@@ -5,6 +5,7 @@
 #include "base/kill_point.h"
 #include "base/knob.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "os/clock.h"
 #include "os/limits.h"
 #include "os/memory.h"
@@ -35,6 +36,17 @@ std::string raise_limits() {
   if (!addresses && !files) return {};
   return base::format("raise the limit on {}{}{}, ", addresses ? "address space (ulimit -v)" : "",
                       addresses && files ? " and that on " : "", files ? "file sizes (ulimit -f)" : "");
+}
+
+/// Reports, once per job, that its ranks reserve much memory, unless mpiexec has done so: it does not see knobs that
+/// are set between it and the rank, and there is none in a job of one rank.
+void report_reserve() {
+  auto& head = memory::space().segment.header();
+  const std::uint64_t each = segment::reserved_by_knobs(), all = each * engine().job_size;
+  if (each <= head.expected_reserve || all < segment::large_reserve) return;
+  if (!segment::first_to_say(head, segment::Notice::reserve)) return;
+  base::log(Level::warning, "{} MiB of packets and queues for {} ({}) are reserved now", all >> 20,
+            base::counted(engine().job_size, "rank"), segment::reserving_knobs());
 }
 
 } // namespace
@@ -83,6 +95,7 @@ Result build_region() {
   segment::Offset populated_end =
       packets_at + packets * packet_bytes; // the other packets are reserved when there is traffic
   NEAR_TRY(os::check_memory(populated_end - begin));
+  report_reserve();
   NEAR_TRY(os::populate(base + begin, populated_end - begin));
 
   NEAR_KILL_POINT("region-reserved");

@@ -50,6 +50,20 @@ def test_what_the_ranks_reserve_is_told_as_it_is(launch, compiled):
     assert reserved * 0.95 < int(told[1]) <= reserved, result.report()
 
 
+@pytest.mark.parametrize("command", [[], ["mpiexec", "--oversubscribe", "-n", "3", "env"]], ids=["without-mpiexec", "behind-env"])
+def test_what_mpiexec_does_not_know_is_told_by_a_rank(nothing_left, prefix, compiled, command):
+    packets = "25000" if command else "70000"  # over 1 GiB in all
+    knobs = {"NEAR_EAGER_LIMIT": "64", "NEAR_PACKETS": packets}
+    words = [prefix / "bin/mpiexec" if word == "mpiexec" else word for word in command]
+    if command:
+        words += [f"{name}={value}" for name, value in knobs.items()]
+    result = nothing_left([*words, compiled("end_badly"), "well"], timeout=60, env=None if command else knobs)
+    ranks = "3 ranks" if command else "1 rank"
+    told = re.findall(rf"(\d+) MiB of packets and queues for {ranks} .*NEAR_PACKETS={packets}", result.err)
+    assert result.status == 0 and len(told) == 1, result.report()
+    assert result.err.count("\n") == 1
+
+
 def test_what_the_machine_has_not_is_refused_before_any_rank_starts(launch):
     # So many ranks that their packets of 16 KiB are more than the machine's memory.
     ranks = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (16 << 30) + 1

@@ -1,0 +1,24 @@
+// How much memory a process's region takes, as far as the knobs determine it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace near::segment {
+
+/// The smallest size of packets, whatever the eager limit is: fragments of large messages are this long.
+inline constexpr std::uint64_t smallest_packet = 16u << 10;
+
+/// Bytes of one packet.
+std::uint64_t packet_bytes();
+/// Bytes of the queue and of the packets that exist from the beginning.
+std::uint64_t reserved_by_knobs();
+/// Bytes of address for the queue and all packets, including those that are added under traffic.
+std::uint64_t bytes_by_knobs();
+
+/// What a job reserves at start is reported from this number of bytes on.
+inline constexpr std::uint64_t large_reserve = std::uint64_t{1} << 30;
+/// The knobs on which that depends, with their values: "NEAR_PACKETS=32, ...".
+std::string reserving_knobs();
+
+} // namespace near::segment
