@@ -1,6 +1,6 @@
 """What is measured. To add a case: a program in bench/, a row here, and, if it has a goal, one in goals.py."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .libraries import LIMITS
 
@@ -9,6 +9,8 @@ VARIANTS = (*BUFFERS, "alloc-reused", "alloc-rewritten")
 SHORT_SIZES = [0, 8, *(4**n for n in range(3, 13))]
 SIZES = [0, 1, 8, *(2**n for n in range(6, 25))]
 NONE = ("-",)  # the variant of values that know none
+MESSAGES = ("1", "10", "100", "1000")  # how many round trips, or repetitions
+COLLECTIVES = ("broadcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Case:
     more: tuple = ()  # arguments
     lower_is_better: bool = True
     limits: str = ""  # the program that measures the machine's limits beside it, for one pair
+    most_bytes: int = 1 << 62  # larger sizes of the command line are left out
+    variant_title: str = "buffers"
+    cold: bool = False  # a process for each size
     whole_run: bool = False  # the result is how long the launcher took, in seconds
     time_limit: float = 60  # seconds for one run of the program
 
@@ -36,6 +41,10 @@ class Case:
         if self.ranks:
             return self.ranks
         return (2, np) if self.one_pair_too and np != 2 else (np,)
+
+    def runs(self, options):
+        """The case as it is run: once, or, if it is cold, once for each size."""
+        return [replace(self, sizes=(size,)) for size in self.sizes_for(options)] if self.cold else [self]
 
     def limits_for(self, ranks):
         """The program of the limits, or "": what several pairs can do together, nobody measures."""
@@ -45,12 +54,15 @@ class Case:
         return self.limits if library is LIMITS else self.program
 
     def arguments(self, options, library):
-        variants = [name for name in self.variants if name in options.variants or name in NONE]
+        variants = [name for name in self.variants if name in options.variants or name not in VARIANTS]
         slot = self.slot * options.slot / 25
         if library is LIMITS:
             variants = sorted({name.removeprefix("alloc-") for name in variants})
             slot /= 4  # it has many ways to try
-        return [f"{slot:g}", ",".join(variants), ",".join(map(str, self.sizes or options.sizes)), *self.more]
+        return [f"{slot:g}", ",".join(variants), ",".join(map(str, self.sizes_for(options))), *self.more]
+
+    def sizes_for(self, options):
+        return self.sizes or [size for size in options.sizes if size <= self.most_bytes]
 
 
 CASES = {
@@ -62,6 +74,15 @@ CASES = {
              variants=BUFFERS, more=("stream,both",), lower_is_better=False, limits="stream_limits", time_limit=180),
         Case("rate", "Message rate", "stream", "messages/s", {"rate": ""}, one_pair_too=True, variants=BUFFERS,
              sizes=(1, 8, 64, 256, 1024), more=("rate",), lower_is_better=False, limits="stream_limits"),
+        Case("first", "The beginning of a pair: until so many round trips are back", "first", "us", {"first": ""}, ranks=(2,),
+             variants=MESSAGES, variant_title="round trips", most_bytes=4 << 20, cold=True),
+        Case("sweep", "All sizes in one process, 300 repetitions each", "sweep", "us",
+             {name: name for name in ("latency", "barrier", *COLLECTIVES)}, ranks=(2,), variants=("300",),
+             variant_title="repetitions", most_bytes=4 << 20,
+             more=(",".join(("latency", "barrier", *COLLECTIVES)),), time_limit=300),
+        Case("crowded sweep", "All sizes in one process, 100 repetitions each", "sweep", "us",
+             {name: name for name in ("barrier", *COLLECTIVES)}, ranks=(8,), variants=("100",), variant_title="repetitions",
+             most_bytes=256 << 10, more=(",".join(("barrier", *COLLECTIVES)),), time_limit=300),
         Case("crowd", "More ranks than cores: half a round trip in pairs", "latency", "us", {"latency": ""}, ranks=(8,),
              variants=("reused",), sizes=(8, 4096), slot=100),
         Case("collectives", "Barrier and allreduce", "collectives", "us", {"barrier": "barrier", "allreduce": "allreduce"},

@@ -40,7 +40,8 @@ class Figures:
 
     def fail(self, case, ranks, library, number, reason):
         failure = self.failures[case, ranks].setdefault(library, Failure([], ""))
-        failure.rounds.append(number)
+        if number not in failure.rounds:  # a cold case runs several times in a round
+            failure.rounds.append(number)
         failure.reason = reason
 
     def series(self, key, library):

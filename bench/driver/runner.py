@@ -65,7 +65,8 @@ def plan(options, libraries):
     for name in options.what:
         case = CASES[name]
         for ranks in case.ranks_for(options.np):
-            runs += [(case, ranks, who) for who in ([*libraries, LIMITS] if case.limits_for(ranks) else libraries)]
+            who = [*libraries, LIMITS] if case.limits_for(ranks) else libraries
+            runs += [(part, ranks, library) for part in case.runs(options) for library in who]
     return runs
 
 

@@ -58,7 +58,7 @@ def table(case, ranks, figures, libraries, best_round=False):
     variants = {key.variant for key in rows_of(case, ranks, figures)}
     sizes = {key.size for key in rows_of(case, ranks, figures)} != {0}
     header = (["what"] if any(case.shows.values()) else []) + ([case.size_title] if sizes else [])
-    header += ["buffers"] if variants - {"-"} else []
+    header += [case.variant_title] if variants - {"-"} else []
     header += [who.title for who in libraries]
     if peers:
         header.append("/ best peer")
@@ -69,7 +69,7 @@ def table(case, ranks, figures, libraries, best_round=False):
     for key in rows_of(case, ranks, figures):
         row = [case.shows[key.name]] if any(case.shows.values()) else []
         row += [size_name(key.size)] if sizes else []
-        row += [key.variant] if "buffers" in header else []
+        row += [key.variant] if case.variant_title in header else []
         row += [cell(figures.series(key, who.name), pick) for who in libraries]
         if peers:
             value, name = peer_ratio(case, key, figures, ours.name, [who.name for who in peers], pick)
@@ -91,7 +91,7 @@ def statistics_table(case, ranks, figures, libraries):
             if got:
                 rows.append([key.name, key.variant, size_name(key.size), who.title, str(got.rounds),
                              *map(number, (got.least, got.median, got.mean, got.deviation))])
-    return ["value", "buffers", case.size_title, "library", "rounds", "minimum", "median", "mean", "deviation"], rows
+    return ["value", case.variant_title, case.size_title, "library", "rounds", "minimum", "median", "mean", "deviation"], rows
 
 
 def failures(case, ranks, figures, libraries, rounds):

@@ -229,7 +229,7 @@ def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
     values = (tmp_path / "results.csv").read_text()
     for case in CASES.values():
         for name in case.shows:
-            assert re.search(rf"^{case.name},\d+,{name},[-a-z]+,\d+,nearmpi,", values, re.MULTILINE), (case.name, name)
+            assert re.search(rf"^{case.name},\d+,{name},[-a-z0-9]+,\d+,nearmpi,", values, re.MULTILINE), (case.name, name)
     for way in ("line/1", "cma_pull", "cma_halves", "ring/16K", "ring_stream/16K", "pull", "halves", "push_stream"):
         assert f",{way}," in values
     for value, ways in {"stream": ("slots/64", "ring/64K", "ring_stream/64K", "cma"), "both": ("slots/128", "ring/16K", "cma"),
