@@ -60,11 +60,16 @@ void unlock(int file, off_t begin, off_t bytes) {
 
 /// The first row from `row` on that another process holds; most_rows if there is none.
 off_t next_held(int file, off_t row) {
-  if (row >= most_rows) return most_rows;
   constexpr off_t bytes = sizeof(Row);
-  auto asked = range(F_WRLCK, row * bytes, (most_rows - row) * bytes);
-  if (fcntl(file, F_OFD_GETLK, &asked) != 0 || asked.l_type == F_UNLCK) return most_rows;
-  return std::max(row, asked.l_start / bytes);
+  off_t found = most_rows;
+  // The kernel reports any of the locks in the range, not the first one, so the rows before it are asked for
+  // again.
+  while (row < found) {
+    auto asked = range(F_WRLCK, row * bytes, (found - row) * bytes);
+    if (fcntl(file, F_OFD_GETLK, &asked) != 0 || asked.l_type == F_UNLCK) break;
+    found = std::max(row, asked.l_start / bytes);
+  }
+  return found;
 }
 
 std::uint64_t process_space() {

@@ -119,6 +119,13 @@ TEST_F(Leases, last_as_long_as_their_holder) {
   EXPECT_FALSE(fs::exists(folders[0])) << "the last one leaves nothing";
 }
 
+TEST_F(Leases, are_all_found_when_an_early_row_was_taken_last) {
+  Holder first(folders, set_of(0, 0)), second(folders, set_of(1, 1));
+  first.finish();
+  Holder third(folders, set_of(2, 2)); // in the row that the first one has left
+  EXPECT_EQ(LeasePlanning(folders).others().size(), 2u);
+}
+
 TEST_F(Leases, of_a_killed_process_are_none) {
   Holder holder(folders, set_of(0, 0));
   holder.kill_it();
