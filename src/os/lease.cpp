@@ -89,8 +89,9 @@ bool is_known(uid_t user) {
 }
 
 /// Opens a file or folder that belongs to this user and is closed to group and others. Fails with
-/// Code::refused if it belongs to another user.
-Result open_own(int folder, const std::string& path, int flags, mode_t kind, int& opened) {
+/// Code::refused if it belongs to another user. Messages call it `shown`.
+Result open_own(int folder, const std::string& path, const std::string& shown, int flags, mode_t kind,
+                int& opened) {
   const uid_t user = geteuid();
   int made = openat(folder, path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
   const int error = errno;
@@ -104,15 +105,25 @@ Result open_own(int folder, const std::string& path, int flags, mode_t kind, int
   }
   if (made >= 0) close(made);
   if (seen && !own)
-    return fail(Code::refused, "{} belongs to user {}, not to user {}", path, status.st_uid, user);
-  if (made < 0) return fail_system("open", error, path);
-  if (!seen) return fail(Code::system, "{} cannot be inspected", path);
-  return fail(Code::invalid, "{} is open to others than its owner, or is not what it should be", path);
+    return fail(Code::refused, "{} belongs to user {}, not to user {}", shown, status.st_uid, user);
+  if (made < 0) return fail_system("open", error, shown);
+  if (!seen) return fail(Code::system, "{} cannot be inspected", shown);
+  return fail(Code::invalid, "{} is open to others than its owner, or is not what it should be", shown);
 }
 
-Result open_folder(const std::string& path, bool make, int& folder) {
-  if (make && mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return fail_system("mkdir", errno, path);
-  return open_own(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, S_IFDIR, folder);
+bool make_folder(const std::string& path) { return mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST; }
+
+Result make_folder(const LeaseFolder& folder) {
+  if (make_folder(folder.path)) return {};
+  if (errno == ENOENT && folder.parent_is_made &&
+      make_folder(folder.path.substr(0, folder.path.rfind('/'))) && make_folder(folder.path))
+    return {};
+  return fail_system("mkdir", errno, folder.path);
+}
+
+Result open_folder(const LeaseFolder& folder, int& opened) {
+  if (folder.is_made) NEAR_TRY(make_folder(folder));
+  return open_own(AT_FDCWD, folder.path, folder.path, O_RDONLY | O_DIRECTORY, S_IFDIR, opened);
 }
 
 /// Whether the open file still has its name: the last job to end may have removed it.
@@ -122,78 +133,116 @@ bool is_there(int folder, int file) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
+/// A network file system may refuse to say anything about a folder that has been removed.
 bool is_removed(int folder) {
   struct stat status{};
-  return fstat(folder, &status) == 0 && status.st_nlink == 0;
+  return fstat(folder, &status) != 0 || status.st_nlink == 0;
 }
 
-/// Waits until no other process plans, for at most a second; does not wait if locks are forbidden. Returns
-/// false if another process still plans.
-bool wait_to_plan(int file) {
+/// Waits until no other process plans, for at most a second; `alone` is false if another process still plans
+/// then. Fails if the file system or a sandbox refuses locks.
+Result wait_to_plan(int file, const std::string& shown, bool& alone) {
   constexpr timespec pause{0, 2'000'000};
   constexpr int patience = 500;
+  alone = false;
   for (int i = 0; i < patience; ++i) {
-    if (lock(file, planning_byte, 1) || (errno != EAGAIN && errno != EACCES)) return true;
+    alone = lock(file, planning_byte, 1);
+    if (alone) return {};
+    if (errno != EAGAIN && errno != EACCES) return fail_system("fcntl(F_OFD_SETLK)", errno, shown);
     nanosleep(&pause, nullptr);
   }
-  return false;
+  return {};
 }
 
 /// Closes both; before that, removes the file if there is no lease in it, and the folder if it was created
 /// for it. Removes nothing while another process plans, since that would continue with a file without a name.
 void leave(int& folder, int& file, const std::string& made) {
   bool last = file >= 0 && lock(file, planning_byte, 1) && next_held(file, 0) == most_rows;
-  if (last && is_there(folder, file)) {
-    unlinkat(folder, file_name, 0);
-    if (!made.empty()) rmdir(made.c_str());
-  }
+  bool removed = last && is_there(folder, file) && unlinkat(folder, file_name, 0) == 0;
+  // Before the folder is removed, since NFS keeps a removed file in its folder while it is open.
   if (file >= 0) close(file);
+  if (removed && !made.empty()) rmdir(made.c_str());
   if (folder >= 0) close(folder);
   folder = file = -1;
 }
 
+/// The value of a variable that holds an absolute path; nullptr if it holds none.
+const char* path_from(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && value[0] == '/' ? value : nullptr;
+}
+
+/// Identifies this start of this machine's kernel; "" if the system does not tell.
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
 } // namespace
 
-std::vector<std::string> lease_folders() {
-  std::vector<std::string> folders;
-  if (const char* told = std::getenv("XDG_RUNTIME_DIR"); told != nullptr && told[0] == '/')
-    folders.emplace_back(told);
-  folders.push_back(base::format("/run/user/{}", geteuid()));
-  folders.push_back(base::format("/tmp/nearmpi-{}", geteuid()));
+std::vector<LeaseFolder> lease_folders() {
+  const uid_t user = geteuid();
+  std::vector<LeaseFolder> folders;
+  if (const char* told = path_from("XDG_RUNTIME_DIR")) folders.push_back({told});
+  folders.push_back({base::format("/run/user/{}", user)});
+  if (user == 0) folders.push_back({.path = "/run/nearmpi", .is_made = true});
+  const char *cache = path_from("XDG_CACHE_HOME"), *home = path_from("HOME");
+  const std::string boot = boot_id();
+  if ((cache != nullptr || home != nullptr) && !boot.empty())
+    folders.push_back({.path = base::format("{}/nearmpi-{}",
+                                            cache != nullptr ? cache : std::string(home) + "/.cache", boot),
+                       .is_made = true,
+                       .parent_is_made = true});
+  folders.push_back({.path = base::format("/tmp/nearmpi-{}", user), .is_made = true});
   return folders;
 }
 
-LeasePlanning::LeasePlanning(const std::vector<std::string>& folders) {
+/// Opens the folder and the file in it, and waits to plan. `again` is true if that has failed because another
+/// job has removed what was opened.
+Result LeasePlanning::open(const LeaseFolder& folder, bool& again) {
+  again = false;
+  NEAR_TRY(open_folder(folder, folder_));
+  const std::string shown = folder.path + "/" + file_name;
+  Result opened = open_own(folder_, file_name, shown, O_RDWR | O_CREAT, S_IFREG, file_);
+  if (!opened.ok()) {
+    again = is_removed(folder_);
+    return opened;
+  }
+  bool alone = false;
+  NEAR_TRY(wait_to_plan(file_, shown, alone));
+  again = !is_there(folder_, file_);
+  if (again) return fail(Code::gone, "{} was removed", shown);
+  if (!alone)
+    intrusion_ =
+        base::format("another mpiexec of yours has not unlocked {} for a second; end or continue it", shown);
+  return {};
+}
+
+LeasePlanning::LeasePlanning(const std::vector<LeaseFolder>& folders) {
   if (!is_known(geteuid())) {
     problem_ = base::format("user {} of this namespace may be anybody", geteuid());
     return;
   }
-  for (const auto& path : folders) {
-    made_ = &path == &folders.back() ? path : "";
+  for (const auto& folder : folders) {
+    made_ = folder.is_made ? folder.path : "";
     // Another job may remove what we have opened until we hold the lock; try again then.
     constexpr int attempts = 10;
-    for (int attempt = 0; attempt < attempts; ++attempt) {
-      Result opened = open_folder(path, !made_.empty(), folder_);
-      bool there = opened.ok();
-      if (there) opened = open_own(folder_, file_name, O_RDWR | O_CREAT, S_IFREG, file_);
+    bool again = true;
+    for (int attempt = 0; again && attempt < attempts; ++attempt) {
+      intrusion_.clear();
+      Result opened = open(folder, again);
       if (opened.ok()) {
-        bool alone = wait_to_plan(file_);
-        if (is_there(folder_, file_)) {
-          problem_.clear();
-          intrusion_.clear();
-          if (!alone)
-            intrusion_ =
-                base::format("another mpiexec of yours has not unlocked {}/{} for a second", path, file_name);
-          return;
-        }
+        problem_.clear();
+        return;
       }
       problem_ = base::failure_text();
-      intrusion_ = opened.is(Code::refused) ? problem_ : "";
-      bool again = there && (file_ >= 0 || is_removed(folder_));
+      if (opened.is(Code::refused))
+        intrusion_ =
+            problem_ + "; have it removed, or set XDG_RUNTIME_DIR to a folder that only you can open";
       if (file_ >= 0) close(file_);
       if (folder_ >= 0) close(folder_);
       folder_ = file_ = -1;
-      if (!again) break;
     }
   }
 }

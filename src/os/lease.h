@@ -1,14 +1,29 @@
 // The processors that the jobs of one user hold on this machine, so that two jobs do not share processors
 // while others are free.
 //
-// All leases of a user are in one file, which only that user can open: nearmpi-leases in the user's runtime
-// folder ($XDG_RUNTIME_DIR, /run/user/<user>), or else in /tmp/nearmpi-<user>, which must belong to the user
-// and be closed to others. A row of the file is valid as long as some process holds the kernel's lock on its
-// bytes. Such a lock disappears with the last process that has the file open, however that process ends:
+// All leases of a user are in one file, nearmpi-leases, which only that user can open. It is in the first of
+// these folders that belongs to the user, is closed to others and supports locks (lease_folders):
+//
+//   | folder | who can create it |
+//   |---|---|
+//   | $XDG_RUNTIME_DIR, /run/user/<user> | the system, when the user logs in |
+//   | /run/nearmpi, if the user is root | root |
+//   | nearmpi-<boot id> in $XDG_CACHE_HOME or ~/.cache | the user |
+//   | /tmp/nearmpi-<user> | anybody, so another user can take the name; it is the last resort |
+//
+// A row of the file is valid as long as some process holds the kernel's lock on its bytes. Such a lock
+// disappears with the last process that has the file open, however that process ends:
 //
 //   | row 0: process, its namespace, processors | row 1 | ... | planning lock, beyond all rows |
 //
-// The last job to end removes the file. If there is no such place, there are no leases.
+// The last job to end removes the file. If there is no such folder, there are no leases.
+//
+// A home may be a network file system that many machines share. The boot id in the name makes sure that all
+// jobs that use one file run on one kernel, which is what leases need: the processors are those of that
+// machine, and whatever the file system does between machines, one kernel gives all its processes the same
+// view of a file's bytes, names and locks. If it passes locks on to a server, they hold there too; if it
+// keeps them to itself (nolock, localflock), no other machine would have asked for them. Where locks are
+// refused (a server without a lock service), the next folder is used.
 #pragma once
 
 #include "base/result.h"
@@ -20,14 +35,22 @@
 
 namespace near::os {
 
+using base::Result;
+
 struct Lease {
   Pid owner = 0; ///< 0 if it is in another process namespace, where its number means nothing to us
   CpuSet cpus;
 };
 
-/// The folders in which the leases of this user may be, in the order of preference. LeasePlanning creates the
-/// last one if it is needed.
-std::vector<std::string> lease_folders();
+/// A folder in which the leases of a user may be.
+struct LeaseFolder {
+  std::string path;
+  bool is_made = false;        ///< LeasePlanning creates it if it is missing; the last job to end removes it
+  bool parent_is_made = false; ///< the folder that it is in is created too, and stays
+};
+
+/// The folders in which the leases of this user may be, in the order of preference.
+std::vector<LeaseFolder> lease_folders();
 
 /// While it exists, no other process of this user plans, so that processors that are found free are still
 /// free when they are taken. Waits for another planner for at most a second, then continues without
@@ -35,16 +58,16 @@ std::vector<std::string> lease_folders();
 class LeasePlanning {
 public:
   LeasePlanning() : LeasePlanning(lease_folders()) {}
-  explicit LeasePlanning(const std::vector<std::string>& folders);
+  explicit LeasePlanning(const std::vector<LeaseFolder>& folders);
   ~LeasePlanning();
   LeasePlanning(const LeasePlanning&) = delete;
   LeasePlanning& operator=(const LeasePlanning&) = delete;
 
   /// Why there are no leases; "" if there are.
   const std::string& problem() const { return problem_; }
-  /// A problem that others cause and that the user should know of: another user owns the user's file or
-  /// folder, or another process of this user does not stop planning, so that two may plan at once. "" if
-  /// there is none.
+  /// A problem that others cause and that the user should know of, and what to do about it: another user
+  /// owns the last folder or the file in it, or another process of this user does not stop planning, so that
+  /// two may plan at once. "" if there is none.
   const std::string& intrusion() const { return intrusion_; }
   /// The leases of the user's other jobs; not of a job that this process belongs to.
   std::vector<Lease> others() const;
@@ -53,6 +76,8 @@ public:
   void take(const CpuSet& cpus);
 
 private:
+  Result open(const LeaseFolder& folder, bool& again);
+
   std::string problem_, intrusion_, made_;
   int folder_ = -1, file_ = -1;
 };

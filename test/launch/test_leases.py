@@ -133,7 +133,7 @@ def test_a_planner_that_goes_on_is_told_of(alone, prefix, tmp_path):
     warnings = [line for line in result.err.splitlines() if "warning" in line]
     assert len(warnings) == 1 and re.fullmatch(
         r"mpiexec: warning: two jobs may get the same processors: another mpiexec of yours has not unlocked \S+/nearmpi-leases "
-        r"for a second", warnings[0]), result.report()
+        r"for a second; end or continue it", warnings[0]), result.report()
     used = processors((tmp_path / "first.err").read_text()) + processors(result.err)
     assert len(used) == 2 and used[0] != used[1], result.report()
 
@@ -153,30 +153,62 @@ time.sleep(50)
 """
 
 
-def test_another_user_delays_and_displaces_nobody(prefix, unshare):
-    """Whatever files that user has created, where leases are or were."""
+@pytest.fixture
+def squatted(unshare):
+    """squatted(run, script, **environment): runs the script where another user has created whatever files and sockets that user can,
+    where leases are or were, and where there is no runtime folder. `run` are the mount options of /run, "rw" or "ro"."""
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
     before = unshare("--mount", "--net", "--propagation", "private")
+
+    def play(run, script, **environment):
+        steps = f"""
+            mount -t tmpfs -o mode=1777 tmpfs /tmp
+            mount -t tmpfs -o mode=755,{run} tmpfs /run
+            mkdir -m 700 /tmp/home; export HOME=${{HOME_HERE:-/tmp/home}}
+            {STRANGER} mkdir -m 700 /tmp/nearmpi-0
+            {sys.executable} -c '{SQUAT}' nearmpi/0/planning nearmpi/0/$$/0-63 >/tmp/held & squatter=$!
+            for i in $(seq 400); do grep -q held /tmp/held && break; sleep 0.05; done
+            grep -q held /tmp/held
+            {script}
+            kill $squatter
+        """
+        environment = {"NEAR_LEASES": "1", "XDG_RUNTIME_DIR": "", "XDG_CACHE_HOME": "", "PYTHONDONTWRITEBYTECODE": "1", **environment}
+        running = harness.Running([*before, "bash", "-euc", steps], env=environment)
+        result = running.finish(60)
+        assert not harness.survivors(running.mark)
+        assert result.status == 0, result.report()
+        return result
+
+    return play
+
+
+@pytest.mark.parametrize("run, folder", [("rw", "/run/nearmpi"), ("ro", "/tmp/home/.cache/nearmpi-*")])
+def test_another_user_cannot_switch_leases_off(squatted, prefix, run, folder):
+    """Root's leases are in /run, and those of users without a runtime folder in their caches."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor only")
+    then = f"ls -d {folder}/nearmpi-leases; stat -c %a {folder}; ./mpiexec -n 1 --report-bindings true; ls /tmp/nearmpi-0"
+    steps = script(prefix, "-n 1 --report-bindings", then) + f"\ncat $HOME/first.err >&2; ! ls -d {folder} 2>/dev/null"
+    result = squatted(run, steps)
+    assert re.fullmatch(rf"{folder.replace('*', '.*')}/nearmpi-leases\n700\n", result.out), result.report()
+    assert "warning" not in result.err and "same processors" not in result.err, result.report()
+    used = processors(result.err)
+    assert len(used) == 2 and used[0] != used[1], result.report()
+
+
+def test_another_user_delays_and_displaces_nobody(squatted, prefix):
+    """Not even where the last resort is the only folder: then there is a warning, and no leases."""
     everything = len(os.sched_getaffinity(0))
     steps = f"""
-        mount -t tmpfs -o mode=1777 tmpfs /tmp
-        mkdir -p /run/user; mount -t tmpfs tmpfs /run/user
-        {STRANGER} mkdir -m 700 /tmp/nearmpi-0
-        {sys.executable} -c '{SQUAT}' nearmpi/0/planning nearmpi/0/$$/0-63 >/tmp/held & squatter=$!
-        for i in $(seq 400); do grep -q held /tmp/held && break; sleep 0.05; done
-        grep -q held /tmp/held
         {prefix}/bin/mpiexec -n {everything} --explain true
         {prefix}/bin/mpiexec -n {everything} true
-        kill $squatter
     """
-    environment = {"NEAR_LEASES": "1", "XDG_RUNTIME_DIR": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    running = harness.Running([*before, "bash", "-euc", steps], env=environment)
-    result = running.finish(60)
-    assert not harness.survivors(running.mark)
+    result = squatted("ro", steps, HOME_HERE="/nowhere")
     told = "/tmp/nearmpi-0 belongs to user 65534, not to user 0"
-    warning = f"mpiexec: warning: two jobs may get the same processors: {told}\n"
-    assert (result.status, result.err) == (0, warning * 2), result.report()  # of --explain, and of the start
+    warning = (f"mpiexec: warning: two jobs may get the same processors: {told}; have it removed, or set XDG_RUNTIME_DIR to a "
+               "folder that only you can open\n")
+    assert result.err == warning * 2, result.report()  # of --explain, and of the start
     assert "of yours" not in result.out, result.report()
     assert told in result.out, result.report()
 
@@ -198,8 +230,8 @@ def test_without_a_folder_there_are_no_leases(alone, prefix, unshare):
         pytest.skip("only root can mount on /tmp")
     before = unshare("--mount", "--propagation", "private")
     steps = f"""
-        mkdir -p /run/user; mount -t tmpfs -o ro tmpfs /run/user; mount -t tmpfs -o ro tmpfs /tmp
+        mount -t tmpfs -o ro tmpfs /run; mount -t tmpfs -o ro tmpfs /tmp
         {prefix}/bin/mpiexec -n 1 --explain true; {prefix}/bin/mpiexec -n 1 true
     """
-    result = alone(steps, before, XDG_RUNTIME_DIR="/nowhere")
+    result = alone(steps, before, XDG_RUNTIME_DIR="/nowhere", XDG_CACHE_HOME="/nowhere/cache")
     assert "which processors your other jobs hold is not known: mkdir" in result.out and result.err == "", result.report()
