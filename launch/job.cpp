@@ -150,8 +150,7 @@ Result plan_job(Command command, char** environment, Job& job) {
   if (made.machine.recorded && !made.command.explain)
     return base::fail(base::Code::invalid,
                       "{} describes another machine than this one: only --explain can plan for it",
-                      made.command.machine.empty() ? "a variable of hwloc's (HWLOC_XMLFILE, HWLOC_SYNTHETIC)"
-                                                   : made.command.machine);
+                      made.command.machine.empty() ? topo::machine_variables() : made.command.machine);
   if (made.machine.recorded) {
     made.slots = topo::slots_of_recorded(made.machine);
   } else {

@@ -144,7 +144,10 @@ Result try_in_child(const std::function<void()>& work, unsigned seconds, Ending&
   Pid child = fork();
   if (child < 0) return base::fail_system("fork", errno, "too many processes?");
   if (child == 0) {
-    rlimit time{seconds, seconds}, none{0, 0};
+    rlimit time{}, none{0, 0};
+    getrlimit(RLIMIT_CPU, &time); // the user's own limit may be lower
+    time.rlim_cur = std::min<rlim_t>(time.rlim_cur, seconds);
+    time.rlim_max = std::min<rlim_t>(time.rlim_max, seconds);
     setrlimit(RLIMIT_CPU, &time);
     setrlimit(RLIMIT_CORE, &none);
     for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU}) signal(number, SIG_DFL);

@@ -45,9 +45,9 @@ struct Launch {
 /// The file that start_process would execute for this program in this directory; "" if there is none.
 std::string program_file(const std::string& program, const std::string& directory);
 
-/// Runs `work` in a child with limited processor time, in seconds, and with standard error redirected to
-/// /dev/null. For code that may crash or loop on untrusted input. `ending` is the end of the child, with
-/// status 0 if `work` has returned.
+/// Runs `work` in a child with limited processor time, in seconds (less if this process's own limit is
+/// lower), and with standard error redirected to /dev/null. For code that may crash or loop on untrusted
+/// input. `ending` is the end of the child, with status 0 if `work` has returned.
 Result try_in_child(const std::function<void()>& work, unsigned seconds, Ending& ending);
 
 /// Forks, applies the settings and executes the program. The child gets SIGKILL when the calling thread ends.

@@ -52,7 +52,7 @@ Result load(Topology& topology, bool devices) {
   if (hwloc_topology_set_flags(topology.handle, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
       hwloc_topology_set_io_types_filter(topology.handle, filter) != 0 ||
       hwloc_topology_load(topology.handle) != 0)
-    return base::fail_system("hwloc_topology_load", errno, "the machine's topology could not be read");
+    return base::fail_system("hwloc_topology_load", errno);
   return {};
 }
 
@@ -247,41 +247,90 @@ Result convert(hwloc_topology_t topology, Machine& machine) {
   return {};
 }
 
-/// Tests in a child process whether hwloc can read the description `name`, since it may crash or loop on
-/// invalid input.
-Result try_description(const std::string& name, const std::function<void()>& read) {
+/// Tests in a child process whether hwloc can read a description, since it may crash or loop on invalid
+/// input. Fails with what it did.
+Result try_description(const std::function<void()>& read) {
   constexpr unsigned seconds = 20; // the largest real machine takes less than one
   os::Ending ending;
   NEAR_TRY(os::try_in_child(read, seconds, ending));
+  if (ending.by_signal() && (ending.signal() == SIGXCPU || ending.signal() == SIGKILL))
+    return base::fail(base::Code::invalid, "hwloc did not finish within its limit of processor time");
   if (ending.by_signal())
-    return base::fail(base::Code::invalid, "{}: this description of a machine is broken: hwloc {} on it",
-                      name,
-                      ending.signal() == SIGXCPU || ending.signal() == SIGKILL
-                          ? base::format("worked {} s without an end", seconds)
-                          : base::format("crashed (signal {})", ending.signal()));
-  if (ending.status() != 0)
-    return base::fail(base::Code::invalid, "{}: this description of a machine is broken: hwloc gave up on it",
-                      name);
+    return base::fail(base::Code::invalid, "hwloc crashed (signal {})", ending.signal());
+  if (ending.status() != 0) return base::fail(base::Code::invalid, "hwloc gave up");
   return {};
 }
 
+/// A variable that describes a machine to hwloc.
+struct Variable {
+  const char* name;
+  bool is_a_description; ///< of a machine; otherwise it only says how to read one
+  const char* advice;    ///< "set it to ..."
+};
+constexpr Variable variables[] = {
+    {"HWLOC_XMLFILE", true, "a complete file, as lstopo FILE.xml writes it"},
+    {"HWLOC_SYNTHETIC", true, "a smaller machine, such as \"package:2 core:4 pu:2\""},
+    {"HWLOC_FSROOT", true, "a complete recording, as hwloc-gather-topology makes it"},
+    {"HWLOC_CPUID_PATH", true, "a complete recording, as hwloc-gather-cpuid makes it"},
+    {"HWLOC_COMPONENTS", false, "components that can read this machine"},
+    {"HWLOC_THISSYSTEM", false, "1 if the description is of this machine"},
+};
+
+/// The variables that are set to anything.
+std::vector<const Variable*> set_variables() {
+  std::vector<const Variable*> found;
+  for (const auto& variable : variables)
+    if (const char* value = std::getenv(variable.name); value != nullptr && *value != 0)
+      found.push_back(&variable);
+  return found;
+}
+
+/// Adds to the latest failure which variables have caused it, and what to do about them.
+Result blame(const std::vector<const Variable*>& given, Result failed) {
+  const std::string reason(base::failure_text());
+  if (given.empty()) return base::fail(failed.code(), "this machine cannot be read: {}", reason);
+  if (given.size() > 1)
+    return base::fail(
+        failed.code(),
+        "{}: with these variables, hwloc cannot read the machine: {}; unset them, or set {} to {}",
+        machine_variables(), reason, given[0]->name, given[0]->advice);
+  return base::fail(failed.code(),
+                    "{}: with this variable, hwloc cannot read the machine: {}; unset it, or set it to {}",
+                    machine_variables(), reason, given[0]->advice);
+}
+
+Result read_with_hwloc(Machine& machine, bool devices) {
+  Topology topology;
+  if (!topology.made) return base::fail_system("hwloc_topology_init", errno);
+  NEAR_TRY(load(topology, devices));
+  return convert(topology.handle, machine);
+}
+
 } // namespace
+
+std::string machine_variables() {
+  std::string text;
+  constexpr std::size_t longest = 300; // enough for most paths
+  for (const auto* variable : set_variables())
+    text += base::format("{}{}={}", text.empty() ? "" : " ", variable->name,
+                         std::string_view(std::getenv(variable->name)).substr(0, longest));
+  return text;
+}
 
 Result read_machine(Machine& machine, bool devices) {
   // If a sandbox refuses this call, hwloc would repeat it again and again.
   CpuSet allowed;
   NEAR_TRY(os::affinity_of(0, allowed));
-  const char* file = std::getenv("HWLOC_XMLFILE");
-  if (file != nullptr && *file != 0)
-    NEAR_TRY(try_description(std::string("HWLOC_XMLFILE=") + file, [&] {
-      Topology topology;
+  const auto given = set_variables();
+  Result done;
+  if (std::any_of(given.begin(), given.end(),
+                  [](const auto* variable) { return variable->is_a_description; }))
+    done = try_description([&] {
       Machine made;
-      if (topology.made && load(topology, devices).ok()) (void)convert(topology.handle, made);
-    }));
-  Topology topology;
-  if (!topology.made) return base::fail_system("hwloc_topology_init", errno);
-  NEAR_TRY(load(topology, devices));
-  return convert(topology.handle, machine);
+      (void)read_with_hwloc(made, devices);
+    });
+  if (done.ok()) done = read_with_hwloc(machine, devices);
+  return done.ok() ? done : blame(given, done);
 }
 
 Result machine_from_file(const std::string& path, Machine& machine) {
@@ -297,12 +346,14 @@ Result machine_from_file(const std::string& path, Machine& machine) {
       if (!line.starts_with('#')) description += (description.empty() ? "" : " ") + line;
   }
   // hwloc trusts its input; some invalid files make it crash or loop.
-  NEAR_TRY(try_description(path, [&] {
+  Result done = try_description([&] {
     Machine made;
     (void)recorded_machine(description, made);
-  }));
-  base::Result done = recorded_machine(description, machine);
-  if (!done.ok()) return base::fail(done.code(), "{}: {}", path, std::string(base::failure_text()));
+  });
+  if (done.ok()) done = recorded_machine(description, machine);
+  if (!done.ok())
+    return base::fail(done.code(), "{}: this description of a machine cannot be read: {}", path,
+                      std::string(base::failure_text()));
   return done;
 }
 

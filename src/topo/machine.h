@@ -77,8 +77,13 @@ struct Machine {
 /// the first core); among equally near nodes, the one with most memory. -1 if there is none.
 int nearest_node(const Machine& machine, const CpuSet& cpus, Tier tier);
 
-/// Reads this machine, or the one that the environment describes to hwloc (HWLOC_XMLFILE and similar
-/// variables). NICs and GPUs are included only with `devices`: finding them takes milliseconds.
+/// The variables by which the environment describes a machine to hwloc, as "HWLOC_XMLFILE=file ..."; "" if
+/// there are none.
+std::string machine_variables();
+
+/// Reads this machine, or the one that the environment describes to hwloc (machine_variables). NICs and GPUs
+/// are included only with `devices`: finding them takes milliseconds. Descriptions are tried in a child
+/// first, since hwloc may crash or loop on them; a failure names the variables.
 Result read_machine(Machine& machine, bool devices = false);
 /// Reads a description of a machine: hwloc's synthetic form, such as "package:2 numa:2 l3:2 core:4 pu:2",
 /// or its XML.

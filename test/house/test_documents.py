@@ -83,7 +83,6 @@ def test_the_page_of_variables_has_no_others():
     page = (ROOT / knobs.PAGE).read_text()
     known = variables_of_sources() | set(re.findall(r"`(NEAR_\w+)`", knobs.table((ROOT / knobs.TABLE).read_text())))
     known |= set(re.findall(VARIABLE, (ROOT / "src/mpi/wrapper/CMakeLists.txt").read_text()))  # the compilers to call
-    known |= {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC"}  # read by hwloc
     named = set(re.findall(rf"`({VARIABLE})(?:=[^`]*)?`", page))
     constants = set(re.findall(r"\bMPI_[A-Z_]+\b", (ROOT / "include/mpi.h").read_text()))
     assert not named - known - constants

@@ -177,6 +177,7 @@ def test_only_a_plan_can_be_made_for_another_machine(launch, tmp_path):
     for arguments, environment in ((["--machine", file], {}), ([], {"HWLOC_SYNTHETIC": "package:2 core:2 pu:1"})):
         result = launch("-n", "2", *arguments, "echo", "started", env=environment)
         assert result.status != 0 and result.out == "" and "--explain" in result.err, result.report()
+        assert all(f"{name}={value} describes" in result.err for name, value in environment.items()), result.report()
     file.write_text("nonsense")
     result = launch("-n", "2", "--explain", "--machine", file, "true")
     assert result.status == 1 and str(file) in result.err, result.report()

@@ -1,4 +1,4 @@
-"""Broken descriptions of machines: mpiexec names the file, and neither crashes nor loops."""
+"""Broken descriptions of machines: mpiexec names the file or the variable, and neither crashes nor loops."""
 
 import random
 from pathlib import Path
@@ -20,6 +20,22 @@ def explain(prefix, nothing_left, tmp_path):
         assert result.status in (0, 1), "neither a plan nor a refusal: " + result.report()
         if result.status == 1:
             assert str(file) in result.err or "slots" in result.err or "rank" in result.err, result.report()
+        return result
+
+    return run
+
+
+@pytest.fixture
+def explain_variable(prefix, nothing_left):
+    """explain_variable(NAME, value): what mpiexec prints where this variable of hwloc describes the machine. `before` is a prefix
+    of the command."""
+    def run(name, value, before=()):
+        command = [*before, prefix / "bin/mpiexec", "--explain", "-n", 2, "--oversubscribe", "program"]
+        result = nothing_left(command, env={name: value}, timeout=60)
+        assert not result.timed_out, result.report()
+        assert result.status in (0, 1), "neither a plan nor a refusal: " + result.report()
+        if result.status == 1:
+            assert result.err.startswith(f"mpiexec: {name}={value}: ") and "unset it, or set it to" in result.err, result.report()
         return result
 
     return run
@@ -60,3 +76,37 @@ def test_a_mutated_file_is_named_or_read(explain):
                                   b"<topology><object type=\"Machine\"><object type=\"PU\"/></object></topology>"])
 def test_what_describes_nothing_is_refused(explain, text):
     assert explain(text).status == 1
+
+
+# ---- the variables of hwloc -----------------------------------------------------------------------------------
+
+def test_a_broken_file_of_a_variable_is_named(explain_variable, tmp_path):
+    whole, file, dice = recorded(), tmp_path / "machine.xml", random.Random(7)
+    file.write_bytes(whole)
+    assert explain_variable("HWLOC_XMLFILE", file).status == 0
+    refused = 0
+    for _ in range(12):
+        data = bytearray(whole[:dice.randrange(len(whole) // 10, len(whole))])
+        data[dice.randrange(len(data))] = dice.randrange(256)
+        file.write_bytes(data)
+        refused += explain_variable("HWLOC_XMLFILE", file).status
+    assert refused > 6, "nothing was broken"
+
+
+@pytest.mark.parametrize("name, value", [("HWLOC_COMPONENTS", "stop")])
+def test_a_variable_that_leaves_no_machine_is_named(explain_variable, name, value):
+    assert explain_variable(name, value).status == 1
+
+
+def test_a_variable_that_hwloc_does_not_finish_is_named(explain_variable):
+    """The time limit is that of files; here the shell has a lower one."""
+    result = explain_variable("HWLOC_SYNTHETIC", "package:1 core:4000 pu:8", ["bash", "-c", 'ulimit -t 2; exec "$@"', "bash"])
+    assert result.status == 1 and "limit of processor time" in result.err, result.report()
+
+
+def test_several_variables_are_all_named(prefix, nothing_left, tmp_path):
+    (tmp_path / "machine.xml").write_bytes(recorded()[:3000])
+    given = {"HWLOC_XMLFILE": tmp_path / "machine.xml", "HWLOC_THISSYSTEM": "1"}
+    result = nothing_left([prefix / "bin/mpiexec", "-n", 1, "program"], env=given)
+    assert result.status == 1 and "unset them" in result.err, result.report()
+    assert all(f"{name}={value}" in result.err for name, value in given.items()), result.report()
