@@ -11,7 +11,7 @@ using base::fail;
 Result silently(Parsing&) { return {}; }
 
 Result with_remark(Parsing& at) {
-  at.command.remarks.push_back(base::format("{} has no meaning here and is ignored", at.option));
+  at.command.remarks.push_back(base::format("{} has no effect here and is ignored", at.option));
   return {};
 }
 
@@ -48,7 +48,7 @@ Result read_parameter_file(Parsing& at) {
         NEAR_TRY(use_mca_parameter(at, word.substr(0, equals), word.substr(equals + 1)));
         ++i;
       } else {
-        return fail(Code::invalid, "{} {}: not understood: {}", at.option, at.values[0], line);
+        return fail(Code::invalid, "{} {}: cannot interpret this line: {}", at.option, at.values[0], line);
       }
     }
   }
@@ -58,29 +58,30 @@ Result read_parameter_file(Parsing& at) {
 Result need_no_gpus(Parsing& at) {
   if (at.values[0] == "0" || at.values[0] == "false") return {};
   return fail(Code::unsupported,
-              "{} {}: buffers on GPUs are not supported; copy them to the host's memory first", at.option,
+              "{} {}: buffers in GPU memory are not supported; copy them to host memory first", at.option,
               at.values[0]);
 }
 
 Result need_no_restarts(Parsing& at) {
   if (at.values[0] == "0") return {};
-  return fail(Code::unsupported, "{} {}: processes are not started again; a rank that fails ends the job",
+  return fail(Code::unsupported, "{} {}: mpiexec does not restart ranks: a rank that fails ends the job",
               at.option, at.values[0]);
 }
 
 Result need_no_fault_tolerance(Parsing& at) {
   for (const char* no : {"no", "none", "false", "0"})
     if (at.values[0] == no) return {};
-  return fail(Code::unsupported,
-              "{} {}: a job does not continue without a rank: a rank that fails ends it; leave it out",
-              at.option, at.values[0]);
+  return fail(
+      Code::unsupported,
+      "{} {}: a job cannot continue without one of its ranks: a rank that fails ends it; leave it out",
+      at.option, at.values[0]);
 }
 
 Result choose_universe(Parsing& at) {
   if (at.values[0] == "SYSTEM") return {}; // MPI_UNIVERSE_SIZE is that anyway
   return fail(Code::unsupported,
-              "{} {}: MPI_UNIVERSE_SIZE is the number of the machine's cores here; leave it out", at.option,
-              at.values[0]);
+              "{} {}: MPI_UNIVERSE_SIZE is always the number of this machine's cores; leave it out",
+              at.option, at.values[0]);
 }
 
 // "--runtime-options donotlaunch,..." of Open MPI's launchers.
@@ -90,8 +91,8 @@ Result choose_runtime(Parsing& at) {
       at.command.explain = true;
     else if (word != "report-state-on-timeout" && word != "error-nonzero-status" &&
              word != "abort-nonzero-status")
-      return fail(Code::unsupported, "{} {}: '{}' is not known here; mpiexec --help lists the options",
-                  at.option, at.values[0], word);
+      return fail(Code::unsupported, "{} {}: unknown word '{}'; mpiexec --help lists the options", at.option,
+                  at.values[0], word);
   }
   return {};
 }
@@ -123,25 +124,23 @@ const Option table[] = {
 
 constexpr const char* one_machine = "all ranks run on this machine; leave it out";
 constexpr const char* no_network =
-    "messages inside a machine use no network, and NearMPI chooses how they travel; "
-    "leave it out";
+    "ranks on one machine communicate through memory, and NearMPI chooses the protocol; leave it out";
 constexpr const char* debuggers =
-    "one debugger in a window for each rank is mpiexec -n N xterm -e gdb --args "
-    "program; one for a running rank is gdb -p PID, and -v shows the PIDs";
+    "to debug each rank in a window of its own, write mpiexec -n N xterm -e gdb --args program; to attach to "
+    "a running rank, gdb -p PID (-v shows the PIDs)";
 constexpr const char* no_tool =
-    "that tool does not come with NearMPI; start ranks under one of your own with "
-    "mpiexec -n N tool program, or some of them with -gtool \"tool:RANKS\"";
+    "NearMPI does not include this tool; to run all ranks under a tool of your own, write mpiexec -n N tool "
+    "program, or for some of them, -gtool \"tool:RANKS\"";
 constexpr const char* goes_on =
-    "a job does not continue without a rank: a rank that fails ends it; leave it out";
+    "a job cannot continue without one of its ranks: a rank that fails ends it; leave it out";
 constexpr const char* granted =
-    "mpiexec runs on what this machine or the batch job grants; ask sbatch or salloc for it";
+    "mpiexec uses what this machine or the batch job provides; request this from sbatch or salloc";
 
 const Refusal refused[] = {
     {{"gdb", "gdba", "gdb-ia", "gdb-args", "debug", "debugger", "tv", "tva", "idb", "idba"}, debuggers},
     {{"xterm"},
-     "each rank in a window of its own is mpiexec -n N xterm -hold -e program; one of them is mpiexec -n 1 "
-     "xterm "
-     "-hold -e program : -n M program"},
+     "to run each rank in a window of its own, write mpiexec -n N xterm -hold -e program; for rank 0 only, "
+     "mpiexec -n 1 xterm -hold -e program : -n M program"},
     {{"trace", "check_mpi", "aps", "mps", "trace-pt2pt", "trace-collectives", "trace-imbalance"}, no_tool},
     {{"nolocal", "skip-launch-node"}, "it leaves out the only machine; remove it"},
     {{"nodes-per-group", "hostos", "hosts-group", "rankmap", "localroot", "set-cwd-to-session-dir"},
@@ -149,66 +148,68 @@ const Refusal refused[] = {
     {{"disable-auto-cleanup", "enable-recovery", "recoverable", "continuous", "no-abort-on-non-zero-exit"},
      goes_on},
     {{"prefix"},
-     "processes run with the library that belongs to this mpiexec; start the mpiexec of the installation "
-     "that is "
-     "meant by its path"},
-    {{"preload-files"}, "programs run on this machine, which has the files; leave it out"},
+     "ranks use the library of this mpiexec; to use another installation, start its mpiexec by its path"},
+    {{"preload-files"}, "all ranks run on this machine, where the files already are; leave it out"},
     {{"report-uri"},
-     "there is no daemon to connect to; tools find the job by mpiexec's process number, which --report-pid "
-     "writes "
-     "(near top --job PID)"},
+     "there is no daemon to connect to; tools such as near top --job PID find the job by the process ID of "
+     "mpiexec, which --report-pid writes"},
     {{"index-argv-by-rank"},
-     "write a program for each rank, with ':' between them, or use $NEAR_BOOT_RANK in a script"},
-    {{"singleton"}, "a program that is started without mpiexec is a job of one process; leave it out"},
+     "to give each rank its own arguments, write a program for each rank, separated by ':', or use "
+     "$NEAR_RANK "
+     "in a script"},
+    {{"singleton"}, "a program that is started without mpiexec is a job of one rank; leave it out"},
     {{"gpus-per-proc", "gpu-subdevs-per-proc", "gpus-per-task", "gpus", "gpu-bind"},
-     "GPUs are not assigned here; set them for each program: mpiexec -n 1 -env CUDA_VISIBLE_DEVICES 0 "
-     "program : "
-     "-n 1 -env CUDA_VISIBLE_DEVICES 1 program"},
-    {{"save-pids"}, "-v shows the processes' numbers, and --report-pid FILE writes mpiexec's own"},
-    {{"logfile"}, "write 2>FILE after the command"},
+     "mpiexec does not assign GPUs; choose one for each program: mpiexec -n 1 -env CUDA_VISIBLE_DEVICES 0 "
+     "program : -n 1 -env CUDA_VISIBLE_DEVICES 1 program"},
+    {{"save-pids"}, "-v shows the process IDs of the ranks, and --report-pid FILE writes that of mpiexec"},
+    {{"logfile"}, "redirect standard error instead: write 2>FILE after the command"},
     {{"umask"}, "write mpiexec -n N sh -c 'umask 022; exec program'"},
     {{"fabrics", "ib", "psm", "psm2", "tcp", "dapl", "ofi", "mxm", "rdma"}, no_network},
-    {{"ckpoint", "ckpoint-interval", "ckpoint-prefix"}, "there are no checkpoints here; leave it out"},
+    {{"ckpoint", "ckpoint-interval", "ckpoint-prefix"}, "checkpoints are not supported; leave it out"},
     // srun
-    {{"t", "time"}, "a time limit is --timeout SECONDS here, and cores for each process are --threads T"},
-    {{"cpu-bind"}, "binding is --bind-to core, numa, package or none here"},
+    {{"t", "time"},
+     "use --timeout SECONDS to limit the time, or --threads T to give each rank several cores"},
+    {{"cpu-bind"}, "use --bind-to core, numa, package or none"},
     {{"mem-bind"},
-     "memory comes from the process's own node; otherwise mpiexec -n N numactl --membind=0 program"},
-    {{"hint"}, "each rank gets a core (--use-hwthread-cpus: a hardware thread); leave it out"},
-    {{"distribution", "m"}, "the order of ranks is --map-by core (block) or --map-by package (cyclic) here"},
-    {{"mpi"}, "mpiexec starts processes in its own way only; leave it out"},
+     "a rank's memory comes from its own NUMA node; to use another one, write mpiexec -n N numactl "
+     "--membind=0 program"},
+    {{"hint"}, "each rank gets a whole core, or with --use-hwthread-cpus a hardware thread; leave it out"},
+    {{"distribution", "m"}, "use --map-by core (block) or --map-by package (cyclic)"},
+    {{"mpi"}, "mpiexec has only one way to start ranks; leave it out"},
     {{"export"},
-     "the whole environment is passed on; write -x NAME=VALUE to set a variable, -genvlist A,B to pass "
-     "on only these, -genvnone for none"},
-    {{"E", "preserve-env"}, "the whole environment is always passed on; leave it out"},
-    {{"cpus-per-task"}, "cores for each process are --threads T here"},
-    {{"o"}, "output to a file is -outfile-pattern out.%r here (%r is the rank)"},
-    {{"e", "error"}, "standard error to a file is -errfile-pattern err.%r here (%r is the rank)"},
+     "ranks get the whole environment; use -x NAME=VALUE to set a variable, -genvlist A,B to pass on only A "
+     "and B, or -genvnone to pass on nothing"},
+    {{"E", "preserve-env"}, "ranks always get the whole environment; leave it out"},
+    {{"cpus-per-task"}, "use --threads T to give each rank several cores"},
+    {{"o"}, "use -outfile-pattern out.%r to write standard output to files (%r is the rank)"},
+    {{"e", "error"}, "use -errfile-pattern err.%r to write standard error to files (%r is the rank)"},
     {{"i", "input"},
-     "the ranks that read standard input are given by -s all, -s none or -s 0,2-3 here, and a file by <FILE"},
+     "use -s all, -s none or -s 0,2-3 to choose the ranks that read standard input, and <FILE to read a "
+     "file"},
     {{"open-mode"},
-     "files of -outfile-pattern are overwritten; to append write mpiexec -n N sh -c 'exec program "
-     ">>out.$NEAR_BOOT_RANK'"},
-    {{"D"}, "the working directory is -wdir DIRECTORY here"},
-    {{"multi-prog"}, "write the programs with ':' between them, or a line each in a file for -configfile"},
+     "-outfile-pattern overwrites its files; to append, write mpiexec -n N sh -c 'exec program "
+     ">>out.$NEAR_RANK'"},
+    {{"D"}, "use -wdir DIRECTORY"},
+    {{"multi-prog"}, "separate the programs by ':', or write each on a line of a file for -configfile"},
     {{"exclusive", "overlap"},
-     "jobs of one user avoid each other's cores by themselves, unless --oversubscribe "
-     "is given; leave it out"},
+     "your jobs avoid each other's cores unless you pass --oversubscribe; leave it out"},
     {{"kill-on-bad-exit", "K"}, "a rank that fails always ends the job; leave it out"},
     {{"wait", "W"},
-     "a rank that ends successfully does not end the others; leave it out, or give the job a --timeout"},
-    {{"unbuffered", "u"}, "a line is passed on as soon as the program writes it; leave it out"},
-    {{"propagate"}, "the limits of the shell always apply to the ranks; leave it out"},
+     "a rank that ends successfully does not end the others; leave it out, or use --timeout SECONDS to limit "
+     "the time"},
+    {{"unbuffered", "u"}, "each line is passed on as soon as the rank has written it; leave it out"},
+    {{"propagate"}, "ranks always inherit the limits of the shell; leave it out"},
     {{"p", "partition", "gres", "mem", "mem-per-cpu", "constraint", "C", "A", "account", "qos",
       "reservation"},
      granted},
-    {{"J", "job-name"}, "jobs have no names here, tools know them by mpiexec's process number; leave it out"},
-    {{"w"}, "a machine is named by -host NAME here, and must be this one"},
-    {{"threads-per-core"}, "each rank gets whole cores; --use-hwthread-cpus counts hardware threads instead"},
-    {{"ntasks-per-socket"}, "write --map-by ppr:N:package"},
-    {{"ntasks-per-core"}, "write --map-by ppr:N:core"},
-    {{"O"}, "if more processes than processors are intended, write --oversubscribe"},
-    {{"pty"}, "a job of one process has the terminal itself; leave it out"},
+    {{"J", "job-name"},
+     "jobs have no names: tools identify a job by the process ID of its mpiexec; leave it out"},
+    {{"w"}, "use -host NAME, which must be this machine"},
+    {{"threads-per-core"}, "each rank gets whole cores; use --use-hwthread-cpus to count hardware threads"},
+    {{"ntasks-per-socket"}, "use --map-by ppr:N:package"},
+    {{"ntasks-per-core"}, "use --map-by ppr:N:core"},
+    {{"O"}, "use --oversubscribe to run more ranks than there are processors"},
+    {{"pty"}, "a job of one rank has the terminal itself; leave it out"},
 };
 
 } // namespace

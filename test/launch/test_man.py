@@ -53,6 +53,15 @@ def test_every_option_of_mpiexec_is_in_its_page(prefix):
     assert len(options) > 100 and not unnamed(options, page_of(prefix, "mpiexec"))
 
 
+def test_the_page_of_mpiexec_has_every_variable_that_scripts_may_read(prefix):
+    table = (harness.ROOT / "doc/variables.md").read_text().partition("## What each rank finds")[2].partition("\n## ")[0]
+    rows = [row for row in re.findall(r"^\| (`.*?) \|", table, re.M) if "NEAR_BOOT_" not in row and "LD_LIBRARY_PATH" not in row]
+    names = re.findall(r"`(\w+)`", " ".join(rows))
+    assert {"NEAR_RANK", "NEAR_LOCAL_SIZE", "MPI_LOCALRANKID"} <= set(names)
+    text = plain(page_of(prefix, "mpiexec"))
+    assert not [name for name in names if not re.search(rf"\b{name}\b", text)]
+
+
 def test_every_subcommand_of_near_has_a_page_with_its_options(prefix):
     names = subcommands(prefix)
     assert {"top", "place", "info"} <= set(names)

@@ -237,7 +237,7 @@ def test_a_file_of_parameters_is_never_started(launch, tmp_path, option):
             program.write_text(text)
             program.chmod(0o755)
         result = launch(option, program, "-n", "1", "echo", "started")
-        wanted = f"{option} {program}: not understood" if text else f"{option}: cannot read the file '{program}'"
+        wanted = f"{option} {program}: cannot interpret this line" if text else f"{option}: cannot read the file '{program}'"
         assert result.status == 2 and result.out == "" and wanted in result.err, result.report()
 
 
