@@ -1,7 +1,6 @@
 #include "shm/packet_pool.h"
 
 #include "base/kill_point.h"
-#include "os/limits.h"
 #include "os/memory.h"
 
 #include <algorithm>
@@ -16,6 +15,7 @@ void PacketPool::build(std::byte* packets, PacketFlag* flags, std::uint32_t coun
   packet_bytes_ = packet_bytes;
   count_ = count;
   most_ = most;
+  turn_ = std::min(reserve + 2 * few, count);
   generations_.assign(most, 0);
   free_ = 0;
   first_ = most; // so that the first check is of the first group
@@ -25,24 +25,26 @@ bool PacketPool::look_at_next_group(std::uint32_t end) {
   first_ += group;
   if (first_ >= end) {
     first_ = reserve;
-    if (rounds_ < rounds_before_growth) {
-      ++rounds_;
-      if (rounds_ == rounds_before_growth) grow();
-    }
+    if (uses_since_ >= uses_before_growth) grow();
   }
-  std::uint32_t packets = std::min(group, count_ - first_);
+  std::uint32_t packets = std::min(group, end - first_);
   free_ = 0;
   for (std::uint32_t i = 0; i < packets; ++i)
     free_ |= std::uint64_t{flags_[first_ + i].is_home(generations_[first_ + i])} << i;
   return free_ != 0;
 }
 
-void PacketPool::grow() {
-  std::uint64_t bytes = (most_ - count_) * packet_bytes_;
-  if (bytes == 0 || !os::check_memory(bytes).ok()) return;
+/// Adds a packet. Returns false if there are all, or no memory for another one.
+bool PacketPool::grow() {
+  uses_since_ = 0;
+  if (count_ == most_) return false;
   NEAR_KILL_POINT("packets-grow");
-  // If memory is short, the first packets have to suffice.
-  if (os::populate(packets_ + count_ * packet_bytes_, bytes).ok()) count_ = most_;
+  if (os::populate(packets_ + count_ * packet_bytes_, packet_bytes_).ok()) {
+    ++count_;
+    return true;
+  }
+  most_ = count_; // the packets that there are have to suffice
+  return false;
 }
 
 /// Takes the next free packet below `end`, which must be above the reserve. Packets of the current group that
@@ -59,11 +61,31 @@ PacketPool::Taken PacketPool::take_below(std::uint32_t end) {
   return mark(first_ + bit);
 }
 
-PacketPool::Taken PacketPool::take() { return take_below(count_); }
+/// Widens the rotation of eager messages, by the result of take_below(): after 32 uses, or at once if there was
+/// no free packet.
+PacketPool::Taken PacketPool::widen(Taken taken) {
+  if (taken) {
+    if (++uses_ < uses_before_widening) return taken;
+    uses_ = 0;
+  }
+  turn_ = std::min(turn_ + few, count_);
+  return taken ? taken : take_below(turn_);
+}
 
-PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t bytes) {
+PacketPool::Taken PacketPool::take() {
+  ++uses_since_;
+  Taken taken = take_below(turn_);
+  if (turn_ < count_) [[unlikely]]
+    taken = widen(taken);
+  if (taken) [[likely]]
+    return taken;
+  return grow() ? mark(count_ - 1) : Taken{};
+}
+
+PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t message_bytes) {
   auto enough = static_cast<std::uint32_t>(long_turn / packet_bytes_);
-  std::uint32_t end = bytes >= long_message ? std::min(count_, std::max(enough, reserve + group)) : count_;
+  std::uint32_t end =
+      message_bytes >= long_message ? std::min(count_, std::max(enough, reserve + group)) : count_;
   if (Taken taken = take_below(end)) return taken;
   for (std::uint32_t packet = 0; packet < reserve; ++packet)
     if (flags_[packet].is_home(generations_[packet])) return mark(packet);

@@ -14,7 +14,10 @@
 // of a packet have left the receiver's cache when its turn comes again, so that writing them needs no
 // invalidation there (doc/adr/0008). A long message sweeps those caches anyway, and its packets compete with
 // its buffers for the last-level cache; so its fragments rotate through the first packets only
-// (doc/adr/0014). A process starts with a few packets and reserves the others when there is traffic.
+// (doc/adr/0014). A process starts with a few packets, and others are added one by one, whenever an eager
+// message finds none: the kernel needs 10 to 20 us for the pages of a packet. For a similar reason eager messages rotate
+// through few packets at first, since a receiver has a page fault at packets that it has not read before
+// (doc/adr/0018).
 #pragma once
 
 #include "queue/packet_flag.h"
@@ -41,16 +44,16 @@ public:
   };
 
   /// `packets` and `flags` are page-aligned memory of this process's region. All flags and the first `count`
-  /// packets are populated; further packets, up to `most`, are populated when they are needed. `count` must
-  /// exceed `reserve`.
+  /// packets are populated; the others, up to `most`, are populated later. There is memory for all of them.
+  /// `count` must exceed `reserve`.
   void build(std::byte* packets, PacketFlag* flags, std::uint32_t count, std::uint32_t most,
              std::uint64_t packet_bytes);
   /// Takes the next free packet outside the reserve. The result converts to false if there is none.
   Taken take();
-  /// Takes a packet for a fragment of a message of `bytes` bytes: the next free one outside the reserve (for
+  /// Takes a packet for a fragment of a message of `message_bytes` bytes: the next free one outside the reserve (for
   /// a long message, one of the first packets), otherwise any free one of the reserve. The result converts to
   /// false if there is none.
-  Taken take_for_fragment(std::uint64_t bytes);
+  Taken take_for_fragment(std::uint64_t message_bytes);
   /// Returns a packet that was taken but not sent.
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
 
@@ -60,8 +63,13 @@ public:
 
 private:
   static constexpr std::uint32_t group = 64;
-  /// The other packets are reserved after this many rounds through the first ones.
-  static constexpr std::uint32_t rounds_before_growth = 3;
+  /// A packet is added after so many eager messages, which takes 1 % of their time, or when there is no free one for an
+  /// eager message.
+  static constexpr std::uint32_t uses_before_growth = 4096;
+
+  /// The rotation of eager messages begins with so many packets and is widened by so many at a time: as many as lie
+  /// in the pages that a receiver's first fault maps (64 KiB on Linux, if packets have 16 KiB).
+  static constexpr std::uint32_t few = 4, uses_before_widening = 32;
 
   /// A message of at least `long_message` bytes is long; its fragments rotate through `long_turn` bytes of
   /// packets.
@@ -70,7 +78,8 @@ private:
   Taken mark(std::uint32_t packet) { return {packet, ++generations_[packet]}; }
   Taken take_below(std::uint32_t end);
   bool look_at_next_group(std::uint32_t end);
-  [[gnu::cold]] void grow();
+  [[gnu::cold]] bool grow();
+  [[gnu::cold]] Taken widen(Taken taken);
 
   std::byte* packets_ = nullptr;
   PacketFlag* flags_ = nullptr;
@@ -79,7 +88,9 @@ private:
   std::vector<std::uint8_t> generations_; ///< of each packet, when it was last taken
   std::uint64_t free_ = 0;  ///< bits: packets of the current group that were found free and not yet taken
   std::uint32_t first_ = 0; ///< the first packet of the current group
-  std::uint32_t rounds_ = 0;
+  std::uint32_t turn_ = 0;  ///< packets below this one are in the rotation of eager messages; at most count_
+  std::uint32_t uses_ = 0;  ///< since the rotation was widened
+  std::uint32_t uses_since_ = 0; ///< by eager messages, since a packet was added
 };
 
 } // namespace near::shm

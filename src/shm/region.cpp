@@ -94,7 +94,14 @@ Result build_region() {
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
   segment::Offset populated_end =
       packets_at + packets * packet_bytes; // the other packets are reserved when there is traffic
-  NEAR_TRY(os::check_memory(populated_end - begin));
+  std::uint32_t addable_packets = most_packets;
+  // There must be memory for the first packets of this process, and, if more are to be added, for those of all: adding
+  // one is too frequent for a check.
+  const std::uint64_t more = (most_packets - packets) * packet_bytes * self.job_size;
+  if (!os::check_memory(populated_end - begin + more).ok()) {
+    NEAR_TRY(os::check_memory(populated_end - begin));
+    addable_packets = packets;
+  }
   report_reserve();
   NEAR_TRY(os::populate(base + begin, populated_end - begin));
 
@@ -116,7 +123,7 @@ Result build_region() {
   // them.
   for (std::size_t path = 0; path < segment::paths; ++path)
     self.traffic[path] = memory::space().segment.at<segment::Traffic>(traffic_at) + path * head.rows;
-  self.packets.build(base + packets_at, flags, packets, most_packets, packet_bytes);
+  self.packets.build(base + packets_at, flags, packets, addable_packets, packet_bytes);
   self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
   transport::fast_path.eager_limit = self.eager_limit;
   memory::space().kept.build();

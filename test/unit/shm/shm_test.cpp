@@ -161,7 +161,7 @@ TEST(Shm, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_transf
           transport::give_back_packet(*message.from, message.packet);
         }
       },
-      {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "16"}});
+      {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "16"}, {"NEAR_PIPELINE", "256k"}});
 }
 
 void transfer_both_ways(std::uint32_t rank) {

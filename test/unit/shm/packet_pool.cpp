@@ -1,0 +1,122 @@
+// The pool of packets: which are taken, and when packets are added.
+#include "shm/packet_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sys/mman.h>
+#include <vector>
+
+namespace {
+
+using near::shm::PacketFlag;
+using near::shm::PacketPool;
+
+constexpr std::uint32_t first_packets = 32, most = 200;
+constexpr std::uint64_t packet_bytes = 16u << 10;
+
+class Pool : public testing::Test {
+protected:
+  void SetUp() override {
+    void* at = mmap(nullptr, most * packet_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(at, MAP_FAILED);
+    memory_ = static_cast<std::byte*>(at);
+    pool_.build(memory_, flags_.data(), first_packets, most, packet_bytes);
+  }
+  ~Pool() override { munmap(memory_, most * packet_bytes); }
+
+  /// Takes a packet and returns it at once, as a receiver that keeps up does.
+  void use(PacketPool::Taken taken) {
+    ASSERT_TRUE(taken);
+    flags_[taken.packet].give_back(taken.generation);
+  }
+  /// Takes all packets that eager messages can have, fails to take another one, and returns them.
+  void exhaust() {
+    std::vector<PacketPool::Taken> taken;
+    while (PacketPool::Taken next = pool_.take()) taken.push_back(next);
+    for (auto& each : taken) use(each);
+  }
+  bool is_populated(std::uint32_t packet) const {
+    unsigned char pages[packet_bytes / 4096] = {};
+    EXPECT_EQ(mincore(memory_ + packet * packet_bytes, packet_bytes, pages), 0);
+    return (pages[0] & pages[packet_bytes / 4096 - 1] & 1) != 0;
+  }
+
+  std::vector<PacketFlag> flags_{most};
+  std::byte* memory_ = nullptr;
+  PacketPool pool_;
+};
+
+TEST_F(Pool, a_receiver_that_keeps_up_causes_slow_growth) {
+  for (int i = 0; i < 4000; ++i) {
+    use(pool_.take());
+    use(pool_.take_for_fragment(64u << 10));
+  }
+  EXPECT_EQ(pool_.count(), first_packets);
+  for (int i = 0; i < 100'000; ++i) use(pool_.take());
+  EXPECT_GT(pool_.count(), first_packets);
+  EXPECT_LE(pool_.count(), first_packets + 104'000 / 4000);
+}
+
+TEST_F(Pool, fragments_that_find_no_packet_cause_no_growth) {
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<PacketPool::Taken> taken;
+    while (PacketPool::Taken next = pool_.take_for_fragment(64u << 10)) taken.push_back(next);
+    for (auto& each : taken) use(each);
+  }
+  EXPECT_EQ(pool_.count(), first_packets);
+}
+
+TEST_F(Pool, an_eager_message_that_finds_no_packet_adds_one) {
+  std::vector<PacketPool::Taken> taken;
+  for (std::uint32_t before = pool_.count(); PacketPool::Taken next = pool_.take(); before = pool_.count()) {
+    taken.push_back(next);
+    ASSERT_LE(pool_.count(), before + 1) << "one call adds one packet at most";
+    if (pool_.count() > before) {
+      EXPECT_EQ(next.packet, before);
+      EXPECT_TRUE(is_populated(before));
+    }
+  }
+  EXPECT_EQ(pool_.count(), most);
+  EXPECT_EQ(taken.size(), most - PacketPool::reserve);
+  EXPECT_FALSE(pool_.take());
+  for (auto& each : taken) use(each);
+  EXPECT_TRUE(pool_.take());
+}
+
+TEST_F(Pool, packets_without_memory_are_not_added) {
+  // What lies behind the first packets cannot be populated.
+  munmap(memory_ + first_packets * packet_bytes, (most - first_packets) * packet_bytes);
+  for (int i = 0; i < 100; ++i) exhaust();
+  EXPECT_EQ(pool_.count(), first_packets);
+}
+
+TEST_F(Pool, the_first_messages_use_few_packets) {
+  std::set<std::uint32_t> seen;
+  for (int i = 0; i < 30; ++i) {
+    PacketPool::Taken taken = pool_.take();
+    ASSERT_TRUE(taken);
+    seen.insert(taken.packet);
+    flags_[taken.packet].give_back(taken.generation);
+  }
+  EXPECT_EQ(seen.size(), 8u);
+}
+
+TEST_F(Pool, the_first_messages_use_all_packets_if_they_need_them) {
+  std::set<std::uint32_t> seen;
+  while (PacketPool::Taken taken = pool_.take()) seen.insert(taken.packet);
+  EXPECT_EQ(seen.size(), most - PacketPool::reserve);
+}
+
+TEST_F(Pool, packets_are_used_in_rotation) {
+  for (int i = 0; i < 200; ++i) use(pool_.take());
+  std::set<std::uint32_t> seen;
+  for (std::uint32_t i = 0; i < first_packets - PacketPool::reserve; ++i) {
+    PacketPool::Taken taken = pool_.take();
+    ASSERT_TRUE(taken);
+    EXPECT_TRUE(seen.insert(taken.packet).second) << taken.packet << " was taken twice in a round";
+    flags_[taken.packet].give_back(taken.generation);
+  }
+}
+
+} // namespace
