@@ -124,7 +124,7 @@ const Option table[] = {
      }},
     {{"bind-to"},
      one,
-     "WHAT|core, l2, l3, numa, package, hwthread or none; user:0,2-3",
+     "WHAT|core, l2, l3, numa, package, hwthread, none, user:0,2-3; default: as mapped",
      [](Parsing& at) { return planning::parse_bind_to(at.values[0], at.command.mapping); }},
     {{"map-by"},
      one,

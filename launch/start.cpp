@@ -62,7 +62,9 @@ base::Result Supervisor::start_ranks() {
     entry.first_cpu = binding.cpus.first();
     entry.location = profile::location_of(
         description_.job.machine, binding.cpus.empty() ? description_.job.slots.allowed : binding.cpus);
-    entry.nearest = nearest_nodes(description_.job.machine, binding.cpus);
+    // A rank that is bound to several nodes starts with its own cores' node in mind.
+    entry.nearest =
+        nearest_nodes(description_.job.machine, binding.cpus.empty() ? binding.cpus : binding.home);
     // This is complete before any rank runs, so that an early rank does not have its own values
     // overwritten.
     store_phase(segment_, rank, segment::Phase::launched);

@@ -5,6 +5,7 @@
 #include "planning/orders.h"
 
 #include <algorithm>
+#include <map>
 
 namespace near::planning {
 namespace {
@@ -32,6 +33,9 @@ bool overlap(const std::vector<Chunk>& chunks) {
   return false;
 }
 
+// Whether it is a part of the machine that has several cores: a cache, a NUMA node or a package.
+bool is_part(Level level) { return level > Level::core && level < Level::machine; }
+
 const char* order_reason(Order order) {
   return order == Order::packed ? "neighbouring cores"
                                 : "neighbours in blocks over packages, nodes and caches";
@@ -45,6 +49,7 @@ public:
   Result make(Plan& plan);
 
 private:
+  void choose_binding();
   void expect_threads();
   void take_hardware_threads();
   void count_positions();
@@ -54,7 +59,9 @@ private:
   void widen_bindings();
   void note_order();
   void put_ranks();
+  void give_whole_domains();
 
+  const Chunk& chunk_of(unsigned rank) const;
   bool by_rankfile() const { return request_.order == Order::rankfile; }
 
   const Machine& machine_;
@@ -66,6 +73,7 @@ private:
   bool loose_ = false;     ///< ranks will start more threads than there are cores for
   bool crowded_ = false;   ///< ranks have to share units
   bool automatic_ = false; ///< the user did not choose an order
+  bool by_domain_ = false; ///< bound to the domains by which they are mapped
   unsigned positions_ = 0; ///< ranks that get units of their own
   std::vector<Chunk> chunks_;
 };
@@ -77,6 +85,7 @@ Result Planner::make(Plan& plan) {
   if (units_.empty())
     return base::fail(base::Code::limit, "none of the machine's processors ({}) is in the allowed set ({})",
                       machine_.cpus().text(), slots_.allowed.text());
+  choose_binding();
   expect_threads();
   take_hardware_threads();
   count_positions();
@@ -85,8 +94,17 @@ Result Planner::make(Plan& plan) {
   widen_bindings();
   note_order();
   put_ranks();
+  give_whole_domains();
   plan = std::move(made_);
   return {};
+}
+
+/// Binds ranks to the domains by which they are mapped, if the user said neither what to bind them to nor how
+/// many cores each gets. This is what Open MPI does.
+void Planner::choose_binding() {
+  bool mapped = request_.order == Order::round_robin || request_.order == Order::ppr;
+  by_domain_ = mapped && is_part(request_.domain) && !request_.bind_chosen && !request_.threads_chosen;
+  if (by_domain_) request_.bind_to = request_.domain;
 }
 
 /// Gives each rank cores for the threads that it will start, if the user did not choose the number of
@@ -111,11 +129,12 @@ void Planner::take_hardware_threads() {
   units_ = std::move(threads);
   bool ppr = request_.order == Order::ppr;
   made_.notes.push_back(
-      base::format("{} too few for {}: ranks take single hardware threads",
+      base::format("{} too few for {}: {}",
                    ppr ? base::format("the cores of each {} are", level_name(request_.domain))
                        : base::format("{} cores are", machine_.cores.size()),
-                   std::uint64_t{ppr ? request_.per_domain : request_.ranks} * request_.threads));
-  if (!request_.bind_chosen) request_.bind_to = Level::hwthread;
+                   std::uint64_t{ppr ? request_.per_domain : request_.ranks} * request_.threads,
+                   by_domain_ ? "hardware threads count as cores" : "ranks take single hardware threads"));
+  if (!request_.bind_chosen && !by_domain_) request_.bind_to = Level::hwthread;
 }
 
 void Planner::count_positions() {
@@ -126,8 +145,8 @@ void Planner::count_positions() {
 
 void Planner::choose_order() {
   automatic_ = request_.order == Order::automatic;
-  if (automatic_)
-    request_.order = request_.ranks <= 2 && request_.threads == 1 ? Order::packed : Order::spread;
+  if (!automatic_) return;
+  request_.order = request_.ranks <= 2 && request_.threads == 1 ? Order::packed : Order::spread;
 }
 
 Result Planner::lay_out() {
@@ -176,10 +195,12 @@ Result Planner::lay_out_ppr() {
 /// Where ranks share cores, or a rank has fewer cores than threads, no rank is bound to single cores unless
 /// the user asked for it.
 void Planner::widen_bindings() {
-  bool several = grouped(units_, Level::numa).size() > 1;
+  // No narrower than the domains that the user chose.
+  Level wide = by_domain_ ? std::max(request_.domain, Level::numa) : Level::numa;
+  bool several = grouped(units_, wide).size() > 1;
   if (crowded_ && !request_.bind_chosen) {
     request_.bind = several;
-    request_.bind_to = Level::numa;
+    request_.bind_to = wide;
     bool ppr = request_.order == Order::ppr;
     made_.notes.push_back(base::format(
         "{} of {} on {}: {}, because a rank that waits would keep the one that shares its core from running",
@@ -187,14 +208,17 @@ void Planner::widen_bindings() {
         base::counted(request_.threads, "thread"),
         ppr ? base::format("each {}", level_name(request_.domain))
             : base::counted(cpus_of(units_).count(), "processor"),
-        several ? "each is bound to a NUMA node only" : "none is bound"));
+        !several                 ? "none is bound"
+        : wide == Level::package ? "each is bound to a package only"
+                                 : "each is bound to a NUMA node only"));
   } else if (request_.bind && request_.bind_to <= Level::core &&
              (crowded_ || (by_rankfile() && overlap(chunks_)))) {
     made_.notes.push_back(
         "several ranks share a core as asked for: one that waits keeps the other from running");
   }
   auto narrow = [&](const Chunk& chunk) { return cpus_of(chunk).count() < request_.expected_threads; };
-  if (loose_ && !crowded_ && !request_.bind_chosen && std::any_of(chunks_.begin(), chunks_.end(), narrow)) {
+  if (loose_ && !crowded_ && !request_.bind_chosen && !by_domain_ &&
+      std::any_of(chunks_.begin(), chunks_.end(), narrow)) {
     // Several threads on one core would be far slower than threads that can move.
     request_.bind = several;
     request_.bind_to = Level::numa;
@@ -229,15 +253,34 @@ void Planner::note_order() {
                      : std::string("bound to: nothing"));
 }
 
+/// If there are more ranks than chunks, neighbouring ranks share one; with round-robin, ranks go round the
+/// domains.
+const Chunk& Planner::chunk_of(unsigned rank) const {
+  std::size_t at = rank;
+  if (chunks_.size() < request_.ranks)
+    at = request_.order == Order::round_robin ? rank % chunks_.size()
+                                              : std::size_t{rank} * chunks_.size() / request_.ranks;
+  return chunks_[at];
+}
+
 void Planner::put_ranks() {
+  for (unsigned rank = 0; rank < request_.ranks; ++rank)
+    made_.bindings.push_back(binding_of(machine_, chunk_of(rank), units_, request_));
+}
+
+/// Gives each rank that is bound to a domain, and is alone there, all of it: it may start threads of which
+/// nobody has told us. If their number is known, the cores for these are its own.
+void Planner::give_whole_domains() {
+  bool told = request_.threads_chosen || !request_.expected_by.empty();
+  if (!request_.bind || !is_part(request_.bind_to) || told || crowded_ || by_rankfile()) return;
+  std::map<unsigned, unsigned> ranks; // by domain
+  auto domain = [&](unsigned rank) { return domain_of(*chunk_of(rank).front().core, request_.bind_to); };
+  for (unsigned rank = 0; rank < request_.ranks; ++rank) ++ranks[domain(rank)];
   for (unsigned rank = 0; rank < request_.ranks; ++rank) {
-    // If there are more ranks than chunks, neighbouring ranks share one; with round-robin, ranks go round
-    // the domains.
-    std::size_t at = rank;
-    if (chunks_.size() < request_.ranks)
-      at = request_.order == Order::round_robin ? rank % chunks_.size()
-                                                : std::size_t{rank} * chunks_.size() / request_.ranks;
-    made_.bindings.push_back(binding_of(machine_, chunks_[at], units_, request_));
+    if (ranks[domain(rank)] > 1) continue;
+    auto& binding = made_.bindings[rank];
+    binding.home = binding.cpus;
+    binding.whole_domain = true;
   }
 }
 

@@ -95,10 +95,11 @@ Result parse_rankfile(const std::string& text, const std::string& name, Request&
 
 /// Where one rank runs.
 struct Binding {
-  CpuSet cpus;       ///< empty: not bound
-  CpuSet home;       ///< the cores that count as its own, whatever it is bound to
-  unsigned node = 0; ///< index of the NUMA node of its first core
-  std::string text;  ///< "core 3 (cpus 3,19), node 0"
+  CpuSet cpus;               ///< empty: not bound
+  CpuSet home;               ///< the cores that count as its own, whatever it is bound to
+  unsigned node = 0;         ///< index of the NUMA node of its first core
+  bool whole_domain = false; ///< `home` is a whole domain, since no other rank is mapped to it
+  std::string text;          ///< "core 3 (cpus 3,19), node 0"
 };
 
 struct Plan {
@@ -114,7 +115,9 @@ Result make_plan(const Machine& machine, const Slots& slots, const Request& requ
 /// How many ranks there are on this machine with `per_domain` ranks on each domain.
 unsigned ranks_of_ppr(const Machine& machine, const Slots& slots, const Request& request);
 
-/// The value of OMP_PLACES for a rank: each of its cores is a place, "{0,16},{1,17}".
+/// The value of OMP_PLACES for a rank: each of its cores is a place, "{0,16},{1,17}". Empty if the rank has a
+/// whole domain: an OpenMP runtime would pin the first thread, and with it all threads that do not belong to
+/// OpenMP, to one core of it.
 std::string openmp_places(const Machine& machine, const Binding& binding);
 
 /// The machine, the slots and the decisions as text, a line each.

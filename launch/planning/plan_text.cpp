@@ -7,6 +7,7 @@ namespace near::planning {
 
 std::string openmp_places(const Machine& machine, const Binding& binding) {
   std::string text;
+  if (binding.whole_domain) return text;
   for (const auto& core : machine.cores) {
     CpuSet cpus = core.cpus & binding.home;
     if (cpus.empty()) continue;

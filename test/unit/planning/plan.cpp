@@ -202,10 +202,13 @@ TEST(plan, more_ranks_per_domain_than_it_has_cores_are_not_pinned_twice) {
   auto plan = plan_of(machine_of("package:2 numa:1 core:4 pu:1"), request);
   EXPECT_EQ(plan.bindings[0].cpus.text(), "0-3");
   EXPECT_EQ(plan.bindings[7].cpus.text(), "0-3");
-  std::set<std::string> different;
-  for (const auto& text : cpus_of(plan_of(machine_of("package:2 numa:1 core:4 pu:2"), request)))
-    different.insert(text);
-  EXPECT_EQ(different, (std::set<std::string>{"0", "1", "2", "3", "4", "5", "6", "7"}));
+  // With enough hardware threads each has one, where they are bound to these.
+  auto machine = machine_of("package:2 numa:1 core:4 pu:2");
+  EXPECT_EQ(cpus_of(plan_of(machine, request)), Texts(8, "0-7"));
+  ASSERT_TRUE(planning::parse_bind_to("hwthread", request).ok());
+  auto plans = cpus_of(plan_of(machine, request));
+  EXPECT_EQ(std::set<std::string>(plans.begin(), plans.end()),
+            (std::set<std::string>{"0", "1", "2", "3", "4", "5", "6", "7"}));
 }
 
 TEST(plan, ranks_stay_near_their_nic_when_no_node_holds_one) {
@@ -284,12 +287,71 @@ TEST(plan, ppr_fills_domains) {
   EXPECT_TRUE(planning::make_plan(machine, all_of(machine), request, plan).is(base::Code::limit));
 }
 
+planning::Request mapped_by(unsigned count, const std::string& how) {
+  auto request = ranks(count);
+  EXPECT_TRUE(planning::parse_map_by(how, request).ok()) << base::failure_text();
+  return request;
+}
+
+TEST(plan, ranks_that_are_mapped_by_a_domain_are_bound_to_all_of_it) {
+  auto machine = machine_of(large);
+  EXPECT_EQ(cpus_of(plan_of(machine, mapped_by(2, "package"))), (Texts{"0-31", "32-63"}));
+  EXPECT_EQ(cpus_of(plan_of(machine, mapped_by(4, "package"))), (Texts{"0-31", "32-63", "0-31", "32-63"}));
+  EXPECT_EQ(cpus_of(plan_of(machine, mapped_by(4, "ppr:2:socket"))),
+            (Texts{"0-31", "0-31", "32-63", "32-63"}));
+  EXPECT_EQ(cpus_of(plan_of(machine, mapped_by(2, "numa"))), (Texts{"0-15", "16-31"}));
+  EXPECT_EQ(cpus_of(plan_of(machine, mapped_by(2, "l3cache"))), (Texts{"0-7", "8-15"}));
+  EXPECT_EQ(cpus_of(plan_of(machine_of("package:2 numa:1 core:8 pu:1"), mapped_by(2, "ppr:1:package"))),
+            (Texts{"0-7", "8-15"}));
+}
+
+TEST(plan, ranks_that_are_mapped_otherwise_are_bound_to_cores) {
+  auto machine = machine_of(large);
+  for (const char* how : {"core", "slot", "node", "ppr:1:core", "ppr:2:node"})
+    for (const auto& binding : plan_of(machine, mapped_by(2, how)).bindings)
+      EXPECT_EQ(binding.cpus.count(), 2u) << how;
+  for (const auto& binding : plan_of(machine, mapped_by(2, "hwthread")).bindings)
+    EXPECT_EQ(binding.cpus.count(), 1u);
+}
+
+TEST(plan, a_number_of_cores_or_a_binding_counts_more_than_the_domain_of_the_mapping) {
+  auto machine = machine_of(large);
+  EXPECT_EQ(cpus_of(plan_of(machine, mapped_by(2, "package:PE=2"))), (Texts{"0-3", "32-35"}));
+  auto request = mapped_by(2, "package");
+  ASSERT_TRUE(planning::parse_bind_to("core", request).ok());
+  EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0-1", "32-33"}));
+}
+
+TEST(plan, a_rank_that_is_alone_in_its_domain_holds_all_of_it) {
+  auto machine = machine_of(large);
+  auto plan = plan_of(machine, mapped_by(3, "package"));
+  EXPECT_EQ(plan.bindings[0].home.text(), "0-1"); // shares its package with rank 2
+  EXPECT_EQ(plan.bindings[1].home.text(), "32-63");
+  EXPECT_EQ(plan.bindings[2].home.text(), "16-17");
+  // OpenMP would pin its first thread, and the threads that this one starts.
+  EXPECT_EQ(planning::openmp_places(machine, plan.bindings[1]), "");
+  // If it says how many threads it starts, the others of its cores are free for other jobs.
+  auto request = mapped_by(2, "package");
+  request.expected_threads = 2;
+  request.expected_by = "OMP_NUM_THREADS=2";
+  plan = plan_of(machine, request);
+  EXPECT_EQ(cpus_of(plan), (Texts{"0-31", "32-63"}));
+  EXPECT_EQ(plan.bindings[1].home.text(), "32-35");
+  EXPECT_EQ(planning::openmp_places(machine, plan.bindings[1]), "{32,33},{34,35}");
+}
+
+TEST(plan, ranks_that_crowd_their_domains_are_bound_no_narrower) {
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), mapped_by(65, "package")))[1], "32-63");
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), mapped_by(65, "l3")))[1], "0-15");
+  EXPECT_EQ(cpus_of(plan_of(machine_of(small), mapped_by(3, "package"))), (Texts{"", "", ""}));
+}
+
 TEST(plan, binding_is_widened_on_request) {
   auto request = ranks(2);
   ASSERT_TRUE(planning::parse_bind_to("l3", request).ok());
   EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-7", "0-7"}));
   ASSERT_TRUE(planning::parse_bind_to("socket", request).ok());
-  EXPECT_EQ(plan_of(machine_of(large), request).bindings[0].cpus.text(), "0-31");
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-31", "0-31"}));
   ASSERT_TRUE(planning::parse_bind_to("none", request).ok());
   EXPECT_TRUE(plan_of(machine_of(large), request).bindings[0].cpus.empty());
   ASSERT_TRUE(planning::parse_bind_to("hwthread", request).ok());
