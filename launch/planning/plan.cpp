@@ -147,6 +147,12 @@ void Planner::choose_order() {
   automatic_ = request_.order == Order::automatic;
   if (!automatic_) return;
   request_.order = request_.ranks <= 2 && request_.threads == 1 ? Order::packed : Order::spread;
+  // Two ranks that are to be bound to packages get one each, as with other launchers, not both the first.
+  bool to_parts = request_.bind_chosen && request_.bind && is_part(request_.bind_to);
+  if (request_.order == Order::packed && to_parts && !machine_.unlike_cores) {
+    request_.order = Order::round_robin;
+    request_.domain = request_.bind_to;
+  }
 }
 
 Result Planner::lay_out() {

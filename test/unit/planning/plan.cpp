@@ -349,9 +349,12 @@ TEST(plan, ranks_that_crowd_their_domains_are_bound_no_narrower) {
 TEST(plan, binding_is_widened_on_request) {
   auto request = ranks(2);
   ASSERT_TRUE(planning::parse_bind_to("l3", request).ok());
-  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-7", "0-7"}));
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-7", "8-15"}));
   ASSERT_TRUE(planning::parse_bind_to("socket", request).ok());
+  EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-31", "32-63"}));
+  ASSERT_TRUE(planning::parse_map_by("core", request).ok());
   EXPECT_EQ(cpus_of(plan_of(machine_of(large), request)), (Texts{"0-31", "0-31"}));
+  request.order = planning::Order::automatic;
   ASSERT_TRUE(planning::parse_bind_to("none", request).ok());
   EXPECT_TRUE(plan_of(machine_of(large), request).bindings[0].cpus.empty());
   ASSERT_TRUE(planning::parse_bind_to("hwthread", request).ok());
