@@ -8,9 +8,11 @@ Each line of the table is `arguments  =>  what happens`, with ` ; ` between seve
     says TEXT        on standard error, and nothing else
     quiet            nothing on standard error, not even that ranks share processors
     file NAME TEXT   the file is written
-    places A / B     the places of the ranks in --report-bindings begin like this
-    plans OPTIONS    on a machine with two packages, ranks are placed as by these options of NearMPI
+    places A / B     on a machine with two packages, the places of the ranks in --report-bindings begin like this
+    plans OPTIONS    there, ranks are placed as by these options of NearMPI, which must not be the same ones in other words
     launches nothing no rank starts
+    extra            the other launcher refuses the line, or fails (seen with MPICH 5.0.2, Open MPI 5.0.11, Intel MPI 2021)
+    differs          the other launcher does something else; a remark says so
     refused TEXT     status 2 and one line with this text, which says what to write instead; no rank starts
     neither TEXT     like refused; the other launcher refuses it as well
     forbidden        status 1 if there are too few processors
@@ -28,7 +30,10 @@ import pytest
 TABLE = harness.ROOT / "test/launch/habits.txt"
 MACHINE = "package:2 numa:2 core:4 pu:2"
 CPUS = sorted(os.sched_getaffinity(0))
+# Stands for a tool that may not be installed: says how it was called, and becomes the program.
+TOOL = '#!/bin/sh\nline="under ${0##*/}"\nwhile [ $# -gt 1 ]; do line="$line $1"; shift; done\necho "$line"\nexec "$1"\n'
 FILES = {
+    **{f"tools/{name}": TOOL for name in ("gdb", "numactl", "perf", "strace", "time", "valgrind")},
     "hello": '#!/bin/sh\necho "hello $NEAR_BOOT_RANK of $NEAR_BOOT_SIZE"\n',
     "envp.sh": '#!/bin/sh\necho "FOO=$FOO BAR=$BAR"\n',
     "wd/hello": '#!/bin/sh\necho "hello $NEAR_BOOT_RANK of $NEAR_BOOT_SIZE"\n',
@@ -104,6 +109,8 @@ def check(part, result, explained, wanted):
         expected = rest.split(" / ")
         assert len(places) == len(expected) and all(
             re.search(rf"(^|\(){re.escape(text)}\b", place) for place, text in zip(places, expected, strict=True))
+    elif what in ("extra", "differs"):
+        pass
     elif what == "launches":
         assert not re.search(r"^hello \d", result.out, re.MULTILINE)
     else:
@@ -119,7 +126,7 @@ def test_a_habit_means_what_it_says_or_is_refused_with_the_right_word(launch, he
     for key, value in fill.items():
         arguments, expected = arguments.replace(key, value), expected.replace(key, value)
     words = shlex.split(arguments)
-    options = {"cwd": here, "env": {"FOO": "foo", "BAR": "bar"}, "input": "input\n"}
+    options = {"cwd": here, "env": {"FOO": "foo", "BAR": "bar", "PATH": f"{here}/tools:{os.environ['PATH']}"}, "input": "input\n"}
     result = launch(*words, **options)
     kind, _, text = expected.partition(" ")
     if kind in ("refused", "neither", "forbidden", "fails"):
@@ -148,7 +155,7 @@ def test_a_habit_means_what_it_says_or_is_refused_with_the_right_word(launch, he
         assert remarks(result) == "", result.report()
 
 
-def test_most_habits_of_other_libraries_run():
+def test_most_habits_of_other_libraries_mean_the_same():
     """At least nine in ten of those that the other library's launcher runs, so that refusals stay rare."""
     launcher, counts = "", {}
     for line in TABLE.read_text().splitlines():
@@ -157,6 +164,7 @@ def test_most_habits_of_other_libraries_run():
         elif "  =>  " in line:
             counts.setdefault(launcher, []).append(line.partition("  =>  ")[2].split(" ")[0])
     for library in "MPICH", "Open MPI", "Intel MPI":
-        kinds = [kind for kind in counts[library] if kind not in ("neither", "forbidden")]
-        ran = sum(kind != "refused" for kind in kinds)
-        assert len(kinds) > 30 and ran >= 0.9 * len(kinds), f"{library}: {ran} of {len(kinds)}"
+        kinds = [kind for kind in counts[library] if kind not in ("neither", "forbidden", "extra")]
+        same = sum(kind not in ("refused", "differs") for kind in kinds)
+        print(f"{library}: {same} of {len(kinds)}")
+        assert len(kinds) > 30 and same >= 0.9 * len(kinds), f"{library}: {same} of {len(kinds)}"

@@ -154,6 +154,15 @@ def test_a_rank_file_says_where_ranks_run(launch, tmp_path):
     assert result.status == 2 and "elsewhere" in result.err and f"{file}:1" in result.err, result.report()
 
 
+def processors_of_header(job):
+    """How many processors the header of a job's segment says that the ranks have; fewer than ranks: they share."""
+    folder = f"/proc/{job.pid}/fd"
+    [segment] = {name for name in os.listdir(folder) if os.readlink(f"{folder}/{name}").startswith("/memfd:nearmpi")}
+    with open(f"{folder}/{segment}", "rb") as header:
+        _, _, _, job_size, _, _, _, processors = struct.unpack("=QIIIIQQI", header.read(44))
+    return job_size, processors
+
+
 @several
 def test_ranks_that_share_a_processor_by_a_rank_file_know_it(start, compiled, tmp_path):
     """They must not spin while they wait; the segment's header says whether they may."""
@@ -161,11 +170,27 @@ def test_ranks_that_share_a_processor_by_a_rank_file_know_it(start, compiled, tm
     file.write_text(f"rank 0=+n0 slot=cpu:{CPUS[0]}\nrank 1=+n0 slot=cpu:{CPUS[0]}\n")
     job = start("-n", "2", "--rankfile", file, compiled("end_badly"), "hang")
     job.wait_for("in-mpi", 2)
-    folder = f"/proc/{job.pid}/fd"
-    [segment] = {name for name in os.listdir(folder) if os.readlink(f"{folder}/{name}").startswith("/memfd:nearmpi")}
-    with open(f"{folder}/{segment}", "rb") as header:
-        _, _, _, job_size, _, _, _, processors = struct.unpack("=QIIIIQQI", header.read(44))
-    assert (job_size, processors) == (2, 1)
+    assert processors_of_header(job) == (2, 1)
+    job.signal(signal.SIGINT)
+    assert job.finish()[0] == 130
+
+
+@pytest.mark.parametrize("options", [["--map-by", "ppr:1:socket", "-n", "1"], ["--map-by", "package", "-n", "1"]])
+def test_a_rank_that_is_mapped_by_a_package_may_use_all_of_it(launch, options):
+    with open(f"/sys/devices/system/cpu/cpu{CPUS[0]}/topology/package_cpus_list") as file:
+        parts = [part.split("-") for part in file.read().strip().split(",")]
+    package = {cpu for part in parts for cpu in range(int(part[0]), int(part[-1]) + 1)}
+    show = "import os; print(sorted(os.sched_getaffinity(0)), os.environ.get('OMP_PLACES'))"
+    result = launch("-q", *options, "python3", "-c", show)
+    assert result.out == f"{sorted(package & set(CPUS))} None\n", result.report()
+
+
+@several
+def test_ranks_that_share_a_domain_with_a_processor_for_each_may_spin(start, compiled):
+    job = start("-q", "-n", "2", "--map-by", "package", compiled("end_badly"), "hang")
+    job.wait_for("in-mpi", 2)
+    job_size, processors = processors_of_header(job)
+    assert job_size == 2 and processors >= 2
     job.signal(signal.SIGINT)
     assert job.finish()[0] == 130
 
