@@ -104,7 +104,8 @@ def test_a_broken_executable_breaks_nothing(launch, linked, tmp_path):
             data[at:at + 8] = struct.pack("<Q", dice.choice([2**64 - 1, 2**63, 2**63 - 1, 2**40, 0, len(data) - 1]))
         broken.write_bytes(data)
         broken.chmod(0o755)
-        result = launch("--oversubscribe", "-n", 1, "--timeout", "20", broken)
+        # What is no executable any more, a shell may take for a script: it must not write into this folder.
+        result = launch("--oversubscribe", "-n", 1, "--timeout", "20", broken, cwd=tmp_path)
         assert "mpiexec: the supervising process" not in result.err, result.report()
         assert "mpiexec" not in result.err or result.err.count("warning") <= 1, result.report()
 
