@@ -8,6 +8,10 @@
 // which protocol comes first, and postpone the trials of those that they rate slower until the first one has
 // been measured.
 //
+// If several transfers of a pair are under way at once, each one waits for those before it. So a transfer is
+// charged only for the time since the last one ended; otherwise protocols whose transfers overlap would seem as
+// much slower as there are transfers under way.
+//
 // A protocol also has a cost after the transfer: a program that rewrites what another processor has read pays
 // for each cache line (doc/adr/0014). So the tuner also measures the pause until the next transfer begins. If
 // the pause is longer after one protocol than after another, the difference is added to that protocol's cost.
@@ -57,6 +61,9 @@ public:
     Protocol trial = Protocol::count; ///< Protocol::count: no trial is under way
     std::uint32_t measured = 0;       ///< messages of the trial that have arrived
     float least = 0;                  ///< lowest cost in the later half of them
+    float sum = 0;                    ///< of the costs since the later half began
+    std::uint32_t counted = 0;        ///< transfers in `sum`
+    std::uint32_t overlapped = 0;     ///< of them, those that began before the pair's last one had ended
     float best_cost = 0;              ///< cost of the best protocol known when the trial began; 0: none
     std::uint32_t slow = 0; ///< messages of the trial, in a row, that were far slower than the best protocol
     std::uint8_t last_tried = 0;
@@ -91,6 +98,7 @@ private:
   const segment::PairEstimates* estimates_;
   Basis basis_;
   std::array<Class, classes> classes_{};
+  std::uint64_t ended_ns_ = 0; ///< when the pair's last transfer ended
 };
 
 } // namespace near::shm

@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace {
 
@@ -24,8 +25,8 @@ std::array<int, Tuner::protocols> run(
     Tuner& tuner, std::uint64_t bytes, int messages, Tuner::Mask possible,
     std::array<double, Tuner::protocols> nanoseconds_per_kib,
     const Pause& pause = [](std::size_t) { return 1000; }) {
+  static std::uint64_t now = 1; // a clock: later runs of a tuner are later
   std::array<int, Tuner::protocols> taken{};
-  std::uint64_t now = 1;
   for (int i = 0; i < messages; ++i) {
     auto protocol = static_cast<std::size_t>(tuner.choose(bytes, possible));
     ++taken[protocol];
@@ -66,15 +67,66 @@ TEST(Tuner, does_not_alternate_between_two_that_are_alike) {
   run(tuner, 65536, 100, all, {100, 97, 100});
   int changes = 0;
   Protocol before = tuner.choose(65536, all);
-  tuner.learn(before, 65536, 0, 6400);
+  std::uint64_t now = 1'000'000'000;
+  tuner.learn(before, 65536, now, now + 6400);
   for (int i = 0; i < 5000; ++i) {
     Protocol protocol = tuner.choose(65536, all);
     changes += protocol != before;
     before = protocol;
-    tuner.learn(protocol, 65536, 0,
-                static_cast<std::uint64_t>(6400 + (i * 37 % 11) * 20)); // a few percent of noise
+    const std::uint64_t began = now += 10'000;
+    tuner.learn(protocol, 65536, began,
+                began + static_cast<std::uint64_t>(6400 + (i * 37 % 11) * 20)); // a few percent of noise
   }
   EXPECT_LT(changes, 40);
+}
+
+TEST(Tuner, charges_transfers_that_overlap_for_their_share_of_the_time) {
+  // A window of messages is accepted at once. CMA copies each one in turn; pipelined ones wait for each other,
+  // although the pair is faster with them.
+  constexpr int window = 16;
+  constexpr std::uint64_t bytes = 65536, by_cma = 6000, by_pipeline = 2000;
+  const Tuner::Mask private_memory = Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
+  Tuner tuner;
+  std::uint64_t now = 1'000'000'000;
+  int pipelined = 0;
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<std::uint64_t> waiting; // when each of the pipelined ones began
+    for (int i = 0; i < window; ++i) {
+      const std::uint64_t began = now;
+      if (tuner.choose(bytes, private_memory) == Protocol::pipelined) {
+        waiting.push_back(began);
+        continue;
+      }
+      now += by_cma;
+      tuner.learn(Protocol::cma, bytes, began, now);
+    }
+    for (std::uint64_t began : waiting) tuner.learn(Protocol::pipelined, bytes, began, now += by_pipeline);
+    if (round >= 100) pipelined += static_cast<int>(waiting.size());
+  }
+  EXPECT_GT(pipelined, 900 * window * 9 / 10);
+}
+
+TEST(Tuner, transfers_that_end_together_are_charged_their_mean) {
+  // Pairs of pipelined transfers end at one instant: the second one alone would seem to cost nothing.
+  constexpr std::uint64_t bytes = 65536;
+  const Tuner::Mask private_memory = Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
+  Tuner tuner;
+  std::uint64_t now = 1'000'000'000;
+  int by_cma = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::array<Protocol, 8> taken;
+    std::array<std::uint64_t, 8> began;
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      taken[i] = tuner.choose(bytes, private_memory);
+      began[i] = now;
+      if (taken[i] == Protocol::cma) tuner.learn(Protocol::cma, bytes, began[i], now += 4000);
+      if (round >= 200) by_cma += taken[i] == Protocol::cma;
+    }
+    for (std::size_t i = 0; i < taken.size(); ++i)
+      if (taken[i] == Protocol::pipelined)
+        tuner.learn(Protocol::pipelined, bytes, began[i], now += i % 2 == 0 ? 16'000 : 0);
+  }
+  EXPECT_GT(by_cma, 1800 * 8 * 8 / 10);
 }
 
 TEST(Tuner, notices_that_the_present_protocol_got_worse) {
