@@ -25,7 +25,7 @@ bool PacketPool::look_at_next_group(std::uint32_t end) {
   first_ += group;
   if (first_ >= end) {
     first_ = reserve;
-    if (uses_since_ >= uses_before_growth) grow();
+    if (uses_since_growth_ >= uses_before_growth) grow();
   }
   std::uint32_t packets = std::min(group, end - first_);
   free_ = 0;
@@ -36,7 +36,7 @@ bool PacketPool::look_at_next_group(std::uint32_t end) {
 
 /// Adds a packet. Returns false if there are all, or no memory for another one.
 bool PacketPool::grow() {
-  uses_since_ = 0;
+  uses_since_growth_ = 0;
   if (count_ == most_) return false;
   NEAR_KILL_POINT("packets-grow");
   if (os::populate(packets_ + count_ * packet_bytes_, packet_bytes_).ok()) {
@@ -65,15 +65,15 @@ PacketPool::Taken PacketPool::take_below(std::uint32_t end) {
 /// no free packet.
 PacketPool::Taken PacketPool::widen(Taken taken) {
   if (taken) {
-    if (++uses_ < uses_before_widening) return taken;
-    uses_ = 0;
+    if (++uses_since_widening_ < uses_before_widening) return taken;
+    uses_since_widening_ = 0;
   }
   turn_ = std::min(turn_ + few, count_);
   return taken ? taken : take_below(turn_);
 }
 
 PacketPool::Taken PacketPool::take() {
-  ++uses_since_;
+  ++uses_since_growth_;
   Taken taken = take_below(turn_);
   if (turn_ < count_) [[unlikely]]
     taken = widen(taken);

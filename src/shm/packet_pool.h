@@ -10,13 +10,14 @@
 // has sent. The flags of 64 adjacent packets are read together, once all packets of the previous 64 have been
 // used.
 //
-// Packets are used in rotation, the least recently used one first. There are so many of them that the lines
-// of a packet have left the receiver's cache when its turn comes again, so that writing them needs no
-// invalidation there (doc/adr/0008). A long message sweeps those caches anyway, and its packets compete with
-// its buffers for the last-level cache; so its fragments rotate through the first packets only
-// (doc/adr/0014). A process starts with a few packets, and others are added one by one, whenever an eager
-// message finds none: the kernel needs 10 to 20 us for the pages of a packet. For a similar reason eager messages rotate
-// through few packets at first, since a receiver has a page fault at packets that it has not read before
+// Packets are used in rotation, the least recently used one first, so that the lines of a packet have as much
+// time as possible to leave the receiver's cache: then writing them needs no invalidation there (doc/adr/0008).
+// A long message sweeps those caches anyway, and its packets compete with its buffers for the last-level cache;
+// so its fragments rotate through the first packets only (doc/adr/0014).
+//
+// A process starts with a few packets, and others are added one by one, mainly when an eager message finds
+// none: the kernel needs 10 to 20 us for the pages of a packet. For a similar reason eager messages rotate
+// through few packets at first: a receiver has a page fault at packets that it has not read before
 // (doc/adr/0018).
 #pragma once
 
@@ -48,7 +49,8 @@ public:
   /// `count` must exceed `reserve`.
   void build(std::byte* packets, PacketFlag* flags, std::uint32_t count, std::uint32_t most,
              std::uint64_t packet_bytes);
-  /// Takes the next free packet outside the reserve. The result converts to false if there is none.
+  /// Takes a packet for an eager message: the next free one outside the reserve; if there is none, one is added, which
+  /// is a system call. The result converts to false if there is none and no further one can be added.
   Taken take();
   /// Takes a packet for a fragment of a message of `message_bytes` bytes: the next free one outside the reserve (for
   /// a long message, one of the first packets), otherwise any free one of the reserve. The result converts to
@@ -67,8 +69,8 @@ private:
   /// eager message.
   static constexpr std::uint32_t uses_before_growth = 4096;
 
-  /// The rotation of eager messages begins with so many packets and is widened by so many at a time: as many as lie
-  /// in the pages that a receiver's first fault maps (64 KiB on Linux, if packets have 16 KiB).
+  /// The rotation of eager messages is widened by so many packets at a time, and begins with twice as many. Four
+  /// packets of 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).
   static constexpr std::uint32_t few = 4, uses_before_widening = 32;
 
   /// A message of at least `long_message` bytes is long; its fragments rotate through `long_turn` bytes of
@@ -89,8 +91,8 @@ private:
   std::uint64_t free_ = 0;  ///< bits: packets of the current group that were found free and not yet taken
   std::uint32_t first_ = 0; ///< the first packet of the current group
   std::uint32_t turn_ = 0;  ///< packets below this one are in the rotation of eager messages; at most count_
-  std::uint32_t uses_ = 0;  ///< since the rotation was widened
-  std::uint32_t uses_since_ = 0; ///< by eager messages, since a packet was added
+  std::uint32_t uses_since_widening_ = 0; ///< by eager messages
+  std::uint32_t uses_since_growth_ = 0;   ///< by eager messages
 };
 
 } // namespace near::shm

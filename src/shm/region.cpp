@@ -92,8 +92,8 @@ Result build_region() {
   // one.
   os::advise_huge_pages(base + begin, head.stride, os::HugePages::never);
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
-  segment::Offset populated_end =
-      packets_at + packets * packet_bytes; // the other packets are reserved when there is traffic
+  // The other packets are added under traffic.
+  segment::Offset populated_end = packets_at + packets * packet_bytes;
   std::uint32_t addable_packets = most_packets;
   // There must be memory for the first packets of this process, and, if more are to be added, for those of all: adding
   // one is too frequent for a check.

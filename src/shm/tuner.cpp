@@ -168,7 +168,7 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
   here.last = protocol;
   here.ended_ns = ended_ns;
   const bool overlapped = began_ns < ended_ns_;
-  if (overlapped) began_ns = std::min(ended_ns_, ended_ns);
+  began_ns = std::clamp(ended_ns_, began_ns, ended_ns);
   ended_ns_ = ended_ns;
   float took = static_cast<float>(ended_ns - began_ns) * 1024.0f / static_cast<float>(bytes);
   float& cost = here.cost[index(protocol)];
@@ -181,15 +181,15 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
     if (here.measured == 1 || here.measured == length / 2 + 1) {
       here.least = took;
       here.sum = 0;
-      here.counted = here.overlapped = 0;
+      here.overlapped = 0;
     }
     here.least = std::min(here.least, took);
     here.sum += took;
-    ++here.counted;
     here.overlapped += overlapped ? 1 : 0;
     if (here.slow < patience && (!later_half || here.measured < length)) return;
     // Transfers that overlap may end together: then only their mean tells what each one costs.
-    cost = 2 * here.overlapped > here.counted ? here.sum / static_cast<float>(here.counted) : here.least;
+    const std::uint32_t summed = later_half ? here.measured - length / 2 : here.measured;
+    cost = 2 * here.overlapped > summed ? here.sum / static_cast<float>(summed) : here.least;
     here.basis[index(protocol)] = Basis::measured;
     here.trial = Protocol::count;
     show(size_class);

@@ -61,9 +61,8 @@ public:
     Protocol trial = Protocol::count; ///< Protocol::count: no trial is under way
     std::uint32_t measured = 0;       ///< messages of the trial that have arrived
     float least = 0;                  ///< lowest cost in the later half of them
-    float sum = 0;                    ///< of the costs since the later half began
-    std::uint32_t counted = 0;        ///< transfers in `sum`
-    std::uint32_t overlapped = 0;     ///< of them, those that began before the pair's last one had ended
+    float sum = 0;                    ///< of the costs in the present half
+    std::uint32_t overlapped = 0;     ///< of these, how many began before the pair's last one had ended
     float best_cost = 0;              ///< cost of the best protocol known when the trial began; 0: none
     std::uint32_t slow = 0; ///< messages of the trial, in a row, that were far slower than the best protocol
     std::uint8_t last_tried = 0;
