@@ -24,6 +24,16 @@ static void read_in(struct sweep* sweep, size_t bytes) {
   sweep->right &= read_lines(sweep->in, bytes, sweep->number);
 }
 
+// A block for each rank, or one from each.
+static void write_for_all(struct sweep* sweep) {
+  for (int rank = 0; rank < sweep->world.size; ++rank)
+    rewrite_lines(sweep->out + (size_t)rank * sweep->bytes, sweep->bytes, sweep->number);
+}
+static void read_from_all(struct sweep* sweep) {
+  for (int rank = 0; rank < sweep->world.size; ++rank)
+    sweep->right &= read_lines(sweep->in + (size_t)rank * sweep->bytes, sweep->bytes, sweep->number);
+}
+
 static void send_to(struct sweep* sweep, int rank) {
   write_out(sweep, sweep->bytes);
   MPI_Send(sweep->out, (int)sweep->bytes, MPI_BYTE, rank, 0, MPI_COMM_WORLD);
@@ -62,27 +72,22 @@ static void allgather(struct sweep* sweep) {
   write_out(sweep, sweep->bytes);
   MPI_Allgather(sweep->out, (int)sweep->bytes, MPI_BYTE, sweep->in, (int)sweep->bytes, MPI_BYTE,
                 MPI_COMM_WORLD);
-  for (int rank = 0; rank < sweep->world.size; ++rank)
-    sweep->right &= read_lines(sweep->in + (size_t)rank * sweep->bytes, sweep->bytes, sweep->number);
+  read_from_all(sweep);
 }
 static void alltoall(struct sweep* sweep) {
-  for (int rank = 0; rank < sweep->world.size; ++rank)
-    rewrite_lines(sweep->out + (size_t)rank * sweep->bytes, sweep->bytes, sweep->number);
+  write_for_all(sweep);
   MPI_Alltoall(sweep->out, (int)sweep->bytes, MPI_BYTE, sweep->in, (int)sweep->bytes, MPI_BYTE,
                MPI_COMM_WORLD);
-  for (int rank = 0; rank < sweep->world.size; ++rank)
-    sweep->right &= read_lines(sweep->in + (size_t)rank * sweep->bytes, sweep->bytes, sweep->number);
+  read_from_all(sweep);
 }
 static void gather(struct sweep* sweep) {
   write_out(sweep, sweep->bytes);
   MPI_Gather(sweep->out, (int)sweep->bytes, MPI_BYTE, sweep->in, (int)sweep->bytes, MPI_BYTE, 0,
              MPI_COMM_WORLD);
-  for (int rank = 0; rank < sweep->world.size && sweep->world.rank == 0; ++rank)
-    sweep->right &= read_lines(sweep->in + (size_t)rank * sweep->bytes, sweep->bytes, sweep->number);
+  if (sweep->world.rank == 0) read_from_all(sweep);
 }
 static void scatter(struct sweep* sweep) {
-  for (int rank = 0; rank < sweep->world.size && sweep->world.rank == 0; ++rank)
-    rewrite_lines(sweep->out + (size_t)rank * sweep->bytes, sweep->bytes, sweep->number);
+  if (sweep->world.rank == 0) write_for_all(sweep);
   MPI_Scatter(sweep->out, (int)sweep->bytes, MPI_BYTE, sweep->in, (int)sweep->bytes, MPI_BYTE, 0,
               MPI_COMM_WORLD);
   read_in(sweep, sweep->bytes);
