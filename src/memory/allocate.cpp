@@ -89,7 +89,7 @@ Promised promised_to_all(bool count) {
 
 /// Fails if there is too little memory for `bytes` in addition to all promised memory. `listed`: the list of
 /// promised memory contains them already.
-Result check_room(std::uint64_t bytes, bool listed) {
+Result check_free_memory(std::uint64_t bytes, bool listed) {
   if (bytes < worth_a_look) return {};
   // SYNC: block-listed. If two processes list their blocks and then check, at least one of them sees both
   // blocks.
@@ -141,7 +141,7 @@ Result list_and_place(std::byte* address, std::uint64_t bytes, const AllocationH
   // The block is listed before its first page is allocated and until its last page is gone: a tool that found
   // an unlisted page would attribute it to the process in whose region it lies.
   promised = list_block(begin, bytes, hints.node, use, promised ? bytes : 0) && promised;
-  Result placed = check_room(bytes, promised);
+  Result placed = check_free_memory(bytes, promised);
   if (placed.ok()) {
     // It is not an error if setting a policy is forbidden, since first touch by this bound process still
     // decides.
@@ -166,7 +166,7 @@ Result list_and_place(std::byte* address, std::uint64_t bytes, const AllocationH
 
 /// Calls `attempt`. If it fails, returns all kept memory to the kernel and calls it once more.
 template <class Attempt>
-Result with_room(Attempt&& attempt) {
+Result retry_without_kept(Attempt&& attempt) {
   Result result = attempt();
   if (result.ok() || !give_back_oldest()) return result;
   while (give_back_oldest()) {}
@@ -234,7 +234,7 @@ void* make_fresh(std::size_t bytes, const AllocationHints& hints, const Arena::P
       placing.huge && bytes >= huge ? std::max<std::size_t>(hints.alignment, huge) : hints.alignment;
   const std::uint64_t whole = base::round_up(std::max<std::size_t>(bytes, 1), page);
   bool promised = false;
-  Result placed = with_room([&]() -> Result {
+  Result placed = retry_without_kept([&]() -> Result {
     NEAR_TRY(self.ordinary_arena().reserve(bytes, alignment, made));
     Result result = list_and_place(static_cast<std::byte*>(made), whole, hints, use, promised);
     if (!result.ok()) self.ordinary_arena().release(made);
@@ -288,7 +288,7 @@ bool free_shareable(void* address, segment::BlockUse use) {
 }
 
 Result allocate_pages(std::size_t count, void*& made) {
-  return with_room([&] {
+  return retry_without_kept([&] {
     return space().arena.allocate(count * os::page_size(), os::page_size(), os::current_node(), made);
   });
 }
@@ -297,8 +297,9 @@ void* reserve_shareable(std::size_t bytes, const AllocationHints& hints) {
   void* made = nullptr;
   std::size_t alignment =
       wants_huge(bytes, hints) ? std::max(hints.alignment, os::huge_page_size()) : hints.alignment;
-  return with_room([&] { return space().ordinary_arena().reserve(bytes, alignment, made); }).ok() ? made
-                                                                                                  : nullptr;
+  return retry_without_kept([&] { return space().ordinary_arena().reserve(bytes, alignment, made); }).ok()
+             ? made
+             : nullptr;
 }
 
 Result place_shareable(std::byte* address, std::size_t bytes, const AllocationHints& hints,
@@ -308,7 +309,7 @@ Result place_shareable(std::byte* address, std::size_t bytes, const AllocationHi
   // advice already.
   os::advise_huge_pages(address, bytes, os::HugePages::never);
   bool promised = false;
-  return with_room([&] { return list_and_place(address, bytes, hints, use, promised); });
+  return retry_without_kept([&] { return list_and_place(address, bytes, hints, use, promised); });
 }
 
 void decommit_shareable(std::byte* address, std::size_t bytes) {

@@ -20,7 +20,7 @@ bool as_elements(Buffer& buffer, Datatype& element) {
 }
 
 /// Makes a buffer for `count` elements of a predefined type in `memory`.
-Result room_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, Buffer& buffer) {
+Result scratch_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, Buffer& buffer) {
   std::size_t bytes = 0;
   std::ptrdiff_t origin = 0;
   if (!coll::scratch_layout(count, element, bytes, origin))
@@ -87,11 +87,11 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
   if (!replaces) {
     MPI_Count count = bytes / element->size;
     if (!as_elements(mine, *element)) {
-      NEAR_TRY(room_for(count, *element, mine_memory, mine));
+      NEAR_TRY(scratch_for(count, *element, mine_memory, mine));
       datatype::copy(origin, mine, bytes);
     }
     direct = memory.peer == nullptr && as_elements(theirs, *element);
-    if (!direct) NEAR_TRY(room_for(count, *element, theirs_memory, theirs));
+    if (!direct) NEAR_TRY(scratch_for(count, *element, theirs_memory, theirs));
   }
 
   ElementLock lock(member);

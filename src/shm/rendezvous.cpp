@@ -68,7 +68,7 @@ Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
 /// without a system call. Short messages become rendezvous when credits are used up, and in MPI_Ssend.
 void copy_into_descriptor(RtsDescriptor& descriptor, std::size_t size, const Buffer& buffer, NodeRts& rts,
                           std::uint64_t bytes) {
-  if (bytes == 0 || bytes > rts_room(size)) return;
+  if (bytes == 0 || bytes > rts_capacity(size)) return;
   auto* payload = reinterpret_cast<std::byte*>(&descriptor + 1);
   datatype::pack(buffer, 0, payload, static_cast<MPI_Count>(bytes));
   rts.shared = memory::space().segment.offset_of(payload);
@@ -183,7 +183,7 @@ Result reserve_rts() { return grow_rts(0); }
 
 Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer& transfer) {
   Engine& self = engine();
-  std::size_t size = envelope.bytes > rts_room(0) && envelope.bytes <= rts_room(1) ? 1 : 0;
+  std::size_t size = envelope.bytes > rts_capacity(0) && envelope.bytes <= rts_capacity(1) ? 1 : 0;
   RtsDescriptor* taken = nullptr;
   NEAR_TRY(take_rts(size, taken));
   RtsDescriptor& descriptor = *taken;

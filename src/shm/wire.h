@@ -101,6 +101,6 @@ struct LaneGrant {
 using RtsDescriptor = queue::RtsDescriptor<>;
 /// The sizes of descriptors in bytes, including that space.
 inline constexpr std::array<std::size_t, 2> rts_sizes = {128, 512};
-constexpr std::size_t rts_room(std::size_t size) { return rts_sizes[size] - sizeof(RtsDescriptor); }
+constexpr std::size_t rts_capacity(std::size_t size) { return rts_sizes[size] - sizeof(RtsDescriptor); }
 
 } // namespace near::shm
