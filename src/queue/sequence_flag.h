@@ -1,0 +1,52 @@
+// A flag that one process raises from number to number and that others watch. See doc/queue/sequence_flag.md.
+//
+// The processes of a group exchange data through rings of entries, one ring for each writer (coll/shared/area.h). A
+// flag in each entry tells which number its contents have, and a flag of each process tells up to which number it has
+// finished reading:
+//
+//   writer:   wait until every reader has finished `number - depth`      reader:   wait until entry has `number`
+//             write the contents of entry `number % depth`                         read its contents
+//             raise its flag to `number`                                           raise its own flag to `number`
+//
+// Raising is a release and watching an acquire, so a reader sees the contents that the number announces, and a
+// writer's stores come after all reads of what they replace. The second half of the protocol is what bounds the
+// memory; a reader that is slow only delays writers that are `depth` entries ahead of it.
+#pragma once
+
+#include "base/atomic.h"
+
+#include <cstdint>
+
+namespace near::queue {
+
+/// Numbers wrap around: those that are compared differ by less than 2^31.
+inline bool has_reached(std::uint32_t value, std::uint32_t number) {
+  return static_cast<std::int32_t>(value - number) >= 0;
+}
+
+template <class Atomics = base::Hardware>
+class SequenceFlag {
+public:
+  /// Its one writer: everything that it has done before belongs to `number`.
+  void raise(std::uint32_t number) {
+    // SYNC: sequence-flag. Release: contents that were written before are visible to those who see the number, and
+    // contents that were read before may be overwritten by them.
+    value_.store_release(number);
+  }
+
+  /// Any process: whether the flag has been raised to `number` or further.
+  bool has(std::uint32_t number) const { return has_reached(value(), number); }
+  std::uint32_t value() const {
+    // SYNC: sequence-flag. Acquire: what the caller does next comes after what the writer did before it raised the
+    // flag.
+    return value_.load_acquire();
+  }
+
+  /// The word, to name it in model tests.
+  auto& word() { return value_; }
+
+private:
+  typename Atomics::template Atomic<std::uint32_t> value_{0};
+};
+
+} // namespace near::queue
