@@ -52,10 +52,11 @@ std::span<const OperationRow> operation_rows() {
   return rows;
 }
 
-const OperationRow& row_of(const Operation& operation) {
+/// `builtin` is a predefined operation.
+const OperationRow& row_of(Builtin builtin) {
   std::span<const OperationRow> rows = operation_rows();
   return *std::find_if(rows.begin(), rows.end(),
-                       [&](const OperationRow& row) { return row.builtin == operation.builtin; });
+                       [&](const OperationRow& row) { return row.builtin == builtin; });
 }
 
 constinit Immortal<object::PredefinedTable<Operation, first_handle, handle_count>> predefined;
@@ -138,6 +139,10 @@ void free_operation(Operation& operation) {
   release(&operation);
 }
 
+const char* name_of(Builtin builtin) {
+  return builtin == Builtin::user ? "an operation of the program" : row_of(builtin).name;
+}
+
 std::string describe(const Operation& operation) {
   if (operation.name[0] != '\0') return operation.name;
   return base::format("operation {:#x}", operation.handle & ~object::retired_bit);
@@ -145,7 +150,7 @@ std::string describe(const Operation& operation) {
 
 Result check_operation(const Operation& operation, const Datatype& type) {
   if (operation.builtin == Builtin::user) return {};
-  const OperationRow& row = row_of(operation);
+  const OperationRow& row = row_of(operation.builtin);
   if (row.families == 0) return base::fail(MPI_ERR_OP, "{} is for one-sided calls only", row.name);
   if (type.basic == Basic::none)
     return base::fail(MPI_ERR_OP, "{} is a predefined operation and {} is not a predefined datatype",

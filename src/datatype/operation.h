@@ -44,6 +44,8 @@ Operation* make_operation(MPI_User_function* function, MPI_User_function_c* func
 void release(Operation* operation);
 /// What MPI_Op_free does: the handle is stale at once. The caller refuses predefined operations.
 void free_operation(Operation& operation);
+/// "MPI_SUM"; "an operation of the program" for `user`.
+const char* name_of(Builtin builtin);
 /// "MPI_SUM", or "operation 0x50000001": for messages.
 std::string describe(const Operation& operation);
 

@@ -143,6 +143,13 @@ void wait_until(F&& done) {
   using Done = std::remove_reference_t<F>;
   wait_until(call_at<Done>, &done, call_at<Done>);
 }
+/// wait_until() for words in shared memory that other processes store, and then ring this one's doorbell. `done` changes
+/// nothing and cannot fail.
+void wait_until_stored(bool (*done)(void*), void* argument);
+template <class F>
+void wait_until_stored(F&& done) {
+  wait_until_stored(call_at<std::remove_reference_t<F>>, &done);
+}
 /// wait_until() for a condition that has side effects or may fail, with a separate `check` for other threads.
 template <class F, class G>
 void wait_until(F&& done, G&& check) {

@@ -172,4 +172,9 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
       });
 }
 
+void wait_until_stored(bool (*done)(void*), void* argument) {
+  const transport::Watch watch(done, argument);
+  wait_until(done, argument, done);
+}
+
 } // namespace near::p2p

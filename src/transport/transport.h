@@ -108,6 +108,25 @@ bool progress();
 /// learn whether their done() may be true now; `check` changes nothing and cannot fail. A thread without a
 /// `check` is woken after every event and calls done() itself.
 void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*) = nullptr);
+/// While it exists, a process that waits also wakes up for something that another process stores in shared memory and
+/// announces by DoorbellProtocol::ring_if_sleeping(): before each sleep, `changed` is asked once more, under the engine
+/// lock. Make it and destroy it under that lock. Calls nest.
+class Watch {
+public:
+  Watch(bool (*changed)(void*), void* argument);
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  /// Whether there is any; without the engine lock.
+  static bool exists();
+  /// Whether any watch's `changed` returns true; under the engine lock.
+  static bool any_changed();
+
+private:
+  bool (*changed_)(void*);
+  void* argument_;
+  Watch *previous_, *next_ = nullptr;
+};
 /// Waits until attempt(argument) has taken a lock that processes share; `waiters` belongs to that lock
 /// (queue/shared_lock.h). A failed attempt must leave nothing behind but its announcement.
 void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument);

@@ -8,23 +8,16 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <pthread.h>
 #include <vector>
 
 namespace near::transport {
 
-void DoorbellSystem::wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns) {
-  os::futex_wait(word, expected, timeout_ns);
-}
-void DoorbellSystem::wake(std::uint32_t* word) { os::futex_wake_all(word); }
-void DoorbellSystem::barrier_all() { os::barrier_all_registered(); }
-
 WaitSettings wait_settings;
 
 namespace {
 
-/// The holder of the engine lock. The lock protects all of it but `owner`.
+/// The holder of the engine lock, which protects all of it but `owner`. Never destroyed.
 struct LockState {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   base::Atomic<std::uintptr_t> owner{0};
@@ -84,6 +77,13 @@ bool needs_announcements() { return !awaited_locks.empty() || waits_for_flow_con
   FlowControlCalls::before_recheck(wait_settings.fences);
 }
 
+/// The last check before a sleep.
+bool has_changed_or_arrived() {
+  if (!Watch::exists()) return has_arrived();
+  const EngineLock lock;
+  return Watch::any_changed() || has_arrived();
+}
+
 /// Sleeps until the bell is raised, a message is there, or the time is over. The kernel waits either for a futex or for
 /// descriptors: where a transport has one, this process sleeps on the descriptors, and checks its bell and its
 /// messages every millisecond.
@@ -92,13 +92,13 @@ void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeou
   const std::size_t count = descriptors(found);
   if (count == 0) {
     DoorbellCalls::sleep(doorbell.sleeping, doorbell.bell, rung, wait_settings.fences, timeout_ns,
-                         has_arrived);
+                         has_changed_or_arrived);
     return;
   }
   constexpr std::uint64_t slice_ns = 1'000'000;
   for (std::uint64_t slept = 0; slept < timeout_ns && DoorbellCalls::rung(doorbell.bell) == rung;
        slept += slice_ns)
-    if (os::wait_until_readable(std::span(found).first(count), slice_ns) || has_arrived()) return;
+    if (os::wait_until_readable(std::span(found).first(count), slice_ns) || has_changed_or_arrived()) return;
 }
 
 /// With more ranks than processors: the number of polls in a wait, each followed by a yield, before the process
@@ -264,14 +264,6 @@ void wake_waiting_threads() {
     auto& doorbell = own_doorbell();
     DoorbellCalls::ring(doorbell.sleeping, doorbell.bell);
   }
-}
-
-[[gnu::cold]] void raise_bells(std::uint64_t bits) {
-  const memory::Space& self = memory::space();
-  for (; bits != 0; bits &= bits - 1)
-    for (std::uint32_t rank = std::countr_zero(bits); rank < self.job_size; rank += 64)
-      DoorbellCalls::announce(
-          self.segment.control(rank).doorbell.bell); // even if this process has not mapped it
 }
 
 void give_way() {
