@@ -9,9 +9,11 @@ namespace near::coll {
 
 Result barrier_dissemination(CollectiveGroup& group, const Call& call);
 Result barrier_linear(CollectiveGroup& group, const Call& call);
+Result barrier_shared(CollectiveGroup& group, const Call& call);
 
 Result broadcast_binomial(CollectiveGroup& group, const Call& call);
 Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call);
+Result broadcast_shared(CollectiveGroup& group, const Call& call);
 
 Result reduce_binomial(CollectiveGroup& group, const Call& call);
 Result reduce_ring_gather(CollectiveGroup& group, const Call& call);

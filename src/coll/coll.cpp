@@ -4,6 +4,7 @@
 #include "coll/inter/inter.h"
 #include "coll/registry.h"
 #include "coll/schedule.h"
+#include "coll/shared/area.h"
 
 namespace near::coll {
 namespace {
@@ -154,7 +155,9 @@ Result perform(const Call& call, Communicator& communicator, Schedule* schedule)
   NEAR_TRY(check_copyable(call));
   if (communicator.is_inter()) [[unlikely]]
     return perform_between_groups(call, communicator, schedule);
-  CollectiveGroup group(communicator, schedule);
+  Area* area = nullptr;
+  if (schedule == nullptr) NEAR_TRY(find_area(communicator, area)); // schedules consist of messages
+  CollectiveGroup group(communicator, schedule, area);
   return run(group, call);
 }
 

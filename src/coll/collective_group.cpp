@@ -40,9 +40,10 @@ bool scratch_layout(MPI_Count count, const Datatype& type, std::size_t& bytes, s
   return true;
 }
 
-CollectiveGroup::CollectiveGroup(Communicator& communicator, Schedule* schedule)
-    : communicator_(communicator), schedule_(schedule), ranks_(RankList::all(communicator.peers)),
-      rank_(communicator.rank), size_(communicator.size), tag_(TagSpace::next(communicator)) {}
+CollectiveGroup::CollectiveGroup(Communicator& communicator, Schedule* schedule, Area* area)
+    : communicator_(communicator), schedule_(schedule), area_(area),
+      ranks_(RankList::all(communicator.peers)), rank_(communicator.rank), size_(communicator.size),
+      tag_(TagSpace::next(communicator)) {}
 
 CollectiveGroup::CollectiveGroup(Communicator& communicator, RankList ranks, TagSpace& tags,
                                  Schedule* schedule)

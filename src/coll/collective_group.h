@@ -26,6 +26,7 @@ namespace near::coll {
 
 using object::Communicator;
 
+class Area;
 class Schedule;
 
 /// The tags of the calls of one list of ranks of a communicator: the members count their calls alike,
@@ -51,7 +52,8 @@ class CollectiveGroup {
 public:
   /// Takes the communicator's next collective tag: every member makes its groups in the same order. The verbs
   /// are executed, or recorded into `schedule`.
-  explicit CollectiveGroup(Communicator& communicator, Schedule* schedule = nullptr);
+  /// `area` is the communicator's area in shared memory, if this call may use it.
+  explicit CollectiveGroup(Communicator& communicator, Schedule* schedule = nullptr, Area* area = nullptr);
   /// Some ranks of an intracommunicator, under the next tag of their space.
   CollectiveGroup(Communicator& communicator, RankList ranks, TagSpace& tags, Schedule* schedule = nullptr);
   /// Some ranks of `whole`, for a phase of its call; `whole` must outlive it. Tag and schedule are those of
@@ -69,6 +71,8 @@ public:
   /// The number of ranks that messages can be exchanged with: the other group's on an intercommunicator, else
   /// size().
   int peers() const { return ranks_.size(); }
+  /// The area in which the ranks can exchange data without messages; null if they have none.
+  Area* area() const { return area_; }
 
   Result send(const Buffer& buffer, int to);
   Result receive(const Buffer& buffer, int from);
@@ -107,6 +111,7 @@ private:
 
   Communicator& communicator_;
   Schedule* schedule_;
+  Area* area_ = nullptr;
   const CollectiveGroup* whole_ = nullptr; ///< what ranks_ refers to; null: the communicator
   RankList ranks_;
   int rank_, size_;

@@ -26,6 +26,7 @@ constexpr MPI_Count short_reduce_scatter = 4 << 10;
 constexpr int most_told_by_one = 64;
 constexpr MPI_Count short_told_by_one = 1 << 10;
 
+
 bool always(const Facts&) { return true; }
 bool commutative(const Facts& facts) { return facts.commutative; }
 bool out_of_place(const Facts& facts) { return !facts.in_place; }
@@ -37,14 +38,17 @@ bool short_of(const Facts& facts, MPI_Count limit) { return facts.bytes <= limit
 bool told_by_one(const Facts& facts) {
   return facts.shared_processors && facts.size <= most_told_by_one && short_of(facts, short_told_by_one);
 }
+bool in_area(const Facts& facts) { return facts.area; }
 bool short_result(const Facts& facts) { return facts.bytes <= short_allgather / facts.size; }
 
 using enum Collective;
 
 constexpr auto rows = std::to_array<Algorithm>({
+    {barrier, "shared", barrier_shared, in_area, always, "ranks that share memory"},
     {barrier, "linear", barrier_linear, always, told_by_one, ""},
     {barrier, "dissemination", barrier_dissemination, always, always, ""},
 
+    {broadcast, "shared", broadcast_shared, in_area, always, "ranks that share memory"},
     {broadcast, "scatter_allgather", broadcast_scatter_allgather, always,
      [](const Facts& f) { return f.bytes >= long_broadcast && f.size >= 4; }, ""},
     {broadcast, "binomial", broadcast_binomial, always, always, ""},
@@ -155,9 +159,19 @@ std::span<const Algorithm> algorithms() { return rows; }
 
 std::string_view name_of(Collective collective) { return names[static_cast<std::size_t>(collective)]; }
 
+bool has_root(Collective collective) {
+  return collective == broadcast || collective == reduce || collective == gather || collective == gatherv ||
+         collective == scatter || collective == scatterv;
+}
+
+bool ranks_share_processors() { return processors_are_shared; }
+
 Facts facts_of(const Call& call, int size) {
   Facts facts{.collective = call.collective, .size = size, .shared_processors = processors_are_shared};
-  if (call.operation != nullptr) facts.commutative = call.operation->commutative;
+  if (call.operation != nullptr) {
+    facts.commutative = call.operation->commutative;
+    facts.elementwise = call.operation->builtin != datatype::Builtin::user && call.send.type->contiguous;
+  }
   switch (call.collective) {
   case alltoall: facts.in_place = call.in_place; [[fallthrough]];
   case broadcast:
@@ -196,7 +210,9 @@ const Algorithm& choose(const Facts& facts) {
 }
 
 Result run(CollectiveGroup& group, const Call& call) {
-  return choose(facts_of(call, group.size())).run(group, call);
+  Facts facts = facts_of(call, group.size());
+  facts.area = group.area() != nullptr;
+  return choose(facts).run(group, call);
 }
 
 Result configure(std::string_view text, bool shared_processors) {

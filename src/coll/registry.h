@@ -24,6 +24,8 @@ struct Facts {
   bool commutative = true;
   bool in_place = false;          ///< alltoall family
   bool shared_processors = false; ///< the job has more ranks than processors
+  bool area = false;              ///< the ranks have an area in shared memory, and the call may use it
+  bool elementwise = true;        ///< reductions: predefined operation, elements without gaps
 };
 
 struct Algorithm {
@@ -42,6 +44,8 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 /// MPI's name of the collective: "allreduce".
 std::string_view name_of(Collective collective);
+/// Whether one rank of the collective is its root.
+bool has_root(Collective collective);
 
 Facts facts_of(const Call& call, int size);
 /// The first row of the collective that is admitted and wins; the row that NEAR_COLL names where it is
@@ -54,5 +58,7 @@ Result run(CollectiveGroup& group, const Call& call);
 /// job has the same, and the same answer to whether it has more ranks than processors. Fails with MPI_ERR_ARG
 /// that names the unknown word and the nearest known one.
 Result configure(std::string_view text, bool shared_processors = false);
+/// As configure() was told.
+bool ranks_share_processors();
 
 } // namespace near::coll

@@ -1,8 +1,11 @@
 #include "fake_p2p.h"
 
+#include "coll/shared/area.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <barrier>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -42,10 +45,12 @@ struct Mailbox {
 };
 
 struct World {
-  explicit World(int size) : boxes(static_cast<std::size_t>(size)) {}
+  explicit World(int size) : boxes(static_cast<std::size_t>(size)), parts(static_cast<std::size_t>(size)) {}
   std::mutex lock; // of all mailboxes: tests are small
   std::vector<Mailbox> boxes;
+  std::vector<AreaPart> parts; ///< of the area of all ranks
   Conditions conditions;
+  std::unique_ptr<std::barrier<>> together;
 };
 
 World* world = nullptr;
@@ -131,9 +136,32 @@ object::Result wait(p2p::Request* request) {
 
 namespace {
 
+/// The slices of this thread's rank.
+thread_local std::vector<std::unique_ptr<std::byte[]>> slice_memory;
+base::Result allocate_slice(std::size_t bytes, void*& made) {
+  if (slice_memory.size() == world->conditions.slices)
+    return base::fail(MPI_ERR_NO_MEM, "no more slices in this test");
+  constexpr std::size_t line = 64;
+  slice_memory.push_back(std::make_unique<std::byte[]>(bytes + line));
+  made = slice_memory.back().get();
+  std::size_t space = bytes + line;
+  std::align(line, bytes, made, space);
+  return {};
+}
+
+/// Offsets in it are addresses.
+std::unique_ptr<AreaExtension> make_area(int rank, Slices& slices) {
+  auto made = std::make_unique<AreaExtension>();
+  std::vector<AreaMember> members(world->parts.size());
+  for (std::size_t i = 0; i < members.size(); ++i) members[i].part = &world->parts[i];
+  made->area = std::make_unique<Area>(std::move(members), rank, nullptr, slices);
+  return made;
+}
+
 void run_threads(int total, const Conditions& conditions, const std::function<void(int)>& body) {
   World fresh(total);
   fresh.conditions = conditions;
+  fresh.together = std::make_unique<std::barrier<>>(total);
   world = &fresh;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < total; ++rank)
@@ -169,7 +197,12 @@ void run_ranks(int size, const Conditions& conditions,
     communicator.rank = rank;
     communicator.size = communicator.peers = size;
     communicator.process_ids = group.members.data();
+    Slices slices(allocate_slice);
+    if (size > 1) communicator.extension = make_area(rank, slices);
     body(communicator);
+    // No rank's slices go before all have read them.
+    world->together->arrive_and_wait();
+    slice_memory.clear();
   });
 }
 
@@ -273,6 +306,20 @@ void wait_complete(Request& request) {
     if (match() || request.complete) continue;
     if (!box.changed.wait_until(guard, limit, [&] { return box.changes != seen; }))
       stuck(posted.empty() ? nullptr : posted.front());
+  }
+}
+
+bool progress() {
+  std::lock_guard guard(world->lock);
+  return match();
+}
+
+/// Nobody rings here.
+void wait_until_stored(bool (*done)(void*), void* argument) {
+  auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!done(argument)) {
+    if (std::chrono::steady_clock::now() > limit) stuck(nullptr);
+    std::this_thread::yield();
   }
 }
 

@@ -17,6 +17,7 @@ namespace near::coll::test {
 
 struct Conditions {
   std::size_t eager_bytes = 0;
+  std::size_t slices = 2; ///< of each rank, for its area in shared memory
 };
 
 /// Runs `body` once per rank of a fresh communicator of this size, each in its own thread, and waits for all.

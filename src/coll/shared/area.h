@@ -1,0 +1,154 @@
+// The area of a communicator in shared memory: where its ranks exchange data of collectives without messages.
+//
+// Each rank owns one page of it, the part that only it writes, and which only it places (docs: doc/collectives.md):
+//
+//   finished         flag: up to which number this rank has finished reading the others' entries
+//   entries[depth]   a flag each, what the collective is, and the data: up to `inline_bytes` in the entry itself,
+//                    longer data in a slice that the entry names (slices.h)
+//   results[depth]   a flag each: this rank has reduced its share of that number's data, in its slice
+//
+// All ranks number the entries alike: a collective takes as many numbers as it has chunks, which is a function of
+// facts that all ranks know, so root and ranks find each other without a message. A rank overwrites entry
+// `number - depth` and its slice only when all ranks have finished it (queue/sequence_flag.h). Each entry repeats up to
+// which number its writer has finished, so ranks that hear from each other anyway need not look at those flags.
+//
+// Nothing is allocated on the way but slices, which every process makes once. A rank that waits polls; then it sleeps on
+// its doorbell, and ranks that raise a flag ring those that sleep.
+#pragma once
+
+#include "coll/call.h"
+#include "coll/shared/slices.h"
+#include "object/communicator.h"
+#include "queue/sequence_flag.h"
+#include "segment/segment.h"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace near::coll {
+
+using object::Communicator;
+using Number = std::uint32_t;
+
+/// What a rank takes part in, for the check that all call the same. Two words, so that comparing them is cheap.
+struct Description {
+  std::uint8_t collective = 0, operation = 0, element = 0, unused = 0;
+  std::int32_t root = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const Description&) const = default;
+};
+Description describe(const Call& call, MPI_Count bytes);
+
+/// Entries of a rank, of which each holds the data of one number.
+inline constexpr Number ring_depth = 8;
+/// Data of up to this many bytes lies in the entry.
+inline constexpr MPI_Count inline_bytes = 96;
+
+struct alignas(128) Entry {
+  queue::SequenceFlag<> flag;
+  Number finished; ///< as the part's flag was when this entry was written
+  Description description;
+  segment::Offset data; ///< of the slice; 0: inline; `no_memory`
+  std::byte payload[inline_bytes];
+};
+static_assert(sizeof(Entry) == 128 && offsetof(Entry, payload) % 16 == 0);
+inline constexpr segment::Offset no_memory = 1;
+
+/// What one rank owns of the area. All zero at first: number 1 is the first.
+struct AreaPart {
+  alignas(128) queue::SequenceFlag<> finished;
+  /// Members that have freed the communicator: none of them reads this part any more.
+  alignas(64) base::Atomic<std::uint32_t> left;
+  Entry entries[ring_depth];
+  struct alignas(64) {
+    queue::SequenceFlag<> flag;
+  } results[ring_depth];
+};
+static_assert(sizeof(AreaPart) <= 4096);
+
+/// A member as the others see it.
+struct AreaMember {
+  AreaPart* part = nullptr;
+  segment::Doorbell* doorbell = nullptr; ///< null: it never sleeps (tests)
+  Number finished = 0;                   ///< it has finished this number at least
+};
+
+/// One rank's side of an area. Fails only for lack of memory for slices; then the entry says so, and every rank that
+/// needs its data fails as well.
+class Area {
+public:
+  /// `base` is where offsets begin. `slices` are the process's own and outlive the area.
+  Area(std::vector<AreaMember> members, int rank, std::byte* base, Slices& slices);
+  ~Area();
+  Area(const Area&) = delete;
+  Area& operator=(const Area&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(members_.size()); }
+
+  /// Begins a call that takes `numbers` numbers; returns the first.
+  Number begin(const Description& description, Number numbers);
+  /// Whether prepare() would return without waiting.
+  bool can_prepare(Number number, MPI_Count bytes);
+  /// Where the data of this rank's entry goes, `bytes` at most slice_bytes. Waits until all ranks have finished the
+  /// data that it replaces.
+  Result prepare(Number number, MPI_Count bytes, std::byte*& at);
+  /// Shows the entry to the others, and wakes those that wait for it.
+  void publish(Number number);
+  /// The same without data.
+  void publish_empty(Number number);
+  /// Publishes an entry that has no data because there is no memory for it.
+  void publish_failure(Number number);
+
+  /// Waits for another rank's entry; `data` is what it has prepared. Fails with MPI_ERR_NO_MEM if that rank had no
+  /// memory, and with MPI_ERR_OTHER if it calls another collective.
+  Result wait(int rank, Number number, const std::byte*& data);
+  /// The rank's data of a number that wait() has returned, or that this rank has prepared.
+  std::byte* data(int rank, Number number) const;
+
+  /// The second flag of a number: this rank has changed the data of its own entry in place.
+  void publish_result(Number number);
+  void wait_for_result(int rank, Number number);
+
+  /// This rank will read nothing any more of this number and those before it.
+  void finish(Number number);
+  /// Whether all other ranks have finished the number.
+  bool all_finished(Number number);
+
+  // For tests: how often this process waited, and how often it did so by more than a look.
+  std::uint64_t waits() const { return waits_; }
+
+private:
+  Entry& entry(int rank, Number number) const {
+    return members_[static_cast<std::size_t>(rank)].part->entries[number % ring_depth];
+  }
+  AreaPart& own() const { return *members_[static_cast<std::size_t>(rank_)].part; }
+  template <class Done>
+  void wait_until(Done&& done);
+  void ring_all();
+  void note_finished(AreaMember& member, Number finished);
+  [[gnu::cold]] Result mismatch(int rank, const Description& theirs);
+
+  std::vector<AreaMember> members_;
+  int rank_;
+  std::byte* base_;
+  Slices& slices_;
+  Description description_;
+  Number next_ = 1, finished_ = 0;
+  std::array<segment::Offset, ring_depth> prepared_{}; ///< what publish() will write
+  std::uint64_t waits_ = 0;
+};
+
+/// The area of a communicator, which its first blocking collective makes; nullptr if it has none, at all of its ranks
+/// alike: it has one rank, or more than most_area_ranks, or not all of them share this machine's memory, or one of them
+/// had no memory left for it.
+Result find_area(Communicator& communicator, Area*& area);
+inline constexpr int most_area_ranks = 64;
+
+/// What a communicator keeps of its area.
+struct AreaExtension : object::CommunicatorExtension {
+  std::unique_ptr<Area> area; ///< null: the communicator has none
+};
+
+} // namespace near::coll

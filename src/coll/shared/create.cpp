@@ -1,0 +1,141 @@
+// Making the area of a communicator, and returning its memory.
+#include "coll/coll.h"
+#include "coll/registry.h"
+#include "coll/shared/area.h"
+#include "memory/allocate.h"
+#include "memory/segments.h"
+#include "os/memory.h"
+
+#include <algorithm>
+#include <new>
+
+namespace near::coll {
+namespace {
+
+/// A process makes areas for so many communicators at a time; collectives of others are made of messages.
+constexpr std::size_t most_areas = 256;
+
+base::Result allocate_slice(std::size_t bytes, void*& made) {
+  return memory::allocate_pages(bytes / os::page_size(), made);
+}
+
+/// A page for this process's part of an area.
+AreaPart* allocate_part() {
+  void* made = nullptr;
+  if (!memory::allocate_pages(1, made).ok()) return nullptr;
+  return new (made) AreaPart;
+}
+
+struct Retired {
+  std::unique_ptr<Area> area;
+  AreaPart* part;
+  std::uint32_t others;
+};
+
+/// Never destroyed: communicators may be freed at exit.
+struct Home {
+  Slices slices{allocate_slice};
+  std::vector<Retired> retired;  ///< freed by this process; another one may still read
+  std::vector<AreaPart*> unused; ///< pages for further areas
+  std::size_t parts = 0;         ///< pages that exist
+};
+Home& home() {
+  static Home& only = *new Home;
+  return only;
+}
+
+/// Takes the pages back that nobody reads any more.
+void reap() {
+  std::erase_if(home().retired, [](Retired& retired) {
+    // SYNC: area-left. Acquire: the page is written again after the last reads of all others.
+    if (retired.part->left.load_acquire() != retired.others) return false;
+    home().unused.push_back(retired.part);
+    return true;
+  });
+}
+
+AreaPart* take_part() {
+  Home& self = home();
+  reap();
+  if (!self.unused.empty()) {
+    AreaPart* part = self.unused.back();
+    self.unused.pop_back();
+    return new (part) AreaPart;
+  }
+  if (self.parts == most_areas) return nullptr;
+  AreaPart* part = allocate_part();
+  if (part != nullptr) ++self.parts;
+  return part;
+}
+
+/// What a communicator keeps. Its end is that of this process's part in the area.
+struct Extension final : AreaExtension {
+  std::vector<AreaPart*> parts;
+  int rank = 0;
+
+  ~Extension() override {
+    if (area == nullptr) return;
+    for (AreaPart* part : parts)
+      // SYNC: area-left. Release: our reads of the part come before its next use.
+      if (part != parts[static_cast<std::size_t>(rank)]) part->left.add_release(1);
+    home().retired.push_back(Retired{std::move(area), parts[static_cast<std::size_t>(rank)],
+                                     static_cast<std::uint32_t>(parts.size() - 1)});
+  }
+};
+
+/// Whether all ranks have mapped this process's own segment: a fact that they know alike.
+bool shares_segment(const Communicator& communicator) {
+  const memory::Space& self = memory::space();
+  if (!self.segment.mapped()) return false;
+  for (int i = 0; i < communicator.size; ++i)
+    if (memory::find_segment_of(communicator.process_ids[i]) != &self.segment) return false;
+  return true;
+}
+
+/// Tells every rank where the parts of all others lie, by messages.
+Result exchange_offsets(Communicator& communicator, segment::Offset own, std::vector<segment::Offset>& all) {
+  Datatype& bytes = byte_type();
+  const Call call =
+      allgather_call(Buffer{&own, sizeof own, &bytes}, Buffer{all.data(), sizeof own, &bytes}, communicator);
+  CollectiveGroup group(communicator);
+  return run(group, call);
+}
+
+Result make_area(Communicator& communicator, Extension& made) {
+  const memory::Space& self = memory::space();
+  AreaPart* own = take_part();
+  std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
+  Result exchanged =
+      exchange_offsets(communicator, own != nullptr ? self.segment.offset_of(own) : 0, offsets);
+  if (!exchanged.ok() || std::find(offsets.begin(), offsets.end(), 0) != offsets.end()) {
+    if (own != nullptr) home().unused.push_back(own);
+    return exchanged;
+  }
+  std::vector<AreaMember> members(offsets.size());
+  made.rank = communicator.rank;
+  made.parts.resize(offsets.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    made.parts[i] = members[i].part = self.segment.at<AreaPart>(offsets[i]);
+    if (static_cast<int>(i) != communicator.rank)
+      members[i].doorbell = &self.segment.control(communicator.process_ids[i].rank).doorbell;
+  }
+  made.area =
+      std::make_unique<Area>(std::move(members), communicator.rank, self.segment.base(), home().slices);
+  return {};
+}
+
+} // namespace
+
+Result find_area(Communicator& communicator, Area*& area) {
+  area = nullptr;
+  if (communicator.size == 1 || communicator.size > most_area_ranks) return {};
+  if (communicator.extension == nullptr) {
+    auto made = std::make_unique<Extension>();
+    if (shares_segment(communicator)) NEAR_TRY(make_area(communicator, *made));
+    communicator.extension = std::move(made);
+  }
+  area = static_cast<AreaExtension&>(*communicator.extension).area.get();
+  return {};
+}
+
+} // namespace near::coll
