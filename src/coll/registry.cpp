@@ -62,22 +62,27 @@ constexpr auto rows = std::to_array<Algorithm>({
      "commutative operations"},
     {allreduce, "recursive_doubling", allreduce_recursive_doubling, always, always, ""},
 
+    {gather, "shared", gather_shared, in_area, always, "ranks that share memory"},
     {gather, "binomial", gather_binomial, always,
      [](const Facts& f) { return short_of(f, short_block) && f.size >= 4; }, ""},
     {gather, "linear", gather_linear, always, always, ""},
     {gatherv, "linear", gatherv_linear, always, always, ""},
 
+    {scatter, "shared", scatter_shared, in_area, always, "ranks that share memory"},
     {scatter, "binomial", scatter_binomial, always,
      [](const Facts& f) { return short_of(f, short_block) && f.size >= 4; }, ""},
     {scatter, "linear", scatter_linear, always, always, ""},
     {scatterv, "linear", scatterv_linear, always, always, ""},
 
+    {allgather, "shared", allgather_shared, in_area, always, "ranks that share memory"},
     {allgather, "recursive_doubling", allgather_recursive_doubling, power_of_two, short_result,
      "a power of two of ranks"},
     {allgather, "bruck", allgather_bruck, always, short_result, ""},
     {allgather, "ring", allgather_ring, always, always, ""},
+    {allgatherv, "shared", allgatherv_shared, in_area, always, "ranks that share memory"},
     {allgatherv, "ring", allgatherv_ring, always, always, ""},
 
+    {alltoall, "shared", alltoall_shared, in_area, always, "ranks that share memory"},
     {alltoall, "bruck", alltoall_bruck, always,
      [](const Facts& f) { return short_of(f, tiny_block) && f.size >= 8; }, ""},
     {alltoall, "swap", alltoall_swap, in_place, always, "MPI_IN_PLACE"},
