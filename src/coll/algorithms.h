@@ -17,10 +17,14 @@ Result broadcast_shared(CollectiveGroup& group, const Call& call);
 
 Result reduce_binomial(CollectiveGroup& group, const Call& call);
 Result reduce_ring_gather(CollectiveGroup& group, const Call& call);
+Result reduce_shared_flat(CollectiveGroup& group, const Call& call);
+Result reduce_shared_shares(CollectiveGroup& group, const Call& call);
 
 Result allreduce_recursive_doubling(CollectiveGroup& group, const Call& call);
 Result allreduce_linear(CollectiveGroup& group, const Call& call);
 Result allreduce_ring(CollectiveGroup& group, const Call& call);
+Result allreduce_shared_flat(CollectiveGroup& group, const Call& call);
+Result allreduce_shared_shares(CollectiveGroup& group, const Call& call);
 
 Result gather_binomial(CollectiveGroup& group, const Call& call);
 Result gather_linear(CollectiveGroup& group, const Call& call);
@@ -48,9 +52,12 @@ Result alltoall_shared(CollectiveGroup& group, const Call& call);
 
 Result reduce_scatter_pairwise(CollectiveGroup& group, const Call& call);
 Result reduce_scatter_via_root(CollectiveGroup& group, const Call& call);
+Result reduce_scatter_shared(CollectiveGroup& group, const Call& call);
 
 Result scan_recursive_doubling(CollectiveGroup& group, const Call& call);
 Result exscan_recursive_doubling(CollectiveGroup& group, const Call& call);
+Result scan_shared(CollectiveGroup& group, const Call& call);
+Result exscan_shared(CollectiveGroup& group, const Call& call);
 
 /// The scan itself, among the ranks from `first` on: each one's partial result grows to cover all of them up
 /// to itself.

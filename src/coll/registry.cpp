@@ -26,6 +26,9 @@ constexpr MPI_Count short_reduce_scatter = 4 << 10;
 constexpr int most_told_by_one = 64;
 constexpr MPI_Count short_told_by_one = 1 << 10;
 
+/// Bytes of all ranks' vectors that each of them may read; and the same where they scan.
+constexpr MPI_Count short_for_all = 32 << 10;
+constexpr int most_scanned = 8;
 
 bool always(const Facts&) { return true; }
 bool commutative(const Facts& facts) { return facts.commutative; }
@@ -39,6 +42,9 @@ bool told_by_one(const Facts& facts) {
   return facts.shared_processors && facts.size <= most_told_by_one && short_of(facts, short_told_by_one);
 }
 bool in_area(const Facts& facts) { return facts.area; }
+bool elements_in_area(const Facts& facts) { return facts.area && facts.elementwise; }
+/// Reading all vectors costs less than a second wait, or no more bytes than reading shares does.
+bool reads_all(const Facts& facts) { return facts.size == 2 || facts.bytes * facts.size <= short_for_all; }
 bool short_result(const Facts& facts) { return facts.bytes <= short_allgather / facts.size; }
 
 using enum Collective;
@@ -53,10 +59,18 @@ constexpr auto rows = std::to_array<Algorithm>({
      [](const Facts& f) { return f.bytes >= long_broadcast && f.size >= 4; }, ""},
     {broadcast, "binomial", broadcast_binomial, always, always, ""},
 
+    {reduce, "shared_flat", reduce_shared_flat, elements_in_area, reads_all,
+     "ranks that share memory, predefined operations on elements without gaps"},
+    {reduce, "shared_shares", reduce_shared_shares, elements_in_area, always,
+     "ranks that share memory, predefined operations on elements without gaps"},
     {reduce, "ring_gather", reduce_ring_gather, commutative,
      [](const Facts& f) { return f.bytes >= long_reduction && f.size >= 4; }, "commutative operations"},
     {reduce, "binomial", reduce_binomial, always, always, ""},
 
+    {allreduce, "shared_flat", allreduce_shared_flat, elements_in_area, reads_all,
+     "ranks that share memory, predefined operations on elements without gaps"},
+    {allreduce, "shared_shares", allreduce_shared_shares, elements_in_area, always,
+     "ranks that share memory, predefined operations on elements without gaps"},
     {allreduce, "linear", allreduce_linear, always, told_by_one, ""},
     {allreduce, "ring", allreduce_ring, commutative, [](const Facts& f) { return f.bytes >= long_reduction; },
      "commutative operations"},
@@ -92,16 +106,24 @@ constexpr auto rows = std::to_array<Algorithm>({
     {alltoallw, "swap", alltoallv_swap, in_place, always, "MPI_IN_PLACE"},
     {alltoallw, "pairwise", alltoallv_pairwise, out_of_place, always, "not MPI_IN_PLACE"},
 
+    {reduce_scatter_block, "shared", reduce_scatter_shared, elements_in_area, always,
+     "ranks that share memory, predefined operations on elements without gaps"},
     {reduce_scatter_block, "pairwise", reduce_scatter_pairwise, commutative,
      [](const Facts& f) { return !short_of(f, short_reduce_scatter) || f.size < 8; },
      "commutative operations"},
     {reduce_scatter_block, "via_root", reduce_scatter_via_root, always, always, ""},
+    {reduce_scatter, "shared", reduce_scatter_shared, elements_in_area, always,
+     "ranks that share memory, predefined operations on elements without gaps"},
     {reduce_scatter, "pairwise", reduce_scatter_pairwise, commutative,
      [](const Facts& f) { return !short_of(f, short_reduce_scatter) || f.size < 8; },
      "commutative operations"},
     {reduce_scatter, "via_root", reduce_scatter_via_root, always, always, ""},
 
+    {scan, "shared", scan_shared, elements_in_area, [](const Facts& f) { return f.size <= most_scanned; },
+     "ranks that share memory, predefined operations on elements without gaps"},
     {scan, "recursive_doubling", scan_recursive_doubling, always, always, ""},
+    {exscan, "shared", exscan_shared, elements_in_area, [](const Facts& f) { return f.size <= most_scanned; },
+     "ranks that share memory, predefined operations on elements without gaps"},
     {exscan, "recursive_doubling", exscan_recursive_doubling, always, always, ""},
 });
 

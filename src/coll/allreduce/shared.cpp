@@ -1,0 +1,48 @@
+// Allreduce in the area, in two forms.
+//
+// flat     Every rank publishes its vector and reduces all of them. Cost: (p + 1) n beta + (p - 1) n gamma, and one wait
+//          for each chunk: for short vectors, and for two ranks at any length, since both then read as many bytes of the
+//          other as with shares.
+// shares   Every rank publishes its vector, reduces its share of all vectors in its own slice, and copies the shares of
+//          all. Cost: 4 n beta + n gamma, and two waits for each chunk. While a rank would wait for the others' results
+//          of one chunk, it publishes and reduces the next one.
+#include "coll/shared/reduction.h"
+
+namespace near::coll {
+
+Result allreduce_shared_flat(CollectiveGroup& group, const Call& call) {
+  const Vectors vectors(call);
+  const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
+  Exchange exchange(group, call, chunks.count);
+  return exchange_all(
+      exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },
+      [&](Number index, std::byte* at) {
+        vectors.copy(at, vectors.send(chunks.offset(index)), chunks.bytes(index));
+      },
+      [&](Number index) {
+        return vectors.fold(exchange, index, 0, vectors.receive(chunks.offset(index)), chunks.bytes(index),
+                            exchange.size() - 1);
+      });
+}
+
+Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
+  const Vectors vectors(call);
+  const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
+  Exchange exchange(group, call, chunks.count);
+  auto bytes_of = [&](Number index) { return chunks.bytes(index); };
+  for (Number index = 0; index <= chunks.count; ++index) {
+    NEAR_TRY(exchange.publish_until(index, bytes_of, [&](Number next) {
+      return exchange.publish(bytes_of(next), [&](std::byte* at) {
+        vectors.copy(at, vectors.send(chunks.offset(next)), bytes_of(next));
+      });
+    }));
+    if (index < chunks.count) NEAR_TRY(vectors.fold_shares(exchange, index, bytes_of(index)));
+    if (index == 0) continue;
+    vectors.collect_shares(exchange, index - 1, bytes_of(index - 1),
+                           vectors.receive(chunks.offset(index - 1)));
+    exchange.finish(index - 1);
+  }
+  return {};
+}
+
+} // namespace near::coll

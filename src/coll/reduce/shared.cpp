@@ -1,0 +1,49 @@
+// Reduce in the area, in two forms, as allreduce has them (allreduce/shared.cpp).
+//
+// flat     The root reduces what all others publish. Cost: 2 n beta at each of them, p n (beta + gamma) at the root.
+// shares   Every rank reduces its share, and the root copies the shares of all. Cost: 3 n beta + n gamma.
+#include "coll/shared/reduction.h"
+
+namespace near::coll {
+
+Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
+  const Vectors vectors(call);
+  const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
+  Exchange exchange(group, call, chunks.count);
+  const bool is_root = exchange.rank() == call.root;
+  if (is_root) exchange.only_read();
+  for (Number index = 0; index < chunks.count; ++index) {
+    const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index);
+    if (is_root)
+      vectors.copy(vectors.receive(offset), vectors.send(offset), bytes);
+    else
+      NEAR_TRY(
+          exchange.publish(bytes, [&](std::byte* at) { vectors.copy(at, vectors.send(offset), bytes); }));
+    for (int step = 1; is_root && step < exchange.size(); ++step) {
+      const std::byte* data;
+      NEAR_TRY(exchange.wait((call.root + step) % exchange.size(), index, data));
+      vectors.reduce(data, vectors.receive(offset), bytes);
+    }
+    exchange.finish(index);
+  }
+  return {};
+}
+
+Result reduce_shared_shares(CollectiveGroup& group, const Call& call) {
+  const Vectors vectors(call);
+  const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
+  Exchange exchange(group, call, chunks.count);
+  return exchange_all(
+      exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },
+      [&](Number index, std::byte* at) {
+        vectors.copy(at, vectors.send(chunks.offset(index)), chunks.bytes(index));
+      },
+      [&](Number index) -> Result {
+        NEAR_TRY(vectors.fold_shares(exchange, index, chunks.bytes(index)));
+        if (exchange.rank() == call.root)
+          vectors.collect_shares(exchange, index, chunks.bytes(index), vectors.receive(chunks.offset(index)));
+        return {};
+      });
+}
+
+} // namespace near::coll

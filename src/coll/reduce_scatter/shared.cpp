@@ -1,0 +1,38 @@
+// Reduce-scatter through slices: each chunk of a rank holds a part for every rank, which reduces its own parts. Cost:
+// 2 p n beta + p n gamma for blocks of n bytes, and one wait for each chunk.
+#include "coll/shared/reduction.h"
+
+namespace near::coll {
+
+Result reduce_scatter_shared(CollectiveGroup& group, const Call& call) {
+  const Vectors vectors(call);
+  const int size = group.size(), rank = group.rank();
+  const bool varying = call.collective == Collective::reduce_scatter;
+  auto count_of = [&](int of) { return varying ? call.receive_blocks.counts[of] : call.send.count; };
+  // Where each rank's block begins in the vector, in bytes.
+  std::vector<MPI_Count> begins(static_cast<std::size_t>(size) + 1);
+  MPI_Count longest = 0;
+  for (int of = 0; of < size; ++of) {
+    begins[static_cast<std::size_t>(of) + 1] =
+        begins[static_cast<std::size_t>(of)] + count_of(of) * vectors.unit();
+    longest = std::max(longest, count_of(of) * vectors.unit());
+  }
+  const Chunks chunks = chunks_of(longest, vectors.unit(), size);
+  Exchange exchange(group, call, chunks.count);
+  auto stride = [&](Number index) { return part_stride(chunks.bytes(index), size); };
+  auto bytes_of = [&](Number index, int of) { return chunks.bytes(index, count_of(of) * vectors.unit()); };
+  return exchange_all(
+      exchange, chunks.count, [&](Number index) { return stride(index) * size; },
+      [&](Number index, std::byte* at) {
+        for (int to = 0; to < size; ++to)
+          vectors.copy(at + to * stride(index),
+                       vectors.send(begins[static_cast<std::size_t>(to)] + chunks.offset(index)),
+                       bytes_of(index, to));
+      },
+      [&](Number index) {
+        return vectors.fold(exchange, index, rank * stride(index), vectors.receive(chunks.offset(index)),
+                            bytes_of(index, rank), size - 1);
+      });
+}
+
+} // namespace near::coll

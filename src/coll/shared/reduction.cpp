@@ -1,0 +1,49 @@
+// See reduction.h.
+#include "coll/shared/reduction.h"
+
+namespace near::coll {
+
+Result Vectors::fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes,
+                     int last) const {
+  for (int rank = 0; rank <= last; ++rank) {
+    const std::byte* data = exchange.data(exchange.rank(), index);
+    if (rank != exchange.rank()) NEAR_TRY(exchange.wait(rank, index, data));
+    if (rank == 0)
+      copy(to, data + at, bytes);
+    else
+      reduce(data + at, to, bytes);
+  }
+  return {};
+}
+
+Result Vectors::fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const {
+  const int own = exchange.rank(), size = exchange.size();
+  const Share share = share_of(bytes, own, size);
+  std::byte* to = exchange.data(own, index) + share.begin;
+  for (int step = 1; step < size; ++step) {
+    const std::byte* data;
+    NEAR_TRY(exchange.wait((own + step) % size, index, data));
+    reduce(data + share.begin, to, share.bytes);
+  }
+  exchange.publish_result(index);
+  return {};
+}
+
+void Vectors::collect_shares(Exchange& exchange, Number index, MPI_Count bytes, std::byte* to) const {
+  for (int step = 0; step < exchange.size(); ++step) {
+    const int rank = (exchange.rank() + step) % exchange.size();
+    const Share share = share_of(bytes, rank, exchange.size());
+    if (rank != exchange.rank()) exchange.wait_for_result(rank, index);
+    copy(to + share.begin, exchange.data(rank, index) + share.begin, share.bytes);
+  }
+}
+
+Vectors::Share Vectors::share_of(MPI_Count bytes, int rank, int size) const {
+  const MPI_Count elements = bytes / unit();
+  // Whole lines, so that no two ranks write the same one.
+  const MPI_Count in_line = std::max<MPI_Count>(64 / unit(), 1), lines = (elements + in_line - 1) / in_line;
+  auto border = [&](int of) { return std::min(lines * of / size * in_line, elements) * unit(); };
+  return {border(rank), border(rank + 1) - border(rank)};
+}
+
+} // namespace near::coll

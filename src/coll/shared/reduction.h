@@ -1,0 +1,55 @@
+// Elements of reductions in an area: without gaps, so a run of bytes of a whole number of elements.
+#pragma once
+
+#include "coll/shared/exchange.h"
+#include "copy/copy.h"
+
+namespace near::coll {
+
+/// The vectors of one call, by chunks of packed bytes.
+class Vectors {
+public:
+  explicit Vectors(const Call& call)
+      : operation_(*call.operation), type_(*call.send.type), send_(call.send.contiguous_start()),
+        receive_(call.receive.address != nullptr ? call.receive.contiguous_start() : nullptr) {}
+
+  const std::byte* send(MPI_Count offset) const { return send_ + offset; }
+  std::byte* receive(MPI_Count offset) const { return receive_ + offset; }
+  MPI_Count unit() const { return type_.size; }
+
+  /// Does nothing if both are the same memory.
+  void copy(std::byte* to, const std::byte* from, MPI_Count bytes) const {
+    if (to != from && bytes != 0) copy::copy(to, from, static_cast<std::size_t>(bytes), copy::Store::cached);
+  }
+  /// to = from op to.
+  void reduce(const std::byte* from, std::byte* to, MPI_Count bytes) const {
+    if (bytes != 0) datatype::reduce(operation_, from, to, bytes / type_.size, type_);
+  }
+
+  // The following wait for what they read.
+
+  /// to = what ranks [0, last] have published of a chunk, `bytes` bytes from `at` on. In the order of ranks, so that all
+  /// who compute it get the same bits.
+  Result fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes, int last) const;
+
+  // A chunk of `bytes` bytes that all ranks have published, of which each reduces its share.
+
+  /// Reduces this rank's share in place, in its own slice, and tells the others. Each share is reduced by one rank, in
+  /// an order that depends on the rank alone.
+  Result fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const;
+  /// Copies all reduced shares.
+  void collect_shares(Exchange& exchange, Number index, MPI_Count bytes, std::byte* to) const;
+
+private:
+  struct Share {
+    MPI_Count begin, bytes;
+  };
+  Share share_of(MPI_Count bytes, int rank, int size) const;
+
+  const Operation& operation_;
+  Datatype& type_;
+  const std::byte* send_;
+  std::byte* receive_;
+};
+
+} // namespace near::coll
