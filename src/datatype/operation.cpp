@@ -167,9 +167,53 @@ Result check_accumulate(const Operation& operation, const Datatype& type) {
   return check_operation(operation, type);
 }
 
+namespace {
+
+Vectors detect_vectors() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return Vectors::avx512;
+  if (__builtin_cpu_supports("avx2")) return Vectors::avx2;
+#endif
+  return Vectors::baseline;
+}
+
+Vectors& vectors_in_use() {
+  static Vectors vectors = detect_vectors();
+  return vectors;
+}
+
+} // namespace
+
+Vectors best_vectors() {
+  static const Vectors vectors = detect_vectors();
+  return vectors;
+}
+Vectors used_vectors() { return vectors_in_use(); }
+void use_vectors(Vectors vectors) { vectors_in_use() = std::min(vectors, best_vectors()); }
+
 Kernel find_kernel(Builtin builtin, Basic basic) {
   if (Kernel kernel = arithmetic_kernel(builtin, basic)) return kernel;
   return bit_kernel(builtin, basic);
+}
+
+void combine(const Operation& operation, const void* first, const void* second, void* out, MPI_Count count,
+             Datatype& type) {
+  if (count == 0) return;
+  switch (operation.builtin) {
+  case Builtin::user:
+  case Builtin::minimum_location:
+  case Builtin::maximum_location:
+  case Builtin::replace:
+  case Builtin::no_op:
+    if (out != second)
+      copy({const_cast<void*>(second), count, &type}, {out, count, &type}, count * type.size);
+    reduce(operation, first, out, count, type);
+    return;
+  default:
+    if (Kernel kernel = find_kernel(operation.builtin, type.basic)) kernel(first, second, out, count);
+  }
 }
 
 void reduce(const Operation& operation, const void* in, void* inout, MPI_Count count, Datatype& type) {
@@ -190,7 +234,7 @@ void reduce(const Operation& operation, const void* in, void* inout, MPI_Count c
     return;
   case Builtin::no_op: return;
   default:
-    if (Kernel kernel = find_kernel(operation.builtin, type.basic)) kernel(in, inout, count);
+    if (Kernel kernel = find_kernel(operation.builtin, type.basic)) kernel(in, inout, inout, count);
   }
 }
 

@@ -61,6 +61,11 @@ Result check_accumulate(const Operation& operation, const Datatype& type);
 /// called with the public datatype handle, in pieces when `count` does not fit an int.
 void reduce(const Operation& operation, const void* in, void* inout, MPI_Count count, Datatype& type);
 
+/// The same with a result of its own: out[i] = first[i] op second[i]. `out` may be `second`; other overlaps are not
+/// allowed.
+void combine(const Operation& operation, const void* first, const void* second, void* out, MPI_Count count,
+             Datatype& type);
+
 inline MPI_Op public_handle(const Operation& operation) {
   return reinterpret_cast<MPI_Op>(static_cast<std::uintptr_t>(operation.handle));
 }

@@ -2,11 +2,15 @@
 #pragma once
 
 #include "datatype/operation.h"
+#include "datatype/scalar.h"
+
+#include <type_traits>
 
 namespace near::datatype {
 
-/// inout[i] = in[i] op inout[i] for n elements; unaligned buffers are fine, overlapping ones are not.
-using Kernel = void (*)(const void* in, void* inout, MPI_Count n);
+/// out[i] = first[i] op second[i] for n elements; unaligned buffers are fine. `out` may be `second`; other overlaps are
+/// not allowed.
+using Kernel = void (*)(const void* first, const void* second, void* out, MPI_Count n);
 
 /// nullptr when there is none. `find_kernel` asks each of the others.
 Kernel find_kernel(Builtin builtin, Basic basic);
@@ -17,16 +21,72 @@ Kernel bit_kernel(Builtin builtin, Basic basic);        ///< bitwise and logical
 void reduce_pairs(Builtin builtin, const PairIndex& pair, MPI_Count extent, const void* in, void* inout,
                   MPI_Count n);
 
-/// The loop of every kernel. Loads and stores are memcpy, so nothing is assumed of alignment; compilers still
-/// vectorise it.
-template <class T, class F>
-void each_element(const void* in, void* inout, MPI_Count n, F combine) {
-  const char* __restrict from = static_cast<const char*>(in);
-  char* __restrict to = static_cast<char*>(inout);
-  for (MPI_Count i = 0; i < n; ++i) {
-    MPI_Count at = i * static_cast<MPI_Count>(sizeof(T));
-    store(to + at, combine(load<T>(from + at), load<T>(to + at)));
+/// Whether vector instructions compute with the type.
+template <class T>
+inline constexpr bool has_vectors =
+    (std::is_integral_v<T> && sizeof(T) <= 8) || std::is_same_v<T, float> || std::is_same_v<T, double>;
+template <class T>
+inline constexpr bool has_vectors<Complex<T>> = has_vectors<T>;
+/// Products of complex numbers: with AVX-512 the compiler fuses multiplication and addition, which changes the last bit.
+template <class T>
+inline constexpr bool is_complex = false;
+template <class T>
+inline constexpr bool is_complex<Complex<T>> = true;
+
+/// The instruction sets that kernels are compiled for. The compiler's own vector code serves all of them, so a kernel is
+/// one loop for each.
+enum class Vectors { baseline, avx2, avx512 };
+/// The best one that this processor and the operating system support.
+Vectors best_vectors();
+/// For tests: uses an instruction set that is not better than the best one. Affects kernels that are found later.
+void use_vectors(Vectors vectors);
+Vectors used_vectors();
+
+// The loads and stores of the loops are memcpy, so nothing is assumed of alignment; compilers still vectorise them.
+// There is no dependence between iterations, which the compiler cannot know, since `out` may be `second`.
+#if defined(__clang__)
+#define NEAR_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define NEAR_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define NEAR_EACH_ELEMENT                                                                                    \
+  const char *one = static_cast<const char*>(first), *two = static_cast<const char*>(second);                \
+  char* to = static_cast<char*>(out);                                                                        \
+  NEAR_INDEPENDENT                                                                                           \
+  for (MPI_Count i = 0; i < n; ++i) {                                                                        \
+    const MPI_Count at = i * static_cast<MPI_Count>(sizeof(T));                                              \
+    store(to + at, Combine::of(load<T>(one + at), load<T>(two + at)));                                       \
   }
+
+template <class T, class Combine>
+void each_element(const void* first, const void* second, void* out, MPI_Count n) {
+  NEAR_EACH_ELEMENT
+}
+#if defined(__x86_64__)
+template <class T, class Combine>
+[[gnu::target("avx2")]] void each_element_avx2(const void* first, const void* second, void* out,
+                                               MPI_Count n) {
+  NEAR_EACH_ELEMENT
+}
+template <class T, class Combine>
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void
+each_element_avx512(const void* first, const void* second, void* out, MPI_Count n) {
+  NEAR_EACH_ELEMENT
+}
+#endif
+
+/// The kernel of Combine::of(T, T), which must be inlined everywhere. Types that no vector instruction computes have one
+/// form only.
+template <class T, class Combine>
+Kernel kernel_of() {
+#if defined(__x86_64__)
+  if constexpr (has_vectors<T>) {
+    if constexpr (!is_complex<T>)
+      if (used_vectors() == Vectors::avx512) return each_element_avx512<T, Combine>;
+    if (used_vectors() != Vectors::baseline) return each_element_avx2<T, Combine>;
+  }
+#endif
+  return each_element<T, Combine>;
 }
 
 } // namespace near::datatype

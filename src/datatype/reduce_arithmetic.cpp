@@ -16,7 +16,7 @@ template <class T>
 constexpr bool is_integer = std::is_integral_v<T> || std::is_same_v<T, Int128>;
 
 template <class T>
-T add(T a, T b) {
+[[gnu::always_inline]] inline T add(T a, T b) {
   if constexpr (is_integer<T>)
     return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
   else if constexpr (std::is_same_v<T, Half>)
@@ -26,7 +26,7 @@ T add(T a, T b) {
 }
 
 template <class T>
-T subtract(T a, T b) {
+[[gnu::always_inline]] inline T subtract(T a, T b) {
   if constexpr (std::is_same_v<T, Half>)
     return Half::from(float{a} - float{b});
   else
@@ -34,7 +34,7 @@ T subtract(T a, T b) {
 }
 
 template <class T>
-T multiply(T a, T b) {
+[[gnu::always_inline]] inline T multiply(T a, T b) {
   if constexpr (is_integer<T>)
     return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
   else if constexpr (std::is_same_v<T, Half>)
@@ -44,40 +44,49 @@ T multiply(T a, T b) {
 }
 
 template <class T>
-Complex<T> add(Complex<T> a, Complex<T> b) {
+[[gnu::always_inline]] inline Complex<T> add(Complex<T> a, Complex<T> b) {
   return {add(a.re, b.re), add(a.im, b.im)};
 }
 
 template <class T>
-Complex<T> multiply(Complex<T> a, Complex<T> b) {
+[[gnu::always_inline]] inline Complex<T> multiply(Complex<T> a, Complex<T> b) {
   return {subtract(multiply(a.re, b.re), multiply(a.im, b.im)),
           add(multiply(a.re, b.im), multiply(a.im, b.re))};
 }
 
-template <class T>
-void sum(const void* in, void* inout, MPI_Count n) {
-  each_element<T>(in, inout, n, [](T a, T b) { return add(a, b); });
-}
-template <class T>
-void product(const void* in, void* inout, MPI_Count n) {
-  each_element<T>(in, inout, n, [](T a, T b) { return multiply(a, b); });
-}
-template <class T>
-void minimum(const void* in, void* inout, MPI_Count n) {
-  each_element<T>(in, inout, n, [](T a, T b) { return a < b ? a : b; });
-}
-template <class T>
-void maximum(const void* in, void* inout, MPI_Count n) {
-  each_element<T>(in, inout, n, [](T a, T b) { return b < a ? a : b; });
-}
+// Inlined everywhere: a function of its own would be compiled for one instruction set.
+struct Sum {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return add(a, b);
+  }
+};
+struct Product {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return multiply(a, b);
+  }
+};
+struct Minimum {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return a < b ? a : b;
+  }
+};
+struct Maximum {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return b < a ? a : b;
+  }
+};
 
 template <class T>
 Kernel ordered(Builtin builtin) {
   switch (builtin) {
-  case Builtin::sum: return sum<T>;
-  case Builtin::product: return product<T>;
-  case Builtin::minimum: return minimum<T>;
-  case Builtin::maximum: return maximum<T>;
+  case Builtin::sum: return kernel_of<T, Sum>();
+  case Builtin::product: return kernel_of<T, Product>();
+  case Builtin::minimum: return kernel_of<T, Minimum>();
+  case Builtin::maximum: return kernel_of<T, Maximum>();
   default: return nullptr;
   }
 }
@@ -85,8 +94,8 @@ Kernel ordered(Builtin builtin) {
 template <class T>
 Kernel unordered(Builtin builtin) {
   switch (builtin) {
-  case Builtin::sum: return sum<Complex<T>>;
-  case Builtin::product: return product<Complex<T>>;
+  case Builtin::sum: return kernel_of<Complex<T>, Sum>();
+  case Builtin::product: return kernel_of<Complex<T>, Product>();
   default: return nullptr;
   }
 }

@@ -4,33 +4,53 @@
 namespace near::datatype {
 namespace {
 
+// Inlined everywhere: a function of its own would be compiled for one instruction set.
+struct BitwiseAnd {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct BitwiseOr {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct BitwiseXor {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct LogicalAnd {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<T>((a != 0) & (b != 0));
+  }
+};
+struct LogicalOr {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<T>((a != 0) | (b != 0));
+  }
+};
+struct LogicalXor {
+  template <class T>
+  [[gnu::always_inline]] static T of(T a, T b) {
+    return static_cast<T>((a != 0) != (b != 0));
+  }
+};
+
 template <class T>
 Kernel bits(Builtin builtin) {
   switch (builtin) {
-  case Builtin::bitwise_and:
-    return [](const void* in, void* inout, MPI_Count n) {
-      each_element<T>(in, inout, n, [](T a, T b) { return static_cast<T>(a & b); });
-    };
-  case Builtin::bitwise_or:
-    return [](const void* in, void* inout, MPI_Count n) {
-      each_element<T>(in, inout, n, [](T a, T b) { return static_cast<T>(a | b); });
-    };
-  case Builtin::bitwise_xor:
-    return [](const void* in, void* inout, MPI_Count n) {
-      each_element<T>(in, inout, n, [](T a, T b) { return static_cast<T>(a ^ b); });
-    };
-  case Builtin::logical_and:
-    return [](const void* in, void* inout, MPI_Count n) {
-      each_element<T>(in, inout, n, [](T a, T b) { return static_cast<T>((a != 0) & (b != 0)); });
-    };
-  case Builtin::logical_or:
-    return [](const void* in, void* inout, MPI_Count n) {
-      each_element<T>(in, inout, n, [](T a, T b) { return static_cast<T>((a != 0) | (b != 0)); });
-    };
-  case Builtin::logical_xor:
-    return [](const void* in, void* inout, MPI_Count n) {
-      each_element<T>(in, inout, n, [](T a, T b) { return static_cast<T>((a != 0) != (b != 0)); });
-    };
+  case Builtin::bitwise_and: return kernel_of<T, BitwiseAnd>();
+  case Builtin::bitwise_or: return kernel_of<T, BitwiseOr>();
+  case Builtin::bitwise_xor: return kernel_of<T, BitwiseXor>();
+  case Builtin::logical_and: return kernel_of<T, LogicalAnd>();
+  case Builtin::logical_or: return kernel_of<T, LogicalOr>();
+  case Builtin::logical_xor: return kernel_of<T, LogicalXor>();
   default: return nullptr;
   }
 }

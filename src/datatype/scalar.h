@@ -95,13 +95,13 @@ struct Complex {
 
 /// Reads a value that may lie unaligned: user buffers follow the standard, packed ones need not.
 template <class T>
-T load(const void* from) {
+[[gnu::always_inline]] inline T load(const void* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
 }
 template <class T>
-void store(void* to, const T& value) {
+[[gnu::always_inline]] inline void store(void* to, const T& value) {
   std::memcpy(to, &value, sizeof value);
 }
 #if defined(__x86_64__)

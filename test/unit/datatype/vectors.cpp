@@ -1,0 +1,68 @@
+// The kernels of every instruction set give the bits of the plain ones, on buffers of any length and alignment.
+#include "datatype/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace near::datatype {
+namespace {
+
+constexpr MPI_Count counts[] = {1, 2, 3, 7, 15, 16, 31, 33, 64, 65, 200};
+
+/// Numbers of the type, whatever their bits mean; floating ones without NaNs.
+void fill(std::vector<std::byte>& bytes, std::mt19937& random, Basic basic) {
+  for (std::byte& each : bytes) each = static_cast<std::byte>(random());
+  auto numbers = [&]<class T>(T) {
+    std::uniform_real_distribution<double> any(-100, 100);
+    for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T))
+      store(bytes.data() + at, static_cast<T>(any(random)));
+  };
+  if (basic == Basic::float32 || basic == Basic::complex32) numbers(float{});
+  if (basic == Basic::float64 || basic == Basic::complex64) numbers(double{});
+}
+
+TEST(Vectors, every_instruction_set_gives_the_same_bits) {
+  std::mt19937 random(20);
+  int compared = 0;
+  for (Vectors vectors : {Vectors::avx2, Vectors::avx512}) {
+    if (vectors > best_vectors()) continue;
+    for (Basic basic :
+         {Basic::int8, Basic::int16, Basic::int32, Basic::int64, Basic::uint8, Basic::uint16, Basic::uint32,
+          Basic::uint64, Basic::float32, Basic::float64, Basic::complex32, Basic::complex64, Basic::byte})
+      for (int operation = 1; operation <= static_cast<int>(Builtin::logical_xor); ++operation) {
+        use_vectors(Vectors::baseline);
+        Kernel plain = find_kernel(static_cast<Builtin>(operation), basic);
+        use_vectors(vectors);
+        Kernel wide = find_kernel(static_cast<Builtin>(operation), basic);
+        if (plain == nullptr) continue;
+        EXPECT_NE(plain, wide);
+        for (MPI_Count count : counts)
+          for (std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{24}}) {
+            const std::size_t bytes = static_cast<std::size_t>(count) * 16, all = bytes + 2 * shift;
+            std::vector<std::byte> first(bytes), second(bytes);
+            fill(first, random, basic);
+            fill(second, random, basic);
+            std::vector<std::byte> in(all), expected(all), apart(all), within(all);
+            std::memcpy(in.data() + shift, first.data(), bytes);
+            std::memcpy(within.data() + shift, second.data(), bytes);
+            std::memcpy(expected.data() + shift, second.data(), bytes);
+            std::memcpy(apart.data() + shift, second.data(), bytes);
+            plain(in.data() + shift, expected.data() + shift, expected.data() + shift, count);
+            wide(in.data() + shift, within.data() + shift, within.data() + shift, count);
+            wide(in.data() + shift, second.data(), apart.data() + shift, count);
+            ASSERT_EQ(within, expected) << "operation " << operation << ", basic type "
+                                        << static_cast<int>(basic) << ", " << count << " elements";
+            ASSERT_EQ(apart, expected);
+            ++compared;
+          }
+      }
+  }
+  use_vectors(best_vectors());
+  if (best_vectors() != Vectors::baseline) EXPECT_GT(compared, 1000);
+}
+
+} // namespace
+} // namespace near::datatype
