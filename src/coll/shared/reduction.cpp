@@ -5,14 +5,16 @@ namespace near::coll {
 
 Result Vectors::fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes,
                      int last) const {
+  const std::byte* first = nullptr;
   for (int rank = 0; rank <= last; ++rank) {
     const std::byte* data = exchange.data(exchange.rank(), index);
     if (rank != exchange.rank()) NEAR_TRY(exchange.wait(rank, index, data));
     if (rank == 0)
-      copy(to, data + at, bytes);
+      first = data + at;
     else
-      reduce(data + at, to, bytes);
+      combine(data + at, rank == 1 ? first : to, to, bytes);
   }
+  if (last == 0) copy(to, first, bytes);
   return {};
 }
 

@@ -21,6 +21,10 @@ public:
   void copy(std::byte* to, const std::byte* from, MPI_Count bytes) const {
     if (to != from && bytes != 0) copy::copy(to, from, static_cast<std::size_t>(bytes), copy::Store::cached);
   }
+  /// to = first op second; `to` may be `second`.
+  void combine(const std::byte* first, const std::byte* second, std::byte* to, MPI_Count bytes) const {
+    datatype::combine(operation_, first, second, to, bytes / type_.size, type_);
+  }
   /// to = from op to.
   void reduce(const std::byte* from, std::byte* to, MPI_Count bytes) const {
     if (bytes != 0) datatype::reduce(operation_, from, to, bytes / type_.size, type_);

@@ -191,13 +191,13 @@ void run_ranks(int size, const Conditions& conditions,
     object::Group group;
     group.members = members(0, size);
     group.rank = rank;
+    Slices slices(allocate_slice);
     object::Communicator communicator;
     communicator.context = 4;
     communicator.group = &group;
     communicator.rank = rank;
     communicator.size = communicator.peers = size;
     communicator.process_ids = group.members.data();
-    Slices slices(allocate_slice);
     if (size > 1) communicator.extension = make_area(rank, slices);
     body(communicator);
     // No rank's slices go before all have read them.
