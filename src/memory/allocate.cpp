@@ -293,6 +293,17 @@ Result allocate_pages(std::size_t count, void*& made) {
   });
 }
 
+Result reserve_pages(std::size_t count, void*& made) {
+  const std::size_t bytes = count * os::page_size();
+  NEAR_TRY(space().arena.reserve(bytes, os::page_size(), made));
+  (void)os::prefer_node(made, bytes, os::current_node()); // if forbidden, first touch decides
+  return {};
+}
+
+Result populate_pages(void* address, std::size_t bytes) {
+  return retry_without_kept([&] { return os::populate(address, bytes); });
+}
+
 void* reserve_shareable(std::size_t bytes, const AllocationHints& hints) {
   void* made = nullptr;
   std::size_t alignment =

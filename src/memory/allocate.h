@@ -31,6 +31,11 @@ bool free_shareable(void* address, segment::BlockUse use = segment::BlockUse::al
 /// Allocates `count` pages on this processor's node, for the transport's own use, and sets `made`. Fails with
 /// Code::limit if the arena is full, and with Code::no_memory if the memory limit is reached.
 Result allocate_pages(std::size_t count, void*& made);
+/// Reserves addresses for pages on this processor's node, for the transport's and the collectives' own use, without
+/// allocating them, and sets `made`. Fails with Code::limit if the arena is full.
+Result reserve_pages(std::size_t count, void*& made);
+/// Allocates pages at reserved addresses. Fails with Code::no_memory if the memory limit is reached.
+Result populate_pages(void* address, std::size_t bytes);
 /// The limit in bytes of the freed memory that this process keeps: 64 MiB, or less, so that all ranks
 /// together keep at most 1/32 of the machine's memory or of the strictest control group's limit.
 std::uint64_t most_kept_bytes();

@@ -30,18 +30,26 @@ Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
   const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
   auto bytes_of = [&](Number index) { return chunks.bytes(index); };
-  for (Number index = 0; index <= chunks.count; ++index) {
-    NEAR_TRY(exchange.publish_until(index, bytes_of, [&](Number next) {
-      return exchange.publish(bytes_of(next), [&](std::byte* at) {
-        vectors.copy(at, vectors.send(chunks.offset(next)), bytes_of(next));
-      });
-    }));
-    if (index < chunks.count) NEAR_TRY(vectors.fold_shares(exchange, index, bytes_of(index)));
-    if (index == 0) continue;
-    vectors.collect_shares(exchange, index - 1, bytes_of(index - 1),
-                           vectors.receive(chunks.offset(index - 1)));
-    exchange.finish(index - 1);
+  auto publish_one = [&](Number next) {
+    return exchange.publish(bytes_of(next), [&](std::byte* at) {
+      vectors.copy(at, vectors.send(chunks.offset(next)), bytes_of(next));
+    });
+  };
+  Number collected = 0;
+  auto collect = [&] {
+    vectors.collect_shares(exchange, collected, bytes_of(collected),
+                           vectors.receive(chunks.offset(collected)));
+    exchange.finish(collected++);
+  };
+  for (Number index = 0; index < chunks.count; ++index) {
+    // There are few slices, and one of them is that of the chunk before.
+    if (collected < index && exchange.published() == index && !exchange.can_publish(bytes_of(index)))
+      collect();
+    NEAR_TRY(exchange.publish_until(index, bytes_of, publish_one));
+    NEAR_TRY(vectors.fold_shares(exchange, index, bytes_of(index)));
+    if (collected < index) collect();
   }
+  if (collected < chunks.count) collect();
   return {};
 }
 

@@ -87,7 +87,8 @@ Number Area::begin(const Description& description, Number numbers) {
 }
 
 bool Area::can_prepare(Number number, MPI_Count bytes) {
-  return all_finished(number - ring_depth) && (bytes <= inline_bytes || slices_.can_take());
+  return all_finished(number - ring_depth) &&
+         (bytes <= inline_bytes || slices_.can_take(static_cast<std::size_t>(bytes)));
 }
 
 Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
@@ -98,15 +99,15 @@ Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
     at = entry(rank_, number).payload;
     return {};
   }
-  at = slices_.take(*this, number);
-  if (at == nullptr && !slices_.exhausted()) {
-    wait_until([this] { return slices_.can_take(); });
-    at = slices_.take(*this, number);
+  const auto needed = static_cast<std::size_t>(bytes);
+  at = slices_.take(*this, number, needed);
+  if (at == nullptr && !slices_.exhausted(needed)) {
+    wait_until([this, needed] { return slices_.can_take(needed) || slices_.exhausted(needed); });
+    at = slices_.take(*this, number, needed);
   }
   if (at == nullptr)
     return base::fail(MPI_ERR_NO_MEM,
-                      "no shareable memory for {} bytes in which ranks exchange data of collectives",
-                      slice_bytes);
+                      "no shareable memory for {} bytes in which ranks exchange data of collectives", bytes);
   data = static_cast<segment::Offset>(at - base_);
   return {};
 }

@@ -115,6 +115,8 @@ public:
   void finish(Number number);
   /// Whether all other ranks have finished the number.
   bool all_finished(Number number);
+  /// Whether this rank has, too: then its slice of that number is free.
+  bool is_over(Number number) { return queue::has_reached(finished_, number) && all_finished(number); }
 
   // For tests: how often this process waited, and how often it did so by more than a look.
   std::uint64_t waits() const { return waits_; }

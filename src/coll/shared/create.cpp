@@ -1,4 +1,5 @@
 // Making the area of a communicator, and returning its memory.
+#include "base/checked.h"
 #include "coll/coll.h"
 #include "coll/registry.h"
 #include "coll/shared/area.h"
@@ -15,8 +16,13 @@ namespace {
 /// A process makes areas for so many communicators at a time; collectives of others are made of messages.
 constexpr std::size_t most_areas = 256;
 
-base::Result allocate_slice(std::size_t bytes, void*& made) {
-  return memory::allocate_pages(bytes / os::page_size(), made);
+base::Result reserve_slice(std::size_t bytes, void*& made) {
+  return memory::reserve_pages(bytes / os::page_size(), made);
+}
+base::Result populate_slice(std::byte* slice, std::size_t had, std::size_t bytes) {
+  const std::size_t page = os::page_size(), begin = base::round_up(had, page),
+                    end = base::round_up(bytes, page);
+  return begin < end ? memory::populate_pages(slice + begin, end - begin) : base::Result{};
 }
 
 /// A page for this process's part of an area.
@@ -34,7 +40,7 @@ struct Retired {
 
 /// Never destroyed: communicators may be freed at exit.
 struct Home {
-  Slices slices{allocate_slice};
+  Slices slices{{reserve_slice, populate_slice}};
   std::vector<Retired> retired;  ///< freed by this process; another one may still read
   std::vector<AreaPart*> unused; ///< pages for further areas
   std::size_t parts = 0;         ///< pages that exist

@@ -53,16 +53,18 @@ public:
     return {};
   }
   /// Publishes chunks by publish_one(index) up to `index`, and further ones where that needs no wait: `bytes_of(index)`
-  /// tells their sizes.
+  /// tells their sizes. All numbers before `index` must be finished, unless the next one can be published without a wait:
+  /// this rank would wait for its own slices.
   template <class BytesOf, class PublishOne>
   Result publish_until(Number index, BytesOf&& bytes_of, PublishOne&& publish_one) {
     while (published_ < count_ &&
-           (published_ <= index ||
-            (published_ <= index + ahead_ && area_.can_prepare(number(published_), bytes_of(published_)))))
+           (published_ <= index || (published_ <= index + ahead_ && can_publish(bytes_of(published_)))))
       NEAR_TRY(publish_one(published_));
     return {};
   }
   Number published() const { return published_; }
+  /// Whether the next chunk, of so many bytes, can be published without a wait.
+  bool can_publish(MPI_Count bytes) { return area_.can_prepare(number(published_), bytes); }
 
   Result wait(int rank, Number index, const std::byte*& data) {
     return area_.wait(rank, number(index), data);

@@ -3,35 +3,53 @@
 
 #include "coll/shared/area.h"
 
+#include <algorithm>
+
 namespace near::coll {
 
 bool Slices::grow() {
-  if (full_ || slices_.size() == most_slices) return false;
+  if (no_more_slices_ || slices_.size() == most_slices) return false;
   void* made = nullptr;
-  if (!allocate_(static_cast<std::size_t>(slice_bytes), made).ok()) {
-    full_ = true; // others are waited for; asking again would only cost time
+  if (!source_.reserve(static_cast<std::size_t>(slice_bytes), made).ok()) {
+    no_more_slices_ = true;
     return false;
   }
-  slices_.push_back(Slice{static_cast<std::byte*>(made), nullptr, 0});
+  slices_.push_back(Slice{.memory = static_cast<std::byte*>(made)});
   next_ = slices_.size() - 1;
   return true;
 }
 
-/// The free slice whose turn it is, if all before it in the turn are in use.
-Slices::Slice* Slices::find() {
-  for (std::size_t tried = 0; tried < slices_.size(); ++tried) {
-    Slice& slice = slices_[(next_ + tried) % slices_.size()];
-    if (slice.area == nullptr || slice.area->all_finished(slice.number)) {
-      next_ = (next_ + tried) % slices_.size();
-      slice.area = nullptr;
-      return &slice;
-    }
+/// Whether the slice has pages for so many bytes; allocates them if there is memory.
+bool Slices::has_pages(Slice& slice, std::size_t bytes) {
+  if (slice.bytes >= bytes) [[likely]]
+    return true;
+  if (no_more_pages_) return false;
+  // At least twice as many as before: a sweep through all sizes asks seldom.
+  const std::size_t more = std::min<std::size_t>(std::max(bytes, 2 * slice.bytes), slice_bytes);
+  if (!source_.populate(slice.memory, slice.bytes, more).ok()) {
+    no_more_pages_ = true;
+    return false;
   }
-  return grow() ? &slices_[next_] : nullptr;
+  slice.bytes = more;
+  return true;
 }
 
-std::byte* Slices::take(Area& area, std::uint32_t number) {
-  Slice* slice = find();
+/// The first free slice whose turn it is; a new one if all others are in use.
+Slices::Slice* Slices::find(std::size_t bytes) {
+  for (std::size_t tried = 0; tried < slices_.size(); ++tried) {
+    const std::size_t index = (next_ + tried) % slices_.size();
+    Slice& slice = slices_[index];
+    if (slice.area != nullptr && !slice.area->is_over(slice.number)) continue;
+    slice.area = nullptr;
+    if (!has_pages(slice, bytes)) continue;
+    next_ = index;
+    return &slice;
+  }
+  return grow() && has_pages(slices_.back(), bytes) ? &slices_.back() : nullptr;
+}
+
+std::byte* Slices::take(Area& area, std::uint32_t number, std::size_t bytes) {
+  Slice* slice = find(bytes);
   if (slice == nullptr) return nullptr;
   next_ = (next_ + 1) % slices_.size();
   slice->area = &area;
@@ -39,7 +57,11 @@ std::byte* Slices::take(Area& area, std::uint32_t number) {
   return slice->memory;
 }
 
-bool Slices::can_take() { return find() != nullptr; }
+bool Slices::exhausted(std::size_t bytes) const {
+  return (no_more_pages_ || (no_more_slices_ && slices_.empty())) &&
+         std::none_of(slices_.begin(), slices_.end(),
+                      [&](const Slice& slice) { return slice.bytes >= bytes; });
+}
 
 void Slices::give_back(const Area& area) {
   for (Slice& slice : slices_)

@@ -15,37 +15,44 @@ class Area;
 inline constexpr std::int64_t slice_bytes = 64 << 10;
 inline constexpr std::size_t most_slices = 8;
 
-/// Slices are made one by one, when all others are in use, and kept. They are the process's own: communicators take
-/// turns with them.
+/// Slices are made one by one, when all others are in use, and kept. Their pages are allocated as far as data needs them:
+/// populating all of a slice takes the kernel some 30 us. They are the process's own: communicators take turns with them.
 class Slices {
 public:
-  /// Allocates whole pages that every process can read; fails with Code::no_memory or Code::limit.
-  using Allocate = base::Result (*)(std::size_t bytes, void*& made);
-  explicit Slices(Allocate allocate) : allocate_(allocate) {}
+  /// Where they come from: addresses that every process can read, and pages for the first `bytes` bytes of a slice, of
+  /// which `had` have pages. Both fail with Code::no_memory or Code::limit.
+  struct Source {
+    base::Result (*reserve)(std::size_t bytes, void*& made);
+    base::Result (*populate)(std::byte* slice, std::size_t had, std::size_t bytes);
+  };
+  explicit Slices(Source source) : source_(source) {}
 
-  /// Returns a slice for this entry of the area, or nullptr if one has to be waited for, or if there is no memory (then
-  /// none exists).
-  std::byte* take(Area& area, std::uint32_t number);
+  /// Returns a slice with `bytes` bytes for this entry of the area, or nullptr if one has to be waited for, or if there
+  /// is no memory.
+  std::byte* take(Area& area, std::uint32_t number, std::size_t bytes);
   /// Whether take() would return one.
-  bool can_take();
-  /// Whether there is no slice at all, and no memory for the first one.
-  bool exhausted() const { return slices_.empty(); }
+  bool can_take(std::size_t bytes) { return find(bytes) != nullptr; }
+  /// Whether no slice has so many bytes, and there is no memory for one.
+  bool exhausted(std::size_t bytes) const;
   /// The area goes: its slices are free.
   void give_back(const Area& area);
 
 private:
   struct Slice {
-    std::byte* memory;
-    Area* area; ///< null: free
-    std::uint32_t number;
+    std::byte* memory = nullptr;
+    std::size_t bytes = 0; ///< with pages
+    Area* area = nullptr;  ///< null: free
+    std::uint32_t number = 0;
   };
-  Slice* find();
+  Slice* find(std::size_t bytes);
   bool grow();
+  bool has_pages(Slice& slice, std::size_t bytes);
 
-  Allocate allocate_;
+  Source source_;
   std::vector<Slice> slices_;
   std::size_t next_ = 0; ///< the slice that was taken longest ago
-  bool full_ = false;    ///< no memory for another one
+  // After a failure the slices that exist are waited for; asking again would only cost time.
+  bool no_more_slices_ = false, no_more_pages_ = false;
 };
 
 } // namespace near::coll

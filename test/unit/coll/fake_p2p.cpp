@@ -138,7 +138,7 @@ namespace {
 
 /// The slices of this thread's rank.
 thread_local std::vector<std::unique_ptr<std::byte[]>> slice_memory;
-base::Result allocate_slice(std::size_t bytes, void*& made) {
+base::Result reserve_slice(std::size_t bytes, void*& made) {
   if (slice_memory.size() == world->conditions.slices)
     return base::fail(MPI_ERR_NO_MEM, "no more slices in this test");
   constexpr std::size_t line = 64;
@@ -148,6 +148,8 @@ base::Result allocate_slice(std::size_t bytes, void*& made) {
   std::align(line, bytes, made, space);
   return {};
 }
+
+base::Result populate_slice(std::byte*, std::size_t, std::size_t) { return {}; }
 
 /// Offsets in it are addresses.
 std::unique_ptr<AreaExtension> make_area(int rank, Slices& slices) {
@@ -191,7 +193,7 @@ void run_ranks(int size, const Conditions& conditions,
     object::Group group;
     group.members = members(0, size);
     group.rank = rank;
-    Slices slices(allocate_slice);
+    Slices slices({reserve_slice, populate_slice});
     object::Communicator communicator;
     communicator.context = 4;
     communicator.group = &group;

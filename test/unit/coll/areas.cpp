@@ -1,0 +1,182 @@
+// Areas in shared memory: long data in many chunks, few slices, no slices, ranks that call different collectives.
+#include "coll/shared/area.h"
+#include "ways.h"
+
+#include <array>
+#include <string>
+
+namespace near::coll::test {
+namespace {
+
+/// Bytes of a slice and a bit, of four of them, and of more chunks than a ring has entries.
+constexpr MPI_Count long_counts[] = {8200, 40000, 90000};
+
+/// Runs `body` with different numbers of ranks and slices.
+void in_areas(const std::function<void(object::Communicator&)>& body) {
+  make_types();
+  for (bool shared_processors : {false, true}) {
+    ASSERT_TRUE(configure("auto", shared_processors).ok());
+    for (int size : {2, 3, 5})
+      for (std::size_t slices : {std::size_t{1}, std::size_t{2}, most_slices}) {
+        SCOPED_TRACE(std::to_string(size) + " ranks with " + std::to_string(slices) + " slices");
+        run_ranks(size, Conditions{everything, slices}, body);
+        ASSERT_FALSE(testing::Test::HasFailure());
+      }
+  }
+  ASSERT_TRUE(configure("auto").ok());
+}
+
+void fill(TestBuffer& buffer, int number, int rank, MPI_Count first, MPI_Count cells) {
+  for (MPI_Count i = 0; i < cells; ++i) buffer.set(first + i, cell(number, rank, i));
+}
+/// Compares without a message for each cell.
+void expect(TestBuffer& buffer, int number, int rank, MPI_Count first, MPI_Count cells) {
+  for (MPI_Count i = 0; i < cells; ++i)
+    if (buffer.get(first + i) != cell(number, rank, i)) {
+      FAIL() << "cell " << i << " of rank " << rank << " is wrong";
+    }
+}
+
+TEST(areas, long_data_moves_in_chunks) {
+  in_areas([](object::Communicator& c) {
+    int number = 0;
+    for (MPI_Count cells : long_counts) {
+      const Layout layout = layout_at(++number, c.rank);
+      for (int root : roots(c.size)) {
+        TestBuffer buffer(layout, cells);
+        if (c.rank == root) fill(buffer, number, root, 0, cells);
+        blocking(broadcast_call(buffer.argument(), root), c);
+        expect(buffer, number, root, 0, cells);
+      }
+      TestBuffer own(layout, cells * c.size), all(Layout::plain, cells * c.size), back(layout, cells);
+      fill(own, number, c.rank, 0, cells);
+      blocking(allgather_call(own.argument(0, cells), all.argument(0, cells), c), c);
+      for (int rank = 0; rank < c.size; ++rank) expect(all, number, rank, rank * cells, cells);
+      const int root = number % c.size;
+      blocking(scatter_call(all.argument(0, cells), back.argument(), root, c), c);
+      expect(back, number, c.rank, 0, cells);
+      TestBuffer gathered(Layout::plain, cells * c.size);
+      blocking(gather_call(back.argument(), gathered.argument(0, cells), root, c), c);
+      if (c.rank == root)
+        for (int rank = 0; rank < c.size; ++rank) expect(gathered, number, rank, rank * cells, cells);
+      for (int rank = 0; rank < c.size; ++rank)
+        fill(own, number, c.rank * c.size + rank, rank * cells, cells);
+      blocking(alltoall_call(own.argument(0, cells), all.argument(0, cells)), c);
+      for (int rank = 0; rank < c.size; ++rank)
+        expect(all, number, rank * c.size + c.rank, rank * cells, cells);
+      blocking(alltoall_call(Buffer{MPI_IN_PLACE, 0, nullptr}, own.argument(0, cells)), c);
+      for (int rank = 0; rank < c.size; ++rank)
+        expect(own, number, rank * c.size + c.rank, rank * cells, cells);
+    }
+  });
+}
+
+/// Every element is a number that names its rank and place, and sums do not overflow.
+std::int64_t element(int rank, std::size_t place) {
+  return (rank + 1) * 1'000'000 + static_cast<std::int64_t>(place);
+}
+std::int64_t sum_to(int last, std::size_t place) {
+  std::int64_t sum = 0;
+  for (int rank = 0; rank <= last; ++rank) sum += element(rank, place);
+  return sum;
+}
+
+TEST(areas, long_vectors_are_reduced_in_chunks) {
+  in_areas([](object::Communicator& c) {
+    Datatype& type = *datatype::find_datatype(MPI_INT64_T);
+    const datatype::Operation& operation = *datatype::find_operation(MPI_SUM);
+    for (MPI_Count count : long_counts) {
+      const auto places = static_cast<std::size_t>(count), size = static_cast<std::size_t>(c.size);
+      std::vector<std::int64_t> own(places * size), result(places * size, -1);
+      for (std::size_t i = 0; i < own.size(); ++i) own[i] = element(c.rank, i);
+      auto expect_sums = [&](int last, std::size_t first, std::size_t number) {
+        for (std::size_t i = 0; i < number; ++i)
+          ASSERT_EQ(result[i], sum_to(last, first + i)) << "place " << i;
+      };
+      blocking(allreduce_call(own.data(), result.data(), count, type, operation), c);
+      expect_sums(c.size - 1, 0, places);
+      const int root = c.size - 1;
+      std::fill(result.begin(), result.end(), -1);
+      blocking(reduce_call(own.data(), result.data(), count, type, operation, root, c), c);
+      if (c.rank == root) expect_sums(c.size - 1, 0, places);
+      blocking(scan_call(own.data(), result.data(), count, type, operation), c);
+      expect_sums(c.rank, 0, places);
+      blocking(exscan_call(own.data(), result.data(), count, type, operation), c);
+      if (c.rank != 0) expect_sums(c.rank - 1, 0, places);
+      blocking(reduce_scatter_block_call(own.data(), result.data(), count, type, operation), c);
+      expect_sums(c.size - 1, places * static_cast<std::size_t>(c.rank), places);
+      result = own;
+      blocking(allreduce_call(MPI_IN_PLACE, result.data(), count, type, operation), c);
+      expect_sums(c.size - 1, 0, places);
+    }
+  });
+}
+
+TEST(areas, without_memory_every_rank_that_needs_it_fails) {
+  make_types();
+  run_ranks(3, Conditions{everything, 0}, [](object::Communicator& c) {
+    TestBuffer own(Layout::plain, 1000), all(Layout::plain, 3000);
+    EXPECT_EQ(run(allgather_call(own.argument(), all.argument(0, 1000), c), c).code(), MPI_ERR_NO_MEM);
+    TestBuffer buffer(Layout::plain, 1000);
+    EXPECT_EQ(run(broadcast_call(buffer.argument(), 1), c).code(), MPI_ERR_NO_MEM);
+    TestBuffer small(Layout::plain, 2);
+    blocking(broadcast_call(small.argument(), 1), c); // needs no slice
+    blocking(barrier_call(), c);
+  });
+}
+
+TEST(areas, ranks_that_call_different_collectives_are_told) {
+  make_types();
+  run_ranks(2, Conditions{everything}, [](object::Communicator& c) {
+    TestBuffer buffer(Layout::plain, 4);
+    if (c.rank == 1) {
+      blocking(broadcast_call(buffer.argument(), 1), c); // the root waits for nobody
+      return;
+    }
+    EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
+    const std::string text(base::failure_text());
+    EXPECT_NE(text.find("rank 1 of it calls broadcast of 32 bytes, root 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 0, calls barrier"), std::string::npos) << text;
+  });
+  run_ranks(2, Conditions{everything}, [](object::Communicator& c) {
+    std::int32_t own = 1, sum = 0;
+    const datatype::Operation& operation = *datatype::find_operation(c.rank == 0 ? MPI_SUM : MPI_MAX);
+    EXPECT_EQ(run(allreduce_call(&own, &sum, 1, *datatype::find_datatype(MPI_INT), operation), c).code(),
+              MPI_ERR_OTHER);
+    EXPECT_NE(std::string(base::failure_text()).find("MPI_MAX"), std::string::npos);
+  });
+}
+
+/// A rank that publishes ahead reads its own slices too.
+TEST(areas, a_slice_is_taken_again_only_after_its_own_rank_has_read_it) {
+  std::array<AreaPart, 2> parts{};
+  std::vector<AreaMember> members(2);
+  for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];
+  static std::vector<std::byte> memory(static_cast<std::size_t>(slice_bytes));
+  static int made = 0;
+  made = 0;
+  auto reserve = [](std::size_t, void*& at) -> base::Result {
+    if (made++ != 0) return base::fail(MPI_ERR_NO_MEM, "one slice only");
+    at = memory.data();
+    return {};
+  };
+  auto populate = [](std::byte*, std::size_t, std::size_t) { return base::Result{}; };
+  Slices slices({reserve, populate}), others({reserve, populate});
+  Area own(members, 0, nullptr, slices), other(members, 1, nullptr, others);
+  ASSERT_EQ(own.begin({}, 2), 1u);
+  ASSERT_EQ(other.begin({}, 2), 1u);
+  std::byte* at = nullptr;
+  ASSERT_TRUE(own.prepare(1, 1000, at).ok());
+  own.publish(1);
+  const std::byte* data = nullptr;
+  ASSERT_TRUE(other.wait(0, 1, data).ok());
+  EXPECT_EQ(data, at);
+  EXPECT_FALSE(own.can_prepare(2, 1000));
+  other.finish(1);
+  EXPECT_FALSE(own.can_prepare(2, 1000)) << "this rank has not read it";
+  own.finish(1);
+  EXPECT_TRUE(own.can_prepare(2, 1000));
+}
+
+} // namespace
+} // namespace near::coll::test
