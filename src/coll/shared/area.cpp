@@ -17,7 +17,8 @@ constexpr int looks = 4096, looks_between_polls = 16;
 
 std::string describe(const Description& description) {
   std::string text(name_of(static_cast<Collective>(description.collective)));
-  text += base::format(" of {} bytes", description.bytes);
+  if (description.collective != static_cast<std::uint8_t>(Collective::barrier))
+    text += base::format(" of {} bytes", description.bytes);
   if (description.operation != 0)
     text += base::format(", {}", datatype::name_of(static_cast<datatype::Builtin>(description.operation)));
   if (description.root >= 0) text += base::format(", root {}", description.root);
@@ -142,11 +143,8 @@ std::byte* Area::data(int rank, Number number) const {
 }
 
 Result Area::mismatch(int rank, const Description& theirs) {
-  return base::fail(
-      MPI_ERR_OTHER,
-      "ranks of one communicator call different collectives: rank {} of it calls {}, this rank, {}, "
-      "calls {}",
-      rank, describe(theirs), rank_, describe(description_));
+  return base::fail(MPI_ERR_OTHER, "rank {} calls {}, but rank {} of the same communicator calls {}", rank_,
+                    describe(description_), rank, describe(theirs));
 }
 
 Result Area::wait(int rank, Number number, const std::byte*& at) {
