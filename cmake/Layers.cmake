@@ -102,11 +102,12 @@ endfunction()
 # can be linked together.
 function(near_add_conformance_tests)
   set(folder ${PROJECT_SOURCE_DIR}/test/conformance/transport)
-  near_add_test(conformance_transport conformance. shm ${folder}/suite.cpp ${folder}/kinds.cpp ${folder}/shm_kind.cpp
-                ${folder}/socket_kind.cpp ${folder}/socket_transport.cpp)
+  set(suite ${folder}/suite.cpp ${folder}/memory.cpp)
+  near_add_test(conformance_transport conformance. shm ${suite} ${folder}/kinds.cpp ${folder}/shm_kind.cpp
+                ${folder}/socket_kind.cpp ${folder}/socket_memory.cpp ${folder}/socket_transport.cpp)
   # The fake stands in for functions of the transport layer, so it is a program of its own.
   set(fake ${PROJECT_SOURCE_DIR}/test/unit/p2p)
-  near_add_test(conformance_fake conformance. p2p ${folder}/suite.cpp ${folder}/fake_kind.cpp ${fake}/fake_transport.cpp)
+  near_add_test(conformance_fake conformance. p2p ${suite} ${folder}/fake_kind.cpp ${fake}/fake_transport.cpp)
   if(TARGET conformance_fake)
     target_include_directories(conformance_fake PRIVATE ${fake})
   endif()

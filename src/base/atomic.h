@@ -79,6 +79,29 @@ private:
   std::atomic<T> value_;
 };
 
+/// Atomic operations on a word that is not an Atomic, because it belongs to the program.
+template <class T>
+class AtomicReference {
+  static_assert(std::atomic_ref<T>::is_always_lock_free, "shared memory needs address-free atomics");
+
+public:
+  explicit AtomicReference(T& word) : word_(word) {}
+  T load_relaxed() const { return word_.load(std::memory_order_relaxed); }
+  T exchange_relaxed(T value) { return word_.exchange(value, std::memory_order_relaxed); }
+  T add_relaxed(T value) { return word_.fetch_add(value, std::memory_order_relaxed); }
+  T and_relaxed(T value) { return word_.fetch_and(value, std::memory_order_relaxed); }
+  T or_relaxed(T value) { return word_.fetch_or(value, std::memory_order_relaxed); }
+  T xor_relaxed(T value) { return word_.fetch_xor(value, std::memory_order_relaxed); }
+  /// Compare-and-swap; on failure `expected` gets the actual value.
+  bool cas_relaxed(T& expected, T desired) {
+    return word_.compare_exchange_strong(expected, desired, std::memory_order_relaxed,
+                                         std::memory_order_relaxed);
+  }
+
+private:
+  std::atomic_ref<T> word_;
+};
+
 /// The policy of the shipped library: the processor's own atomics.
 struct Hardware {
   template <class T>

@@ -169,21 +169,21 @@ void confirm_refusal(Peer& peer) {
   doubts.erase(&peer);
 }
 
-bool reaches_memory_of(Peer& peer) {
+bool reaches_private_memory(Peer& peer) {
   if (peer.cma == CmaState::refused || (peer.cma != CmaState::works && !probe(peer))) return false;
   // Reading and writing are two system calls, either of which may be forbidden. The write leaves the word as
   // it is.
   std::uint64_t word = peer.control->probe_value;
   std::array<os::Run, 1> run = {{{&word, sizeof word}}};
   std::array<os::Run, 1> theirs = {{{reinterpret_cast<void*>(peer.control->probe_address), sizeof word}}};
-  return copy_to_peer(peer, theirs, run);
+  return write_private_memory(peer, theirs, run);
 }
 
-bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine) {
+bool read_private_memory(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine) {
   return copy_all(os::read_peer, peer, theirs, mine);
 }
 
-bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine) {
+bool write_private_memory(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine) {
   return copy_all(os::write_peer, peer, theirs, mine);
 }
 

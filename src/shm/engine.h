@@ -163,10 +163,23 @@ bool accept(Peer& peer, const NodeRts& rts, std::uint64_t offered_bytes, const B
 void give_back_packet(Peer& owner, std::uint64_t packet);
 void hold_back(Peer& peer, bool held);
 bool has_ended(Peer& peer);
-bool reaches_memory_of(Peer& peer);
-bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
-bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
+Result register_memory(void* address, std::size_t bytes, copy::MemoryKind kind,
+                       transport::Registration& made);
+transport::Capabilities capabilities(Peer& peer, const transport::MemoryKey& key);
+void get(Peer& peer, const transport::MemoryKey& key, std::span<os::Run> theirs, std::span<os::Run> mine,
+         transport::Access& access);
+void put(Peer& peer, const transport::MemoryKey& key, std::span<os::Run> theirs, std::span<os::Run> mine,
+         transport::Access& access);
+void apply_atomic(const transport::MemoryKey& key, std::uint64_t address,
+                  const transport::AtomicOperation& operation, transport::Access& access);
 extern const transport::Operations operations;
+
+/// Returns true if the kernel copies from and to the peer's private memory, by trying both.
+bool reaches_private_memory(Peer& peer);
+/// Copy through the kernel (CMA) between runs of the peer's private memory and runs of this process's. Return false if
+/// part of the peer's memory is not mapped.
+bool read_private_memory(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
+bool write_private_memory(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
 
 // Called by the transport layer.
 bool make_progress();

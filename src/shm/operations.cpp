@@ -35,11 +35,20 @@ const transport::Operations operations = {
     .hold_back = [](transport::Peer& peer, bool held) { hold_back(own(peer), held); },
     .has_ended = [](transport::Peer& peer) { return has_ended(own(peer)); },
     .abandon = nullptr, // mpiexec ends the job
-    .reaches_memory = [](transport::Peer& peer) { return reaches_memory_of(own(peer)); },
-    .get = [](transport::Peer& peer, std::span<os::Run> theirs,
-              std::span<os::Run> mine) { return copy_from_peer(own(peer), theirs, mine); },
-    .put = [](transport::Peer& peer, std::span<os::Run> theirs,
-              std::span<os::Run> mine) { return copy_to_peer(own(peer), theirs, mine); },
+    .register_memory = register_memory,
+    .deregister_memory = nullptr,
+    .capabilities = [](transport::Peer& peer,
+                       const transport::MemoryKey& key) { return capabilities(own(peer), key); },
+    .get = [](transport::Peer& peer, const transport::MemoryKey& key, std::span<os::Run> theirs,
+              std::span<os::Run> mine,
+              transport::Access& access) { get(own(peer), key, theirs, mine, access); },
+    .put = [](transport::Peer& peer, const transport::MemoryKey& key, std::span<os::Run> theirs,
+              std::span<os::Run> mine,
+              transport::Access& access) { put(own(peer), key, theirs, mine, access); },
+    .atomic = [](transport::Peer&, const transport::MemoryKey& key, std::uint64_t address,
+                 const transport::AtomicOperation& operation,
+                 transport::Access& access) { apply_atomic(key, address, operation, access); },
+    .flush = nullptr, // the origin moves the bytes itself, so an access is complete when its call returns
 };
 
 } // namespace near::shm

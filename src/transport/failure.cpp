@@ -14,11 +14,18 @@ FailureHandler failure_handler = nullptr;
 
 constexpr int failed = MPI_ERR_PROC_ABORTED;
 
+Result has_failed_already(const Peer& peer) {
+  return base::fail(failed, "process {} of job {} has failed", peer.process.rank, peer.process.job);
+}
+void refuse_copy(Peer& peer, const MemoryKey&, std::span<os::Run>, std::span<os::Run>, Access& access) {
+  access.done(access, has_failed_already(peer).code());
+}
+
 const Operations operations_of_failed_peers = {
     .name = "failed",
     .send_eager = [](Peer&, const Envelope&, const Buffer&, Transfer*) { return Eager::refused; },
     .send_rts = [](Peer& peer, const Envelope&, const Buffer&, Transfer&) -> Result {
-      return base::fail(failed, "process {} of job {} has failed", peer.process.rank, peer.process.job);
+      return has_failed_already(peer);
     },
     .cancel_rts = [](Transfer&) { return false; },
     .claim_rts = [](Peer&, RtsHeader&) { return false; },
@@ -29,13 +36,22 @@ const Operations operations_of_failed_peers = {
     .hold_back = [](Peer&, bool) {},
     .has_ended = [](Peer&) { return true; },
     .abandon = nullptr,
-    .reaches_memory = nullptr,
-    .get = nullptr,
-    .put = nullptr,
+    .register_memory = nullptr, // fail() keeps its transport's, whose other peers may access the memory
+    .deregister_memory = nullptr,
+    .capabilities = nullptr,
+    .get = refuse_copy,
+    .put = refuse_copy,
+    .atomic = [](Peer& peer, const MemoryKey&, std::uint64_t, const AtomicOperation&,
+                 Access& access) { access.done(access, has_failed_already(peer).code()); },
+    .flush =
+        [](Peer&, int& error) {
+          error = failed;
+          return true;
+        },
 };
 
-/// The failed peers' operations, one table for each transport: the packets and credits of messages that have arrived
-/// are its own.
+/// The failed peers' operations, one table for each transport: the packets and credits of messages that have arrived,
+/// and registered memory, are its own.
 const Operations& failed_operations(const Operations& before) {
   struct Table {
     const Operations* of;
@@ -47,6 +63,8 @@ const Operations& failed_operations(const Operations& before) {
   Table& made = tables.emplace_back(Table{&before, operations_of_failed_peers});
   made.operations.give_back_packet = before.give_back_packet;
   made.operations.give_back_credit = before.give_back_credit;
+  made.operations.register_memory = before.register_memory;
+  made.operations.deregister_memory = before.deregister_memory;
   return made.operations;
 }
 

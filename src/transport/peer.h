@@ -1,11 +1,11 @@
 // A peer: another process (or this one) that this process has exchanged a message with, and what its transport offers.
 #pragma once
 
-#include "os/peer_memory.h"
 #include "queue/credit.h"
 #include "queue/lane.h"
 #include "segment/segment.h"
 #include "segment/traffic.h"
+#include "transport/access.h"
 #include "transport/message.h"
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct ReceiveState {
 };
 
 /// What a transport offers for its peers: one table for each transport, and every peer points to that of its own. The
-/// functions of transport.h with the same names say what each one does.
+/// functions of transport.h and access.h with the same names say what each one does.
 struct Operations {
   const char* name; ///< of the transport: "shm"
 
@@ -59,10 +59,18 @@ struct Operations {
   /// be sent to it. Null if a failed peer always ends this process's job.
   void (*abandon)(Peer& peer);
 
-  // The peer's private memory; null if this transport cannot reach it.
-  bool (*reaches_memory)(Peer& peer);
-  bool (*get)(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
-  bool (*put)(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
+  // The memory of the peers; null if this transport reaches none of it, atomic also if it has no atomic operations.
+  Result (*register_memory)(void* address, std::size_t bytes, copy::MemoryKind kind, Registration& made);
+  void (*deregister_memory)(const Registration& registration); ///< null if a registration holds nothing
+  Capabilities (*capabilities)(Peer& peer, const MemoryKey& key);
+  void (*get)(Peer& peer, const MemoryKey& key, std::span<os::Run> theirs, std::span<os::Run> mine,
+              Access& access);
+  void (*put)(Peer& peer, const MemoryKey& key, std::span<os::Run> theirs, std::span<os::Run> mine,
+              Access& access);
+  /// On an aligned word of 4 or 8 bytes, as the caller has checked.
+  void (*atomic)(Peer& peer, const MemoryKey& key, std::uint64_t address, const AtomicOperation& operation,
+                 Access& access);
+  bool (*flush)(Peer& peer, int& error); ///< null if what is done is complete at the peer too
 };
 
 /// Made by its transport at the first message to or from the process, and kept until this process ends. Communicators

@@ -1,5 +1,5 @@
 // What p2p, rma and the layers above them use of the transports: peers, active messages with an envelope, bulk
-// transfers, progress and waiting. No layer above sees which transport reaches a peer: every call goes through the
+// transfers, access to a peer's memory (access.h), progress and waiting. No layer above sees which transport reaches a peer: every call goes through the
 // peer's table of operations (peer.h). Matching stands above.
 //
 // Glossary
@@ -81,20 +81,6 @@ void receive_no_more();
 inline bool has_ended(Peer& peer) { return peer.operations->has_ended(peer); }
 /// Whether no RTS of this process is under way. Withdraws or forgets those to peers that have ended.
 bool sends_settled();
-
-/// Whether the peer's transport copies from and to its private memory, by trying both.
-inline bool reaches_memory_of(Peer& peer) {
-  return peer.operations->reaches_memory != nullptr && peer.operations->reaches_memory(peer);
-}
-/// Copy between runs of the peer's memory and runs of this process's memory. Both sides have the same number
-/// of bytes, in at most 1024 runs each. False if part of the peer's memory is not mapped; then any part may
-/// have been copied. The contents of `theirs` and `mine` are unspecified afterwards. Only if reaches_memory_of(peer).
-inline bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine) {
-  return peer.operations->get(peer, theirs, mine);
-}
-inline bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine) {
-  return peer.operations->put(peer, theirs, mine);
-}
 
 /// The number of peers that still have to answer something that makes later messages faster. A process that only sends should make
 /// progress from time to time while this is not 0.

@@ -14,6 +14,7 @@ class Fake : public Kind {
 public:
   std::string name() const override { return "fake"; }
   bool has_processes() const override { return false; }
+  bool reaches_memory() const override { return false; }
 
   void run(const std::function<void(Part&)>& body, bool) override {
     const pid_t child = fork();

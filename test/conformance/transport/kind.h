@@ -39,6 +39,10 @@ public:
   virtual bool fails_alone() const { return false; }
   /// So many eager messages that have not been released are refused at the latest; 0: none ever is.
   virtual int most_unreleased() const { return 0; }
+  /// It reaches memory of its peers that they have registered.
+  virtual bool reaches_memory() const { return true; }
+  /// It reaches private memory through the kernel, which may forbid that.
+  virtual bool may_forbid_copies() const { return false; }
 };
 
 /// The kind that this test is instantiated for, by its name.

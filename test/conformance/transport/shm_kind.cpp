@@ -14,6 +14,7 @@ public:
   explicit Shm(std::string name, std::vector<std::pair<std::string, std::string>> knobs)
       : name_(std::move(name)), knobs_(std::move(knobs)) {}
   std::string name() const override { return name_; }
+  bool may_forbid_copies() const override { return true; }
   int most_unreleased() const override { return static_cast<int>(base::knobs().credits.number); }
 
   void run(const std::function<void(Part&)>& body, bool receiver_dies) override {

@@ -1,66 +1,11 @@
-#include "socket_transport.h"
-
-#include "os/descriptor.h"
+#include "socket_state.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <deque>
-#include <memory>
+#include <array>
 #include <sys/socket.h>
-#include <unordered_map>
-#include <vector>
 
 namespace near::test::sockets {
 
-namespace {
-
-using transport::Arrival;
-using transport::Buffer;
-using transport::Eager;
-using transport::Envelope;
-using transport::Handler;
-using transport::HandlerFunction;
-using transport::Result;
-using transport::RtsHeader;
-using transport::Transfer;
-
-constexpr std::size_t eager_limit = 4096, kept_from = 64, most_waiting = 1 << 16;
-constexpr std::uint32_t credits = 32;
-
-enum class What : std::uint32_t { eager, credit, rts, cts, data, closed };
-
-/// Stands before `payload` bytes on the stream. The cookies are addresses of transfers, each in its owner's process.
-struct Frame {
-  What what = What::eager;
-  std::uint32_t payload = 0;
-  Envelope envelope = {};
-  std::uint64_t sender_cookie = 0, receiver_cookie = 0;
-};
-
-struct Peer : transport::Peer {
-  int descriptor = -1;
-  std::uint32_t credits_left = credits;
-  std::deque<std::byte> out; ///< not written yet
-  /// Done when so many bytes in all have been written.
-  std::deque<std::pair<std::uint64_t, Transfer*>> waiters;
-  std::uint64_t queued = 0, written = 0;
-  std::vector<std::byte> in;       ///< a frame that has not arrived whole
-  Transfer* sends = nullptr;       ///< announced and not finished; linked by previous and next
-  std::vector<Transfer*> receives; ///< accepted, and the data has not arrived
-  bool closed = false;             ///< says that it receives no more
-  bool deaf = false;               ///< nothing can be written to it; what it wrote before can still be read
-  bool gone = false;               ///< and all that it wrote has been read
-};
-
-struct State {
-  Peer peer;
-  object::ProcessId other;
-  HandlerFunction handlers[static_cast<int>(Handler::count_upper)] = {};
-  std::unordered_map<std::uint64_t, std::unique_ptr<std::byte[]>> kept;
-  std::uint64_t next_packet = 1;
-  bool receives_no_more = false;
-};
 State& state() {
   static State& made = *new State;
   return made;
@@ -85,7 +30,7 @@ void write_out(Peer& peer) {
   }
 }
 
-void put_frame(Peer& peer, const Frame& frame, const Buffer* buffer = nullptr) {
+void put_frame(Peer& peer, const Frame& frame, const Buffer* buffer) {
   const auto* head = reinterpret_cast<const std::byte*>(&frame);
   peer.out.insert(peer.out.end(), head, head + sizeof frame);
   if (buffer != nullptr && frame.payload != 0) {
@@ -95,6 +40,15 @@ void put_frame(Peer& peer, const Frame& frame, const Buffer* buffer = nullptr) {
   }
   peer.queued += sizeof frame + frame.payload;
 }
+
+void put_frame(Peer& peer, const Frame& frame, const std::vector<std::byte>& payload) {
+  put_frame(peer, frame);
+  peer.out.insert(peer.out.end(), payload.begin(), payload.end());
+}
+
+namespace {
+
+constexpr std::size_t eager_limit = 4096, kept_from = 64, most_waiting = 1 << 16;
 
 void forget(Peer& peer, Transfer& transfer) {
   (transfer.previous != nullptr ? transfer.previous->next : peer.sends) = transfer.next;
@@ -143,6 +97,10 @@ void handle(Peer& peer, const Frame& frame, const std::byte* payload) {
     break;
   }
   case What::closed: peer.closed = true; break;
+  case What::put:
+  case What::get:
+  case What::atomic:
+  case What::answer: handle_memory(peer, frame, payload); break;
   }
 }
 
@@ -170,8 +128,6 @@ bool read_in(Peer& peer) {
   peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(at));
   return moved;
 }
-
-Peer& own(transport::Peer& peer) { return static_cast<Peer&>(peer); }
 
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   Peer& peer = own(to);
@@ -238,6 +194,7 @@ void abandon(transport::Peer& failed) {
     transfer->busy = false;
     transfer->done(*transfer, MPI_ERR_PROC_ABORTED);
   }
+  abandon_accesses(peer);
 }
 
 const transport::Operations operations = {
@@ -253,9 +210,13 @@ const transport::Operations operations = {
     .hold_back = [](transport::Peer&, bool) {},
     .has_ended = [](transport::Peer& peer) { return own(peer).closed || own(peer).deaf; },
     .abandon = abandon,
-    .reaches_memory = nullptr,
-    .get = nullptr,
-    .put = nullptr,
+    .register_memory = register_memory,
+    .deregister_memory = deregister_memory,
+    .capabilities = capabilities,
+    .get = get,
+    .put = put,
+    .atomic = apply_atomic,
+    .flush = flush,
 };
 
 bool can_be_read() {

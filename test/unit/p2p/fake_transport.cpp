@@ -182,9 +182,14 @@ const Operations operations = {
     .hold_back = [](Peer&, bool) {},
     .has_ended = [](Peer&) { return false; },
     .abandon = fake_abandon,
-    .reaches_memory = nullptr,
+    // It reaches no memory.
+    .register_memory = nullptr,
+    .deregister_memory = nullptr,
+    .capabilities = nullptr,
     .get = nullptr,
     .put = nullptr,
+    .atomic = nullptr,
+    .flush = nullptr,
 };
 
 bool advance() {
