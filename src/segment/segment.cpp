@@ -131,25 +131,47 @@ void Segment::close_descriptor() {
 Result Segment::create(std::uint32_t rows, std::uint32_t job_size, std::uint32_t cores,
                        std::uint64_t needed) {
   rows = std::bit_ceil(std::max(rows, 1u));
+  Sizes sizes;
+  NEAR_TRY(create_file(rows, needed, sizes));
+  NEAR_TRY(os::seal_length(descriptor_));
+  NEAR_TRY(os::keep_from_children_and_dumps(base_, bytes_));
+  NEAR_TRY(os::populate(base_, table_bytes(rows)));
+  Header& head = write_header(rows, sizes);
+  head.job_size = job_size;
+  head.cores = cores;
+  for (std::uint32_t row = 0; row < rows; ++row) new (&entry(row)) RankEntry{};
+  facts_ = facts_of(head);
+  // A process with few addresses needs them for something else.
+  if (facts_.far_stride != 0) create_huge_part();
+  header().magic = magic; // the header may have been mapped at another address
+  return {};
+}
+
+// Makes the memfd and maps it. Takes as many addresses as it can get.
+Result Segment::create_file(std::uint32_t rows, std::uint64_t needed, Sizes& sizes) {
   // There is one region more than rows: the launcher's, which must have space for the table.
   std::uint64_t stride = wanted_stride(rows, needed), far_bytes = most_far;
   std::uint64_t limit = os::address_space_limit();
   // The program needs addresses too, so take at most a quarter of the limit.
   if (limit != UINT64_MAX || os::addresses_are_few()) far_bytes = 0;
   while (limit != UINT64_MAX && stride * (rows + 1ull) > limit / 4 && stride > smallest_stride) stride /= 2;
-  int made = -1;
-  std::byte* at = nullptr;
-  std::uint64_t length = 0;
   for (std::string refusal;;) {
     if (stride < smallest_stride || stride < table_bytes(rows))
       return fail(Code::limit, "no space for {} processes of {} MiB each{}{}", rows, smallest_stride >> 20,
                   refusal.empty() ? "" : ": ", refusal);
-    length = stride * (rows + 1ull) + far_stride_of(far_bytes, rows) * rows;
+    sizes = {stride, far_stride_of(far_bytes, rows)};
+    const std::uint64_t length = stride * (rows + 1ull) + sizes.far_stride * rows;
+    int made = -1;
     Result file = os::make_shared_file("nearmpi", length, made);
     Result mapping;
     if (file.ok()) {
-      mapping = os::map_shared(made, length, true, at);
-      if (mapping.ok()) break;
+      mapping = os::map_shared(made, length, true, base_);
+      if (mapping.ok()) {
+        bytes_ = length;
+        reach_ = everything;
+        descriptor_ = made;
+        return {};
+      }
       os::close_descriptor(made);
     }
     if (!file.ok() && !file.is(Code::limit)) return file;
@@ -160,35 +182,25 @@ Result Segment::create(std::uint32_t rows, std::uint32_t job_size, std::uint32_t
     else
       stride /= 2;
   }
-  base_ = at;
-  bytes_ = length;
-  reach_ = everything;
-  descriptor_ = made;
-  NEAR_TRY(os::seal_length(made));
-  NEAR_TRY(os::keep_from_children_and_dumps(at, length));
-  NEAR_TRY(os::populate(at, table_bytes(rows)));
-  auto* head = new (at) Header{};
+}
+
+// Writes all of the header but the size of the job, and the magic number, which comes last.
+Header& Segment::write_header(std::uint32_t rows, const Sizes& sizes) {
+  auto* head = new (base_) Header{};
   head->version = layout_version;
   head->rows = rows;
-  head->job_size = job_size;
   head->launcher = static_cast<std::uint32_t>(getpid());
-  head->stride = stride;
-  head->far_stride = far_stride_of(far_bytes, rows);
+  head->stride = sizes.stride;
+  head->far_stride = sizes.far_stride;
   head->reach.store_relaxed(everything);
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   head->started_ns =
       static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
-  head->cores = cores;
   head->estimates = built_in_estimates();
   auto name = base::format("nearmpi-{}", getpid());
   name.copy(head->job, sizeof head->job - 1);
-  for (std::uint32_t row = 0; row < rows; ++row) new (&entry(row)) RankEntry{};
-  facts_ = facts_of(*head);
-  // A process with few addresses needs them for something else.
-  if (facts_.far_stride != 0) create_huge_part();
-  header().magic = magic; // the header may have been mapped at another address
-  return {};
+  return *head;
 }
 
 // Maps the first memfd again, with the second one after it. If anything fails, the job has no huge pages.

@@ -287,6 +287,12 @@ public:
   };
 
 private:
+  /// Bytes of address per region and per far arena.
+  struct Sizes {
+    std::uint64_t stride = 0, far_stride = 0;
+  };
+  Result create_file(std::uint32_t rows, std::uint64_t needed, Sizes& sizes);
+  Header& write_header(std::uint32_t rows, const Sizes& sizes);
   void create_huge_part();
   Result attach_huge_part(int descriptor);
   Result map_both(int first, int second);
