@@ -49,109 +49,148 @@ void report_reserve() {
             base::counted(engine().job_size, "rank"), segment::reserving_knobs());
 }
 
-} // namespace
+/// Where the parts of this process's region lie, and how large they are.
+struct Layout {
+  std::uint64_t slots = 0;
+  std::uint32_t lanes = 0;
+  std::uint64_t packet_bytes = 0;
+  std::uint32_t packets = 0;      ///< from the start
+  std::uint32_t most_packets = 0; ///< others are added under traffic
+  // Offsets in the segment, in this order.
+  segment::Offset begin = 0, queue_at = 0, lanes_at = 0, credits_at = 0, flags_at = 0, packets_at = 0,
+                  statistics_at = 0, traffic_at = 0, blocks_at = 0, arena_at = 0;
 
-Result build_region() {
-  Engine& self = engine();
+  /// The end of what is reserved at the start.
+  segment::Offset reserved_end() const { return packets_at + packets * packet_bytes; }
+};
+
+/// Lays out the region as the knobs say. Fails if it has too little space.
+Result lay_out(Layout& made) {
   const auto& knobs = base::knobs();
-  auto& head = memory::space().segment.header();
-  std::uint64_t slots = std::bit_ceil(knobs.queue_slots.number);
-  std::uint64_t packet_bytes = segment::packet_bytes();
-  auto packets = static_cast<std::uint32_t>(knobs.packets.number);
-  if (packets < 2 * PacketPool::reserve || knobs.lanes.number > most_lanes)
+  const auto& head = memory::space().segment.header();
+  made.slots = std::bit_ceil(knobs.queue_slots.number);
+  made.lanes = static_cast<std::uint32_t>(knobs.lanes.number);
+  made.packet_bytes = segment::packet_bytes();
+  made.packets = static_cast<std::uint32_t>(knobs.packets.number);
+  if (made.packets < 2 * PacketPool::reserve || knobs.lanes.number > most_lanes)
     return fail(Code::internal, "the table of knobs allows what the transport cannot do");
   // If a limit (ulimit -v, -f) made the segment small, use fewer packets, so that an arena still fits.
-  std::uint64_t pipeline_bytes = std::min<std::uint64_t>(knobs.pipeline.number, head.stride / 2);
-  auto most_packets =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(pipeline_bytes / packet_bytes, packets, 1u << 20));
+  const std::uint64_t pipeline_bytes = std::min<std::uint64_t>(knobs.pipeline.number, head.stride / 2);
+  made.most_packets = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(pipeline_bytes / made.packet_bytes, made.packets, 1u << 20));
 
-  segment::Offset begin = memory::space().segment.region(self.row);
-  segment::Offset queue_at = begin + align_to_page(sizeof(segment::ControlPage));
-  auto lanes = static_cast<std::uint32_t>(knobs.lanes.number);
-  segment::Offset lanes_at = queue_at + align_to_page(queue::SlotQueue<>::bytes(slots));
-  segment::Offset credits_at = lanes_at + align_to_page(lanes * queue::LaneRing<>::bytes(lane_slots));
-  segment::Offset flags_at =
-      credits_at + align_to_page(std::uint64_t{head.rows} * sizeof(queue::CreditCounter<>));
-  segment::Offset packets_at = flags_at + align_to_page(most_packets * sizeof(PacketFlag));
-  segment::Offset statistics_at = packets_at + most_packets * packet_bytes;
-  segment::Offset traffic_at = statistics_at + align_to_page(head.rows * sizeof(segment::PairStatistics));
-  segment::Offset blocks_at = traffic_at + align_to_page(segment::traffic_bytes(head.rows));
-  segment::Offset arena_at = blocks_at + align_to_page(memory::Blocks::bytes());
-  if (arena_at - begin > head.stride)
-    return fail(Code::limit,
-                "this process's part of the segment is {} KiB of addresses, its queue and packets need {} "
-                "KiB; {}lower "
-                "NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, or give them to mpiexec, which makes "
-                "the segment",
-                head.stride >> 10, (arena_at - begin) >> 10, raise_limits());
+  made.begin = memory::space().segment.region(engine().row);
+  made.queue_at = made.begin + align_to_page(sizeof(segment::ControlPage));
+  made.lanes_at = made.queue_at + align_to_page(queue::SlotQueue<>::bytes(made.slots));
+  made.credits_at = made.lanes_at + align_to_page(made.lanes * queue::LaneRing<>::bytes(lane_slots));
+  made.flags_at = made.credits_at + align_to_page(std::uint64_t{head.rows} * sizeof(queue::CreditCounter<>));
+  made.packets_at = made.flags_at + align_to_page(made.most_packets * sizeof(PacketFlag));
+  made.statistics_at = made.packets_at + made.most_packets * made.packet_bytes;
+  made.traffic_at = made.statistics_at + align_to_page(head.rows * sizeof(segment::PairStatistics));
+  made.blocks_at = made.traffic_at + align_to_page(segment::traffic_bytes(head.rows));
+  made.arena_at = made.blocks_at + align_to_page(memory::Blocks::bytes());
+  if (made.arena_at - made.begin <= head.stride) return {};
+  return fail(Code::limit,
+              "this process's part of the segment is {} KiB of addresses, its queue and packets need {} "
+              "KiB; {}lower "
+              "NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, or give them to mpiexec, which makes "
+              "the segment",
+              head.stride >> 10, (made.arena_at - made.begin) >> 10, raise_limits());
+}
 
-  std::byte* base = memory::space().segment.base();
-  int node = os::current_node();
-  Result policy = os::prefer_node(base + begin, arena_at - begin, node);
+/// Binds the region to this process's node and populates what is used from the start. Sets `addable_packets` to the
+/// number of packets for which there is memory.
+Result reserve(const Layout& layout, std::uint32_t& addable_packets) {
+  std::byte* region = memory::space().segment.at<std::byte>(layout.begin);
+  Result policy = os::prefer_node(region, layout.arena_at - layout.begin, os::current_node());
   // Not even if the administrator has enabled huge pages everywhere: what is reserved here is smaller than
   // one.
-  os::advise_huge_pages(base + begin, head.stride, os::HugePages::never);
+  os::advise_huge_pages(region, memory::space().segment.header().stride, os::HugePages::never);
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
-  // The other packets are added under traffic.
-  segment::Offset populated_end = packets_at + packets * packet_bytes;
-  std::uint32_t addable_packets = most_packets;
+  const std::uint64_t reserved = layout.reserved_end() - layout.begin;
+  addable_packets = layout.most_packets;
   // There must be memory for the first packets of this process, and, if more are to be added, for those of all: adding
   // one is too frequent for a check.
-  const std::uint64_t more = (most_packets - packets) * packet_bytes * self.job_size;
-  if (!os::check_memory(populated_end - begin + more).ok()) {
-    NEAR_TRY(os::check_memory(populated_end - begin));
-    addable_packets = packets;
+  const std::uint64_t more = (layout.most_packets - layout.packets) * layout.packet_bytes * engine().job_size;
+  if (!os::check_memory(reserved + more).ok()) {
+    NEAR_TRY(os::check_memory(reserved));
+    addable_packets = layout.packets;
   }
   report_reserve();
-  NEAR_TRY(os::populate(base + begin, populated_end - begin));
+  return os::populate(region, reserved);
+}
 
-  NEAR_KILL_POINT("region-reserved");
-  auto* queue = new (base + queue_at) queue::SlotQueue<>;
-  for (std::uint64_t i = 1; i < slots; ++i) new (&queue->slots[i]) queue::Slot<>;
-  self.lane_count = lanes;
-  for (std::uint32_t i = 0; i < lanes; ++i) {
-    auto* ring = new (base + lanes_at + i * queue::LaneRing<>::bytes(lane_slots)) queue::LaneRing<>;
+/// Constructs what lies in the reserved part, and attaches the engine to it.
+void fill(const Layout& layout, std::uint32_t addable_packets) {
+  Engine& self = engine();
+  const segment::Segment& job = memory::space().segment;
+  auto* queue = new (job.at<std::byte>(layout.queue_at)) queue::SlotQueue<>;
+  for (std::uint64_t i = 1; i < layout.slots; ++i) new (&queue->slots[i]) queue::Slot<>;
+  self.queue.attach(queue, layout.slots);
+  self.lane_count = layout.lanes;
+  for (std::uint32_t i = 0; i < layout.lanes; ++i) {
+    auto* ring =
+        new (job.at<std::byte>(layout.lanes_at) + i * queue::LaneRing<>::bytes(lane_slots)) queue::LaneRing<>;
     for (std::uint64_t slot = 1; slot < lane_slots; ++slot) new (&ring->slots[slot]) queue::Slot<>;
     self.lanes[i].index = i;
     self.lanes[i].reader.attach(ring, lane_slots);
   }
-  auto* credits = memory::space().segment.at<queue::CreditCounter<>>(credits_at);
-  for (std::uint32_t i = 0; i < head.rows; ++i) new (credits + i) queue::CreditCounter<>;
-  auto* flags = memory::space().segment.at<PacketFlag>(flags_at);
-  for (std::uint32_t i = 0; i < most_packets; ++i) new (flags + i) PacketFlag;
+  auto* credits = job.at<queue::CreditCounter<>>(layout.credits_at);
+  for (std::uint32_t i = 0; i < job.header().rows; ++i) new (credits + i) queue::CreditCounter<>;
+  auto* flags = job.at<PacketFlag>(layout.flags_at);
+  for (std::uint32_t i = 0; i < layout.most_packets; ++i) new (flags + i) PacketFlag;
   // Nothing to initialize: the pages read as zeros, and the first message that is counted there allocates
   // them.
   for (std::size_t path = 0; path < segment::paths; ++path)
-    self.traffic[path] = memory::space().segment.at<segment::Traffic>(traffic_at) + path * head.rows;
-  self.packets.build(base + packets_at, flags, packets, addable_packets, packet_bytes);
-  self.eager_limit = std::max<std::uint64_t>(knobs.eager_limit.number, inline_bytes);
-  transport::fast_path.eager_limit = self.eager_limit;
-  memory::space().kept.build();
-  auto* control = new (base + begin) segment::ControlPage{};
+    self.traffic[path] = job.at<segment::Traffic>(layout.traffic_at) + path * job.header().rows;
+  self.packets.build(job.at<std::byte>(layout.packets_at), flags, layout.packets, addable_packets,
+                     layout.packet_bytes);
+}
+
+/// Writes the control page. Peers do not read it before this process is ready.
+segment::ControlPage& write_control_page(const Layout& layout) {
+  const segment::Segment& job = memory::space().segment;
+  auto* control = new (job.at<std::byte>(layout.begin)) segment::ControlPage{};
   control->version = segment::layout_version;
   control->pid = static_cast<std::uint32_t>(getpid());
-  control->queue = queue_at;
-  control->lanes = lanes_at;
-  control->credits = credits_at;
-  control->packet_flags = flags_at;
-  control->packets = packets_at;
-  control->statistics = statistics_at;
-  control->traffic = traffic_at;
-  control->blocks = blocks_at;
-  control->arena = arena_at;
-  control->queue_slots = slots;
-  control->lane_count = lanes;
-  control->packet_count = most_packets;
-  control->packet_bytes = packet_bytes;
-  control->arena_bytes = begin + head.stride - arena_at;
+  control->queue = layout.queue_at;
+  control->lanes = layout.lanes_at;
+  control->credits = layout.credits_at;
+  control->packet_flags = layout.flags_at;
+  control->packets = layout.packets_at;
+  control->statistics = layout.statistics_at;
+  control->traffic = layout.traffic_at;
+  control->blocks = layout.blocks_at;
+  control->arena = layout.arena_at;
+  control->queue_slots = layout.slots;
+  control->lane_count = layout.lanes;
+  control->packet_count = layout.most_packets;
+  control->packet_bytes = layout.packet_bytes;
+  control->arena_bytes = layout.begin + job.header().stride - layout.arena_at;
   probe_word = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u ^ os::monotonic_ns();
   control->probe_address = reinterpret_cast<std::uint64_t>(&probe_word);
   control->probe_value = probe_word;
   NEAR_KILL_POINT("region-filled");
   control->magic = segment::magic;
-  self.control = control;
-  memory::space().blocks.build(memory::space().segment.at<segment::Block>(blocks_at), &control->block_count);
-  self.queue.attach(queue, slots);
+  return *control;
+}
+
+} // namespace
+
+Result build_region() {
+  Engine& self = engine();
+  memory::Space& space = memory::space();
+  Layout layout;
+  NEAR_TRY(lay_out(layout));
+  std::uint32_t addable_packets = 0;
+  NEAR_TRY(reserve(layout, addable_packets));
+  NEAR_KILL_POINT("region-reserved");
+  fill(layout, addable_packets);
+  self.eager_limit = std::max<std::uint64_t>(base::knobs().eager_limit.number, inline_bytes);
+  transport::fast_path.eager_limit = self.eager_limit;
+  space.kept.build();
+  self.control = &write_control_page(layout);
+  space.blocks.build(space.segment.at<segment::Block>(layout.blocks_at), &self.control->block_count);
   return {};
 }
 
