@@ -15,6 +15,7 @@ import argparse
 import pathlib
 import sys
 
+import declarations
 import entries
 import header
 import invalid
@@ -35,7 +36,7 @@ def build_files(surface, done):
     """The names do not depend on which functions are implemented, so that the build can list them beforehand."""
     index_of = {f.form_name(large): i for i, (f, large) in enumerate(surface.forms(), start=1)}
     files = {
-        "mpi_root/mpi/impl.h": entries.impl_h(surface),
+        "mpi_root/mpi/impl.h": declarations.impl_h(surface),
         "surface_root/surface/functions.h": tables.functions_h(surface),
         "surface_root/surface/functions.cpp": tables.functions_cpp(surface, done),
     }

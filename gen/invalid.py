@@ -3,7 +3,7 @@ parameter, with valid values of the others, and expects the error class of that 
 
 The expected classes are derived from the kinds independently of the checks in the entry points."""
 
-from entries import Entry
+from entry import Entry
 from kinds import BARE_HANDLES, COUNT_KINDS, SIGNED, SIZE_KINDS
 
 # Functions that cannot be called here, or not in this way.

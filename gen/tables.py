@@ -1,6 +1,6 @@
 """Writes the function table (state lines, coverage) and the export map."""
 
-from entries import Entry
+from entry import Entry
 
 
 def functions_h(surface):

@@ -4,11 +4,13 @@ import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+import declarations
 import entries
 import generate
 import import_standard
 import pytest
 import scan
+from entry import Entry
 from model import ROOT, Surface
 
 
@@ -112,7 +114,7 @@ def test_one_description_implements_the_three_forms_of_a_collective(surface, tmp
                "Scan_init": "prepare(described, *comm_object, request_object)"}
     for function in surface.functions:
         if function.short in by_verb:
-            body = "\n".join(entries.Entry(function, surface).body(False, 1))
+            body = "\n".join(entries.EntryPoint(Entry(function, surface)).body(False, 1))
             assert "NEAR_CHECK(impl::Scan_call(" in body and f"coll::{by_verb[function.short]})" in body
             assert ("*request = " in body) == (function.short != "Scan"), "the program gets its request"
-    assert entries.impl_h(surface).count("Result Scan_call(") == 1 and "Result Iscan(" not in entries.impl_h(surface)
+    assert declarations.impl_h(surface).count("Result Scan_call(") == 1 and "Result Iscan(" not in declarations.impl_h(surface)
