@@ -66,7 +66,7 @@ struct Promised {
 Promised promised_to_all(bool count) {
   const Space& self = space();
   Promised sum;
-  for (std::uint32_t row = 0; row < self.job_size; ++row) {
+  for (std::uint32_t row = 0; row < self.segment.rows(); ++row) {
     // Reading another process's control page costs a page of page tables, so it is done only if necessary.
     if (self.segment.entry(row).promises.load_relaxed() == 0) continue;
     const auto& control = self.segment.control(row);

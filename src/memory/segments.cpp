@@ -9,6 +9,7 @@ base::Result map_segment(int descriptor, std::uint32_t& number) {
   auto& further = space().further;
   auto mapped = std::make_unique<segment::Segment>();
   NEAR_TRY(mapped->attach(descriptor, true));
+  NEAR_TRY(mapped->check_reach());
   mapped->close_descriptor(); // closes that of the huge pages; the caller owns the other one
   auto entry = std::find(further.begin(), further.end(), nullptr);
   number = static_cast<std::uint32_t>(entry - further.begin()) + 1;

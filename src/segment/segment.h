@@ -20,6 +20,9 @@
 // ready. Nobody allocates before all processes are ready, and then all allocate only within what every
 // process has mapped. So processes need not map equally much, and none gets an offset that it has not mapped.
 //
+// The job begins with the processes of the first `job_size` rows. A process that takes a further row joins them
+// when all are ready, so it must have mapped what they have agreed upon.
+//
 // Every shareable byte is thus named by (owner, offset), and one comparison tells whether an address is
 // shareable. Shared memory contains offsets, never pointers.
 //
@@ -86,8 +89,8 @@ static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t rows;            ///< rows of the rank table; job_size now, the rest for spawned processes
-  std::uint32_t job_size;        ///< processes that mpiexec started
+  std::uint32_t rows; ///< rows of the rank table; those from job_size on are for processes that join later
+  std::uint32_t job_size;        ///< processes with which the job begins
   std::uint32_t launcher;        ///< pid of mpiexec, or of the singleton itself
   std::uint64_t stride;          ///< bytes of address per region; a power of two
   std::uint64_t started_ns;      ///< CLOCK_REALTIME
@@ -100,11 +103,12 @@ struct Header {
   std::uint64_t far_stride; ///< bytes of address per far arena, a power of two; 0 if none
   std::uint64_t
       expected_reserve; ///< the most that one rank reserves at start, as far as mpiexec knows; 0 without it
-  alignas(64) Atomic<std::uint32_t> ready; ///< processes that are ready; futex of MPI_Init
-  Atomic<std::uint32_t> fences;            ///< 1 if a process has no membarrier: every sender fences
-  Atomic<std::uint32_t> notices;           ///< bits of Notice
-  Atomic<std::uint32_t> held;              ///< 1 while MPI_Init waits for a debugger to attach
-  Atomic<std::uint64_t> reach; ///< bytes of each region that all have mapped; `everything`: also the rest
+  alignas(64)
+      Atomic<std::uint32_t> ready; ///< processes of the first job_size rows that are ready; futex of MPI_Init
+  Atomic<std::uint32_t> fences;    ///< 1 if a process has no membarrier: every sender fences
+  Atomic<std::uint32_t> notices;   ///< bits of Notice
+  Atomic<std::uint32_t> held;      ///< 1 while MPI_Init waits for a debugger to attach
+  Atomic<std::uint64_t> reach;     ///< bytes of each region that all have mapped; `everything`: also the rest
   Atomic<std::uint64_t> largest_front;    ///< the largest number of bytes before the arena, of all regions
   alignas(64) InitialEstimates estimates; ///< written before any process of the job starts
 };
@@ -220,10 +224,15 @@ public:
   Result create(std::uint32_t rows, std::uint32_t job_size, std::uint32_t cores,
                 std::uint64_t needed = bytes_by_knobs());
   /// Maps an existing segment. Checks its seals, and everything in the header that readers rely on. If there
-  /// are too few addresses, maps only the regions and, if `writable`, publishes in the header how much.
-  /// `writable` is false for tools, which need no second memfd. The descriptor remains the caller's; this
-  /// object owns that of the second memfd.
+  /// are too few addresses, maps only the regions. `writable` is false for tools, which need no second memfd.
+  /// The descriptor remains the caller's; this object owns that of the second memfd.
   Result attach(int descriptor, bool writable);
+  /// Limits what the processes of the job allocate to what this one has mapped. Only before this process is
+  /// ready, and only if the job began with it.
+  void publish_reach();
+  /// Fails with Code::limit if this process has mapped less than the processes of the job may allocate in. For
+  /// processes that map the segment of a job that has begun.
+  Result check_reach() const;
   void unmap();
   void close_descriptor();
   int descriptor() const { return descriptor_; }
@@ -261,7 +270,14 @@ public:
   /// The huge_stride() bytes of reserved huge pages of the process in this row. Valid only if
   /// huge_page_bytes() is not 0.
   Offset huge_region(std::uint32_t row) const { return far_region(facts_.rows) + row * huge_stride(); }
-  /// Valid only if entry(row) is ready or later.
+  /// Returns the phase of the process in this row.
+  Phase phase_of(std::uint32_t row) const {
+    // SYNC: rank-phase. Acquire: what the process has written before it entered the phase is visible.
+    return static_cast<Phase>(entry(row).phase.load_acquire());
+  }
+  /// Returns true if the process in this row has laid out its region, even if it has ended since.
+  bool has_region(std::uint32_t row) const;
+  /// Valid only if has_region(row).
   ControlPage& control(std::uint32_t row) const { return *at<ControlPage>(region(row)); }
 
   template <class T>

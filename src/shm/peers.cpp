@@ -35,9 +35,8 @@ namespace {
 } // namespace
 
 bool has_left(const Peer& peer) {
-  // SYNC: rank-phase. Acquire: we see what the finished process gave back to us before we act on its phase.
-  auto phase = memory::space().segment.entry(peer.row).phase.load_acquire();
-  return phase != static_cast<std::uint32_t>(segment::Phase::ready);
+  // After this, we see what the finished process gave back to us, and may act on its end.
+  return memory::space().segment.phase_of(peer.row) != segment::Phase::ready;
 }
 
 Peer& peer_in(std::uint32_t row) {
@@ -47,6 +46,8 @@ Peer& peer_in(std::uint32_t row) {
 
 transport::Peer* connect(object::ProcessId process) {
   if (process.job != 0 || process.rank >= engine().by_row.size()) return nullptr;
+  // The processes with which the job began have met in start(). One that joins later may not be here yet.
+  if (process.rank >= engine().job_size && !memory::space().segment.has_region(process.rank)) return nullptr;
   return &map_peer(process.rank);
 }
 

@@ -11,12 +11,13 @@ namespace near::shm {
 /// This process's part in its job, as the launcher described it.
 struct Job {
   int segment_descriptor = -1; ///< -1: a singleton, which makes its own segment
-  std::uint32_t row = 0;       ///< this process's row in the rank table
-  std::uint32_t size = 1;      ///< number of processes
+  std::uint32_t row = 0;  ///< this process's row in the rank table; from `size` on, it joins a running job
+  std::uint32_t size = 1; ///< number of processes with which the job begins
 };
 
-/// Maps the segment, lays out and reserves this process's region, publishes it, and waits until all processes
-/// of the job are ready. The text of a failure names the limit or the system call.
+/// Maps the segment, lays out and reserves this process's region, publishes it, and waits until all processes with which
+/// the job begins are ready. The text of a failure names the limit or the system call. The others of the job know
+/// nothing of a process that joins later until a message or the layers above tell them its row.
 Result start(const Job& job);
 
 // For the fast path.

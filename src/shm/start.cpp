@@ -63,18 +63,52 @@ void report_traffic() {
   base::write_line(Level::note, text);
 }
 
-/// Publishes this process and waits for the others of the job.
+/// Waits until all processes with which the job begins are ready.
+void wait_for_first_processes() {
+  const std::uint32_t job_size = engine().job_size;
+  auto& head = memory::space().segment.header();
+  for (;;) {
+    // SYNC: all-ready. Acquire: the regions of all counted processes are laid out, for map_peer().
+    std::uint32_t ready = head.ready.load_acquire();
+    // Nothing wakes us when `held` is cleared, but the sleep times out.
+    if (ready >= job_size && head.held.load_relaxed() == 0) return;
+    os::futex_wait(head.ready.address(), ready, transport::sleep_limit_ns * (1 + job_size / 64));
+  }
+}
+
+/// Lets other processes see this one.
+void publish() {
+  // SYNC: rank-phase. A process that sees `ready` sees the region's layout.
+  memory::space()
+      .segment.entry(engine().row)
+      .phase.store_release(static_cast<std::uint32_t>(segment::Phase::ready));
+}
+
+/// Bytes of this process's region before its arena, which other processes read.
+std::uint64_t front_bytes() { return engine().control->arena - memory::space().segment.region(engine().row); }
+
+void note_front(segment::Header& head) {
+  std::uint64_t largest = head.largest_front.load_relaxed();
+  while (largest < front_bytes() && !head.largest_front.cas_relaxed(largest, front_bytes())) {}
+}
+
+Result check_fronts(std::uint64_t largest, std::uint64_t mapped) {
+  if (largest <= mapped) return {};
+  return fail(Code::limit,
+              "a process of this job has {} KiB of queue and packets, of which this process can map {} KiB: "
+              "lower NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, and give them to all ranks alike",
+              largest >> 10, mapped >> 10);
+}
+
+/// Publishes this process and waits for the others with which the job begins.
 Result meet() {
   Engine& self = engine();
-  auto& head = memory::space().segment.header();
+  segment::Segment& job = memory::space().segment;
+  auto& head = job.header();
   if (!os::register_for_barrier()) head.fences.store_relaxed(1);
-  const std::uint64_t front = self.control->arena - memory::space().segment.region(self.row);
-  std::uint64_t largest = head.largest_front.load_relaxed();
-  while (largest < front && !head.largest_front.cas_relaxed(largest, front)) {}
+  note_front(head);
   NEAR_KILL_POINT("init-unready");
-  // SYNC: rank-phase. A process that sees `ready` sees the region's layout.
-  memory::space().segment.entry(self.row).phase.store_release(
-      static_cast<std::uint32_t>(segment::Phase::ready));
+  publish();
   NEAR_KILL_POINT("init-uncounted");
   // SYNC: all-ready. Release: our region is laid out before we are counted.
   const std::uint32_t before = head.ready.add_acq_rel(1);
@@ -82,25 +116,33 @@ Result meet() {
   // Only the last one wakes the others: if each did, a job of a thousand ranks would start with a million
   // wake-ups.
   if (before + 1 >= self.job_size) os::futex_wake_all(head.ready.address());
-  for (;;) {
-    // SYNC: all-ready. Acquire: the regions of all counted processes are laid out, for map_peer().
-    std::uint32_t ready = head.ready.load_acquire();
-    // Nothing wakes us when `held` is cleared, but the sleep times out.
-    if (ready >= self.job_size && head.held.load_relaxed() == 0) break;
-    os::futex_wait(head.ready.address(), ready, transport::sleep_limit_ns * (1 + self.job_size / 64));
-  }
+  wait_for_first_processes();
   NEAR_KILL_POINT("init-met");
   self.fences = head.fences.load_relaxed() != 0;
   memory::open_arenas(self.control->arena);
   NEAR_TRY(reserve_rts());
-  // map_peer() reads this much of each region.
-  const std::uint64_t all_fronts = head.largest_front.load_relaxed();
-  if (all_fronts > memory::space().segment.reach())
-    return fail(
-        Code::limit,
-        "a process of this job has {} KiB of queue and packets, of which this process can map {} KiB: "
-        "lower NEAR_PACKETS, NEAR_EAGER_LIMIT or NEAR_QUEUE_SLOTS, and give them to all ranks alike",
-        all_fronts >> 10, memory::space().segment.reach() >> 10);
+  return check_fronts(head.largest_front.load_relaxed(),
+                      job.reach()); // map_peer() reads this much of each region
+}
+
+/// Publishes this process in a job that has begun. The others have agreed without it on where they allocate, how much of
+/// a region they map, and whether senders fence, so it is refused if it cannot agree.
+Result join() {
+  Engine& self = engine();
+  segment::Segment& job = memory::space().segment;
+  auto& head = job.header();
+  wait_for_first_processes();
+  NEAR_TRY(job.check_reach());
+  NEAR_TRY(check_fronts(head.largest_front.load_relaxed(), job.reach()));
+  NEAR_TRY(check_fronts(front_bytes(), head.reach.load_relaxed()));
+  self.fences = head.fences.load_relaxed() != 0;
+  if (!os::register_for_barrier() && !self.fences)
+    return fail(Code::unsupported,
+                "the processes of this job rely on membarrier(2), which the kernel refuses to this process");
+  memory::open_arenas(self.control->arena);
+  NEAR_TRY(reserve_rts());
+  note_front(head);
+  publish();
   return {};
 }
 
@@ -119,6 +161,7 @@ Result start(const Job& job) {
         1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
   } else {
     NEAR_TRY(memory::space().segment.attach(job.segment_descriptor, true));
+    if (job.row < job.size) memory::space().segment.publish_reach();
     memory::space().segment.close_descriptor(); // that of the huge pages; the caller owns the other one
     if (job.row >= memory::space().segment.header().rows)
       return fail(Code::invalid, "row {} is outside the rank table of {} rows", job.row,
@@ -155,7 +198,7 @@ Result start(const Job& job) {
   NEAR_TRY(build_region());
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
-  NEAR_TRY(meet());
+  NEAR_TRY(self.row < self.job_size ? meet() : join());
   self.oversubscribed = transport::shares_processors() || transport::shares_its_processors();
   if (self.oversubscribed) transport::fast_path.polls = 1;
   transport::WaitSettings& waits = transport::wait_settings;

@@ -15,10 +15,11 @@ void DoorbellSystem::barrier_all() { os::barrier_all_registered(); }
 
 [[gnu::cold]] void raise_bells(std::uint64_t bits) {
   const memory::Space& self = memory::space();
+  // Even those that this process has not mapped. The processes with which the job began are all there; others may join.
   for (; bits != 0; bits &= bits - 1)
-    for (std::uint32_t rank = std::countr_zero(bits); rank < self.job_size; rank += 64)
-      DoorbellCalls::announce(
-          self.segment.control(rank).doorbell.bell); // even if this process has not mapped it
+    for (std::uint32_t row = std::countr_zero(bits); row < self.segment.rows(); row += 64)
+      if (row < self.job_size || self.segment.phase_of(row) == segment::Phase::ready)
+        DoorbellCalls::announce(self.segment.control(row).doorbell.bell);
 }
 
 } // namespace near::transport

@@ -63,7 +63,7 @@ bool shares_its_processors() {
   const memory::Space& self = memory::space();
   os::CpuSet ours;
   if (!os::affinity_of(0, ours).ok()) return false;
-  std::uint32_t ranks = 0;
+  std::uint32_t ranks = self.row < self.job_size ? 0 : 1; // this one, if it has joined later
   for (std::uint32_t rank = 0; rank < self.job_size; ++rank) {
     os::CpuSet theirs;
     auto pid = static_cast<std::int32_t>(self.segment.entry(rank).claimed.load_relaxed());

@@ -51,22 +51,25 @@ bool has_transports();
 /// arrived already can still be received.
 void fail(Peer& peer);
 
+/// A sleep without a wake-up ends after this time, so that an event without one (a peer that calls
+/// MPI_Finalize) is noticed.
+inline constexpr std::uint64_t sleep_limit_ns = 10'000'000;
+
 /// How this process waits and is woken. The node transport sets it when it starts; without one, no process rings.
 struct WaitSettings {
   segment::Doorbell* doorbell = nullptr;
-  base::Atomic<std::uint64_t>* sleeps = nullptr; ///< counts sleeps, for reports
-  std::uint64_t spin_ns = 100'000;               ///< polls for so long before it sleeps
-  std::uint64_t longest_sleep_ns = 10'000'000;
+  base::Atomic<std::uint64_t>* sleeps = nullptr;   ///< counts sleeps, for reports
+  std::uint64_t spin_ns = 100'000;                 ///< polls for so long before it sleeps
+  std::uint64_t first_sleep_ns = sleep_limit_ns;   ///< each further sleep of one wait takes twice as long,
+  std::uint64_t longest_sleep_ns = sleep_limit_ns; ///< up to this
+  /// A process that sleeps on descriptors checks so often for the messages of transports that have none.
+  std::uint64_t descriptor_sleep_ns = 1'000'000;
   bool fences = false;         ///< the kernel has no expedited barrier: senders fence
   bool oversubscribed = false; ///< ranks share processors: waits yield
 };
 extern WaitSettings wait_settings;
 
-/// A sleep without a wake-up ends after this time, so that an event without one (a peer that calls
-/// MPI_Finalize) is noticed.
-inline constexpr std::uint64_t sleep_limit_ns = 10'000'000;
-
-/// Raises the bells of the processes of this job in `bits`: bit N stands for every process whose number is N modulo 64.
+/// Raises the bells of the processes of this job in `bits`: bit N stands for every process whose row is N modulo 64.
 void raise_bells(std::uint64_t bits);
 
 /// The peer if it is mapped, else nullptr.

@@ -86,7 +86,7 @@ bool has_changed_or_arrived() {
 
 /// Sleeps until the bell is raised, a message is there, or the time is over. The kernel waits either for a futex or for
 /// descriptors: where a transport has one, this process sleeps on the descriptors, and checks its bell and its
-/// messages every millisecond.
+/// messages every millisecond (WaitSettings::descriptor_sleep_ns).
 void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeout_ns) {
   std::array<int, 4> found{};
   const std::size_t count = descriptors(found);
@@ -95,7 +95,7 @@ void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeou
                          has_changed_or_arrived);
     return;
   }
-  constexpr std::uint64_t slice_ns = 1'000'000;
+  const std::uint64_t slice_ns = wait_settings.descriptor_sleep_ns;
   for (std::uint64_t slept = 0; slept < timeout_ns && DoorbellCalls::rung(doorbell.bell) == rung;
        slept += slice_ns)
     if (os::wait_until_readable(std::span(found).first(count), slice_ns) || has_changed_or_arrived()) return;
@@ -313,7 +313,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
   std::uint64_t since = os::monotonic_ns();
   const WaitTime time(since);
-  std::uint64_t spin_until = since + self.spin_ns, sleep_ns = sleep_limit_ns;
+  std::uint64_t spin_until = since + self.spin_ns, sleep_ns = self.first_sleep_ns;
   for (;;) {
     auto& bell = own_doorbell();
     // Before the checks below: whatever they miss, and whatever is announced by a ring alone, ends the sleep.
@@ -330,7 +330,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     if (moved) {
       tell_followers();
       spin_until = os::monotonic_ns() + self.spin_ns;
-      sleep_ns = sleep_limit_ns;
+      sleep_ns = self.first_sleep_ns;
       continue;
     }
     if (!spins) {
