@@ -39,6 +39,12 @@ public:
   virtual bool fails_alone() const { return false; }
   /// So many eager messages that have not been released are refused at the latest; 0: none ever is.
   virtual int most_unreleased() const { return 0; }
+  /// Eager messages with a waiter wait for space before credits end, if the receiver takes none.
+  virtual bool queues_eager() const { return false; }
+  /// A process that sleeps until there is space is woken.
+  virtual bool announces_space() const { return false; }
+  /// A pair that talks gets a fast path (SendState), unless the system has no membarrier.
+  virtual bool has_fast_path() const { return false; }
   /// It reaches memory of its peers that they have registered.
   virtual bool reaches_memory() const { return true; }
   /// It reaches private memory through the kernel, which may forbid that.

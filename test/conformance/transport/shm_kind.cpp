@@ -5,6 +5,8 @@
 #include "segment/segment.h"
 #include "shm/shm.h"
 
+#include <algorithm>
+
 namespace near::test {
 
 namespace {
@@ -14,6 +16,9 @@ public:
   explicit Shm(std::string name, std::vector<std::pair<std::string, std::string>> knobs)
       : name_(std::move(name)), knobs_(std::move(knobs)) {}
   std::string name() const override { return name_; }
+  bool queues_eager() const override { return has("NEAR_QUEUE_SLOTS", "4"); }
+  bool announces_space() const override { return queues_eager(); }
+  bool has_fast_path() const override { return !has("NEAR_LANES", "0"); }
   bool may_forbid_copies() const override { return true; }
   int most_unreleased() const override { return static_cast<int>(base::knobs().credits.number); }
 
@@ -41,6 +46,10 @@ public:
   }
 
 private:
+  bool has(const std::string& knob, const std::string& value) const {
+    return std::find(knobs_.begin(), knobs_.end(), std::pair(knob, value)) != knobs_.end();
+  }
+
   std::string name_;
   std::vector<std::pair<std::string, std::string>> knobs_;
 };

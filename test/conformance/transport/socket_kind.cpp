@@ -21,10 +21,14 @@ public:
   bool cancels() const override { return false; }
   bool fails_alone() const override { return true; }
   int most_unreleased() const override { return 32; }
+  bool queues_eager() const override { return true; }
 
   void run(const std::function<void(Part&)>& body, bool receiver_dies) override {
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    // Little space in the kernel, so that messages wait for it.
+    const int bytes = 4096;
+    for (const int end : ends) ASSERT_EQ(setsockopt(end, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
     Meeting meeting;
     run_two(
         meeting, receiver_dies ? 1 : -1,

@@ -2,8 +2,6 @@
 // program is linked with (kinds.cpp).
 #include "suite.h"
 
-#include <sys/resource.h>
-
 namespace near::test {
 namespace {
 
@@ -278,23 +276,6 @@ TEST_P(Conformance, a_rendezvous_is_not_over_before_it_is_accepted) {
       wait_for([&] { return receiving.finished; });
     }
     if (part.sends) wait_for([&] { return sending.finished; });
-  });
-}
-
-TEST_P(Conformance, a_process_that_waits_sleeps_and_is_woken) {
-  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can send";
-  run([](Part& part) {
-    part.meet();
-    if (part.sends) {
-      usleep(300'000);
-      send_eager(*part.other, 1, pattern(8, 1));
-    } else {
-      rusage before{}, after{};
-      getrusage(RUSAGE_SELF, &before);
-      (void)next();
-      getrusage(RUSAGE_SELF, &after);
-      require(after.ru_nvcsw > before.ru_nvcsw, "a wait of 0.3 s gives the processor away");
-    }
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include "p2p/fast.h"
 #include "transport/polling.h"
+#include "transport/registry.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -278,6 +279,8 @@ bool cancelled(std::size_t index) {
 void set_handler(Handler handler, HandlerFunction function) {
   inner.handlers[static_cast<int>(handler)] = function;
 }
+
+WaitSettings wait_settings; // without effect: nothing here sleeps
 
 void count_unexpected() { ++the_world.unexpected; }
 
