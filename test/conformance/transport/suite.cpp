@@ -29,11 +29,12 @@ TEST_P(Conformance, an_rts_keeps_its_place_among_eager_messages) {
     Bytes large = pattern(50'000, 3);
     std::deque<Side> sides(count);
     if (part.sends)
-      for (int i = 0; i < count; ++i)
+      for (int i = 0; i < count; ++i) {
         if (i % 3 == 0)
           announce(*part.other, i, buffer_of(large.data(), large.size()), sides[static_cast<std::size_t>(i)]);
         else
           send_eager(*part.other, i, pattern(8, 1));
+      }
     if (part.receives) {
       std::deque<Side> moving;
       Bytes in(large.size());
