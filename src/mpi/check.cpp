@@ -1,6 +1,8 @@
 // The cold half of check.h: the messages about wrong arguments, and the checks of whole arrays.
 #include "mpi/check.h"
 
+#include "p2p/engine.h"
+
 #include "object/communicator.h"
 
 #include <limits>
@@ -145,10 +147,19 @@ Result datatypes(const MPI_Datatype* handles, MPI_Count n, const char* name, Sta
 
 Result requests(Call& call, const MPI_Request* handles, MPI_Count n, const char* name, Null null) {
   NEAR_TRY(array(handles, n, name));
+  // Programs that poll pass hundreds of requests again and again, so the loop only finds them; the last one that has a
+  // communicator then decides whose error handler runs.
+  MPI_Count decides = -1;
   for (MPI_Count i = 0; i < n; ++i) {
-    if (!request(call, handles[i], name, null).ok())
+    if (const p2p::Request* found = p2p::requests().find(reinterpret_cast<std::uintptr_t>(handles[i])))
+        [[likely]] {
+      if (found->communicator != nullptr || handles[i] == p2p::sent_request) decides = i;
+    } else if (handles[i] != MPI_REQUEST_NULL || null != allow_null) {
+      if (decides >= 0) (void)request(call, handles[decides], name, null);
       return request(call, handles[i], element(name, i).c_str(), null);
+    }
   }
+  if (decides >= 0) (void)request(call, handles[decides], name, null);
   return {};
 }
 
