@@ -41,7 +41,7 @@ struct Description {
 Description describe(const Call& call, MPI_Count bytes);
 
 /// Entries of a rank, of which each holds the data of one number.
-inline constexpr Number ring_depth = 8;
+inline constexpr Number ring_depth = 16;
 /// Data of up to this many bytes lies in the entry.
 inline constexpr MPI_Count inline_bytes = 96;
 
