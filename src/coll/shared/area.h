@@ -58,7 +58,8 @@ inline constexpr segment::Offset no_memory = 1;
 /// What one rank owns of the area. All zero at first: number 1 is the first.
 struct AreaPart {
   alignas(128) queue::SequenceFlag<> finished;
-  /// Members that have freed the communicator: none of them reads this part any more.
+  /// Other members that have freed the communicator and learnt that their own data is finished: none of them reads this
+  /// part any more.
   alignas(64) base::Atomic<std::uint32_t> left;
   Entry entries[ring_depth];
   struct alignas(64) {
@@ -117,6 +118,8 @@ public:
   bool all_finished(Number number);
   /// Whether this rank has, too: then its slice of that number is free.
   bool is_over(Number number) { return queue::has_reached(finished_, number) && all_finished(number); }
+  /// Whether all ranks have finished all numbers so far.
+  bool is_over() { return all_finished(next_ - 1); }
 
   // For tests: how often this process waited, and how often it did so by more than a look.
   std::uint64_t waits() const { return waits_; }

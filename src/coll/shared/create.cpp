@@ -32,10 +32,14 @@ AreaPart* allocate_part() {
   return new (made) AreaPart;
 }
 
+/// An area whose communicator this process has freed. First others may still read this process's slices, and this one
+/// looks at their pages to learn when they have finished; then it leaves the area, and the others may use their pages
+/// again; when all have left, so does it.
 struct Retired {
-  std::unique_ptr<Area> area;
-  AreaPart* part;
-  std::uint32_t others;
+  std::unique_ptr<Area> area; ///< null: left
+  std::vector<AreaPart*> parts;
+  std::size_t rank;
+  AreaPart& own() const { return *parts[rank]; }
 };
 
 /// Never destroyed: communicators may be freed at exit.
@@ -50,12 +54,21 @@ Home& home() {
   return only;
 }
 
-/// Takes the pages back that nobody reads any more.
+void leave(Retired& retired) {
+  for (AreaPart* part : retired.parts)
+    // SYNC: area-left. Release: our reads of the part come before its next use.
+    if (part != &retired.own()) part->left.add_release(1);
+  retired.area.reset(); // its slices are free
+}
+
+/// Leaves the areas that are over, and takes the pages back that nobody reads any more.
 void reap() {
   std::erase_if(home().retired, [](Retired& retired) {
+    if (retired.area != nullptr && retired.area->is_over()) leave(retired);
     // SYNC: area-left. Acquire: the page is written again after the last reads of all others.
-    if (retired.part->left.load_acquire() != retired.others) return false;
-    home().unused.push_back(retired.part);
+    if (retired.area != nullptr || retired.own().left.load_acquire() != retired.parts.size() - 1)
+      return false;
+    home().unused.push_back(&retired.own());
     return true;
   });
 }
@@ -81,11 +94,8 @@ struct Extension final : AreaExtension {
 
   ~Extension() override {
     if (area == nullptr) return;
-    for (AreaPart* part : parts)
-      // SYNC: area-left. Release: our reads of the part come before its next use.
-      if (part != parts[static_cast<std::size_t>(rank)]) part->left.add_release(1);
-    home().retired.push_back(Retired{std::move(area), parts[static_cast<std::size_t>(rank)],
-                                     static_cast<std::uint32_t>(parts.size() - 1)});
+    home().retired.push_back(Retired{std::move(area), std::move(parts), static_cast<std::size_t>(rank)});
+    reap();
   }
 };
 
