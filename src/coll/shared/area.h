@@ -121,7 +121,7 @@ public:
   /// Whether all ranks have finished all numbers so far.
   bool is_over() { return all_finished(next_ - 1); }
 
-  // For tests: how often this process waited, and how often it did so by more than a look.
+  /// For tests: how often this process did not find at once what it needed.
   std::uint64_t waits() const { return waits_; }
 
 private:

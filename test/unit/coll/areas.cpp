@@ -148,6 +148,30 @@ TEST(areas, ranks_that_call_different_collectives_are_told) {
   });
 }
 
+/// Waits are what ranks that share processors cannot afford.
+TEST(areas, nobody_waits_for_what_is_there) {
+  std::array<AreaPart, 2> parts{};
+  std::vector<AreaMember> members(2);
+  for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];
+  auto refuse = [](std::size_t, void*&) -> base::Result { return base::fail(MPI_ERR_NO_MEM, "no slices"); };
+  Slices none({refuse, nullptr}), neither({refuse, nullptr});
+  Area own(members, 0, nullptr, none), other(members, 1, nullptr, neither);
+  const std::byte* data = nullptr;
+  for (Number number = 1; number < 5 * ring_depth; ++number) {
+    // Whoever comes last finds the other's entry, and that entries of the last round are finished.
+    ASSERT_EQ(own.begin({}, 1), number);
+    ASSERT_EQ(other.begin({}, 1), number);
+    own.publish_empty(number);
+    other.publish_empty(number);
+    ASSERT_TRUE(other.wait(0, number, data).ok());
+    other.finish(number);
+    ASSERT_TRUE(own.wait(1, number, data).ok());
+    own.finish(number);
+  }
+  EXPECT_EQ(own.waits(), 0u);
+  EXPECT_EQ(other.waits(), 0u);
+}
+
 /// A rank that publishes ahead reads its own slices too.
 TEST(areas, a_slice_is_taken_again_only_after_its_own_rank_has_read_it) {
   std::array<AreaPart, 2> parts{};
