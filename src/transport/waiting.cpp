@@ -297,7 +297,7 @@ namespace {
   for (int poll = self.oversubscribed ? turns : fast_path.polls; poll > 0; --poll) {
     bool moved = progress();
     if (moved) wake_waiting_threads();
-    if ((moved || self.oversubscribed) && done(argument)) return true;
+    if ((moved || self.oversubscribed || Watch::exists()) && done(argument)) return true;
     if (self.oversubscribed && self.spin_ns != 0) {
       LockPause unlocked;
       os::yield();
@@ -333,6 +333,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
       sleep_ns = self.first_sleep_ns;
       continue;
     }
+    if (Watch::exists() && Watch::any_changed()) tell_followers();
     if (!spins) {
       if (waiting.events != events) continue;
       waiting.leader_sleeps = true;
