@@ -19,24 +19,22 @@
 
 namespace near::queue {
 
-/// Numbers wrap around: those that are compared differ by less than 2^31.
-inline bool has_reached(std::uint32_t value, std::uint32_t number) {
-  return static_cast<std::int32_t>(value - number) >= 0;
-}
+/// 64 bits, so that numbers never wrap around: a flag may stay behind for as long as its owner has nothing to say.
+using Number = std::uint64_t;
 
 template <class Atomics = base::Hardware>
 class SequenceFlag {
 public:
   /// Its one writer: everything that it has done before belongs to `number`.
-  void raise(std::uint32_t number) {
+  void raise(Number number) {
     // SYNC: sequence-flag. Release: contents that were written before are visible to those who see the number, and
     // contents that were read before may be overwritten by them.
     value_.store_release(number);
   }
 
   /// Any process: whether the flag has been raised to `number` or further.
-  bool has(std::uint32_t number) const { return has_reached(value(), number); }
-  std::uint32_t value() const {
+  bool has(Number number) const { return value() >= number; }
+  Number value() const {
     // SYNC: sequence-flag. Acquire: what the caller does next comes after what the writer did before it raised the
     // flag.
     return value_.load_acquire();
@@ -46,7 +44,7 @@ public:
   auto& word() { return value_; }
 
 private:
-  typename Atomics::template Atomic<std::uint32_t> value_{0};
+  typename Atomics::template Atomic<Number> value_{0};
 };
 
 } // namespace near::queue
