@@ -36,21 +36,21 @@ Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
     });
   };
   Number collected = 0;
-  auto collect = [&] {
-    vectors.collect_shares(exchange, collected, bytes_of(collected),
-                           vectors.receive(chunks.offset(collected)));
+  auto collect = [&]() -> Result {
+    NEAR_TRY(vectors.collect_shares(exchange, collected, bytes_of(collected),
+                                    vectors.receive(chunks.offset(collected))));
     exchange.finish(collected++);
+    return {};
   };
   for (Number index = 0; index < chunks.count; ++index) {
     // There are few slices, and one of them is that of the chunk before.
     if (collected < index && exchange.published() == index && !exchange.can_publish(bytes_of(index)))
-      collect();
+      NEAR_TRY(collect());
     NEAR_TRY(exchange.publish_until(index, bytes_of, publish_one));
     NEAR_TRY(vectors.fold_shares(exchange, index, bytes_of(index)));
-    if (collected < index) collect();
+    if (collected < index) NEAR_TRY(collect());
   }
-  if (collected < chunks.count) collect();
-  return {};
+  return collected < chunks.count ? collect() : Result{};
 }
 
 } // namespace near::coll

@@ -41,7 +41,8 @@ Result reduce_shared_shares(CollectiveGroup& group, const Call& call) {
       [&](Number index) -> Result {
         NEAR_TRY(vectors.fold_shares(exchange, index, chunks.bytes(index)));
         if (exchange.rank() == call.root)
-          vectors.collect_shares(exchange, index, chunks.bytes(index), vectors.receive(chunks.offset(index)));
+          return vectors.collect_shares(exchange, index, chunks.bytes(index),
+                                        vectors.receive(chunks.offset(index)));
         return {};
       });
 }

@@ -66,18 +66,19 @@ void Area::ring_all() {
                                                  transport::wait_settings.fences);
 }
 
-void Area::note_finished(AreaMember& member, Number finished) {
-  if (!queue::has_reached(member.finished, finished)) member.finished = finished;
-}
-
 bool Area::all_finished(Number number) {
   for (int i = 0; i < size(); ++i) {
     AreaMember& member = members_[static_cast<std::size_t>(i)];
-    if (i == rank_ || queue::has_reached(member.finished, number)) continue;
-    note_finished(member, member.part->finished.value());
-    if (!queue::has_reached(member.finished, number)) return false;
+    if (i == rank_ || member.finished >= number) continue;
+    member.finished = std::max(member.finished, member.part->finished.value());
+    if (member.finished < number) return false;
   }
   return true;
+}
+
+bool Area::any_broken() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const AreaMember& member) { return member.part->broken.load_relaxed() != 0; });
 }
 
 Number Area::begin(const Description& description, Number numbers) {
@@ -88,72 +89,100 @@ Number Area::begin(const Description& description, Number numbers) {
 }
 
 bool Area::can_prepare(Number number, MPI_Count bytes) {
-  return all_finished(number - ring_depth) &&
-         (bytes <= inline_bytes || slices_.can_take(static_cast<std::size_t>(bytes)));
+  return !broken_ && all_finished(replaced(number)) &&
+         (bytes <= inline_bytes || slices_.can_take(*this, static_cast<std::size_t>(bytes)));
+}
+
+Result Area::wait_for_entry(Number number) {
+  if (broken_) [[unlikely]]
+    return broken();
+  if (all_finished(replaced(number))) return {};
+  wait_until([this, number] { return all_finished(replaced(number)) || any_broken(); });
+  return all_finished(replaced(number)) ? Result{} : broken();
 }
 
 Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
-  wait_until([this, number] { return all_finished(number - ring_depth); });
-  segment::Offset& data = prepared_[number % ring_depth];
+  NEAR_TRY(wait_for_entry(number));
+  std::byte*& prepared = prepared_[number % ring_depth];
   if (bytes <= inline_bytes) {
-    data = 0;
-    at = entry(rank_, number).payload;
+    at = prepared = entry(rank_, number).payload;
     return {};
   }
   const auto needed = static_cast<std::size_t>(bytes);
-  at = slices_.take(*this, number, needed);
-  if (at == nullptr && !slices_.exhausted(needed)) {
-    wait_until([this, needed] { return slices_.can_take(needed) || slices_.exhausted(needed); });
-    at = slices_.take(*this, number, needed);
+  at = prepared = slices_.take(*this, number, needed);
+  while (at == nullptr && !slices_.exhausted(needed)) {
+    wait_until([this] { return slices_.any_over() || any_broken(); });
+    at = prepared = slices_.take(*this, number, needed);
+    if (at == nullptr && any_broken()) return broken();
   }
   if (at == nullptr)
     return base::fail(MPI_ERR_NO_MEM,
                       "no shareable memory for {} bytes in which ranks exchange data of collectives", bytes);
-  data = static_cast<segment::Offset>(at - base_);
   return {};
 }
 
 void Area::publish(Number number) {
   Entry& mine = entry(rank_, number);
+  const std::byte* prepared = prepared_[number % ring_depth];
   mine.finished = finished_;
   mine.description = description_;
-  mine.data = prepared_[number % ring_depth];
+  if (prepared == nullptr) {
+    mine.description.where = Where::no_memory;
+  } else if (prepared != mine.payload) {
+    mine.description.where = Where::slice;
+    mine.slice = static_cast<segment::Offset>(prepared - base_);
+  }
   NEAR_KILL_POINT("entry-written");
   mine.flag.raise(number);
   NEAR_KILL_POINT("entry-raised");
   ring_all();
 }
 
-void Area::publish_empty(Number number) {
-  wait_until([this, number] { return all_finished(number - ring_depth); });
-  prepared_[number % ring_depth] = 0;
+Result Area::publish_empty(Number number) {
+  std::byte* unused;
+  NEAR_TRY(prepare(number, 0, unused));
   publish(number);
+  return {};
 }
 
 void Area::publish_failure(Number number) {
-  wait_until([this, number] { return all_finished(number - ring_depth); });
-  prepared_[number % ring_depth] = no_memory;
+  if (!wait_for_entry(number).ok()) return;
+  prepared_[number % ring_depth] = nullptr;
   publish(number);
 }
 
 std::byte* Area::data(int rank, Number number) const {
+  if (rank == rank_) return prepared_[number % ring_depth];
   Entry& from = entry(rank, number);
-  const segment::Offset at = rank == rank_ ? prepared_[number % ring_depth] : from.data;
-  return at == 0 ? from.payload : base_ + at;
+  return from.description.where == Where::here ? from.payload : base_ + from.slice;
+}
+
+Result Area::broken() {
+  broken_ = true;
+  own().broken.store_relaxed(1);
+  ring_all();
+  return base::fail(
+      MPI_ERR_OTHER,
+      "ranks of this communicator have called different collectives, so that it cannot be used for "
+      "others any more");
 }
 
 Result Area::mismatch(int rank, const Description& theirs) {
+  (void)broken();
   return base::fail(MPI_ERR_OTHER, "rank {} calls {}, but rank {} of the same communicator calls {}", rank_,
                     describe(description_), rank, describe(theirs));
 }
 
 Result Area::wait(int rank, Number number, const std::byte*& at) {
   Entry& from = entry(rank, number);
-  wait_until([&from, number] { return from.flag.has(number); });
-  note_finished(members_[static_cast<std::size_t>(rank)], from.finished);
-  if (from.description != description_) [[unlikely]]
+  AreaMember& member = members_[static_cast<std::size_t>(rank)];
+  wait_until([&] { return from.flag.has(number) || member.part->broken.load_relaxed() != 0; });
+  if (!from.flag.has(number)) [[unlikely]]
+    return broken();
+  member.finished = std::max(member.finished, from.finished);
+  if (!from.description.is_same_call(description_)) [[unlikely]]
     return mismatch(rank, from.description);
-  if (from.data == no_memory) [[unlikely]]
+  if (from.description.where == Where::no_memory) [[unlikely]]
     return base::fail(MPI_ERR_NO_MEM, "rank {} has no memory in which to exchange data of a collective",
                       rank);
   at = data(rank, number);
@@ -165,9 +194,11 @@ void Area::publish_result(Number number) {
   ring_all();
 }
 
-void Area::wait_for_result(int rank, Number number) {
-  auto& flag = members_[static_cast<std::size_t>(rank)].part->results[number % ring_depth].flag;
-  wait_until([&flag, number] { return flag.has(number); });
+Result Area::wait_for_result(int rank, Number number) {
+  AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
+  auto& flag = part.results[number % ring_depth].flag;
+  wait_until([&] { return flag.has(number) || part.broken.load_relaxed() != 0; });
+  return flag.has(number) ? Result{} : broken();
 }
 
 void Area::finish(Number number) {
@@ -175,6 +206,7 @@ void Area::finish(Number number) {
   NEAR_KILL_POINT("entry-read");
   own().finished.raise(number);
   ring_all();
+  transport::wake_waiting_threads(); // one may wait for a slice
 }
 
 } // namespace near::coll

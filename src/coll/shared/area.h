@@ -29,14 +29,21 @@
 namespace near::coll {
 
 using object::Communicator;
-using Number = std::uint32_t;
+using queue::Number;
 
-/// What a rank takes part in, for the check that all call the same. Two words, so that comparing them is cheap.
+/// Where the data of an entry is.
+enum class Where : std::uint8_t { here, slice, no_memory };
+
+/// What a rank takes part in, for the check that all call the same.
 struct Description {
-  std::uint8_t collective = 0, operation = 0, element = 0, unused = 0;
+  std::uint8_t collective = 0, operation = 0, element = 0;
+  Where where = Where::here; ///< not part of what is compared
   std::int32_t root = 0;
   std::uint64_t bytes = 0;
-  bool operator==(const Description&) const = default;
+  bool is_same_call(const Description& other) const {
+    return bytes == other.bytes && root == other.root && collective == other.collective &&
+           operation == other.operation && element == other.element;
+  }
 };
 Description describe(const Call& call, MPI_Count bytes);
 
@@ -49,11 +56,12 @@ struct alignas(128) Entry {
   queue::SequenceFlag<> flag;
   Number finished; ///< as the part's flag was when this entry was written
   Description description;
-  segment::Offset data; ///< of the slice; 0: inline; `no_memory`
-  std::byte payload[inline_bytes];
+  union {
+    std::byte payload[inline_bytes];
+    segment::Offset slice; ///< Where::slice
+  };
 };
 static_assert(sizeof(Entry) == 128 && offsetof(Entry, payload) % 16 == 0);
-inline constexpr segment::Offset no_memory = 1;
 
 /// What one rank owns of the area. All zero at first: number 1 is the first.
 struct AreaPart {
@@ -61,6 +69,8 @@ struct AreaPart {
   /// Other members that have freed the communicator and learnt that their own data is finished: none of them reads this
   /// part any more.
   alignas(64) base::Atomic<std::uint32_t> left;
+  /// 1 once this rank has found that ranks call different collectives: nobody waits for it any more.
+  base::Atomic<std::uint32_t> broken;
   Entry entries[ring_depth];
   struct alignas(64) {
     queue::SequenceFlag<> flag;
@@ -98,26 +108,27 @@ public:
   /// Shows the entry to the others, and wakes those that wait for it.
   void publish(Number number);
   /// The same without data.
-  void publish_empty(Number number);
-  /// Publishes an entry that has no data because there is no memory for it.
+  Result publish_empty(Number number);
+  /// Publishes an entry that has no data because there is no memory for it. Does nothing in a broken area.
   void publish_failure(Number number);
 
   /// Waits for another rank's entry; `data` is what it has prepared. Fails with MPI_ERR_NO_MEM if that rank had no
-  /// memory, and with MPI_ERR_OTHER if it calls another collective.
+  /// memory, and with MPI_ERR_OTHER if it calls another collective, or has found one that does. From then on the area is
+  /// broken: every call fails.
   Result wait(int rank, Number number, const std::byte*& data);
   /// The rank's data of a number that wait() has returned, or that this rank has prepared.
   std::byte* data(int rank, Number number) const;
 
   /// The second flag of a number: this rank has changed the data of its own entry in place.
   void publish_result(Number number);
-  void wait_for_result(int rank, Number number);
+  Result wait_for_result(int rank, Number number);
 
   /// This rank will read nothing any more of this number and those before it.
   void finish(Number number);
   /// Whether all other ranks have finished the number.
   bool all_finished(Number number);
   /// Whether this rank has, too: then its slice of that number is free.
-  bool is_over(Number number) { return queue::has_reached(finished_, number) && all_finished(number); }
+  bool is_over(Number number) { return finished_ >= number && all_finished(number); }
   /// Whether all ranks have finished all numbers so far.
   bool is_over() { return all_finished(next_ - 1); }
 
@@ -132,8 +143,12 @@ private:
   template <class Done>
   void wait_until(Done&& done);
   void ring_all();
-  void note_finished(AreaMember& member, Number finished);
+  /// What must be finished before the entry of `number` is written again.
+  static Number replaced(Number number) { return number > ring_depth ? number - ring_depth : 0; }
+  Result wait_for_entry(Number number);
+  bool any_broken() const;
   [[gnu::cold]] Result mismatch(int rank, const Description& theirs);
+  [[gnu::cold]] Result broken();
 
   std::vector<AreaMember> members_;
   int rank_;
@@ -141,7 +156,8 @@ private:
   Slices& slices_;
   Description description_;
   Number next_ = 1, finished_ = 0;
-  std::array<segment::Offset, ring_depth> prepared_{}; ///< what publish() will write
+  bool broken_ = false;
+  std::array<std::byte*, ring_depth> prepared_{}; ///< where the data of own entries is; null: there is none
   std::uint64_t waits_ = 0;
 };
 

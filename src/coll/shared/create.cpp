@@ -6,6 +6,7 @@
 #include "memory/allocate.h"
 #include "memory/segments.h"
 #include "os/memory.h"
+#include "transport/transport.h"
 
 #include <algorithm>
 #include <new>
@@ -59,6 +60,7 @@ void leave(Retired& retired) {
     // SYNC: area-left. Release: our reads of the part come before its next use.
     if (part != &retired.own()) part->left.add_release(1);
   retired.area.reset(); // its slices are free
+  transport::wake_waiting_threads();
 }
 
 /// Leaves the areas that are over, and takes the pages back that nobody reads any more.
@@ -119,7 +121,7 @@ Result exchange_offsets(Communicator& communicator, segment::Offset own, std::ve
 
 Result make_area(Communicator& communicator, Extension& made) {
   const memory::Space& self = memory::space();
-  AreaPart* own = take_part();
+  AreaPart* own = home().slices.make_first() ? take_part() : nullptr;
   std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
   Result exchanged =
       exchange_offsets(communicator, own != nullptr ? self.segment.offset_of(own) : 0, offsets);

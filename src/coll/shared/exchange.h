@@ -72,7 +72,7 @@ public:
   /// What a rank has published; this rank, or one whose entry was waited for.
   std::byte* data(int rank, Number index) const { return area_.data(rank, number(index)); }
   void publish_result(Number index) { area_.publish_result(number(index)); }
-  void wait_for_result(int rank, Number index) { area_.wait_for_result(rank, number(index)); }
+  Result wait_for_result(int rank, Number index) { return area_.wait_for_result(rank, number(index)); }
   /// This rank reads nothing more of this chunk and those before it.
   void finish(Number index) {
     area_.finish(number(index));

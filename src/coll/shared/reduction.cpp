@@ -31,13 +31,14 @@ Result Vectors::fold_shares(Exchange& exchange, Number index, MPI_Count bytes) c
   return {};
 }
 
-void Vectors::collect_shares(Exchange& exchange, Number index, MPI_Count bytes, std::byte* to) const {
+Result Vectors::collect_shares(Exchange& exchange, Number index, MPI_Count bytes, std::byte* to) const {
   for (int step = 0; step < exchange.size(); ++step) {
     const int rank = (exchange.rank() + step) % exchange.size();
     const Share share = share_of(bytes, rank, exchange.size());
-    if (rank != exchange.rank()) exchange.wait_for_result(rank, index);
+    if (rank != exchange.rank()) NEAR_TRY(exchange.wait_for_result(rank, index));
     copy(to + share.begin, exchange.data(rank, index) + share.begin, share.bytes);
   }
+  return {};
 }
 
 Vectors::Share Vectors::share_of(MPI_Count bytes, int rank, int size) const {

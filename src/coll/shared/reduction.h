@@ -42,7 +42,7 @@ public:
   /// an order that depends on the rank alone.
   Result fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const;
   /// Copies all reduced shares.
-  void collect_shares(Exchange& exchange, Number index, MPI_Count bytes, std::byte* to) const;
+  Result collect_shares(Exchange& exchange, Number index, MPI_Count bytes, std::byte* to) const;
 
 private:
   struct Share {

@@ -8,7 +8,7 @@
 namespace near::coll {
 
 bool Slices::grow() {
-  if (no_more_slices_ || slices_.size() == most_slices) return false;
+  if (no_more_slices_ || no_more_pages_) return false;
   void* made = nullptr;
   if (!source_.reserve(static_cast<std::size_t>(slice_bytes), made).ok()) {
     no_more_slices_ = true;
@@ -34,27 +34,44 @@ bool Slices::has_pages(Slice& slice, std::size_t bytes) {
   return true;
 }
 
+bool Slices::make_first() {
+  no_more_slices_ = no_more_pages_ = false; // there may be memory again
+  if (slices_.empty() && !grow()) return false;
+  return has_pages(slices_.front(), static_cast<std::size_t>(slice_bytes));
+}
+
 /// The first free slice whose turn it is; a new one if all others are in use.
-Slices::Slice* Slices::find(std::size_t bytes) {
+Slices::Slice* Slices::find(const Area& area, std::size_t bytes) {
+  bool holds_one = false;
   for (std::size_t tried = 0; tried < slices_.size(); ++tried) {
     const std::size_t index = (next_ + tried) % slices_.size();
     Slice& slice = slices_[index];
-    if (slice.area != nullptr && !slice.area->is_over(slice.number)) continue;
+    if (slice.area != nullptr && !slice.area->is_over(slice.number)) {
+      holds_one = holds_one || slice.area == &area;
+      continue;
+    }
     slice.area = nullptr;
     if (!has_pages(slice, bytes)) continue;
     next_ = index;
     return &slice;
   }
+  if (holds_one && slices_.size() >= most_slices) return nullptr;
   return grow() && has_pages(slices_.back(), bytes) ? &slices_.back() : nullptr;
 }
 
-std::byte* Slices::take(Area& area, std::uint32_t number, std::size_t bytes) {
-  Slice* slice = find(bytes);
+std::byte* Slices::take(Area& area, std::uint64_t number, std::size_t bytes) {
+  Slice* slice = find(area, bytes);
   if (slice == nullptr) return nullptr;
   next_ = (next_ + 1) % slices_.size();
   slice->area = &area;
   slice->number = number;
   return slice->memory;
+}
+
+bool Slices::any_over() const {
+  return std::any_of(slices_.begin(), slices_.end(), [](const Slice& slice) {
+    return slice.area == nullptr || slice.area->is_over(slice.number);
+  });
 }
 
 bool Slices::exhausted(std::size_t bytes) const {

@@ -13,6 +13,7 @@ namespace near::coll {
 class Area;
 
 inline constexpr std::int64_t slice_bytes = 64 << 10;
+/// Of a process; further ones exist only so that every area can have one.
 inline constexpr std::size_t most_slices = 8;
 
 /// Slices are made one by one, when all others are in use, and kept. Their pages are allocated as far as data needs them:
@@ -27,11 +28,15 @@ public:
   };
   explicit Slices(Source source) : source_(source) {}
 
+  /// Makes sure that there is a slice, with all of its pages. False if there is no memory for it.
+  bool make_first();
   /// Returns a slice with `bytes` bytes for this entry of the area, or nullptr if one has to be waited for, or if there
-  /// is no memory.
-  std::byte* take(Area& area, std::uint32_t number, std::size_t bytes);
+  /// is no memory. An area that holds none need not wait for the slices of others, which may wait for this process.
+  std::byte* take(Area& area, std::uint64_t number, std::size_t bytes);
   /// Whether take() would return one.
-  bool can_take(std::size_t bytes) { return find(bytes) != nullptr; }
+  bool can_take(const Area& area, std::size_t bytes) { return find(area, bytes) != nullptr; }
+  /// Whether an area is over with one of its slices; changes nothing.
+  bool any_over() const;
   /// Whether no slice has so many bytes, and there is no memory for one.
   bool exhausted(std::size_t bytes) const;
   /// The area goes: its slices are free.
@@ -42,9 +47,9 @@ private:
     std::byte* memory = nullptr;
     std::size_t bytes = 0; ///< with pages
     Area* area = nullptr;  ///< null: free
-    std::uint32_t number = 0;
+    std::uint64_t number = 0;
   };
-  Slice* find(std::size_t bytes);
+  Slice* find(const Area& area, std::size_t bytes);
   bool grow();
   bool has_pages(Slice& slice, std::size_t bytes);
 

@@ -148,6 +148,52 @@ TEST(areas, ranks_that_call_different_collectives_are_told) {
   });
 }
 
+TEST(areas, nobody_waits_in_an_area_whose_ranks_have_called_different_collectives) {
+  make_types();
+  // Calls of one chunk and of many: what the one rank still has to publish needs rings that the other does not empty.
+  for (bool turned : {false, true})
+    run_ranks(3, Conditions{everything, most_slices}, [&](object::Communicator& c) {
+      Datatype& type = *datatype::find_datatype(MPI_INT64_T);
+      const datatype::Operation& operation = *datatype::find_operation(MPI_SUM);
+      const MPI_Count count = (c.rank == 1) != turned ? 1'000'000 : 1;
+      std::vector<std::int64_t> own(1'000'000), sum(1'000'000);
+      EXPECT_EQ(run(allreduce_call(own.data(), sum.data(), count, type, operation), c).code(), MPI_ERR_OTHER);
+      EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
+      TestBuffer buffer(Layout::plain, 100'000);
+      EXPECT_EQ(run(broadcast_call(buffer.argument(), 2), c).code(), MPI_ERR_OTHER);
+    });
+}
+
+/// In a program with threads, two areas may wait for each other's ranks.
+TEST(areas, an_area_without_a_slice_does_not_wait_for_those_of_another) {
+  std::array<AreaPart, 2> parts{}, further{};
+  std::vector<AreaMember> members(2), others(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    members[i].part = &parts[i];
+    others[i].part = &further[i];
+  }
+  static std::vector<std::vector<std::byte>> memory;
+  auto reserve = [](std::size_t bytes, void*& at) -> base::Result {
+    at = memory.emplace_back(bytes).data();
+    return {};
+  };
+  auto populate = [](std::byte*, std::size_t, std::size_t) { return base::Result{}; };
+  Slices slices({reserve, populate});
+  Area first(members, 0, nullptr, slices), second(others, 0, nullptr, slices);
+  std::byte* at = nullptr;
+  ASSERT_EQ(first.begin({}, most_slices + 1), 1u);
+  for (Number number = 1; number <= most_slices; ++number) {
+    ASSERT_TRUE(first.prepare(number, 1000, at).ok());
+    first.publish(number);
+  }
+  EXPECT_FALSE(first.can_prepare(most_slices + 1, 1000));
+  ASSERT_EQ(second.begin({}, 2), 1u);
+  ASSERT_TRUE(second.can_prepare(1, 1000));
+  ASSERT_TRUE(second.prepare(1, 1000, at).ok());
+  second.publish(1);
+  EXPECT_FALSE(second.can_prepare(2, 1000)) << "it has one";
+}
+
 /// Waits are what ranks that share processors cannot afford.
 TEST(areas, nobody_waits_for_what_is_there) {
   std::array<AreaPart, 2> parts{};
@@ -161,8 +207,8 @@ TEST(areas, nobody_waits_for_what_is_there) {
     // Whoever comes last finds the other's entry, and that entries of the last round are finished.
     ASSERT_EQ(own.begin({}, 1), number);
     ASSERT_EQ(other.begin({}, 1), number);
-    own.publish_empty(number);
-    other.publish_empty(number);
+    ASSERT_TRUE(own.publish_empty(number).ok());
+    ASSERT_TRUE(other.publish_empty(number).ok());
     ASSERT_TRUE(other.wait(0, number, data).ok());
     other.finish(number);
     ASSERT_TRUE(own.wait(1, number, data).ok());
