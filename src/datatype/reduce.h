@@ -69,7 +69,7 @@ template <class T, class Combine>
   NEAR_EACH_ELEMENT
 }
 template <class T, class Combine>
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void
 each_element_avx512(const void* first, const void* second, void* out, MPI_Count n) {
   NEAR_EACH_ELEMENT
 }

@@ -82,9 +82,7 @@ struct LaneIn {
   std::uint64_t cold_at = 0;        ///< the reader's position when lanes were last compared
 };
 
-/// A pair may have 64 offers under way in each direction, and the FINs of the other direction pass in between: a FIN that
-/// finds no slot costs a barrier of all processors (doc/adr/0007, amendment).
-inline constexpr std::uint64_t lane_slots = 128;
+inline constexpr std::uint64_t lane_slots = 64;
 inline constexpr std::uint32_t most_lanes = 32;
 
 /// A message of ours that its receiver copies from the front while we copy it from the back.

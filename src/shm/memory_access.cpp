@@ -59,8 +59,10 @@ void copy_runs(std::span<const os::Run> to, std::span<const os::Run> from) {
     const std::size_t bytes = std::min(to.front().bytes - to_at, from.front().bytes - from_at);
     copy::raw_overlapping(static_cast<std::byte*>(to.front().address) + to_at,
                           static_cast<const std::byte*>(from.front().address) + from_at, bytes);
-    if ((to_at += bytes) == to.front().bytes) to = to.subspan(1), to_at = 0;
-    if ((from_at += bytes) == from.front().bytes) from = from.subspan(1), from_at = 0;
+    to_at += bytes;
+    from_at += bytes;
+    if (to_at == to.front().bytes) to = to.subspan(1), to_at = 0;
+    if (from_at == from.front().bytes) from = from.subspan(1), from_at = 0;
   }
 }
 
@@ -112,22 +114,18 @@ transport::Capabilities capabilities(Peer& peer, const MemoryKey& key) {
 void get(Peer& peer, const MemoryKey& key, std::span<os::Run> theirs, std::span<os::Run> mine,
          Access& access) {
   const SegmentKey in_segment = segment_key(key);
-  bool complete = true;
-  if (in_segment.bytes == 0)
-    complete = read_private_memory(peer, theirs, mine);
-  else if ((complete = find_all(in_segment, theirs)))
-    copy_runs(mine, theirs);
+  const bool is_private = in_segment.bytes == 0;
+  const bool complete = is_private ? read_private_memory(peer, theirs, mine) : find_all(in_segment, theirs);
+  if (complete && !is_private) copy_runs(mine, theirs);
   access.done(access, complete ? MPI_SUCCESS : MPI_ERR_RMA_RANGE);
 }
 
 void put(Peer& peer, const MemoryKey& key, std::span<os::Run> theirs, std::span<os::Run> mine,
          Access& access) {
   const SegmentKey in_segment = segment_key(key);
-  bool complete = true;
-  if (in_segment.bytes == 0)
-    complete = write_private_memory(peer, theirs, mine);
-  else if ((complete = find_all(in_segment, theirs)))
-    copy_runs(theirs, mine);
+  const bool is_private = in_segment.bytes == 0;
+  const bool complete = is_private ? write_private_memory(peer, theirs, mine) : find_all(in_segment, theirs);
+  if (complete && !is_private) copy_runs(theirs, mine);
   access.done(access, complete ? MPI_SUCCESS : MPI_ERR_RMA_RANGE);
 }
 
