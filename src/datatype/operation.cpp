@@ -169,29 +169,31 @@ Result check_accumulate(const Operation& operation, const Datatype& type) {
 
 namespace {
 
-Vectors detect_vectors() {
+InstructionSet detect_instruction_set() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return Vectors::avx512;
-  if (__builtin_cpu_supports("avx2")) return Vectors::avx2;
+    return InstructionSet::avx512;
+  if (__builtin_cpu_supports("avx2")) return InstructionSet::avx2;
 #endif
-  return Vectors::baseline;
+  return InstructionSet::baseline;
 }
 
-Vectors& vectors_in_use() {
-  static Vectors vectors = detect_vectors();
-  return vectors;
+InstructionSet& instruction_set_in_use() {
+  static InstructionSet set = detect_instruction_set();
+  return set;
 }
 
 } // namespace
 
-Vectors best_vectors() {
-  static const Vectors vectors = detect_vectors();
-  return vectors;
+InstructionSet best_instruction_set() {
+  static const InstructionSet set = detect_instruction_set();
+  return set;
 }
-Vectors used_vectors() { return vectors_in_use(); }
-void use_vectors(Vectors vectors) { vectors_in_use() = std::min(vectors, best_vectors()); }
+InstructionSet used_instruction_set() { return instruction_set_in_use(); }
+void use_instruction_set(InstructionSet set) {
+  instruction_set_in_use() = std::min(set, best_instruction_set());
+}
 
 Kernel find_kernel(Builtin builtin, Basic basic) {
   if (Kernel kernel = arithmetic_kernel(builtin, basic)) return kernel;

@@ -35,12 +35,12 @@ inline constexpr bool is_complex<Complex<T>> = true;
 
 /// The instruction sets that kernels are compiled for. The compiler's own vector code serves all of them, so a kernel is
 /// one loop for each.
-enum class Vectors { baseline, avx2, avx512 };
+enum class InstructionSet { baseline, avx2, avx512 };
 /// The best one that this processor and the operating system support.
-Vectors best_vectors();
+InstructionSet best_instruction_set();
 /// For tests: uses an instruction set that is not better than the best one. Affects kernels that are found later.
-void use_vectors(Vectors vectors);
-Vectors used_vectors();
+void use_instruction_set(InstructionSet set);
+InstructionSet used_instruction_set();
 
 // The loads and stores of the loops are memcpy, so nothing is assumed of alignment; compilers still vectorise them.
 // There is no dependence between iterations, which the compiler cannot know, since `out` may be `second`.
@@ -82,8 +82,8 @@ Kernel kernel_of() {
 #if defined(__x86_64__)
   if constexpr (has_vectors<T>) {
     if constexpr (!is_complex<T>)
-      if (used_vectors() == Vectors::avx512) return each_element_avx512<T, Combine>;
-    if (used_vectors() != Vectors::baseline) return each_element_avx2<T, Combine>;
+      if (used_instruction_set() == InstructionSet::avx512) return each_element_avx512<T, Combine>;
+    if (used_instruction_set() != InstructionSet::baseline) return each_element_avx2<T, Combine>;
   }
 #endif
   return each_element<T, Combine>;

@@ -24,18 +24,18 @@ void fill(std::vector<std::byte>& bytes, std::mt19937& random, Basic basic) {
   if (basic == Basic::float64 || basic == Basic::complex64) numbers(double{});
 }
 
-TEST(Vectors, every_instruction_set_gives_the_same_bits) {
+TEST(InstructionSets, every_instruction_set_gives_the_same_bits) {
   std::mt19937 random(20);
   int compared = 0;
-  for (Vectors vectors : {Vectors::avx2, Vectors::avx512}) {
-    if (vectors > best_vectors()) continue;
+  for (InstructionSet vectors : {InstructionSet::avx2, InstructionSet::avx512}) {
+    if (vectors > best_instruction_set()) continue;
     for (Basic basic :
          {Basic::int8, Basic::int16, Basic::int32, Basic::int64, Basic::uint8, Basic::uint16, Basic::uint32,
           Basic::uint64, Basic::float32, Basic::float64, Basic::complex32, Basic::complex64, Basic::byte})
       for (int operation = 1; operation <= static_cast<int>(Builtin::logical_xor); ++operation) {
-        use_vectors(Vectors::baseline);
+        use_instruction_set(InstructionSet::baseline);
         Kernel plain = find_kernel(static_cast<Builtin>(operation), basic);
-        use_vectors(vectors);
+        use_instruction_set(vectors);
         Kernel wide = find_kernel(static_cast<Builtin>(operation), basic);
         if (plain == nullptr) continue;
         EXPECT_NE(plain, wide);
@@ -60,8 +60,8 @@ TEST(Vectors, every_instruction_set_gives_the_same_bits) {
           }
       }
   }
-  use_vectors(best_vectors());
-  if (best_vectors() != Vectors::baseline) EXPECT_GT(compared, 1000);
+  use_instruction_set(best_instruction_set());
+  if (best_instruction_set() != InstructionSet::baseline) EXPECT_GT(compared, 1000);
 }
 
 } // namespace
