@@ -111,7 +111,7 @@ Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
   const auto needed = static_cast<std::size_t>(bytes);
   at = prepared = slices_.take(*this, number, needed);
   while (at == nullptr && !slices_.exhausted(needed)) {
-    wait_until([this] { return slices_.any_over() || any_broken(); });
+    wait_until([this, needed] { return slices_.any_free(needed) || any_broken(); });
     at = prepared = slices_.take(*this, number, needed);
     if (at == nullptr && any_broken()) return broken();
   }
@@ -136,13 +136,6 @@ void Area::publish(Number number) {
   mine.flag.raise(number);
   NEAR_KILL_POINT("entry-raised");
   ring_all();
-}
-
-Result Area::publish_empty(Number number) {
-  std::byte* unused;
-  NEAR_TRY(prepare(number, 0, unused));
-  publish(number);
-  return {};
 }
 
 void Area::publish_failure(Number number) {

@@ -1,6 +1,7 @@
 // The area of a communicator in shared memory: where its ranks exchange data of collectives without messages.
 //
-// Each rank owns one page of it, the part that only it writes, and which only it places (docs: doc/collectives.md):
+// Each rank owns one page of it, its part, which it allocates and in which others write a counter only
+// (doc/collectives.md):
 //
 //   finished         flag: up to which number this rank has finished reading the others' entries
 //   entries[depth]   a flag each, what the collective is, and the data: up to `inline_bytes` in the entry itself,
@@ -12,8 +13,8 @@
 // `number - depth` and its slice only when all ranks have finished it (queue/sequence_flag.h). Each entry repeats up to
 // which number its writer has finished, so ranks that hear from each other anyway need not look at those flags.
 //
-// Nothing is allocated on the way but slices, which every process makes once. A rank that waits polls; then it sleeps on
-// its doorbell, and ranks that raise a flag ring those that sleep.
+// No call allocates memory, except for slices, and these are kept. A rank that waits polls first and then sleeps on its
+// doorbell; a rank that raises a flag rings the members that sleep.
 #pragma once
 
 #include "coll/call.h"
@@ -66,10 +67,9 @@ static_assert(sizeof(Entry) == 128 && offsetof(Entry, payload) % 16 == 0);
 /// What one rank owns of the area. All zero at first: number 1 is the first.
 struct AreaPart {
   alignas(128) queue::SequenceFlag<> finished;
-  /// Other members that have freed the communicator and learnt that their own data is finished: none of them reads this
-  /// part any more.
+  /// How many other members have freed the communicator and will not read this part again.
   alignas(64) base::Atomic<std::uint32_t> left;
-  /// 1 once this rank has found that ranks call different collectives: nobody waits for it any more.
+  /// 1 once this rank has found that ranks call different collectives: the others stop waiting for it.
   base::Atomic<std::uint32_t> broken;
   Entry entries[ring_depth];
   struct alignas(64) {
@@ -85,8 +85,8 @@ struct AreaMember {
   Number finished = 0;                   ///< it has finished this number at least
 };
 
-/// One rank's side of an area. Fails only for lack of memory for slices; then the entry says so, and every rank that
-/// needs its data fails as well.
+/// One rank's side of an area. If it has no memory for a slice, its entry says so, and every rank that needs its data
+/// fails as well.
 class Area {
 public:
   /// `base` is where offsets begin. `slices` are the process's own and outlive the area.
@@ -107,8 +107,6 @@ public:
   Result prepare(Number number, MPI_Count bytes, std::byte*& at);
   /// Shows the entry to the others, and wakes those that wait for it.
   void publish(Number number);
-  /// The same without data.
-  Result publish_empty(Number number);
   /// Publishes an entry that has no data because there is no memory for it. Does nothing in a broken area.
   void publish_failure(Number number);
 
@@ -123,7 +121,7 @@ public:
   void publish_result(Number number);
   Result wait_for_result(int rank, Number number);
 
-  /// This rank will read nothing any more of this number and those before it.
+  /// This rank has finished reading this number and all earlier ones.
   void finish(Number number);
   /// Whether all other ranks have finished the number.
   bool all_finished(Number number);

@@ -68,9 +68,10 @@ std::byte* Slices::take(Area& area, std::uint64_t number, std::size_t bytes) {
   return slice->memory;
 }
 
-bool Slices::any_over() const {
-  return std::any_of(slices_.begin(), slices_.end(), [](const Slice& slice) {
-    return slice.area == nullptr || slice.area->is_over(slice.number);
+bool Slices::any_free(std::size_t bytes) const {
+  return std::any_of(slices_.begin(), slices_.end(), [&](const Slice& slice) {
+    return (slice.bytes >= bytes || !no_more_pages_) &&
+           (slice.area == nullptr || slice.area->is_over(slice.number));
   });
 }
 

@@ -13,7 +13,7 @@ namespace near::coll {
 class Area;
 
 inline constexpr std::int64_t slice_bytes = 64 << 10;
-/// Of a process; further ones exist only so that every area can have one.
+/// The number of slices of a process. It makes more only for an area that would otherwise have none.
 inline constexpr std::size_t most_slices = 8;
 
 /// Slices are made one by one, when all others are in use, and kept. Their pages are allocated as far as data needs them:
@@ -35,8 +35,8 @@ public:
   std::byte* take(Area& area, std::uint64_t number, std::size_t bytes);
   /// Whether take() would return one.
   bool can_take(const Area& area, std::size_t bytes) { return find(area, bytes) != nullptr; }
-  /// Whether an area is over with one of its slices; changes nothing.
-  bool any_over() const;
+  /// Whether take() is worth another try: a slice is free and has so many bytes, or may get them. Changes nothing.
+  bool any_free(std::size_t bytes) const;
   /// Whether no slice has so many bytes, and there is no memory for one.
   bool exhausted(std::size_t bytes) const;
   /// The area goes: its slices are free.

@@ -194,6 +194,42 @@ TEST(areas, an_area_without_a_slice_does_not_wait_for_those_of_another) {
   EXPECT_FALSE(second.can_prepare(2, 1000)) << "it has one";
 }
 
+/// A slice that is free but too short, where there is no memory for more pages, is not what a rank waits for.
+TEST(areas, a_rank_does_not_wait_for_a_slice_that_is_too_short) {
+  std::array<AreaPart, 2> parts{};
+  std::vector<AreaMember> members(2);
+  for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];
+  static std::vector<std::vector<std::byte>> memory;
+  static std::size_t pages;
+  pages = 5000;
+  auto reserve = [](std::size_t bytes, void*& at) -> base::Result {
+    at = memory.emplace_back(bytes).data();
+    return {};
+  };
+  auto populate = [](std::byte*, std::size_t had, std::size_t bytes) -> base::Result {
+    if (bytes - had > pages) return base::fail(MPI_ERR_NO_MEM, "no more pages");
+    pages -= bytes - had;
+    return {};
+  };
+  Slices slices({reserve, populate});
+  Area own(members, 0, nullptr, slices);
+  ASSERT_EQ(own.begin({}, 4), 1u);
+  std::byte* at = nullptr;
+  ASSERT_TRUE(own.prepare(1, 4000, at).ok());
+  own.publish(1);
+  ASSERT_TRUE(own.prepare(2, 1000, at).ok());
+  own.publish(2);
+  own.finish(2);
+  parts[1].finished.raise(2); // both slices are free, one of them with 1000 bytes
+  EXPECT_FALSE(own.can_prepare(3, 5000));
+  EXPECT_TRUE(slices.exhausted(5000));
+  EXPECT_FALSE(slices.any_free(5000));
+  EXPECT_TRUE(slices.any_free(4000));
+  ASSERT_TRUE(own.prepare(3, 4000, at).ok());
+  EXPECT_FALSE(slices.any_free(4000)) << "the free one is too short";
+  EXPECT_FALSE(slices.exhausted(4000)) << "the other one is worth waiting for";
+}
+
 /// Waits are what ranks that share processors cannot afford.
 TEST(areas, nobody_waits_for_what_is_there) {
   std::array<AreaPart, 2> parts{};
@@ -207,8 +243,11 @@ TEST(areas, nobody_waits_for_what_is_there) {
     // Whoever comes last finds the other's entry, and that entries of the last round are finished.
     ASSERT_EQ(own.begin({}, 1), number);
     ASSERT_EQ(other.begin({}, 1), number);
-    ASSERT_TRUE(own.publish_empty(number).ok());
-    ASSERT_TRUE(other.publish_empty(number).ok());
+    for (Area* area : {&own, &other}) {
+      std::byte* at = nullptr;
+      ASSERT_TRUE(area->prepare(number, 8, at).ok());
+      area->publish(number);
+    }
     ASSERT_TRUE(other.wait(0, number, data).ok());
     other.finish(number);
     ASSERT_TRUE(own.wait(1, number, data).ok());
