@@ -49,54 +49,54 @@ bool short_result(const Facts& facts) { return facts.bytes <= short_allgather / 
 
 using enum Collective;
 
+constexpr const char* sharing = "ranks that share memory";
+constexpr const char* sharing_elements =
+    "ranks that share memory, predefined operations on elements without gaps";
+
 constexpr auto rows = std::to_array<Algorithm>({
-    {barrier, "shared", barrier_shared, in_area, always, "ranks that share memory"},
+    {barrier, "shared", barrier_shared, in_area, always, sharing},
     {barrier, "linear", barrier_linear, always, told_by_one, ""},
     {barrier, "dissemination", barrier_dissemination, always, always, ""},
 
-    {broadcast, "shared", broadcast_shared, in_area, always, "ranks that share memory"},
+    {broadcast, "shared", broadcast_shared, in_area, always, sharing},
     {broadcast, "scatter_allgather", broadcast_scatter_allgather, always,
      [](const Facts& f) { return f.bytes >= long_broadcast && f.size >= 4; }, ""},
     {broadcast, "binomial", broadcast_binomial, always, always, ""},
 
-    {reduce, "shared_flat", reduce_shared_flat, elements_in_area, reads_all,
-     "ranks that share memory, predefined operations on elements without gaps"},
-    {reduce, "shared_shares", reduce_shared_shares, elements_in_area, always,
-     "ranks that share memory, predefined operations on elements without gaps"},
+    {reduce, "shared_flat", reduce_shared_flat, elements_in_area, reads_all, sharing_elements},
+    {reduce, "shared_shares", reduce_shared_shares, elements_in_area, always, sharing_elements},
     {reduce, "ring_gather", reduce_ring_gather, commutative,
      [](const Facts& f) { return f.bytes >= long_reduction && f.size >= 4; }, "commutative operations"},
     {reduce, "binomial", reduce_binomial, always, always, ""},
 
-    {allreduce, "shared_flat", allreduce_shared_flat, elements_in_area, reads_all,
-     "ranks that share memory, predefined operations on elements without gaps"},
-    {allreduce, "shared_shares", allreduce_shared_shares, elements_in_area, always,
-     "ranks that share memory, predefined operations on elements without gaps"},
+    {allreduce, "shared_flat", allreduce_shared_flat, elements_in_area, reads_all, sharing_elements},
+    {allreduce, "shared_shares", allreduce_shared_shares, elements_in_area, always, sharing_elements},
     {allreduce, "linear", allreduce_linear, always, told_by_one, ""},
     {allreduce, "ring", allreduce_ring, commutative, [](const Facts& f) { return f.bytes >= long_reduction; },
      "commutative operations"},
     {allreduce, "recursive_doubling", allreduce_recursive_doubling, always, always, ""},
 
-    {gather, "shared", gather_shared, in_area, always, "ranks that share memory"},
+    {gather, "shared", gather_shared, in_area, always, sharing},
     {gather, "binomial", gather_binomial, always,
      [](const Facts& f) { return short_of(f, short_block) && f.size >= 4; }, ""},
     {gather, "linear", gather_linear, always, always, ""},
     {gatherv, "linear", gatherv_linear, always, always, ""},
 
-    {scatter, "shared", scatter_shared, in_area, always, "ranks that share memory"},
+    {scatter, "shared", scatter_shared, in_area, always, sharing},
     {scatter, "binomial", scatter_binomial, always,
      [](const Facts& f) { return short_of(f, short_block) && f.size >= 4; }, ""},
     {scatter, "linear", scatter_linear, always, always, ""},
     {scatterv, "linear", scatterv_linear, always, always, ""},
 
-    {allgather, "shared", allgather_shared, in_area, always, "ranks that share memory"},
+    {allgather, "shared", allgather_shared, in_area, always, sharing},
     {allgather, "recursive_doubling", allgather_recursive_doubling, power_of_two, short_result,
      "a power of two of ranks"},
     {allgather, "bruck", allgather_bruck, always, short_result, ""},
     {allgather, "ring", allgather_ring, always, always, ""},
-    {allgatherv, "shared", allgatherv_shared, in_area, always, "ranks that share memory"},
+    {allgatherv, "shared", allgatherv_shared, in_area, always, sharing},
     {allgatherv, "ring", allgatherv_ring, always, always, ""},
 
-    {alltoall, "shared", alltoall_shared, in_area, always, "ranks that share memory"},
+    {alltoall, "shared", alltoall_shared, in_area, always, sharing},
     {alltoall, "bruck", alltoall_bruck, always,
      [](const Facts& f) { return short_of(f, tiny_block) && f.size >= 8; }, ""},
     {alltoall, "swap", alltoall_swap, in_place, always, "MPI_IN_PLACE"},
@@ -106,24 +106,22 @@ constexpr auto rows = std::to_array<Algorithm>({
     {alltoallw, "swap", alltoallv_swap, in_place, always, "MPI_IN_PLACE"},
     {alltoallw, "pairwise", alltoallv_pairwise, out_of_place, always, "not MPI_IN_PLACE"},
 
-    {reduce_scatter_block, "shared", reduce_scatter_shared, elements_in_area, always,
-     "ranks that share memory, predefined operations on elements without gaps"},
+    {reduce_scatter_block, "shared", reduce_scatter_shared, elements_in_area, always, sharing_elements},
     {reduce_scatter_block, "pairwise", reduce_scatter_pairwise, commutative,
      [](const Facts& f) { return !short_of(f, short_reduce_scatter) || f.size < 8; },
      "commutative operations"},
     {reduce_scatter_block, "via_root", reduce_scatter_via_root, always, always, ""},
-    {reduce_scatter, "shared", reduce_scatter_shared, elements_in_area, always,
-     "ranks that share memory, predefined operations on elements without gaps"},
+    {reduce_scatter, "shared", reduce_scatter_shared, elements_in_area, always, sharing_elements},
     {reduce_scatter, "pairwise", reduce_scatter_pairwise, commutative,
      [](const Facts& f) { return !short_of(f, short_reduce_scatter) || f.size < 8; },
      "commutative operations"},
     {reduce_scatter, "via_root", reduce_scatter_via_root, always, always, ""},
 
     {scan, "shared", scan_shared, elements_in_area, [](const Facts& f) { return f.size <= most_scanned; },
-     "ranks that share memory, predefined operations on elements without gaps"},
+     sharing_elements},
     {scan, "recursive_doubling", scan_recursive_doubling, always, always, ""},
     {exscan, "shared", exscan_shared, elements_in_area, [](const Facts& f) { return f.size <= most_scanned; },
-     "ranks that share memory, predefined operations on elements without gaps"},
+     sharing_elements},
     {exscan, "recursive_doubling", exscan_recursive_doubling, always, always, ""},
 });
 

@@ -11,18 +11,7 @@
 namespace near::coll {
 
 Result allreduce_shared_flat(CollectiveGroup& group, const Call& call) {
-  const Vectors vectors(call);
-  const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
-  Exchange exchange(group, call, chunks.count);
-  return exchange_all(
-      exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },
-      [&](Number index, std::byte* at) {
-        vectors.copy(at, vectors.send(chunks.offset(index)), chunks.bytes(index));
-      },
-      [&](Number index) {
-        return vectors.fold(exchange, index, 0, vectors.receive(chunks.offset(index)), chunks.bytes(index),
-                            exchange.size() - 1);
-      });
+  return fold_up_to(group, call, group.size() - 1);
 }
 
 Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {

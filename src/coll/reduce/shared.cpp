@@ -22,7 +22,7 @@ Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
     for (int step = 1; is_root && step < exchange.size(); ++step) {
       const std::byte* data;
       NEAR_TRY(exchange.wait((call.root + step) % exchange.size(), index, data));
-      vectors.reduce(data, vectors.receive(offset), bytes);
+      vectors.combine(data, vectors.receive(offset), vectors.receive(offset), bytes);
     }
     exchange.finish(index);
   }

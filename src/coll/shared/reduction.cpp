@@ -6,8 +6,9 @@ namespace near::coll {
 Result Vectors::fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes,
                      int last) const {
   const std::byte* first = nullptr;
+  const std::byte* const own = exchange.data(exchange.rank(), index);
   for (int rank = 0; rank <= last; ++rank) {
-    const std::byte* data = exchange.data(exchange.rank(), index);
+    const std::byte* data = own;
     if (rank != exchange.rank()) NEAR_TRY(exchange.wait(rank, index, data));
     if (rank == 0)
       first = data + at;
@@ -25,7 +26,7 @@ Result Vectors::fold_shares(Exchange& exchange, Number index, MPI_Count bytes) c
   for (int step = 1; step < size; ++step) {
     const std::byte* data;
     NEAR_TRY(exchange.wait((own + step) % size, index, data));
-    reduce(data + share.begin, to, share.bytes);
+    combine(data + share.begin, to, to, share.bytes);
   }
   exchange.publish_result(index);
   return {};
@@ -47,6 +48,21 @@ Vectors::Share Vectors::share_of(MPI_Count bytes, int rank, int size) const {
   const MPI_Count in_line = std::max<MPI_Count>(64 / unit(), 1), lines = (elements + in_line - 1) / in_line;
   auto border = [&](int of) { return std::min(lines * of / size * in_line, elements) * unit(); };
   return {border(rank), border(rank + 1) - border(rank)};
+}
+
+Result fold_up_to(CollectiveGroup& group, const Call& call, int last) {
+  const Vectors vectors(call);
+  const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
+  Exchange exchange(group, call, chunks.count);
+  return exchange_all(
+      exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },
+      [&](Number index, std::byte* at) {
+        vectors.copy(at, vectors.send(chunks.offset(index)), chunks.bytes(index));
+      },
+      [&](Number index) {
+        return vectors.fold(exchange, index, 0, vectors.receive(chunks.offset(index)), chunks.bytes(index),
+                            last);
+      });
 }
 
 } // namespace near::coll

@@ -25,10 +25,6 @@ public:
   void combine(const std::byte* first, const std::byte* second, std::byte* to, MPI_Count bytes) const {
     datatype::combine(operation_, first, second, to, bytes / type_.size, type_);
   }
-  /// to = from op to.
-  void reduce(const std::byte* from, std::byte* to, MPI_Count bytes) const {
-    if (bytes != 0) datatype::reduce(operation_, from, to, bytes / type_.size, type_);
-  }
 
   // The following wait for what they read.
 
@@ -55,5 +51,8 @@ private:
   const std::byte* send_;
   std::byte* receive_;
 };
+
+/// Every rank publishes its vector and gets the result of ranks [0, last]; none if `last` is negative.
+Result fold_up_to(CollectiveGroup& group, const Call& call, int last);
 
 } // namespace near::coll
