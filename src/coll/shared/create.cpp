@@ -14,7 +14,7 @@
 namespace near::coll {
 namespace {
 
-/// A process makes areas for so many communicators at a time; collectives of others are made of messages.
+/// The number of communicators for which a process has an area at a time; all others use messages.
 constexpr std::size_t most_areas = 256;
 
 base::Result reserve_slice(std::size_t bytes, void*& made) {
@@ -63,7 +63,7 @@ void leave(Retired& retired) {
   transport::wake_waiting_threads();
 }
 
-/// Leaves the areas that are over, and takes the pages back that nobody reads any more.
+/// Leaves the areas that are over, and takes back the pages that all other members have left.
 void reap() {
   std::erase_if(home().retired, [](Retired& retired) {
     if (retired.area != nullptr && retired.area->is_over()) leave(retired);
@@ -89,7 +89,7 @@ AreaPart* take_part() {
   return part;
 }
 
-/// What a communicator keeps. Its end is that of this process's part in the area.
+/// What a communicator keeps. Destroying it retires the area.
 struct Extension final : AreaExtension {
   std::vector<AreaPart*> parts;
   int rank = 0;

@@ -1,8 +1,6 @@
 // See exchange.h.
 #include "coll/shared/exchange.h"
 
-#include "transport/polling.h"
-
 namespace near::coll {
 namespace {
 

@@ -73,7 +73,7 @@ public:
   std::byte* data(int rank, Number index) const { return area_.data(rank, number(index)); }
   void publish_result(Number index) { area_.publish_result(number(index)); }
   Result wait_for_result(int rank, Number index) { return area_.wait_for_result(rank, number(index)); }
-  /// This rank reads nothing more of this chunk and those before it.
+  /// This rank has finished reading this chunk and all earlier ones.
   void finish(Number index) {
     area_.finish(number(index));
     finished_ = index + 1;
