@@ -11,21 +11,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Queue and lane have 64 slots in all rows.
-enum { messages = 40, fillers = 100, rounds = 6, longest = 448 };
+// Queue and lane have 64 slots in some rows, 128 at most.
+enum { messages = 40, fillers = 200, rounds = 6, longest = 448 };
 
-static void tell(const char* path) {
-  char word = 'x';
-  int pipe = open(path, O_WRONLY);
-  CHECK(pipe >= 0 && write(pipe, &word, 1) == 1);
-  close(pipe);
+// Both ranks keep both pipes open, since a pipe that its last reader closes loses what it contains.
+static int open_pipe(const char* path) {
+  int pipe = open(path, O_RDWR);
+  CHECK(pipe >= 0);
+  return pipe;
 }
 
-static void await(const char* path) {
+static void tell(int pipe) {
+  char word = 'x';
+  CHECK(write(pipe, &word, 1) == 1);
+}
+
+static void await(int pipe) {
   char word = 0;
-  int pipe = open(path, O_RDONLY);
-  CHECK(pipe >= 0 && read(pipe, &word, 1) == 1);
-  close(pipe);
+  CHECK(read(pipe, &word, 1) == 1);
 }
 
 static int length_of(int message) { return message % 3 == 0 ? longest : 1 + message; }
@@ -42,19 +45,20 @@ static void wait_for_sends(int way) {
 }
 
 int main(int argc, char** argv) {
-  char to_zero[PATH_MAX] = "", to_one[PATH_MAX] = "";
+  char path_to_zero[PATH_MAX] = "", path_to_one[PATH_MAX] = "";
   int rank;
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   if (rank == 0) {
     const char* folder = getenv("TMPDIR");
     if (folder == NULL) folder = "/tmp";
-    snprintf(to_zero, sizeof to_zero, "%s/to_zero.%ld", folder, (long)getpid());
-    snprintf(to_one, sizeof to_one, "%s/to_one.%ld", folder, (long)getpid());
-    CHECK(mkfifo(to_zero, 0600) == 0 && mkfifo(to_one, 0600) == 0);
+    snprintf(path_to_zero, sizeof path_to_zero, "%s/to_zero.%ld", folder, (long)getpid());
+    snprintf(path_to_one, sizeof path_to_one, "%s/to_one.%ld", folder, (long)getpid());
+    CHECK(mkfifo(path_to_zero, 0600) == 0 && mkfifo(path_to_one, 0600) == 0);
   }
-  OK(MPI_Bcast(to_zero, sizeof to_zero, MPI_CHAR, 0, MPI_COMM_WORLD));
-  OK(MPI_Bcast(to_one, sizeof to_one, MPI_CHAR, 0, MPI_COMM_WORLD));
+  OK(MPI_Bcast(path_to_zero, sizeof path_to_zero, MPI_CHAR, 0, MPI_COMM_WORLD));
+  OK(MPI_Bcast(path_to_one, sizeof path_to_one, MPI_CHAR, 0, MPI_COMM_WORLD));
+  int to_zero = open_pipe(path_to_zero), to_one = open_pipe(path_to_one);
   for (int round = 0; round < rounds; ++round) {
     if (rank == 0) {
       for (int i = 0; i < messages; ++i) {
@@ -85,7 +89,7 @@ int main(int argc, char** argv) {
       OK(MPI_Waitall(fillers, requests, MPI_STATUSES_IGNORE));
     }
   }
-  if (rank == 0) CHECK(unlink(to_zero) == 0 && unlink(to_one) == 0);
+  if (rank == 0) CHECK(unlink(path_to_zero) == 0 && unlink(path_to_one) == 0);
   OK(MPI_Finalize());
   return 0;
 }

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     CHECK(mkfifo(path, 0600) == 0);
   }
   OK(MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD));
-  // 100 fit into no lane, but the credits allow them; of 300 some become offers.
+  // 300 fit into no channel. With 128 credits some become offers, with 1000 none.
   for (int round = 0; round < 2 * ways; ++round) {
     const int messages = round < ways ? most : 100;
     if (rank == 0) {
