@@ -82,7 +82,7 @@ struct LaneIn {
   std::uint64_t cold_at = 0;        ///< the reader's position when lanes were last compared
 };
 
-inline constexpr std::uint64_t lane_slots = 64;
+inline constexpr std::uint64_t lane_slots = 128;
 inline constexpr std::uint32_t most_lanes = 32;
 
 /// A message of ours that its receiver copies from the front while we copy it from the back.

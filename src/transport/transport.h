@@ -96,7 +96,7 @@ bool progress();
 void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*) = nullptr);
 /// While it exists, a process that waits also wakes up for something that another process stores in shared memory and
 /// announces by DoorbellProtocol::ring_if_sleeping(): before each sleep, `changed` is asked once more, under the engine
-/// lock. Make it and destroy it under that lock. Calls nest.
+/// lock. Make it and destroy it under that lock. Watches nest.
 class Watch {
 public:
   Watch(bool (*changed)(void*), void* argument);
