@@ -16,6 +16,14 @@ std::uint64_t reserved_by_knobs();
 /// Bytes of address for the queue and all packets, including those that are added under traffic.
 std::uint64_t bytes_by_knobs();
 
+/// What collectives begin with: a process's part of the area of MPI_COMM_WORLD, and the first of its slices
+/// (coll/shared). They have addresses in each region, and memory where the job's own communicator can have an area.
+inline constexpr std::uint64_t area_part_bytes = 4096, slice_bytes = 64u << 10;
+inline constexpr std::uint32_t region_slices = 8, most_area_ranks = 64;
+inline constexpr std::uint64_t first_slice_bytes(std::uint32_t job_size) {
+  return job_size > 1 && job_size <= most_area_ranks ? slice_bytes : 0;
+}
+
 /// What a job reserves at start is reported from this number of bytes on.
 inline constexpr std::uint64_t large_reserve = std::uint64_t{1} << 30;
 /// The knobs on which that depends, with their values: "NEAR_PACKETS=32, ...".

@@ -49,7 +49,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 11;
+inline constexpr std::uint32_t layout_version = 12;
 /// The largest number of processes of a job, and of rows of its rank table.
 inline constexpr std::uint32_t most_rows = 65536;
 
@@ -191,7 +191,7 @@ struct ControlPage {
   std::uint32_t version;
   std::uint32_t pid;
   /// Offsets from the start of the segment.
-  Offset queue, lanes, credits, packet_flags, packets, statistics, traffic, blocks, arena;
+  Offset queue, credits, packet_flags, area_part, lanes, slices, packets, statistics, traffic, blocks, arena;
   std::uint64_t queue_slots, lane_count, packet_count, packet_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in private memory; peers read it to test CMA
   std::uint64_t probe_value;

@@ -76,6 +76,7 @@ struct Peer : transport::Peer {
 struct LaneIn {
   queue::LaneReader<> reader;
   std::uint32_t index = 0;
+  bool built = false;               ///< its pages exist; see build_lane()
   Peer* from = nullptr;             ///< the peer to which it is granted; nullptr if it is free
   Peer* next = nullptr;             ///< the peer that gets it when it is returned
   base::Atomic<std::uint32_t> open; ///< 1 once the lane_switch was read; also checked before sleeping
@@ -84,6 +85,8 @@ struct LaneIn {
 
 inline constexpr std::uint64_t lane_slots = 128;
 inline constexpr std::uint32_t most_lanes = 32;
+/// Lanes that exist from the start; the others when they are granted.
+inline constexpr std::uint32_t first_lanes = 2;
 
 /// A message of ours that its receiver copies from the front while we copy it from the back.
 struct CooperativeSend {
@@ -237,6 +240,8 @@ void drop_prefix(Peer& peer, const NodeRts& rts);
 void transfer_arrived(Transfer& transfer);
 /// Counts a message that was sent through the queue; asks for a lane after many of them.
 void count_queued(Peer& peer);
+/// Allocates the pages of a lane in our region and attaches its reader. False if there is no memory.
+bool build_lane(LaneIn& lane);
 /// Grants a lane that was returned and drained to the next peer, if one waits for it.
 void lane_is_free(LaneIn& lane);
 /// Call after a marker has been committed: later messages use the other channel.

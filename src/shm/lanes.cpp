@@ -74,6 +74,7 @@ void handle_lane_request(Arrival& arrival) {
       lane_is_free(lane); // the next pair may already wait for it
     }
     if (lane.from == nullptr) {
+      if (!lane.built && !build_lane(lane)) continue;
       grant(lane, from);
       return;
     }

@@ -6,6 +6,7 @@
 #include "base/knob.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "memory/allocate.h"
 #include "os/clock.h"
 #include "os/limits.h"
 #include "os/memory.h"
@@ -57,11 +58,17 @@ struct Layout {
   std::uint32_t packets = 0;      ///< from the start
   std::uint32_t most_packets = 0; ///< others are added under traffic
   // Offsets in the segment, in this order.
-  segment::Offset begin = 0, queue_at = 0, lanes_at = 0, credits_at = 0, flags_at = 0, packets_at = 0,
-                  statistics_at = 0, traffic_at = 0, blocks_at = 0, arena_at = 0;
+  segment::Offset begin = 0, queue_at = 0, credits_at = 0, flags_at = 0, area_at = 0, lanes_at = 0,
+                  slices_at = 0, packets_at = 0, statistics_at = 0, traffic_at = 0, blocks_at = 0,
+                  arena_at = 0;
 
-  /// The end of what is reserved at the start.
-  segment::Offset reserved_end() const { return packets_at + packets * packet_bytes; }
+  // Bytes with memory from the start: up to the first lanes, the first slice, and the first packets.
+  std::uint64_t first_bytes() const {
+    return align_to_page(lanes_at - begin +
+                         queue::LaneRing<>::bytes(lane_slots) * std::min(lanes, first_lanes));
+  }
+  std::uint64_t first_slice_bytes() const { return segment::first_slice_bytes(engine().job_size); }
+  std::uint64_t first_packet_bytes() const { return packets * packet_bytes; }
 };
 
 /// Lays out the region as the knobs say. Fails if it has too little space.
@@ -81,10 +88,12 @@ Result lay_out(Layout& made) {
 
   made.begin = memory::space().segment.region(engine().row);
   made.queue_at = made.begin + align_to_page(sizeof(segment::ControlPage));
-  made.lanes_at = made.queue_at + align_to_page(queue::SlotQueue<>::bytes(made.slots));
-  made.credits_at = made.lanes_at + align_to_page(made.lanes * queue::LaneRing<>::bytes(lane_slots));
+  made.credits_at = made.queue_at + align_to_page(queue::SlotQueue<>::bytes(made.slots));
   made.flags_at = made.credits_at + align_to_page(std::uint64_t{head.rows} * sizeof(queue::CreditCounter<>));
-  made.packets_at = made.flags_at + align_to_page(made.most_packets * sizeof(PacketFlag));
+  made.area_at = made.flags_at + align_to_page(made.most_packets * sizeof(PacketFlag));
+  made.lanes_at = made.area_at + align_to_page(segment::area_part_bytes);
+  made.slices_at = made.lanes_at + align_to_page(made.lanes * queue::LaneRing<>::bytes(lane_slots));
+  made.packets_at = made.slices_at + align_to_page(segment::region_slices * segment::slice_bytes);
   made.statistics_at = made.packets_at + made.most_packets * made.packet_bytes;
   made.traffic_at = made.statistics_at + align_to_page(head.rows * sizeof(segment::PairStatistics));
   made.blocks_at = made.traffic_at + align_to_page(segment::traffic_bytes(head.rows));
@@ -98,7 +107,7 @@ Result lay_out(Layout& made) {
               head.stride >> 10, (made.arena_at - made.begin) >> 10, raise_limits());
 }
 
-/// Binds the region to this process's node and populates what is used from the start. Sets `addable_packets` to the
+/// Binds the region to this process's node and allocates the pages that are used from the start. Sets `addable_packets` to the
 /// number of packets for which there is memory.
 Result reserve(const Layout& layout, std::uint32_t& addable_packets) {
   std::byte* region = memory::space().segment.at<std::byte>(layout.begin);
@@ -107,7 +116,8 @@ Result reserve(const Layout& layout, std::uint32_t& addable_packets) {
   // one.
   os::advise_huge_pages(region, memory::space().segment.header().stride, os::HugePages::never);
   if (!policy.ok()) base::log(Level::debug, "{}", base::failure_text());
-  const std::uint64_t reserved = layout.reserved_end() - layout.begin;
+  const std::uint64_t reserved =
+      layout.first_bytes() + layout.first_slice_bytes() + layout.first_packet_bytes();
   addable_packets = layout.most_packets;
   // There must be memory for the first packets of this process, and, if more are to be added, for those of all: adding
   // one is too frequent for a check.
@@ -117,7 +127,19 @@ Result reserve(const Layout& layout, std::uint32_t& addable_packets) {
     addable_packets = layout.packets;
   }
   report_reserve();
-  return os::populate(region, reserved);
+  auto populate = [&](segment::Offset at, std::uint64_t bytes) {
+    return bytes == 0 ? Result{} : os::populate(region + (at - layout.begin), bytes);
+  };
+  NEAR_TRY(populate(layout.begin, layout.first_bytes()));
+  NEAR_TRY(populate(layout.slices_at, layout.first_slice_bytes()));
+  return populate(layout.packets_at, layout.first_packet_bytes());
+}
+
+void construct_lane(std::byte* lanes, LaneIn& lane) {
+  auto* ring = new (lanes + lane.index * queue::LaneRing<>::bytes(lane_slots)) queue::LaneRing<>;
+  for (std::uint64_t slot = 1; slot < lane_slots; ++slot) new (&ring->slots[slot]) queue::Slot<>;
+  lane.reader.attach(ring, lane_slots);
+  lane.built = true;
 }
 
 /// Constructs what lies in the reserved part, and attaches the engine to it.
@@ -129,11 +151,8 @@ void fill(const Layout& layout, std::uint32_t addable_packets) {
   self.queue.attach(queue, layout.slots);
   self.lane_count = layout.lanes;
   for (std::uint32_t i = 0; i < layout.lanes; ++i) {
-    auto* ring =
-        new (job.at<std::byte>(layout.lanes_at) + i * queue::LaneRing<>::bytes(lane_slots)) queue::LaneRing<>;
-    for (std::uint64_t slot = 1; slot < lane_slots; ++slot) new (&ring->slots[slot]) queue::Slot<>;
     self.lanes[i].index = i;
-    self.lanes[i].reader.attach(ring, lane_slots);
+    if (i < first_lanes) construct_lane(job.at<std::byte>(layout.lanes_at), self.lanes[i]);
   }
   auto* credits = job.at<queue::CreditCounter<>>(layout.credits_at);
   for (std::uint32_t i = 0; i < job.header().rows; ++i) new (credits + i) queue::CreditCounter<>;
@@ -154,7 +173,9 @@ segment::ControlPage& write_control_page(const Layout& layout) {
   control->version = segment::layout_version;
   control->pid = static_cast<std::uint32_t>(getpid());
   control->queue = layout.queue_at;
+  control->area_part = layout.area_at;
   control->lanes = layout.lanes_at;
+  control->slices = layout.slices_at;
   control->credits = layout.credits_at;
   control->packet_flags = layout.flags_at;
   control->packets = layout.packets_at;
@@ -176,6 +197,15 @@ segment::ControlPage& write_control_page(const Layout& layout) {
 }
 
 } // namespace
+
+bool build_lane(LaneIn& lane) {
+  std::byte* lanes = memory::space().segment.at<std::byte>(engine().control->lanes);
+  const std::uint64_t bytes = queue::LaneRing<>::bytes(lane_slots), page = os::page_size();
+  const std::uint64_t begin = lane.index * bytes / page * page, end = align_to_page((lane.index + 1) * bytes);
+  if (!memory::populate_pages(lanes + begin, end - begin).ok()) return false;
+  construct_lane(lanes, lane);
+  return true;
+}
 
 Result build_region() {
   Engine& self = engine();

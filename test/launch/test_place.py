@@ -180,6 +180,19 @@ def test_every_message_is_in_the_matrix_by_pair_and_path(near, prefix, counted, 
     assert len(re.findall(r" 9 +1\.0 MiB ", seen.out)) == 3, seen.report()
 
 
+def test_collectives_of_all_ranks_send_no_message(near, prefix, waiting):
+    """The area of MPI_COMM_WORLD exists from the start, so its first collective asks nobody where it is."""
+    deadline = time.monotonic() + 30
+    while True:  # until both are past their barrier
+        seen = harness.run([prefix / "bin/near", "top", "--once", "--job", waiting.pid])
+        if seen.out.count("MPI_Recv") == 2:
+            break
+        assert time.monotonic() < deadline, seen.report()
+    document = look(near, "--job", waiting.pid)
+    assert document["traffic"] == []
+    assert {part["owner"] for part in document["segment"] if part["role"] == "slices"} == {0, 1}
+
+
 def test_nobody_makes_a_page_of_the_counters_by_looking(near, prefix, counted):
     def traffic_pages():
         return {part["owner"]: part["bytes_on"] for part in look(near, "--job", job.pid)["segment"]

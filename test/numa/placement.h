@@ -158,10 +158,10 @@ static inline struct Pages existing_pages(const struct Mapped* segment, uint64_t
 
 /// The parts of what a process owns. All but the last lie in its region, one behind the other; the far arenas
 /// lie behind the regions.
-enum { parts = 11, arena = 9, far_arena = 10 };
-static const char* const part_names[parts] = {"control", "queue",   "lanes",      "credits",
-                                              "flags",   "packets", "statistics", "traffic",
-                                              "blocks",  "arena",   "far arena"};
+enum { parts = 13, arena = 11, far_arena = 12 };
+static const char* const part_names[parts] = {"control", "queue",  "credits",  "flags",      "area",
+                                              "lanes",   "slices", "packets",  "statistics", "traffic",
+                                              "blocks",  "arena",  "far arena"};
 struct Region {
   uint64_t begin[parts], end[parts]; ///< offsets from the segment's start
 };
@@ -173,7 +173,7 @@ static inline uint64_t word_at(const struct Mapped* segment, uint64_t offset) {
 /// The region of the process in that slot, which must have set it up.
 static inline struct Region region_of(const struct Mapped* segment, int slot) {
   enum {
-    known_version = 11,
+    known_version = 12,
     version_at = 8,
     slots_at = 12,
     stride_at = 24,

@@ -74,9 +74,11 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
     const auto& control = segment.control(row);
     const std::pair<const char*, Offset> beginnings[] = {{"control", begin},
                                                          {"queue", base::load_once(control.queue)},
-                                                         {"lanes", base::load_once(control.lanes)},
                                                          {"credits", base::load_once(control.credits)},
                                                          {"flags", base::load_once(control.packet_flags)},
+                                                         {"area", base::load_once(control.area_part)},
+                                                         {"lanes", base::load_once(control.lanes)},
+                                                         {"slices", base::load_once(control.slices)},
                                                          {"packets", base::load_once(control.packets)},
                                                          {"statistics", base::load_once(control.statistics)},
                                                          {"traffic", base::load_once(control.traffic)},

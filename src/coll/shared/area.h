@@ -76,7 +76,7 @@ struct AreaPart {
     queue::SequenceFlag<> flag;
   } results[ring_depth];
 };
-static_assert(sizeof(AreaPart) <= 4096);
+static_assert(sizeof(AreaPart) <= segment::area_part_bytes);
 
 /// A member as the others see it.
 struct AreaMember {
@@ -163,7 +163,7 @@ private:
 /// alike: it has one rank, or more than most_area_ranks, or not all of them share this machine's memory, or one of them
 /// had no memory left for it.
 Result find_area(Communicator& communicator, Area*& area);
-inline constexpr int most_area_ranks = 64;
+inline constexpr int most_area_ranks = segment::most_area_ranks;
 
 /// What a communicator keeps of its area.
 struct AreaExtension : object::CommunicatorExtension {

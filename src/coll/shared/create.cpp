@@ -17,8 +17,17 @@ namespace {
 /// The number of communicators for which a process has an area at a time; all others use messages.
 constexpr std::size_t most_areas = 256;
 
-base::Result reserve_slice(std::size_t bytes, void*& made) {
-  return memory::reserve_pages(bytes / os::page_size(), made);
+/// This process's own control page.
+segment::ControlPage& own_control() { return memory::space().segment.control(object::own_process().rank); }
+
+base::Result reserve_slice(std::size_t index, void*& made, std::size_t& had) {
+  const segment::Segment& job = memory::space().segment;
+  had = 0;
+  if (index >= segment::region_slices)
+    return memory::reserve_pages(static_cast<std::size_t>(slice_bytes) / os::page_size(), made);
+  made = job.at<std::byte>(own_control().slices + index * segment::slice_bytes);
+  if (index == 0) had = segment::first_slice_bytes(job.job_size());
+  return {};
 }
 base::Result populate_slice(std::byte* slice, std::size_t had, std::size_t bytes) {
   const std::size_t page = os::page_size(), begin = base::round_up(had, page),
@@ -110,6 +119,12 @@ bool shares_segment(const Communicator& communicator) {
   return true;
 }
 
+/// Whether the regions contain the parts of this communicator's area, so that nobody has to ask where they are.
+bool is_prepared(const Communicator& communicator) {
+  return &communicator == object::world() &&
+         segment::first_slice_bytes(memory::space().segment.job_size()) != 0;
+}
+
 /// Tells every rank where the parts of all others lie, by messages.
 Result exchange_offsets(Communicator& communicator, segment::Offset own, std::vector<segment::Offset>& all) {
   Datatype& bytes = byte_type();
@@ -119,16 +134,28 @@ Result exchange_offsets(Communicator& communicator, segment::Offset own, std::ve
   return run(group, call);
 }
 
-Result make_area(Communicator& communicator, Extension& made) {
+/// Allocates this rank's part and finds those of the others. `offsets` contains a 0 if a rank has no memory for one.
+Result find_parts(Communicator& communicator, std::vector<segment::Offset>& offsets) {
   const memory::Space& self = memory::space();
-  AreaPart* own = home().slices.make_first() ? take_part() : nullptr;
-  std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
+  const bool has_slice = home().slices.make_first();
+  if (is_prepared(communicator)) {
+    for (std::size_t i = 0; i < offsets.size(); ++i)
+      offsets[i] = self.segment.control(communicator.process_ids[i].rank).area_part;
+    return {};
+  }
+  AreaPart* own = has_slice ? take_part() : nullptr;
   Result exchanged =
       exchange_offsets(communicator, own != nullptr ? self.segment.offset_of(own) : 0, offsets);
-  if (!exchanged.ok() || std::find(offsets.begin(), offsets.end(), 0) != offsets.end()) {
-    if (own != nullptr) home().unused.push_back(own);
-    return exchanged;
-  }
+  if (own != nullptr && (!exchanged.ok() || std::find(offsets.begin(), offsets.end(), 0) != offsets.end()))
+    home().unused.push_back(own);
+  return exchanged;
+}
+
+Result make_area(Communicator& communicator, Extension& made) {
+  const memory::Space& self = memory::space();
+  std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
+  NEAR_TRY(find_parts(communicator, offsets));
+  if (std::find(offsets.begin(), offsets.end(), 0) != offsets.end()) return {};
   std::vector<AreaMember> members(offsets.size());
   made.rank = communicator.rank;
   made.parts.resize(offsets.size());

@@ -10,11 +10,12 @@ namespace near::coll {
 bool Slices::grow() {
   if (no_more_slices_ || no_more_pages_) return false;
   void* made = nullptr;
-  if (!source_.reserve(static_cast<std::size_t>(slice_bytes), made).ok()) {
+  std::size_t had = 0;
+  if (!source_.reserve(slices_.size(), made, had).ok()) {
     no_more_slices_ = true;
     return false;
   }
-  slices_.push_back(Slice{.memory = static_cast<std::byte*>(made)});
+  slices_.push_back(Slice{.memory = static_cast<std::byte*>(made), .bytes = had});
   next_ = slices_.size() - 1;
   return true;
 }

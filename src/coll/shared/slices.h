@@ -2,6 +2,7 @@
 #pragma once
 
 #include "object/error.h"
+#include "segment/reserve.h"
 #include "segment/segment.h"
 
 #include <cstddef>
@@ -12,18 +13,18 @@ namespace near::coll {
 
 class Area;
 
-inline constexpr std::int64_t slice_bytes = 64 << 10;
+inline constexpr std::int64_t slice_bytes = segment::slice_bytes;
 /// The number of slices of a process. It makes more only for an area that would otherwise have none.
-inline constexpr std::size_t most_slices = 8;
+inline constexpr std::size_t most_slices = segment::region_slices;
 
 /// Slices are made one by one, when all others are in use, and kept. Their pages are allocated as far as data needs them:
 /// populating all of a slice takes the kernel some 30 us. They are the process's own: communicators take turns with them.
 class Slices {
 public:
-  /// Where they come from: addresses that every process can read, and pages for the first `bytes` bytes of a slice, of
-  /// which `had` have pages. Both fail with Code::no_memory or Code::limit.
+  /// Where they come from: addresses that every process can read for slice number `index`, the first `had` bytes of
+  /// which have pages, and pages for its first `bytes` bytes. Both fail with Code::no_memory or Code::limit.
   struct Source {
-    base::Result (*reserve)(std::size_t bytes, void*& made);
+    base::Result (*reserve)(std::size_t index, void*& made, std::size_t& had);
     base::Result (*populate)(std::byte* slice, std::size_t had, std::size_t bytes);
   };
   explicit Slices(Source source) : source_(source) {}

@@ -173,8 +173,8 @@ TEST(areas, an_area_without_a_slice_does_not_wait_for_those_of_another) {
     others[i].part = &further[i];
   }
   static std::vector<std::vector<std::byte>> memory;
-  auto reserve = [](std::size_t bytes, void*& at) -> base::Result {
-    at = memory.emplace_back(bytes).data();
+  auto reserve = [](std::size_t, void*& at, std::size_t&) -> base::Result {
+    at = memory.emplace_back(slice_bytes).data();
     return {};
   };
   auto populate = [](std::byte*, std::size_t, std::size_t) { return base::Result{}; };
@@ -202,8 +202,8 @@ TEST(areas, a_rank_does_not_wait_for_a_slice_that_is_too_short) {
   static std::vector<std::vector<std::byte>> memory;
   static std::size_t pages;
   pages = 5000;
-  auto reserve = [](std::size_t bytes, void*& at) -> base::Result {
-    at = memory.emplace_back(bytes).data();
+  auto reserve = [](std::size_t, void*& at, std::size_t&) -> base::Result {
+    at = memory.emplace_back(slice_bytes).data();
     return {};
   };
   auto populate = [](std::byte*, std::size_t had, std::size_t bytes) -> base::Result {
@@ -235,7 +235,9 @@ TEST(areas, nobody_waits_for_what_is_there) {
   std::array<AreaPart, 2> parts{};
   std::vector<AreaMember> members(2);
   for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];
-  auto refuse = [](std::size_t, void*&) -> base::Result { return base::fail(MPI_ERR_NO_MEM, "no slices"); };
+  auto refuse = [](std::size_t, void*&, std::size_t&) -> base::Result {
+    return base::fail(MPI_ERR_NO_MEM, "no slices");
+  };
   Slices none({refuse, nullptr}), neither({refuse, nullptr});
   Area own(members, 0, nullptr, none), other(members, 1, nullptr, neither);
   const std::byte* data = nullptr;
@@ -265,7 +267,7 @@ TEST(areas, a_slice_is_taken_again_only_after_its_own_rank_has_read_it) {
   static std::vector<std::byte> memory(static_cast<std::size_t>(slice_bytes));
   static int made = 0;
   made = 0;
-  auto reserve = [](std::size_t, void*& at) -> base::Result {
+  auto reserve = [](std::size_t, void*& at, std::size_t&) -> base::Result {
     if (made++ != 0) return base::fail(MPI_ERR_NO_MEM, "one slice only");
     at = memory.data();
     return {};
