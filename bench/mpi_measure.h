@@ -14,7 +14,7 @@ struct world {
 
 /// Pins this process and initializes MPI. It is pinned before MPI_Init, so that the library's own memory lies
 /// where its rank runs; the launcher has told the rank.
-static inline struct world init_mpi(int* argc, char*** argv) {
+static inline struct world init_mpi_for(int* argc, char*** argv, int threads) {
   const char* names[] = {"NEAR_BOOT_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
   for (int i = 0; i < 3; ++i) {
     const char* text = getenv(names[i]);
@@ -22,11 +22,23 @@ static inline struct world init_mpi(int* argc, char*** argv) {
     pin_to(core_of(atoi(text)));
     break;
   }
-  MPI_Init(argc, argv);
+  int provided;
   struct world world;
+  if (threads == MPI_THREAD_SINGLE)
+    MPI_Init(argc, argv);
+  else
+    MPI_Init_thread(argc, argv, threads, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  if (threads != MPI_THREAD_SINGLE && provided < threads) {
+    if (world.rank == 0) fprintf(stderr, "bench: this library does not provide the threads\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
   return world;
+}
+
+static inline struct world init_mpi(int* argc, char*** argv) {
+  return init_mpi_for(argc, argv, MPI_THREAD_SINGLE);
 }
 
 static inline void print_library(struct world world) {

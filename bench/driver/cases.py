@@ -10,6 +10,7 @@ SHORT_SIZES = [0, 8, *(4**n for n in range(3, 13))]
 SIZES = [0, 1, 8, *(2**n for n in range(6, 25))]
 NONE = ("-",)  # the variant of values that know none
 MESSAGES = ("1", "10", "100", "1000")  # how many round trips, or repetitions
+THREAD_SIZES = (8, 1024, 8192, 16384, 65536)
 COLLECTIVES = ("broadcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter")
 
 
@@ -89,6 +90,11 @@ CASES = {
              ranks=(2, 8), sizes=(4,), slot=50),
         Case("polling", "Programs that poll", "polling", "us", {"traversal": "breadth-first search", "token": "hop of a token"},
              ranks=(2, 4, 8, 16), sizes=(0,), slot=100, time_limit=120),
+        Case("threads", "Threads: all pairs of two ranks at the same time", "threads", "us", {"latency": "latency"}, ranks=(2,),
+             variants=("2", "4"), variant_title="threads of a rank", sizes=THREAD_SIZES, slot=50, more=("latency",), time_limit=120),
+        Case("threads rate", "Threads: message rate of two ranks", "threads", "messages/s", {"rate": "rate"}, ranks=(2,),
+             variants=("2", "4"), variant_title="threads of a rank", sizes=THREAD_SIZES, slot=50, more=("rate",),
+             lower_is_better=False, time_limit=120),
         Case("idle", "Processor time of a rank that waits in MPI_Recv", "idle", "% of a core", {"idle": ""}, ranks=(2,),
              sizes=(10, 100, 1000), size_title="waits ms"),
         Case("launch", "Launch, MPI_Init, barrier, MPI_Finalize", "launch", "s", {"launch": ""}, ranks=(2, 8, 32),

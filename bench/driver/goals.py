@@ -88,10 +88,27 @@ def _crowd(view):
     return max(known) if len(known) == 2 else (None, "")
 
 
-def _polling(view):
-    keys = [key for key in view.figures.values if key.case == "polling"]
-    known = [(value, f"{key.name}, {key.ranks} ranks") for key in keys if (value := view.to_peer(key)) is not None]
-    return max(known) if known else (None, "")
+def _ratios(view, case, lower_is_better=True):
+    """Every known ratio of a case, with where it is."""
+    for key in sorted(view.figures.values):
+        if key.case == case:
+            value = view.to_peer(key, lower_is_better)
+            if value is not None:
+                yield value, f"{key.name}, {key.ranks} ranks, {key.variant}, {size_name(key.size)}"
+
+
+def _worst(case, lower_is_better=True):
+    def got(view):
+        known = list(_ratios(view, case, lower_is_better))
+        return (max if lower_is_better else min)(known) if known else (None, "")
+    return got
+
+
+def _mean(case):
+    def got(view):
+        values = [value for value, _ in _ratios(view, case)]
+        return (statistics.geometric_mean(values), f"{len(values)} figures") if values else (None, "")
+    return got
 
 
 def _launch(ranks):
@@ -121,7 +138,15 @@ GOALS = [
     Goal("instructions, MPI_Isend of 8 B to enqueue", 100, _instructions("MPI_Isend")),
     Goal("instructions, empty poll with 64 peers", 20, _instructions("poll, 64 peers")),
     Goal("8 ranks on 2 cores, 8 B ping-pong pairs and barrier / best peer: the worse", 0.7, _crowd),
-    Goal("programs that poll, 2 to 16 ranks on 2 cores: a search, a token / best peer: the worst", 1.0, _polling),
+    Goal("programs that poll, 2 to 16 ranks on 2 cores: a search, a token / best peer: the worst", 1.0, _worst("polling")),
+    Goal("until the 1st, 10th, 100th, 1000th round trip of a new pair / best peer: the worst", 1.0, _worst("first")),
+    Goal("all sizes in one process, 300 repetitions / best peer: the worst", 1.1, _worst("sweep")),
+    Goal("... their geometric mean", 0.75, _mean("sweep")),
+    Goal("collectives, 8 ranks on 2 cores / best peer: the worst", 1.0, _worst("crowded sweep")),
+    Goal("... their geometric mean", 0.5, _mean("crowded sweep")),
+    Goal("2 and 4 threads a rank, latency / best peer: the worst", 1.0, _worst("threads")),
+    Goal("2 and 4 threads a rank, message rate / best peer: the least", 1.0, _worst("threads rate", lower_is_better=False),
+         at_most=False),
     Goal("processor time of a rank blocked for 10 ms, %", 2, lambda view: (view.median(Key("idle", 2, "idle", "-", 10)), "")),
     Goal("launch to finalize, 2 ranks / MPICH", 0.6, _launch(2)),
     Goal("launch to finalize, 32 ranks / MPICH", 0.5, _launch(32)),

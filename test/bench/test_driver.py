@@ -155,6 +155,18 @@ def test_a_goal_of_rates_is_a_least_one():
     assert goal(goals.View(made, ["mpich", "impi"]), "message rate 1, 8, 64") == ["at least 1.3", "2.00 (8, reused)", "yes"]
 
 
+def test_a_goal_of_a_whole_case_is_its_worst_figure_and_their_mean():
+    made = figures.Figures()
+    for name, ours in (("barrier", 1.0), ("gather", 4.0)):
+        key = figures.Key("sweep", 2, name, "300", 64)
+        made.add(key, "nearmpi", 0, ours)
+        made.add(key, "mpich", 0, 2.0)
+    rows = goals.goal_table(goals.View(made, ["mpich"]))[1]
+    at = next(index for index, row in enumerate(rows) if row[0].startswith("all sizes in one process"))
+    assert rows[at][1:] == ["at most 1.1", "2.00 (gather, 2 ranks, 300, 64)", "no"]
+    assert rows[at + 1][1:] == ["at most 0.75", "1.00 (2 figures)", "no"]
+
+
 def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
     rows = goals.goal_table(goals.View(figures.Figures(), ["mpich"]))[1]
     assert len(rows) == len(goals.GOALS)
