@@ -150,33 +150,39 @@ Result check_copyable(const Call& call) {
   return {};
 }
 
+enum class Form : std::uint8_t { blocking, nonblocking, persistent };
+
 /// Executes the call, or records it into `schedule`.
-Result perform(const Call& call, Communicator& communicator, Schedule* schedule) {
+Result perform(const Call& call, Communicator& communicator, Form form, Schedule* schedule = nullptr) {
   NEAR_TRY(check_copyable(call));
   if (communicator.is_inter()) [[unlikely]]
     return perform_between_groups(call, communicator, schedule);
   Area* area = nullptr;
-  if (schedule == nullptr) NEAR_TRY(find_area(communicator, area)); // schedules consist of messages
+  // A persistent call may be started in any order with others, so it consists of messages.
+  if (form != Form::persistent) NEAR_TRY(find_area(communicator, form == Form::blocking, area));
+  if (schedule != nullptr && area != nullptr) schedule->keep(call);
   CollectiveGroup group(communicator, schedule, area);
   return run(group, call);
 }
 
-Result record(const Call& call, Communicator& communicator, bool persistent, p2p::Request*& made) {
+Result record(const Call& call, Communicator& communicator, Form form, p2p::Request*& made) {
   auto schedule = std::make_unique<Schedule>();
-  NEAR_TRY(perform(call, communicator, schedule.get()));
-  return p2p::make_scheduled(&communicator, std::move(schedule), persistent, made);
+  NEAR_TRY(perform(call, communicator, form, schedule.get()));
+  return p2p::make_scheduled(&communicator, std::move(schedule), form == Form::persistent, made);
 }
 
 } // namespace
 
-Result run(const Call& call, Communicator& communicator) { return perform(call, communicator, nullptr); }
+Result run(const Call& call, Communicator& communicator) {
+  return perform(call, communicator, Form::blocking);
+}
 
 Result start(const Call& call, Communicator& communicator, p2p::Request*& made) {
-  return record(call, communicator, false, made);
+  return record(call, communicator, Form::nonblocking, made);
 }
 
 Result prepare(const Call& call, Communicator& communicator, p2p::Request*& made) {
-  return record(call, communicator, true, made);
+  return record(call, communicator, Form::persistent, made);
 }
 
 } // namespace near::coll

@@ -73,6 +73,8 @@ public:
   int peers() const { return ranks_.size(); }
   /// The area in which the ranks can exchange data without messages; null if they have none.
   Area* area() const { return area_; }
+  /// What the verbs are recorded into; null if they are executed.
+  Schedule* schedule() const { return schedule_; }
 
   Result send(const Buffer& buffer, int to);
   Result receive(const Buffer& buffer, int from);

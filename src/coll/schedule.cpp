@@ -1,18 +1,22 @@
 // Recording and running schedules. See schedule.h.
 #include "coll/schedule.h"
 
+#include "coll/shared/exchange.h"
+
 #include <algorithm>
 #include <new>
 
 namespace near::coll {
+
+Schedule::Schedule() = default;
 
 Schedule::~Schedule() {
   for (Datatype* type : types_) datatype::release(type);
   for (Operation* operation : operations_) datatype::release(operation);
 }
 
-Schedule::Step Schedule::add(const Entry& entry) {
-  steps_.push_back(entry);
+Schedule::Step Schedule::add(Entry entry) {
+  steps_.push_back(std::move(entry));
   return steps_.size() - 1;
 }
 
@@ -74,10 +78,49 @@ Result Schedule::allocate(std::size_t bytes, std::byte*& at) {
   return {};
 }
 
+AreaCall& Schedule::use_area(std::unique_ptr<AreaCall> call) {
+  area_call_ = std::move(call);
+  attempt([at = area_call_.get()] { return at->is_turn(); },
+          [at = area_call_.get()] { return at->begin(), Result{}; });
+  return *area_call_;
+}
+
+void Schedule::add_attempt(std::unique_ptr<Attempt> attempt, bool early) {
+  const Step step = add({.kind = Kind::attempt, .attempt = std::move(attempt)});
+  if (early) early_.push_back(step);
+}
+
+void Schedule::keep(const Call& call) {
+  for (const Buffer* buffer : {&call.send, &call.receive}) keep_type(buffer->type);
+  for (const Blocks* blocks : {&call.send_blocks, &call.receive_blocks}) keep_type(blocks->type);
+}
+
 Result Schedule::begin() {
-  next_ = 0;
+  next_ = next_early_ = 0;
   outcome_ = {};
+  if (area_call_ != nullptr) area_call_->enqueue();
   return {};
+}
+
+bool Schedule::may_advance() const {
+  return next_ < steps_.size() && steps_[next_].attempt != nullptr && steps_[next_].attempt->ready();
+}
+
+/// Does the step if it need not wait. True if it has been done, now or before.
+bool Schedule::attempted(Entry& entry) {
+  if (entry.attempt == nullptr) return true;
+  if (!entry.attempt->ready()) return false;
+  note(entry.attempt->act());
+  entry.attempt = nullptr;
+  return true;
+}
+
+/// While a step has to wait: does the next early one if it need not.
+void Schedule::attempt_next_early() {
+  // What has not begun takes no part, and a rank publishes only so many chunks ahead of what it reads.
+  if (next_ == 0 || area_call_->published() > area_call_->finished() + chunks_ahead()) return;
+  while (next_early_ < early_.size() && early_[next_early_] < next_) ++next_early_;
+  if (next_early_ < early_.size() && attempted(steps_[early_[next_early_]])) ++next_early_;
 }
 
 /// Keeps the first failure, which becomes the collective's.
@@ -99,7 +142,8 @@ Result Schedule::run(Entry& entry) {
   case Kind::reduce:
     datatype::reduce(*entry.operation, entry.a.address, entry.b.address, entry.a.count, *entry.a.type);
     return {};
-  case Kind::wait: break;
+  case Kind::wait:
+  case Kind::attempt: break;
   }
   return {};
 }
@@ -120,6 +164,11 @@ bool Schedule::advance(p2p::Completion& completion) {
     Entry& entry = steps_[next_];
     if (entry.kind == Kind::wait) {
       if (!finished(steps_[entry.message])) return false;
+    } else if (entry.kind == Kind::attempt) {
+      if (!attempted(entry)) {
+        attempt_next_early();
+        if (outcome_.ok()) return false;
+      }
     } else {
       note(run(entry));
     }
@@ -134,6 +183,10 @@ bool Schedule::advance(p2p::Completion& completion) {
   if (!outcome_.ok()) [[unlikely]]
     for (Entry& entry : steps_)
       if (!finished(entry)) return false;
+  if (area_call_ != nullptr) {
+    if (!outcome_.ok() && !area_call_->abandon(false)) return false;
+    area_call_->end();
+  }
   completion = p2p::Completion{};
   completion.error = object::error_class(outcome_);
   return true;

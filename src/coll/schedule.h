@@ -17,9 +17,11 @@ namespace near::coll {
 
 using object::Communicator;
 
+class AreaCall;
+
 class Schedule final : public p2p::Schedule {
 public:
-  Schedule() = default;
+  Schedule();
   ~Schedule() override;
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
@@ -35,16 +37,46 @@ public:
   Result copy(const Buffer& from, const Buffer& to);
   Result reduce(const Operation& operation, const Buffer& in, const Buffer& inout);
   Result allocate(std::size_t bytes, std::byte*& at);
+  /// The call uses an area (shared/exchange.h): its steps come after those that are recorded now, and begin at its turn.
+  AreaCall& use_area(std::unique_ptr<AreaCall> call);
+  /// A step of that: act(), which returns a Result, as soon as ready() is true.
+  template <class Ready, class Act>
+  void attempt(Ready ready, Act act) {
+    add_attempt(std::make_unique<AttemptOf<Ready, Act>>(ready, act), false);
+  }
+  /// A step that may also be done before its turn, if the schedule has to wait for an earlier one, but not before the
+  /// early step before it.
+  template <class Ready, class Act>
+  void attempt_early(Ready ready, Act act) {
+    add_attempt(std::make_unique<AttemptOf<Ready, Act>>(ready, act), true);
+  }
+  /// Keeps the types and the operation of what is recorded by attempts.
+  void keep(const Call& call);
 
   // Running, by the progress engine (p2p/request.h).
   /// Goes back to the first step.
   Result begin() override;
   /// Runs steps until one has to wait. After a failure the messages under way are cancelled first.
   bool advance(p2p::Completion& completion) override;
+  bool watches_memory() const override { return area_call_ != nullptr; }
+  bool may_advance() const override;
   std::string_view sentence() const override { return sentence_; }
 
 private:
-  enum class Kind : std::uint8_t { send, receive, wait, copy, reduce };
+  enum class Kind : std::uint8_t { send, receive, wait, copy, reduce, attempt };
+  struct Attempt {
+    virtual ~Attempt() = default;
+    virtual bool ready() = 0;
+    virtual Result act() = 0;
+  };
+  template <class Ready, class Act>
+  struct AttemptOf final : Attempt {
+    AttemptOf(Ready ready, Act act) : ready_(std::move(ready)), act_(std::move(act)) {}
+    bool ready() override { return ready_(); }
+    Result act() override { return act_(); }
+    Ready ready_;
+    Act act_;
+  };
   struct Entry {
     Kind kind;
     int peer = 0, tag = 0;
@@ -52,15 +84,22 @@ private:
     Buffer a{}, b{};  ///< send, receive: a; copy: from a to b; reduce: b = a op b
     Communicator* communicator = nullptr;
     const Operation* operation = nullptr;
-    p2p::Request* request = nullptr; ///< send, receive: while under way
+    p2p::Request* request = nullptr;    ///< send, receive: while under way
+    std::unique_ptr<Attempt> attempt{}; ///< null once it has been done
   };
-  Step add(const Entry& entry);
+  Step add(Entry entry);
+  void add_attempt(std::unique_ptr<Attempt> attempt, bool early);
+  bool attempted(Entry& entry);
+  void attempt_next_early();
   void keep_type(Datatype* type);
   Result run(Entry& entry);
   bool finished(Entry& entry);
   void note(Result result);
 
   std::vector<Entry> steps_;
+  std::vector<Step> early_; ///< steps that may be done before their turn
+  std::size_t next_early_ = 0;
+  std::unique_ptr<AreaCall> area_call_;
   std::vector<Step> pending_; ///< while recording: started, not yet waited for
   std::size_t next_ = 0;
   Result outcome_;

@@ -110,6 +110,8 @@ inline Datatype* find_predefined(MPI_Datatype handle) {
   return datatype_storage.value.predefined.find(reinterpret_cast<std::uintptr_t>(handle));
 }
 /// Predefined or dynamic; nullptr for MPI_DATATYPE_NULL and any other value.
+/// The first predefined datatype with such elements, "MPI_INT"; "" if there is none.
+const char* name_of(Basic basic);
 inline Datatype* find_datatype(MPI_Datatype handle) {
   if (Datatype* named = find_predefined(handle)) [[likely]]
     return named;

@@ -133,6 +133,12 @@ struct FortranKey {
 
 } // namespace
 
+const char* name_of(Basic basic) {
+  for (const NamedRow& row : named_rows())
+    if (row.basic == basic) return row.name;
+  return "";
+}
+
 Result make_predefined_types() {
   if (find_datatype(MPI_BYTE) != nullptr) return {};
   try {

@@ -50,6 +50,10 @@ struct Schedule {
   /// Does what can be done without waiting. Returns true if the operation is finished and `completion`
   /// filled. The progress engine calls it under the engine lock; it may start requests but must not wait.
   virtual bool advance(Completion& completion) = 0;
+  /// Whether it waits for what other processes store in shared memory and announce on this one's doorbell.
+  virtual bool watches_memory() const { return false; }
+  /// Asked before a sleep if it does: whether advance() would find such a thing now. Changes nothing.
+  virtual bool may_advance() const { return false; }
   /// Abandons the operation if that is still possible; advance() says when it is finished.
   virtual void cancel() {}
   /// The message of the failure in completion.error.

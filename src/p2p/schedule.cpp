@@ -6,6 +6,8 @@
 #include "shm/shm.h"
 #include "transport/polling.h"
 
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace near::p2p {
@@ -14,6 +16,19 @@ namespace {
 
 auto& active = *new std::vector<EngineRequest*>; // never destroyed
 bool in_background = false;
+/// While there are schedules that wait for memory.
+std::optional<transport::Watch> watch;
+std::size_t watching = 0;
+
+void begin_to_watch() {
+  if (watching++ != 0) return;
+  watch.emplace(
+      [](void*) {
+        return std::any_of(active.begin(), active.end(),
+                           [](const EngineRequest* each) { return each->schedule->may_advance(); });
+      },
+      nullptr);
+}
 
 /// Returns true if the schedule has finished; the request may be gone then.
 bool advance(EngineRequest& request) {
@@ -92,6 +107,7 @@ Result begin_schedule(EngineRequest& request) {
     return {};
   }
   request.scheduled = true;
+  if (request.schedule->watches_memory()) begin_to_watch();
   request.index = active.size();
   active.push_back(&request);
   ++background;
@@ -99,6 +115,7 @@ Result begin_schedule(EngineRequest& request) {
 }
 
 void discard_schedule(EngineRequest& request) {
+  if (request.schedule->watches_memory() && --watching == 0) watch.reset();
   request.scheduled = false;
   active[request.index] = active.back();
   active[request.index]->index = request.index;

@@ -15,18 +15,18 @@ Result exchange_blocks(CollectiveGroup& group, const Call& call, MPI_Count longe
     for (int step = 1; step < exchange.size(); ++step) {
       const int from = (exchange.rank() + step) % exchange.size();
       const Buffer to = block_of(from);
-      const std::byte* data;
-      NEAR_TRY(exchange.wait(from, index, data));
-      if (const MPI_Count bytes = chunks.bytes(index, to.bytes()); bytes != 0)
-        datatype::unpack(to, chunks.offset(index), data, bytes);
+      const MPI_Count bytes = chunks.bytes(index, to.bytes()), offset = chunks.offset(index);
+      NEAR_TRY(exchange.read(from, index, [=](const std::byte* data) {
+        if (bytes != 0) datatype::unpack(to, offset, data, bytes);
+      }));
     }
     return {};
   };
   NEAR_TRY(exchange_all(
       exchange, chunks.count, [&](Number index) { return chunks.bytes(index, own); },
-      [&](Number index, std::byte* at) {
+      [=, from = call.send](Number index, std::byte* at) {
         if (const MPI_Count bytes = chunks.bytes(index, own); bytes != 0)
-          datatype::pack(call.send, chunks.offset(index), at, bytes);
+          datatype::pack(from, chunks.offset(index), at, bytes);
       },
       take));
   return group.copy(call.send, block_of(exchange.rank()));

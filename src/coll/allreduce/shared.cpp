@@ -20,8 +20,8 @@ Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, chunks.count);
   auto bytes_of = [&](Number index) { return chunks.bytes(index); };
   auto publish_one = [&](Number next) {
-    return exchange.publish(bytes_of(next), [&](std::byte* at) {
-      vectors.copy(at, vectors.send(chunks.offset(next)), bytes_of(next));
+    return exchange.publish(bytes_of(next), [=](std::byte* at) {
+      vectors.copy(at, vectors.send(chunks.offset(next)), chunks.bytes(next));
     });
   };
   Number collected = 0;
@@ -32,7 +32,7 @@ Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
     return {};
   };
   for (Number index = 0; index < chunks.count; ++index) {
-    // There are few slices, and one of them is that of the chunk before.
+    // There are few slices, and one of them is that of the chunk before. What is recorded publishes early anyway.
     if (collected < index && exchange.published() == index && !exchange.can_publish(bytes_of(index)))
       NEAR_TRY(collect());
     NEAR_TRY(exchange.publish_until(index, bytes_of, publish_one));

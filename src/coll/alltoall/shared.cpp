@@ -8,20 +8,19 @@ Result alltoall_shared(CollectiveGroup& group, const Call& call) {
   const int size = group.size(), rank = group.rank();
   const Chunks chunks = chunks_of(call.receive.bytes(), 1, size);
   Exchange exchange(group, call, chunks.count);
-  auto stride = [&](Number index) { return part_stride(chunks.bytes(index), size); };
-  auto fill = [&](Number index, std::byte* at) {
+  auto stride = [=](Number index) { return part_stride(chunks.bytes(index), size); };
+  auto fill = [=, all = call.send](Number index, std::byte* at) {
     for (int to = 0; to < size; ++to)
       if (to != rank)
-        datatype::pack(block(call.send, to), chunks.offset(index), at + to * stride(index),
-                       chunks.bytes(index));
+        datatype::pack(block(all, to), chunks.offset(index), at + to * stride(index), chunks.bytes(index));
   };
   auto take = [&](Number index) -> Result {
     for (int step = 1; step < size; ++step) {
       const int from = (rank + step) % size;
-      const std::byte* data;
-      NEAR_TRY(exchange.wait(from, index, data));
-      datatype::unpack(block(call.receive, from), chunks.offset(index), data + rank * stride(index),
-                       chunks.bytes(index));
+      const Buffer to = block(call.receive, from);
+      NEAR_TRY(exchange.read(from, index, [=](const std::byte* data) {
+        datatype::unpack(to, chunks.offset(index), data + rank * stride(index), chunks.bytes(index));
+      }));
     }
     return {};
   };

@@ -7,9 +7,8 @@ namespace near::coll {
 Result barrier_shared(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 1);
   NEAR_TRY(exchange.publish(0, [](std::byte*) {}));
-  const std::byte* data;
   for (int step = 1; step < exchange.size(); ++step)
-    NEAR_TRY(exchange.wait((exchange.rank() + step) % exchange.size(), 0, data));
+    NEAR_TRY(exchange.wait((exchange.rank() + step) % exchange.size(), 0));
   exchange.finish(0);
   return {};
 }

@@ -11,14 +11,12 @@ Result broadcast_shared(CollectiveGroup& group, const Call& call) {
   if (!is_root) exchange.only_read();
   for (Number index = 0; index < chunks.count; ++index) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index);
-    if (is_root) {
-      NEAR_TRY(
-          exchange.publish(bytes, [&](std::byte* at) { datatype::pack(call.receive, offset, at, bytes); }));
-    } else {
-      const std::byte* data;
-      NEAR_TRY(exchange.wait(call.root, index, data));
-      datatype::unpack(call.receive, offset, data, bytes);
-    }
+    const Buffer buffer = call.receive;
+    if (is_root)
+      NEAR_TRY(exchange.publish(bytes, [=](std::byte* at) { datatype::pack(buffer, offset, at, bytes); }));
+    else
+      NEAR_TRY(exchange.read(call.root, index,
+                             [=](const std::byte* data) { datatype::unpack(buffer, offset, data, bytes); }));
     exchange.finish(index);
   }
   return {};

@@ -16,12 +16,13 @@ Result gather_shared(CollectiveGroup& group, const Call& call) {
   for (Number index = 0; index < chunks.count; ++index) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index);
     if (!is_root)
-      NEAR_TRY(exchange.publish(bytes, [&](std::byte* at) { datatype::pack(call.send, offset, at, bytes); }));
+      NEAR_TRY(exchange.publish(
+          bytes, [=, own = call.send](std::byte* at) { datatype::pack(own, offset, at, bytes); }));
     for (int step = 1; is_root && step < exchange.size(); ++step) {
       const int from = (call.root + step) % exchange.size();
-      const std::byte* data;
-      NEAR_TRY(exchange.wait(from, index, data));
-      datatype::unpack(block(call.receive, from), offset, data, bytes);
+      const Buffer to = block(call.receive, from);
+      NEAR_TRY(exchange.read(from, index,
+                             [=](const std::byte* data) { datatype::unpack(to, offset, data, bytes); }));
     }
     exchange.finish(index);
   }

@@ -14,16 +14,14 @@ Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
   if (is_root) exchange.only_read();
   for (Number index = 0; index < chunks.count; ++index) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index);
-    if (is_root)
-      vectors.copy(vectors.receive(offset), vectors.send(offset), bytes);
-    else
+    if (!is_root)
       NEAR_TRY(
-          exchange.publish(bytes, [&](std::byte* at) { vectors.copy(at, vectors.send(offset), bytes); }));
-    for (int step = 1; is_root && step < exchange.size(); ++step) {
-      const std::byte* data;
-      NEAR_TRY(exchange.wait((call.root + step) % exchange.size(), index, data));
-      vectors.combine(data, vectors.receive(offset), vectors.receive(offset), bytes);
-    }
+          exchange.publish(bytes, [=](std::byte* at) { vectors.copy(at, vectors.send(offset), bytes); }));
+    for (int step = 1; is_root && step < exchange.size(); ++step)
+      NEAR_TRY(exchange.read((call.root + step) % exchange.size(), index, [=](const std::byte* data) {
+        const std::byte* own = step == 1 ? vectors.send(offset) : vectors.receive(offset);
+        vectors.combine(data, own, vectors.receive(offset), bytes);
+      }));
     exchange.finish(index);
   }
   return {};
@@ -35,7 +33,7 @@ Result reduce_shared_shares(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, chunks.count);
   return exchange_all(
       exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },
-      [&](Number index, std::byte* at) {
+      [=](Number index, std::byte* at) {
         vectors.copy(at, vectors.send(chunks.offset(index)), chunks.bytes(index));
       },
       [&](Number index) -> Result {

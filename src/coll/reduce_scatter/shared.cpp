@@ -8,25 +8,24 @@ Result reduce_scatter_shared(CollectiveGroup& group, const Call& call) {
   const Vectors vectors(call);
   const int size = group.size(), rank = group.rank();
   const bool varying = call.collective == Collective::reduce_scatter;
-  auto count_of = [&](int of) { return varying ? call.receive_blocks.counts[of] : call.send.count; };
-  // Where each rank's block begins in the vector, in bytes.
-  std::vector<MPI_Count> begins(static_cast<std::size_t>(size) + 1);
+  // Where each rank's block begins in the vector, in bytes. Shared with what is recorded.
+  auto begins = std::make_shared<std::vector<MPI_Count>>(static_cast<std::size_t>(size) + 1);
   MPI_Count longest = 0;
   for (int of = 0; of < size; ++of) {
-    begins[static_cast<std::size_t>(of) + 1] =
-        begins[static_cast<std::size_t>(of)] + count_of(of) * vectors.unit();
-    longest = std::max(longest, count_of(of) * vectors.unit());
+    const MPI_Count bytes = (varying ? call.receive_blocks.counts[of] : call.send.count) * vectors.unit();
+    (*begins)[static_cast<std::size_t>(of) + 1] = (*begins)[static_cast<std::size_t>(of)] + bytes;
+    longest = std::max(longest, bytes);
   }
   const Chunks chunks = chunks_of(longest, vectors.unit(), size);
   Exchange exchange(group, call, chunks.count);
-  auto stride = [&](Number index) { return part_stride(chunks.bytes(index), size); };
-  auto bytes_of = [&](Number index, int of) { return chunks.bytes(index, count_of(of) * vectors.unit()); };
+  auto stride = [=](Number index) { return part_stride(chunks.bytes(index), size); };
+  auto begin_of = [=](int of) { return (*begins)[static_cast<std::size_t>(of)]; };
+  auto bytes_of = [=](Number index, int of) { return chunks.bytes(index, begin_of(of + 1) - begin_of(of)); };
   return exchange_all(
       exchange, chunks.count, [&](Number index) { return stride(index) * size; },
-      [&](Number index, std::byte* at) {
+      [=](Number index, std::byte* at) {
         for (int to = 0; to < size; ++to)
-          vectors.copy(at + to * stride(index),
-                       vectors.send(begins[static_cast<std::size_t>(to)] + chunks.offset(index)),
+          vectors.copy(at + to * stride(index), vectors.send(begin_of(to) + chunks.offset(index)),
                        bytes_of(index, to));
       },
       [&](Number index) {

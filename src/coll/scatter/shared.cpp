@@ -14,14 +14,15 @@ Result scatter_shared(CollectiveGroup& group, const Call& call) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index),
                     stride = part_stride(bytes, size);
     if (is_root) {
-      NEAR_TRY(exchange.publish(stride * size, [&](std::byte* at) {
+      NEAR_TRY(exchange.publish(stride * size, [=, all = call.send, root = call.root](std::byte* at) {
         for (int to = 0; to < size; ++to)
-          if (to != call.root) datatype::pack(block(call.send, to), offset, at + to * stride, bytes);
+          if (to != root) datatype::pack(block(all, to), offset, at + to * stride, bytes);
       }));
     } else {
-      const std::byte* data;
-      NEAR_TRY(exchange.wait(call.root, index, data));
-      datatype::unpack(call.receive, offset, data + exchange.rank() * stride, bytes);
+      const MPI_Count mine = exchange.rank() * stride;
+      NEAR_TRY(exchange.read(call.root, index, [=, to = call.receive](const std::byte* data) {
+        datatype::unpack(to, offset, data + mine, bytes);
+      }));
     }
     exchange.finish(index);
   }

@@ -20,7 +20,8 @@ std::string describe(const Description& description) {
   if (description.collective != static_cast<std::uint8_t>(Collective::barrier))
     text += base::format(" of {} bytes", description.bytes);
   if (description.operation != 0)
-    text += base::format(", {}", datatype::name_of(static_cast<datatype::Builtin>(description.operation)));
+    text += base::format(" ({}), {}", datatype::name_of(static_cast<datatype::Basic>(description.element)),
+                         datatype::name_of(static_cast<datatype::Builtin>(description.operation)));
   if (description.root >= 0) text += base::format(", root {}", description.root);
   return text;
 }
@@ -81,6 +82,10 @@ bool Area::any_broken() const {
                      [](const AreaMember& member) { return member.part->broken.load_relaxed() != 0; });
 }
 
+void Area::wait_for_turn(std::uint64_t turn) {
+  wait_until([this, turn] { return is_turn(turn); });
+}
+
 Number Area::begin(const Description& description, Number numbers) {
   description_ = description;
   const Number first = next_;
@@ -93,16 +98,26 @@ bool Area::can_prepare(Number number, MPI_Count bytes) {
          (bytes <= inline_bytes || slices_.can_take(*this, static_cast<std::size_t>(bytes)));
 }
 
-Result Area::wait_for_entry(Number number) {
+bool Area::prepares_at_once(Number number, MPI_Count bytes) {
+  if (broken_ || any_broken()) [[unlikely]]
+    return true;
+  if (!all_finished(replaced(number))) return false;
+  const auto needed = static_cast<std::size_t>(bytes);
+  return bytes <= inline_bytes || slices_.can_take(*this, needed) || slices_.exhausted(needed);
+}
+
+/// Waits until the entry may be written. False if the area is broken.
+bool Area::wait_for_entry(Number number) {
   if (broken_) [[unlikely]]
-    return broken();
-  if (all_finished(replaced(number))) return {};
+    return false;
+  if (all_finished(replaced(number))) return true;
   wait_until([this, number] { return all_finished(replaced(number)) || any_broken(); });
-  return all_finished(replaced(number)) ? Result{} : broken();
+  return all_finished(replaced(number));
 }
 
 Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
-  NEAR_TRY(wait_for_entry(number));
+  if (!wait_for_entry(number)) [[unlikely]]
+    return broken();
   std::byte*& prepared = prepared_[number % ring_depth];
   if (bytes <= inline_bytes) {
     at = prepared = entry(rank_, number).payload;
@@ -139,7 +154,7 @@ void Area::publish(Number number) {
 }
 
 void Area::publish_failure(Number number) {
-  if (!wait_for_entry(number).ok()) return;
+  if (!wait_for_entry(number)) return hear();
   prepared_[number % ring_depth] = nullptr;
   publish(number);
 }
@@ -150,26 +165,46 @@ std::byte* Area::data(int rank, Number number) const {
   return from.description.where == Where::here ? from.payload : base_ + from.slice;
 }
 
-Result Area::broken() {
+void Area::tell_all(const Mismatch& mismatch) {
   broken_ = true;
-  own().broken.store_relaxed(1);
+  own().mismatch = mismatch;
+  // SYNC: area-broken. Release: what the ranks called is written before the others look for it.
+  own().broken.store_release(1);
   ring_all();
+}
+
+void Area::hear() {
+  if (broken_) return;
+  for (const AreaMember& member : members_)
+    // SYNC: area-broken. Acquire.
+    if (member.part->broken.load_acquire() != 0) return tell_all(member.part->mismatch);
+}
+
+Result Area::broken() {
+  hear();
+  const Mismatch& found = own().mismatch;
   return base::fail(
       MPI_ERR_OTHER,
-      "ranks of this communicator have called different collectives, so that it cannot be used for "
-      "others any more");
+      "rank {} of this communicator has called {}, and rank {} {}; the communicator cannot be used for "
+      "collectives any more",
+      found.rank, describe(found.description), found.other_rank, describe(found.other));
 }
 
 Result Area::mismatch(int rank, const Description& theirs) {
-  (void)broken();
+  if (!broken_) tell_all({description_, theirs, rank_, rank});
   return base::fail(MPI_ERR_OTHER, "rank {} calls {}, but rank {} of the same communicator calls {}", rank_,
                     describe(description_), rank, describe(theirs));
+}
+
+bool Area::waits_at_once(int rank, Number number) const {
+  return entry(rank, number).flag.has(number) ||
+         members_[static_cast<std::size_t>(rank)].part->broken.load_relaxed() != 0;
 }
 
 Result Area::wait(int rank, Number number, const std::byte*& at) {
   Entry& from = entry(rank, number);
   AreaMember& member = members_[static_cast<std::size_t>(rank)];
-  wait_until([&] { return from.flag.has(number) || member.part->broken.load_relaxed() != 0; });
+  wait_until([&] { return waits_at_once(rank, number); });
   if (!from.flag.has(number)) [[unlikely]]
     return broken();
   member.finished = std::max(member.finished, from.finished);
@@ -187,11 +222,15 @@ void Area::publish_result(Number number) {
   ring_all();
 }
 
+bool Area::has_result(int rank, Number number) const {
+  const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
+  return part.results[number % ring_depth].flag.has(number) || part.broken.load_relaxed() != 0;
+}
+
 Result Area::wait_for_result(int rank, Number number) {
-  AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
-  auto& flag = part.results[number % ring_depth].flag;
-  wait_until([&] { return flag.has(number) || part.broken.load_relaxed() != 0; });
-  return flag.has(number) ? Result{} : broken();
+  wait_until([&] { return has_result(rank, number); });
+  const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
+  return part.results[number % ring_depth].flag.has(number) ? Result{} : broken();
 }
 
 void Area::finish(Number number) {

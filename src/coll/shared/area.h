@@ -64,13 +64,20 @@ struct alignas(128) Entry {
 };
 static_assert(sizeof(Entry) == 128 && offsetof(Entry, payload) % 16 == 0);
 
+/// Two ranks that call different collectives under one number.
+struct Mismatch {
+  Description description, other;
+  std::int32_t rank = -1, other_rank = -1;
+};
+
 /// What one rank owns of the area. All zero at first: number 1 is the first.
 struct AreaPart {
   alignas(128) queue::SequenceFlag<> finished;
   /// How many other members have freed the communicator and will not read this part again.
   alignas(64) base::Atomic<std::uint32_t> left;
-  /// 1 once this rank has found that ranks call different collectives: the others stop waiting for it.
+  /// 1 once this rank has found, or heard, that ranks call different collectives: the others stop waiting for it.
   base::Atomic<std::uint32_t> broken;
+  Mismatch mismatch; ///< written before `broken`
   Entry entries[ring_depth];
   struct alignas(64) {
     queue::SequenceFlag<> flag;
@@ -98,10 +105,17 @@ public:
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(members_.size()); }
 
+  // Calls take turns in the order of take_turn() (area_call.h).
+  std::uint64_t take_turn() { return turns_++; }
+  bool is_turn(std::uint64_t turn) const { return turn == ended_; }
+  void wait_for_turn(std::uint64_t turn);
+  void end_turn() { ++ended_; }
   /// Begins a call that takes `numbers` numbers; returns the first.
   Number begin(const Description& description, Number numbers);
-  /// Whether prepare() would return without waiting.
+  /// Whether prepare() would succeed without waiting.
   bool can_prepare(Number number, MPI_Count bytes);
+  /// Whether it would return without waiting, perhaps with an error.
+  bool prepares_at_once(Number number, MPI_Count bytes);
   /// Where the data of this rank's entry goes, `bytes` at most slice_bytes. Waits until all ranks have finished the
   /// data that it replaces.
   Result prepare(Number number, MPI_Count bytes, std::byte*& at);
@@ -114,12 +128,16 @@ public:
   /// memory, and with MPI_ERR_OTHER if it calls another collective, or has found one that does. From then on the area is
   /// broken: every call fails.
   Result wait(int rank, Number number, const std::byte*& data);
+  /// Whether wait() would return without waiting, perhaps with an error.
+  bool waits_at_once(int rank, Number number) const;
   /// The rank's data of a number that wait() has returned, or that this rank has prepared.
   std::byte* data(int rank, Number number) const;
 
   /// The second flag of a number: this rank has changed the data of its own entry in place.
   void publish_result(Number number);
   Result wait_for_result(int rank, Number number);
+  /// Whether that would return without waiting, perhaps with an error.
+  bool has_result(int rank, Number number) const;
 
   /// This rank has finished reading this number and all earlier ones.
   void finish(Number number);
@@ -143,9 +161,12 @@ private:
   void ring_all();
   /// What must be finished before the entry of `number` is written again.
   static Number replaced(Number number) { return number > ring_depth ? number - ring_depth : 0; }
-  Result wait_for_entry(Number number);
+  bool wait_for_entry(Number number);
   bool any_broken() const;
+  [[gnu::cold]] void tell_all(const Mismatch& mismatch);
   [[gnu::cold]] Result mismatch(int rank, const Description& theirs);
+  /// Another rank has found that ranks call different collectives; tells the remaining ones.
+  [[gnu::cold]] void hear();
   [[gnu::cold]] Result broken();
 
   std::vector<AreaMember> members_;
@@ -154,15 +175,16 @@ private:
   Slices& slices_;
   Description description_;
   Number next_ = 1, finished_ = 0;
+  std::uint64_t turns_ = 0, ended_ = 0;
   bool broken_ = false;
   std::array<std::byte*, ring_depth> prepared_{}; ///< where the data of own entries is; null: there is none
   std::uint64_t waits_ = 0;
 };
 
-/// The area of a communicator, which its first blocking collective makes; nullptr if it has none, at all of its ranks
+/// The area of a communicator, which its first collective makes, if it need not send messages or `may_wait`; nullptr if it has none, at all of its ranks
 /// alike: it has one rank, or more than most_area_ranks, or not all of them share this machine's memory, or one of them
 /// had no memory left for it.
-Result find_area(Communicator& communicator, Area*& area);
+Result find_area(Communicator& communicator, bool may_wait, Area*& area);
 inline constexpr int most_area_ranks = segment::most_area_ranks;
 
 /// What a communicator keeps of its area.

@@ -171,10 +171,11 @@ Result make_area(Communicator& communicator, Extension& made) {
 
 } // namespace
 
-Result find_area(Communicator& communicator, Area*& area) {
+Result find_area(Communicator& communicator, bool may_wait, Area*& area) {
   area = nullptr;
   if (communicator.size == 1 || communicator.size > most_area_ranks) return {};
   if (communicator.extension == nullptr) {
+    if (!may_wait && !is_prepared(communicator)) return {};
     auto made = std::make_unique<Extension>();
     if (shares_segment(communicator)) NEAR_TRY(make_area(communicator, *made));
     communicator.extension = std::move(made);

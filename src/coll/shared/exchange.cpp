@@ -11,6 +11,8 @@ constexpr MPI_Count pipeline_chunks = 4, least_chunk = 8 << 10, largest_chunk = 
 
 } // namespace
 
+Number chunks_ahead() { return ranks_share_processors() ? ring_depth - 1 : 1; }
+
 Chunks chunks_of(MPI_Count total, MPI_Count unit, int parts) {
   if (total == 0) return {};
   MPI_Count most = slice_bytes / parts / 64 * 64, chunk = most;
@@ -22,13 +24,22 @@ Chunks chunks_of(MPI_Count total, MPI_Count unit, int parts) {
 }
 
 Exchange::Exchange(CollectiveGroup& group, const Call& call, Number chunks)
-    : area_(*group.area()), count_(chunks),
-      first_(area_.begin(describe(call, facts_of(call, group.size()).bytes), chunks)),
-      ahead_(ranks_share_processors() ? ring_depth - 1 : 1) {}
+    : schedule_(group.schedule()), ahead_(chunks_ahead()) {
+  const Description description = describe(call, facts_of(call, group.size()).bytes);
+  if (is_recorded()) {
+    call_ = &schedule_->use_area(std::make_unique<AreaCall>(*group.area(), description, chunks));
+    return;
+  }
+  call_ = &executed_.emplace(*group.area(), description, chunks);
+  call_->enqueue();
+  call_->wait_for_turn();
+  call_->begin();
+}
 
 Exchange::~Exchange() {
-  if (finished_ != count_) area_.finish(number(count_ - 1));
-  while (published_ < count_) area_.publish_failure(number(published_++)); // only after an error
+  if (is_recorded()) return;
+  call_->abandon(true); // does something only after an error
+  call_->end();
 }
 
 } // namespace near::coll

@@ -3,9 +3,11 @@
 
 #include "coll/algorithms.h"
 #include "coll/registry.h"
-#include "coll/shared/area.h"
+#include "coll/schedule.h"
+#include "coll/shared/area_call.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace near::coll {
 
@@ -26,30 +28,37 @@ struct Chunks {
 /// multiple of `unit`, which is at most a cache line. Where every rank has its processor, longer data is cut so that
 /// ranks read one chunk while the next is being written; where they share processors, each chunk costs them a turn.
 Chunks chunks_of(MPI_Count total, MPI_Count unit = 1, int parts = 1);
+/// How many chunks beyond the one that it reads a rank publishes, if it can do so without a wait.
+Number chunks_ahead();
 /// The distance of parts of `bytes` bytes in an entry or slice.
 inline MPI_Count part_stride(MPI_Count bytes, int parts) {
   return bytes * parts <= inline_bytes ? bytes : (bytes + 63) / 64 * 64;
 }
 
+/// What algorithms do with an area. Like the verbs of a group, they are executed, or recorded into the group's schedule:
+/// so whatever an algorithm passes to them must stay valid when it has returned. Functions capture by value, and
+/// `call()` is what they may point to.
 class Exchange {
 public:
-  /// Takes a number for each chunk. `bytes` is what all ranks know of the call's size.
+  /// Takes a number for each chunk, as soon as it is this call's turn.
   Exchange(CollectiveGroup& group, const Call& call, Number chunks);
-  /// Declares whatever was not read as finished, and what was not published, after an error, as failed.
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  int rank() const { return area_.rank(); }
-  int size() const { return area_.size(); }
+  int rank() const { return call_->rank(); }
+  int size() const { return call_->size(); }
+  AreaCall& call() { return *call_; }
+  bool is_recorded() const { return schedule_ != nullptr; }
 
   /// Publishes the next chunk, after fill(address), which writes `bytes` bytes there.
   template <class Fill>
-  Result publish(MPI_Count bytes, Fill&& fill) {
-    std::byte* at = nullptr;
-    NEAR_TRY(area_.prepare(number(published_), bytes, at));
-    fill(at);
-    area_.publish(number(published_++));
+  Result publish(MPI_Count bytes, Fill fill) {
+    const Number index = published_++;
+    if (!is_recorded()) return call_->publish(index, bytes, fill);
+    AreaCall* const call = call_;
+    schedule_->attempt_early([=] { return call->publishes_at_once(index, bytes); },
+                             [=] { return call->publish(index, bytes, fill); });
     return {};
   }
   /// Publishes chunks by publish_one(index) up to `index`, and further ones where that needs no wait: `bytes_of(index)`
@@ -57,43 +66,66 @@ public:
   /// this rank would wait for its own slices.
   template <class BytesOf, class PublishOne>
   Result publish_until(Number index, BytesOf&& bytes_of, PublishOne&& publish_one) {
-    while (published_ < count_ &&
+    while (published_ < call_->count() &&
            (published_ <= index || (published_ <= index + ahead_ && can_publish(bytes_of(published_)))))
       NEAR_TRY(publish_one(published_));
     return {};
   }
   Number published() const { return published_; }
   /// Whether the next chunk, of so many bytes, can be published without a wait.
-  bool can_publish(MPI_Count bytes) { return area_.can_prepare(number(published_), bytes); }
+  bool can_publish(MPI_Count bytes) { return !is_recorded() && call_->can_publish(published_, bytes); }
 
-  Result wait(int rank, Number index, const std::byte*& data) {
-    return area_.wait(rank, number(index), data);
+  /// consume(data) reads what a rank has published.
+  template <class Consume>
+  Result read(int rank, Number index, Consume consume) {
+    if (!is_recorded()) return call_->read(rank, index, consume);
+    AreaCall* const call = call_;
+    schedule_->attempt([=] { return call->reads_at_once(rank, index); },
+                       [=] { return call->read(rank, index, consume); });
+    return {};
   }
-  /// What a rank has published; this rank, or one whose entry was waited for.
-  std::byte* data(int rank, Number index) const { return area_.data(rank, number(index)); }
-  void publish_result(Number index) { area_.publish_result(number(index)); }
-  Result wait_for_result(int rank, Number index) { return area_.wait_for_result(rank, number(index)); }
+  /// The same without reading anything.
+  Result wait(int rank, Number index) {
+    return read(rank, index, [](const std::byte*) {});
+  }
+  void publish_result(Number index) {
+    if (!is_recorded()) return call_->publish_result(index);
+    AreaCall* const call = call_;
+    schedule_->attempt([] { return true; }, [=] { return call->publish_result(index), Result{}; });
+  }
+  template <class Consume>
+  Result read_result(int rank, Number index, Consume consume) {
+    if (!is_recorded()) return call_->read_result(rank, index, consume);
+    AreaCall* const call = call_;
+    schedule_->attempt([=] { return call->reads_result_at_once(rank, index); },
+                       [=] { return call->read_result(rank, index, consume); });
+    return {};
+  }
   /// This rank has finished reading this chunk and all earlier ones.
   void finish(Number index) {
-    area_.finish(number(index));
-    finished_ = index + 1;
+    if (!is_recorded()) return call_->finish(index);
+    AreaCall* const call = call_;
+    schedule_->attempt([] { return true; }, [=] { return call->finish(index), Result{}; });
   }
   /// This rank publishes nothing in this call.
-  void only_read() { published_ = count_; }
+  void only_read() {
+    published_ = call_->count();
+    call_->only_read();
+  }
 
 private:
-  Number number(Number index) const { return first_ + index; }
-
-  Area& area_;
-  Number count_, first_, ahead_, published_ = 0, finished_ = 0;
+  std::optional<AreaCall> executed_;
+  AreaCall* call_;
+  Schedule* schedule_;
+  Number ahead_, published_ = 0;
 };
 
 /// All ranks publish all chunks, and read those of others: take(index) waits for them and reads.
 template <class BytesOf, class Fill, class Take>
-Result exchange_all(Exchange& exchange, Number chunks, BytesOf&& bytes_of, Fill&& fill, Take&& take) {
+Result exchange_all(Exchange& exchange, Number chunks, BytesOf&& bytes_of, Fill fill, Take&& take) {
   for (Number index = 0; index < chunks; ++index) {
     NEAR_TRY(exchange.publish_until(index, bytes_of, [&](Number next) {
-      return exchange.publish(bytes_of(next), [&](std::byte* at) { fill(next, at); });
+      return exchange.publish(bytes_of(next), [fill, next](std::byte* at) { fill(next, at); });
     }));
     NEAR_TRY(take(index));
     exchange.finish(index);

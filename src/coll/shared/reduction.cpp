@@ -5,29 +5,28 @@ namespace near::coll {
 
 Result Vectors::fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes,
                      int last) const {
-  const std::byte* first = nullptr;
-  const std::byte* const own = exchange.data(exchange.rank(), index);
-  for (int rank = 0; rank <= last; ++rank) {
-    const std::byte* data = own;
-    if (rank != exchange.rank()) NEAR_TRY(exchange.wait(rank, index, data));
-    if (rank == 0)
-      first = data + at;
-    else
-      combine(data + at, rank == 1 ? first : to, to, bytes);
-  }
-  if (last == 0) copy(to, first, bytes);
+  const AreaCall* const call = &exchange.call();
+  const Vectors vectors = *this;
+  if (last == 0)
+    return exchange.read(0, index, [=](const std::byte* data) { vectors.copy(to, data + at, bytes); });
+  if (last > 0) NEAR_TRY(exchange.wait(0, index));
+  for (int rank = 1; rank <= last; ++rank)
+    NEAR_TRY(exchange.read(rank, index, [=](const std::byte* data) {
+      vectors.combine(data + at, rank == 1 ? call->data(0, index) + at : to, to, bytes);
+    }));
   return {};
 }
 
 Result Vectors::fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const {
   const int own = exchange.rank(), size = exchange.size();
   const Share share = share_of(bytes, own, size);
-  std::byte* to = exchange.data(own, index) + share.begin;
-  for (int step = 1; step < size; ++step) {
-    const std::byte* data;
-    NEAR_TRY(exchange.wait((own + step) % size, index, data));
-    combine(data + share.begin, to, to, share.bytes);
-  }
+  const AreaCall* const call = &exchange.call();
+  const Vectors vectors = *this;
+  for (int step = 1; step < size; ++step)
+    NEAR_TRY(exchange.read((own + step) % size, index, [=](const std::byte* data) {
+      std::byte* to = call->data(own, index) + share.begin;
+      vectors.combine(data + share.begin, to, to, share.bytes);
+    }));
   exchange.publish_result(index);
   return {};
 }
@@ -36,8 +35,9 @@ Result Vectors::collect_shares(Exchange& exchange, Number index, MPI_Count bytes
   for (int step = 0; step < exchange.size(); ++step) {
     const int rank = (exchange.rank() + step) % exchange.size();
     const Share share = share_of(bytes, rank, exchange.size());
-    if (rank != exchange.rank()) NEAR_TRY(exchange.wait_for_result(rank, index));
-    copy(to + share.begin, exchange.data(rank, index) + share.begin, share.bytes);
+    NEAR_TRY(exchange.read_result(rank, index, [=, vectors = *this](const std::byte* data) {
+      vectors.copy(to + share.begin, data + share.begin, share.bytes);
+    }));
   }
   return {};
 }
@@ -56,7 +56,7 @@ Result fold_up_to(CollectiveGroup& group, const Call& call, int last) {
   Exchange exchange(group, call, chunks.count);
   return exchange_all(
       exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },
-      [&](Number index, std::byte* at) {
+      [=](Number index, std::byte* at) {
         vectors.copy(at, vectors.send(chunks.offset(index)), chunks.bytes(index));
       },
       [&](Number index) {

@@ -12,15 +12,17 @@ namespace {
 constexpr MPI_Count long_counts[] = {8200, 40000, 90000};
 
 /// Runs `body` with different numbers of ranks and slices.
-void in_areas(const std::function<void(object::Communicator&)>& body) {
+void in_areas(const std::function<void(object::Communicator&, const Perform&)>& body) {
   make_types();
   for (bool shared_processors : {false, true}) {
     ASSERT_TRUE(configure("auto", shared_processors).ok());
     for (int size : {2, 3, 5})
       for (std::size_t slices : {std::size_t{1}, std::size_t{2}, most_slices}) {
         SCOPED_TRACE(std::to_string(size) + " ranks with " + std::to_string(slices) + " slices");
-        run_ranks(size, Conditions{everything, slices}, body);
-        ASSERT_FALSE(testing::Test::HasFailure());
+        for (const Perform& perform : {Perform(blocking), Perform(nonblocking)}) {
+          run_ranks(size, Conditions{everything, slices}, [&](object::Communicator& c) { body(c, perform); });
+          ASSERT_FALSE(testing::Test::HasFailure());
+        }
       }
   }
   ASSERT_TRUE(configure("auto").ok());
@@ -38,33 +40,33 @@ void expect(TestBuffer& buffer, int number, int rank, MPI_Count first, MPI_Count
 }
 
 TEST(areas, long_data_moves_in_chunks) {
-  in_areas([](object::Communicator& c) {
+  in_areas([](object::Communicator& c, const Perform& perform) {
     int number = 0;
     for (MPI_Count cells : long_counts) {
       const Layout layout = layout_at(++number, c.rank);
       for (int root : roots(c.size)) {
         TestBuffer buffer(layout, cells);
         if (c.rank == root) fill(buffer, number, root, 0, cells);
-        blocking(broadcast_call(buffer.argument(), root), c);
+        perform(broadcast_call(buffer.argument(), root), c);
         expect(buffer, number, root, 0, cells);
       }
       TestBuffer own(layout, cells * c.size), all(Layout::plain, cells * c.size), back(layout, cells);
       fill(own, number, c.rank, 0, cells);
-      blocking(allgather_call(own.argument(0, cells), all.argument(0, cells), c), c);
+      perform(allgather_call(own.argument(0, cells), all.argument(0, cells), c), c);
       for (int rank = 0; rank < c.size; ++rank) expect(all, number, rank, rank * cells, cells);
       const int root = number % c.size;
-      blocking(scatter_call(all.argument(0, cells), back.argument(), root, c), c);
+      perform(scatter_call(all.argument(0, cells), back.argument(), root, c), c);
       expect(back, number, c.rank, 0, cells);
       TestBuffer gathered(Layout::plain, cells * c.size);
-      blocking(gather_call(back.argument(), gathered.argument(0, cells), root, c), c);
+      perform(gather_call(back.argument(), gathered.argument(0, cells), root, c), c);
       if (c.rank == root)
         for (int rank = 0; rank < c.size; ++rank) expect(gathered, number, rank, rank * cells, cells);
       for (int rank = 0; rank < c.size; ++rank)
         fill(own, number, c.rank * c.size + rank, rank * cells, cells);
-      blocking(alltoall_call(own.argument(0, cells), all.argument(0, cells)), c);
+      perform(alltoall_call(own.argument(0, cells), all.argument(0, cells)), c);
       for (int rank = 0; rank < c.size; ++rank)
         expect(all, number, rank * c.size + c.rank, rank * cells, cells);
-      blocking(alltoall_call(Buffer{MPI_IN_PLACE, 0, nullptr}, own.argument(0, cells)), c);
+      perform(alltoall_call(Buffer{MPI_IN_PLACE, 0, nullptr}, own.argument(0, cells)), c);
       for (int rank = 0; rank < c.size; ++rank)
         expect(own, number, rank * c.size + c.rank, rank * cells, cells);
     }
@@ -82,7 +84,7 @@ std::int64_t sum_to(int last, std::size_t place) {
 }
 
 TEST(areas, long_vectors_are_reduced_in_chunks) {
-  in_areas([](object::Communicator& c) {
+  in_areas([](object::Communicator& c, const Perform& perform) {
     Datatype& type = *datatype::find_datatype(MPI_INT64_T);
     const datatype::Operation& operation = *datatype::find_operation(MPI_SUM);
     for (MPI_Count count : long_counts) {
@@ -93,22 +95,74 @@ TEST(areas, long_vectors_are_reduced_in_chunks) {
         for (std::size_t i = 0; i < number; ++i)
           ASSERT_EQ(result[i], sum_to(last, first + i)) << "place " << i;
       };
-      blocking(allreduce_call(own.data(), result.data(), count, type, operation), c);
+      perform(allreduce_call(own.data(), result.data(), count, type, operation), c);
       expect_sums(c.size - 1, 0, places);
       const int root = c.size - 1;
       std::fill(result.begin(), result.end(), -1);
-      blocking(reduce_call(own.data(), result.data(), count, type, operation, root, c), c);
+      perform(reduce_call(own.data(), result.data(), count, type, operation, root, c), c);
       if (c.rank == root) expect_sums(c.size - 1, 0, places);
-      blocking(scan_call(own.data(), result.data(), count, type, operation), c);
+      perform(scan_call(own.data(), result.data(), count, type, operation), c);
       expect_sums(c.rank, 0, places);
-      blocking(exscan_call(own.data(), result.data(), count, type, operation), c);
+      perform(exscan_call(own.data(), result.data(), count, type, operation), c);
       if (c.rank != 0) expect_sums(c.rank - 1, 0, places);
-      blocking(reduce_scatter_block_call(own.data(), result.data(), count, type, operation), c);
+      perform(reduce_scatter_block_call(own.data(), result.data(), count, type, operation), c);
       expect_sums(c.size - 1, places * static_cast<std::size_t>(c.rank), places);
       result = own;
-      blocking(allreduce_call(MPI_IN_PLACE, result.data(), count, type, operation), c);
+      perform(allreduce_call(MPI_IN_PLACE, result.data(), count, type, operation), c);
       expect_sums(c.size - 1, 0, places);
     }
+  });
+}
+
+/// Calls of an area take turns in the order in which the program made them, whatever it waits for first.
+TEST(areas, calls_under_way_complete_in_any_order) {
+  make_types();
+  constexpr int calls = 7, elements = 20'000; // together more numbers than a ring has entries
+  for (bool shared_processors : {false, true}) {
+    ASSERT_TRUE(configure("auto", shared_processors).ok());
+    for (int size : {2, 3, 5})
+      run_ranks(size, Conditions{everything, 2}, [](object::Communicator& c) {
+        Datatype& type = *datatype::find_datatype(MPI_INT32_T);
+        const datatype::Operation& operation = *datatype::find_operation(MPI_SUM);
+        for (bool reversed : {false, true}) {
+          std::vector<std::int32_t> own(elements, c.rank + 1), sums[calls], sent[calls];
+          p2p::Request* requests[2 * calls] = {};
+          for (int i = 0; i < calls; ++i) {
+            sums[i].resize(elements);
+            sent[i].assign(elements, c.rank == i % c.size ? i : -1);
+            ASSERT_TRUE(start(allreduce_call(own.data(), sums[i].data(), elements - i, type, operation), c,
+                              requests[2 * i])
+                            .ok());
+            ASSERT_TRUE(start(broadcast_call(Buffer{sent[i].data(), elements, &type}, i % c.size), c,
+                              requests[2 * i + 1])
+                            .ok());
+          }
+          std::int32_t one = 1, all = 0; // a blocking call between them
+          blocking(allreduce_call(&one, &all, 1, type, operation), c);
+          EXPECT_EQ(all, c.size);
+          for (int i = 0; i < 2 * calls; ++i)
+            EXPECT_TRUE(wait(requests[reversed ? 2 * calls - 1 - i : i]).ok());
+          for (int i = 0; i < calls; ++i) {
+            EXPECT_EQ(sums[i][static_cast<std::size_t>(elements - i - 1)], c.size * (c.size + 1) / 2);
+            EXPECT_EQ(sent[i].back(), i);
+          }
+        }
+      });
+  }
+  ASSERT_TRUE(configure("auto").ok());
+}
+
+TEST(areas, calls_under_way_fail_without_memory) {
+  make_types();
+  run_ranks(3, Conditions{everything, 0}, [](object::Communicator& c) {
+    TestBuffer own(Layout::plain, 1000), all(Layout::plain, 3000), buffer(Layout::plain, 1000);
+    p2p::Request *first = nullptr, *second = nullptr;
+    ASSERT_TRUE(start(allgather_call(own.argument(), all.argument(0, 1000), c), c, first).ok());
+    ASSERT_TRUE(start(broadcast_call(buffer.argument(), 1), c, second).ok());
+    EXPECT_EQ(wait(second).code(), MPI_ERR_NO_MEM);
+    EXPECT_EQ(wait(first).code(), MPI_ERR_NO_MEM);
+    nonblocking(barrier_call(), c);
+    blocking(barrier_call(), c);
   });
 }
 
@@ -146,6 +200,28 @@ TEST(areas, ranks_that_call_different_collectives_are_told) {
               MPI_ERR_OTHER);
     EXPECT_NE(std::string(base::failure_text()).find("MPI_MAX"), std::string::npos);
   });
+}
+
+/// Also the rank that only hears of it, and the one that still has chunks to publish.
+TEST(areas, every_rank_is_told_what_two_of_them_call) {
+  make_types();
+  for (bool later : {false, true})
+    run_ranks(3, Conditions{everything, most_slices}, [&](object::Communicator& c) {
+      TestBuffer own(Layout::plain, 40'000), all(Layout::plain, 40'000);
+      const Call call = c.rank == 1 ? allgather_call(own.argument(0, 10'000), all.argument(0, 10'000), c)
+                                    : alltoall_call(own.argument(0, 10'000), all.argument(0, 10'000));
+      if (later) {
+        p2p::Request* request = nullptr;
+        ASSERT_TRUE(start(call, c, request).ok());
+        EXPECT_EQ(wait(request).code(), MPI_ERR_OTHER);
+        return;
+      }
+      EXPECT_EQ(run(call, c).code(), MPI_ERR_OTHER);
+      for (const char* each : {"allgather of 80000 bytes", "alltoall of 80000 bytes"})
+        EXPECT_NE(std::string(base::failure_text()).find(each), std::string::npos) << base::failure_text();
+      EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
+      EXPECT_NE(std::string(base::failure_text()).find("cannot be used"), std::string::npos);
+    });
 }
 
 TEST(areas, nobody_waits_in_an_area_whose_ranks_have_called_different_collectives) {

@@ -306,6 +306,12 @@ void wait_complete(Request& request) {
     advance_schedules();
     std::unique_lock guard(world->lock);
     if (match() || request.complete) continue;
+    if (!schedules.empty()) { // nobody tells of what is stored in an area
+      guard.unlock();
+      std::this_thread::yield();
+      if (std::chrono::steady_clock::now() > limit) stuck(posted.empty() ? nullptr : posted.front());
+      continue;
+    }
     if (!box.changed.wait_until(guard, limit, [&] { return box.changes != seen; }))
       stuck(posted.empty() ? nullptr : posted.front());
   }
@@ -321,6 +327,7 @@ void wait_until_stored(bool (*done)(void*), void* argument) {
   auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!done(argument)) {
     if (std::chrono::steady_clock::now() > limit) stuck(nullptr);
+    advance_schedules();
     std::this_thread::yield();
   }
 }

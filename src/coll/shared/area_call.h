@@ -1,0 +1,104 @@
+// One call's use of an area: the numbers that it takes, and what it has published and finished of them.
+//
+// The calls of an area take turns, in the order in which the program made them: a blocking call waits until the
+// nonblocking ones before it are over. So the numbers of one call follow those of the call before it at every rank, and
+// "this rank has finished number n" is true of all calls.
+#pragma once
+
+#include "coll/shared/area.h"
+
+namespace near::coll {
+
+class AreaCall {
+public:
+  AreaCall(Area& area, const Description& description, Number count)
+      : area_(area), description_(description), count_(count) {}
+  AreaCall(const AreaCall&) = delete;
+  AreaCall& operator=(const AreaCall&) = delete;
+
+  /// Queues up behind the calls that this process has made before.
+  void enqueue() { turn_ = area_.take_turn(); }
+  bool is_turn() const { return area_.is_turn(turn_); }
+  void wait_for_turn() { area_.wait_for_turn(turn_); }
+  /// Takes the numbers.
+  void begin() { first_ = area_.begin(description_, count_); }
+  /// Lets the next call begin.
+  void end() { area_.end_turn(); }
+
+  int rank() const { return area_.rank(); }
+  int size() const { return area_.size(); }
+  Number count() const { return count_; }
+  /// What a rank has published; this rank, or one whose entry was read.
+  std::byte* data(int rank, Number index) const { return area_.data(rank, number(index)); }
+
+  // What the algorithms do, by the index of a chunk; each may wait. An `..._at_once` says that its verb would not.
+
+  template <class Fill>
+  Result publish(Number index, MPI_Count bytes, Fill&& fill) {
+    std::byte* at = nullptr;
+    NEAR_TRY(area_.prepare(number(index), bytes, at));
+    fill(at);
+    area_.publish(number(index));
+    published_ = index + 1;
+    return {};
+  }
+  bool can_publish(Number index, MPI_Count bytes) const { return area_.can_prepare(number(index), bytes); }
+  bool publishes_at_once(Number index, MPI_Count bytes) const {
+    return area_.prepares_at_once(number(index), bytes);
+  }
+  /// consume(data): what the rank has published.
+  template <class Consume>
+  Result read(int rank, Number index, Consume&& consume) {
+    const std::byte* at = nullptr;
+    if (rank == this->rank())
+      at = data(rank, index);
+    else
+      NEAR_TRY(area_.wait(rank, number(index), at));
+    consume(at);
+    return {};
+  }
+  bool reads_at_once(int rank, Number index) const {
+    return rank == this->rank() || area_.waits_at_once(rank, number(index));
+  }
+  void publish_result(Number index) { area_.publish_result(number(index)); }
+  /// The same for what it has changed since, and announced by publish_result().
+  template <class Consume>
+  Result read_result(int rank, Number index, Consume&& consume) {
+    if (rank != this->rank()) NEAR_TRY(area_.wait_for_result(rank, number(index)));
+    consume(data(rank, index));
+    return {};
+  }
+  bool reads_result_at_once(int rank, Number index) const {
+    return rank == this->rank() || area_.has_result(rank, number(index));
+  }
+  void finish(Number index) {
+    area_.finish(number(index));
+    finished_ = index + 1;
+  }
+  /// This rank publishes nothing in this call.
+  void only_read() { published_ = count_; }
+
+  Number published() const { return published_; }
+  Number finished() const { return finished_; }
+
+  /// After an error: declares whatever was not read as finished, and what was not published as failed, as far as that
+  /// needs no wait unless `waits`. True once nothing remains.
+  bool abandon(bool waits) {
+    if (finished_ != count_) finish(count_ - 1);
+    for (; published_ < count_; ++published_) {
+      if (!waits && !area_.prepares_at_once(number(published_), 0)) return false;
+      area_.publish_failure(number(published_));
+    }
+    return true;
+  }
+
+private:
+  Number number(Number index) const { return first_ + index; }
+
+  Area& area_;
+  Description description_;
+  Number count_, first_ = 0, published_ = 0, finished_ = 0;
+  std::uint64_t turn_ = 0;
+};
+
+} // namespace near::coll
