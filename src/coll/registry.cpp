@@ -30,6 +30,9 @@ constexpr MPI_Count short_told_by_one = 1 << 10;
 constexpr MPI_Count short_for_all = 32 << 10;
 constexpr int most_scanned = 8;
 
+/// Nonblocking calls with more steps consist of messages.
+constexpr MPI_Count most_recorded_steps = 8 << 10, typical_chunk = 32 << 10;
+
 bool always(const Facts&) { return true; }
 bool commutative(const Facts& facts) { return facts.commutative; }
 bool out_of_place(const Facts& facts) { return !facts.in_place; }
@@ -41,8 +44,18 @@ bool short_of(const Facts& facts, MPI_Count limit) { return facts.bytes <= limit
 bool told_by_one(const Facts& facts) {
   return facts.shared_processors && facts.size <= most_told_by_one && short_of(facts, short_told_by_one);
 }
-bool in_area(const Facts& facts) { return facts.area; }
-bool elements_in_area(const Facts& facts) { return facts.area && facts.elementwise; }
+/// About how many steps a call in an area has, each of which takes some 300 bytes if it is recorded: a few for each chunk
+/// (shared/exchange.cpp) and rank.
+MPI_Count steps_in_area(const Facts& facts) {
+  const bool part_for_each =
+      facts.collective == Collective::alltoall || facts.collective == Collective::scatter;
+  const MPI_Count chunks = facts.bytes / typical_chunk * (part_for_each ? facts.size : 1) + 1;
+  return chunks * (facts.size + 2);
+}
+bool in_area(const Facts& facts) {
+  return facts.area && (!facts.recorded || steps_in_area(facts) <= most_recorded_steps);
+}
+bool elements_in_area(const Facts& facts) { return in_area(facts) && facts.elementwise; }
 /// Reading all vectors costs less than a second wait, or no more bytes than reading shares does.
 bool reads_all(const Facts& facts) { return facts.size == 2 || facts.bytes * facts.size <= short_for_all; }
 bool short_result(const Facts& facts) { return facts.bytes <= short_allgather / facts.size; }
@@ -236,6 +249,7 @@ const Algorithm& choose(const Facts& facts) {
 
 Result run(CollectiveGroup& group, const Call& call) {
   Facts facts = facts_of(call, group.size());
+  facts.recorded = group.schedule() != nullptr;
   facts.area = group.area() != nullptr;
   return choose(facts).run(group, call);
 }

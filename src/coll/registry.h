@@ -24,6 +24,7 @@ struct Facts {
   bool commutative = true;
   bool in_place = false;          ///< alltoall family
   bool shared_processors = false; ///< the job has more ranks than processors
+  bool recorded = false;          ///< nonblocking or persistent
   bool area = false;              ///< the ranks have an area in shared memory, and the call may use it
   bool elementwise = true;        ///< reductions: predefined operation, elements without gaps
 };

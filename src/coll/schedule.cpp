@@ -80,6 +80,7 @@ Result Schedule::allocate(std::size_t bytes, std::byte*& at) {
 
 AreaCall& Schedule::use_area(std::unique_ptr<AreaCall> call) {
   area_call_ = std::move(call);
+  turn_ = steps_.size();
   attempt([at = area_call_.get()] { return at->is_turn(); },
           [at = area_call_.get()] { return at->begin(), Result{}; });
   return *area_call_;
@@ -118,7 +119,7 @@ bool Schedule::attempted(Entry& entry) {
 /// While a step has to wait: does the next early one if it need not.
 void Schedule::attempt_next_early() {
   // What has not begun takes no part, and a rank publishes only so many chunks ahead of what it reads.
-  if (next_ == 0 || area_call_->published() > area_call_->finished() + chunks_ahead()) return;
+  if (next_ <= turn_ || area_call_->published() > area_call_->finished() + chunks_ahead()) return;
   while (next_early_ < early_.size() && early_[next_early_] < next_) ++next_early_;
   if (next_early_ < early_.size() && attempted(steps_[early_[next_early_]])) ++next_early_;
 }

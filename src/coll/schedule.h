@@ -99,6 +99,7 @@ private:
   std::vector<Entry> steps_;
   std::vector<Step> early_; ///< steps that may be done before their turn
   std::size_t next_early_ = 0;
+  Step turn_ = 0; ///< the step that begins the call in its area; nothing of it is done before that
   std::unique_ptr<AreaCall> area_call_;
   std::vector<Step> pending_; ///< while recording: started, not yet waited for
   std::size_t next_ = 0;

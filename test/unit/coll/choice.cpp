@@ -52,6 +52,17 @@ TEST(choice, ranks_that_share_processors_meet_at_one_of_them) {
   EXPECT_STREQ(choose(facts).name, "dissemination");
 }
 
+/// What is recorded takes memory for each step.
+TEST(choice, long_calls_in_an_area_are_not_recorded) {
+  Facts facts{
+      .collective = Collective::alltoall, .bytes = 1 << 20, .size = 8, .recorded = true, .area = true};
+  EXPECT_STREQ(choose(facts).name, "shared");
+  facts.bytes = 4 << 20;
+  EXPECT_STREQ(choose(facts).name, "pairwise");
+  facts.recorded = false;
+  EXPECT_STREQ(choose(facts).name, "shared");
+}
+
 TEST(choice, an_unknown_word_is_an_error_that_offers_the_nearest) {
   EXPECT_FALSE(configure("allreduce=rinng").ok());
   EXPECT_NE(base::failure_text().find("did you mean ring?"), std::string::npos) << base::failure_text();
