@@ -9,6 +9,18 @@ using object::Topology;
 
 namespace {
 
+void find_neighbours(Topology& grid) {
+  std::vector<int> coords = grid.coords;
+  for (std::size_t i = 0; i < coords.size(); ++i) {
+    for (int step : {-1, 1}) {
+      coords[i] = grid.coords[i] + step;
+      grid.sources.push_back(rank_at(grid, coords));
+    }
+    coords[i] = grid.coords[i];
+  }
+  grid.destinations = grid.sources;
+}
+
 std::unique_ptr<Topology> make_grid(std::span<const int> dims, std::span<const int> periods, int rank) {
   auto grid = std::make_unique<Topology>();
   grid->kind = MPI_CART;
@@ -16,6 +28,7 @@ std::unique_ptr<Topology> make_grid(std::span<const int> dims, std::span<const i
   for (int period : periods) grid->periods.push_back(period != 0 ? 1 : 0);
   grid->coords.resize(dims.size());
   coords_of(*grid, rank, grid->coords);
+  find_neighbours(*grid);
   return grid;
 }
 

@@ -53,6 +53,8 @@ void coords_of(const object::Topology& grid, int rank, std::span<int> coords);
 /// MPI_ERR_ARG or MPI_ERR_TOPOLOGY if the graph is not valid.
 Result create_graph(Communicator& parent, std::span<const int> index, std::span<const int> edges,
                     Communicator*& made);
+/// The neighbours of any rank of a graph that MPI_Graph_create made.
+std::span<const int> neighbours_of(const object::Topology& graph, int rank);
 /// The neighbours of the calling process, as it describes them. Weights are null for MPI_UNWEIGHTED.
 struct Neighbours {
   std::span<const int> sources, destinations;

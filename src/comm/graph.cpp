@@ -57,6 +57,12 @@ Result build_with(Communicator& parent, std::unique_ptr<Topology> topology, cons
 
 } // namespace
 
+std::span<const int> neighbours_of(const Topology& graph, int rank) {
+  auto node = static_cast<std::size_t>(rank);
+  std::size_t begin = node == 0 ? 0 : static_cast<std::size_t>(graph.index[node - 1]);
+  return std::span(graph.edges).subspan(begin, static_cast<std::size_t>(graph.index[node]) - begin);
+}
+
 Result create_graph(Communicator& parent, std::span<const int> index, std::span<const int> edges,
                     Communicator*& made) {
   int nodes = static_cast<int>(index.size());
@@ -79,6 +85,9 @@ Result create_graph(Communicator& parent, std::span<const int> index, std::span<
     fresh->topology->kind = MPI_GRAPH;
     fresh->topology->index.assign(index.begin(), index.end());
     fresh->topology->edges.assign(edges.begin(), edges.end());
+    std::span<const int> own = neighbours_of(*fresh->topology, fresh->rank);
+    fresh->topology->sources.assign(own.begin(), own.end());
+    fresh->topology->destinations = fresh->topology->sources;
   }
   made = fresh;
   return {};

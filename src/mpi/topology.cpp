@@ -7,6 +7,7 @@
 namespace near::mpi::impl {
 
 using comm::Neighbours;
+using comm::neighbours_of;
 using object::Topology;
 
 namespace {
@@ -192,16 +193,6 @@ Result Graph_get(Communicator& comm, int maxindex, int maxedges, int* index, int
   std::copy(graph->edges.begin(), graph->edges.end(), edges);
   return {};
 }
-
-namespace {
-
-std::span<const int> neighbours_of(const Topology& graph, int rank) {
-  auto node = static_cast<std::size_t>(rank);
-  std::size_t begin = node == 0 ? 0 : static_cast<std::size_t>(graph.index[node - 1]);
-  return std::span(graph.edges).subspan(begin, static_cast<std::size_t>(graph.index[node]) - begin);
-}
-
-} // namespace
 
 Result Graph_neighbors_count(Communicator& comm, int rank, int* nneighbors) {
   const Topology* graph = nullptr;

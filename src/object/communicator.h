@@ -27,8 +27,11 @@ struct Topology {
   std::vector<int> dims, periods, coords;
   // Graph: the standard's cumulative `index` and `edges`.
   std::vector<int> index, edges;
-  // Distributed graph: this process's neighbours, in the caller's order.
-  std::vector<int> sources, source_weights, destinations, destination_weights;
+  // Of every kind: the neighbours of this process in the order of the standard (section 8.6). A grid has two for each
+  // dimension, at -1 and at +1; MPI_PROC_NULL stands for one beyond an edge of the grid.
+  std::vector<int> sources, destinations;
+  // Distributed graph: weights of those, if `weighted`.
+  std::vector<int> source_weights, destination_weights;
   bool weighted = false;
 };
 
