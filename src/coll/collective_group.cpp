@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace near::coll {
 namespace {
@@ -58,6 +59,7 @@ CollectiveGroup::~CollectiveGroup() {
   if (pending_count_ != 0) [[unlikely]] {
     // An error ended the algorithm early. No message may write into buffers that are about to be freed.
     auto abandon = [](p2p::Request* request) {
+      if (request == nullptr) return;
       (void)p2p::cancel(*request);
       p2p::wait_complete(*request);
       MPI_Request handle = p2p::public_handle(*request);
@@ -125,22 +127,22 @@ Result CollectiveGroup::start_receive(const Buffer& buffer, int from) {
 
 Result CollectiveGroup::finish_until(std::size_t remaining) {
   if (schedule_ != nullptr) return schedule_->finish_until(remaining);
+  auto at = [this](std::size_t i) -> p2p::Request*& {
+    return i < inline_pending ? pending_[i] : overflow_[i - inline_pending];
+  };
   Result first;
-  while (pending_count_ > remaining) {
-    p2p::Request* oldest = pending_[0];
-    // Few are pending (windows), so moving them up is cheaper than a ring.
-    std::size_t here = std::min(pending_count_, inline_pending);
-    std::copy(pending_ + 1, pending_ + here, pending_);
-    if (!overflow_.empty()) {
-      pending_[inline_pending - 1] = overflow_.front();
-      overflow_.erase(overflow_.begin());
-    }
-    --pending_count_;
+  std::size_t done = 0;
+  for (; pending_count_ - done > remaining; ++done) {
+    p2p::Request* oldest = std::exchange(at(done), nullptr);
     p2p::wait_complete(*oldest);
     MPI_Request handle = p2p::public_handle(*oldest);
     Result result = p2p::finish(handle, *oldest, MPI_STATUS_IGNORE, false);
     if (first.ok()) first = result;
   }
+  // Moved up once, since a rank may have thousands of neighbours.
+  for (std::size_t i = done; i < pending_count_; ++i) at(i - done) = at(i);
+  pending_count_ -= done;
+  overflow_.resize(pending_count_ - std::min(pending_count_, inline_pending));
   return first;
 }
 

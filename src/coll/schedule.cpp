@@ -46,10 +46,10 @@ Result Schedule::pend(Step message) {
 }
 
 Result Schedule::finish_until(std::size_t remaining) {
-  while (pending_.size() > remaining) {
-    NEAR_TRY(wait(pending_.front()));
-    pending_.erase(pending_.begin());
-  }
+  if (pending_.size() <= remaining) return {};
+  auto end = pending_.end() - static_cast<std::ptrdiff_t>(remaining);
+  for (auto at = pending_.begin(); at != end; ++at) NEAR_TRY(wait(*at));
+  pending_.erase(pending_.begin(), end);
   return {};
 }
 
