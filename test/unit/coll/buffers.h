@@ -4,10 +4,11 @@
 //   split    two MPI_INT elements a cell: another count for the same signature
 #pragma once
 
-#include "datatype/operation.h"
+#include "coll/call.h"
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 namespace near::coll::test {
@@ -82,6 +83,34 @@ private:
   Layout layout_;
   MPI_Count cells_;
   std::vector<std::uint8_t> bytes_;
+};
+
+/// Count and displacement arrays of a buffer with a hole of one cell before each block, the last block
+/// first.
+struct Plan {
+  std::vector<int> counts, displacements;
+  std::vector<MPI_Count> first; ///< cells
+  MPI_Count cells = 0;
+  Plan(int blocks, Layout layout, const std::function<MPI_Count(int)>& cells_of, bool bytes = false)
+      : counts(static_cast<std::size_t>(blocks)), displacements(counts.size()), first(counts.size()) {
+    for (int block = blocks; block-- > 0;) {
+      auto at = static_cast<std::size_t>(block);
+      first[at] = ++cells;
+      cells += cells_of(block);
+      counts[at] = static_cast<int>(elements(layout, cells_of(block)));
+      displacements[at] = static_cast<int>(bytes ? first[at] * (layout == Layout::gaps ? 24 : 8)
+                                                 : elements(layout, first[at]));
+    }
+    ++cells;
+  }
+  Blocks blocks(TestBuffer& buffer) const {
+    Blocks made;
+    made.address = buffer.address();
+    made.counts = Counts(counts.data());
+    made.displacements = Counts(displacements.data());
+    made.type = &buffer.type();
+    return made;
+  }
 };
 
 } // namespace near::coll::test

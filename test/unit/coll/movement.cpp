@@ -120,34 +120,6 @@ TEST(alltoall, block_j_of_rank_i_becomes_block_i_of_rank_j) {
 /// How many cells go from one rank to another: some are none, and the counts differ.
 MPI_Count cells_between(int number, int from, int to) { return (number + 3 * from + to) % 4; }
 
-/// Count and displacement arrays of a buffer with a hole of one cell before each block, last rank's block
-/// first.
-struct Plan {
-  std::vector<int> counts, displacements;
-  std::vector<MPI_Count> first; ///< cells
-  MPI_Count cells = 0;
-  Plan(int size, Layout layout, const std::function<MPI_Count(int)>& cells_of, bool bytes = false)
-      : counts(static_cast<std::size_t>(size)), displacements(counts.size()), first(counts.size()) {
-    for (int rank = size; rank-- > 0;) {
-      auto at = static_cast<std::size_t>(rank);
-      first[at] = ++cells;
-      cells += cells_of(rank);
-      counts[at] = static_cast<int>(elements(layout, cells_of(rank)));
-      displacements[at] = static_cast<int>(bytes ? first[at] * (layout == Layout::gaps ? 24 : 8)
-                                                 : elements(layout, first[at]));
-    }
-    ++cells;
-  }
-  Blocks blocks(TestBuffer& buffer) const {
-    Blocks made;
-    made.address = buffer.address();
-    made.counts = Counts(counts.data());
-    made.displacements = Counts(displacements.data());
-    made.type = &buffer.type();
-    return made;
-  }
-};
-
 TEST(gatherv, the_root_gets_blocks_of_unlike_sizes_where_it_wants_them) {
   every_way(Collective::gatherv, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
