@@ -59,6 +59,11 @@ Result exscan_recursive_doubling(CollectiveGroup& group, const Call& call);
 Result scan_shared(CollectiveGroup& group, const Call& call);
 Result exscan_shared(CollectiveGroup& group, const Call& call);
 
+Result neighbor_allgather_linear(CollectiveGroup& group, const Call& call);
+Result neighbor_allgatherv_linear(CollectiveGroup& group, const Call& call);
+Result neighbor_alltoall_linear(CollectiveGroup& group, const Call& call);
+Result neighbor_alltoallv_linear(CollectiveGroup& group, const Call& call);
+
 /// The scan itself, among the ranks from `first` on: each one's partial result grows to cover all of them up
 /// to itself.
 Result scan_among(CollectiveGroup& group, Partial& partial, int first);

@@ -1,9 +1,10 @@
 // What a collective was asked to do, in one form for every collective, so that algorithms, schedules, the
-// registry and the tests treat all of them alike. Source: MPI 5.0, chapter 6.
+// registry and the tests treat all of them alike. Source: MPI 5.0, chapters 6 and 8.
 #pragma once
 
 #include "datatype/counts.h"
 #include "datatype/operation.h"
+#include "object/communicator.h"
 
 namespace near::coll {
 
@@ -12,6 +13,7 @@ using datatype::Counts;
 using datatype::Datatype;
 using datatype::Operation;
 using object::Result;
+using object::Topology;
 
 enum class Collective : std::uint8_t {
   barrier,
@@ -31,6 +33,11 @@ enum class Collective : std::uint8_t {
   reduce_scatter,
   scan,
   exscan,
+  neighbor_allgather,
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  neighbor_alltoallw,
   count,
 };
 inline constexpr int collective_count = static_cast<int>(Collective::count);
@@ -45,7 +52,7 @@ inline Buffer slice(const Buffer& buffer, MPI_Count first, MPI_Count count) {
   return Buffer{advance(buffer.address, first, *buffer.type), count, buffer.type, buffer.kind};
 }
 
-/// One side of a v or w form: a block per rank.
+/// One side of a v or w form: a block for each rank or neighbour.
 struct Blocks {
   void* address = nullptr;
   Counts counts;
@@ -73,6 +80,8 @@ struct Blocks {
 ///   alltoallv, alltoallw      send_blocks, receive_blocks
 ///   reduce_scatter_block      send: count is of ONE block, the buffer holds one for each rank; receive: own block
 ///   reduce_scatter            as reduce_scatter_block, and receive_blocks.counts has each rank's number of elements
+///   neighbor_...              as the collective without neighbor_; blocks are in the order of the topology's
+///                             destinations and sources instead of ranks
 struct Call {
   Collective collective = Collective::barrier;
   Buffer send;
@@ -80,11 +89,12 @@ struct Call {
   Blocks send_blocks;
   Blocks receive_blocks;
   const Operation* operation = nullptr;
+  const Topology* topology = nullptr; ///< neighbor_...
   int root = 0;
   bool in_place = false; ///< alltoall family: what is sent lies in the receive buffer
 };
 
-/// Rank `rank`'s block of a buffer of blocks, the first of which `one` describes; with `blocks`, so many
+/// Rank (or neighbour) `rank`'s block of a buffer of blocks, the first of which `one` describes; with `blocks`, so many
 /// neighbouring blocks as one buffer.
 inline Buffer block(const Buffer& one, int rank, int blocks = 1) {
   return Buffer{advance(one.address, one.count * rank, *one.type), one.count * blocks, one.type, one.kind};

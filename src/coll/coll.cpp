@@ -140,6 +140,53 @@ Call alltoallv_call(const Blocks& send, const Blocks& receive) {
 
 namespace {
 
+Call neighbour_call(Collective collective, const Topology& topology) {
+  Call call;
+  call.collective = collective;
+  call.topology = &topology;
+  return call;
+}
+
+Call neighbour_call(Collective collective, const Blocks& send, const Blocks& receive,
+                    const Topology& topology) {
+  Call call = neighbour_call(collective, topology);
+  call.send_blocks = send;
+  call.receive_blocks = receive;
+  return call;
+}
+
+} // namespace
+
+Call neighbor_allgather_call(const Buffer& send, const Buffer& receive, const Topology& topology) {
+  Call call = neighbour_call(Collective::neighbor_allgather, topology);
+  call.send = send;
+  call.receive = receive;
+  return call;
+}
+
+Call neighbor_allgatherv_call(const Buffer& send, const Blocks& receive, const Topology& topology) {
+  Call call = neighbour_call(Collective::neighbor_allgatherv, topology);
+  call.send = send;
+  call.receive_blocks = receive;
+  return call;
+}
+
+Call neighbor_alltoall_call(const Buffer& send, const Buffer& receive, const Topology& topology) {
+  Call call = neighbor_allgather_call(send, receive, topology);
+  call.collective = Collective::neighbor_alltoall;
+  return call;
+}
+
+Call neighbor_alltoallv_call(const Blocks& send, const Blocks& receive, const Topology& topology) {
+  return neighbour_call(Collective::neighbor_alltoallv, send, receive, topology);
+}
+
+Call neighbor_alltoallw_call(const Blocks& send, const Blocks& receive, const Topology& topology) {
+  return neighbour_call(Collective::neighbor_alltoallw, send, receive, topology);
+}
+
+namespace {
+
 /// Algorithms copy and reduce what they hold, so every buffer of the call must be of a kind that allows it.
 Result check_copyable(const Call& call) {
   for (const Buffer* buffer : {&call.send, &call.receive})
@@ -158,8 +205,10 @@ Result perform(const Call& call, Communicator& communicator, Form form, Schedule
   if (communicator.is_inter()) [[unlikely]]
     return perform_between_groups(call, communicator, schedule);
   Area* area = nullptr;
-  // A persistent call may be started in any order with others, so it consists of messages.
-  if (form != Form::persistent) NEAR_TRY(find_area(communicator, form == Form::blocking, area));
+  // A persistent call may be started in any order with others, so it consists of messages; so does a neighbourhood
+  // collective.
+  if (form != Form::persistent && call.topology == nullptr)
+    NEAR_TRY(find_area(communicator, form == Form::blocking, area));
   if (schedule != nullptr && area != nullptr) schedule->keep(call);
   CollectiveGroup group(communicator, schedule, area);
   return run(group, call);

@@ -1,5 +1,5 @@
 // The collectives, as the bindings and communicator creation call them. The caller has checked the arguments.
-// Source: MPI 5.0, chapter 6.
+// Source: MPI 5.0, chapters 6 and 8.
 //
 // A `..._call` function turns the standard's arguments into a Call (MPI_IN_PLACE is passed on as
 // a buffer's address); run, start and prepare carry it out.
@@ -42,6 +42,15 @@ Call allgatherv_call(const Buffer& send, const Blocks& receive, const Communicat
 Call alltoall_call(const Buffer& send, const Buffer& receive);
 /// The v form of alltoall; with `types` in the blocks, the w form.
 Call alltoallv_call(const Blocks& send, const Blocks& receive);
+
+/// Each rank exchanges blocks with its neighbours in `topology`, which is the communicator's and is used only while the
+/// call is executed or recorded.
+Call neighbor_allgather_call(const Buffer& send, const Buffer& receive, const Topology& topology);
+Call neighbor_allgatherv_call(const Buffer& send, const Blocks& receive, const Topology& topology);
+Call neighbor_alltoall_call(const Buffer& send, const Buffer& receive, const Topology& topology);
+Call neighbor_alltoallv_call(const Blocks& send, const Blocks& receive, const Topology& topology);
+/// The blocks have `types`.
+Call neighbor_alltoallw_call(const Blocks& send, const Blocks& receive, const Topology& topology);
 
 // The blocking forms that communicator creation uses, by name.
 inline Result barrier(Communicator& communicator) { return run(barrier_call(), communicator); }

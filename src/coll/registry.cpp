@@ -136,17 +136,36 @@ constexpr auto rows = std::to_array<Algorithm>({
     {exscan, "shared", exscan_shared, elements_in_area, [](const Facts& f) { return f.size <= most_scanned; },
      sharing_elements},
     {exscan, "recursive_doubling", exscan_recursive_doubling, always, always, ""},
+
+    {neighbor_allgather, "linear", neighbor_allgather_linear, always, always, ""},
+    {neighbor_allgatherv, "linear", neighbor_allgatherv_linear, always, always, ""},
+    {neighbor_alltoall, "linear", neighbor_alltoall_linear, always, always, ""},
+    {neighbor_alltoallv, "linear", neighbor_alltoallv_linear, always, always, ""},
+    {neighbor_alltoallw, "linear", neighbor_alltoallv_linear, always, always, ""},
 });
 
-constexpr std::array<std::string_view, collective_count> names = {"barrier",        "broadcast",
-                                                                  "reduce",         "allreduce",
-                                                                  "gather",         "gatherv",
-                                                                  "scatter",        "scatterv",
-                                                                  "allgather",      "allgatherv",
-                                                                  "alltoall",       "alltoallv",
-                                                                  "alltoallw",      "reduce_scatter_block",
-                                                                  "reduce_scatter", "scan",
-                                                                  "exscan"};
+constexpr std::array<std::string_view, collective_count> names = {"barrier",
+                                                                  "broadcast",
+                                                                  "reduce",
+                                                                  "allreduce",
+                                                                  "gather",
+                                                                  "gatherv",
+                                                                  "scatter",
+                                                                  "scatterv",
+                                                                  "allgather",
+                                                                  "allgatherv",
+                                                                  "alltoall",
+                                                                  "alltoallv",
+                                                                  "alltoallw",
+                                                                  "reduce_scatter_block",
+                                                                  "reduce_scatter",
+                                                                  "scan",
+                                                                  "exscan",
+                                                                  "neighbor_allgather",
+                                                                  "neighbor_allgatherv",
+                                                                  "neighbor_alltoall",
+                                                                  "neighbor_alltoallv",
+                                                                  "neighbor_alltoallw"};
 
 /// Index of each collective's first row.
 constexpr auto first_rows = [] {

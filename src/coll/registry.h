@@ -18,7 +18,7 @@ struct Facts {
   Collective collective = Collective::barrier;
   /// Packed bytes: the vector (broadcast, reductions, scans; of the whole group's parts in reduce_scatter),
   /// one rank's block (gather, scatter, allgather, alltoall), all blocks (allgatherv). 0 for gatherv,
-  /// scatterv, alltoallv and alltoallw, where no rank knows what the others pass.
+  /// scatterv, alltoallv, alltoallw and neighbor_..., where no rank knows what the others pass.
   MPI_Count bytes = 0;
   int size = 1;
   bool commutative = true;

@@ -27,6 +27,11 @@ Result perform_between_groups(const Call& call, Communicator& communicator, Sche
   case Collective::reduce_scatter: return inter_reduce_scatter(groups, call);
   case Collective::scan:
   case Collective::exscan:
+  case Collective::neighbor_allgather:
+  case Collective::neighbor_allgatherv:
+  case Collective::neighbor_alltoall:
+  case Collective::neighbor_alltoallv:
+  case Collective::neighbor_alltoallw:
   case Collective::count: break;
   }
   return base::fail(MPI_ERR_COMM, "this collective is defined on one group only, and {} has two",
