@@ -125,6 +125,8 @@ class Checks:
             self.steps.append((COMM, None, f"call.on(*{name}_object);"))
             if self.entry.sides:
                 self.side_conditions()
+            if self.entry.neighbours:
+                check(COMM, f"topology(*{name}_object)")
         if p.direction == "inout" and self.entry.frees:
             if not self.entry.spares_predefined():
                 check(HANDLE, f"not_predefined(*{name}_object, {quoted})")

@@ -33,6 +33,7 @@ class Entry:
         self.null_named = listed("null_named")
         base = base_name(function.short)
         self.collective = base if base in surface.collectives else None
+        self.neighbours = self.collective is not None and base.startswith("Neighbor_")
         self.sides = extra["sides"].get(base, {})
         self.may_be_in_place = base in extra["in_place"]["names"]
         self.by_name = {p.name: p for p in function.parameters}
@@ -98,7 +99,7 @@ class Entry:
         if self.comm is None or p.direction != "in":
             return None
         comm = f"*{self.comm.name}_object"
-        if "eighbor" in short:
+        if self.neighbours:
             return f"check::{'out' if p.name.startswith('s') else 'in'}_degree({comm})"
         if base_name(short) == "Reduce_scatter":
             return f"{self.comm.name}_object->size"
@@ -121,7 +122,7 @@ class Entry:
         if not any(count.name.startswith(side) for side in BLOCKS.get(base, ())):
             return None
         comm = f"{self.comm.name}_object"
-        if base.startswith("Neighbor"):
+        if self.neighbours:
             return f"check::{'out' if count.name.startswith('s') else 'in'}_degree(*{comm})"
         return f"{comm}->{'size' if base == 'Reduce_scatter_block' else 'peers'}"
 

@@ -60,6 +60,8 @@ class Cases:
             c_type, value, *_ = HANDLES[p.kind]
             if p.array:
                 return f"{c_type}_array"
+            if p is self.entry.comm and self.entry.neighbours:
+                return "grid"
             if p.kind == "REQUEST" and "*" not in type_ and self.entry.null_request_refused:
                 return "partitioned_receive" if self.function.short == "Parrived" else "partitioned_send"
             return f"&{c_type}_variable" if "*" in type_ else value
@@ -153,6 +155,8 @@ class Cases:
                 yield what, value, error_class
         predefined = {"COMMUNICATOR": "MPI_COMM_WORLD", "DATATYPE": "MPI_INT", "OPERATION": "MPI_SUM",
                       "INFO": "MPI_INFO_ENV"}.get(p.kind)
+        if p is entry.comm and entry.neighbours:
+            yield "no topology", "comm", "MPI_ERR_TOPOLOGY"
         if entry.frees and predefined and "*" in p.type(self.large):
             yield "a predefined handle", f"&({c_type}){{{predefined}}}", error_class
 
@@ -232,7 +236,7 @@ HEAD = """\
 #include <stdio.h>
 #include <stdlib.h>
 
-static MPI_Comm comm, freed_comm;
+static MPI_Comm comm, freed_comm, grid;
 static MPI_Group group, freed_group;
 static MPI_Datatype uncommitted, freed_type;
 static MPI_Op freed_op;
@@ -274,6 +278,7 @@ static void prepare(void) {
   MPI_Comm_dup(MPI_COMM_WORLD, &freed_comm);
   MPI_Comm c = freed_comm;
   MPI_Comm_free(&c);
+  MPI_Cart_create(MPI_COMM_WORLD, 1, ints, ints, 0, &grid);
   MPI_Comm_group(MPI_COMM_WORLD, &group);
   MPI_Comm_group(MPI_COMM_WORLD, &freed_group);
   MPI_Group g = freed_group;

@@ -124,7 +124,8 @@ Result is_predefined(const char* name, const object::Object& object) {
 }
 
 Result no_topology(const Communicator& communicator) {
-  return fail(MPI_ERR_TOPOLOGY, "{} has no topology", describe(communicator));
+  return fail(MPI_ERR_TOPOLOGY, "{} {} no topology, so its processes have no neighbours",
+              describe(communicator), communicator.is_inter() ? "is an intercommunicator and has" : "has");
 }
 
 Result does_not_fit(MPI_Count value, const char* name) {
@@ -208,33 +209,6 @@ Result group_ranks(const int* ranks, MPI_Count n, const Group& group, const char
     if (!within(ranks[i], group.size()) && !(null == allow_null && ranks[i] == MPI_PROC_NULL))
       return bad_group_rank(ranks[i], i, group, name);
   return {};
-}
-
-namespace {
-
-/// Grids have two neighbours a dimension; in a graph, the edges of this process count. Source: MPI 5.0,
-/// section 8.6.
-MPI_Count symmetric_degree(const Communicator& communicator) {
-  const object::Topology& topology = *communicator.topology;
-  if (topology.kind == MPI_CART) return 2 * static_cast<MPI_Count>(topology.dims.size());
-  auto rank = static_cast<std::size_t>(communicator.rank);
-  return topology.index[rank] - (rank == 0 ? 0 : topology.index[rank - 1]);
-}
-
-} // namespace
-
-MPI_Count in_degree(const Communicator& communicator) {
-  if (communicator.topology == nullptr) return 0;
-  if (communicator.topology->kind == MPI_DIST_GRAPH)
-    return static_cast<MPI_Count>(communicator.topology->sources.size());
-  return symmetric_degree(communicator);
-}
-
-MPI_Count out_degree(const Communicator& communicator) {
-  if (communicator.topology == nullptr) return 0;
-  if (communicator.topology->kind == MPI_DIST_GRAPH)
-    return static_cast<MPI_Count>(communicator.topology->destinations.size());
-  return symmetric_degree(communicator);
 }
 
 } // namespace near::mpi::check

@@ -257,10 +257,19 @@ inline bool root_side(int root, const Communicator& communicator) {
   return communicator.is_inter() ? root == MPI_ROOT : root == communicator.rank;
 }
 
-/// Numbers of neighbours of this process; 0 if the communicator has no topology (the implementation then
-/// fails).
-MPI_Count in_degree(const Communicator& communicator);
-MPI_Count out_degree(const Communicator& communicator);
+/// Whether the communicator has a topology of any kind.
+inline Result topology(const Communicator& communicator) {
+  if (communicator.topology != nullptr) [[likely]]
+    return {};
+  return no_topology(communicator);
+}
+/// Numbers of neighbours of this process in the communicator's topology.
+inline MPI_Count in_degree(const Communicator& communicator) {
+  return std::ssize(communicator.topology->sources);
+}
+inline MPI_Count out_degree(const Communicator& communicator) {
+  return std::ssize(communicator.topology->destinations);
+}
 
 // Pointers
 

@@ -22,14 +22,18 @@ inline Buffer buffer_of(const void* address, MPI_Count count, Datatype* type) {
   return Buffer{const_cast<void*>(address), count, type};
 }
 
+/// Whether both buffers have data, and it begins at the same byte.
+inline bool begin_together(const Buffer& a, const Buffer& b) {
+  return a.bytes() != 0 && b.bytes() != 0 && a.contiguous_start() == b.contiguous_start();
+}
+
 /// Fails with MPI_ERR_BUFFER if both buffers begin at the same byte: the program must pass MPI_IN_PLACE
 /// instead (MPI 5.0, 6.2).
 [[gnu::cold]] Result same_buffer(const char* send_name, const char* receive_name);
 inline Result check_aliasing(const Buffer& send, const Buffer& receive, const char* send_name = "sendbuf",
                              const char* receive_name = "recvbuf") {
   if (send.address == MPI_IN_PLACE || receive.address == MPI_IN_PLACE) return {};
-  if (send.bytes() == 0 || receive.bytes() == 0) return {};
-  if (send.contiguous_start() != receive.contiguous_start()) [[likely]]
+  if (!begin_together(send, receive)) [[likely]]
     return {};
   return same_buffer(send_name, receive_name);
 }

@@ -34,7 +34,7 @@ MISTAKES = {
     "huge_grid": ("MPI_ERR_DIMS", 12, r"MPI_Cart_create: the grid needs more than 2147483647 processes, and "
                   r"MPI_COMM_WORLD has 4"),
     "second_init": ("MPI_ERR_OTHER", 16, r"MPI_Init: called a second time"),
-    "not_there_yet": ("MPI_ERR_UNSUPPORTED_OPERATION", 55, r"MPI_Neighbor_allgather: not part of NearMPI"),
+    "not_there_yet": ("MPI_ERR_UNSUPPORTED_OPERATION", 55, r"MPI_Comm_accept: not part of NearMPI"),
     "unknown_thread_level": ("MPI_ERR_ARG", 13, r"MPI_Init_thread: required is 7, but must be MPI_THREAD_SINGLE"),
     "before_init": ("MPI_ERR_OTHER", 16, r"MPI_Comm_rank: called before MPI_Init"),
     "after_finalize": ("MPI_ERR_OTHER", 16, r"MPI_Barrier: called after MPI_Finalize"),
