@@ -15,10 +15,9 @@
 // it read `rung` before, so a sleep that begins later returns at once. A process that has gone on for another
 // reason stays in `waiters`; its bell is raised once for nothing.
 //
-// A process that must not wait can leave a note instead: it writes the note, sets its bit in the word of notes,
-// registers, and checks a second time. If there is still no slot, the owner of the queue will take messages, find the
-// bit in `waiters`, and then that in the word of notes. This is how a FIN is left in its RTS descriptor
-// (doc/queue/rts.md).
+// A process that must not wait can leave a note instead, where the owner of the queue finds it, then registers, and
+// checks a second time. If there is still no slot, the owner of the queue will take messages, find the bit in
+// `waiters`, and then the note. This is how a FIN is left in its RTS descriptor (doc/queue/rts.md).
 #pragma once
 
 #include "base/atomic.h"
@@ -37,23 +36,8 @@ public:
   /// Waiting process: registers itself with one waiters word. Call it for every process that may free the
   /// resource, then before_recheck().
   static void add_waiter(Atomic<std::uint64_t>& waiters, std::uint64_t self) {
-    // SYNC: note-left. The bit of this process's note (leave_note) is set before its bit here.
+    // SYNC: note-left. This process's note, if it leaves one, is there before its bit.
     waiters.or_release(self);
-  }
-  /// Process that leaves a note instead of waiting: sets its bit in the owner's word of notes, after it has written the
-  /// note, and before add_waiter(). Returns true if the bit was set already: then the owner will still take it, and
-  /// nothing else remains to be done.
-  static bool leave_note(Atomic<std::uint64_t>& notes, std::uint64_t self) {
-    // SYNC: note-left. The note is written before its bit is set.
-    auto before = notes.or_release(self);
-    return (std::uint64_t{before} & self) != 0;
-  }
-  /// Owner: takes the bits of all notes. Call it whenever wake_waiters() has called announce().
-  static std::uint64_t take_notes(Atomic<std::uint64_t>& notes) {
-    if (notes.load_relaxed() == 0) [[likely]]
-      return 0;
-    // SYNC: note-left. Whoever's bit is taken has written its note.
-    return std::uint64_t{notes.exchange_acquire(0)};
   }
 
   /// Waiting process: call between the last add_waiter() and the second check.
@@ -76,7 +60,7 @@ public:
     else
       Atomics::compiler_fence();
     if (waiters.load_relaxed() != 0) [[unlikely]]
-      // SYNC: note-left. The notes of those whose bits are taken can be taken from here on.
+      // SYNC: note-left. The notes of those whose bits are taken are seen from here on.
       announce(std::uint64_t{waiters.exchange_acquire(0)});
   }
 };

@@ -1,20 +1,28 @@
 // The state of an announced message: taken by its receiver or withdrawn by its sender, never both. See
 // doc/queue/rts.md.
 //
-//   word = generation << 3 | state
+//   word = generation << 2 | state
 //
-//   (g, free) --announce--> (g, announced) --accept, the receiver--> (g, matched) ------retire----> (g + 1, free)
-//                                 |                                       |                            ^  ^
-//                                 |                                       +--leave_fin--> (g, received)+  |
-//                                 +--cancel, the sender----------> (g, cancelled) ------------------------+
+//   (g, free) --announce--> (g, announced) --accept, the receiver--> (g, matched) ---retire----> (g + 1, free)
+//                                 |                                                                 ^
+//                                 +--cancel, the sender----------> (g, cancelled) ------------------+
 //
-// The receiver takes the steps accept and leave_fin, the sender all others. An RTS names its generation, so
-// an outdated one finds another word and is harmless for 2^32 uses of one descriptor.
+// The receiver takes the step accept, the sender all others. An RTS names its generation, so an outdated one
+// finds another word and is harmless for 2^32 uses of one descriptor.
 //
 // accept and cancel are relaxed: compare-and-swap decides which of the two wins, and nothing else passes
 // through the word. The announced bytes reach the receiver with the message that carries the RTS. The sender
-// gets its buffer back by a FIN, or by `received` where the receiver found no slot for a FIN. If it withdrew
-// the RTS, it never lent the buffer.
+// gets its buffer back by a FIN. If it withdrew the RTS, it never lent the buffer.
+//
+// A receiver that finds no slot for a FIN leaves it in the descriptor, and pushes the descriptor onto the
+// sender's stack of left FINs, from which the sender takes them all at once:
+//
+//   left --> | next | fin |--> | next | fin |--> 0     offsets of descriptors in the segment
+//
+// So the sender's work is that of the FINs that were left, however many messages it has under way. A descriptor
+// is on the stack at most once: only the receiver that has accepted its message pushes it, and it is retired
+// only after the sender has taken it from the stack. There is no ABA: a push is right whenever `left` holds the
+// offset that the descriptor names as its next one, no matter what `left` held in between.
 #pragma once
 
 #include "base/atomic.h"
@@ -24,11 +32,19 @@
 
 namespace near::queue {
 
-enum class RtsState : std::uint64_t { free = 0, announced = 1, matched = 2, cancelled = 3, received = 4 };
+enum class RtsState : std::uint64_t { free = 0, announced = 1, matched = 2, cancelled = 3 };
+
+/// What a receiver tells the sender by a FIN that it leaves in the descriptor.
+struct LeftFin {
+  std::uint64_t cookie = 0;  ///< the sender's name for the transfer
+  std::uint64_t outcome = 0; ///< for the sender
+};
 
 template <class Atomics = base::Hardware>
 class alignas(base::cache_line) RtsDescriptor {
 public:
+  using Word = typename Atomics::template Atomic<std::uint64_t>;
+
   /// Sender: announces a message; the generation goes into the RTS.
   std::uint32_t announce() {
     std::uint32_t generation = generation_of(word_.load_relaxed());
@@ -59,20 +75,31 @@ public:
     return word_.load_relaxed() == make(generation, RtsState::announced);
   }
 
-  /// Receiver, after accept(): has finished with the sender's buffer, but found no slot for a FIN. `outcome` is
-  /// for the sender.
-  void leave_fin(std::uint32_t generation, std::uint64_t outcome) {
-    outcome_.store_relaxed(outcome);
-    // SYNC: fin-left. The receiver's reads of the buffer, and `outcome`, come before this.
-    word_.store_release(make(generation, RtsState::received));
+  /// Receiver, after accept(): has finished with the sender's buffer, but found no slot for a FIN. `self` is the
+  /// descriptor's offset, which is not 0, and `left` the sender's stack. Returns true if the stack was empty: then the
+  /// sender must be told that it no longer is. Otherwise whoever made it so tells the sender, which takes this FIN as
+  /// well: what it takes then has been pushed without a gap since that push.
+  bool leave_fin(Word& left, std::uint64_t self, const LeftFin& fin) {
+    cookie_.store_relaxed(fin.cookie);
+    outcome_.store_relaxed(fin.outcome);
+    std::uint64_t top = left.load_relaxed();
+    do {
+      next_.store_relaxed(top);
+      // SYNC: fin-left. The receiver's reads of the buffer, and the FIN, come before the descriptor is on the stack.
+    } while (!left.cas_release(top, self));
+    return top == 0;
   }
-  /// Sender, after announce(): whether leave_fin() was called. If so, sets `outcome`.
-  bool is_received(std::uint64_t& outcome) const {
-    // SYNC: fin-left. The buffer is the sender's again.
-    auto word = word_.load_acquire();
-    if ((std::uint64_t{word} & state_mask) != static_cast<std::uint64_t>(RtsState::received)) return false;
-    outcome = outcome_.load_relaxed();
-    return true;
+  /// Sender: takes all FINs that have been left, and calls use(fin) for each, the last one first. at(offset) returns
+  /// the descriptor, which use() may retire.
+  template <class At, class Use>
+  static void take_fins(Word& left, At&& at, Use&& use) {
+    // SYNC: fin-left. The buffers are the sender's again: each push continues the release sequence of those below.
+    std::uint64_t each = left.exchange_acquire(0);
+    while (each != 0) {
+      const RtsDescriptor& descriptor = at(each);
+      each = descriptor.next_.load_relaxed();
+      use(LeftFin{descriptor.cookie_.load_relaxed(), descriptor.outcome_.load_relaxed()});
+    }
   }
 
   /// For a message that both sides copy; from announce() to retire().
@@ -85,11 +112,10 @@ private:
   static constexpr std::uint32_t generation_of(std::uint64_t word) {
     return static_cast<std::uint32_t>(word >> state_bits);
   }
-  static constexpr int state_bits = 3;
-  static constexpr std::uint64_t state_mask = (1u << state_bits) - 1;
+  static constexpr int state_bits = 2;
 
-  typename Atomics::template Atomic<std::uint64_t> word_{0};
-  typename Atomics::template Atomic<std::uint64_t> outcome_{0}; ///< valid while the state is `received`
+  Word word_{0};
+  Word next_{0}, cookie_{0}, outcome_{0}; ///< valid while the descriptor is on the stack of left FINs
   CooperativeCopy<Atomics> cooperation_;
 };
 

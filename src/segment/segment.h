@@ -49,7 +49,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 12;
+inline constexpr std::uint32_t layout_version = 13;
 /// The largest number of processes of a job, and of rows of its rank table.
 inline constexpr std::uint32_t most_rows = 65536;
 
@@ -160,7 +160,7 @@ struct alignas(128) Doorbell {
   Atomic<std::uint64_t> slot_waiters; ///< bits (process mod 64): processes that wait for a slot of this rank
   Atomic<std::uint64_t> packet_waiters; ///< not 0 if this rank waits for one of its own packets
   Atomic<std::uint64_t>
-      left_fins; ///< bits as in slot_waiters: processes that left FINs in this rank's descriptors
+      left_fins; ///< stack of this rank's descriptors with FINs for it (queue/rts.h): Offset, or 0
 };
 
 /// What a block is for.

@@ -108,9 +108,9 @@ struct Engine {
   std::vector<Peer*> pending_peers;                        ///< peers with pending messages
   std::vector<Transfer*> pipeline_senders;                 ///< transfers with fragments still to send
   std::vector<CooperativeSend> cooperative_sends;
-  std::uint64_t left_fins = 0; ///< bits as in slot_waiters: receivers whose left FINs must be collected
-  bool deferred_work = false;  ///< one of the four members above may not be empty, or always_polled is set
-  bool always_polled = false;  ///< other transports exist, so no poll may stop at is_idle()
+  bool fins_are_left = false; ///< receivers have left FINs that must be collected
+  bool deferred_work = false; ///< one of the four members above may not be empty, or always_polled is set
+  bool always_polled = false; ///< other transports exist, so no poll may stop at is_idle()
   std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< free descriptors, by size
   std::array<std::size_t, rts_sizes.size()> rts_pages{}; ///< pages of descriptors allocated so far, by size
   std::size_t rts_out = 0;                               ///< messages announced to any peer and not finished
@@ -252,7 +252,7 @@ inline RtsDescriptor& descriptor_of(segment::Offset offset) {
 }
 /// Returns the descriptor of a finished or cancelled RTS to its free list.
 void retire_rts(Transfer& transfer);
-/// Sender: if a receiver has left a FIN, lets progress check the descriptors of messages to it.
+/// Sender: if receivers have left FINs, lets progress collect them.
 void note_left_fins();
 /// Sender: completes the messages whose FINs were left in their descriptors. Returns true if there were any.
 bool collect_left_fins();

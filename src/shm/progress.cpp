@@ -122,9 +122,9 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
     if (!self.pending_peers.empty()) moved |= flush_pending();
     if (!self.pipeline_senders.empty()) moved |= advance_pipeline_senders();
     if (!self.cooperative_sends.empty()) moved |= push_chunks();
-    if (self.left_fins != 0) moved |= collect_left_fins();
+    if (self.fins_are_left) moved |= collect_left_fins();
     self.deferred_work = !self.pending_peers.empty() || !self.pipeline_senders.empty() ||
-                         !self.cooperative_sends.empty() || self.left_fins != 0 || self.always_polled;
+                         !self.cooperative_sends.empty() || self.fins_are_left || self.always_polled;
   }
   return moved;
 }

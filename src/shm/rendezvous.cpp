@@ -5,7 +5,7 @@
 //                             (g, announced) -> (g, matched)        accept: compare-and-swap
 //   cancel_rts: (g, announced) -> (g, cancelled), local             accept fails: tries another message
 //             <--------------- FIN (pulled) or CTS (pipelined) ---
-//                                                               no slot for a FIN: (g, received)
+//                                                               no slot for a FIN: leave_fin
 //   retire_rts: (g + 1, free)
 #include "shm/provider.h"
 
@@ -145,20 +145,24 @@ bool try_send_fin(Peer& peer, const Fin& fin) {
 
 constexpr int path_bits = 8;
 
-/// Leaves a FIN in the descriptor, because the sender has no free slot. The FIN must not wait here for a
-/// slot: the receive is complete, so the program may stay out of MPI from now on, and the sender would wait
-/// for as long. When the sender next takes messages, it finds our bits in `slot_waiters` and `left_fins`
-/// and checks its descriptors (note_left_fins). Our second attempt fails only if there are messages for the sender to
-/// take; if it succeeds, it sends a FIN that names no message, which makes the sender check.
+/// Leaves a FIN in the descriptor, because the sender has no free slot. The FIN must not wait here for a slot: the
+/// receive is complete, so the program may stay out of MPI from now on, and the sender would wait for as long. When the
+/// sender next takes messages, it finds our bit in `slot_waiters`, then the FIN (note_left_fins). Our second attempt
+/// fails only if there are messages for the sender to take; if it succeeds, it sends a FIN that names no message, which
+/// makes the sender check.
+///
+/// If we die before leave_fin() has pushed the descriptor, the message stays matched, as if we had died while we copied
+/// it. If we die later and have not told the sender, FINs that others push onto ours go unnoticed until somebody
+/// registers again; but the launcher ends a job in which a process has died.
 [[gnu::cold]] [[gnu::noinline]] void leave_fin(Peer& peer, const NodeRts& rts, const Fin& fin) {
   const Engine& self = engine();
-  descriptor_of(rts.descriptor).leave_fin(rts.generation, fin.bytes << path_bits | fin.path);
-  NEAR_KILL_POINT("fin-left");
   auto& doorbell = peer.control->doorbell;
-  const std::uint64_t us = std::uint64_t{1} << self.row % 64;
-  if (transport::FlowControlCalls::leave_note(doorbell.left_fins, us)) return;
-  NEAR_KILL_POINT("fin-noted");
-  transport::FlowControlCalls::add_waiter(doorbell.slot_waiters, us);
+  NEAR_KILL_POINT("fin-made");
+  if (!descriptor_of(rts.descriptor)
+           .leave_fin(doorbell.left_fins, rts.descriptor, {fin.cookie, fin.bytes << path_bits | fin.path}))
+    return;
+  NEAR_KILL_POINT("fin-left");
+  transport::FlowControlCalls::add_waiter(doorbell.slot_waiters, std::uint64_t{1} << self.row % 64);
   NEAR_KILL_POINT("fin-registered");
   transport::FlowControlCalls::before_recheck(self.fences);
   try_send_fin(peer, {});
@@ -295,28 +299,23 @@ void handle_fin(Arrival& arrival) {
 
 void note_left_fins() {
   Engine& self = engine();
-  const std::uint64_t receivers = transport::FlowControlCalls::take_notes(self.control->doorbell.left_fins);
-  if (receivers == 0) return;
-  self.left_fins |= receivers;
+  if (self.control->doorbell.left_fins.load_relaxed() == 0) return;
+  self.fins_are_left = true;
   self.deferred_work = true;
 }
 
 bool collect_left_fins() {
   Engine& self = engine();
-  const std::uint64_t receivers = std::exchange(self.left_fins, 0);
-  Transfer* settled = nullptr; // linked by `next`
-  for (const Peer* peer : self.peers) {
-    if ((receivers >> peer->row % 64 & 1) == 0) continue;
-    for (Transfer *each = peer->rts_out, *next = nullptr; each != nullptr; each = next) {
-      next = each->next;
-      std::uint64_t outcome = 0;
-      if (!descriptor_of(each->descriptor).is_received(outcome)) continue;
-      NEAR_KILL_POINT("fin-collected");
-      settle(*each, outcome >> path_bits, static_cast<segment::Path>(outcome & ((1u << path_bits) - 1)));
-      each->next = settled;
-      settled = each;
-    }
-  }
+  self.fins_are_left = false;
+  Transfer* settled = nullptr; // linked by `next`, those that were left first at the front
+  RtsDescriptor::take_fins(self.control->doorbell.left_fins, descriptor_of, [&](const queue::LeftFin& fin) {
+    NEAR_KILL_POINT("fin-collected");
+    auto& transfer = *reinterpret_cast<Transfer*>(fin.cookie);
+    constexpr std::uint64_t path_mask = (1u << path_bits) - 1;
+    settle(transfer, fin.outcome >> path_bits, static_cast<segment::Path>(fin.outcome & path_mask));
+    transfer.next = settled;
+    settled = &transfer;
+  });
   const bool moved = settled != nullptr;
   while (settled != nullptr) {
     Transfer& transfer = *settled;

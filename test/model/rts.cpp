@@ -90,14 +90,14 @@ MODEL_SCENARIO(offer, a_ticket_of_the_offer_before_takes_nothing, {{3, 3, 1, 0}}
 /// What the receiver's queue entries say to the sender.
 enum : std::uint32_t { plain, fin, look };
 
-/// A receiver that finds no slot for its FINs leaves them in the descriptors, and makes no further attempt. The
-/// sender, which waits for messages only, gets all its buffers back.
-void fins_are_left(Stage& stage, std::uint32_t offers, bool fences) {
+/// Receivers that find no slot for their FINs leave them in the descriptors, and make no further attempt. The
+/// sender, which waits for messages only, gets all its buffers back. Offers go to the receivers in turn.
+void fins_are_left(Stage& stage, std::uint32_t offers, bool fences, std::uint32_t receivers = 1) {
   using Flow = near::queue::FlowControl<Weak, WeakSystem>;
   ModelQueue queue(stage, 2);
-  Weak::Atomic<std::uint64_t> waiters{0}, notes{0};
+  Weak::Atomic<std::uint64_t> waiters{0}, left{0};
   stage.name(waiters, "waiters");
-  stage.name(notes, "notes");
+  stage.name(left, "left");
   std::array<Offer, 2> offer;
   std::array<std::uint32_t, 2> buffer{};
   Mail rts(stage, "rts");
@@ -116,14 +116,14 @@ void fins_are_left(Stage& stage, std::uint32_t offers, bool fences) {
       offer[i].retire();
       put(&buffer[i], 2u); // its own again
     };
-    auto look_at_descriptors = [&] {
-      std::uint64_t outcome = 0;
-      if (Flow::take_notes(notes) == 0) return;
-      for (std::uint32_t i = 0; i < offers; ++i)
-        if (!done[i] && offer[i].is_received(outcome)) {
-          require(outcome == 7 + i, "the outcome is the receiver's");
-          settle(i);
-        }
+    auto take_fins = [&] {
+      if (left.load_relaxed() == 0) return;
+      Offer::take_fins(
+          left, [&](std::uint64_t offset) -> Offer& { return offer[offset - 1]; },
+          [&](const near::queue::LeftFin& fin) {
+            require(fin.cookie < offers && fin.outcome == 7 + fin.cookie, "the FIN is the receiver's");
+            settle(static_cast<std::uint32_t>(fin.cookie));
+          });
     };
     while (settled < offers) {
       std::uint32_t what = plain, which = 0;
@@ -136,33 +136,34 @@ void fins_are_left(Stage& stage, std::uint32_t offers, bool fences) {
         return true;
       });
       if (what == fin) settle(which);
-      if (what == look) look_at_descriptors();
-      Flow::wake_waiters(waiters, fences, [&](std::uint64_t) { look_at_descriptors(); });
+      if (what == look) take_fins();
+      Flow::wake_waiters(waiters, fences, [&](std::uint64_t) { take_fins(); });
     }
   });
-  stage.thread("receiver", [&, offers, fences] {
-    auto producer = queue.producer(1);
-    auto send = [&](std::uint32_t what, std::uint32_t which) {
-      auto claim = producer.claim();
-      if (!claim) return false;
-      put(claim.body(), what);
-      put(claim.body() + 4, which);
-      claim.commit();
-      return true;
-    };
-    require(send(plain, 0) && send(plain, 0), "the queue is empty at first");
-    rts.receive();
-    for (std::uint32_t i = 0; i < offers; ++i) {
-      require(offer[i].accept(0), "nobody withdraws it");
-      require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads what was offered");
-      if (send(fin, i)) continue;
-      offer[i].leave_fin(0, 7 + i);
-      if (Flow::leave_note(notes, 1)) continue;
-      Flow::add_waiter(waiters, 1);
-      Flow::before_recheck(fences);
-      send(look, 0);
-    }
-  });
+  for (std::uint32_t self = 0; self < receivers; ++self)
+    stage.thread("receiver", [&, self, offers, fences, receivers] {
+      auto producer = queue.producer(self + 1);
+      auto send = [&](std::uint32_t what, std::uint32_t which) {
+        auto claim = producer.claim();
+        if (!claim) return false;
+        put(claim.body(), what);
+        put(claim.body() + 4, which);
+        claim.commit();
+        return true;
+      };
+      send(plain, 0); // together, the receivers fill the queue
+      if (receivers == 1) send(plain, 0);
+      rts.receive();
+      for (std::uint32_t i = self; i < offers; i += receivers) {
+        require(offer[i].accept(0), "nobody withdraws it");
+        require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads what was offered");
+        if (send(fin, i)) continue;
+        if (!offer[i].leave_fin(left, i + 1, {i, 7 + i})) continue;
+        Flow::add_waiter(waiters, 1);
+        Flow::before_recheck(fences);
+        send(look, 0);
+      }
+    });
   stage.go();
   require(settled == offers, "every buffer comes back");
 }
@@ -174,5 +175,104 @@ MODEL_SCENARIO(offer, a_fin_without_a_slot_is_found_with_fences, {{4, 2, 1, 0}})
   fins_are_left(stage, 1, true);
 }
 MODEL_SCENARIO(offer, two_fins_without_a_slot_are_found, {{3, 2, 1, 0}}) { fins_are_left(stage, 2, false); }
+MODEL_SCENARIO(offer, fins_of_two_receivers_without_a_slot_are_found, {{2, 1, 0, 0}}) {
+  fins_are_left(stage, 2, false, 2);
+}
+
+MODEL_SCENARIO(offer, fins_are_left_while_others_are_taken, {{3, 1, 0, 0}}) {
+  // The sender looks at its stack all the time, and announces its next message in the descriptor that it has just
+  // taken from there, while another FIN is being pushed.
+  constexpr std::uint32_t messages = 3;
+  Weak::Atomic<std::uint64_t> left{0};
+  stage.name(left, "left");
+  std::array<Offer, 2> offer;
+  std::array<std::uint32_t, 2> buffer{};
+  Mail first(stage, "first rts"), again(stage, "rts of the descriptor in use again");
+  std::uint32_t settled = 0, again_at = 0;
+  stage.thread("sender", [&] {
+    auto announce = [&](std::uint32_t i) {
+      put(&buffer[i], 1u);
+      return offer[i].announce();
+    };
+    announce(0);
+    announce(1);
+    first.send(0);
+    while (settled < messages) {
+      until([&] { return left.load_relaxed() != 0; });
+      std::array<std::uint32_t, 2> taken{};
+      std::uint32_t count = 0;
+      Offer::take_fins(
+          left, [&](std::uint64_t offset) -> Offer& { return offer[offset - 1]; },
+          [&](const near::queue::LeftFin& fin) {
+            require(count < 2 && fin.cookie < 2 && fin.outcome == 7 + fin.cookie,
+                    "the FIN is the receiver's");
+            offer[fin.cookie].retire();
+            taken[count++] = static_cast<std::uint32_t>(fin.cookie);
+          });
+      for (std::uint32_t each = 0; each < count; ++each) {
+        put(&buffer[taken[each]], 2u); // its own again
+        if (settled++ != 0) continue;
+        put(&again_at, taken[each]);
+        again.send(announce(taken[each]));
+      }
+    }
+  });
+  auto receive = [&](std::uint32_t i, std::uint32_t generation) {
+    require(offer[i].accept(generation), "nobody withdraws it");
+    require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads what was offered");
+    offer[i].leave_fin(left, i + 1, {i, 7 + i});
+  };
+  stage.thread("receiver of two", [&] {
+    first.receive();
+    receive(0, 0);
+    const std::uint32_t generation = again.receive();
+    receive(get<std::uint32_t>(&again_at), generation);
+  });
+  stage.thread("receiver of one", [&] {
+    first.receive();
+    receive(1, 0);
+  });
+  stage.go();
+  require(settled == messages, "every buffer comes back");
+}
+
+MODEL_SCENARIO(offer, a_receiver_that_dies_while_it_leaves_a_fin_hides_no_other, {{3, 2, 0, 1}}) {
+  Weak::Atomic<std::uint64_t> left{0};
+  stage.name(left, "left");
+  std::array<Offer, 2> offer;
+  std::array<std::uint32_t, 2> buffer{};
+  std::array<bool, 2> settled{};
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    buffer[i] = 1;
+    offer[i].announce();
+  }
+  auto receive = [&](std::uint32_t i) {
+    require(offer[i].accept(0), "nobody withdraws it");
+    require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads what was offered");
+    offer[i].leave_fin(left, i + 1, {i, 7 + i});
+  };
+  auto mortal = stage.mortal("mortal", [&] { receive(0); });
+  auto living = stage.thread("living", [&] { receive(1); });
+  stage.thread("sender", [&] {
+    for (bool last = false; !last;)
+      until([&] {
+        const bool all_over = stage.over({mortal, living}); // before the look, which then is the last
+        if (left.load_relaxed() == 0) return last = all_over;
+        Offer::take_fins(
+            left, [&](std::uint64_t offset) -> Offer& { return offer[offset - 1]; },
+            [&](const near::queue::LeftFin& fin) {
+              require(fin.cookie < 2 && fin.outcome == 7 + fin.cookie,
+                      "a FIN is on the stack only when it is whole");
+              require(!settled[fin.cookie], "a message is received once");
+              settled[fin.cookie] = true;
+              put(&buffer[fin.cookie], 2u); // its own again
+            });
+        return true;
+      });
+  });
+  stage.go();
+  require(settled[1], "the FIN of the living arrives");
+  require(stage.killed(mortal) || settled[0], "who was not killed is alive");
+}
 
 } // namespace
