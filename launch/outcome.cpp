@@ -52,8 +52,7 @@ std::string who(const Outcome& outcome) {
 
 std::string sentence(const Outcome& outcome, std::uint64_t now_ns) {
   switch (outcome.reason) {
-  case Reason::none:
-  case Reason::abandoned: return "";
+  case Reason::none: return "";
   case Reason::signalled: {
     auto cause = likely_cause(outcome);
     return base::format("{} was ended by signal {} ({}){}{}{}", who(outcome), outcome.ending.signal(),
@@ -80,6 +79,7 @@ std::string sentence(const Outcome& outcome, std::uint64_t now_ns) {
     return base::format("the MPI process of rank {} (pid {}) ended without MPI_Finalize{}; '{}' {}",
                         outcome.rank, outcome.ending.pid, where(outcome, now_ns), outcome.program,
                         outcome.text);
+  case Reason::abandoned: return "killed by a user, by a batch system or for lack of memory";
   case Reason::interrupted: return base::format("ended by {}", os::signal_name(outcome.signal));
   case Reason::timed_out: return outcome.text;
   case Reason::not_started:

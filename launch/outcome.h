@@ -22,7 +22,7 @@ enum class Reason {
   timed_out,
   not_started, ///< a program could not be started
   unwritten,   ///< output of the ranks could not be written
-  abandoned,   ///< mpiexec was killed: nobody is left to report to
+  abandoned,   ///< mpiexec was killed: nobody waits for the job
 };
 
 /// What is known when the first rank fails.
@@ -48,8 +48,7 @@ int weight(const Outcome& outcome);
 /// Outcomes of at least this weight are about the job, not about one rank.
 inline constexpr int weight_of_job = 6;
 
-/// The message: one line unless it contains a table; "" for Reason::none and Reason::abandoned and when the
-/// reason has been printed. `others` is the number of ranks that were ended because of it.
+/// The message: one line unless it contains a table; "" for Reason::none and when the reason has been printed. `others` is the number of ranks that were ended because of it.
 std::string outcome_text(const Outcome& outcome, unsigned others, std::uint64_t now_ns);
 
 } // namespace near::launch

@@ -208,10 +208,12 @@ void Supervisor::interrupt(int signal) {
 
 void Supervisor::front_end_died() {
   poller_.remove(front_end_watch_);
-  // mpiexec was killed, so nobody waits for output or a message.
+  // mpiexec was killed, so nobody waits for output. Its standard error may still be a terminal or a file, where the
+  // last line says what happened; a pipe that nobody reads must not keep this process.
+  if (!decided()) others_ = living_;
   outcome_.reason = Reason::abandoned;
   outcome_.status = 128 + SIGKILL;
-  drop_output_ = true;
+  timers_.set(Timer::give_up, os::monotonic_ns() + unread_output_ns);
   if (state_ != State::draining) enter(State::killing);
 }
 

@@ -81,6 +81,9 @@ def test_a_second_ctrl_c_does_not_wait(start):
     assert job.finish()[0] == 130
 
 
+KILLED = "killed by a user, by a batch system or for lack of memory"
+
+
 @pytest.mark.parametrize("whole_group", [False, True])
 def test_killing_mpiexec_ends_ranks_and_their_children(start, whole_group):
     job = start("-n", "2", "--oversubscribe", "sh", "-c", "sh -c 'setsid sleep 1000; true' & sleep 1000; true")
@@ -88,6 +91,8 @@ def test_killing_mpiexec_ends_ranks_and_their_children(start, whole_group):
     (os.killpg if whole_group else os.kill)(job.pid, signal.SIGKILL)
     job.process.wait(30)
     assert not harness.survivors(job.mark)
+    # The supervisor, which outlives mpiexec for a moment, says why the job ended.
+    assert job.process.stderr.read() == f"mpiexec: {KILLED}; 2 ranks were ended with it\n"
 
 
 def test_killing_the_supervisor_ends_ranks_and_their_children(start):
