@@ -50,6 +50,19 @@ void report_reserve() {
             base::counted(engine().job_size, "rank"), segment::reserving_knobs());
 }
 
+/// Fails if there is no memory for the `bytes` that this process reserves.
+Result check_reserve(std::uint64_t bytes) {
+  Result fits = os::check_memory(bytes);
+  if (fits.ok()) return fits;
+  const std::uint32_t ranks = engine().job_size;
+  const auto whose =
+      ranks == 1 ? std::string("1 rank") : base::format("rank {} of {} ranks", engine().row, ranks);
+  return fail(fits.code(),
+              "{} MiB of packets and queues for {} ({}) do not fit: {}; lower the one that is too large{}",
+              bytes >> 20, whose, segment::reserving_knobs(), std::string(base::failure_text()),
+              ranks == 1 ? "" : ", or start fewer ranks");
+}
+
 /// Where the parts of this process's region lie, and how large they are.
 struct Layout {
   std::uint64_t slots = 0;
@@ -123,7 +136,7 @@ Result reserve(const Layout& layout, std::uint32_t& addable_packets) {
   // one is too frequent for a check.
   const std::uint64_t more = (layout.most_packets - layout.packets) * layout.packet_bytes * engine().job_size;
   if (!os::check_memory(reserved + more).ok()) {
-    NEAR_TRY(os::check_memory(reserved));
+    NEAR_TRY(check_reserve(reserved));
     addable_packets = layout.packets;
   }
   report_reserve();

@@ -73,6 +73,26 @@ def test_what_the_machine_has_not_is_refused_before_any_rank_starts(launch):
     assert "NEAR_PACKETS=1048576" in result.err and "do not fit" in result.err, result.report()
 
 
+@pytest.fixture
+def in_small_group(small_memory_group, prefix, nothing_left):
+    """in_small_group(program, ...): the command in a control group with 200 MiB; "mpiexec" is the installation's."""
+
+    def run(*command):
+        words = [prefix / "bin/mpiexec" if word == "mpiexec" else word for word in command]
+        enter = ["sh", "-c", f"echo $$ >{small_memory_group}/cgroup.procs && exec \"$@\"", "sh"]
+        result = nothing_left([*enter, *words], timeout=60)
+        assert not result.timed_out, result.report()
+        return result
+
+    return run
+
+
+def test_a_rank_without_mpiexec_that_is_refused_memory_names_the_knobs(in_small_group, compiled):
+    result = in_small_group("env", "NEAR_EAGER_LIMIT=64", "NEAR_PACKETS=20000", compiled("end_badly"), "well")
+    assert result.status != 0 and "NEAR_PACKETS=20000" in result.err, result.report()
+    assert "do not fit: " in result.err and "lower the one that is too large" in result.err, result.report()
+
+
 def test_packets_of_one_application_get_their_room(launch, compiled):
     # 20000 packets of 16 KiB are more than the usual part of a segment for 32.
     well = [compiled("end_badly"), "well"]
