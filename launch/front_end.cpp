@@ -139,7 +139,6 @@ unsigned processors_of(const Job& job) {
 /// not have that much. The pages of queues and packets exist from MPI_Init on, whatever is sent. `needed` is
 /// the most that one rank needs of the segment, and `reserved` the part of it that it reserves.
 Result check_cost(const Job& job, char** environment, std::uint64_t& needed, std::uint64_t& reserved) {
-  constexpr std::uint64_t worth_checking = 64ull << 20;
   std::uint64_t total = 0;
   std::string dearest;
   for (const auto& application : job.command.applications) {
@@ -159,7 +158,7 @@ Result check_cost(const Job& job, char** environment, std::uint64_t& needed, std
   NEAR_TRY(base::read_knobs(environment));
   auto text = base::format("{} of packets and queues for {} ({})", base::format("{} MiB", total >> 20),
                            base::counted(job.application_of.size(), "rank"), dearest);
-  if (total >= worth_checking)
+  if (total >= segment::checked_reserve)
     if (Result fits = os::check_memory(total); !fits.ok())
       return base::fail(fits.code(), "{} do not fit: {}; lower the one that is too large", text,
                         std::string(base::failure_text()));

@@ -57,6 +57,22 @@ Result write_all(int descriptor, const char* data, std::size_t bytes) {
   return {};
 }
 
+// Not F_OFD_SETLKW: the processes of a job inherit one open file description.
+FileLock::FileLock(int descriptor) : descriptor_(descriptor) {
+  struct flock wanted{};
+  wanted.l_type = F_WRLCK;
+  wanted.l_whence = SEEK_SET;
+  while (descriptor_ >= 0 && fcntl(descriptor_, F_SETLKW, &wanted) != 0)
+    if (errno != EINTR) descriptor_ = -1;
+}
+
+FileLock::~FileLock() {
+  struct flock given{};
+  given.l_type = F_UNLCK;
+  given.l_whence = SEEK_SET;
+  if (descriptor_ >= 0) fcntl(descriptor_, F_SETLK, &given);
+}
+
 Transfer write_some(int descriptor, const char* data, std::size_t size, std::size_t& bytes) {
   ssize_t wrote;
   do wrote = write(descriptor, data, size);

@@ -33,6 +33,20 @@ Transfer read_waiting(int descriptor, char* buffer, std::size_t capacity, std::s
 /// (SIGPIPE must be ignored), otherwise with Code::system and the reason.
 Result write_all(int descriptor, const char* data, std::size_t bytes);
 
+/// Holds the lock of an open file against other processes. The lock ends with this object, or with the process.
+class FileLock {
+public:
+  /// Waits until no other process holds the lock. A `descriptor` of -1 stands for no lock, and so does a file that the
+  /// system does not lock.
+  explicit FileLock(int descriptor);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+private:
+  int descriptor_;
+};
+
 /// Writes once; on a non-blocking descriptor as much as fits now. `ended` means that there is no reader any
 /// more (SIGPIPE must be ignored).
 Transfer write_some(int descriptor, const char* data, std::size_t size, std::size_t& bytes);

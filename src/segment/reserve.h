@@ -24,6 +24,8 @@ inline constexpr std::uint64_t first_slice_bytes(std::uint32_t job_size) {
   return job_size > 1 && job_size <= most_area_ranks ? slice_bytes : 0;
 }
 
+/// What the ranks of a job reserve at start is checked against the memory of all, from this number of bytes on.
+inline constexpr std::uint64_t checked_reserve = 64ull << 20;
 /// What a job reserves at start is reported from this number of bytes on.
 inline constexpr std::uint64_t large_reserve = std::uint64_t{1} << 30;
 /// The knobs on which that depends, with their values: "NEAR_PACKETS=32, ...".

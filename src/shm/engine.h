@@ -192,8 +192,8 @@ bool sends_settled();
 extern const transport::Transport node_transport;
 
 /// Lays out, binds and reserves this process's region. Other processes read nothing of it before the phase is
-/// `ready`.
-Result build_region();
+/// `ready`. `segment_descriptor` is the job's segment, or -1 in a job without mpiexec.
+Result build_region(int segment_descriptor);
 /// Registers the handlers of the transport's own messages.
 void set_internal_handlers();
 /// Sends pending messages as far as their receivers have free slots. Returns true if any were sent, or

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "memory/allocate.h"
 #include "os/clock.h"
+#include "os/descriptor.h"
 #include "os/limits.h"
 #include "os/memory.h"
 
@@ -48,6 +49,18 @@ void report_reserve() {
   if (!segment::first_to_say(head, segment::Notice::reserve)) return;
   base::log(Level::warning, "{} MiB of packets and queues for {} ({}) are reserved now", all >> 20,
             base::counted(engine().job_size, "rank"), segment::reserving_knobs());
+}
+
+/// Returns the descriptor whose lock this process holds while it checks and allocates what it reserves, or -1.
+///
+/// mpiexec has checked that what it expects of all ranks fits. If this rank reserves more, other ranks probably do so
+/// as well, and two that check at the same time would both count the same free memory as theirs. So they take turns:
+/// each finds what those before it have allocated in use, and needs to know nothing of those that come later. A sum
+/// over ranks that allocate meanwhile would count some pages twice, and refuse jobs that fit.
+int turn_to_reserve(int segment_descriptor) {
+  const std::uint64_t each = segment::reserved_by_knobs();
+  const bool checked = each <= memory::space().segment.header().expected_reserve;
+  return checked || each * engine().job_size < segment::checked_reserve ? -1 : segment_descriptor;
 }
 
 /// Fails if there is no memory for the `bytes` that this process reserves.
@@ -122,7 +135,7 @@ Result lay_out(Layout& made) {
 
 /// Binds the region to this process's node and allocates the pages that are used from the start. Sets `addable_packets` to the
 /// number of packets for which there is memory.
-Result reserve(const Layout& layout, std::uint32_t& addable_packets) {
+Result reserve(const Layout& layout, int segment_descriptor, std::uint32_t& addable_packets) {
   std::byte* region = memory::space().segment.at<std::byte>(layout.begin);
   Result policy = os::prefer_node(region, layout.arena_at - layout.begin, os::current_node());
   // Not even if the administrator has enabled huge pages everywhere: what is reserved here is smaller than
@@ -132,6 +145,7 @@ Result reserve(const Layout& layout, std::uint32_t& addable_packets) {
   const std::uint64_t reserved =
       layout.first_bytes() + layout.first_slice_bytes() + layout.first_packet_bytes();
   addable_packets = layout.most_packets;
+  const os::FileLock turn(turn_to_reserve(segment_descriptor));
   // There must be memory for the first packets of this process, and, if more are to be added, for those of all: adding
   // one is too frequent for a check.
   const std::uint64_t more = (layout.most_packets - layout.packets) * layout.packet_bytes * engine().job_size;
@@ -220,13 +234,13 @@ bool build_lane(LaneIn& lane) {
   return true;
 }
 
-Result build_region() {
+Result build_region(int segment_descriptor) {
   Engine& self = engine();
   memory::Space& space = memory::space();
   Layout layout;
   NEAR_TRY(lay_out(layout));
   std::uint32_t addable_packets = 0;
-  NEAR_TRY(reserve(layout, addable_packets));
+  NEAR_TRY(reserve(layout, segment_descriptor, addable_packets));
   NEAR_KILL_POINT("region-reserved");
   fill(layout, addable_packets);
   self.eager_limit = std::max<std::uint64_t>(base::knobs().eager_limit.number, inline_bytes);

@@ -195,7 +195,7 @@ Result start(const Job& job) {
                                                                   : knobs.spin.number * 1000;
   self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
   self.by_row.assign(head.rows, nullptr);
-  NEAR_TRY(build_region());
+  NEAR_TRY(build_region(job.segment_descriptor));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
   NEAR_TRY(self.row < self.job_size ? meet() : join());

@@ -87,6 +87,23 @@ def in_small_group(small_memory_group, prefix, nothing_left):
     return run
 
 
+BEHIND_ENV = ["mpiexec", "--oversubscribe", "-n", "4", "env", "NEAR_EAGER_LIMIT=64"]
+
+
+def test_what_fits_each_rank_but_not_all_is_refused_behind_env(in_small_group, compiled):
+    for _ in range(5):  # 4 times 62 MiB
+        result = in_small_group(*BEHIND_ENV, "NEAR_PACKETS=4000", compiled("end_badly"), "well")
+        assert result.status != 0 and "signal" not in result.err, result.report()
+        assert "NEAR_PACKETS=4000" in result.err and "do not fit: " in result.err, result.report()
+        assert "lower the one that is too large, or start fewer ranks" in result.err, result.report()
+
+
+def test_what_fits_all_ranks_is_not_refused_behind_env(in_small_group, compiled):
+    for _ in range(5):  # 4 times 39 MiB
+        result = in_small_group(*BEHIND_ENV, "NEAR_PACKETS=2500", compiled("end_badly"), "well")
+        assert (result.status, result.err) == (0, ""), result.report()
+
+
 def test_a_rank_without_mpiexec_that_is_refused_memory_names_the_knobs(in_small_group, compiled):
     result = in_small_group("env", "NEAR_EAGER_LIMIT=64", "NEAR_PACKETS=20000", compiled("end_badly"), "well")
     assert result.status != 0 and "NEAR_PACKETS=20000" in result.err, result.report()
