@@ -28,6 +28,9 @@ class Parameter:
         """The C declaration, e.g. `const int displs[]`."""
         if self.kind == "VARARGS":
             return "..."
+        if self.kind == "WEIGHT" and self.array:
+            # Compilers would warn that MPI_UNWEIGHTED is shorter than the array that the declaration asks for.
+            return f"{self.type(large)}* {self.name}"
         return f"{self.type(large)} {self.name}{self.array}"
 
 

@@ -52,6 +52,24 @@ def test_a_program_is_compiled_and_linked_in_one_step_and_in_two(prefix, sources
             assert succeeds([sources / name]).out == "size 1\n"
 
 
+def test_programs_that_pass_constants_for_arrays_are_compiled_without_a_warning(prefix, tmp_path):
+    (tmp_path / "constants.c").write_text("""\
+#include <mpi.h>
+void use(MPI_Comm comm, int degree, int* others, MPI_Request* requests, MPI_Comm* made) {
+  MPI_Dist_graph_create_adjacent(comm, degree, others, MPI_UNWEIGHTED, degree, others, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, made);
+  MPI_Dist_graph_create_adjacent(comm, 0, others, MPI_WEIGHTS_EMPTY, 0, others, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, made);
+  MPI_Dist_graph_create(comm, 1, &degree, &degree, others, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, made);
+  MPI_Dist_graph_neighbors(comm, degree, others, MPI_UNWEIGHTED, degree, others, MPI_UNWEIGHTED);
+  MPI_Waitall(degree, requests, MPI_STATUSES_IGNORE);
+  MPI_Comm_spawn("other", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, comm, made, MPI_ERRCODES_IGNORE);
+  MPI_Bcast(MPI_BOTTOM, 1, MPI_INT, 0, comm);
+  MPI_Allreduce(MPI_IN_PLACE, others, degree, MPI_INT, MPI_SUM, comm);
+}
+""")
+    seen = succeeds([prefix / "bin/mpicc", "-O2", "-Wall", "-Wextra", "-c", "-o", tmp_path / "constants.o", tmp_path / "constants.c"])
+    assert seen.err == "", seen.report()
+
+
 def test_the_command_is_shown_and_not_run(prefix, sources):
     shown = succeeds([prefix / "bin/mpicc", "-show", "-o", sources / "shown", sources / "program.c"]).out
     assert f"-I{prefix}/include" in shown and "-lmpi_abi" in shown and not (sources / "shown").exists()
