@@ -22,6 +22,7 @@ No exception leaves an entry point. The calls for small messages (`fast` in api/
 import re
 
 from checks import Checks
+from declarations import USING
 from entry import Entry
 
 ENTRIES_HEAD = """\
@@ -43,16 +44,7 @@ using near::mpi::Made;
 using near::mpi::MakingCall;
 namespace check = near::mpi::check;
 namespace impl = near::mpi::impl;
-using datatype::Counts;
-using datatype::Datatype;
-using datatype::Operation;
-using object::Communicator;
-using object::ErrorHandler;
-using object::Group;
-using object::Info;
-using object::Result;
-using object::Window;
-
+{using}
 extern "C" {{
 """
 
@@ -174,7 +166,7 @@ class EntryPoint:
 
 
 def entries_cpp(surface, number, title, done, index_of):
-    parts = [ENTRIES_HEAD.format(number=number, title=title)]
+    parts = [ENTRIES_HEAD.format(using=USING, number=number, title=title)]
     for function, large in surface.forms():
         if function.chapter == number:
             point = EntryPoint(Entry(function, surface))
