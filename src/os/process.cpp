@@ -150,7 +150,12 @@ Result try_in_child(const std::function<void()>& work, unsigned seconds, Ending&
     time.rlim_max = std::min<rlim_t>(time.rlim_max, seconds);
     setrlimit(RLIMIT_CPU, &time);
     setrlimit(RLIMIT_CORE, &none);
-    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU}) signal(number, SIG_DFL);
+    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGALRM}) signal(number, SIG_DFL);
+    sigset_t expired;
+    sigemptyset(&expired);
+    sigaddset(&expired, SIGALRM);
+    sigprocmask(SIG_UNBLOCK, &expired, nullptr);
+    alarm(seconds + seconds / 2 + 1);
     if (int null = open("/dev/null", O_WRONLY | O_CLOEXEC); null >= 0) dup2(null, 2);
     work();
     _exit(0);

@@ -46,8 +46,9 @@ struct Launch {
 std::string program_file(const std::string& program, const std::string& directory);
 
 /// Runs `work` in a child with limited processor time, in seconds (less if this process's own limit is
-/// lower), and with standard error redirected to /dev/null. For code that may crash or loop on untrusted
-/// input. `ending` is the end of the child, with status 0 if `work` has returned.
+/// lower), and with standard error redirected to /dev/null. For code that may crash, loop or wait on untrusted
+/// input: SIGALRM ends the child after somewhat more than `seconds`, whether it uses the processor or not. `ending` is the
+/// end of the child, with status 0 if `work` has returned.
 Result try_in_child(const std::function<void()>& work, unsigned seconds, Ending& ending);
 
 /// Forks, applies the settings and executes the program. The child gets SIGKILL when the calling thread ends.

@@ -255,6 +255,9 @@ Result try_description(const std::function<void()>& read) {
   NEAR_TRY(os::try_in_child(read, seconds, ending));
   if (ending.by_signal() && (ending.signal() == SIGXCPU || ending.signal() == SIGKILL))
     return base::fail(base::Code::invalid, "hwloc did not finish within its limit of processor time");
+  if (ending.by_signal() && ending.signal() == SIGALRM)
+    return base::fail(base::Code::invalid,
+                      "hwloc waited too long (is the description a pipe to which nobody writes?)");
   if (ending.by_signal())
     return base::fail(base::Code::invalid, "hwloc crashed (signal {})", ending.signal());
   if (ending.status() != 0) return base::fail(base::Code::invalid, "hwloc gave up");

@@ -170,6 +170,20 @@ TEST(process, only_the_kept_descriptor_survives_exec) {
   close(lost);
 }
 
+TEST(process, work_in_a_child_is_ended_if_it_waits_or_crashes) {
+  using Work = void (*)();
+  const std::pair<Work, int> ends[] = {{[] { pause(); }, SIGALRM}, {[] { std::abort(); }, SIGABRT}};
+  for (const auto& [work, signal] : ends) {
+    os::Ending ending;
+    ASSERT_TRUE(os::try_in_child(work, 1, ending).ok());
+    ASSERT_TRUE(ending.by_signal());
+    EXPECT_EQ(ending.signal(), signal);
+  }
+  os::Ending ending;
+  ASSERT_TRUE(os::try_in_child([] {}, 1, ending).ok());
+  EXPECT_EQ(ending.status(), 0);
+}
+
 TEST(process, a_watch_becomes_ready_when_the_process_ends) {
   os::Pid pid = 0;
   ASSERT_TRUE(os::start_process(shell("exec sleep 60"), pid).ok());
