@@ -17,12 +17,12 @@ namespace {
 auto& active = *new std::vector<EngineRequest*>; // never destroyed
 bool in_background = false;
 /// While there are schedules that wait for memory.
-std::optional<transport::Watch> watch;
+std::optional<transport::Watch> memory_watch;
 std::size_t watching = 0;
 
 void begin_to_watch() {
   if (watching++ != 0) return;
-  watch.emplace(
+  memory_watch.emplace(
       [](void*) {
         return std::any_of(active.begin(), active.end(),
                            [](const EngineRequest* each) { return each->schedule->may_advance(); });
@@ -115,7 +115,7 @@ Result begin_schedule(EngineRequest& request) {
 }
 
 void discard_schedule(EngineRequest& request) {
-  if (request.schedule->watches_memory() && --watching == 0) watch.reset();
+  if (request.schedule->watches_memory() && --watching == 0) memory_watch.reset();
   request.scheduled = false;
   active[request.index] = active.back();
   active[request.index]->index = request.index;
