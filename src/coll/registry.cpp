@@ -49,7 +49,8 @@ bool told_by_one(const Facts& facts) {
 MPI_Count steps_in_area(const Facts& facts) {
   const bool part_for_each =
       facts.collective == Collective::alltoall || facts.collective == Collective::scatter;
-  const MPI_Count chunks = facts.bytes / typical_chunk * (part_for_each ? facts.size : 1) + 1;
+  const MPI_Count bytes = std::max(facts.bytes, facts.longest * facts.size);
+  const MPI_Count chunks = bytes / typical_chunk * (part_for_each ? facts.size : 1) + 1;
   return chunks * (facts.size + 2);
 }
 bool in_area(const Facts& facts) {
@@ -244,8 +245,12 @@ Facts facts_of(const Call& call, int size) {
   case exscan: facts.bytes = call.send.bytes(); break;
   case reduce_scatter_block: facts.bytes = call.send.bytes() * size; break;
   case reduce_scatter:
-    for (int i = 0; i < size; ++i) facts.bytes += call.receive_blocks.counts[i];
+    for (int i = 0; i < size; ++i) {
+      facts.bytes += call.receive_blocks.counts[i];
+      facts.longest = std::max<MPI_Count>(facts.longest, call.receive_blocks.counts[i]);
+    }
     facts.bytes *= call.send.type->size;
+    facts.longest *= call.send.type->size;
     break;
   case allgatherv:
     for (int i = 0; i < size; ++i) facts.bytes += call.receive_blocks.counts[i];

@@ -104,6 +104,7 @@ Result Schedule::begin() {
 }
 
 bool Schedule::may_advance() const {
+  if (!outcome_.ok()) return true;
   return next_ < steps_.size() && steps_[next_].attempt != nullptr && steps_[next_].attempt->ready();
 }
 

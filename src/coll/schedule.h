@@ -50,7 +50,7 @@ public:
   void attempt_early(Ready ready, Act act) {
     add_attempt(std::make_unique<AttemptOf<Ready, Act>>(ready, act), true);
   }
-  /// Keeps the types and the operation of what is recorded by attempts.
+  /// Keeps the types of what is recorded by attempts. Their operations are predefined ones.
   void keep(const Call& call);
 
   // Running, by the progress engine (p2p/request.h).

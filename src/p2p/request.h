@@ -137,6 +137,9 @@ void let_polls_yield(bool yields, bool always = false);
 /// the engine lock, by this thread only. `check` may be called by another waiting thread: it says whether
 /// done() is worth calling; it must not change anything and cannot fail.
 void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*));
+/// Waits until attempt(argument) has taken a lock that processes share; `waiters` belongs to that lock
+/// (queue/shared_lock.h). A failed attempt must leave nothing behind but its announcement.
+void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument);
 template <class F>
 bool call_at(void* at) {
   return (*static_cast<F*>(at))();

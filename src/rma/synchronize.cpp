@@ -81,7 +81,7 @@ bool is_locked(const State& state) { return state.locked_all || !state.held.empt
 
 template <class Attempt>
 void take(queue::SharedLock<>& lock, Attempt&& attempt) {
-  transport::wait_for_lock(
+  p2p::wait_for_lock(
       lock.waiters, [](void* at) -> bool { return (*static_cast<std::remove_reference_t<Attempt>*>(at))(); },
       &attempt);
 }

@@ -113,9 +113,18 @@ private:
   void* argument_;
   Watch *previous_, *next_ = nullptr;
 };
-/// Waits until attempt(argument) has taken a lock that processes share; `waiters` belongs to that lock
-/// (queue/shared_lock.h). A failed attempt must leave nothing behind but its announcement.
-void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument);
+/// While it exists, a process that sleeps is woken when a lock that processes share is given up; `waiters` belongs to
+/// that lock (queue/shared_lock.h).
+class AwaitedLock {
+public:
+  explicit AwaitedLock(base::Atomic<std::uint64_t>& waiters);
+  ~AwaitedLock();
+  AwaitedLock(const AwaitedLock&) = delete;
+  AwaitedLock& operator=(const AwaitedLock&) = delete;
+
+private:
+  base::Atomic<std::uint64_t>& waiters_;
+};
 /// Wakes the processes that wait for a lock; call it after releasing the lock.
 void lock_was_left(base::Atomic<std::uint64_t>& waiters);
 /// Yields the processor; the engine lock is released meanwhile.

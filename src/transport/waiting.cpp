@@ -376,11 +376,11 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
     poll_and_sleep(done, argument);
 }
 
-void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument) {
-  if (attempt(argument)) return;
+AwaitedLock::AwaitedLock(base::Atomic<std::uint64_t>& waiters) : waiters_(waiters) {
   awaited_locks.push_back(&waiters);
-  wait_until(attempt, argument);
-  awaited_locks.erase(std::find(awaited_locks.begin(), awaited_locks.end(), &waiters));
+}
+AwaitedLock::~AwaitedLock() {
+  awaited_locks.erase(std::find(awaited_locks.begin(), awaited_locks.end(), &waiters_));
 }
 
 void lock_was_left(base::Atomic<std::uint64_t>& waiters) {

@@ -34,7 +34,7 @@ struct Scene {
     put(&numbers[1], 0u);
   }
 
-  /// As wait_for_lock() in the transport does it.
+  /// As p2p::wait_for_lock() does it.
   template <class Attempt>
   void take(std::uint32_t self, bool fences, Attempt&& attempt) {
     Bell& own = bells[self];

