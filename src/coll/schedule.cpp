@@ -81,8 +81,7 @@ Result Schedule::allocate(std::size_t bytes, std::byte*& at) {
 AreaCall& Schedule::use_area(std::unique_ptr<AreaCall> call) {
   area_call_ = std::move(call);
   turn_ = steps_.size();
-  attempt([at = area_call_.get()] { return at->is_turn(); },
-          [at = area_call_.get()] { return at->begin(), Result{}; });
+  attempt([at = area_call_.get()] { return at->is_turn(); }, [] { return Result{}; });
   return *area_call_;
 }
 
@@ -96,33 +95,41 @@ void Schedule::keep(const Call& call) {
   for (const Blocks* blocks : {&call.send_blocks, &call.receive_blocks}) keep_type(blocks->type);
 }
 
+void Schedule::keep(std::unique_ptr<AreaExtension> area) { own_area_ = std::move(area); }
+
 Result Schedule::begin() {
   next_ = next_early_ = 0;
   outcome_ = {};
-  if (area_call_ != nullptr) area_call_->enqueue();
+  for (Entry& step : steps_) step.done = false;
+  if (area_call_ != nullptr) area_call_->begin();
   return {};
 }
 
 bool Schedule::may_advance() const {
   if (!outcome_.ok()) return true;
-  return next_ < steps_.size() && steps_[next_].attempt != nullptr && steps_[next_].attempt->ready();
+  return next_ < steps_.size() && steps_[next_].kind == Kind::attempt && steps_[next_].attempt->ready();
 }
 
 /// Does the step if it need not wait. True if it has been done, now or before.
 bool Schedule::attempted(Entry& entry) {
-  if (entry.attempt == nullptr) return true;
-  if (!entry.attempt->ready()) return false;
-  note(entry.attempt->act());
-  entry.attempt = nullptr;
-  return true;
+  if (!entry.done && entry.attempt->ready()) {
+    note(entry.attempt->act());
+    entry.done = true;
+  }
+  return entry.done;
 }
 
-/// While a step has to wait: does the next early one if it need not.
+/// While a step has to wait: does the next early one if it need not; before the call's turn, as many as it may.
 void Schedule::attempt_next_early() {
-  // What has not begun takes no part, and a rank publishes only so many chunks ahead of what it reads.
-  if (next_ <= turn_ || area_call_->published() > area_call_->finished() + chunks_ahead()) return;
-  while (next_early_ < early_.size() && early_[next_early_] < next_) ++next_early_;
-  if (next_early_ < early_.size() && attempted(steps_[early_[next_early_]])) ++next_early_;
+  // Steps that do not concern the area come first, and a rank publishes only so many chunks ahead of what it reads.
+  if (area_call_ == nullptr || next_ < turn_) return;
+  while (area_call_->may_publish() && area_call_->published() <= area_call_->finished() + chunks_ahead()) {
+    while (next_early_ < early_.size() && early_[next_early_] < next_) ++next_early_;
+    if (next_early_ == early_.size() || !attempted(steps_[early_[next_early_]])) break;
+    ++next_early_;
+    if (area_call_->is_turn()) break; // what it waits for may have come
+  }
+  area_call_->pass_on();
 }
 
 /// Keeps the first failure, which becomes the collective's.
@@ -186,7 +193,7 @@ bool Schedule::advance(p2p::Completion& completion) {
     for (Entry& entry : steps_)
       if (!finished(entry)) return false;
   if (area_call_ != nullptr) {
-    if (!outcome_.ok() && !area_call_->abandon(false)) return false;
+    if (!outcome_.ok() && !(area_call_->is_turn() && area_call_->abandon(false))) return false;
     area_call_->end();
   }
   completion = p2p::Completion{};

@@ -18,6 +18,7 @@ namespace near::coll {
 using object::Communicator;
 
 class AreaCall;
+struct AreaExtension;
 
 class Schedule final : public p2p::Schedule {
 public:
@@ -52,6 +53,8 @@ public:
   }
   /// Keeps the types of what is recorded by attempts. Their operations are predefined ones.
   void keep(const Call& call);
+  /// Keeps the area of a persistent call.
+  void keep(std::unique_ptr<AreaExtension> area);
 
   // Running, by the progress engine (p2p/request.h).
   /// Goes back to the first step.
@@ -84,8 +87,9 @@ private:
     Buffer a{}, b{};  ///< send, receive: a; copy: from a to b; reduce: b = a op b
     Communicator* communicator = nullptr;
     const Operation* operation = nullptr;
-    p2p::Request* request = nullptr;    ///< send, receive: while under way
-    std::unique_ptr<Attempt> attempt{}; ///< null once it has been done
+    p2p::Request* request = nullptr; ///< send, receive: while under way
+    std::unique_ptr<Attempt> attempt{};
+    bool done = false; ///< attempt
   };
   Step add(Entry entry);
   void add_attempt(std::unique_ptr<Attempt> attempt, bool early);
@@ -99,7 +103,8 @@ private:
   std::vector<Entry> steps_;
   std::vector<Step> early_; ///< steps that may be done before their turn
   std::size_t next_early_ = 0;
-  Step turn_ = 0; ///< the step that begins the call in its area; nothing of it is done before that
+  Step turn_ = 0;                           ///< the step that waits for the turn of the call in its area
+  std::unique_ptr<AreaExtension> own_area_; ///< of a persistent call
   std::unique_ptr<AreaCall> area_call_;
   std::vector<Step> pending_; ///< while recording: started, not yet waited for
   std::size_t next_ = 0;

@@ -86,22 +86,26 @@ void Area::wait_for_turn(std::uint64_t turn) {
   wait_until([this, turn] { return is_turn(turn); });
 }
 
-Number Area::begin(const Description& description, Number numbers) {
-  description_ = description;
-  const Number first = next_;
+std::uint64_t Area::take_turn(Number numbers, Number& first) {
+  first = next_;
   next_ += numbers;
-  return first;
+  return turns_++;
+}
+
+void Area::end_turn() {
+  end_publishing(ended_);
+  ++ended_;
 }
 
 bool Area::can_prepare(Number number, MPI_Count bytes) {
-  return !broken_ && all_finished(replaced(number)) &&
+  return !broken_ && is_over(replaced(number)) &&
          (bytes <= inline_bytes || slices_.can_take(*this, static_cast<std::size_t>(bytes)));
 }
 
 bool Area::prepares_at_once(Number number, MPI_Count bytes) {
   if (broken_ || any_broken()) [[unlikely]]
     return true;
-  if (!all_finished(replaced(number))) return false;
+  if (!is_over(replaced(number))) return false;
   const auto needed = static_cast<std::size_t>(bytes);
   return bytes <= inline_bytes || slices_.can_take(*this, needed) || slices_.exhausted(needed);
 }
@@ -136,11 +140,11 @@ Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
   return {};
 }
 
-void Area::publish(Number number) {
+void Area::publish(Number number, const Description& description) {
   Entry& mine = entry(rank_, number);
   const std::byte* prepared = prepared_[number % ring_depth];
   mine.finished = finished_;
-  mine.description = description_;
+  mine.description = description;
   if (prepared == nullptr) {
     mine.description.where = Where::no_memory;
   } else if (prepared != mine.payload) {
@@ -153,10 +157,10 @@ void Area::publish(Number number) {
   ring_all();
 }
 
-void Area::publish_failure(Number number) {
+void Area::publish_failure(Number number, const Description& description) {
   if (!wait_for_entry(number)) return hear();
   prepared_[number % ring_depth] = nullptr;
-  publish(number);
+  publish(number, description);
 }
 
 std::byte* Area::data(int rank, Number number) const {
@@ -190,10 +194,10 @@ Result Area::broken() {
       found.rank, describe(found.description), found.other_rank, describe(found.other));
 }
 
-Result Area::mismatch(int rank, const Description& theirs) {
-  if (!broken_) tell_all({description_, theirs, rank_, rank});
+Result Area::mismatch(const Description& ours, int rank, const Description& theirs) {
+  if (!broken_) tell_all({ours, theirs, rank_, rank});
   return base::fail(MPI_ERR_OTHER, "rank {} calls {}, but rank {} of the same communicator calls {}", rank_,
-                    describe(description_), rank, describe(theirs));
+                    describe(ours), rank, describe(theirs));
 }
 
 bool Area::waits_at_once(int rank, Number number) const {
@@ -201,15 +205,15 @@ bool Area::waits_at_once(int rank, Number number) const {
          members_[static_cast<std::size_t>(rank)].part->broken.load_relaxed() != 0;
 }
 
-Result Area::wait(int rank, Number number, const std::byte*& at) {
+Result Area::wait(int rank, Number number, const Description& description, const std::byte*& at) {
   Entry& from = entry(rank, number);
   AreaMember& member = members_[static_cast<std::size_t>(rank)];
   wait_until([&] { return waits_at_once(rank, number); });
   if (!from.flag.has(number)) [[unlikely]]
     return broken();
   member.finished = std::max(member.finished, from.finished);
-  if (!from.description.is_same_call(description_)) [[unlikely]]
-    return mismatch(rank, from.description);
+  if (!from.description.is_same_call(description)) [[unlikely]]
+    return mismatch(description, rank, from.description);
   if (from.description.where == Where::no_memory) [[unlikely]]
     return base::fail(MPI_ERR_NO_MEM, "rank {} has no memory in which to exchange data of a collective",
                       rank);

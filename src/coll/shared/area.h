@@ -106,12 +106,17 @@ public:
   int size() const { return static_cast<int>(members_.size()); }
 
   // Calls take turns in the order of take_turn() (area_call.h).
-  std::uint64_t take_turn() { return turns_++; }
+  /// Takes the next `numbers` numbers, too; `first` is the first of them.
+  std::uint64_t take_turn(Number numbers, Number& first);
   bool is_turn(std::uint64_t turn) const { return turn == ended_; }
   void wait_for_turn(std::uint64_t turn);
-  void end_turn() { ++ended_; }
-  /// Begins a call that takes `numbers` numbers; returns the first.
-  Number begin(const Description& description, Number numbers);
+  void end_turn();
+  /// Whether all calls before this one have published everything.
+  bool may_publish(std::uint64_t turn) const { return turn == publishing_; }
+  /// This call has; the next one may begin to.
+  void end_publishing(std::uint64_t turn) {
+    if (turn == publishing_) ++publishing_;
+  }
   /// Whether prepare() would succeed without waiting.
   bool can_prepare(Number number, MPI_Count bytes);
   /// Whether it would return without waiting, perhaps with an error.
@@ -120,14 +125,14 @@ public:
   /// data that it replaces.
   Result prepare(Number number, MPI_Count bytes, std::byte*& at);
   /// Shows the entry to the others, and wakes those that wait for it.
-  void publish(Number number);
+  void publish(Number number, const Description& description);
   /// Publishes an entry that has no data because there is no memory for it. Does nothing in a broken area.
-  void publish_failure(Number number);
+  void publish_failure(Number number, const Description& description);
 
   /// Waits for another rank's entry; `data` is what it has prepared. Fails with MPI_ERR_NO_MEM if that rank had no
-  /// memory, and with MPI_ERR_OTHER if it calls another collective, or has found one that does. From then on the area is
-  /// broken: every call fails.
-  Result wait(int rank, Number number, const std::byte*& data);
+  /// memory, and with MPI_ERR_OTHER if it calls another collective than `description`, or has found one that does. From
+  /// then on the area is broken: every call fails.
+  Result wait(int rank, Number number, const Description& description, const std::byte*& data);
   /// Whether wait() would return without waiting, perhaps with an error.
   bool waits_at_once(int rank, Number number) const;
   /// The rank's data of a number that wait() has returned, or that this rank has prepared.
@@ -143,7 +148,7 @@ public:
   void finish(Number number);
   /// Whether all other ranks have finished the number.
   bool all_finished(Number number);
-  /// Whether this rank has, too: then its slice of that number is free.
+  /// Whether this rank has, too, which reads its own data: then its entry and slice of that number are free.
   bool is_over(Number number) { return finished_ >= number && all_finished(number); }
   /// Whether all ranks have finished all numbers so far.
   bool is_over() { return all_finished(next_ - 1); }
@@ -164,7 +169,7 @@ private:
   bool wait_for_entry(Number number);
   bool any_broken() const;
   [[gnu::cold]] void tell_all(const Mismatch& mismatch);
-  [[gnu::cold]] Result mismatch(int rank, const Description& theirs);
+  [[gnu::cold]] Result mismatch(const Description& ours, int rank, const Description& theirs);
   /// Another rank has found that ranks call different collectives; tells the remaining ones.
   [[gnu::cold]] void hear();
   [[gnu::cold]] Result broken();
@@ -173,17 +178,16 @@ private:
   int rank_;
   std::byte* base_;
   Slices& slices_;
-  Description description_;
   Number next_ = 1, finished_ = 0;
-  std::uint64_t turns_ = 0, ended_ = 0;
+  std::uint64_t turns_ = 0, publishing_ = 0, ended_ = 0;
   bool broken_ = false;
   std::array<std::byte*, ring_depth> prepared_{}; ///< where the data of own entries is; null: there is none
   std::uint64_t waits_ = 0;
 };
 
-/// The area of a communicator, which its first collective makes, if it need not send messages or `may_wait`; nullptr if it has none, at all of its ranks
-/// alike: it has one rank, or more than most_area_ranks, or not all of them share this machine's memory, or one of them
-/// had no memory left for it.
+/// The area of a communicator, which its first collective makes, if it need not send messages or `may_wait`; nullptr if
+/// it has none, at all of its ranks alike: it has one rank, or more than most_area_ranks, or not all of them share this
+/// machine's memory, or one of them had no memory left for it.
 Result find_area(Communicator& communicator, bool may_wait, Area*& area);
 inline constexpr int most_area_ranks = segment::most_area_ranks;
 

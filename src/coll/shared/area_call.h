@@ -1,8 +1,10 @@
 // One call's use of an area: the numbers that it takes, and what it has published and finished of them.
 //
 // The calls of an area take turns, in the order in which the program made them: a blocking call waits until the
-// nonblocking ones before it are over. So the numbers of one call follow those of the call before it at every rank, and
-// "this rank has finished number n" is true of all calls.
+// nonblocking ones before it are over. A call takes its numbers when it is made, so they follow those of the call before
+// it at every rank. It may publish before its turn, as soon as the calls before it have published everything; it reads,
+// and declares numbers as finished, at its turn only. So slices are taken in the order of numbers (a call never waits for
+// slices that later ones hold), and "this rank has finished number n" is true of all calls.
 #pragma once
 
 #include "coll/shared/area.h"
@@ -16,14 +18,23 @@ public:
   AreaCall(const AreaCall&) = delete;
   AreaCall& operator=(const AreaCall&) = delete;
 
-  /// Queues up behind the calls that this process has made before.
-  void enqueue() { turn_ = area_.take_turn(); }
+  /// Takes the numbers, and queues up behind the calls that this process has made before.
+  void begin() {
+    turn_ = area_.take_turn(count_, first_);
+    published_ = only_reads_ ? count_ : 0;
+    finished_ = 0;
+  }
   bool is_turn() const { return area_.is_turn(turn_); }
   void wait_for_turn() { area_.wait_for_turn(turn_); }
-  /// Takes the numbers.
-  void begin() { first_ = area_.begin(description_, count_); }
-  /// Lets the next call begin.
+  /// Lets the next call have its turn.
   void end() { area_.end_turn(); }
+
+  /// Whether it is this call's turn to publish, though perhaps not yet to read.
+  bool may_publish() const { return area_.may_publish(turn_); }
+  /// If this call has published everything, lets the next one do so.
+  void pass_on() {
+    if (published_ == count_) area_.end_publishing(turn_);
+  }
 
   int rank() const { return area_.rank(); }
   int size() const { return area_.size(); }
@@ -38,13 +49,14 @@ public:
     std::byte* at = nullptr;
     NEAR_TRY(area_.prepare(number(index), bytes, at));
     fill(at);
-    area_.publish(number(index));
+    area_.publish(number(index), description_);
     published_ = index + 1;
     return {};
   }
   bool can_publish(Number index, MPI_Count bytes) const { return area_.can_prepare(number(index), bytes); }
+  /// Before its turn it would not fail either: errors are found at a call's turn.
   bool publishes_at_once(Number index, MPI_Count bytes) const {
-    return area_.prepares_at_once(number(index), bytes);
+    return is_turn() ? area_.prepares_at_once(number(index), bytes) : can_publish(index, bytes);
   }
   /// consume(data): what the rank has published.
   template <class Consume>
@@ -53,7 +65,7 @@ public:
     if (rank == this->rank())
       at = data(rank, index);
     else
-      NEAR_TRY(area_.wait(rank, number(index), at));
+      NEAR_TRY(area_.wait(rank, number(index), description_, at));
     consume(at);
     return {};
   }
@@ -76,18 +88,21 @@ public:
     finished_ = index + 1;
   }
   /// This rank publishes nothing in this call.
-  void only_read() { published_ = count_; }
+  void only_read() {
+    only_reads_ = true;
+    published_ = count_;
+  }
 
   Number published() const { return published_; }
   Number finished() const { return finished_; }
 
   /// After an error: declares whatever was not read as finished, and what was not published as failed, as far as that
-  /// needs no wait unless `waits`. True once nothing remains.
+  /// needs no wait unless `waits`. True once nothing remains. At this call's turn only.
   bool abandon(bool waits) {
     if (finished_ != count_) finish(count_ - 1);
     for (; published_ < count_; ++published_) {
       if (!waits && !area_.prepares_at_once(number(published_), 0)) return false;
-      area_.publish_failure(number(published_));
+      area_.publish_failure(number(published_), description_);
     }
     return true;
   }
@@ -99,6 +114,7 @@ private:
   Description description_;
   Number count_, first_ = 0, published_ = 0, finished_ = 0;
   std::uint64_t turn_ = 0;
+  bool only_reads_ = false;
 };
 
 } // namespace near::coll

@@ -31,9 +31,8 @@ Exchange::Exchange(CollectiveGroup& group, const Call& call, Number chunks)
     return;
   }
   call_ = &executed_.emplace(*group.area(), description, chunks);
-  call_->enqueue();
-  call_->wait_for_turn();
   call_->begin();
+  call_->wait_for_turn();
 }
 
 Exchange::~Exchange() {

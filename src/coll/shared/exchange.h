@@ -40,7 +40,7 @@ inline MPI_Count part_stride(MPI_Count bytes, int parts) {
 /// `call()` is what they may point to.
 class Exchange {
 public:
-  /// Takes a number for each chunk, as soon as it is this call's turn.
+  /// Takes a number for each chunk.
   Exchange(CollectiveGroup& group, const Call& call, Number chunks);
   ~Exchange();
   Exchange(const Exchange&) = delete;

@@ -3,6 +3,7 @@
 #include "ways.h"
 
 #include <array>
+#include <barrier>
 #include <string>
 
 namespace near::coll::test {
@@ -152,6 +153,57 @@ TEST(areas, calls_under_way_complete_in_any_order) {
   ASSERT_TRUE(configure("auto").ok());
 }
 
+/// A rank that has started several calls and computes does not delay the others.
+TEST(areas, calls_publish_before_their_turn) {
+  make_types();
+  constexpr int calls = 5;
+  for (int size : {2, 3, 5}) {
+    std::barrier<> together(size);
+    run_ranks(size, Conditions{everything, most_slices}, [&](object::Communicator& c) {
+      TestBuffer buffers[calls] = {{Layout::plain, 1},
+                                   {Layout::plain, 4},
+                                   {Layout::plain, 40},
+                                   {Layout::plain, 400},
+                                   {Layout::plain, 1600}};
+      p2p::Request* requests[2 * calls] = {};
+      for (int i = 0; i < calls; ++i) {
+        if (c.rank == 0) fill(buffers[i], i, 0, 0, 1);
+        ASSERT_TRUE(start(broadcast_call(buffers[i].argument(), 0), c, requests[2 * i]).ok());
+        ASSERT_TRUE(start(barrier_call(), c, requests[2 * i + 1]).ok());
+      }
+      if (c.rank == 0) together.arrive_and_wait(); // and makes no progress meanwhile
+      for (p2p::Request* request : requests) ASSERT_TRUE(wait(request).ok());
+      for (int i = 0; i < calls; ++i) expect(buffers[i], i, 0, 0, 1);
+      if (c.rank != 0) together.arrive_and_wait();
+    });
+  }
+}
+
+/// A rank that runs ahead of the others, by more numbers than a ring has entries, still has to read its own entries.
+TEST(areas, entries_that_are_published_early_are_kept_until_their_own_rank_has_read_them) {
+  make_types();
+  constexpr int calls = 5 * ring_depth;
+  for (int late : {0, 1, 2}) {
+    std::barrier<> together(3);
+    run_ranks(3, Conditions{everything}, [&](object::Communicator& c) {
+      Datatype& type = *datatype::find_datatype(MPI_INT32_T);
+      const datatype::Operation& operation = *datatype::find_operation(MPI_SUM);
+      std::int32_t own[calls], sums[calls];
+      p2p::Request* requests[calls] = {};
+      if (c.rank == late) together.arrive_and_wait();
+      for (int i = 0; i < calls; ++i) {
+        own[i] = c.rank + i;
+        ASSERT_TRUE(start(allreduce_call(&own[i], &sums[i], 1, type, operation), c, requests[i]).ok());
+      }
+      if (c.rank != late) together.arrive_and_wait();
+      for (int i = 0; i < calls; ++i) {
+        ASSERT_TRUE(wait(requests[i]).ok());
+        ASSERT_EQ(sums[i], 3 + 3 * i);
+      }
+    });
+  }
+}
+
 TEST(areas, calls_under_way_fail_without_memory) {
   make_types();
   run_ranks(3, Conditions{everything, 0}, [](object::Communicator& c) {
@@ -240,6 +292,13 @@ TEST(areas, nobody_waits_in_an_area_whose_ranks_have_called_different_collective
     });
 }
 
+/// The first number of a new call, which takes `numbers` of them.
+Number first_number(Area& area, Number numbers) {
+  Number first = 0;
+  (void)area.take_turn(numbers, first);
+  return first;
+}
+
 /// In a program with threads, two areas may wait for each other's ranks.
 TEST(areas, an_area_without_a_slice_does_not_wait_for_those_of_another) {
   std::array<AreaPart, 2> parts{}, further{};
@@ -257,16 +316,16 @@ TEST(areas, an_area_without_a_slice_does_not_wait_for_those_of_another) {
   Slices slices({reserve, populate});
   Area first(members, 0, nullptr, slices), second(others, 0, nullptr, slices);
   std::byte* at = nullptr;
-  ASSERT_EQ(first.begin({}, most_slices + 1), 1u);
+  ASSERT_EQ(first_number(first, most_slices + 1), 1u);
   for (Number number = 1; number <= most_slices; ++number) {
     ASSERT_TRUE(first.prepare(number, 1000, at).ok());
-    first.publish(number);
+    first.publish(number, {});
   }
   EXPECT_FALSE(first.can_prepare(most_slices + 1, 1000));
-  ASSERT_EQ(second.begin({}, 2), 1u);
+  ASSERT_EQ(first_number(second, 2), 1u);
   ASSERT_TRUE(second.can_prepare(1, 1000));
   ASSERT_TRUE(second.prepare(1, 1000, at).ok());
-  second.publish(1);
+  second.publish(1, {});
   EXPECT_FALSE(second.can_prepare(2, 1000)) << "it has one";
 }
 
@@ -289,12 +348,12 @@ TEST(areas, a_rank_does_not_wait_for_a_slice_that_is_too_short) {
   };
   Slices slices({reserve, populate});
   Area own(members, 0, nullptr, slices);
-  ASSERT_EQ(own.begin({}, 4), 1u);
+  ASSERT_EQ(first_number(own, 4), 1u);
   std::byte* at = nullptr;
   ASSERT_TRUE(own.prepare(1, 4000, at).ok());
-  own.publish(1);
+  own.publish(1, {});
   ASSERT_TRUE(own.prepare(2, 1000, at).ok());
-  own.publish(2);
+  own.publish(2, {});
   own.finish(2);
   parts[1].finished.raise(2); // both slices are free, one of them with 1000 bytes
   EXPECT_FALSE(own.can_prepare(3, 5000));
@@ -319,16 +378,16 @@ TEST(areas, nobody_waits_for_what_is_there) {
   const std::byte* data = nullptr;
   for (Number number = 1; number < 5 * ring_depth; ++number) {
     // Whoever comes last finds the other's entry, and that entries of the last round are finished.
-    ASSERT_EQ(own.begin({}, 1), number);
-    ASSERT_EQ(other.begin({}, 1), number);
+    ASSERT_EQ(first_number(own, 1), number);
+    ASSERT_EQ(first_number(other, 1), number);
     for (Area* area : {&own, &other}) {
       std::byte* at = nullptr;
       ASSERT_TRUE(area->prepare(number, 8, at).ok());
-      area->publish(number);
+      area->publish(number, {});
     }
-    ASSERT_TRUE(other.wait(0, number, data).ok());
+    ASSERT_TRUE(other.wait(0, number, {}, data).ok());
     other.finish(number);
-    ASSERT_TRUE(own.wait(1, number, data).ok());
+    ASSERT_TRUE(own.wait(1, number, {}, data).ok());
     own.finish(number);
   }
   EXPECT_EQ(own.waits(), 0u);
@@ -351,13 +410,13 @@ TEST(areas, a_slice_is_taken_again_only_after_its_own_rank_has_read_it) {
   auto populate = [](std::byte*, std::size_t, std::size_t) { return base::Result{}; };
   Slices slices({reserve, populate}), others({reserve, populate});
   Area own(members, 0, nullptr, slices), other(members, 1, nullptr, others);
-  ASSERT_EQ(own.begin({}, 2), 1u);
-  ASSERT_EQ(other.begin({}, 2), 1u);
+  ASSERT_EQ(first_number(own, 2), 1u);
+  ASSERT_EQ(first_number(other, 2), 1u);
   std::byte* at = nullptr;
   ASSERT_TRUE(own.prepare(1, 1000, at).ok());
-  own.publish(1);
+  own.publish(1, {});
   const std::byte* data = nullptr;
-  ASSERT_TRUE(other.wait(0, 1, data).ok());
+  ASSERT_TRUE(other.wait(0, 1, {}, data).ok());
   EXPECT_EQ(data, at);
   EXPECT_FALSE(own.can_prepare(2, 1000));
   other.finish(1);

@@ -360,6 +360,10 @@ Result start(Request& base) {
   request.active = true;
   request.complete = false;
   NEAR_TRY(request.schedule->begin());
+  if (request.schedule->advance(request.completion)) {
+    request.complete = true;
+    return {};
+  }
   request.running = true;
   schedules.push_back(&request);
   return {};
