@@ -199,16 +199,31 @@ Result check_copyable(const Call& call) {
 
 enum class Form : std::uint8_t { blocking, nonblocking, persistent };
 
+/// The area that the call may use. Starts of persistent calls need not have the same order at all ranks, so each call
+/// has an area of its own. Neighbourhood collectives consist of messages.
+Result area_for(const Call& call, Communicator& communicator, Form form, Schedule* schedule, Area*& area) {
+  if (call.topology != nullptr) return {};
+  NEAR_TRY(find_area(communicator, form != Form::nonblocking, area));
+  if (form != Form::persistent || area == nullptr) return {};
+  area = nullptr;
+  Facts facts = facts_of(call, communicator.size);
+  facts.recorded = true;
+  if (!uses_area(facts)) return {};
+  std::unique_ptr<AreaExtension> own;
+  NEAR_TRY(static_cast<AreaExtension&>(*communicator.extension)
+               .make_another(communicator, published_bytes(facts), own));
+  area = own->area.get();
+  schedule->keep(std::move(own));
+  return {};
+}
+
 /// Executes the call, or records it into `schedule`.
 Result perform(const Call& call, Communicator& communicator, Form form, Schedule* schedule = nullptr) {
   NEAR_TRY(check_copyable(call));
   if (communicator.is_inter()) [[unlikely]]
     return perform_between_groups(call, communicator, schedule);
   Area* area = nullptr;
-  // A persistent call may be started in any order with others, so it consists of messages; so does a neighbourhood
-  // collective.
-  if (form != Form::persistent && call.topology == nullptr)
-    NEAR_TRY(find_area(communicator, form == Form::blocking, area));
+  NEAR_TRY(area_for(call, communicator, form, schedule, area));
   if (schedule != nullptr && area != nullptr) schedule->keep(call);
   CollectiveGroup group(communicator, schedule, area);
   return run(group, call);

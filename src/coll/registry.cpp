@@ -47,11 +47,7 @@ bool told_by_one(const Facts& facts) {
 /// About how many steps a call in an area has, each of which takes some 300 bytes if it is recorded: a few for each chunk
 /// (shared/exchange.cpp) and rank.
 MPI_Count steps_in_area(const Facts& facts) {
-  const bool part_for_each =
-      facts.collective == Collective::alltoall || facts.collective == Collective::scatter;
-  const MPI_Count bytes = std::max(facts.bytes, facts.longest * facts.size);
-  const MPI_Count chunks = bytes / typical_chunk * (part_for_each ? facts.size : 1) + 1;
-  return chunks * (facts.size + 2);
+  return (published_bytes(facts) / typical_chunk + 1) * (facts.size + 2);
 }
 bool in_area(const Facts& facts) {
   return facts.area && (!facts.recorded || steps_in_area(facts) <= most_recorded_steps);
@@ -269,6 +265,19 @@ const Algorithm& choose(const Facts& facts) {
   const Algorithm* row = &rows[first_rows[index]];
   while (!(row->admits(facts) && row->wins(facts))) ++row;
   return *row;
+}
+
+MPI_Count published_bytes(const Facts& facts) {
+  const bool part_for_each =
+      facts.collective == Collective::alltoall || facts.collective == Collective::scatter;
+  return std::max(facts.bytes, facts.longest * facts.size) * (part_for_each ? facts.size : 1);
+}
+
+bool uses_area(Facts facts) {
+  facts.area = true;
+  const Algorithm& row = choose(facts);
+  facts.area = false;
+  return !row.admits(facts);
 }
 
 Result run(CollectiveGroup& group, const Call& call) {

@@ -53,6 +53,10 @@ Facts facts_of(const Call& call, int size);
 /// The first row of the collective that is admitted and wins; the row that NEAR_COLL names where it is
 /// admitted.
 const Algorithm& choose(const Facts& facts);
+/// About how many bytes a rank publishes in an area; the root, if there is one.
+MPI_Count published_bytes(const Facts& facts);
+/// Whether the algorithm that is chosen if there is an area uses it.
+bool uses_area(Facts facts);
 /// Runs the call by the algorithm that is chosen for the group, which is not one of an intercommunicator.
 Result run(CollectiveGroup& group, const Call& call);
 

@@ -191,9 +191,13 @@ private:
 Result find_area(Communicator& communicator, bool may_wait, Area*& area);
 inline constexpr int most_area_ranks = segment::most_area_ranks;
 
-/// What a communicator keeps of its area.
+/// What a communicator, or a persistent call, keeps of its area. Destroying it frees the area without waiting for others.
 struct AreaExtension : object::CommunicatorExtension {
-  std::unique_ptr<Area> area; ///< null: the communicator has none
+  std::unique_ptr<Area> area; ///< null: there is none, at all ranks alike
+  /// Makes a further area, with slices of its own, for a call that does not follow the order of the communicator's: at
+  /// all ranks, which may send messages for that. `bytes`: what a rank publishes in a call. The communicator has an area.
+  virtual Result make_another(Communicator& communicator, MPI_Count bytes,
+                              std::unique_ptr<AreaExtension>& made) = 0;
 };
 
 } // namespace near::coll

@@ -14,7 +14,7 @@
 namespace near::coll {
 namespace {
 
-/// The number of communicators for which a process has an area at a time; all others use messages.
+/// The number of areas that a process has at a time; further communicators and persistent calls use messages.
 constexpr std::size_t most_areas = 256;
 
 /// This process's own control page.
@@ -29,6 +29,7 @@ base::Result reserve_slice(std::size_t index, void*& made, std::size_t& had) {
   if (index == 0) had = segment::first_slice_bytes(job.job_size());
   return {};
 }
+base::Result reserve_own_slice(std::size_t index, void*& made, std::size_t& had);
 base::Result populate_slice(std::byte* slice, std::size_t had, std::size_t bytes) {
   const std::size_t page = os::page_size(), begin = base::round_up(had, page),
                     end = base::round_up(bytes, page);
@@ -42,19 +43,27 @@ AreaPart* allocate_part() {
   return new (made) AreaPart;
 }
 
-/// An area whose communicator this process has freed. First others may still read this process's slices, and this one
+/// An area that this process has freed. First others may still read this process's slices, and this one
 /// looks at their pages to learn when they have finished; then it leaves the area, and the others may use their pages
 /// again; when all have left, so does it.
 struct Retired {
-  std::unique_ptr<Area> area; ///< null: left
+  std::unique_ptr<Slices> slices; ///< of a persistent call
+  std::unique_ptr<Area> area;     ///< null: left
   std::vector<AreaPart*> parts;
   std::size_t rank;
   AreaPart& own() const { return *parts[rank]; }
 };
 
+/// A slice of a persistent call that has been freed.
+struct SpareSlice {
+  std::byte* memory;
+  std::size_t bytes; ///< with pages
+};
+
 /// Never destroyed: communicators may be freed at exit.
 struct Home {
   Slices slices{{reserve_slice, populate_slice}};
+  std::vector<SpareSlice> spare_slices;
   std::vector<Retired> retired;  ///< freed by this process; another one may still read
   std::vector<AreaPart*> unused; ///< pages for further areas
   std::size_t parts = 0;         ///< pages that exist
@@ -64,11 +73,28 @@ Home& home() {
   return only;
 }
 
+base::Result reserve_own_slice(std::size_t, void*& made, std::size_t& had) {
+  had = 0;
+  auto& spare = home().spare_slices;
+  if (spare.empty())
+    return memory::reserve_pages(static_cast<std::size_t>(slice_bytes) / os::page_size(), made);
+  made = spare.back().memory;
+  had = spare.back().bytes;
+  spare.pop_back();
+  return {};
+}
+
+void keep_spare(Slices& slices) {
+  slices.dissolve(
+      [](std::byte* memory, std::size_t bytes) { home().spare_slices.push_back({memory, bytes}); });
+}
+
 void leave(Retired& retired) {
   for (AreaPart* part : retired.parts)
     // SYNC: area-left. Release: our reads of the part come before its next use.
     if (part != &retired.own()) part->left.add_release(1);
   retired.area.reset(); // its slices are free
+  if (retired.slices != nullptr) keep_spare(*retired.slices);
   transport::wake_waiting_threads();
 }
 
@@ -98,17 +124,28 @@ AreaPart* take_part() {
   return part;
 }
 
-/// What a communicator keeps. Destroying it retires the area.
+/// Destroying it retires the area.
 struct Extension final : AreaExtension {
+  std::unique_ptr<Slices> own_slices; ///< of a persistent call
   std::vector<AreaPart*> parts;
   int rank = 0;
 
+  Result make_another(Communicator& communicator, MPI_Count bytes,
+                      std::unique_ptr<AreaExtension>& made) override;
+
   ~Extension() override {
-    if (area == nullptr) return;
-    home().retired.push_back(Retired{std::move(area), std::move(parts), static_cast<std::size_t>(rank)});
+    if (area == nullptr) {
+      if (own_slices != nullptr) keep_spare(*own_slices);
+      return;
+    }
+    home().retired.push_back(
+        Retired{std::move(own_slices), std::move(area), std::move(parts), static_cast<std::size_t>(rank)});
     reap();
   }
 };
+
+/// Makes sure that communicators have a slice. False if there is no memory for one.
+bool make_first_slice() { return home().slices.make(1, static_cast<std::size_t>(slice_bytes)); }
 
 /// Whether all ranks have mapped this process's own segment: a fact that they know alike.
 bool shares_segment(const Communicator& communicator) {
@@ -134,16 +171,18 @@ Result exchange_offsets(Communicator& communicator, segment::Offset own, std::ve
   return run(group, call);
 }
 
-/// Allocates this rank's part and finds those of the others. `offsets` contains a 0 if a rank has no memory for one.
-Result find_parts(Communicator& communicator, std::vector<segment::Offset>& offsets) {
+std::vector<segment::Offset> prepared_parts(const Communicator& communicator) {
+  std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
+  for (std::size_t i = 0; i < offsets.size(); ++i)
+    offsets[i] = memory::space().segment.control(communicator.process_ids[i].rank).area_part;
+  return offsets;
+}
+
+/// Allocates this rank's part, if it `has_slices`, and finds those of the others. `offsets` contains a 0 if a rank has no
+/// memory for one.
+Result allocate_parts(Communicator& communicator, bool has_slices, std::vector<segment::Offset>& offsets) {
   const memory::Space& self = memory::space();
-  const bool has_slice = home().slices.make_first();
-  if (is_prepared(communicator)) {
-    for (std::size_t i = 0; i < offsets.size(); ++i)
-      offsets[i] = self.segment.control(communicator.process_ids[i].rank).area_part;
-    return {};
-  }
-  AreaPart* own = has_slice ? take_part() : nullptr;
+  AreaPart* own = has_slices ? take_part() : nullptr;
   Result exchanged =
       exchange_offsets(communicator, own != nullptr ? self.segment.offset_of(own) : 0, offsets);
   if (own != nullptr && (!exchanged.ok() || std::find(offsets.begin(), offsets.end(), 0) != offsets.end()))
@@ -151,11 +190,11 @@ Result find_parts(Communicator& communicator, std::vector<segment::Offset>& offs
   return exchanged;
 }
 
-Result make_area(Communicator& communicator, Extension& made) {
+/// Makes the area whose parts lie at these offsets, unless one is missing.
+void make_area(const Communicator& communicator, const std::vector<segment::Offset>& offsets,
+               Extension& made) {
   const memory::Space& self = memory::space();
-  std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
-  NEAR_TRY(find_parts(communicator, offsets));
-  if (std::find(offsets.begin(), offsets.end(), 0) != offsets.end()) return {};
+  if (std::find(offsets.begin(), offsets.end(), 0) != offsets.end()) return;
   std::vector<AreaMember> members(offsets.size());
   made.rank = communicator.rank;
   made.parts.resize(offsets.size());
@@ -164,8 +203,33 @@ Result make_area(Communicator& communicator, Extension& made) {
     if (static_cast<int>(i) != communicator.rank)
       members[i].doorbell = &self.segment.control(communicator.process_ids[i].rank).doorbell;
   }
-  made.area =
-      std::make_unique<Area>(std::move(members), communicator.rank, self.segment.base(), home().slices);
+  Slices& slices = made.own_slices != nullptr ? *made.own_slices : home().slices;
+  made.area = std::make_unique<Area>(std::move(members), communicator.rank, self.segment.base(), slices);
+}
+
+Result allocate_area(Communicator& communicator, bool has_slices, Extension& made) {
+  std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
+  NEAR_TRY(allocate_parts(communicator, has_slices, offsets));
+  make_area(communicator, offsets, made);
+  return {};
+}
+
+/// The slices that a persistent call needs, so that a start neither allocates nor, as a rule, waits: a second one for the
+/// next start while others still read. False if there is no memory for them.
+bool make_slices(Slices& slices, MPI_Count bytes) {
+  if (bytes <= inline_bytes) return true;
+  const auto needed = static_cast<std::size_t>((bytes + slice_bytes - 1) / slice_bytes);
+  return slices.make(std::clamp<std::size_t>(needed, 2, most_slices),
+                     static_cast<std::size_t>(std::min<MPI_Count>(bytes, slice_bytes)));
+}
+
+Result Extension::make_another(Communicator& communicator, MPI_Count bytes,
+                               std::unique_ptr<AreaExtension>& made) {
+  auto another = std::make_unique<Extension>();
+  another->own_slices = std::make_unique<Slices>(Slices::Source{reserve_own_slice, populate_slice});
+  const bool has_slices = make_slices(*another->own_slices, bytes);
+  NEAR_TRY(allocate_area(communicator, has_slices, *another));
+  made = std::move(another);
   return {};
 }
 
@@ -177,7 +241,12 @@ Result find_area(Communicator& communicator, bool may_wait, Area*& area) {
   if (communicator.extension == nullptr) {
     if (!may_wait && !is_prepared(communicator)) return {};
     auto made = std::make_unique<Extension>();
-    if (shares_segment(communicator)) NEAR_TRY(make_area(communicator, *made));
+    if (is_prepared(communicator)) {
+      (void)make_first_slice();
+      make_area(communicator, prepared_parts(communicator), *made);
+    } else if (shares_segment(communicator)) {
+      NEAR_TRY(allocate_area(communicator, make_first_slice(), *made));
+    }
     communicator.extension = std::move(made);
   }
   area = static_cast<AreaExtension&>(*communicator.extension).area.get();

@@ -35,10 +35,12 @@ bool Slices::has_pages(Slice& slice, std::size_t bytes) {
   return true;
 }
 
-bool Slices::make_first() {
+bool Slices::make(std::size_t count, std::size_t bytes) {
   no_more_slices_ = no_more_pages_ = false; // there may be memory again
-  if (slices_.empty() && !grow()) return false;
-  return has_pages(slices_.front(), static_cast<std::size_t>(slice_bytes));
+  while (slices_.size() < count)
+    if (!grow()) return false;
+  return std::all_of(slices_.begin(), slices_.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](Slice& slice) { return has_pages(slice, bytes); });
 }
 
 /// The first free slice whose turn it is; a new one if all others are in use.

@@ -14,11 +14,14 @@ namespace near::coll {
 class Area;
 
 inline constexpr std::int64_t slice_bytes = segment::slice_bytes;
-/// The number of slices of a process. It makes more only for an area that would otherwise have none.
+/// The number of slices that the communicators of a process share, and that a persistent call has at most. More are made
+/// only for an area that would otherwise have none.
 inline constexpr std::size_t most_slices = segment::region_slices;
 
 /// Slices are made one by one, when all others are in use, and kept. Their pages are allocated as far as data needs them:
-/// populating all of a slice takes the kernel some 30 us. They are the process's own: communicators take turns with them.
+/// populating all of a slice takes the kernel some 30 us. Communicators take turns with those of the process. A persistent
+/// call has slices of its own: which of several is started first, and so needs slices, may differ between ranks, and
+/// neither could go on.
 class Slices {
 public:
   /// Where they come from: addresses that every process can read for slice number `index`, the first `had` bytes of
@@ -29,8 +32,8 @@ public:
   };
   explicit Slices(Source source) : source_(source) {}
 
-  /// Makes sure that there is a slice, with all of its pages. False if there is no memory for it.
-  bool make_first();
+  /// Makes sure that there are so many slices with so many bytes each. False if there is no memory for them.
+  bool make(std::size_t count, std::size_t bytes);
   /// Returns a slice with `bytes` bytes for this entry of the area, or nullptr if one has to be waited for, or if there
   /// is no memory. An area that holds none need not wait for the slices of others, which may wait for this process.
   std::byte* take(Area& area, std::uint64_t number, std::size_t bytes);
@@ -42,6 +45,12 @@ public:
   bool exhausted(std::size_t bytes) const;
   /// The area goes: its slices are free.
   void give_back(const Area& area);
+  /// Empties this, and calls keep(memory, bytes) for each slice, whose first `bytes` bytes have pages.
+  template <class Keep>
+  void dissolve(Keep&& keep) {
+    for (const Slice& slice : slices_) keep(slice.memory, slice.bytes);
+    slices_.clear();
+  }
 
 private:
   struct Slice {

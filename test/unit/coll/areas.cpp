@@ -20,7 +20,7 @@ void in_areas(const std::function<void(object::Communicator&, const Perform&)>& 
     for (int size : {2, 3, 5})
       for (std::size_t slices : {std::size_t{1}, std::size_t{2}, most_slices}) {
         SCOPED_TRACE(std::to_string(size) + " ranks with " + std::to_string(slices) + " slices");
-        for (const Perform& perform : {Perform(blocking), Perform(nonblocking)}) {
+        for (const Perform& perform : {Perform(blocking), Perform(nonblocking), Perform(persistent)}) {
           run_ranks(size, Conditions{everything, slices}, [&](object::Communicator& c) { body(c, perform); });
           ASSERT_FALSE(testing::Test::HasFailure());
         }
@@ -202,6 +202,39 @@ TEST(areas, entries_that_are_published_early_are_kept_until_their_own_rank_has_r
       }
     });
   }
+}
+
+/// Each rank starts them in an order of its own, and again before others have finished.
+TEST(areas, persistent_calls_start_in_any_order) {
+  make_types();
+  constexpr int calls = 5, rounds = 40, elements = 3'000;
+  run_ranks(3, Conditions{everything, 2}, [](object::Communicator& c) {
+    Datatype& type = *datatype::find_datatype(MPI_INT32_T);
+    const datatype::Operation& operation = *datatype::find_operation(MPI_SUM);
+    std::vector<std::int32_t> own[calls], sums[calls];
+    p2p::Request* requests[calls] = {};
+    for (int i = 0; i < calls; ++i) {
+      own[i].resize(elements);
+      sums[i].resize(elements);
+      ASSERT_TRUE(
+          prepare(allreduce_call(own[i].data(), sums[i].data(), elements, type, operation), c, requests[i])
+              .ok());
+    }
+    for (int round = 0; round < rounds; ++round) {
+      for (int step = 0; step < calls; ++step) {
+        const int i = (step * (c.rank + 1) + round) % calls;
+        std::fill(own[i].begin(), own[i].end(), c.rank + i + round);
+        ASSERT_TRUE(p2p::start(*requests[i]).ok());
+      }
+      for (int step = 0; step < calls; ++step) {
+        const int i = (step + c.rank) % calls;
+        ASSERT_TRUE(wait(requests[i]).ok());
+        ASSERT_EQ(sums[i].front(), 3 + 3 * (i + round));
+        ASSERT_EQ(sums[i].back(), 3 + 3 * (i + round));
+      }
+    }
+    for (p2p::Request* request : requests) free(request);
+  });
 }
 
 TEST(areas, calls_under_way_fail_without_memory) {

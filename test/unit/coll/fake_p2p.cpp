@@ -49,6 +49,8 @@ struct World {
   std::mutex lock; // of all mailboxes: tests are small
   std::vector<Mailbox> boxes;
   std::vector<AreaPart> parts; ///< of the area of all ranks
+  std::deque<std::vector<AreaPart>>
+      further_parts; ///< of areas of persistent calls, in the order of their making
   Conditions conditions;
   std::unique_ptr<std::barrier<>> together;
 };
@@ -149,15 +151,43 @@ base::Result reserve_slice(std::size_t, void*& made, std::size_t&) {
   return {};
 }
 
+base::Result reserve_own_slice(std::size_t, void*& made, std::size_t&) {
+  slice_memory.push_back(std::make_unique<std::byte[]>(slice_bytes));
+  made = slice_memory.back().get();
+  return {};
+}
+
 base::Result populate_slice(std::byte*, std::size_t, std::size_t) { return {}; }
 
+/// Areas that this rank has freed, and the slices of those that it has made for persistent calls, in the order of their
+/// making. Others may still read them.
+thread_local std::vector<std::unique_ptr<Area>> retired;
+thread_local std::vector<std::unique_ptr<Slices>> own_slices;
+
+struct Extension final : AreaExtension {
+  ~Extension() override { retired.push_back(std::move(area)); }
+  Result make_another(object::Communicator& communicator, MPI_Count bytes,
+                      std::unique_ptr<AreaExtension>& made) override;
+};
+
 /// Offsets in it are addresses.
-std::unique_ptr<AreaExtension> make_area(int rank, Slices& slices) {
-  auto made = std::make_unique<AreaExtension>();
-  std::vector<AreaMember> members(world->parts.size());
-  for (std::size_t i = 0; i < members.size(); ++i) members[i].part = &world->parts[i];
+std::unique_ptr<AreaExtension> make_area(int rank, std::vector<AreaPart>& parts, Slices& slices) {
+  auto made = std::make_unique<Extension>();
+  std::vector<AreaMember> members(parts.size());
+  for (std::size_t i = 0; i < members.size(); ++i) members[i].part = &parts[i];
   made->area = std::make_unique<Area>(std::move(members), rank, nullptr, slices);
   return made;
+}
+
+Result Extension::make_another(object::Communicator& communicator, MPI_Count,
+                               std::unique_ptr<AreaExtension>& made) {
+  const std::lock_guard guard(world->lock);
+  const std::size_t index = own_slices.size();
+  while (world->further_parts.size() <= index)
+    world->further_parts.emplace_back(static_cast<std::size_t>(communicator.size));
+  own_slices.push_back(std::make_unique<Slices>(Slices::Source{reserve_own_slice, populate_slice}));
+  made = make_area(communicator.rank, world->further_parts[index], *own_slices.back());
+  return {};
 }
 
 void run_threads(int total, const Conditions& conditions, const std::function<void(int)>& body) {
@@ -200,10 +230,13 @@ void run_ranks(int size, const Conditions& conditions,
     communicator.rank = rank;
     communicator.size = communicator.peers = size;
     communicator.process_ids = group.members.data();
-    if (size > 1) communicator.extension = make_area(rank, slices);
+    if (size > 1) communicator.extension = make_area(rank, world->parts, slices);
     body(communicator);
     // No rank's slices go before all have read them.
     world->together->arrive_and_wait();
+    communicator.extension.reset();
+    retired.clear();
+    own_slices.clear();
     slice_memory.clear();
   });
 }

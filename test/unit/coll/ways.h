@@ -28,6 +28,22 @@ inline void nonblocking(const Call& call, object::Communicator& communicator) {
   ASSERT_TRUE(start(call, communicator, request).ok()) << base::failure_text();
   ASSERT_TRUE(wait(request).ok());
 }
+inline void free(p2p::Request* request) {
+  MPI_Request handle = MPI_REQUEST_NULL;
+  p2p::free_request(handle, *request);
+}
+/// Started three times, unless that would reduce or exchange the first result. All ranks agree: with a root, only that
+/// one knows whether the call is in place.
+inline void persistent(const Call& call, object::Communicator& communicator) {
+  p2p::Request* request = nullptr;
+  ASSERT_TRUE(prepare(call, communicator, request).ok()) << base::failure_text();
+  const bool once = call.collective == Collective::reduce || (call.in_place && !has_root(call.collective));
+  for (int again = 0; again < (once ? 1 : 3); ++again) {
+    ASSERT_TRUE(p2p::start(*request).ok());
+    ASSERT_TRUE(wait(request).ok());
+  }
+  free(request);
+}
 
 /// Runs `body` once per rank, algorithm, size and mode.
 inline void every_way(Collective collective,
@@ -43,6 +59,8 @@ inline void every_way(Collective collective,
         run_ranks(size, Conditions{eager}, [&](object::Communicator& c) { body(c, blocking); });
         if (eager != everything)
           run_ranks(size, Conditions{eager}, [&](object::Communicator& c) { body(c, nonblocking); });
+        if (eager == 0)
+          run_ranks(size, Conditions{eager}, [&](object::Communicator& c) { body(c, persistent); });
         if (testing::Test::HasFailure()) {
           ADD_FAILURE() << knob << " on " << size << " ranks, eager up to " << eager;
           (void)configure("auto");
