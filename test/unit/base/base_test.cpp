@@ -88,7 +88,7 @@ TEST(NearestWord, a_misspelling_finds_its_word_and_nonsense_finds_none) {
   EXPECT_EQ(nearest_word("map_by", words), "map-by");
   EXPECT_EQ(nearest_word("report-binding", words), "report-bindings");
   EXPECT_EQ(nearest_word("xyzzy", words), "");
-  // The shorter the word, the less may differ; two letters that changed places are one mistake.
+  // A shorter word allows fewer differences; two transposed letters count as one mistake.
   constexpr std::array<std::string_view, 3> short_words = {"top", "info", "core"};
   EXPECT_EQ(nearest_word("foo", short_words), "");
   EXPECT_EQ(nearest_word("tp", short_words), "top");

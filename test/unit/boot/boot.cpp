@@ -1,4 +1,4 @@
-// The start-up contract: what mpiexec writes is what the library reads.
+// The start-up contract: the library reads what mpiexec writes.
 #include "boot/boot.h"
 
 #include <gtest/gtest.h>
@@ -61,8 +61,8 @@ TEST(boot, what_the_launcher_writes_is_what_the_library_reads) {
 TEST(boot, a_descriptor_that_a_wrapper_replaced_is_recovered_from_the_launcher) {
   int file = open("/dev/zero", O_RDWR);
   auto start = example(file);
-  // The variables name a descriptor that is open in the launcher but means another file here: played by a
-  // second number that is the right file "there" only once it is looked up through /proc.
+  // The variables name a descriptor that is open in the launcher but refers to another file in this process.
+  // The child replaces the descriptor; only a look-up through /proc finds the right file.
   Environment environment(boot::write_environment(start));
   pid_t child = fork();
   if (child == 0) {
@@ -118,7 +118,7 @@ TEST(boot, an_abort_code_is_never_a_success) {
 
 struct Foreign {
   std::vector<std::string> environment;
-  const char* expected; ///< part of the name; "" when it is a singleton
+  const char* expected; ///< part of the name; "" for a singleton
 };
 
 class foreign : public testing::TestWithParam<Foreign> {};

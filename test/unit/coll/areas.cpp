@@ -9,7 +9,7 @@
 namespace near::coll::test {
 namespace {
 
-/// Bytes of a slice and a bit, of four of them, and of more chunks than a ring has entries.
+/// Slightly more than a slice, four slices, and more chunks than a ring has entries.
 constexpr MPI_Count long_counts[] = {8200, 40000, 90000};
 
 /// Runs `body` with different numbers of ranks and slices.
@@ -32,7 +32,7 @@ void in_areas(const std::function<void(object::Communicator&, const Perform&)>& 
 void fill(TestBuffer& buffer, int number, int rank, MPI_Count first, MPI_Count cells) {
   for (MPI_Count i = 0; i < cells; ++i) buffer.set(first + i, cell(number, rank, i));
 }
-/// Compares without a message for each cell.
+/// Reports only the first cell that differs.
 void expect(TestBuffer& buffer, int number, int rank, MPI_Count first, MPI_Count cells) {
   for (MPI_Count i = 0; i < cells; ++i)
     if (buffer.get(first + i) != cell(number, rank, i)) {
@@ -74,7 +74,7 @@ TEST(areas, long_data_moves_in_chunks) {
   });
 }
 
-/// Every element is a number that names its rank and place, and sums do not overflow.
+/// The value of an element tells its rank and position; sums do not overflow.
 std::int64_t element(int rank, std::size_t place) {
   return (rank + 1) * 1'000'000 + static_cast<std::int64_t>(place);
 }
@@ -115,10 +115,10 @@ TEST(areas, long_vectors_are_reduced_in_chunks) {
   });
 }
 
-/// Calls of an area take turns in the order in which the program made them, whatever it waits for first.
+/// Calls on an area run in the order in which the program made them, in whatever order it waits for them.
 TEST(areas, calls_under_way_complete_in_any_order) {
   make_types();
-  constexpr int calls = 7, elements = 20'000; // together more numbers than a ring has entries
+  constexpr int calls = 7, elements = 20'000; // together they use more numbers than a ring has entries
   for (bool shared_processors : {false, true}) {
     ASSERT_TRUE(configure("auto", shared_processors).ok());
     for (int size : {2, 3, 5})
@@ -269,7 +269,7 @@ TEST(areas, ranks_that_call_different_collectives_are_told) {
   run_ranks(2, Conditions{everything}, [](object::Communicator& c) {
     TestBuffer buffer(Layout::plain, 4);
     if (c.rank == 1) {
-      blocking(broadcast_call(buffer.argument(), 1), c); // the root waits for nobody
+      blocking(broadcast_call(buffer.argument(), 1), c); // the root does not wait
       return;
     }
     EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
@@ -287,7 +287,7 @@ TEST(areas, ranks_that_call_different_collectives_are_told) {
   });
 }
 
-/// Also the rank that only hears of it, and the one that still has chunks to publish.
+/// This includes a rank that only hears of the mismatch from others, and one with chunks left to publish.
 TEST(areas, every_rank_is_told_what_two_of_them_call) {
   make_types();
   for (bool later : {false, true})
@@ -311,7 +311,8 @@ TEST(areas, every_rank_is_told_what_two_of_them_call) {
 
 TEST(areas, nobody_waits_in_an_area_whose_ranks_have_called_different_collectives) {
   make_types();
-  // Calls of one chunk and of many: what the one rank still has to publish needs rings that the other does not empty.
+  // One call has a single chunk, the other many: a rank with chunks to publish needs entries that the others
+  // never free.
   for (bool turned : {false, true})
     run_ranks(3, Conditions{everything, most_slices}, [&](object::Communicator& c) {
       Datatype& type = *datatype::find_datatype(MPI_INT64_T);
@@ -332,7 +333,7 @@ Number first_number(Area& area, Number numbers) {
   return first;
 }
 
-/// In a program with threads, two areas may wait for each other's ranks.
+/// Otherwise, in a program with threads, two areas could wait for each other's ranks.
 TEST(areas, an_area_without_a_slice_does_not_wait_for_those_of_another) {
   std::array<AreaPart, 2> parts{}, further{};
   std::vector<AreaMember> members(2), others(2);
@@ -362,7 +363,7 @@ TEST(areas, an_area_without_a_slice_does_not_wait_for_those_of_another) {
   EXPECT_FALSE(second.can_prepare(2, 1000)) << "it has one";
 }
 
-/// A slice that is free but too short, where there is no memory for more pages, is not what a rank waits for.
+/// If a free slice is too short and there is no memory to extend it, a rank does not wait for it.
 TEST(areas, a_rank_does_not_wait_for_a_slice_that_is_too_short) {
   std::array<AreaPart, 2> parts{};
   std::vector<AreaMember> members(2);
@@ -388,7 +389,7 @@ TEST(areas, a_rank_does_not_wait_for_a_slice_that_is_too_short) {
   ASSERT_TRUE(own.prepare(2, 1000, at).ok());
   own.publish(2, {});
   own.finish(2);
-  parts[1].finished.raise(2); // both slices are free, one of them with 1000 bytes
+  parts[1].finished.raise(2); // both slices are free; one has only 1000 bytes
   EXPECT_FALSE(own.can_prepare(3, 5000));
   EXPECT_TRUE(slices.exhausted(5000));
   EXPECT_FALSE(slices.any_free(5000));
@@ -398,7 +399,7 @@ TEST(areas, a_rank_does_not_wait_for_a_slice_that_is_too_short) {
   EXPECT_FALSE(slices.exhausted(4000)) << "the other one is worth waiting for";
 }
 
-/// Waits are what ranks that share processors cannot afford.
+/// Waiting is expensive for ranks that share processors.
 TEST(areas, nobody_waits_for_what_is_there) {
   std::array<AreaPart, 2> parts{};
   std::vector<AreaMember> members(2);
@@ -410,7 +411,7 @@ TEST(areas, nobody_waits_for_what_is_there) {
   Area own(members, 0, nullptr, none), other(members, 1, nullptr, neither);
   const std::byte* data = nullptr;
   for (Number number = 1; number < 5 * ring_depth; ++number) {
-    // Whoever comes last finds the other's entry, and that entries of the last round are finished.
+    // The rank that comes last finds the other's entry, and finds the entries of the last round finished.
     ASSERT_EQ(first_number(own, 1), number);
     ASSERT_EQ(first_number(other, 1), number);
     for (Area* area : {&own, &other}) {
@@ -427,7 +428,7 @@ TEST(areas, nobody_waits_for_what_is_there) {
   EXPECT_EQ(other.waits(), 0u);
 }
 
-/// A rank that publishes ahead reads its own slices too.
+/// A rank that publishes ahead still has to read its own slices.
 TEST(areas, a_slice_is_taken_again_only_after_its_own_rank_has_read_it) {
   std::array<AreaPart, 2> parts{};
   std::vector<AreaMember> members(2);

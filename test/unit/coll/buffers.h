@@ -24,7 +24,7 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-/// A value that names who made it: call, rank, and index.
+/// A value that identifies its call, rank and index.
 inline Cell cell(int call, int rank, MPI_Count index) {
   return {static_cast<std::int32_t>(call * 131 + rank * 7919 + 1),
           static_cast<std::int32_t>(index * 31 + rank)};
@@ -33,12 +33,12 @@ inline Cell cell(int call, int rank, MPI_Count index) {
 /// The committed type of one cell; null until make_types().
 Datatype& type_of(Layout layout);
 void make_types();
-/// Cells -> elements.
+/// Converts a number of cells to a number of elements.
 inline MPI_Count elements(Layout layout, MPI_Count cells) {
   return layout == Layout::split ? 2 * cells : cells;
 }
 
-/// Room for cells, surrounded by and interspersed with bytes that must keep their value.
+/// Space for cells, surrounded by and interspersed with bytes that must keep their value.
 class TestBuffer {
 public:
   TestBuffer(Layout layout, MPI_Count cells)
@@ -47,7 +47,7 @@ public:
   void* address() { return bytes_.data() + guard; }
   Layout layout() const { return layout_; }
   Datatype& type() const { return type_of(layout_); }
-  /// `cells` cells from cell `first` on.
+  /// `cells` cells, beginning at cell `first`.
   Buffer argument(MPI_Count first, MPI_Count cells) {
     return Buffer{bytes_.data() + guard + static_cast<std::size_t>(first) * stride(),
                   elements(layout_, cells), &type_of(layout_)};
@@ -63,7 +63,7 @@ public:
     std::memcpy(&value.b, place(at, false), 4);
     return value;
   }
-  /// Every byte that is no cell's is as it was.
+  /// Returns whether all bytes outside the cells are unchanged.
   bool holes_untouched() {
     std::vector<std::uint8_t> copy = bytes_;
     for (MPI_Count i = 0; i < cells_; ++i) set(i, Cell{-1515870811, -1515870811}); // 0xa5a5a5a5

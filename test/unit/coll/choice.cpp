@@ -1,5 +1,5 @@
-// The registry: every collective has a way, the choice is a function of its facts, and the knob's words are
-// checked.
+// The registry: every collective has an algorithm, the choice depends on the facts of the call only, and the
+// knob's words are checked.
 #include "coll/registry.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(choice, ranks_that_share_processors_meet_at_one_of_them) {
   EXPECT_STREQ(choose(facts).name, "dissemination");
 }
 
-/// What is recorded takes memory for each step.
+/// A recorded call takes memory for each step.
 TEST(choice, long_calls_in_an_area_are_not_recorded) {
   Facts facts{
       .collective = Collective::alltoall, .bytes = 1 << 20, .size = 8, .recorded = true, .area = true};

@@ -46,11 +46,11 @@ struct Mailbox {
 
 struct World {
   explicit World(int size) : boxes(static_cast<std::size_t>(size)), parts(static_cast<std::size_t>(size)) {}
-  std::mutex lock; // of all mailboxes: tests are small
+  std::mutex lock; // protects all mailboxes: tests are small
   std::vector<Mailbox> boxes;
   std::vector<AreaPart> parts; ///< of the area of all ranks
-  std::deque<std::vector<AreaPart>>
-      further_parts; ///< of areas of persistent calls, in the order of their making
+  /// Of areas of persistent calls, in the order of their making.
+  std::deque<std::vector<AreaPart>> further_parts;
   Conditions conditions;
   std::unique_ptr<std::barrier<>> together;
 };
@@ -74,7 +74,7 @@ std::uint64_t context_of(const object::Communicator& communicator, object::Chann
   return communicator.context | static_cast<std::uint64_t>(channel);
 }
 
-/// Under the lock: gives waiting messages to posted receives. True when one was given.
+/// Gives waiting messages to posted receives; the caller holds the lock. Returns whether there was one.
 bool match() {
   bool moved = false;
   auto& box = world->boxes[static_cast<std::size_t>(me)];
@@ -232,7 +232,7 @@ void run_ranks(int size, const Conditions& conditions,
     communicator.process_ids = group.members.data();
     if (size > 1) communicator.extension = make_area(rank, world->parts, slices);
     body(communicator);
-    // No rank's slices go before all have read them.
+    // No rank frees its slices before all ranks have read them.
     world->together->arrive_and_wait();
     communicator.extension.reset();
     retired.clear();
@@ -339,7 +339,7 @@ void wait_complete(Request& request) {
     advance_schedules();
     std::unique_lock guard(world->lock);
     if (match() || request.complete) continue;
-    if (!schedules.empty()) { // nobody tells of what is stored in an area
+    if (!schedules.empty()) { // stores to an area cause no notification
       guard.unlock();
       std::this_thread::yield();
       if (std::chrono::steady_clock::now() > limit) stuck(posted.empty() ? nullptr : posted.front());
@@ -355,7 +355,7 @@ bool progress() {
   return match();
 }
 
-/// Nobody rings here.
+/// Polls, since there is no doorbell here.
 void wait_until_stored(bool (*done)(void*), void* argument) {
   auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!done(argument)) {

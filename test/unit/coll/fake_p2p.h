@@ -1,10 +1,9 @@
-// A point-to-point layer for tests: ranks are threads of one process, messages lie in mailboxes. It defines
+// A point-to-point layer for tests: ranks are threads of one process, messages wait in mailboxes. It defines
 // near::p2p's functions in place of the real ones, as far as collectives use them, and is stricter than they
 // are:
 //   - a message must have exactly the length of its receive (collectives know all lengths);
 //   - messages above `eager_bytes` are synchronous, and their data is read from the sender's buffer when the
-//   receiver
-//     takes it, so a buffer that is changed too early or a send that relies on buffering shows;
+//     receiver takes it, which reveals buffers that are changed too early and sends that rely on buffering;
 //   - nothing may be left in a mailbox at the end;
 //   - a wait of more than 20 seconds ends the test program with the name of what it waits for.
 #pragma once
@@ -17,18 +16,18 @@ namespace near::coll::test {
 
 struct Conditions {
   std::size_t eager_bytes = 0;
-  std::size_t slices = 2; ///< of each rank, for its area in shared memory
+  std::size_t slices = 2; ///< number that each rank has for its area in shared memory
 };
 
 /// Runs `body` once per rank of a fresh communicator of this size, each in its own thread, and waits for all.
 void run_ranks(int size, const Conditions& conditions,
                const std::function<void(object::Communicator&)>& body);
 
-/// The same on an intercommunicator: `body` runs on `left` + `right` threads.
+/// As run_ranks, on an intercommunicator: `body` runs on `left` + `right` threads.
 void run_two_groups(int left, int right, const Conditions& conditions,
                     const std::function<void(object::Communicator&, bool in_left)>& body);
 
-/// Waits for a nonblocking operation and gives it back.
+/// Waits for a nonblocking operation and frees its request.
 object::Result wait(p2p::Request* request);
 
 } // namespace near::coll::test

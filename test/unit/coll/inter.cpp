@@ -10,7 +10,7 @@ struct Side {
   object::Communicator& c;
   bool left;
   int own, other; ///< sizes
-  /// A number for each process of both groups.
+  /// Identifies each process of both groups by a number.
   int number(bool in_left, int rank) const { return (in_left ? 0 : 100) + rank; }
   int mine() const { return number(left, c.rank); }
 };

@@ -1,4 +1,4 @@
-// Collectives that move data, against what each rank must have in the end.
+// Collectives that move data, compared with what each rank must have at the end.
 #include "ways.h"
 
 #include "base/atomic.h"
@@ -117,7 +117,7 @@ TEST(alltoall, block_j_of_rank_i_becomes_block_i_of_rank_j) {
   });
 }
 
-/// How many cells go from one rank to another: some are none, and the counts differ.
+/// Number of cells that one rank sends to another; the numbers differ, and some are 0.
 MPI_Count cells_between(int number, int from, int to) { return (number + 3 * from + to) % 4; }
 
 TEST(gatherv, the_root_gets_blocks_of_unlike_sizes_where_it_wants_them) {
@@ -157,7 +157,7 @@ TEST(scatterv, each_rank_gets_its_block_of_its_own_size) {
         perform(scatterv_call(c.rank == root ? plan.blocks(all) : Blocks{},
                               keeps ? Buffer{MPI_IN_PLACE, 0, nullptr} : own.argument(), root, c),
                 c);
-        // The root's plan has other displacements in cells only if its layout differs: cells are layout-free.
+        // Positions in cells do not depend on the layout, so `plan.first` is the same as at the root.
         if (!keeps)
           for (MPI_Count i = 0; i < cells_of(c.rank); ++i)
             EXPECT_EQ(own.get(i), cell(number, root, plan.first[static_cast<std::size_t>(c.rank)] + i));

@@ -1,4 +1,4 @@
-// Neighbourhood collectives on grids and graphs, against a list of edges.
+// Neighbourhood collectives on grids and graphs, compared with a list of edges.
 #include "ways.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace {
 
 using Lists = std::vector<std::vector<int>>;
 
-/// An edge, with its places in the lists of both ranks.
+/// An edge, with its index in the lists of both ranks.
 struct Edge {
   int from, out; ///< destination `out` of rank `from`
   int to, in;    ///< is source `in` of rank `to`
@@ -43,7 +43,7 @@ Shape grid(const std::vector<int>& dims, const std::vector<bool>& periodic) {
         if (!periodic[d] && there != at + step) neighbour = MPI_PROC_NULL;
         topology.sources.push_back(neighbour);
         topology.destinations.push_back(neighbour);
-        // What leaves towards -1 arrives from +1.
+        // A block sent in direction -1 arrives from direction +1.
         const int out = 2 * index(d) + (step > 0), in = 2 * index(d) + (step < 0);
         if (neighbour != MPI_PROC_NULL) shape.edges.push_back({rank, out, neighbour, in});
       }
@@ -53,7 +53,7 @@ Shape grid(const std::vector<int>& dims, const std::vector<bool>& periodic) {
   return shape;
 }
 
-/// The place of occurrence number `k` of `value`.
+/// Index of occurrence number `k` of `value`.
 int occurrence(const std::vector<int>& list, int value, std::ptrdiff_t k) {
   for (std::size_t i = 0; i < list.size(); ++i)
     if (list[i] == value && k-- == 0) return index(i);
@@ -61,7 +61,7 @@ int occurrence(const std::vector<int>& list, int value, std::ptrdiff_t k) {
   return 0;
 }
 
-/// Occurrence k of b among a's destinations and of a among b's sources are the same edge.
+/// Occurrence k of b among a's destinations is the same edge as occurrence k of a among b's sources.
 Shape graph(int kind, const Lists& destinations, const Lists& sources) {
   Shape shape;
   for (std::size_t rank = 0; rank < destinations.size(); ++rank) {
@@ -80,7 +80,7 @@ Shape graph(int kind, const Lists& destinations, const Lists& sources) {
   return shape;
 }
 
-/// Edges from and to anywhere, some of them several times; each rank lists its sources in an order of its own.
+/// Random edges, some of them several times; each rank lists its sources in a different order.
 Shape random_graph(int size, std::size_t edges) {
   std::mt19937 random(static_cast<unsigned>(size));
   auto rank = [&] { return static_cast<std::size_t>(random() % static_cast<unsigned>(size)); };
@@ -94,7 +94,7 @@ Shape random_graph(int size, std::size_t edges) {
   return graph(MPI_DIST_GRAPH, destinations, sources);
 }
 
-/// Everybody is twice the neighbour of everybody, and of itself.
+/// Every rank is a neighbour of every rank, itself included, twice.
 Shape double_edges(int size) {
   std::vector<int> all;
   for (int rank = 0; rank < size; ++rank) all.insert(all.end(), {size - 1 - rank, rank});
@@ -113,10 +113,10 @@ std::vector<Shape> shapes(int size) {
           graph(MPI_DIST_GRAPH, nobody, nobody)};
 }
 
-/// What a cell is before anything arrives: the bytes of an untouched TestBuffer.
+/// The value of a cell before anything arrives: the bytes of an untouched TestBuffer.
 constexpr Cell untouched{-1515870811, -1515870811};
 
-/// The cells that this rank must have in the end; `first` says where a block begins, `cells_of` how long it is.
+/// Checks the cells of this rank at the end. `first` returns where a block begins, `cells_of` how long it is.
 void expect(const object::Communicator& c, const Shape& shape, TestBuffer& in, MPI_Count all,
             const std::function<MPI_Count(int)>& first, const std::function<MPI_Count(const Edge&)>& cells_of,
             const std::function<Cell(const Edge&, MPI_Count)>& value) {
@@ -145,7 +145,7 @@ TEST(neighbor_allgather, every_rank_gets_the_blocks_of_its_sources) {
     calls(c.size, [&](int number, const Shape& shape) {
       for (MPI_Count cells : block_cells) {
         const Topology& topology = shape.topology(c);
-        const MPI_Count all = cells * (count(topology.sources) + 1); // one block more than arrives
+        const MPI_Count all = cells * (count(topology.sources) + 1); // space for one block more than arrives
         TestBuffer own(layout_at(number, c.rank), cells), in(layout_at(number + 1, c.rank), all);
         for (MPI_Count i = 0; i < cells; ++i) own.set(i, cell(number, c.rank, i));
         perform(neighbor_allgather_call(own.argument(), in.argument(0, cells), topology), c);
@@ -178,7 +178,7 @@ TEST(neighbor_allgatherv, blocks_of_unlike_sizes_arrive_where_they_are_wanted) {
   });
 }
 
-/// What a rank sends in its block `out`.
+/// The contents of the block `out` of a rank.
 Cell sent(int number, int from, int out, MPI_Count i) { return cell(number, from, 100 * out + i); }
 
 TEST(neighbor_alltoall, each_block_takes_its_own_edge) {
@@ -204,7 +204,7 @@ void exchange_varying(object::Communicator& c, const Perform& perform, bool type
   calls(c.size, [&](int number, const Shape& shape) {
     const Topology& topology = shape.topology(c);
     auto cells_of = [&](const Edge& edge) -> MPI_Count { return (number + 3 * edge.from + edge.out) % 4; };
-    // A block without an edge has cells too, which must not be touched.
+    // A block without an edge also has cells, which must not be touched.
     std::vector<MPI_Count> leaving(topology.destinations.size(), 2), arriving(topology.sources.size(), 2);
     for (const Edge& edge : shape.edges) {
       if (edge.from == c.rank) leaving[static_cast<std::size_t>(edge.out)] = cells_of(edge);

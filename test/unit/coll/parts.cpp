@@ -82,7 +82,7 @@ TEST(Parts, calls_of_some_ranks_do_not_disturb_those_of_all) {
   const int some[] = {3, 1};
   run_ranks(4, Conditions{1024}, [&](object::Communicator& c) {
     TagSpace tags(0);
-    // The ranks that are not on the list make no such call at all.
+    // Ranks that are not in the list do not make these calls.
     for (int times = 0; c.rank % 2 == 1 && times < 3; ++times) {
       CollectiveGroup group(c, RankList::of(some), tags);
       Vector vector = own(c.rank);
@@ -95,7 +95,8 @@ TEST(Parts, calls_of_some_ranks_do_not_disturb_those_of_all) {
   });
 }
 
-/// An allreduce in two levels: within each block of `block` ranks to its first, among those leaders, and back.
+/// An allreduce in two levels: each block of `block` ranks reduces to its leader, the first rank; the leaders
+/// exchange; each leader broadcasts to its block.
 Result by_leaders(CollectiveGroup& whole, int block, Vector& vector) {
   const int begin = whole.rank() / block * block;
   const int leaders = (whole.size() + block - 1) / block;
@@ -134,7 +135,7 @@ TEST(Parts, an_allreduce_over_leaders_can_be_recorded_and_run_again) {
     ASSERT_TRUE(p2p::make_scheduled(&c, std::move(schedule), true, request).ok());
     for (int times = 0; times < 2; ++times) {
       const Vector fresh = own(c.rank);
-      std::copy(fresh.begin(), fresh.end(), vector.begin()); // the schedule knows where they are
+      std::copy(fresh.begin(), fresh.end(), vector.begin()); // the schedule has recorded this address
       ASSERT_TRUE(p2p::start(*request).ok());
       ASSERT_TRUE(wait(request).ok());
       EXPECT_EQ(vector, sum_of(members(RankList::all(7))));

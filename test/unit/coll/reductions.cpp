@@ -1,5 +1,5 @@
-// Reductions against a sequential fold in rank order, with an operation that is not commutative and with
-// predefined ones, and the promise of equal bits.
+// Reductions compared with a sequential fold in rank order, with a non-commutative operation and with
+// predefined ones; results have the same bits on all ranks.
 #include "ways.h"
 
 #include "coll/partial.h"
@@ -64,7 +64,7 @@ std::vector<Kind> kinds() {
 
 constexpr MPI_Count counts[] = {0, 1, 4, 37, 150}; // 150 gaps cells do not fit a group's inline scratch
 
-/// The fold of ranks [first, last] at an index.
+/// The expected result for ranks [first, last] at an index.
 Cell fold(const Kind& kind, int number, int first, int last, MPI_Count index) {
   Cell value = cell(number, first, index);
   for (int rank = first + 1; rank <= last; ++rank) value = kind.combine(value, cell(number, rank, index));
@@ -83,7 +83,7 @@ void fill(TestBuffer& buffer, int number, int rank, MPI_Count cells) {
   for (MPI_Count i = 0; i < cells; ++i) buffer.set(i, cell(number, rank, i));
 }
 
-/// `kinds` is made before threads start.
+/// Creates `kinds` before threads start.
 void each_way(Collective collective, const std::function<void(object::Communicator&, const Perform&)>& body) {
   (void)kinds();
   every_way(collective, body);
@@ -157,7 +157,7 @@ TEST(exscan, each_rank_gets_the_fold_of_those_before_it) {
               c);
       for (MPI_Count i = 0; i < cells; ++i) {
         Cell expected = c.rank == 0 ? cell(number, 0, i) : fold(kind, number, 0, c.rank - 1, i);
-        EXPECT_EQ(result.get(i), expected); // rank 0's stays as it was
+        EXPECT_EQ(result.get(i), expected); // rank 0's result is unchanged
         EXPECT_EQ(own.get(i), cell(number, c.rank, i));
       }
       EXPECT_TRUE(result.holes_untouched());
@@ -223,7 +223,7 @@ TEST(allreduce, the_result_has_the_same_bits_on_every_rank_and_in_every_run) {
         for (int i = 0; i < count; ++i)
           own[static_cast<std::size_t>(i)] =
               std::ldexp(std::sin(c.rank * 37.0 + i + 1), (c.rank * 13 + i) % 60);
-        own[0] = c.rank % 2 == 0 ? 0.0 : -0.0; // under MAX either is right, but the same one everywhere
+        own[0] = c.rank % 2 == 0 ? 0.0 : -0.0; // MAX may return either, but the same one on all ranks
         perform(allreduce_call(own.data(), result.data(), count, type, *datatype::find_operation(op)), c);
         std::lock_guard guard(lock);
         if (reference.empty()) reference = result;

@@ -1,5 +1,5 @@
-// Every way that a collective can be done: each algorithm of the registry that admits the call, executed and
-// recorded, with eager and with synchronous messages, at group sizes that are and are not powers of two.
+// Runs a collective in every way: with each algorithm of the registry that admits the call, executed and
+// recorded, with eager and with synchronous messages, on powers of two and other numbers of ranks.
 #pragma once
 
 #include "buffers.h"
@@ -17,7 +17,7 @@ namespace near::coll::test {
 inline constexpr int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16};
 inline constexpr std::size_t everything = ~std::size_t{0};
 
-/// Does a call, blocking or not, and expects success.
+/// Makes a call, blocking or not, and expects success.
 using Perform = std::function<void(const Call&, object::Communicator&)>;
 
 inline void blocking(const Call& call, object::Communicator& communicator) {
@@ -71,7 +71,7 @@ inline void every_way(Collective collective,
   ASSERT_TRUE(configure("auto").ok());
 }
 
-/// Every root worth a try.
+/// Roots to test: the first, a middle and the last rank.
 inline std::vector<int> roots(int size) {
   std::vector<int> some{0};
   if (size > 1) some.push_back(size - 1);

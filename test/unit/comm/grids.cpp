@@ -1,4 +1,4 @@
-// What of communicator creation needs no other process: dimensions, coordinates, comparison, hints.
+// The parts of communicator creation that need no other process: dimensions, coordinates, comparison, hints.
 #include "comm/comm.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(ChooseDims, minimises_the_difference_and_not_the_largest_extent) {
   EXPECT_EQ(chosen(34425 * 7, {0, 7, 0, 0}), (Dims{51, 7, 27, 25}));
 }
 
-/// Calls visit() with every way to write `number` as a product of `dimensions` factors that do not increase.
+/// Calls visit() for every product of `dimensions` non-increasing factors that equals `number`.
 template <class F>
 void each_factorisation(int number, int bound, std::size_t dimensions, Dims& factors, F visit) {
   if (dimensions == 0) {

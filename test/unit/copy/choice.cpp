@@ -1,4 +1,4 @@
-// Which kernel is in use, and that its copies are published by a release.
+// The choice of the kernel; a release publishes its copies.
 #include "base/atomic.h"
 #include "copy/copy.h"
 #include "guarded.h"
@@ -21,7 +21,7 @@ using namespace near;
 
 namespace {
 
-/// Puts the kernel that was in use back.
+/// Restores the kernel that was in use.
 struct Restore {
   std::string_view name = copy::chosen().name;
   ~Restore() { copy::choose(name); }
@@ -78,18 +78,18 @@ TEST(choice, an_unknown_kernel_is_refused) {
 
 constexpr std::uint64_t stop = ~0ull;
 
-/// True when `word` had the value, false at `stop` or the deadline.
+/// Returns true once `word` has the value, false at `stop` or the deadline.
 bool wait_for(const base::Atomic<std::uint64_t>& word, std::uint64_t value,
               std::chrono::steady_clock::time_point deadline) {
   for (unsigned looks = 1; word.load_acquire() != value; ++looks) {
-    if (looks % 4096 != 0) continue; // no pause: the reader should come as early as it can
+    if (looks % 4096 != 0) continue; // no pause: the reader should read as early as it can
     if (word.load_acquire() == stop || std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::yield();
   }
   return true;
 }
 
-/// Few lines, and read from the last to the first: without the kernel's fence some of them come late.
+/// A few lines, read from last to first: without the kernel's fence, some would arrive late.
 TEST(publishing, a_release_after_a_streaming_copy_publishes_all_of_it) {
   using std::chrono::steady_clock;
   struct alignas(4096) {

@@ -1,4 +1,4 @@
-// Memory whose both ends touch pages that may not be touched.
+// Memory between two inaccessible pages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/// `bytes`, rounded up to whole pages, between two pages that end the process when they are read or written.
+/// `bytes`, rounded up to whole pages, between two pages; reading or writing these ends the process.
 class Guarded {
 public:
   explicit Guarded(std::size_t bytes) {

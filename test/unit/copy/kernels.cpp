@@ -1,5 +1,4 @@
-// Every kernel against byte-by-byte expectations, at every misalignment and length, beside pages that may not
-// be touched.
+// Every kernel, compared byte by byte at every misalignment and length, next to inaccessible pages.
 #include "copy/copy.h"
 #include "guarded.h"
 
@@ -24,7 +23,7 @@ bool stays_untouched(const std::byte* from, std::size_t bytes) {
   return std::memcmp(from, expected.data(), bytes) == 0;
 }
 
-/// Kernels of every architecture, so that those which are not tested here are listed as skipped.
+/// Kernels of all architectures, so that those that cannot be tested here are reported as skipped.
 const char* const names[] = {"avx512", "avx2", "sse2", "neon"};
 
 class Kernels : public testing::TestWithParam<const char*> {
@@ -40,7 +39,7 @@ protected:
     copy_ = kernel->streaming;
   }
 
-  /// Copies and compares; `around` bytes before and after the destination, where there are any, must stay.
+  /// Copies and compares. Up to `around` bytes before and after the destination must not change.
   void expect_exact(Guarded& destination, std::byte* to, Guarded& source, const std::byte* from,
                     std::size_t bytes) {
     const std::size_t below = std::min(around, static_cast<std::size_t>(to - destination.begin()));
@@ -57,7 +56,7 @@ protected:
   decltype(copy::Kernel::streaming) copy_ = nullptr;
 };
 
-/// No two neighbouring lines are alike, nor two neighbouring bytes, and none equals `untouched`.
+/// Adjacent lines differ, adjacent bytes differ, and no byte equals `untouched`.
 void fill_with_pattern(Guarded& memory) {
   std::uint32_t state = 1;
   for (std::byte* at = memory.begin(); at != memory.end(); ++at) {

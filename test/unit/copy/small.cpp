@@ -1,4 +1,4 @@
-// Short copies: every length at every misalignment, beside pages that may not be touched.
+// Short copies: every length at every misalignment, next to inaccessible pages.
 #include "copy/small.h"
 #include "guarded.h"
 

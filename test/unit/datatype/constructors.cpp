@@ -1,4 +1,4 @@
-// Bounds, limits and lives of constructed types. The figures of bounds were compared with MPICH 5.0's.
+// Bounds, limits and lifetimes of constructed types. The expected bounds agree with those of MPICH 5.0.
 #include "datatype/datatype.h"
 
 #include <gtest/gtest.h>
@@ -175,7 +175,7 @@ TEST_F(Constructors, what_does_not_fit_is_refused_with_a_sentence) {
   EXPECT_EQ(make_subarray(Numbers{4}, Numbers{3}, Numbers{0}, 7, integer, type).code(), MPI_ERR_ARG);
   EXPECT_EQ(type, nullptr);
   EXPECT_FALSE(base::failure_text().empty());
-  // Strides that no copy takes do not count.
+  // A stride that is never applied cannot overflow.
   Result result = make_vector(1, 1, largest, false, integer, type);
   own(result, type);
 }
@@ -201,7 +201,7 @@ TEST_F(Constructors, a_million_blocks_nested_in_vectors_and_structs_are_shared) 
   for (int depth = 0; depth < 10; ++depth)
     level = &structure({1, 1}, {0, 1 << 25}, {&vector(3, 1, 2, *level), &named(MPI_INT)});
   std::vector<std::byte> memory(1 << 23), out(64);
-  // Far into the type, a few bytes: found by binary search, not by walking.
+  // A few bytes far into the type are found by binary search, not by a walk.
   for (int i = 0; i < 100'000; ++i) pack({memory.data(), 1, &indexed}, indexed.size - 64, out.data(), 64);
   EXPECT_GT(level->size, indexed.size * 59'000);
 }
@@ -244,7 +244,7 @@ TEST_F(Constructors, a_type_outlives_its_handle_while_another_is_made_of_it) {
   MPI_Datatype handle = public_handle(*inner);
   ASSERT_TRUE(free_type(*inner).ok());
   EXPECT_EQ(find_datatype(handle), nullptr) << "the handle is stale at once";
-  // Contents give it back, with the same number.
+  // The contents return it under the same handle.
   Datatype* again = give_handle(*outer->envelope.types[0]);
   EXPECT_EQ(public_handle(*again), handle);
   EXPECT_EQ(find_datatype(handle), inner);

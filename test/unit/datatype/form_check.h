@@ -1,4 +1,4 @@
-// The invariants of normal_form.h, asked of a form: for the random tests and the fuzzer.
+// Checks the invariants of normal_form.h, for the random tests and the fuzzer.
 #pragma once
 
 #include "datatype/normal_form.h"
@@ -7,7 +7,7 @@
 
 namespace near::datatype::test {
 
-/// The first invariant that a node breaks, or nullptr. Shared nodes are looked at once.
+/// The first invariant that a node breaks, or nullptr. Shared nodes are checked once.
 class FormCheck {
 public:
   const char* broken(const NormalForm& form) {

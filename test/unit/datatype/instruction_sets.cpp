@@ -1,4 +1,4 @@
-// The kernels of every instruction set give the bits of the plain ones, on buffers of any length and alignment.
+// The kernels of all instruction sets produce the same bits as the plain ones, at any length and alignment.
 #include "datatype/reduce.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr MPI_Count counts[] = {1, 2, 3, 7, 15, 16, 31, 33, 64, 65, 200};
 
-/// Numbers of the type, whatever their bits mean; floating ones without NaNs.
+/// Random bits for integers, random numbers without NaNs for floating-point types.
 void fill(std::vector<std::byte>& bytes, std::mt19937& random, Basic basic) {
   for (std::byte& each : bytes) each = static_cast<std::byte>(random());
   auto numbers = [&]<class T>(T) {

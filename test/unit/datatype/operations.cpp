@@ -1,4 +1,4 @@
-// Every predefined operation on every type it is defined on, and user functions.
+// Every predefined operation on every type that it is defined for, and user functions.
 #include "datatype/operation.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST_F(Operations, derived_types_are_refused_by_predefined_operations) {
 }
 
 TEST_F(Operations, every_defined_combination_runs_on_every_type) {
-  // Values 2 and 3 (or true and true) in each type's own bytes, by adding up ones where the type has a sum.
+  // Values 2 and 3 (or true and true) of each type, made by adding ones if the type has a sum.
   for (std::uintptr_t bits = 0x200; bits < 0x300; ++bits) {
     Datatype* type = find_datatype(reinterpret_cast<MPI_Datatype>(bits));
     if (type == nullptr) continue;

@@ -1,4 +1,4 @@
-// The normal form against the type map, on thousands of random types.
+// The normal form compared with the type map, for thousands of random types.
 #include "form_check.h"
 #include "type_map.h"
 

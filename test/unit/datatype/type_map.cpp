@@ -9,7 +9,7 @@ constexpr std::size_t most_entries = 1500;
 
 void must(Result result) { ASSERT_TRUE(result.ok()) << base::failure_text(); }
 
-/// `count` copies of the old map, one extent apart, from `at` on.
+/// `count` copies of the old map, one extent apart, beginning at `at`.
 void add_run(std::vector<Copy>& copies, const TypeMap& old, MPI_Count at, MPI_Count count) {
   for (MPI_Count i = 0; i < count; ++i) copies.push_back({&old, at + i * old.extent()});
 }
@@ -89,7 +89,7 @@ Both RandomTypes::subarray(const Both& old) {
     starts.push_back(pick(0, sizes[i] - subsizes[i]));
   }
   must(make_subarray(sizes, subsizes, starts, order, *old.type, made.type));
-  // Every element of the whole array in memory order; those inside are taken.
+  // Visits every element of the whole array in memory order and takes those inside the subarray.
   MPI_Count total = 1;
   for (MPI_Count size : sizes) total *= size;
   std::vector<Copy> copies;

@@ -1,5 +1,5 @@
-// The reference that the normal form is compared with: type maps written out entry by entry, as the standard
-// defines them, with no cleverness at all. And random types that are built both ways.
+// The reference that the normal form is compared with: type maps written out entry by entry, exactly as the
+// standard defines them; and random types that are built both ways.
 #pragma once
 
 #include "datatype/datatype.h"
@@ -51,7 +51,7 @@ struct Copy {
   MPI_Count at;
 };
 
-/// The type map of these copies in order.
+/// The type map that consists of these copies, in this order.
 inline TypeMap assemble(const std::vector<Copy>& copies, bool padded = false) {
   TypeMap made;
   for (const Copy& copy : copies) made.marked |= copy.map->marked;

@@ -8,7 +8,7 @@ namespace {
 using namespace near;
 using memory::GlobalAddress;
 
-/// Two jobs of one rank each, as two launchers would make them; the space is that of the first.
+/// Two jobs of one rank each, as if from two launchers; memory::space() belongs to the first.
 class Segments : public testing::Test {
 protected:
   void SetUp() override {

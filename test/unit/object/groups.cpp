@@ -1,4 +1,4 @@
-// Groups against a brute-force model, below and above the size from which an index is used.
+// Groups compared with a brute-force model, below and above the size from which an index is used.
 #include "object/group.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Handles and pools: reuse, staleness, retirement, made-up bits.
+// Handles and pools: reuse, staleness, retirement, arbitrary bits.
 #include "object/communicator.h"
 #include "object/info.h"
 
@@ -153,7 +153,7 @@ TEST(Communicators, inherit_the_error_handler_and_outlive_their_handle) {
   std::string name = describe(*made);
   EXPECT_TRUE(name.starts_with("communicator 0x4")) << name;
   MPI_Comm handle = public_handle(*made);
-  keep(made); // a request
+  keep(made); // as a request does
   communicators().retire(made);
   release(made);
   EXPECT_EQ(find_communicator(handle), nullptr);

@@ -1,4 +1,4 @@
-// Keys of info objects about memory: values, slips, and what belongs to others.
+// Memory keys of info objects: values, misspellings, and keys of other libraries.
 #include "object/memory_hints.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ object::MemoryHints hints_of(std::initializer_list<std::pair<const char*, const 
   return hints;
 }
 
-/// The one remark that these entries get.
+/// The only remark about this entry.
 std::string remark_of(const char* key, const char* value) {
   auto hints = hints_of({{key, value}});
   EXPECT_EQ(hints.remarks.size(), 1u) << key;

@@ -1,4 +1,4 @@
-// Sets of processors and this thread's place.
+// Sets of processors and the binding of this thread.
 #include "os/affinity.h"
 
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ CpuSet set_of(unsigned first, unsigned last) {
   return made;
 }
 
-/// A folder that nobody else uses, and in it the one for leases, which is not there yet.
+/// A private folder, and the path of the lease folder inside it, which does not exist yet.
 class Leases : public testing::Test {
 protected:
   void SetUp() override {
@@ -47,8 +47,8 @@ protected:
   std::vector<LeaseFolder> folders;
 };
 
-/// A child that holds processors until it is told to end. The end of a pipe would not do for that: children
-/// that are made later have it, too.
+/// A child that holds processors until it is told to end. Closing a pipe would not tell it, since children
+/// that are forked later inherit the other end.
 class Holder {
 public:
   Holder(const std::vector<LeaseFolder>& folders, const CpuSet& cpus) {
@@ -82,7 +82,7 @@ public:
     waitpid(pid_, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  /// Without time to give anything back.
+  /// Gives the child no time to release anything.
   void kill_it() {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
@@ -125,7 +125,7 @@ TEST_F(Leases, last_as_long_as_their_holder) {
 TEST_F(Leases, are_all_found_when_an_early_row_was_taken_last) {
   Holder first(folders, set_of(0, 0)), second(folders, set_of(1, 1));
   first.finish();
-  Holder third(folders, set_of(2, 2)); // in the row that the first one has left
+  Holder third(folders, set_of(2, 2)); // takes the row of the first
   EXPECT_EQ(LeasePlanning(folders).others().size(), 2u);
 }
 
@@ -197,7 +197,7 @@ TEST_F(Leases, a_cache_that_is_not_there_yet_is_created) {
   EXPECT_TRUE(fs::is_empty(root + "/home/.cache")) << "the last one leaves nothing in it";
 }
 
-/// The folders that are preferred with these values of variables; nullptr: not set.
+/// The lease folders, in order of preference, for these values of the variables; nullptr: not set.
 std::vector<std::string> folders_with(const char* runtime, const char* cache, const char* home) {
   const std::pair<const char*, const char*> given[] = {
       {"XDG_RUNTIME_DIR", runtime}, {"XDG_CACHE_HOME", cache}, {"HOME", home}};
@@ -235,7 +235,7 @@ TEST(LeaseFolders, end_with_the_one_that_another_user_can_take) {
 
 constexpr uid_t stranger = 65534;
 
-/// Runs `act` as another user; its result is the child's status. Only root can.
+/// Runs `act` in a child as another user and returns the child's exit status. Requires root.
 int as_stranger(const std::function<int()>& act) {
   pid_t child = fork();
   if (child == 0)
@@ -299,7 +299,7 @@ TEST_F(LeasesOfStrangers, a_strangers_file_is_not_used) {
   ASSERT_EQ(chmod(name.c_str(), 0666), 0);
   LeasePlanning planning(folders);
   EXPECT_NE(planning.problem().find("open to others"), std::string::npos);
-  EXPECT_EQ(planning.intrusion(), ""); // that is for the user to mend
+  EXPECT_EQ(planning.intrusion(), ""); // the user can correct this
 }
 
 TEST_F(LeasesOfStrangers, nobody_else_can_hold_the_lock_or_a_row) {

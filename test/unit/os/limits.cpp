@@ -1,4 +1,4 @@
-// Control group limits, read from invented machines in a folder.
+// Control group limits, read from invented file trees.
 #include "os/limits.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Where pages lie, asked about this process and about others.
+// The locations of pages of this process and of others.
 #include "os/pages.h"
 #include "os/memory.h"
 
@@ -15,7 +15,7 @@ using base::Code;
 
 namespace {
 
-/// Pages of this process that are there only once they are written.
+/// Pages of this process that do not exist until they are written.
 struct Fresh {
   explicit Fresh(std::size_t count) : bytes(count * os::page_size()) {
     base = static_cast<char*>(
@@ -60,7 +60,7 @@ TEST(pages, the_node_of_a_page_is_one_of_the_machine) {
   if (!os::read_nodes(nodes).ok()) GTEST_SKIP() << base::failure_text();
   Fresh memory(3);
   memory.page(0) = 1;
-  [[maybe_unused]] volatile char zero = memory.page(1); // read alone: the kernel's page of zeros
+  [[maybe_unused]] volatile char zero = memory.page(1); // only read: maps the kernel's zero page
   std::vector<std::uint64_t> asked{memory.address(0), memory.address(1), memory.address(2)};
   std::vector<int> told;
   auto result = os::nodes_of_pages(getpid(), asked, told);
@@ -72,7 +72,7 @@ TEST(pages, the_node_of_a_page_is_one_of_the_machine) {
 }
 
 TEST(pages, a_process_that_is_not_there_is_gone) {
-  constexpr std::int32_t nobody = 0x7ffffff0; // above every limit of process numbers
+  constexpr std::int32_t nobody = 0x7ffffff0; // above any limit on process IDs
   std::string text;
   EXPECT_TRUE(os::read_process_file(nobody, "smaps", text).is(Code::gone));
   EXPECT_NE(base::failure_text().find("no process 2147483632"), std::string_view::npos);

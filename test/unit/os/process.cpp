@@ -46,7 +46,7 @@ TEST(Process, the_environment_that_it_was_started_with_is_seen_from_outside) {
 TEST(Process, the_environment_is_seen_also_while_the_process_executes_another_program) {
   alarm(60);
   auto launch = shell("exec sh -c \"$AGAIN\"");
-  launch.environment.push_back("AGAIN=exec sh -c \"$AGAIN\""); // for ever
+  launch.environment.push_back("AGAIN=exec sh -c \"$AGAIN\""); // forever
   os::Pid pid = 0;
   ASSERT_TRUE(os::start_process(launch, pid).ok());
   const std::string mark[] = {"MARK=7"};
@@ -105,7 +105,7 @@ TEST(Pipes, tell_of_room_and_of_readers_that_have_gone) {
   for (int end : {write_end, source, feed}) close(end);
 }
 
-// What the script writes to its standard output, and how it ends.
+// Returns the standard output of the script and sets its exit status.
 std::string output_of(os::Launch launch, int& status) {
   int read_end = -1, write_end = -1;
   EXPECT_TRUE(os::make_pipe(read_end, write_end).ok());
@@ -247,7 +247,7 @@ TEST(process, dies_with_its_parent) {
   }
   close(write_end);
   waitpid(middle, nullptr, 0);
-  // The end of the pipe comes when the last process that holds it, the sleeper, has gone.
+  // The pipe reports its end once the sleeper, the last process that holds it, has ended.
   char byte = 0;
   std::size_t bytes = 0;
   auto got = os::Transfer::nothing_now;

@@ -52,7 +52,7 @@ void deliver_eager(FakePeer& from, const Envelope& envelope, const std::vector<s
   ++from.credits_out;
   Arrival arrival{&from, envelope, data.data(), data.size(), 0};
   if (data.size() <= 64) {
-    std::vector<std::byte> passing = data; // the payload is gone when the handler returns
+    std::vector<std::byte> passing = data; // the payload is invalid once the handler returns
     arrival.payload = passing.data();
     call(Handler::p2p_eager, arrival);
     return;
@@ -183,7 +183,7 @@ const Operations operations = {
     .hold_back = [](Peer&, bool) {},
     .has_ended = [](Peer&) { return false; },
     .abandon = fake_abandon,
-    // It reaches no memory.
+    // It cannot access the memory of peers.
     .register_memory = nullptr,
     .deregister_memory = nullptr,
     .capabilities = nullptr,
@@ -280,7 +280,7 @@ void set_handler(Handler handler, HandlerFunction function) {
   inner.handlers[static_cast<int>(handler)] = function;
 }
 
-WaitSettings wait_settings; // without effect: nothing here sleeps
+WaitSettings wait_settings; // no effect: nothing here sleeps
 
 void count_unexpected() { ++the_world.unexpected; }
 
@@ -329,7 +329,7 @@ void wait_until(bool (*done)(void*), void* argument, bool (*)(void*)) {
 
 } // namespace near::transport
 
-// The fast path (p2p/fast.h), of which no test here takes more than the question.
+// The fast path (p2p/fast.h): tests here only ask whether it is possible.
 namespace near::shm {
 
 bool is_idle() { return transport::inner.to_self.empty(); }

@@ -1,5 +1,5 @@
-// A transport in one process, under the test's control. What is sent to process 0, this one, arrives at the
-// next progress(); what is sent to others is recorded, and the test plays them.
+// A transport in one process, under the test's control. Messages to process 0, this one, arrive at the next
+// progress(); messages to others are recorded, and the test acts for these processes.
 #pragma once
 
 #include "transport/transport.h"
@@ -19,7 +19,7 @@ struct FakePeer : Peer {
   int packets_out = 0; ///< packets of this peer that p2p keeps
 };
 
-/// One message on its way or recorded.
+/// A message that is under way or recorded.
 struct Sent {
   FakePeer* to = nullptr;
   Envelope envelope;
@@ -33,7 +33,7 @@ struct World {
   std::vector<Sent> sent; ///< to other processes
   int eager_left = 1 << 30;
   int rts_left = 1 << 30;
-  int unexpected = 0; ///< as p2p counts them
+  int unexpected = 0; ///< unexpected messages, as counted by p2p
   int wakes = 0;      ///< calls of wake_waiting_threads()
   int looks = 0;      ///< calls of progress()
   int yields = 0;     ///< of polls
@@ -41,20 +41,20 @@ struct World {
 };
 World& world();
 
-/// Back to the beginning; what p2p still holds is the test's failure.
+/// Returns to the initial state. Fails the test if p2p still holds anything.
 void reset();
-/// Whether p2p gave back every credit and packet.
+/// Whether p2p has given back every credit and packet.
 bool nothing_held();
 
-/// An eager message of `text` arrives from a process. Above 64 bytes it lies in a packet.
+/// An eager message with `text` arrives from a process. If it is longer than 64 bytes, it is in a packet.
 void arrive(int from, const Envelope& envelope, const std::string& text);
-/// An RTS of `text` arrives; it can be withdrawn until it is accepted. Returns its number.
+/// An RTS for `text` arrives; it can be withdrawn until it is accepted. Returns its number.
 std::uint64_t arrive_rts(int from, const Envelope& envelope, const std::string& text);
 void withdraw(std::uint64_t offer);
-/// False: data of accepted offers comes when finish_moving() is called.
+/// False: the data of accepted offers arrives when finish_moving() is called.
 void move_at_once(bool at_once);
 void finish_moving(int error = MPI_SUCCESS);
-/// The receiver of a recorded offer has all of it.
+/// The receiver of a recorded offer has received all its data.
 void finish_sent(std::size_t index, int error = MPI_SUCCESS);
 /// The receiver of a recorded offer has matched it, so it cannot be cancelled any more.
 void match_sent(std::size_t index);

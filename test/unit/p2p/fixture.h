@@ -44,7 +44,7 @@ protected:
   std::uint64_t arrive_rts(int source, int tag, const std::string& data) const {
     return fake::arrive_rts(source, from(source, tag, data.size()), data);
   }
-  /// MPI_Wait.
+  /// As MPI_Wait.
   static Result wait(Request* request, MPI_Status* status = MPI_STATUS_IGNORE) {
     wait_complete(*request);
     MPI_Request handle = public_handle(*request);

@@ -1,4 +1,4 @@
-// Generalized requests: which callback runs when.
+// Generalized requests: when each callback runs.
 #include "fixture.h"
 
 namespace near::p2p {

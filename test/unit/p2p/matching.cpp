@@ -1,4 +1,4 @@
-// The matching engine against a model that searches plain lists.
+// The matching engine compared with a model that searches plain lists.
 #include "p2p/matching.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(Matching, memory_follows_what_is_pending_and_not_how_many_communicators_the
   EXPECT_EQ(matching.find(4, MPI_ANY_SOURCE, 0), &kept);
 }
 
-/// The standard's text as two lists: receives in posting order, messages in order of arrival.
+/// The standard's rule with two lists: receives in the order of posting, messages in the order of arrival.
 struct Model {
   std::vector<Receive*> posted;
   std::vector<Arrived*> waiting;
@@ -125,7 +125,7 @@ struct Model {
   }
 };
 
-/// Plays random calls to the engine and to the model, and compares what they say.
+/// Makes random calls to the engine and to the model and compares their results.
 class Game {
 public:
   struct Sizes {
@@ -144,14 +144,14 @@ public:
       messages_.push_back(make_message(envelope.context, envelope.source, envelope.tag));
       ASSERT_TRUE(matching.add(messages_.back()));
       model.waiting.push_back(&messages_.back());
-    } else if (below(16) == 0) { // its sender withdrew it
+    } else if (below(16) == 0) { // its sender has withdrawn it
       ASSERT_TRUE(matching.repost(*got));
       auto at = model.posted.begin();
       while (at != model.posted.end() && (*at)->number < expected->number) ++at;
       model.posted.insert(at, expected);
     }
   }
-  /// `one_in`: how many receives are from any source, and how many of any tag.
+  /// One in `one_in` receives is from any source, and one in `one_in` has any tag.
   void receive(unsigned one_in) {
     int from = below(one_in) == 0 ? MPI_ANY_SOURCE : source(),
         with = below(one_in) == 0 ? MPI_ANY_TAG : tag();
@@ -234,12 +234,12 @@ TEST_P(RandomSequence, agrees_with_the_model) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomSequence, testing::Range(1u, 41u));
 
-/// Steps of a phase: mostly few, sometimes many.
+/// Number of steps of a phase: usually small, sometimes large.
 int length_of_phase(std::mt19937& random) {
   return static_cast<int>(random() % (random() % 8 == 0 ? 1500 : 200));
 }
 
-/// Sequences in which many entries with many tags pile up, now receives and now messages, and are worked off.
+/// Sequences in which many receives or messages with many tags accumulate and are then matched.
 class ManyTags : public testing::TestWithParam<unsigned> {};
 
 TEST_P(ManyTags, agree_with_the_model_while_lists_grow_and_shrink) {
@@ -270,7 +270,7 @@ TEST_P(ManyTags, agree_with_the_model_while_lists_grow_and_shrink) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ManyTags, testing::Range(0u, 40u));
 
-/// Posted or arrived in one order, taken in the other.
+/// Entries are posted, or arrive, in one order and are taken in the opposite order.
 TEST(Matching, entries_with_a_hundred_thousand_tags_are_found_in_reverse_order) {
   constexpr int many = 100'000;
   Matching matching;

@@ -1,4 +1,4 @@
-// Buffers that do not lie in host memory: refused by each call that would have to copy them.
+// Every call that would have to copy a buffer outside host memory refuses it.
 #include "fixture.h"
 
 namespace near::p2p {

@@ -1,4 +1,4 @@
-// Which empty polls yield: with invented times, and in p2p::poll() over the fake transport.
+// Which empty polls yield: with simulated times, and in p2p::poll() over the fake transport.
 #include "p2p/patience.h"
 #include "fixture.h"
 
@@ -12,7 +12,7 @@ struct Poller {
   int yields = 0;
   bool always = false;
 
-  /// True when it yields.
+  /// Returns whether it yields.
   bool poll(std::uintptr_t what, std::uint64_t looks = 1) {
     now += poll_ns * looks;
     ++calls;
@@ -22,7 +22,7 @@ struct Poller {
     ++yields;
     return true;
   }
-  /// How many of `count` such polls yield.
+  /// Returns how many of `count` such polls yield.
   int polls(int count, std::uintptr_t what) {
     int before = yields;
     for (int i = 0; i < count; ++i) poll(what);
@@ -30,7 +30,7 @@ struct Poller {
   }
 };
 
-/// Polls that come 5 us apart, with so many other MPI calls in between: one yield in a turn.
+/// Polls 5 us apart, with this number of other MPI calls in between, yield once in a turn.
 void expect_one_yield_in_a_turn(std::uint64_t other_calls) {
   constexpr std::uint64_t polls = 1000, apart_ns = 5000;
   Poller poller;
@@ -100,7 +100,7 @@ TEST(Patience, takes_short_calls_between_polls_for_no_computation) {
   Poller poller;
   poller.poll(8);
   for (int i = 0; i < 1000; ++i) {
-    poller.calls += 2; // MPI_Comm_rank, and a test of a request that is null
+    poller.calls += 2; // such as MPI_Comm_rank and a test of a null request
     poller.now += 300;
     poller.poll(8);
   }
@@ -113,7 +113,7 @@ TEST(Patience, of_a_program_whose_other_calls_take_long_yields_once_in_a_turn) {
 
 TEST(Patience, turns_stay_short_however_long_the_others_take) {
   Poller poller;
-  poller.away_ns = 3'000'000; // to somebody who computes as well, and gives nothing back
+  poller.away_ns = 3'000'000; // the other process also computes and does not yield
   poller.poll(8);
   for (int i = 0; i < 10'000; ++i) {
     poller.now += 5000;
@@ -123,7 +123,7 @@ TEST(Patience, turns_stay_short_however_long_the_others_take) {
 }
 
 TEST(Patience, of_ranks_that_poll_and_work_on_one_processor_grows_no_turn) {
-  // Three, of which each gets the processor when the one before it has yielded.
+  // Each of three ranks gets the processor when the previous one has yielded.
   Poller ranks[3];
   std::uint64_t now = 1'000'000'000, longest = 0;
   for (int turn = 0; turn < 300; ++turn) {

@@ -1,4 +1,4 @@
-// numa_maps and smaps: what kernels write, the awkward kinds too.
+// numa_maps and smaps as kernels write them, including awkward cases.
 #include "place/maps.h"
 
 #include <gtest/gtest.h>

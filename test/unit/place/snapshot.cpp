@@ -1,4 +1,4 @@
-// Judging and showing an invented look at a job on a machine with four nodes.
+// Judges and displays an invented snapshot of a job on a machine with four nodes.
 #include "place/show.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ Snapshot job(std::uint64_t pages) {
   return made;
 }
 
-/// The last page of rank 0's queue lies on node 3, whose rank maps it.
+/// Moves the last page of rank 0's queue to node 3, whose rank maps it.
 void plant(Snapshot& snapshot) {
   auto& queue = snapshot.parts[0];
   queue.bytes_on[0] -= page;
@@ -103,7 +103,7 @@ TEST(ranges, grow_as_long_as_node_and_judgement_stay) {
   place::append_page(ranges, 0x1000, page, 0, false);
   place::append_page(ranges, 0x2000, page, 0, false);
   place::append_page(ranges, 0x3000, page, 1, true);
-  place::append_page(ranges, 0x5000, page, 1, true); // behind a hole
+  place::append_page(ranges, 0x5000, page, 1, true); // after a hole
   place::append_page(ranges, 0x6000, page, 1, false);
   ASSERT_EQ(ranges.size(), 4u);
   EXPECT_EQ(ranges[0].end, 0x3000u);

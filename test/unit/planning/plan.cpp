@@ -123,7 +123,7 @@ unsigned across_nodes(const topo::Machine& machine, const planning::Plan& plan) 
 }
 
 TEST(plan, ranks_lie_across_nodes_only_where_no_node_has_room) {
-  // Six cores a node: one rank of four fits each, and what two nodes leave over makes another.
+  // With six cores per node, each node holds one rank of four cores, and two nodes together hold a third one.
   auto machine = machine_of("package:2 numa:2 l3:2 core:3 pu:1");
   auto request = ranks(1);
   for (unsigned threads = 1; threads <= 6; ++threads)
@@ -165,14 +165,14 @@ TEST(plan, ranks_wider_than_a_node_have_nodes_of_their_own) {
   }
   request.ranks = 2;
   EXPECT_EQ(nodes_of(plan_of(machine, request)), (Numbers{0, 4}));
-  request.ranks = 5; // no longer possible
+  request.ranks = 5; // too many for this
   for (const auto& binding : plan_of(machine, request).bindings) EXPECT_EQ(binding.cpus.count(), 6u);
 }
 
 TEST(plan, more_threads_than_cores_get_their_part_of_the_machine) {
   auto machine = machine_of(large);
   auto request = ranks(1);
-  request.expected_threads = 64; // as many as processors, and more
+  request.expected_threads = 64; // as many as processors, then more
   EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0-63"}));
   request.expected_threads = 100;
   EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"0-63"}));
@@ -181,7 +181,7 @@ TEST(plan, more_threads_than_cores_get_their_part_of_the_machine) {
   request.ranks = 8;
   request.expected_threads = 5; // four cores each, with eight hardware threads
   EXPECT_EQ(plan_of(machine, request).bindings[7].cpus.text(), "56-63");
-  request.expected_threads = 9; // too few: they may move within the node
+  request.expected_threads = 9; // more than the hardware threads: they may move within the node
   EXPECT_EQ(plan_of(machine, request).bindings[7].cpus.text(), "48-63");
 }
 
@@ -202,7 +202,7 @@ TEST(plan, more_ranks_per_domain_than_it_has_cores_are_not_pinned_twice) {
   auto plan = plan_of(machine_of("package:2 numa:1 core:4 pu:1"), request);
   EXPECT_EQ(plan.bindings[0].cpus.text(), "0-3");
   EXPECT_EQ(plan.bindings[7].cpus.text(), "0-3");
-  // With enough hardware threads each has one, where they are bound to these.
+  // If ranks are bound to hardware threads and there are enough of these, each rank has its own.
   auto machine = machine_of("package:2 numa:1 core:4 pu:2");
   EXPECT_EQ(cpus_of(plan_of(machine, request)), Texts(8, "0-7"));
   ASSERT_TRUE(planning::parse_bind_to("hwthread", request).ok());
@@ -328,9 +328,9 @@ TEST(plan, a_rank_that_is_alone_in_its_domain_holds_all_of_it) {
   EXPECT_EQ(plan.bindings[0].home.text(), "0-1"); // shares its package with rank 2
   EXPECT_EQ(plan.bindings[1].home.text(), "32-63");
   EXPECT_EQ(plan.bindings[2].home.text(), "16-17");
-  // OpenMP would pin its first thread, and the threads that this one starts.
+  // OpenMP would pin the first thread, and with it the threads that this one starts.
   EXPECT_EQ(planning::openmp_places(machine, plan.bindings[1]), "");
-  // If it says how many threads it starts, the others of its cores are free for other jobs.
+  // If the number of threads is given, the remaining cores are free for other jobs.
   auto request = mapped_by(2, "package");
   request.expected_threads = 2;
   request.expected_by = "OMP_NUM_THREADS=2";

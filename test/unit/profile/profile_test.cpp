@@ -1,4 +1,4 @@
-// The profile's file, and what ranks begin with because of it.
+// The profile's file, and the initial estimates that ranks take from it.
 #include "profile/profile.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ std::string failure(std::string_view text) {
   return std::string(base::failure_text());
 }
 
-/// A cache folder of the test's own.
+/// A private cache folder.
 class ProfileFile : public ::testing::Test {
 protected:
   ProfileFile() {

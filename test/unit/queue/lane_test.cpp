@@ -74,7 +74,7 @@ TEST(Lane, looks_once_for_many_claims) {
   reader.attach(ring.get(), slots);
   EXPECT_EQ(writer.left(), 0u);
   EXPECT_EQ(LaneWriter<>().find_free(7), 0u) << "no ring";
-  for (std::uint64_t i = 0; i < 5; ++i) reader.pop(); // where this writer begins
+  for (std::uint64_t i = 0; i < 5; ++i) reader.pop(); // up to where this writer begins
   reader.expect(3);
   EXPECT_EQ(writer.find_free(2), 2u);
   EXPECT_EQ(writer.find_free(7), 3u) << "up to the end of the ring";

@@ -94,7 +94,7 @@ TEST(SlotQueue, a_claim_of_a_dead_process_is_skipped_and_a_living_one_is_waited_
   auto entry = fixture.consumer.front([](std::uint32_t who) { return who == 3; });
   ASSERT_NE(entry.body, nullptr);
   EXPECT_EQ(value_of(entry), 9u);
-  // The dead cannot commit any more; only the test's own object must be kept from it.
+  // A dead producer cannot commit; the test's own object must not do so either.
   static Claim<>& never_dropped = *new Claim<>(std::move(claim));
   EXPECT_TRUE(never_dropped);
 }
@@ -106,7 +106,7 @@ TEST(SlotQueue, a_commit_just_before_death_counts) {
   std::uint64_t value = 11;
   std::memcpy(claim.body(), &value, sizeof value);
   auto entry = fixture.consumer.front([&](std::uint32_t) {
-    claim.commit(); // between the consumer's first look and the verdict
+    claim.commit(); // between the consumer's first look and the answer
     return true;
   });
   ASSERT_NE(entry.body, nullptr);
@@ -130,7 +130,7 @@ TEST(SlotQueue, producers_keep_their_own_order_over_many_generations) {
         std::memcpy(claim.body(), &i, sizeof i);
         std::memcpy(claim.body() + 100, &i, sizeof i);
         if (i % 97 == 13 && (i ^ p) % 2 == 0) {
-          auto again = producer.claim(); // sometimes two at once, committed in reverse
+          auto again = producer.claim(); // sometimes two claims, committed in reverse order
           if (again) {
             std::uint64_t following = i + 1;
             std::memcpy(again.body(), &following, sizeof following);

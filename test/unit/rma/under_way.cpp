@@ -1,5 +1,5 @@
-// A window of two processes whose rank 1 is behind a RemoteAccess: its operations are complete some polls after
-// they began, so flushes, ends of epochs and requests have something to wait for.
+// A window of two processes, in which rank 1 is reached through a RemoteAccess: operations complete some
+// polls after they began, so flushes, ends of epochs and requests have to wait.
 #include "../shm/ranks.h"
 #include "datatype/operation.h"
 #include "p2p/p2p.h"
@@ -13,7 +13,7 @@ namespace {
 
 using test::require;
 
-/// What the fake has begun, and when: bytes move in a later poll, the target's completion follows in another.
+/// The operations that the fake has begun: a later poll moves the bytes, another one completes the target.
 struct Network {
   struct Step {
     Pending operation;
@@ -94,8 +94,8 @@ object::Communicator& world(std::uint32_t rank, std::uint32_t size) {
   return *object::world();
 }
 
-/// Rank 0 runs `body` on a window whose rank 1 it reaches through the network only; rank 1 keeps its epochs.
-/// The "memory of rank 1" is the vector `there`, in the process of rank 0.
+/// Rank 0 runs `body` on a window in which it reaches rank 1 through the network only; rank 1 takes part in
+/// the epochs. The "memory of rank 1" is the vector `there`, in the process of rank 0.
 struct Scene {
   Window& window;
   Network& network;

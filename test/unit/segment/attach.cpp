@@ -1,4 +1,4 @@
-// Segments that somebody has overwritten: refused with a sentence, or read without harm.
+// Overwritten segments are refused with an error message or read without harm.
 #include "base/result.h"
 #include "crafted.h"
 
@@ -82,7 +82,7 @@ TEST(Attach, ten_thousand_overwritten_segments_do_no_harm) {
   unsigned read = 0;
   for (int round = 0; round < 10000; ++round) {
     for (std::uint64_t words = 1 + random() % 8; words > 0; --words) {
-      // The first line of the header most of all, then any word.
+      // Mostly words of the header, otherwise any word.
       std::size_t where = (random() % 2 == 0 ? random() % 256 : random() % Crafted::area) & ~3ull;
       std::uint64_t value = random() % 4 == 0 ? random() % 16 : random() >> random() % 64;
       crafted.overwrite(where, &value, random() % 2 == 0 ? 4 : 8);

@@ -1,4 +1,4 @@
-// A segment whose words a test overwrites, and everything that readers from outside do with it.
+// A segment whose words a test overwrites, and all that outside readers do with it.
 #pragma once
 
 #include "segment/activity.h"
@@ -12,11 +12,11 @@
 
 namespace near::segment {
 
-/// A job of four processes, of which all are in MPI: nothing is wrong until somebody overwrites it.
+/// The segment of a job of four processes, all initialised; it is valid until the test overwrites it.
 class Crafted {
 public:
   static constexpr std::uint32_t processes = 4;
-  /// Bytes that may be overwritten: the header, the rank table with the machine behind it, control pages.
+  /// Bytes that may be overwritten: the header, the rank table with the machine behind it, the control pages.
   static constexpr std::size_t page = 4096, area = (2 + processes) * page;
 
   Crafted() {
@@ -50,7 +50,7 @@ public:
     for (std::size_t i = 0; i < area / page; ++i) std::memcpy(at(i * page), right_.data() + i * page, page);
   }
 
-  /// What `near` and mpiexec read and print, if it can be mapped at all; else "".
+  /// What `near` and mpiexec read and print; "" if the segment cannot be mapped.
   std::string read() const {
     Segment seen;
     if (!seen.attach(descriptor(), false).ok()) return {};
@@ -67,7 +67,7 @@ public:
   }
 
 private:
-  /// Control pages lie in the regions.
+  /// The control pages are in the regions.
   std::byte* at(std::size_t where) const {
     std::size_t number = where / page;
     return segment_.base() +
@@ -78,12 +78,12 @@ private:
   std::vector<std::byte> right_;
 };
 
-/// Whether a terminal would take something in the text for a command.
+/// Whether a terminal would interpret part of the text as a command.
 inline bool has_commands(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     auto each = static_cast<unsigned char>(text[i]);
     if ((each < 0x20 && each != '\n') || each == 0x7f) return true;
-    // U+0080 to U+009F in UTF-8. Other letters are welcome in a name.
+    // U+0080 to U+009F in UTF-8. Names may contain all other letters.
     if (each == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
   }
   return false;

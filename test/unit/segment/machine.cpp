@@ -1,4 +1,4 @@
-// The machine in the segment: told by the launcher, read by others, and never relied on.
+// The description of the machine in the segment: written by the launcher, and validated by its readers.
 #include "segment/machine.h"
 
 #include "os/memory.h"

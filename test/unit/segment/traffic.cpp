@@ -1,4 +1,4 @@
-// What processes have sent, read from a segment that this test fills by hand.
+// Counts of sent messages, read from a segment that this test fills by hand.
 #include "segment/traffic.h"
 #include "os/pages.h"
 #include "segment/activity.h"
@@ -11,10 +11,10 @@ using namespace near::segment;
 
 namespace {
 
-constexpr std::uint32_t rows = 1024; // a column is four pages
+constexpr std::uint32_t rows = 1024; // a column has four pages
 constexpr Offset traffic_begin = 64 << 12;
 
-/// A segment in which the process in row 0 is ready, with a table of what it has sent.
+/// A segment in which the process in row 0 is ready and has a table of the messages that it has sent.
 class TrafficOfOne : public testing::Test {
 protected:
   void SetUp() override {
@@ -84,7 +84,7 @@ TEST_F(TrafficOfOne, is_nothing_where_the_owner_wrote_nonsense) {
     EXPECT_TRUE(read().empty()) << wrong;
   }
   std::mt19937_64 random(7);
-  for (int i = 0; i < 10000; ++i) { // whatever it says, only what exists in its own region is read
+  for (int i = 0; i < 10000; ++i) { // only existing pages of its own region are read
     control->traffic = random() >> random() % 64;
     (void)read();
   }

@@ -18,7 +18,7 @@ using namespace near::test;
 using transport::Handler;
 using transport::Transfer;
 
-constexpr std::uint32_t early = 2, late = 2; // ranks at the start, and the row of the one that joins
+constexpr std::uint32_t early = 2, late = 2; // number of ranks at the start; row of the process that joins
 
 /// A job whose processes start one by one.
 class Joining : public testing::Test {
@@ -47,7 +47,7 @@ protected:
       transport::stop();
     });
   }
-  /// The same, without a transport: `body` starts it.
+  /// As launch(), but `body` starts and stops the transport itself.
   void launch_whole(std::uint32_t row, const std::function<void()>& body) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
@@ -63,7 +63,7 @@ protected:
   }
   base::Result start(std::uint32_t row) { return shm::start({segment_.descriptor(), row, early}); }
 
-  // In a child: news for the test's process, which waits for it, or sees that there is none yet.
+  // Called in a child: sends news to the test's process, which waits for it or checks that there is none yet.
   void tell() const { require(write(news_[own_row_][1], "x", 1) == 1, "tell"); }
   void expect_news_of(std::uint32_t row) const {
     pollfd news{news_[row][0], POLLIN, 0};
@@ -137,7 +137,7 @@ void send(std::uint32_t to, int tag, std::vector<std::byte> data) {
 constexpr std::size_t lengths[] = {0, 8, 80, 1000, 8000, 100'000, 3'000'000};
 
 void send_all(std::uint32_t to, std::uint32_t own_row) {
-  for (int round = 0; round < 40; ++round) // enough of them for a lane
+  for (int round = 0; round < 40; ++round) // enough messages to get a lane
     for (const std::size_t bytes : {8, 800}) send(to, static_cast<int>(bytes), pattern(bytes, own_row));
   for (const std::size_t bytes : lengths) send(to, static_cast<int>(bytes), pattern(bytes, own_row));
 }
@@ -217,7 +217,7 @@ TEST_F(Joining, a_process_that_has_joined_is_woken_when_there_is_space_for_its_m
       [this] {
         register_handlers();
         tell();
-        usleep(300'000); // the other one fills the queue, and sleeps
+        usleep(300'000); // meanwhile the other process fills the queue and sleeps
         for (int i = 0; i < 12; ++i) require(next().envelope.tag == i, "in order");
       },
       scarce);
@@ -234,7 +234,7 @@ TEST_F(Joining, a_process_that_has_joined_is_woken_when_there_is_space_for_its_m
                                     &waiters[static_cast<std::size_t>(i)]) != transport::Eager::waits)
             waiters[static_cast<std::size_t>(i)].finished = true;
         require(!waiters.back().finished, "the queue is full");
-        // Only a wake-up ends a sleep.
+        // Sleeps last until a wake-up.
         transport::wait_settings.first_sleep_ns = transport::wait_settings.longest_sleep_ns =
             3'600'000'000'000;
         wait_for([&] { return waiters.back().finished; });
@@ -247,7 +247,7 @@ TEST_F(Joining, a_process_that_has_mapped_less_than_the_others_is_refused) {
   for (const std::uint32_t row : {0u, 1u}) launch(row, [this] { tell(); });
   for (const std::uint32_t row : {0u, 1u}) expect_news_of(row);
   launch_whole(late, [this] {
-    // The regions fit, but not the far arenas, in which the others allocate already.
+    // The regions fit, but the far arenas do not, and the others already allocate there.
     std::uint64_t pages = 0;
     FILE* statm = std::fopen("/proc/self/statm", "r");
     require(statm != nullptr && std::fscanf(statm, "%lu", &pages) == 1, "size");

@@ -24,7 +24,7 @@ int apply(std::uint32_t rank, const transport::MemoryKey& key, std::uint64_t add
           const AtomicOperation& operation) {
   Outcome outcome;
   transport::apply_atomic(peer(rank), key, address, operation, outcome);
-  return outcome.error; // complete at once
+  return outcome.error; // it completes at once
 }
 
 transport::Registration registered(void* address, std::size_t bytes) {

@@ -1,4 +1,4 @@
-// The pool of packets: which are taken, and when packets are added.
+// The pool of packets: which packets are taken, and when packets are added.
 #include "shm/packet_pool.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ protected:
     ASSERT_TRUE(taken);
     flags_[taken.packet].give_back(taken.generation);
   }
-  /// Takes all packets that eager messages can have, fails to take another one, and returns them.
+  /// Takes all packets that eager messages may use, until there are none left, and returns them.
   void exhaust() {
     std::vector<PacketPool::Taken> taken;
     while (PacketPool::Taken next = pool_.take()) taken.push_back(next);
@@ -85,7 +85,7 @@ TEST_F(Pool, an_eager_message_that_finds_no_packet_adds_one) {
 }
 
 TEST_F(Pool, packets_without_memory_are_not_added) {
-  // What lies behind the first packets cannot be populated.
+  // The memory behind the first packets cannot be populated.
   munmap(memory_ + first_packets * packet_bytes, (most - first_packets) * packet_bytes);
   for (int i = 0; i < 100; ++i) exhaust();
   EXPECT_EQ(pool_.count(), first_packets);

@@ -22,14 +22,14 @@ namespace near::test {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-/// In a child: fails the test of the parent through the exit status.
+/// Called in a child: ends it with a status that fails the parent's test, unless the condition holds.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "process %d: %s\n", getpid(), what);
   _exit(1);
 }
 
-/// Each child runs body(rank); a watchdog ends the whole after 60 seconds.
+/// Each child runs body(rank); a watchdog ends it after 60 seconds.
 inline void run_ranks(std::uint32_t count, const std::function<void(std::uint32_t)>& body,
                       const Environment& environment = {}) {
   segment::Segment segment;

@@ -243,7 +243,7 @@ TEST(Shm, an_offer_of_memory_in_the_segment_is_loaded_directly) {
 TEST(Shm, a_short_offer_is_loaded_from_behind_its_descriptor) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();
-    // Of both sizes of descriptors, each at its end; some offers more than a page has descriptors.
+    // The least and the most bytes for both sizes of descriptors; more offers than a page has descriptors.
     const std::vector<std::size_t> lengths = {1, 64, 65, 448};
     constexpr std::size_t times = 40;
     static std::size_t finished;
@@ -379,7 +379,7 @@ TEST(Shm, the_arena_says_which_limit_was_met) {
   });
 }
 
-/// What the list for tools says of a block; `missing` when it is not listed.
+/// The use of a block according to the list for tools; `missing` if the block is not listed.
 constexpr std::uint32_t missing = 99;
 std::uint32_t listed_use(const void* at) {
   const auto& segment = transport::job_segment();
@@ -491,8 +491,8 @@ TEST(Shm, what_is_kept_makes_room_for_the_transports_own_memory) {
   pid_t child = fork();
   if (child == 0) {
     alarm(60);
-    // With few addresses left there is one arena, and it can be used up. A sanitizer has taken terabytes of
-    // them.
+    // With little address space left there is only one arena, which can be used up. A sanitizer has already
+    // taken terabytes of it.
     std::uint64_t pages = 0;
     require(static_cast<bool>(std::ifstream("/proc/self/statm") >> pages), "size");
     const std::uint64_t most = pages * os::page_size() + (4ull << 30);

@@ -1,4 +1,4 @@
-// The tuner of protocols and of stores, without any copy: costs are told, not measured.
+// The tuner of protocols and the store policy, with simulated costs and no copies.
 #include "shm/store_policy.h"
 #include "shm/tuner.h"
 
@@ -17,15 +17,15 @@ namespace segment = near::segment;
 constexpr Tuner::Mask all =
     Tuner::bit(Protocol::direct) | Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
 
-/// What the program does after a transfer that took this protocol, in nanoseconds.
+/// How long the program pauses after a transfer by this protocol, in nanoseconds.
 using Pause = std::function<std::uint64_t(std::size_t protocol)>;
 
-/// Sends `messages` and tells what each took; returns how many took each protocol.
+/// Simulates `messages` transfers and reports their times to the tuner; returns how many took each protocol.
 std::array<int, Tuner::protocols> run(
     Tuner& tuner, std::uint64_t bytes, int messages, Tuner::Mask possible,
     std::array<double, Tuner::protocols> nanoseconds_per_kib,
     const Pause& pause = [](std::size_t) { return 1000; }) {
-  static std::uint64_t now = 1; // a clock: later runs of a tuner are later
+  static std::uint64_t now = 1; // the clock goes on from run to run
   std::array<int, Tuner::protocols> taken{};
   for (int i = 0; i < messages; ++i) {
     auto protocol = static_cast<std::size_t>(tuner.choose(bytes, possible));
@@ -81,8 +81,8 @@ TEST(Tuner, does_not_alternate_between_two_that_are_alike) {
 }
 
 TEST(Tuner, charges_transfers_that_overlap_for_their_share_of_the_time) {
-  // A window of messages is accepted at once. CMA copies each one in turn; pipelined ones wait for each other,
-  // although the pair is faster with them.
+  // A window of messages is accepted at once. CMA copies them one by one; pipelined messages wait for each
+  // other, although the pair is faster with them.
   constexpr int window = 16;
   constexpr std::uint64_t bytes = 65536, by_cma = 6000, by_pipeline = 2000;
   const Tuner::Mask private_memory = Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
@@ -90,7 +90,7 @@ TEST(Tuner, charges_transfers_that_overlap_for_their_share_of_the_time) {
   std::uint64_t now = 1'000'000'000;
   int pipelined = 0;
   for (int round = 0; round < 1000; ++round) {
-    std::vector<std::uint64_t> waiting; // when each of the pipelined ones began
+    std::vector<std::uint64_t> waiting; // start times of the pipelined messages
     for (int i = 0; i < window; ++i) {
       const std::uint64_t began = now;
       if (tuner.choose(bytes, private_memory) == Protocol::pipelined) {
@@ -107,7 +107,7 @@ TEST(Tuner, charges_transfers_that_overlap_for_their_share_of_the_time) {
 }
 
 TEST(Tuner, transfers_that_end_together_are_charged_their_mean) {
-  // Pairs of pipelined transfers end at one instant: the second one alone would seem to cost nothing.
+  // Pipelined transfers end in pairs: taken alone, the second would seem to cost nothing.
   constexpr std::uint64_t bytes = 65536;
   const Tuner::Mask private_memory = Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
   Tuner tuner;
@@ -139,7 +139,7 @@ TEST(Tuner, notices_that_the_present_protocol_got_worse) {
 constexpr Tuner::Mask private_memory = Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
 
 TEST(Tuner, counts_what_a_protocol_leaves_behind) {
-  // The program rewrites what it sent, in 10 us, or in 60 where another processor has read it.
+  // The program rewrites its buffer in 10 us, or in 60 us after another processor has read it.
   Tuner tuner;
   Pause rewriting = [](std::size_t protocol) { return protocol == cma ? 60'000 : 10'000; };
   run(tuner, 1 << 18, 200, private_memory, {0, 60, 40}, rewriting);
@@ -148,7 +148,7 @@ TEST(Tuner, counts_what_a_protocol_leaves_behind) {
 }
 
 TEST(Tuner, counts_pauses_only_as_long_as_transfers_matter) {
-  // It computes for milliseconds, each time differently, and longest after the protocol that is faster.
+  // The program computes for milliseconds, never equally long, and longer after the faster protocol.
   Tuner tuner;
   unsigned seed = 1;
   Pause computing = [&seed](std::size_t protocol) {
@@ -161,7 +161,7 @@ TEST(Tuner, counts_pauses_only_as_long_as_transfers_matter) {
 }
 
 TEST(Tuner, is_not_misled_by_pauses_that_vary) {
-  // Short and long pauses in turn, whatever the protocol: the shortest ones are compared.
+  // Short and long pauses alternate, independently of the protocol: the shortest ones are compared.
   Tuner tuner;
   int number = 0;
   Pause varying = [&number](std::size_t) { return ++number % 3 == 0 ? 5'000 : 100'000; };
@@ -171,7 +171,7 @@ TEST(Tuner, is_not_misled_by_pauses_that_vary) {
 }
 
 TEST(Tuner, tries_again_a_protocol_whose_pauses_were_long_in_its_last_trial) {
-  // The program computes at first. Later it only rewrites, which is dear after the protocol it has settled on.
+  // The program computes at first. Later it only rewrites, which is expensive after the chosen protocol.
   Tuner tuner;
   Pause computing = [](std::size_t) { return 500'000; };
   auto taken = run(tuner, 1 << 18, 200, private_memory, {0, 60, 40}, computing);
@@ -182,7 +182,7 @@ TEST(Tuner, tries_again_a_protocol_whose_pauses_were_long_in_its_last_trial) {
 }
 
 TEST(Tuner, tries_every_protocol_of_a_new_size_however_long_the_neighbours_pauses_were) {
-  // The same time between two messages of any size is much for each KiB of a short one.
+  // The same pause costs a short message more for each KiB than a long one.
   Tuner tuner;
   Pause computing = [](std::size_t) { return 100'000; };
   run(tuner, 1 << 16, 1000, private_memory, {0, 60, 40}, computing);
@@ -197,7 +197,7 @@ TEST(Tuner, gives_up_a_trial_of_a_protocol_that_is_far_behind) {
   EXPECT_GT(taken[ring], 1700);
 }
 
-/// The same for all sizes, in nanoseconds a KiB.
+/// The same estimates for all sizes, in nanoseconds per KiB.
 segment::PairEstimates estimates_of(std::array<unsigned, Tuner::protocols> nanoseconds_per_kib) {
   segment::PairEstimates made{};
   for (auto& row : made.cost)

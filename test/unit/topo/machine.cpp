@@ -1,4 +1,4 @@
-// Machines as hwloc describes them, and the slots that they have.
+// Machines as hwloc describes them, and their slots.
 #include "topo/slots.h"
 
 #include <gtest/gtest.h>
@@ -53,8 +53,8 @@ TEST(machine, the_nearest_memory_of_each_kind_is_found) {
   };
   add(0, topo::Tier::dram, 64, one_processor(0));
   add(1, topo::Tier::dram, 64, one_processor(1));
-  add(4, topo::Tier::hbm, 8, one_processor(1));  // the kernel's numbers need not follow each other
-  add(5, topo::Tier::slow, 100, machine.cpus()); // as near to both
+  add(4, topo::Tier::hbm, 8, one_processor(1));  // the kernel's numbers may have gaps
+  add(5, topo::Tier::slow, 100, machine.cpus()); // equally near to both
   add(6, topo::Tier::slow, 200, machine.cpus());
   auto nearest = [&](unsigned core, topo::Tier tier) {
     return topo::nearest_node(machine, one_processor(core), tier);
