@@ -1,6 +1,5 @@
 // Rank 0 sends more messages than there are free slots or packets for, while rank 1 is busy elsewhere for a
-// second. Then all of them arrive. Rank 0's count of sleeps shows that it slept meanwhile and did not keep
-// polling.
+// second. Then all of them arrive. Rank 0's count of sleeps shows that it slept meanwhile instead of polling.
 //   a_blocked_sender_sleeps slots     many small messages, few slots
 //   a_blocked_sender_sleeps packets   a pipelined large message, whose bytes rank 1 has asked for
 #include "check.h"
@@ -40,7 +39,7 @@ static void send_large(void) {
 static void receive_large(void) {
   OK(MPI_Irecv(data, large, MPI_BYTE, 0, large_tag, MPI_COMM_WORLD, &requests[0]));
   OK(MPI_Recv(&words[0], 1, MPI_INT, 0, word_tag, MPI_COMM_WORLD,
-              MPI_STATUS_IGNORE)); // it came after the offer
+              MPI_STATUS_IGNORE)); // sent after the offer
   sleep(1);
   OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
   for (int i = 0; i < large; ++i) CHECK(data[i] == (unsigned char)(i * 7 >> 3));
@@ -52,7 +51,7 @@ int main(int count, char** arguments) {
   int rank;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   int slots = strcmp(arguments[1], "slots") == 0;
-  for (int round = 0; round < 2; ++round) { // the second time through a lane, if there are any
+  for (int round = 0; round < 2; ++round) { // the second time through a lane, if lanes are enabled
     if (rank == 0)
       slots ? send_many() : send_large();
     else

@@ -20,7 +20,7 @@ static void flood(void) {
     OK(MPI_Send(out, i % 64 == 0 ? 1000 : 8, MPI_BYTE, 0, flood_tag, MPI_COMM_WORLD));
     OK(MPI_Test(&stop, &stopped, MPI_STATUS_IGNORE));
   }
-  // The last one is empty.
+  // An empty message is the last one.
   OK(MPI_Send(NULL, 0, MPI_BYTE, 0, flood_tag, MPI_COMM_WORLD));
 }
 

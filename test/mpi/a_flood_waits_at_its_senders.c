@@ -1,5 +1,5 @@
-// A million messages are sent to a receiver that does not receive them yet. Each sender has to wait after a
-// few; no process uses more and more memory; no message is lost or overtaken, and all arrive in the end.
+// A million messages are sent to a process that does not receive them yet. Each sender has to wait after a
+// few messages, the memory of all processes stays bounded, and all messages arrive in order.
 //   a_flood_waits_at_its_senders small|mixed [messages]      blocking sends
 //   a_flood_waits_at_its_senders requests [messages]         nonblocking sends, which stay incomplete
 #include "check.h"
@@ -28,7 +28,7 @@ static double seconds(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/// What this process occupies: private and shared pages.
+/// Memory that this process occupies: private and shared pages.
 static long occupied_kib(void) {
   long kib = -1;
   char line[200];
@@ -43,8 +43,7 @@ static long occupied_kib(void) {
 
 static void check_growth(long before, const char* when) {
   const long grown = occupied_kib() - before;
-  // A nonblocking send that waits for its receive has an envelope at the receiver; else a match could be
-  // missed.
+  // A nonblocking send that waits for its receive keeps an envelope at the receiver, which matching needs.
   enum { envelope = 512 };
   const long bound = bound_kib + (requests ? total * (size - 1) / 1024 * envelope : 0);
   if (grown > bound) {
@@ -66,9 +65,9 @@ static void send_all(char* buffer) {
   OK(MPI_Send(&half_way, 1, MPI_DOUBLE, 0, report_tag, MPI_COMM_WORLD));
 }
 
-/// All at once. The program's own requests are part of what it then occupies.
+/// Starts all sends at once. The memory of the process then includes the program's own requests.
 static void send_all_nonblocking(void) {
-  enum { most_complete = 4096 }; // credits, slots of the queue and of a lane, with room
+  enum { most_complete = 4096 }; // more than credits, slots of the queue and slots of a lane together
   double half_way = 0;
   char* words = malloc((size_t)total * 8);
   MPI_Request* requests = malloc((size_t)total * sizeof *requests);
@@ -105,11 +104,11 @@ static void check_message(char* buffer, const MPI_Status* status, long i) {
 }
 
 static void receive_all(char* buffer, long before) {
-  usleep(300000); // outside of MPI: what arrives lies in queue and lanes
+  usleep(300000); // outside MPI: arriving messages stay in queue and lanes
   check_growth(before, "while it slept");
-  for (int from = 1; requests && from < size; ++from) // behind the flood, all of which is unexpected then
+  for (int from = 1; requests && from < size; ++from) // follows the flood, all of which is unexpected by then
     OK(MPI_Recv(NULL, 0, MPI_BYTE, from, counted_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  // In MPI, so that all that arrives is taken in, and found unexpected.
+  // Calls MPI, so that arriving messages are taken from the queue and become unexpected.
   const double until = seconds() + 0.3;
   for (int flag = 0; seconds() < until;) {
     OK(MPI_Iprobe(MPI_ANY_SOURCE, other_tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
@@ -119,7 +118,7 @@ static void receive_all(char* buffer, long before) {
   const double began = seconds();
   long* next = calloc((size_t)size, sizeof *next);
   for (long i = 0; i < total * (size - 1); ++i) {
-    // From the last one first for a while, so that the others' messages wait longer.
+    // Receives from the last rank first, so that messages of the others wait longer.
     const int from = i < total / 2 ? size - 1 : MPI_ANY_SOURCE;
     MPI_Status status;
     OK(MPI_Recv(buffer, largest, MPI_BYTE, from, flood_tag, MPI_COMM_WORLD, &status));
@@ -130,7 +129,7 @@ static void receive_all(char* buffer, long before) {
   for (int from = 1; from < size; ++from) {
     double half_way;
     OK(MPI_Recv(&half_way, 1, MPI_DOUBLE, from, report_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    CHECK(half_way > began); // it was held back until somebody received
+    CHECK(half_way > began); // the sender was held back until rank 0 received
   }
 }
 

@@ -10,7 +10,7 @@
 
 enum { bytes = 4 << 20, messages = 8 };
 
-/// Whether the process has ended, though nobody may have noticed yet.
+/// Whether the process has ended, even if its parent has not noticed yet.
 static int has_ended(int pid) {
   char path[64], text[512] = "";
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
       OK(MPI_Isend(buffer + (size_t)i * bytes, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &requests[i]));
     raise(SIGKILL);
   }
-  signal(SIGTERM, SIG_IGN); // time for what is tested, before the job's end
+  signal(SIGTERM, SIG_IGN); // leaves time for the test before the job ends
   OK(MPI_Recv(&pid, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   while (!has_ended(pid)) {}
   for (int i = 0; i < messages; ++i)

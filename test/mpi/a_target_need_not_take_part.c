@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  atomic_int* flag = NULL; // 0: go on; 1: how many are done
+  atomic_int* flag = NULL; // 0: go on; 1: number of ranks that are done
   int private[2] = {0, 0}, one = 1, value = 0;
   MPI_Win shared, created;
   OK(MPI_Win_allocate(2 * (MPI_Aint)sizeof *flag, sizeof *flag, MPI_INFO_NULL, MPI_COMM_WORLD, &flag,
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   OK(MPI_Win_lock_all(0, shared));
   OK(MPI_Barrier(MPI_COMM_WORLD));
   if (rank == 0) {
-    // No call of MPI until all others are done.
+    // Does not call MPI until all others are done.
     while (atomic_load(&flag[1]) != size - 1) usleep(1000);
   } else {
     for (int i = 0; i < 100; ++i) {
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   OK(MPI_Barrier(MPI_COMM_WORLD));
   if (rank == 0) CHECK(private[1] == 100 * (size - 1));
 
-  // One holds the lock for a while; the others come, wait, and get it one after the other.
+  // Rank 0 holds the lock for a while; the others wait and get it one after the other.
   if (rank == 0) OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, shared));
   OK(MPI_Barrier(MPI_COMM_WORLD));
   if (rank == 0) {
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     getrusage(RUSAGE_SELF, &before);
     OK(MPI_Win_lock(rank % 2 == 1 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 0, 0, shared));
     getrusage(RUSAGE_SELF, &after);
-    // It is there again every 10 ms at the latest; one that spins or yields does not go to sleep at all.
+    // A waiting rank wakes up at least every 10 ms; one that spins or yields never sleeps.
     CHECK(after.ru_nvcsw - before.ru_nvcsw >= 5);
     OK(MPI_Get(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, shared));
     OK(MPI_Win_unlock(0, shared));

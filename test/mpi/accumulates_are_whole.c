@@ -1,5 +1,5 @@
-// No update is lost when many ranks accumulate at one place at a time, whatever calls they use and wherever
-// the memory is.
+// No update is lost when many ranks accumulate at one location at the same time, by any call and in any
+// kind of memory.
 #include "check.h"
 
 enum { rounds = 2000, cells = 5 };
@@ -14,9 +14,9 @@ static void crowd(MPI_Win win, long* own, int target, MPI_Aint begin) {
     OK(MPI_Accumulate(ones, cells, MPI_LONG, target, begin, cells, MPI_LONG, MPI_SUM, win));
     OK(MPI_Fetch_and_op(&one, &was, MPI_LONG, target, begin + 5 * (MPI_Aint)sizeof one, MPI_SUM, win));
     OK(MPI_Win_flush(target, win));
-    CHECK(was > most); // each number once, and rising for each rank
+    CHECK(was > most); // each rank sees increasing numbers
     most = was;
-    // An increment by hand.
+    // An increment by compare-and-swap.
     long seen = 0, next = 0, found = 0;
     OK(MPI_Fetch_and_op(NULL, &seen, MPI_LONG, target, begin + 6 * (MPI_Aint)sizeof one, MPI_NO_OP, win));
     OK(MPI_Win_flush(target, win));
@@ -35,7 +35,7 @@ static void crowd(MPI_Win win, long* own, int target, MPI_Aint begin) {
   OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-// Locks keep others out: plain puts and gets under them make an increment.
+// Increments by plain puts and gets under an exclusive lock.
 static void in_turns(MPI_Win win, long* own) {
   for (int i = 0; i < 300; ++i) {
     long value = 0, again = 0;
@@ -45,7 +45,7 @@ static void in_turns(MPI_Win win, long* own) {
     ++value;
     OK(MPI_Put(&value, 1, MPI_LONG, 0, 7 * (MPI_Aint)sizeof value, 1, MPI_LONG, win));
     OK(MPI_Win_unlock(0, win));
-    // Readers among them, also of all at once.
+    // Reads under a shared lock of one rank or of all.
     if (i % 3 == 0)
       OK(MPI_Win_lock_all(0, win));
     else

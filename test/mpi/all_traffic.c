@@ -1,5 +1,5 @@
 // Every kind of message and every protocol of the transport, in a few rounds. The kill tests kill its
-// processes. It checks all that it receives, so it is also a test of its own.
+// processes. It checks everything that it receives, so it is also a test by itself.
 //   all_traffic          a few rounds
 //   all_traffic forever  without end
 #include "check.h"
@@ -27,7 +27,7 @@ static void exchange(char* buffer, int bytes, int step, int round) {
   look(in, bytes, from, round);
 }
 
-// One rank only sends and waits, so it can help its receiver.
+// The sender has nothing else to do, so it can take part in a cooperative copy.
 static void help(int round) {
   char* buffer = malloc(huge);
   if (rank % 2 == 0 && rank + 1 < size) {
@@ -40,7 +40,7 @@ static void help(int round) {
   free(buffer);
 }
 
-// Many small ones to one receiver, from one sender after the other, so that more pairs than lanes talk.
+// Each sender in turn sends many small messages to one receiver, so more pairs talk than there are lanes.
 static void talk(int round) {
   const int to = round % size;
   for (int from = 0; from < size; ++from) {
@@ -53,11 +53,11 @@ static void talk(int round) {
         look(in, bytes, from, round);
       }
     }
-    OK(MPI_Barrier(MPI_COMM_WORLD)); // the next sender asks for the lane of this one
+    OK(MPI_Barrier(MPI_COMM_WORLD)); // the next sender requests the lane of this one
   }
 }
 
-// More than queues, packets and credits hold, before anybody receives.
+// More messages than there are slots, packets and credits, before any rank receives.
 static void flood(int round) {
   enum { many = 160 };
   MPI_Request requests[many];
@@ -73,7 +73,7 @@ static void flood(int round) {
   OK(MPI_Waitall(many, requests, MPI_STATUSES_IGNORE));
 }
 
-// The even rank is out of MPI, and its queue is full, while the odd one receives from it: FINs find no slot.
+// The odd rank receives while the even one is outside MPI and has a full queue, so FINs find no slot.
 static void leave_fins(int round) {
   enum { few = 3, fillers = 100 };
   MPI_Request requests[fillers];
@@ -122,9 +122,9 @@ static void collect(int round) {
 }
 
 static MPI_Win in_segment, in_private, dynamic;
-static long *counters, own_counters[2]; // of each rank's window: accumulated, put
+static long *counters, own_counters[2]; // in the window of each rank: accumulated, put
 
-// Everybody at one target, locked, with plain stores and through the kernel.
+// All ranks access one target: under locks, by plain stores and through the kernel.
 static void reach(MPI_Win win, int round) {
   const int target = round % size;
   long one = 1, all[2] = {0, 0};
@@ -139,7 +139,7 @@ static void reach(MPI_Win win, int round) {
   CHECK(all[0] == size * (round / size + 1) && all[1] == 1);
 }
 
-// What a neighbour has attached.
+// Reads memory that a neighbour has attached.
 static void attach(int round) {
   static char piece[64];
   const int to = (rank + 1) % size, from = (rank + size - 1) % size;
@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
   memset(out, 0, largest);
   OK(MPI_Win_allocate(sizeof own_counters, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &counters,
                       &in_segment));
-  // Where the kernel lets nobody copy from others there is no window of private memory, and that is told.
+  // If the kernel forbids copies between processes, creating a window of private memory fails with an error.
   OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   int class = MPI_SUCCESS;
   MPI_Error_class(MPI_Win_create(own_counters, sizeof own_counters, sizeof(long), MPI_INFO_NULL,
@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
     reach(in_segment, round);
     if (reached) reach(in_private, round);
     if (reached) attach(round);
-    // The others wait for a sleeper, and sleep.
+    // One rank sleeps outside MPI, so the others wait for it and sleep.
     if (rank == round % size) usleep(3000);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (round == 0 && rank == 0) {
@@ -201,11 +201,11 @@ int main(int argc, char** argv) {
   if (reached) OK(MPI_Win_free(&dynamic));
   if (reached) OK(MPI_Win_free(&in_private));
   OK(MPI_Win_free(&in_segment));
-  // What nobody receives does not hold anybody either.
+  // A message that is never received does not hold up MPI_Finalize.
   MPI_Request request;
   OK(MPI_Isend(out, largest, MPI_BYTE, (rank + 1) % size, 99, MPI_COMM_WORLD, &request));
   OK(MPI_Request_free(&request));
-  if (rank == 0) usleep(20000); // the others are in MPI_Finalize first, and ask
+  if (rank == 0) usleep(20000); // the others reach MPI_Finalize first and wait for it there
   OK(MPI_Finalize());
   return 0;
 }

@@ -76,19 +76,19 @@ static void callbacks(void) {
   CHECK(!flag);
   OK(MPI_Comm_free(&copy));
   CHECK(deletes == 1);
-  // A copy that fails fails the dup on every process here, and what was copied before is deleted.
+  // If a copy callback fails, the dup fails, here on every process, and the copied attributes are deleted.
   copy_fails = 1;
   CHECK(MPI_Comm_dup(comm, &failed) != MPI_SUCCESS);
   CHECK(failed == MPI_COMM_NULL);
   copy_fails = 0;
-  // A delete that fails keeps the attribute, and the communicator.
+  // If a delete callback fails, the attribute and the communicator remain.
   delete_fails = 1;
   CHECK(MPI_Comm_delete_attr(comm, key) != MPI_SUCCESS);
   CHECK(MPI_Comm_free(&comm) != MPI_SUCCESS && comm != MPI_COMM_NULL);
   delete_fails = 0;
   OK(MPI_Comm_get_attr(comm, key, &value, &flag));
   CHECK(flag && value == place);
-  // A key that is freed works on for what it is attached to.
+  // A freed key remains valid for objects that still have its attribute.
   int still = key;
   OK(MPI_Comm_free_keyval(&key));
   CHECK(key == MPI_KEYVAL_INVALID);
@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
   predefined();
   callbacks();
   types_and_old_names();
-  // Attributes of MPI_COMM_SELF are deleted when finalizing begins.
+  // MPI_Finalize begins by deleting the attributes of MPI_COMM_SELF.
   int key;
   OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, look_at_finalize, &key, NULL));
   OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, place));

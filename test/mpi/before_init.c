@@ -27,7 +27,7 @@ static void session_of(MPI_Errhandler handler) {
   CHECK(strstr(text, "MPI_Session_init: sessions are not part of NearMPI") != NULL);
 }
 
-/// The environment as an info object tells it, before MPI_Init, while it runs, and afterwards.
+/// Compares two info objects about the environment, made before, between or after MPI_Init and MPI_Finalize.
 static void same_environment(MPI_Info first, MPI_Info second) {
   int keys, more;
   OK(MPI_Info_get_nkeys(first, &keys));
@@ -92,7 +92,7 @@ static void session_handler(void) {
   OK(MPI_Errhandler_free(&handler));
 }
 
-/// The world's handler, which is fatal here, has nothing to say about files.
+/// The handler of MPI_COMM_WORLD, which is fatal here, does not apply to files.
 static void files(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   MPI_Errhandler handler;

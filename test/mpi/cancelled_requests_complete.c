@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   OK(MPI_Iprobe(left, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
   CHECK(!flag);
 
-  // The receive that a cancelled message would have had takes the next one.
+  // The receive that a cancelled message would have matched takes the next message.
   int out = rank, in = -1;
   OK(MPI_Irecv(&in, 1, MPI_INT, left, MPI_ANY_TAG, MPI_COMM_WORLD, &request));
   OK(MPI_Ssend(&out, 1, MPI_INT, right, 3, MPI_COMM_WORLD));
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   OK(MPI_Test_cancelled(&status, &flag));
   CHECK(!flag && in == left && status.MPI_TAG == 3);
 
-  // A message that was received cannot be cancelled any more.
+  // A message that has been received can no longer be cancelled.
   OK(MPI_Isend(&out, 1, MPI_INT, right, 4, MPI_COMM_WORLD, &request));
   OK(MPI_Recv(&in, 1, MPI_INT, left, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   OK(MPI_Barrier(MPI_COMM_WORLD));

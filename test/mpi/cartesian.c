@@ -39,7 +39,7 @@ static void grid_of(int ndims) {
     if (periods[i]) CHECK(far_before == after && far_after == before);
     if (!periods[i]) CHECK(far_before == MPI_PROC_NULL && far_after == MPI_PROC_NULL);
   }
-  // Every slice along one dimension.
+  // All slices along one dimension.
   for (int i = 0; i < ndims; ++i) {
     int remain[3] = {0, 0, 0}, members, along;
     remain[i] = 1;

@@ -1,5 +1,5 @@
-// For the programs of test/mpi: CHECK(condition) ends the whole job with one line that says which rank found
-// what, and where. A program that returns 0 on every rank has passed.
+// For the programs of test/mpi: CHECK(condition) ends the whole job with one line that names the rank, the
+// condition and its place. A program that returns 0 on every rank has passed.
 #pragma once
 
 #include <mpi.h>
@@ -17,10 +17,10 @@
     }                                                                                                        \
   } while (0)
 
-/// The call succeeds.
+/// Requires that the call succeeds.
 #define OK(call) CHECK((call) == MPI_SUCCESS)
 
-/// The call fails with this error class. The object's error handler must be MPI_ERRORS_RETURN.
+/// Requires that the call fails with this error class. The object's error handler must be MPI_ERRORS_RETURN.
 #define FAILS(error_class, call)                                                                             \
   do {                                                                                                       \
     int check_code_ = (call), check_class_ = MPI_SUCCESS;                                                    \

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   FAILS(MPI_ERR_BUFFER, MPI_Alltoall(a, 1, MPI_INT, a, 1, MPI_INT, MPI_COMM_WORLD));
   FAILS(MPI_ERR_BUFFER, MPI_Bcast(MPI_IN_PLACE, 1, MPI_INT, 0, MPI_COMM_WORLD));
 
-  // The forms with counts: any block that begins where the other side has one, at the ranks that have it.
+  // The forms with counts: a send block begins where a receive block does, on ranks that have such blocks.
   int ones[64], steps[64], bytes[64];
   MPI_Datatype types[64];
   for (int i = 0; i < 64; ++i) {
@@ -43,16 +43,16 @@ int main(int argc, char** argv) {
   FAILS(MPI_ERR_BUFFER, MPI_Alltoallw_init(a, ones, bytes, types, a, ones, bytes, types, MPI_COMM_WORLD,
                                            MPI_INFO_NULL, &request));
   FAILS(MPI_ERR_BUFFER, MPI_Allgatherv(a + size - 1, 1, MPI_INT, a, ones, steps, MPI_INT, MPI_COMM_WORLD));
-  if (rank == 0) { // an error at the root alone: nobody else calls
+  if (rank == 0) { // an error at the root only: the others do not call
     FAILS(MPI_ERR_BUFFER, MPI_Gatherv(a + size - 1, 1, MPI_INT, a, ones, steps, MPI_INT, 0, MPI_COMM_WORLD));
     FAILS(MPI_ERR_BUFFER, MPI_Scatterv(a, ones, steps, MPI_INT, a + size - 1, 1, MPI_INT, 0, MPI_COMM_WORLD));
   }
   CHECK(request == MPI_REQUEST_NULL);
-  // Blocks of nothing may lie anywhere.
+  // Empty blocks may lie anywhere.
   int none[64] = {0};
   OK(MPI_Alltoallw(a, none, bytes, types, a, none, bytes, types, MPI_COMM_WORLD));
 
-  // What only the root looks at may be anything elsewhere.
+  // Arguments that are significant only at the root may be invalid elsewhere.
   OK(MPI_Gather(a, 1, MPI_INT, rank == 0 ? b : NULL, rank == 0 ? 1 : -5,
                 rank == 0 ? MPI_INT : MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
   // The communicator works as before.

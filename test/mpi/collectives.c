@@ -64,7 +64,7 @@ static void moving(int count) {
   free(out);
 }
 
-/// Rank r gives r + 1 times `unit` elements; blocks lie in reverse order with one element between them.
+/// Rank r contributes (r + 1) * unit elements; blocks lie in reverse order with one element between them.
 static void varying(int unit) {
   int *counts = malloc(sizeof(int) * (size_t)size), *at = malloc(sizeof(int) * (size_t)size), total = 0;
   for (int r = size - 1; r >= 0; --r) {
@@ -116,7 +116,7 @@ static void varying(int unit) {
   OK(MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, out, receives, into_bytes, types, MPI_COMM_WORLD));
   CHECK(memcmp(in, out, sizeof(int) * (size_t)arriving) == 0);
 
-  // Rank r keeps (r % 3) units of the sum.
+  // Rank r receives r % 3 units of the sum.
   int sum_total = 0, first = 0;
   for (int r = 0; r < size; ++r) {
     counts[r] = r % 3 * unit;
@@ -162,7 +162,7 @@ static void reducing(int count) {
   free(part);
 }
 
-/// x -> a x + b, with a hole between the two: in op inout is "in first".
+/// The function x -> a x + b, with a gap between a and b; `in` is applied before `inout`.
 typedef struct {
   unsigned a, hole, b;
 } affine;

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     OK(MPI_Ibcast(casts[k], count, MPI_INT, k % size, MPI_COMM_WORLD, &requests[2 * k + 1]));
   }
   OK(MPI_Ibarrier(MPI_COMM_WORLD, &requests[2 * many]));
-  int token = rank, got = -1; // does not match any of them
+  int token = rank, got = -1; // must not match any of their messages
   OK(MPI_Sendrecv(&token, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, (rank + size - 1) % size, 0,
                   MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   CHECK(got == (rank + size - 1) % size);
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       CHECK(casts[k][i] == 100 * k + i);
     }
 
-  // Freed at once: the operation under way keeps what it needs.
+  // The type is freed at once: the operation under way keeps what it needs.
   MPI_Datatype every_other;
   MPI_Op op;
   OK(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &every_other));
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   while (!done) OK(MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE));
   for (int i = 0; i < 2 * count; ++i) CHECK(to[i] == (i % 2 == 0 ? size * i : -7));
 
-  // Persistent.
+  // Persistent collectives.
   int mine = 0, total = 0;
   MPI_Request again[2];
   OK(MPI_Allreduce_init(&mine, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &again[0]));

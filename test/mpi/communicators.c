@@ -1,11 +1,11 @@
-// Communicators are made by every call, used, compared, named and freed; their messages never mix.
+// Communicators are made by every call, used, compared, named and freed; their messages do not mix.
 #include "check.h"
 
 #include <string.h>
 
 static int rank, size;
 
-/// A token goes round `comm`, and its sum is right.
+/// Passes a token round `comm` and checks its sum.
 static void use(MPI_Comm comm) {
   int own, count, sum = 0;
   OK(MPI_Comm_rank(comm, &own));
@@ -55,7 +55,7 @@ static void a_communicator_may_be_freed_before_its_messages_arrived(void) {
 static void splits(void) {
   MPI_Comm comm;
   int own, count, result;
-  // Three colours, ranks reversed by key.
+  // Three colours; the keys reverse the ranks.
   OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 3, -rank, &comm));
   OK(MPI_Comm_rank(comm, &own));
   OK(MPI_Comm_size(comm, &count));
@@ -63,7 +63,7 @@ static void splits(void) {
   CHECK(own == count - 1 - rank / 3);
   use(comm);
   OK(MPI_Comm_free(&comm));
-  // Equal keys keep the old order; some take no part.
+  // Equal keys keep the old order; rank 0 does not take part.
   OK(MPI_Comm_split(MPI_COMM_WORLD, rank == 0 ? MPI_UNDEFINED : 5, 0, &comm));
   if (rank == 0) {
     CHECK(comm == MPI_COMM_NULL);
@@ -109,7 +109,7 @@ static void creates(void) {
     use(comm);
     OK(MPI_Comm_free(&comm));
   }
-  // Only the group takes part, several times, with two tags.
+  // Only the group takes part, several times and with two tags.
   for (int round = 0; own != MPI_UNDEFINED && round < 4; ++round) {
     MPI_Comm other;
     OK(MPI_Comm_create_group(MPI_COMM_WORLD, part, round % 2, &comm));

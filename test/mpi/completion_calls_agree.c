@@ -85,7 +85,7 @@ static void all(void) {
   for (int i = 0; i < n; ++i) statuses[i].MPI_ERROR = 77;
   OK(MPI_Testall(n, requests, &flag, statuses));
   CHECK(flag && statuses[4].MPI_TAG == 4 && statuses[3].MPI_TAG == MPI_ANY_TAG);
-  CHECK(statuses[4].MPI_ERROR == 77); // written only with MPI_ERR_IN_STATUS
+  CHECK(statuses[4].MPI_ERROR == 77); // set only with MPI_ERR_IN_STATUS
   OK(MPI_Get_count(&statuses[3], MPI_INT, &count));
   CHECK(count == 0);
   OK(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE));

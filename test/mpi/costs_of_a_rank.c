@@ -1,5 +1,5 @@
-// Prints what this process costs after MPI_Init, before it sends anything: its own memory, the part of the
-// segment that it has touched, and its page tables, in KiB as the kernel reports them.
+// Prints the memory of this process after MPI_Init, before it sends anything, in KiB as the kernel reports
+// it: private memory, touched memory of the segment, and page tables.
 #include "check.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  *   1 message of 1 MiB                       by the protocol that NEAR_COPY names
  * and 2 messages of 24 bytes to itself.
  *   counted_messages         checks its own sums
- *   counted_messages hold    then calls itself "has-sent" and stays
+ *   counted_messages hold    then names itself "has-sent" and does not end
  *   counted_messages late    sends after two seconds and ends at once
  *   counted_messages die     rank 1 is killed two seconds after it has sent */
 #include "check.h"
@@ -42,7 +42,7 @@ int main(int count, char** arguments) {
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
   const char* way = getenv("NEAR_COPY");
   CHECK(way != NULL);
-  // Memory of the segment goes directly, or pipelined through packets; only other memory can go by CMA.
+  // Memory of the segment is copied directly or pipelined through packets; only private memory can use CMA.
   int shareable = strcmp(way, "cma") != 0;
   if (shareable) OK(MPI_Alloc_mem(large, MPI_INFO_NULL, &out));
   if (!shareable) out = malloc(large);
@@ -63,7 +63,7 @@ int main(int count, char** arguments) {
     raise(SIGKILL);
   }
   if (strcmp(mode, "hold") == 0 || strcmp(mode, "die") == 0) {
-    prctl(PR_SET_NAME, "has-sent"); // for the drivers
+    prctl(PR_SET_NAME, "has-sent"); // the drivers look for this name
     for (;;) pause();
   }
   free(in);

@@ -19,8 +19,8 @@ static void contents_give_back_what_went_in(void) {
   FAILS(MPI_ERR_ARG, MPI_Type_get_contents(outer, 2, 2, 2, integers, addresses, got));
   OK(MPI_Type_get_contents(outer, 8, 8, 2, integers, addresses, got));
   CHECK(integers[0] == 2 && integers[1] == 2 && integers[2] == 1 && addresses[1] == 16 && got[0] == MPI_INT);
-  // The inner type was freed by its first handle; this one is good until it is freed, also without the outer
-  // type.
+  // The inner type was freed by its first handle; this handle stays valid until it is freed, even without the
+  // outer type.
   OK(MPI_Type_free(&outer));
   OK(MPI_Type_get_envelope(got[1], &ni, &na, &nd, &combiner));
   CHECK(ni == 3 && na == 0 && nd == 1 && combiner == MPI_COMBINER_VECTOR);
@@ -140,7 +140,7 @@ static void names_are_kept(void) {
   OK(MPI_Type_get_name(type, name, &length));
   CHECK(strcmp(name, "counter") == 0);
   int one = 1, two = 2;
-  OK(MPI_Reduce_local(&one, &two, 1, type, MPI_SUM)); // a duplicate of a predefined type is as good
+  OK(MPI_Reduce_local(&one, &two, 1, type, MPI_SUM)); // a duplicate of a predefined type works as well
   CHECK(two == 3);
   OK(MPI_Type_free(&type));
 }

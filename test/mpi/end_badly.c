@@ -12,11 +12,11 @@ int main(int count, char** arguments) {
   int rank, size, word = 0;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  prctl(PR_SET_NAME, "in-mpi"); // for the drivers: initialised
+  prctl(PR_SET_NAME, "in-mpi"); // tells the drivers that MPI is initialised
   OK(MPI_Barrier(MPI_COMM_WORLD));
   if (rank == 1) {
     if (strcmp(way, "abort") == 0) {
-      printf("last words"); // in the buffer still
+      printf("last words"); // still in the buffer
       MPI_Abort(MPI_COMM_WORLD, 7);
     }
     if (strcmp(way, "abort-0") == 0) MPI_Abort(MPI_COMM_WORLD, 0);
@@ -25,7 +25,7 @@ int main(int count, char** arguments) {
     if (strcmp(way, "exit") == 0) _exit(3);
     if (strcmp(way, "no-finalize") == 0) _exit(0);
     if (strcmp(way, "in-recv") == 0) {
-      alarm(1); // SIGALRM ends it inside the call below
+      alarm(1); // SIGALRM ends the process inside the call below
     }
     if (strcmp(way, "after-finalize") == 0) {
       OK(MPI_Send(&word, 1, MPI_INT, 0, 7, MPI_COMM_WORLD));

@@ -30,7 +30,7 @@ static void in_window(MPI_Win* win, int* code, ...) {
   note('i');
 }
 
-/// The call fails, and this handler runs, once.
+/// Requires that the call fails and runs this handler once.
 #define RUNS(handler, error_class, call)                                                                     \
   do {                                                                                                       \
     memset(said, 0, sizeof said);                                                                            \
@@ -56,20 +56,20 @@ int main(int argc, char** argv) {
   OK(MPI_Win_set_errhandler(win, window));
   OK(MPI_Comm_dup(other, &inherited));
 
-  // About an object.
+  // Errors that concern an object.
   RUNS("w", MPI_ERR_RANK, MPI_Send(buffer, 1, MPI_INT, -9, 0, MPI_COMM_WORLD));
   RUNS("s", MPI_ERR_RANK, MPI_Send(buffer, 1, MPI_INT, -9, 0, MPI_COMM_SELF));
   RUNS("d", MPI_ERR_RANK, MPI_Send(buffer, 1, MPI_INT, -9, 0, other));
   RUNS("d", MPI_ERR_TAG, MPI_Send(buffer, 1, MPI_INT, 0, -9, inherited));
   RUNS("i", MPI_ERR_COUNT, MPI_Put(buffer, -1, MPI_INT, 0, 0, 1, MPI_INT, win));
-  // Through a request, whose communicator it is.
+  // An error of a request concerns its communicator.
   MPI_Request request;
   OK(MPI_Send_init(buffer, 1, MPI_INT, MPI_PROC_NULL, 0, other, &request));
   OK(MPI_Start(&request));
   RUNS("d", MPI_ERR_REQUEST, MPI_Start(&request));
   OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
   OK(MPI_Request_free(&request));
-  // About no communicator, or one that is none.
+  // Errors that concern no communicator or an invalid one.
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Info info;
   MPI_Comm made;

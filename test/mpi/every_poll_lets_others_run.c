@@ -1,6 +1,6 @@
-// A token goes round all ranks again and again. Ranks wait for it with one kind of call that polls, and never
-// with one that blocks. With more ranks than processors, the rank that has the token gets to run when polls
-// yield, and otherwise only after a time slice of some milliseconds. Each kind of call takes its turn.
+// A token goes round all ranks repeatedly. Ranks wait for it with one kind of call that polls, and never with
+// one that blocks. With more ranks than processors, the rank that has the token runs as soon as polls yield,
+// otherwise only after a time slice of some milliseconds. All kinds of calls are tried in turn.
 //
 //   every_poll_lets_others_run LAPS         each rank passes the token on at once
 //   every_poll_lets_others_run LAPS LATE    each rank first sleeps for LATE microseconds
@@ -15,12 +15,12 @@ enum { first_mark = 2124489600, many = 1000, places = 1000 };
 
 static int rank, size, left, right, laps, late_us;
 static MPI_Comm comm;
-static MPI_Request others[many]; // receives that nobody sends to
+static MPI_Request others[many]; // receives without a message
 static char nothing[many];
 
 static void mark(int kind) { getpgid(first_mark + kind); }
 
-// ---- kinds: each returns when `request` is complete, or the token can be received ----
+// ---- kinds: each returns when `request` is complete or the token can be received ----
 
 static void by_test(MPI_Request* request) {
   for (int done = 0; !done;) OK(MPI_Test(request, &done, MPI_STATUS_IGNORE));
@@ -115,7 +115,7 @@ static void await_probed(int lap, int matched) {
   if (rank != 0) pass(lap);
 }
 
-// ---- and in other forms ----
+// ---- the token in other forms ----
 
 static int out_part, in_part;
 static MPI_Request part_to_right, part_from_left;
@@ -205,7 +205,7 @@ static void await_word(int lap, void (*poll)(int)) {
   if (rank != 0) pass_word(lap);
 }
 
-// ---- what is no waiting ----
+// ---- calls that do not wait ----
 
 static void read_from_place_to_place(void) {
   int got[places];

@@ -1,5 +1,5 @@
-// Ranks 0 and 1 exchange memory from MPI_Alloc_mem, from small to large sizes. A getpgid() that fails marks
-// the beginning and the end for a tracer, after a first exchange that does the one-time setup.
+// Ranks 0 and 1 exchange messages in memory from MPI_Alloc_mem, from small to large. After a first exchange
+// that does the one-time setup, failing calls of getpgid() mark the beginning and the end for a tracer.
 #include "check.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/// The call fails, and its result, which held something else, is null then.
+/// Requires that the call fails and sets its result, which held another value, to null.
 #define NULLS(error_class, type, null, call)                                                                 \
   do {                                                                                                       \
     type made = (type)(intptr_t)0x7777;                                                                      \
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   NULLS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Session, MPI_SESSION_NULL,
         MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
 
-  // The handler of an error sees it already.
+  // The error handler already sees the null handle.
   MPI_Errhandler handler;
   OK(MPI_Comm_create_errhandler(look, &handler));
   OK(MPI_Comm_set_errhandler(world, handler));
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN));
   OK(MPI_Errhandler_free(&handler));
 
-  // The result may be in the place of an argument.
+  // The result may be stored where an argument is.
   int lengths[2] = {1, 1};
   MPI_Aint places[2] = {0, 8};
   MPI_Datatype types[2] = {MPI_INT, MPI_DOUBLE};

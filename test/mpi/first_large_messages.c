@@ -1,5 +1,5 @@
 // first_large_messages COUNT [BYTES]: ranks 0 and 1 exchange COUNT messages (of 1 MiB by default), the first
-// ones between them, and rank 0 prints the microseconds per message. Both ranks write what they send.
+// ones between them, and rank 0 prints the microseconds per message. Both write their buffers before sending.
 #include "check.h"
 
 #include <string.h>

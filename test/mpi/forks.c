@@ -1,5 +1,5 @@
-// A fork in a rank does no harm: the child finds MPI not initialised, and the parent's traffic goes on even
-// while the child lives.
+// A fork in a rank does no harm: in the child, MPI is not initialised; the parent's traffic goes on while the
+// child lives.
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// A communicator is freed as soon as its broadcast is over here: other ranks may still read the root's slices, which
-// later collectives of other communicators need, and the pages of its area are used again.
+// Each rank frees a communicator as soon as its own part of a broadcast is over. Other ranks may still read
+// the root's slices, which later collectives of other communicators need; the pages of the area are reused.
 #include "check.h"
 
 #include <unistd.h>
@@ -22,17 +22,17 @@ int main(int argc, char** argv) {
   for (int round = 0; round < communicators; ++round) {
     int root = round % size, bytes = round % 3 == 0 ? most : 1000;
     for (int i = 0; i < bytes; ++i) data[i] = rank == root ? byte_at(round, i) : 0;
-    if (round % 10 == 5 && rank != root) usleep(2000); // the root is far ahead
+    if (round % 10 == 5 && rank != root) usleep(2000); // lets the root get far ahead
     MPI_Bcast(data, bytes, MPI_BYTE, root, made);
     for (int i = 0; i < bytes; ++i) CHECK(data[i] == byte_at(round, i));
-    // Some live for a while, so their pages change hands in another order.
+    // Some communicators live longer, so their pages are reused in a different order.
     if (kept[round % 8] != MPI_COMM_NULL) MPI_Comm_free(&kept[round % 8]);
     if (round % 2 == 0)
       MPI_Comm_free(&made);
     else
       kept[round % 8] = made;
     MPI_Comm_dup(MPI_COMM_WORLD, &made);
-    MPI_Barrier(made); // its area has pages of one that was freed
+    MPI_Barrier(made); // its area has pages of a freed communicator
     int count = most / (int)sizeof *numbers;
     for (int i = 0; i < count; ++i) numbers[i] = rank + i;
     MPI_Allreduce(MPI_IN_PLACE, numbers, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
-// Tens of thousands of requests of every kind are freed while they are under way. Their messages still
-// arrive, and MPI_Finalize returns with any number of them, whether they are received or not. The number, `most` at
-// most, may be an argument: with 60,000 the row ends in time only if each costs the same, however many there are.
+// Tens of thousands of requests of every kind are freed while they are active. Their messages still arrive,
+// and MPI_Finalize returns whether they are received or not. An argument sets the number of requests, up to
+// `most`: with 60,000 the row ends in time only if the cost of each does not depend on their number.
 #include "check.h"
 
 enum { most = 60000, data_tag = 1, left_tag = 2, last_tag = 3, first_tag = 4 };
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   OK(MPI_Buffer_attach(buffer, room));
   for (int i = 0; i < many; ++i) words[i] = i;
   int to = (rank + 1) % size, from = (rank + size - 1) % size;
-  // Nobody receives yet.
+  // No rank receives yet.
   for (int i = 0; i < many; ++i) send_and_free((enum Kind)(i % kinds), &words[i], to, data_tag);
   static int late[most];
   for (int i = 0; i < many; ++i) {
@@ -48,9 +48,9 @@ int main(int argc, char** argv) {
     CHECK(word == i);
   }
   for (int i = many; i-- > 0;) send_and_free(plain, &words[i], to, first_tag + i);
-  // Rank 0 is in MPI_Finalize while these are received, and the last ones never are.
+  // These are received while rank 0 is in MPI_Finalize; the last ones are never received.
   for (int i = 0; i < many; ++i) send_and_free(i % 2 == 0 ? plain : synchronous, &words[i], to, left_tag);
-  // Nobody waits in MPI_Finalize for what others send, so what the freed receives take comes before.
+  // MPI_Finalize does not wait for messages of others, so all messages for freed receives arrive before it.
   int last = -1;
   OK(MPI_Sendrecv(&rank, 1, MPI_INT, to, last_tag, &last, 1, MPI_INT, from, last_tag, MPI_COMM_WORLD,
                   MPI_STATUS_IGNORE));
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
       CHECK(word == i);
     }
   OK(MPI_Finalize());
-  // Every receive is complete, though nobody could ask.
+  // Every receive is complete, although there was no request left to test.
   for (int i = 0; i < many; ++i)
     if (late[i] != i) {
       fprintf(stderr, "rank %d: receive %d has %d\n", rank, i, late[i]);

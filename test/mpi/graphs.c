@@ -4,7 +4,7 @@
 static int rank, size;
 
 static void star(void) {
-  // Everybody is a neighbour of process 0.
+  // All processes are neighbours of process 0.
   int index[64], edges[128], count = 0, nodes, nedges, n, found[64], kind;
   for (int r = 1; r < size; ++r) edges[count++] = r;
   index[0] = count;
@@ -41,7 +41,7 @@ static void ring(int weighted) {
   OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, weighted ? &in_weight : MPI_UNWEIGHTED, 1,
                                     &right, weighted ? &weight : MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
                                     &graph[0]));
-  // The same, every edge named by its right end's right neighbour.
+  // The same ring; each edge is given by the right neighbour of its destination.
   int from = (rank + size - 2) % size, to = left, degree = 1, edge_weight = from * 10;
   OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &from, &degree, &to, weighted ? &edge_weight : MPI_UNWEIGHTED,
                            MPI_INFO_NULL, 0, &graph[1]));
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   star();
   ring(0);
   ring(1);
-  // Process 0 names all edges of a complete graph; weights given by some as empty.
+  // Process 0 gives all edges of a complete graph; the other processes pass MPI_WEIGHTS_EMPTY.
   int sources[64], degrees[64], destinations[64 * 64], weights[64 * 64], count = 0;
   for (int s = 0; rank == 0 && s < size; ++s) {
     sources[s] = s;

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   OK(MPI_Group_rank(world, &own));
   CHECK(own == rank);
 
-  // Evens and odds, forwards and backwards.
+  // Even and odd ranks, forwards and backwards.
   int evens[64], backwards[64], even_count = 0;
   for (int r = 0; r < size; r += 2) evens[even_count++] = r;
   for (int r = 0; r < size; ++r) backwards[r] = size - 1 - r;

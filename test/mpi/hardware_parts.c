@@ -12,7 +12,7 @@ static const char* const names[kinds] = {"hwloc://Package", "hwloc://NUMANode", 
                                          "hwloc://L2Cache", "hwloc://Core"};
 static int rank, size;
 
-/// What names the part of one kind that a processor belongs to; "" where the kernel knows no such part.
+/// Identifies the part of one kind that a processor belongs to; "" if the kernel knows no such part.
 typedef char part_name[text_bytes];
 
 static bool read_line(const char* path, char* text) {
@@ -62,12 +62,12 @@ static void parts_of(int cpu, part_name parts[kinds]) {
   cache_of(cpu, '3', parts[2]);
   cache_of(cpu, '2', parts[3]);
   strcpy(parts[4], core);
-  // Without such a cache the processors of one node share one, or each core has one.
+  // If the kernel reports no such cache, the L3 is taken per node and the L2 per core.
   if (parts[2][0] == '\0') snprintf(parts[2], text_bytes, "%.250s/%.250s", parts[0], parts[1]);
   if (parts[3][0] == '\0') strcpy(parts[3], core);
 }
 
-/// By kind: the part that holds all processors of this rank; "" when they lie in several.
+/// By kind: the part that contains all processors of this rank; "" if they lie in several.
 static void own_parts(const cpu_set_t* processors, part_name own[kinds]) {
   bool first = true;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
@@ -89,7 +89,7 @@ static MPI_Info info_with(const char* key, const char* value) {
   return info;
 }
 
-/// `comm` holds exactly the ranks of `over` for which `with_me` is set, in the order of their ranks.
+/// Checks that `comm` consists of the ranks of `over` for which `with_me` is set, in the same order.
 static void check_members(MPI_Comm comm, MPI_Comm over, const bool* with_me, int count) {
   MPI_Group group, world;
   OK(MPI_Comm_group(comm, &group));
@@ -122,7 +122,7 @@ static void check_info(part_name own[kinds]) {
   OK(MPI_Info_free(&info));
 }
 
-/// Marks who is in the same part of this kind; returns whether the kind divides all ranks.
+/// Marks the ranks in the same part of this kind; returns whether the kind divides the ranks.
 static bool mark(const part_name* all, int kind, bool* with_me) {
   bool some = false, same = true;
   const char* mine = all[rank * kinds + kind];
@@ -137,7 +137,7 @@ static bool mark(const part_name* all, int kind, bool* with_me) {
 
 int main(int argc, char** argv) {
   cpu_set_t processors;
-  CHECK(sched_getaffinity(0, sizeof processors, &processors) == 0); // before MPI_Init: as mpiexec left it
+  CHECK(sched_getaffinity(0, sizeof processors, &processors) == 0); // before MPI_Init: as set by mpiexec
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
     }
   }
 
-  // Unguided: by the largest parts that divide, which the info object then names.
+  // Unguided: split by the largest parts that divide the ranks; the info object then names their kind.
   MPI_Comm part;
   MPI_Info told;
   char told_name[64] = "";
@@ -191,19 +191,19 @@ int main(int argc, char** argv) {
   if (rank == 0)
     printf("divided by %s\n", first_that_divides == kinds ? "nothing" : names[first_that_divides]);
 
-  // Who takes no part need not know the others' type.
+  // A rank that does not take part need not pass the same type as the others.
   OK(MPI_Comm_split_type(MPI_COMM_WORLD, rank == 0 ? MPI_UNDEFINED : MPI_COMM_TYPE_HW_UNGUIDED, 0,
                          MPI_INFO_NULL, &part));
   CHECK(rank != 0 || part == MPI_COMM_NULL);
   if (part != MPI_COMM_NULL) OK(MPI_Comm_free(&part));
 
-  // A kind that nobody knows divides nothing.
+  // An unknown kind divides nothing.
   MPI_Info info = info_with("mpi_hw_resource_type", "hwloc://Drawer");
   OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part));
   CHECK(part == MPI_COMM_NULL);
   OK(MPI_Info_free(&info));
 
-  // Intercommunicators: even ranks beside odd ones.
+  // Intercommunicators between even and odd ranks.
   if (size > 1) {
     MPI_Comm half, between;
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half));

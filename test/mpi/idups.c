@@ -1,4 +1,5 @@
-// Several MPI_Comm_idup at once, on one communicator and on several, completed in any order and by any call.
+// Several MPI_Comm_idup are under way at once, on one communicator and on several; they are completed in any
+// order and by any call.
 #include "check.h"
 
 enum { count = 6 };
@@ -11,17 +12,17 @@ int main(int argc, char** argv) {
   MPI_Comm other, made[count], between;
   OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
   MPI_Request requests[count];
-  // The processes begin those of the two communicators in different orders: nobody may wait.
+  // Processes start the calls on the two communicators in different orders, so none of the calls may wait.
   for (int i = 0; i < count; ++i) {
     int at = rank % 2 ? count - 1 - i : i;
     OK(MPI_Comm_idup(at < count / 2 ? MPI_COMM_WORLD : other, &made[at], &requests[at]));
   }
-  // A blocking one that comes after them on the same communicator.
+  // Then a blocking dup on the same communicator.
   OK(MPI_Comm_dup(MPI_COMM_WORLD, &between));
   int flag = 0;
   while (!flag) OK(MPI_Test(&requests[count - 1], &flag, MPI_STATUS_IGNORE));
   OK(MPI_Waitall(count - 1, requests, MPI_STATUSES_IGNORE));
-  // Odd ranks began each communicator's duplicates in the opposite order, so compare by what they are of.
+  // Odd ranks started the duplicates of each communicator in the opposite order, so match them accordingly.
   for (int i = 0; i < count; ++i) {
     int result;
     OK(MPI_Comm_compare(MPI_COMM_WORLD, made[i], &result));

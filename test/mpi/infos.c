@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   CHECK(flag && strstr(value, "infos") != NULL);
   OK(MPI_Info_get(MPI_INFO_ENV, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL - 1, value, &flag));
   CHECK(flag && strcmp(value, "mpi,system") == 0);
-  for (int known = 1; known >= 0; --known) { // what is not kept does not replace what is
+  for (int known = 1; known >= 0; --known) { // an unknown value does not replace a known one
     MPI_Info hints;
     OK(MPI_Info_create(&hints));
     OK(MPI_Info_set(hints, "mpi_assert_memory_alloc_kinds", known ? "system,mpi:alloc_mem" : "system,cuda"));

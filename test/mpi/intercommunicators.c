@@ -10,7 +10,7 @@ static void greet(MPI_Comm inter, int expected_remote) {
   OK(MPI_Comm_size(inter, &local));
   OK(MPI_Comm_remote_size(inter, &remote));
   CHECK(inter_flag && remote == expected_remote);
-  // Each sends its world rank to everybody on the other side.
+  // Each process sends its world rank to all processes of the other group.
   MPI_Request requests[64];
   for (int r = 0; r < remote; ++r) OK(MPI_Isend(&rank, 1, MPI_INT, r, 4, inter, &requests[r]));
   MPI_Group group, world;
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   const int others = odd ? evens : odds, ours = odd ? odds : evens;
   MPI_Comm local, inter, copy, again, merged;
   OK(MPI_Comm_split(MPI_COMM_WORLD, odd, rank, &local));
-  // The leaders are the last of the evens and the first of the odds; peer_comm counts only there.
+  // The leaders are the last even and the first odd rank; only they pass a valid peer_comm.
   const int leader = odd ? 0 : evens - 1, leads = odd ? rank == 1 : rank == 2 * (evens - 1);
   OK(MPI_Intercomm_create(local, leader, leads ? MPI_COMM_WORLD : MPI_COMM_NULL, odd ? 2 * (evens - 1) : 1,
                           12, &inter));
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_free(&merged));
   OK(MPI_Comm_free(&again));
 
-  // Colour 0: the first of each side. Colour 1: the other evens, whom nobody meets if there is one odd only.
+  // Colour 0: the first process of each group. Colour 1: the rest, which may be empty on the odd side.
   OK(MPI_Comm_split(inter, rank / 2 == 0 ? 0 : 1, -rank, &copy));
   if (rank / 2 == 0) {
     greet(copy, 1);
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   OK(MPI_Group_free(&last));
   OK(MPI_Group_free(&group));
 
-  // From groups alone, twice with one tag; the remote group counts at the leaders only.
+  // From groups only, twice with the same tag; the remote group is significant at the leaders only.
   MPI_Group own_group, remote_group;
   OK(MPI_Comm_group(inter, &own_group));
   OK(MPI_Comm_remote_group(inter, &remote_group));

@@ -13,7 +13,7 @@ static void send_burst(int from, int turn) {
   for (int i = 0; i < burst; ++i) {
     int stamp = turn * burst + i;
     memcpy(out, &stamp, sizeof stamp);
-    out[length_of(i) - 1] = (char)(stamp ^ from); // the stamp's last byte in the shortest message
+    out[length_of(i) - 1] = (char)(stamp ^ from); // overwrites the stamp in the shortest message
     OK(MPI_Send(out, length_of(i), MPI_CHAR, 0, turn, MPI_COMM_WORLD));
   }
 }
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
   static char in[longest];
   for (int turn = 0; turn < turns; ++turn) {
-    // First one sender at a time, so that each asks for the lane; then all at once.
+    // First one sender at a time, so that each requests the lane; then all at once.
     for (int from = 1; from < size; ++from) {
       if (rank == from) send_burst(from, turn);
       if (rank == 0)

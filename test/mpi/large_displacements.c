@@ -1,5 +1,5 @@
-// Blocks that are further apart than an int can express, through the _c forms, in an address range of which
-// little is touched.
+// Blocks that are further apart than an int can express, through the _c forms. Little of the address range is
+// touched.
 #define _GNU_SOURCE
 #include "check.h"
 #include <sys/mman.h>

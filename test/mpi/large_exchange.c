@@ -35,7 +35,7 @@ static void exchange(int count, MPI_Datatype type, MPI_Aint extent, int rank, in
   free(expected);
 }
 
-/// Lengths around the chunks that cooperative copy share; the last one with less room than is sent.
+/// Lengths around multiples of the chunk of a cooperative copy; the last receive is shorter than its message.
 static void one_way(int rank, int size) {
   static const int lengths[] = {1 << 20, (1 << 20) + 1, (5 << 20) - 7, 16 << 20, 4 << 20};
   enum { lengths_count = sizeof lengths / sizeof *lengths };

@@ -20,7 +20,7 @@ static void check_filled(const char* at, int bytes, int seed) {
   for (int i = 0; i < bytes; ++i) CHECK(at[i] == (char)(i * 7 + seed + (i >> 11)));
 }
 
-/// The receiver is late in every second round, so the message waits for it.
+/// In every second round the receiver is late, so the message is unexpected.
 static void expected_and_unexpected(int rank) {
   for (int round = 0; round < 6; ++round)
     for (int s = 0; s < size_count; ++s) {
@@ -39,7 +39,7 @@ static void expected_and_unexpected(int rank) {
     }
 }
 
-/// Four messages at once in each direction, received in another order than sent.
+/// Four messages at once in each direction, received in a different order than sent.
 static void several_at_once(int rank) {
   for (int round = 0; round < 8; ++round) {
     MPI_Request requests[8];
@@ -78,7 +78,7 @@ static void cancelled(int rank) {
       MPI_Request request;
       MPI_Status status;
       int gone;
-      OK(MPI_Isend(out[1], sizes[s], MPI_CHAR, 1, 2, MPI_COMM_WORLD, &request)); // nobody receives tag 2
+      OK(MPI_Isend(out[1], sizes[s], MPI_CHAR, 1, 2, MPI_COMM_WORLD, &request)); // tag 2 is never received
       OK(MPI_Cancel(&request));
       OK(MPI_Wait(&request, &status));
       OK(MPI_Test_cancelled(&status, &gone));
@@ -92,7 +92,7 @@ static void cancelled(int rank) {
   }
 }
 
-/// A synchronous send is not complete before its receive has begun, however short it is.
+/// A synchronous send of any size does not complete before its receive has begun.
 static void synchronous(int rank) {
   for (int s = 0; s < size_count; ++s) {
     if (rank == 0) {
@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   int rank;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-  for (int again = 0; again < 3; ++again) { // what earlier messages taught must not matter
+  for (int again = 0; again < 3; ++again) { // results must not depend on what the tuner has learned
     expected_and_unexpected(rank);
     several_at_once(rank);
     too_long(rank);

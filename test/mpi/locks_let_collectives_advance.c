@@ -1,12 +1,12 @@
-// A rank that waits for the lock of a window takes part in the nonblocking collectives that it has started: the holder
-// of the lock waits for one of them before it gives the lock up.
+// A rank that waits for the lock of a window advances the nonblocking collectives that it has started: the
+// holder of the lock waits for one of them before it releases the lock.
 #include "check.h"
 
 #include <unistd.h>
 
 enum { long_count = 400000 };
 
-/// `calls` nonblocking calls are under way when rank 0 asks for the lock that rank 1 holds.
+/// `calls` nonblocking calls are under way when rank 0 requests the lock that rank 1 holds.
 static void wait_for_the_lock(int rank, MPI_Win window, int calls, int count) {
   int* own = malloc((size_t)count * sizeof *own);
   int* sums[2] = {malloc((size_t)count * sizeof(int)), malloc((size_t)count * sizeof(int))};
@@ -17,7 +17,7 @@ static void wait_for_the_lock(int rank, MPI_Win window, int calls, int count) {
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window));
     OK(MPI_Win_flush(0, window));
     OK(MPI_Send(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD));
-    usleep(20000); // rank 0 waits for the lock
+    usleep(20000); // meanwhile rank 0 starts to wait for the lock
   } else {
     OK(MPI_Recv(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   }

@@ -1,5 +1,5 @@
-// Dynamic windows with thousands of attached pieces: attached in any order, adjacent ones used as one, gaps
-// refused, accessed while their owner attaches and detaches others.
+// Dynamic windows with thousands of attached pieces: attached in any order, adjacent ones used as one,
+// accesses to gaps refused, pieces accessed while their owner attaches and detaches others.
 #include "check.h"
 
 #include <stdint.h>
@@ -8,8 +8,8 @@
 enum { pieces = 6000, step = 4001, ints = 8 }; // the step and the number of pieces have no common divisor
 
 static int rank, size, right;
-static int* memory;           // two runs of `ints` for each piece, of which the second may stay unattached
-static MPI_Aint right_memory; // of the neighbour
+static int* memory;           // for each piece two runs of `ints`; the second may stay unattached
+static MPI_Aint right_memory; // address of the neighbour's memory
 static MPI_Win win;
 
 static MPI_Aint at_right(int piece, int element) {
@@ -37,7 +37,7 @@ static void all_at_once(void) {
   OK(MPI_Win_unlock(right, win));
 }
 
-// By one datatype with absolute addresses, as MPI_BOTTOM means them; what lies between is not attached.
+// Reads through one datatype with absolute addresses, as with MPI_BOTTOM; the gaps are not attached.
 static void scattered(int target, int* origin_of_pieces) {
   enum { chosen = 500 };
   int lengths[chosen], values[chosen];
@@ -81,7 +81,7 @@ static void thousands(int shareable) {
   scattered(rank, memory);
   OK(MPI_Barrier(MPI_COMM_WORLD));
 
-  // The neighbour reads the first piece while most of the others go and come.
+  // The neighbour reads the first piece while most of the others are detached and attached.
   if (rank % 2 == 0) {
     for (int i = 1; i < pieces; ++i) OK(MPI_Win_detach(win, memory + (size_t)(i * step % pieces) * 2 * ints));
     for (int i = 1; i < pieces; i += 2)
@@ -117,7 +117,7 @@ static void thousands(int shareable) {
     free(memory);
 }
 
-// Every byte is attached, in pieces: accesses across their borders are like any other.
+// Every byte is attached, in pieces: accesses may cross the borders between pieces.
 static void neighbours(int shareable) {
   enum { parts = 700, part = 40, all = parts * part };
   char* own;

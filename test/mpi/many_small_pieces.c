@@ -1,5 +1,5 @@
 // Puts, gets and accumulates of many small pieces of private memory: every piece arrives, and nothing between
-// them changes. A getpgid() that fails marks the beginning and the end of rank 0's transfers for a tracer.
+// them changes. Failing calls of getpgid() mark the beginning and the end of rank 0's transfers for a tracer.
 #include "check.h"
 
 #include <stdint.h>
@@ -42,7 +42,7 @@ static void check(int* memory, struct Form form, int first, int step) {
   for (size_t i = 0; i < room(form); ++i) CHECK(memory[i] == guard);
 }
 
-// Rank 0 at the last rank, through forms of which either may have more pieces.
+// Transfers between rank 0 and the last rank; either side may have more pieces.
 static void transfer(struct Form here, struct Form there) {
   const int target = size - 1, numbers = pieces * there.block;
   int* exposed = filled(there, 1000);
@@ -51,7 +51,7 @@ static void transfer(struct Form here, struct Form there) {
                     MPI_COMM_WORLD, &win));
   MPI_Datatype mine = type_of(here), its = type_of(there);
   const int copies = there.block / here.block;
-  // `copies` of the origin's type lie behind each other.
+  // The origin has `copies` elements of its type, one after the other.
   int* origin = malloc(room(here) * (size_t)copies * sizeof(int));
   CHECK(origin != NULL);
   MPI_Datatype spaced;

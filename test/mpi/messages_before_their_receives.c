@@ -1,7 +1,7 @@
-// Seven messages of every kind (inline, packet, RTS) reach rank 0 before their receives. An eighth message,
-// which ends the waiting, finds its receive posted. For the tests that read the counters.
+// Seven messages of all kinds (inline, packet, RTS) reach rank 0 before their receives. An eighth message,
+// which ends the wait, finds its receive posted. For the tests that read the counters.
 //   messages_before_their_receives       ends
-//   messages_before_their_receives hang  calls itself "all-here" and waits for ever
+//   messages_before_their_receives hang  names itself "all-here" and waits forever
 #include "check.h"
 #include <string.h>
 #include <sys/prctl.h>

@@ -1,11 +1,11 @@
-// Messages of one sender arrive in the order of sending, whatever their sizes and however they are received.
+// Messages of one sender arrive in the order of sending, with any sizes and any kinds of receives.
 #include "check.h"
 
 #include <string.h>
 
 enum { rounds = 400, largest = 200000 };
 
-/// Sizes that go inline, in packets and as offers, in no order.
+/// Sizes that are sent inline, in packets and as offers, in irregular order.
 static int size_of(int round) {
   static const int sizes[] = {4, 60000, 100, 0, 3000, largest, 8, 20000, 64, 65};
   return sizes[(round * 7 + round / 10) % 10];

@@ -77,7 +77,7 @@ static void nobody(void) {
   CHECK(in[0] == 'x');
 }
 
-/// A message of nothing to or from nobody needs no datatype; any other does.
+/// An empty message to or from MPI_PROC_NULL needs no datatype; all others do.
 static void nothing(void) {
   const MPI_Datatype null = MPI_DATATYPE_NULL;
   const MPI_Comm world = MPI_COMM_WORLD;

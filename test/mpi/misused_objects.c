@@ -1,5 +1,5 @@
-// Makes one mistake with a communicator, group, info object or key, which the argument names. The job ends
-// with one readable line.
+// Makes one mistake, named by the argument, with a communicator, group, info object or key. The job ends with
+// one readable line.
 #include "check.h"
 
 #include <string.h>

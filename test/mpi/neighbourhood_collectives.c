@@ -1,5 +1,5 @@
-// Every neighbourhood collective in every form, on every kind of topology: each brings exactly the bytes that plain
-// messages bring along the same edges, and touches no others.
+// Every neighbourhood collective in every form, on every kind of topology: each transfers the same bytes as
+// plain messages along the same edges and changes no others.
 #include "neighbourhoods.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static void call(int collective, int form, const struct side* out, const struct 
   }
 }
 
-static MPI_Datatype types[3]; // of one int each: dense, with a gap behind it, with gaps around it
+static MPI_Datatype types[3]; // of one int each: contiguous, with a gap behind it, with gaps around it
 static int rank;
 
 static void make_types(void) {
@@ -58,8 +58,8 @@ static void make_types(void) {
   OK(MPI_Type_free(&moved));
 }
 
-/// Lays out blocks of these lengths, the v and w forms with the last one first and gaps between them. Returns the
-/// bytes that the buffer needs, with space behind the last block.
+/// Lays out blocks of these lengths; in the v and w forms the last block comes first, with gaps between
+/// blocks. Returns the size of the buffer in bytes, with space behind the last block.
 static size_t lay_out(struct side* side, int collective, const int* lengths, int n, int mix) {
   const int regular = collective == allgather || collective == alltoall;
   MPI_Aint elements = regular ? 0 : 1, bytes = elements * 12;
@@ -80,7 +80,7 @@ static size_t lay_out(struct side* side, int collective, const int* lengths, int
   return (size_t)(elements + 4) * 12 + (size_t)bytes;
 }
 
-/// The lengths of the blocks that leave are this process's choice; those that arrive are heard from the neighbours.
+/// Each process chooses the lengths of the blocks that it sends; its neighbours tell it those that it receives.
 static void choose_lengths(MPI_Comm comm, const struct neighbours* with, int collective, int length,
                            int* leaving, int* arriving) {
   struct side out = {.at = (char*)leaving}, in = {.at = (char*)arriving};
@@ -88,7 +88,7 @@ static void choose_lengths(MPI_Comm comm, const struct neighbours* with, int col
     leaving[i] = length;
     if (collective == allgatherv) leaving[i] = length * (rank % 3);
     if (collective == alltoallv || collective == alltoallw) leaving[i] = length * ((rank + i) % 3) + i % 2;
-    arriving[i] = length; // of nobody: counts, but does not change
+    arriving[i] = length; // stays so if there is no such neighbour
     out.counts[i] = in.counts[i] = 1;
     out.places[i] = in.places[i] = (MPI_Aint)sizeof(int) * i;
     out.types[i] = in.types[i] = MPI_INT;
@@ -118,7 +118,7 @@ static void check_forms(MPI_Comm comm, const struct neighbours* with, int collec
     const int sends_one = collective == allgather || collective == allgatherv;
     memset(&out, 0, sizeof out);
     memset(&in, 0, sizeof in);
-    out.types[0] = in.types[0] = MPI_INT; // given even if there are no neighbours
+    out.types[0] = in.types[0] = MPI_INT; // set even if there are no neighbours
     size_t out_bytes =
         lay_out(&out, sends_one ? allgather : collective, leaving, sends_one ? 1 : with->out, mix);
     size_t in_bytes = lay_out(&in, collective, arriving, with->in, rank + mix + 1);
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   make_types();
-  // Empty blocks; short ones; ones that are offered to the receiver (rendezvous).
+  // Empty blocks, short blocks, and blocks that are sent by rendezvous.
   static const int lengths[] = {0, 1, 50, 12000};
   for (int which = 0; which < topologies; ++which) {
     MPI_Comm comm = make_topology(which);

@@ -1,5 +1,5 @@
-// Wrong arguments of neighbourhood collectives raise the error classes of the standard. With an argument, makes one
-// mistake, which ends the job with one readable line.
+// Wrong arguments of neighbourhood collectives raise the error classes of the standard. With an argument, the
+// program makes one mistake, which ends the job with one readable line.
 #include "check.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ static MPI_Aint places[8] = {0, 4, 8, 12, 16, 20, 24, 28};
 static MPI_Datatype types[8];
 static MPI_Request request = MPI_REQUEST_NULL;
 
-/// Every collective, in its three forms, on a communicator without neighbours.
+/// Every collective, and each of the three forms, on a communicator without a topology.
 static void no_topology(MPI_Comm comm) {
   FAILS(MPI_ERR_TOPOLOGY, MPI_Neighbor_allgather(a, 1, MPI_INT, b, 1, MPI_INT, comm));
   FAILS(MPI_ERR_TOPOLOGY, MPI_Neighbor_allgatherv(a, 1, MPI_INT, b, ones, steps, MPI_INT, comm));
@@ -46,7 +46,7 @@ static void wrong_arguments(MPI_Comm ring) {
   FAILS(MPI_ERR_BUFFER, MPI_Neighbor_alltoallv(a, ones, steps, MPI_INT, a, ones, steps, MPI_INT, ring));
   FAILS(MPI_ERR_BUFFER, MPI_Neighbor_alltoallw_init(a, ones, places, types, a, ones, places, types, ring,
                                                     MPI_INFO_NULL, &request));
-  // Arrays have one element for each neighbour: the third is not looked at.
+  // Arrays have one element for each neighbour: the third one is not read.
   int negative[8] = {1, -1}, behind[8] = {1, 1, -1};
   MPI_Datatype nothing[8] = {MPI_INT, MPI_DATATYPE_NULL};
   FAILS(MPI_ERR_COUNT, MPI_Neighbor_alltoallv(a, negative, steps, MPI_INT, b, ones, steps, MPI_INT, ring));
@@ -57,14 +57,14 @@ static void wrong_arguments(MPI_Comm ring) {
   OK(MPI_Neighbor_alltoallv(a, behind, steps, MPI_INT, b, behind, steps, MPI_INT, ring));
 }
 
-/// Blocks in one array that do not overlap are right: halos are exchanged like this.
+/// Send and receive blocks may lie in one array if they do not overlap: this is how halos are exchanged.
 static void halos_in_one_array(MPI_Comm ring) {
   int row[4] = {-1, 2 * rank, 2 * rank + 1, -1}, inner[2] = {1, 2}, outer[2] = {0, 3};
   OK(MPI_Neighbor_alltoallv(row, ones, inner, MPI_INT, row, ones, outer, MPI_INT, ring));
   CHECK(row[0] == (2 * rank + 2 * size - 1) % (2 * size) && row[3] == (2 * rank + 2) % (2 * size));
 }
 
-/// What belongs to neighbours that do not exist is not accessed, so it may overlap.
+/// Blocks of neighbours that do not exist are not accessed, so they may overlap.
 static void blocks_of_nobody(void) {
   int alone = 1, not_periodic = 0;
   MPI_Comm grid;

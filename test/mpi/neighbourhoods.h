@@ -1,5 +1,5 @@
-// For the programs about neighbourhood collectives: communicators with topologies, the neighbours of a process as the
-// inquiry functions tell them, and an exchange of blocks with them by plain messages, which is the reference.
+// For the programs about neighbourhood collectives: communicators with topologies, the neighbours of a
+// process as returned by the inquiry functions, and the reference: an exchange of blocks by plain messages.
 #pragma once
 
 #include "check.h"
@@ -10,7 +10,7 @@ struct neighbours {
   int in, out, sources[most], destinations[most], receive_tags[most], send_tags[most];
 };
 
-/// One block for each neighbour, in every form that the calls want.
+/// One block for each neighbour, described for all forms of the calls.
 struct side {
   char* at;
   int n, counts[most], displacements[most]; // in elements
@@ -29,7 +29,7 @@ static inline void find_grid_neighbours(MPI_Comm comm, struct neighbours* found)
     OK(MPI_Cart_shift(comm, d, 1, &below, &above));
     found->sources[2 * d] = found->destinations[2 * d] = below;
     found->sources[2 * d + 1] = found->destinations[2 * d + 1] = above;
-    // Each direction has its tag: what goes down comes from above.
+    // Each direction has a tag: a message that is sent down arrives from above.
     found->send_tags[2 * d] = found->receive_tags[2 * d + 1] = 10 + 2 * d;
     found->send_tags[2 * d + 1] = found->receive_tags[2 * d] = 11 + 2 * d;
   }
@@ -59,7 +59,7 @@ static inline void find_neighbours(MPI_Comm comm, struct neighbours* found) {
   for (int i = 0; i < most; ++i) found->send_tags[i] = found->receive_tags[i] = 9;
 }
 
-/// The exchange by plain messages, each edge a message, in the order of both lists.
+/// Exchanges blocks by plain messages, one for each edge, in the order of both lists.
 static inline void exchange_plainly(MPI_Comm comm, const struct neighbours* with, const struct side* out,
                                     const struct side* in) {
   MPI_Request requests[2 * most];
@@ -73,7 +73,7 @@ static inline void exchange_plainly(MPI_Comm comm, const struct neighbours* with
   OK(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE));
 }
 
-/// Graphs with several edges between two processes, and from a process to itself.
+/// A graph with several edges between two processes and from a process to itself.
 static inline MPI_Comm make_adjacent_graph(void) {
   int rank, size;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -88,7 +88,8 @@ static inline MPI_Comm make_adjacent_graph(void) {
   return made;
 }
 
-/// Process 0 names all edges: from each process to those after it, i times to the i-th. The last one has only sources.
+/// Process 0 gives all edges: from each process to the following ones, i times to the i-th. The last process
+/// has only sources.
 static inline MPI_Comm make_descending_graph(void) {
   int rank, size, n = 0, sources[3 * most], degrees[3 * most], destinations[3 * most], weights[3 * most];
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -107,7 +108,7 @@ static inline MPI_Comm make_descending_graph(void) {
   return made;
 }
 
-/// Every process is the neighbour of 0, `times` times; with `selves`, of itself too.
+/// Every process is a neighbour of process 0, `times` times; with `selves`, also of itself.
 static inline MPI_Comm make_star(int times, int selves) {
   int size, index[most], edges[8 * most], n = 0;
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
@@ -149,7 +150,7 @@ static inline MPI_Comm make_topology(int which) {
   case 3: return make_grid(2, free_dims, first);
   case 4: return make_grid(3, free_dims, all);
   case 5: return make_grid(3, free_dims, outer);
-  case 6: return make_grid(3, flat, all); // two dimensions of 1
+  case 6: return make_grid(3, flat, all); // two dimensions have extent 1
   case 7: OK(MPI_Cart_create(MPI_COMM_WORLD, 0, NULL, NULL, 0, &made)); return made;
   case 8: return make_star(1, 0);
   case 9: return make_star(3, 1);

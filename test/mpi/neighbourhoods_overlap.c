@@ -1,12 +1,13 @@
-// Many nonblocking and persistent neighbourhood collectives are under way on one communicator, beside other collectives
-// and messages, and are completed in another order than they were started. Their datatypes are freed before that.
+// Many nonblocking and persistent neighbourhood collectives are under way on one communicator, together with
+// other collectives and messages. They complete in a different order than they were started, and their
+// datatypes are freed before that.
 #include "neighbourhoods.h"
 
 enum { many = 12, count = 500, large = 1 << 20 };
 
 static int rank, size;
 
-/// Element `at` of what a process sends in call number k.
+/// Element `at` of the data that a process sends in call number k.
 static int value(int from, int k, int at) { return from * 10000000 + k * 3000 + at; }
 
 /// A ring: down is number 0, up is number 1.
@@ -23,12 +24,12 @@ static void many_at_once(MPI_Comm ring) {
   MPI_Request requests[2 * many + 1];
   for (int k = 0; k < many; ++k) {
     for (int i = 0; i < 2 * count; ++i) out[k][i] = value(rank, k, i);
-    const int n = k % 3 == 0 ? count : k; // long and short ones mixed
+    const int n = k % 3 == 0 ? count : k; // a mix of long and short blocks
     OK(MPI_Ineighbor_alltoall(out[k], n, MPI_INT, in[k], n, MPI_INT, ring, &requests[2 * k]));
     OK(MPI_Ineighbor_allgather(out[k], n, MPI_INT, gathered[k], n, MPI_INT, ring, &requests[2 * k + 1]));
   }
   OK(MPI_Ibarrier(ring, &requests[2 * many]));
-  int token = rank, got = -1, sum = 0; // matches none of them
+  int token = rank, got = -1, sum = 0; // must not match any of their messages
   OK(MPI_Sendrecv(&token, 1, MPI_INT, above, 0, &got, 1, MPI_INT, below, 0, ring, MPI_STATUS_IGNORE));
   OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, ring));
   CHECK(got == below && sum == size * (size - 1) / 2);
@@ -42,7 +43,7 @@ static void many_at_once(MPI_Comm ring) {
   }
 }
 
-/// Processes wait for their calls in different orders, without others being called.
+/// Processes wait for their calls in different orders and call nothing else meanwhile.
 static void unlike_orders(MPI_Comm ring) {
   static int out[4][2 * count], in[4][2 * count];
   MPI_Request requests[4];
@@ -58,7 +59,7 @@ static void unlike_orders(MPI_Comm ring) {
     for (int i = 0; i < count; ++i) CHECK(in[k][i] == value((rank + size - 1) % size, k, count + i));
 }
 
-/// The arrays of counts, displacements and types may go, and the types be freed, when the call has returned.
+/// Once the call has returned, the arrays that it was given may change, and the types may be freed.
 static void arrays_are_read_at_once(MPI_Comm ring) {
   static int out[4 * count], in[4 * count];
   int counts[2] = {count, count};
@@ -84,7 +85,7 @@ static void arrays_are_read_at_once(MPI_Comm ring) {
   }
 }
 
-/// Two persistent ones are started together, again and again, the second time in the other order.
+/// Two persistent calls are started together repeatedly, in alternating order.
 static void persistent_ones(MPI_Comm ring) {
   int out[2][2], in[2][2] = {{0}};
   MPI_Request requests[2], swapped[2];

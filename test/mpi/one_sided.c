@@ -6,7 +6,7 @@
 enum { cells = 64 };
 
 static int rank, size, right, left;
-static int* memory; // the window's, `cells` ints, and its place in displacements
+static int* memory; // of the window: `cells` ints
 static MPI_Aint origin_of_right;
 static MPI_Win win;
 
@@ -94,7 +94,7 @@ static void end(enum epoch epoch, int test) {
   case unchecked: OK(MPI_Win_unlock(right, win)); break;
   default: OK(MPI_Win_unlock_all(win));
   }
-  OK(MPI_Barrier(MPI_COMM_WORLD)); // the target's own loads
+  OK(MPI_Barrier(MPI_COMM_WORLD)); // the target reads its memory after this
 }
 
 static void look(int i, int expected) {
@@ -127,7 +127,7 @@ static void move(enum flavour flavour, enum epoch epoch) {
   look(10, 1000 * rank + 10);
   for (int i = 0; i < 4; ++i) CHECK(in[i] == 1000 * right + 60 + i);
 
-  // Every second one there from neighbours here, and back into every third.
+  // Contiguous elements go to every second element there, and come back to every third one here.
   MPI_Datatype second, third;
   OK(MPI_Type_vector(10, 1, 2, MPI_INT, &second));
   OK(MPI_Type_vector(10, 1, 3, MPI_INT, &third));
@@ -178,7 +178,7 @@ static void move(enum flavour flavour, enum epoch epoch) {
   for (int i = 50; i < 55; ++i) look(i, 1000 * rank + i - (1000 * left + i));
   look(55, -(1000 * left + 55));
   for (int i = 56; i < 60; ++i) {
-    look(i, 1000 * rank + i); // the greater one
+    look(i, 1000 * rank + i); // the greater value
     CHECK(old[i - 56] == 1000 * right + i);
   }
   for (int i = 0; i < 10; ++i) {
@@ -195,7 +195,7 @@ static void move(enum flavour flavour, enum epoch epoch) {
   OK(MPI_Type_free(&third));
 }
 
-// More than a page, with gaps, and a type that grows downwards.
+// More than a page, with gaps, and with a type that has a negative stride.
 static void large_and_odd(enum flavour kind) {
   enum { many = 40000 };
   double* base = NULL;
@@ -222,7 +222,7 @@ static void large_and_odd(enum flavour kind) {
   OK(MPI_Accumulate(out, many / 4 * 3, MPI_DOUBLE, right, 0, 1, gaps, MPI_SUM, its));
   OK(MPI_Win_fence(0, its));
   for (int i = 0, from = 0; i < many; ++i) CHECK(base[i] == (i % 4 == 3 ? -1 : 2 * (left * 1e6 + from++)));
-  // Backwards: element i lies i * 8 bytes before the displacement.
+  // Negative stride: element i lies i * 8 bytes before the displacement.
   OK(MPI_Type_create_hvector(10, 1, -(MPI_Aint)sizeof *base, MPI_DOUBLE, &back));
   OK(MPI_Type_commit(&back));
   OK(MPI_Win_fence(0, its));
@@ -249,7 +249,7 @@ static void large_and_odd(enum flavour kind) {
   if (kind == created) free(base);
 }
 
-// MPI_Win_post does not wait for its origins, whatever they have not received yet.
+// MPI_Win_post does not wait for its origins, even if they have not received earlier messages.
 static void post_does_not_wait(void) {
   enum { many = 400 };
   static int out[many], in[many];

@@ -1,5 +1,5 @@
-// A rank stores random words in every page of the job's segment that it can write, then ends in a way that
-// the seed decides. Usage: overwrites_shared_memory SEED [WAY]. The launcher must survive all of it.
+// A rank stores random words in every page of the job's segment that it can write, then ends in a way chosen
+// by the seed. Usage: overwrites_shared_memory SEED [WAY]. The launcher must survive this.
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -21,7 +21,7 @@ static uint64_t draw(void) { // splitmix64
   return z ^ z >> 31;
 }
 
-// Words that somebody might take for a number, a phase, a process, an offset.
+// Words that may be taken for a number, a phase, a process or an offset.
 static uint64_t word(void) {
   switch (draw() % 8) {
   case 0: return draw();
@@ -31,7 +31,7 @@ static uint64_t word(void) {
   case 4: return UINT64_C(1) << draw() % 64;
   case 5: return (uint64_t)getpid() << 32 | (uint64_t)getpid();
   case 6: return (uint64_t)getppid() << 32 | draw() % 4;
-  default: return 0x1b5b324a1b5b334dull; // what a terminal obeys
+  default: return 0x1b5b324a1b5b334dull; // a control sequence for terminals
   }
 }
 
@@ -64,7 +64,7 @@ static void spoil(char* at, unsigned words) {
   }
 }
 
-// Every page that exists, and some that do not yet.
+// Every page that exists, and some that do not exist yet.
 static void spoil_everything(int file, unsigned words) {
   for (int i = 0; i < mapping_count; ++i) {
     const struct mapping* it = &mappings[i];
@@ -90,7 +90,7 @@ int main(int count, char** arguments) {
                                      "child", "flood", "kill",        "supervisor", "go-on"};
   uint64_t seed = strtoull(count > 1 ? arguments[1] : "0", NULL, 10);
   const char* way = count > 2 ? arguments[2] : ways[seed % (sizeof ways / sizeof *ways)];
-  // The library closes the descriptor; which pages exist it alone tells.
+  // Kept because the library closes its descriptor, which is needed to find the existing pages.
   const char* told = getenv("NEAR_BOOT_SEGMENT");
   int file = told != NULL ? dup(atoi(told)) : -1;
   const char* launcher = getenv("NEAR_BOOT_LAUNCHER");
@@ -109,9 +109,9 @@ int main(int count, char** arguments) {
   struct stat status;
   CHECK(file >= 0 && fstat(file, &status) == 0);
   find_mappings(status.st_ino);
-  puts("overwrites"); // the driver knows by this that the job got so far
+  puts("overwrites"); // tells the driver that the job got this far
   fflush(stdout);
-  unsigned words = 1u << draw() % 10; // a few words of each page, or all of it
+  unsigned words = 1u << draw() % 10; // a few words of each page, or all of them
   double until = seconds() + (double)(draw() % 4) * 0.1;
   do spoil_everything(file, words);
   while (seconds() < until);
@@ -121,7 +121,7 @@ int main(int count, char** arguments) {
   if (strcmp(way, "no-finalize") == 0) _exit(0);
   if (strcmp(way, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 7);
   if (strcmp(way, "kill") == 0) raise(SIGKILL);
-  if (strcmp(way, "child") == 0 && fork() == 0) { // one that the launcher has not started
+  if (strcmp(way, "child") == 0 && fork() == 0) { // a process that the launcher has not started
     pause();
     _exit(0);
   }

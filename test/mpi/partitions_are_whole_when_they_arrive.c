@@ -1,8 +1,8 @@
-// MPI_Parrived tells the truth however the buffer is cut: a partition that has arrived is in the buffer at
-// once, even if the cuts go through elements of a type with gaps and the parts become ready in any order.
+// If MPI_Parrived reports a partition, all its data is in the buffer, however the buffer is cut: also if cuts
+// go through elements of a type with gaps and the parts become ready in any order.
 //
-// `rounds` random exchanges between neighbours; each partition is compared as soon as it has arrived. The
-// first exchanges are fixed: 33 parts against 17, the last part first.
+// Runs `rounds` random exchanges between neighbours and compares each partition as soon as it has arrived.
+// The first exchanges are fixed: 33 parts against 17, also with the last part first.
 #include "check.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static void arrange(int* order, int n, int how) {
     }
 }
 
-/// `width` ints and then `gap` ints that nobody writes.
+/// `width` ints followed by `gap` ints that must not be written.
 static MPI_Datatype spaced(int width, int gap) {
   MPI_Datatype element, type;
   OK(MPI_Type_contiguous(width, MPI_INT, &element));
@@ -45,10 +45,10 @@ static MPI_Datatype spaced(int width, int gap) {
 }
 
 struct Side {
-  int parts, width, gap; ///< partitions; the element
+  int parts, width, gap; ///< number of partitions; layout of an element
 };
 
-/// Both sides have parts * count * width ints: `total`, a multiple of either parts * width.
+/// Both sides have parts * count * width = `total` ints, a multiple of parts * width of either side.
 static void exchange(struct Side sending, struct Side receiving, int total, int how, int starts) {
   int rank, size;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -122,10 +122,10 @@ int main(int argc, char** argv) {
     struct Side sending = {(int)any(20) + 1, (int)any(4) + 1, (int)any(3)};
     struct Side receiving = {(int)any(20) + 1, (int)any(4) + 1, (int)any(3)};
     int total = common_multiple(sending.parts * sending.width, receiving.parts * receiving.width);
-    total *= 2000 / total + 1; // cuts lie inside of elements, as a rule
+    total *= 2000 / total + 1; // usually cuts lie inside elements
     exchange(sending, receiving, total, (int)any(3), 2);
   }
-  // Elements without a byte arrive, too.
+  // Partitions without data arrive as well.
   MPI_Datatype nothing;
   MPI_Request send, receive;
   int rank, size, flag = 0;

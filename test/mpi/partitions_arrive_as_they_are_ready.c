@@ -32,7 +32,7 @@ static void exchange(int right, int left, int rank, int parts, int pieces, int w
       OK(MPI_Test(&send, &flag, MPI_STATUS_IGNORE));
       CHECK(!flag);
     }
-    OK(MPI_Barrier(MPI_COMM_WORLD)); // until here no part 0 is ready anywhere
+    OK(MPI_Barrier(MPI_COMM_WORLD)); // part 0 is not ready before this on any rank
     OK(MPI_Parrived(receive, 0, &flag));
     CHECK(!flag);
     OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   OK(MPI_Bsend_init(out[2], words, MPI_INT, right, 2, MPI_COMM_WORLD, &requests[6]));
   OK(MPI_Rsend_init(out[3], 100, MPI_INT, right, 3, MPI_COMM_WORLD, &requests[7]));
 
-  // Inactive: complete, with the empty status.
+  // Inactive requests count as complete, with an empty status.
   MPI_Status status;
   int flag, count, index;
   OK(MPI_Test(&requests[0], &flag, &status));
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       for (int i = 0; i < words; ++i) out[k][i] = round * 1000000 + k * 100000 + i + rank;
     OK(MPI_Startall(4, requests));
     if (round == 0) FAILS(MPI_ERR_REQUEST, MPI_Start(&requests[0]));
-    OK(MPI_Barrier(MPI_COMM_WORLD)); // the ready send needs its receive
+    OK(MPI_Barrier(MPI_COMM_WORLD)); // the ready send needs a posted receive
     for (int k = 4; k < 8; ++k) OK(MPI_Start(&requests[k]));
     OK(MPI_Waitall(8, requests, statuses));
     for (int k = 0; k < 4; ++k) {
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
       for (int i = 0; i < count; ++i) CHECK(in[k][i] == round * 1000000 + k * 100000 + i + left);
     }
   }
-  // Freed while active: the message still comes.
+  // A request is freed while active: its message still arrives.
   OK(MPI_Start(&requests[0]));
   OK(MPI_Start(&requests[4]));
   OK(MPI_Request_free(&requests[4]));

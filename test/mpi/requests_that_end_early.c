@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <string.h>
 
-static int rank, size, partner; ///< of the pair: ranks 2k and 2k + 1
+static int rank, size, partner; ///< a pair consists of ranks 2k and 2k + 1
 static int sends;               ///< this is the rank that sends
 
 enum Ending { freed, completed };
@@ -52,22 +52,22 @@ static void make_progress(void) {
   CHECK(!flag);
   sched_yield(); // ranks may share processors
 }
-/// For what was begun by requests that are freed.
+/// Waits for the data of receives whose requests were freed.
 static void wait_for_data(struct Load load) {
   for (int i = 0; i < load.times; ++i)
     while (!is_here(load, i)) make_progress();
 }
-static MPI_Comm gate; ///< for barriers between what others do on MPI_COMM_WORLD
+static MPI_Comm gate; ///< for barriers that are separate from the calls on MPI_COMM_WORLD
 static void everybody(void) { OK(MPI_Barrier(gate)); }
 
-/// Frees the handle, or waits and frees what is left of it.
+/// Frees the request at once, or waits first and then frees it if it is persistent.
 static void end(MPI_Request* request, enum Ending ending) {
   if (ending == completed) OK(MPI_Wait(request, MPI_STATUS_IGNORE));
   if (*request != MPI_REQUEST_NULL) OK(MPI_Request_free(request));
   CHECK(*request == MPI_REQUEST_NULL);
 }
 
-// Point-to-point: mode 's'tandard, 'b'uffered, s'y'nchronous, 'r'eady
+// Point-to-point: modes 's'tandard, 'b'uffered, s'y'nchronous, 'r'eady
 
 static void begin_send(char mode, int persistent, const int* data, int ints, MPI_Request* request) {
 #define BEGIN(letter, start, init)                                                                           \
@@ -110,7 +110,7 @@ static void sending(char mode, int persistent, enum Ending ending, struct Load l
       begin_send(mode, persistent, place(load, i), load.ints, &request);
       end(&request, ending);
     }
-  if (ending == freed) everybody(); // all requests are freed, nothing is received
+  if (ending == freed) everybody(); // all requests are freed before any message is received
   if (!sends) {
     if (mode == 'r') {
       OK(MPI_Waitall(load.times, posted, MPI_STATUSES_IGNORE));
@@ -163,7 +163,7 @@ static void receiving(int persistent, enum Ending ending, struct Load load) {
 static void receive_requests(enum Ending ending, struct Load load) { receiving(0, ending, load); }
 static void persistent_receives(enum Ending ending, struct Load load) { receiving(1, ending, load); }
 
-/// A receive that is cancelled and freed takes no message away.
+/// A receive that is cancelled and freed takes no message.
 static void cancelled_receives(enum Ending ending, struct Load load) {
   if (sends) {
     fill(load);
@@ -226,7 +226,7 @@ static void exchanges(enum Ending ending, struct Load load) {
 
 // Partitioned communication
 
-/// How a pair's requests come to be: the receiver later than the sender, or earlier.
+/// The receiver creates its requests before the sender, or after it.
 static void partitioned(enum Ending ending, struct Load load, int receiver_first) {
   const int parts = load.ints % 2 == 0 ? 2 : 1, pieces = load.ints % 4 == 0 ? 4 : 1;
   if (sends) {
@@ -261,7 +261,7 @@ static void partitioned(enum Ending ending, struct Load load, int receiver_first
 static void partitioned_sender_first(enum Ending ending, struct Load load) { partitioned(ending, load, 0); }
 static void partitioned_receiver_first(enum Ending ending, struct Load load) { partitioned(ending, load, 1); }
 
-/// Requests that are never started have partners all the same: the others may not meet those.
+/// Requests that are never started still match their partners, so later requests must not match these.
 static void partitioned_unstarted(enum Ending ending, struct Load load) {
   if (sends)
     fill(load);
@@ -321,7 +321,7 @@ static void generalized(enum Ending ending, struct Load load) {
     copy = request;
     if (ending == freed) {
       OK(MPI_Request_free(&request));
-      CHECK(frees == i); // it is not complete
+      CHECK(frees == i); // the request is not complete
       OK(MPI_Grequest_complete(copy));
     } else if (i % 2 == 0) {
       OK(MPI_Grequest_complete(copy));
@@ -334,7 +334,7 @@ static void generalized(enum Ending ending, struct Load load) {
   }
 }
 
-// Collectives. A program must not free one that is active; if it does, the operation goes on.
+// Collectives. A program must not free an active request; if it does, the operation still completes.
 
 static void collectives(enum Ending ending, struct Load load) {
   int* sums = calloc((size_t)load.times, sizeof *sums);
@@ -343,7 +343,7 @@ static void collectives(enum Ending ending, struct Load load) {
     fill(load);
   else
     empty(load);
-  // The last rank begins when all others have begun, unless they may have to wait for it.
+  // The last rank begins after all others, unless these may have to wait for it.
   if (ending == freed && rank == size - 1) everybody();
   for (int i = 0; i < load.times; ++i) {
     MPI_Request request;
@@ -397,7 +397,7 @@ static void duplicates(enum Ending ending, struct Load load) {
   }
 }
 
-// One-sided communication. Here, too, an operation whose request a program frees goes on.
+// One-sided communication. Here, too, an operation completes if its request is freed.
 
 typedef void Begin(struct Load load, int i, MPI_Win window, MPI_Request* request);
 
@@ -424,7 +424,7 @@ static void in_an_epoch(Begin* begin, enum Ending ending, struct Load load, MPI_
     MPI_Request request;
     begin(load, i, window, &request);
     end(&request, ending);
-    if (ending == completed) CHECK(is_here(load, i)); // what was put is still here
+    if (ending == completed) CHECK(is_here(load, i)); // the origin buffer of a put is unchanged
   }
   OK(MPI_Win_unlock(partner, window));
 }

@@ -1,4 +1,4 @@
-// A nonblocking send whose message has left at once returns a request like any other: every call on requests
+// A nonblocking send whose message leaves at once returns a request like any other: every call on requests
 // accepts it, a program may hold any number of them, and freeing one does not affect the others.
 #include "check.h"
 
@@ -11,7 +11,7 @@ static MPI_Request started(int* value) {
   return request;
 }
 
-/// Whether the message was withdrawn; else it is on its way.
+/// Whether the message was withdrawn; otherwise it is on its way.
 static int was_cancelled(const MPI_Status* status) {
   int cancelled = -1;
   OK(MPI_Test_cancelled(status, &cancelled));
@@ -69,7 +69,7 @@ static int give_up_in_every_way(int* value) {
       break;
     default:
       OK(MPI_Request_free(&pair[1]));
-      OK(MPI_Wait(&pair[0], &status)); // lives on
+      OK(MPI_Wait(&pair[0], &status)); // not affected by that
       CHECK(!was_cancelled(&status));
     }
     CHECK(pair[0] == MPI_REQUEST_NULL && pair[1] == MPI_REQUEST_NULL);

@@ -17,7 +17,7 @@ static void check_filled(const unsigned char* buffer, int bytes, int number) {
   for (int i = 0; i < bytes; ++i) CHECK(buffer[i] == (unsigned char)(number * 31 + i * 7 + 1));
 }
 
-static void talk(void) { // until the pair has its lane
+static void talk(void) { // enough for the pair to get a lane
   char byte = 0;
   for (int i = 0; i < 200; ++i) {
     if (rank == 0) OK(MPI_Send(&byte, 1, MPI_BYTE, 1, 1, MPI_COMM_WORLD));
@@ -26,7 +26,7 @@ static void talk(void) { // until the pair has its lane
   }
 }
 
-/// Nothing beside the message is read or written.
+/// No byte outside the message is read or written.
 static void every_length_at_every_alignment(void) {
   enum { most = inlined + 10, guard = 0xee };
   _Alignas(64) unsigned char out[most + 32], in[most + 32];
@@ -60,7 +60,7 @@ static void other_types_and_large_counts(void) {
     OK(MPI_Send_c(out, 11, MPI_DOUBLE, 1, 5, MPI_COMM_WORLD));
     OK(MPI_Send(out, 11, MPI_DOUBLE, 1, 6, MPI_COMM_WORLD));
   } else if (rank == 1) {
-    OK(MPI_Recv(in, 40, MPI_DOUBLE, 0, 5, MPI_COMM_WORLD, &status)); // room for more than comes
+    OK(MPI_Recv(in, 40, MPI_DOUBLE, 0, 5, MPI_COMM_WORLD, &status)); // the buffer is longer than the message
     OK(MPI_Get_count_c(&status, MPI_DOUBLE, &count));
     CHECK(count == 11 && in[10] == 11.25 && in[11] == 0);
     OK(MPI_Recv_c(in, 11, MPI_DOUBLE, 0, 6, MPI_COMM_WORLD, &status));
@@ -68,7 +68,7 @@ static void other_types_and_large_counts(void) {
   }
 }
 
-/// Small messages between packets, offers and synchronous sends, to receives of every kind.
+/// Small messages, mixed with packets, offers and synchronous sends, for receives of every kind.
 static void order_among_all_kinds(MPI_Comm comm) {
   static unsigned char buffer[100000];
   static const int sizes[] = {8, 1, 88, 0, 89, 8, 4000, 8, 100000, 16, 8, 33};
@@ -107,11 +107,11 @@ static void order_among_all_kinds(MPI_Comm comm) {
   }
 }
 
-/// A receive that is posted comes before one that is called later, and what waits before what comes.
+/// A posted receive matches before a later one, and a waiting message before one that arrives later.
 static void earlier_receives_and_messages_come_first(void) {
   int out[3] = {1, 2, 3}, posted = 0, called = 0, other = 0;
   if (rank == 0) {
-    MPI_Request requests[3]; // sends that wait for their receives would wait for ever
+    MPI_Request requests[3]; // blocking sends that wait for their receives would deadlock
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; i < 3; ++i)
       OK(MPI_Isend(&out[i], 1, MPI_INT, 1, i == 2 ? 8 : 7, MPI_COMM_WORLD, &requests[i]));
@@ -120,7 +120,7 @@ static void earlier_receives_and_messages_come_first(void) {
     MPI_Request request;
     OK(MPI_Irecv(&posted, 1, MPI_INT, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &request));
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    OK(MPI_Recv(&other, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); // the second one waits now
+    OK(MPI_Recv(&other, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); // now the second message waits
     OK(MPI_Recv(&called, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     CHECK(posted == 1 && called == 2 && other == 3);
@@ -147,7 +147,7 @@ static void mistakes_are_still_found(void) {
     FAILS(MPI_ERR_ARG, MPI_Isend(&value, 1, MPI_BYTE, 1, 0, comm, NULL));
     FAILS(MPI_ERR_COUNT, MPI_Recv(&value, -1, MPI_BYTE, 1, 0, comm, MPI_STATUS_IGNORE));
     FAILS(MPI_ERR_RANK, MPI_Recv(&value, 1, MPI_BYTE, 2, 0, comm, MPI_STATUS_IGNORE));
-    OK(MPI_Send(NULL, 0, MPI_BYTE, 1, 0, comm)); // no mistake
+    OK(MPI_Send(NULL, 0, MPI_BYTE, 1, 0, comm)); // this is correct
     OK(MPI_Send(&value, 1, MPI_LONG, 1, 0, comm));
     OK(MPI_Isend(&value, 1, MPI_LONG, 1, 0, comm, &request));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -160,7 +160,7 @@ static void mistakes_are_still_found(void) {
   OK(MPI_Comm_free(&comm));
 }
 
-/// A callback of the program's calls MPI inside an MPI call.
+/// A callback of the program calls MPI inside an MPI call.
 static int exchange_in_callback(MPI_Comm comm, int keyval, void* value, void* extra) {
   int out = rank, in = -1;
   (void)comm, (void)keyval, (void)value, (void)extra;
@@ -184,7 +184,7 @@ static void calls_inside_callbacks(void) {
   OK(MPI_Comm_free_keyval(&key));
 }
 
-/// More than any queue or credit holds, while the receiver looks at none of them.
+/// More messages than there are slots and credits.
 static void flood(void) {
   int value = 0;
   if (rank == 0) {

@@ -1,4 +1,4 @@
-// Ranks 0 and 1 exchange messages of 4 KiB to 1 MiB until they are killed; for tests that inspect a running
+// Ranks 0 and 1 exchange messages of 4 KiB to 1 MiB until they are killed, for tests that inspect a running
 // job.
 #include "check.h"
 

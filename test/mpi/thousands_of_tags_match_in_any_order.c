@@ -14,7 +14,7 @@ static int rank, size;
 
 static int sender_of(int i) { return size == 1 ? 0 : 1 + i % (size - 1); }
 
-/// One step: when rank 0 has posted what it wants to, the sender sends; rank 0 goes on once all has arrived.
+/// One step: after rank 0 has posted its receives, the sender sends; rank 0 continues when all has arrived.
 static void arrive(int sender, int count, const int* values, const int* with_tags, const int* in) {
   MPI_Request done = MPI_REQUEST_NULL;
   OK(MPI_Barrier(control));
@@ -40,7 +40,7 @@ static void posted_in_reverse(void) {
     in[i] = 0;
     if (rank == 0) OK(MPI_Irecv(&got[i], 1, MPI_INT, sender_of(0), i, world[0], &requests[i]));
   }
-  // In the middle of the list, so only what no earlier receive takes is left for it.
+  // This receive is posted last, so it gets only messages that no earlier receive takes.
   int any = -1;
   MPI_Request any_request;
   if (rank == 0) OK(MPI_Irecv(&any, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world[0], &any_request));
@@ -73,7 +73,7 @@ static void unexpected_in_reverse(void) {
     CHECK(value == values[i] && status.MPI_TAG == tag_of[i] && status.MPI_SOURCE == sender_of(0));
     OK(MPI_Iprobe(source, tag_of[i], world[0], &found, &status));
     CHECK(!found);
-    // The oldest is the first that was sent.
+    // The oldest message is the first that was sent.
     OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world[0], &found, &status));
     CHECK(found == (i > 0) && (!found || status.MPI_TAG == tag_of[0]));
   }
@@ -86,7 +86,7 @@ static void cancelled_in_every_place(void) {
   int sent = 0;
   static int kept[many], kept_tag[many];
   for (int i = many; i-- > 0;) {
-    if (i % 3 == 1) { // of each tag that is cancelled nothing is sent
+    if (i % 3 == 1) { // no message is sent with the tag of a cancelled receive
       if (rank == 0) OK(MPI_Cancel(&requests[i]));
     } else {
       kept[sent] = i;
@@ -105,7 +105,7 @@ static void cancelled_in_every_place(void) {
   }
 }
 
-/// The rule, as the standard has it: lists that are searched from their beginning.
+/// The matching rule as the standard has it: lists that are searched from their beginning.
 static struct Receive {
   int in, source, tag, message; ///< -1: none yet
   bool cancelled;
@@ -114,7 +114,7 @@ static struct Message {
   int in, source, tag;
   bool taken;
 } messages[most];
-static int received[most], numbers[most]; ///< what is sent must stay, since nobody waits for it
+static int received[most], numbers[most]; ///< send buffers stay valid, since no rank waits for the sends
 static MPI_Request pending[most];
 static int receive_count, message_count;
 
@@ -198,7 +198,7 @@ static void play(unsigned long long seed) {
       OK(MPI_Wait(&pending[k], MPI_STATUS_IGNORE));
       CHECK(receives[k].message < 0 || received[k] == receives[k].message);
     }
-    // What is left, from the oldest on.
+    // Receives the remaining messages, the oldest first.
     for (int k = 0; k < message_count; ++k) {
       int value = -1;
       if (messages[k].taken) continue;

@@ -1,5 +1,4 @@
-// Two threads of each process create and use communicators at the same time, each from a communicator of its
-// own.
+// Two threads of each process create and use communicators at the same time, each from its own communicator.
 #include "check.h"
 
 #include <pthread.h>

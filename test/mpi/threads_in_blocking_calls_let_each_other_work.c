@@ -1,5 +1,5 @@
 // Rank 0 has more threads than there are processors, and most of them are in blocking calls most of the time.
-// Each sends to one of the other ranks, which answer, and gets all answers to its own messages.
+// Each thread sends to one of the other ranks, which answer, and receives the answers to its own messages.
 //   threads_in_blocking_calls_let_each_other_work [threads [messages of each thread]]
 #include "check.h"
 

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     long sum = 0;
     for (int i = 0; i < threads; ++i) CHECK(pthread_join(all[i], NULL) == 0);
     for (int i = 0; i < threads; ++i) sum += switches[i];
-    // A sleep may end every 10 ms for a look, and the lock may be taken when a thread wakes up.
+    // A sleep may end every 10 ms for a poll, and a thread that wakes up may find the lock taken.
     double looks = 2 * threads * (MPI_Wtime() - began) / 0.01;
     printf("%d messages, %ld switches of waiting threads, %.0f may be for looks\n", messages, sum, looks);
     CHECK((double)sum <= 4.0 * messages + 10 * threads + looks);

@@ -13,7 +13,7 @@ static int rank, size, endless;
 
 struct mine {
   int index;
-  MPI_Comm communicator; // collectives of several threads need one each
+  MPI_Comm communicator; // each thread needs its own for collectives
 };
 
 static void fill(unsigned char* at, int bytes, int from, int thread, int stamp) {
@@ -31,7 +31,7 @@ static void work(const struct mine* my) {
   const int to = (rank + 1) % size, from = (rank + size - 1) % size, me = my->index;
   for (int round = 0; endless || round < rounds; ++round) {
     MPI_Request requests[burst];
-    // Nonblocking, several at a time, told apart by tag; polled, then waited for.
+    // Several nonblocking messages at a time, distinguished by tag; polled, then waited for.
     for (int i = 0; i < burst; ++i)
       OK(MPI_Irecv(in + i * 8, 8, MPI_BYTE, from, me * burst + i, MPI_COMM_WORLD, &requests[i]));
     for (int i = burst - 1; i >= 0; --i) {
@@ -41,7 +41,7 @@ static void work(const struct mine* my) {
     for (int flag = 0; !flag;) OK(MPI_Testsome(burst, requests, &flag, (int[burst]){0}, MPI_STATUSES_IGNORE));
     OK(MPI_Waitall(burst, requests, MPI_STATUSES_IGNORE));
     for (int i = 0; i < burst; ++i) look(in + i * 8, 8, from, me, round + i);
-    // One of each length: inline, packet, offer; blocking, synchronous, from shared memory.
+    // One message of each length: inline, packet, offer; blocking, synchronous, from shared memory.
     const int bytes = lengths[round % kinds];
     unsigned char* source = round % 3 == 0 ? window : out;
     fill(source, bytes, rank, me, round);
@@ -59,7 +59,7 @@ static void work(const struct mine* my) {
     OK(MPI_Mrecv(in, length, MPI_BYTE, &message, MPI_STATUS_IGNORE));
     look(in, bytes, from, me, round);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    // One that nobody receives is taken back while others are under way.
+    // A message that is never received is cancelled while others are under way.
     OK(MPI_Isend(out, largest, MPI_BYTE, to, 5000 + me, MPI_COMM_WORLD, &request));
     OK(MPI_Cancel(&request));
     OK(MPI_Wait(&request, &status));

@@ -35,7 +35,7 @@ static void* work(void* argument) {
 
 static MPI_Win common;
 
-/// One epoch for all threads of a process.
+/// All threads of a process share one epoch.
 static void* share(void* argument) {
   const int thread = *(int*)argument;
   long one = 1;
@@ -44,7 +44,7 @@ static void* share(void* argument) {
   return NULL;
 }
 
-/// All come to one target, which has not posted yet.
+/// All threads access one target, which has not posted yet.
 static void* put_late(void* argument) {
   const int thread = *(int*)argument;
   long number = 100 * rank + thread;

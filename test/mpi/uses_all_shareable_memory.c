@@ -1,6 +1,6 @@
-// Every rank allocates all the memory that MPI_Alloc_mem can give. Messages of every length and large
-// collectives still work, and if there is memory for fewer messages than were started, they leave one after
-// the other. Intended for a small segment (a small `ulimit -f`).
+// Every rank allocates all memory that MPI_Alloc_mem provides. Messages of every length and large collectives
+// still work, and if there is memory for fewer messages than were started, they leave one after the other.
+// Intended for a small segment (a small `ulimit -f`).
 #include "check.h"
 
 enum { lengths = 6, longest = 1 << 20, many = 500 };
@@ -54,7 +54,7 @@ static void by_collectives(int size) {
   for (int i = 0; i < longest / (int)sizeof(int); ++i) CHECK(sum[i] == i * size + size * (size - 1) / 2);
 }
 
-// Each is under way until it is received.
+// Each message is under way until it is received.
 static void many_at_once(void) {
   static int words[many];
   static MPI_Request sent[many];

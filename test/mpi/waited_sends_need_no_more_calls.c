@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     CHECK(mkfifo(path, 0600) == 0);
   }
   OK(MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD));
-  // 300 fit into no channel. With 128 credits some become offers, with 1000 none.
+  // 300 messages exceed every channel. With 128 credits some become offers, with 1000 none.
   for (int round = 0; round < 2 * ways; ++round) {
     const int messages = round < ways ? most : 100;
     if (rank == 0) {
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
       CHECK(pipe >= 0 && read(pipe, &word, 1) == 1);
       close(pipe);
     } else if (rank == 1) {
-      usleep(20000); // the channel is full
+      usleep(20000); // until the channel is full
       for (int i = 0; i < messages; ++i) {
         OK(MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         CHECK(value == i);

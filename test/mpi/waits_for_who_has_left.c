@@ -1,5 +1,5 @@
-// Rank 1 calls MPI_Finalize at once. The argument says what the other ranks do: wait for it for ever in some
-// kind of call, or wait for a while for a rank that is only slow.
+// Rank 1 calls MPI_Finalize at once. The argument says what the other ranks do: wait for rank 1 forever in
+// some kind of call, or wait for a rank that is only slow.
 #include "check.h"
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ int main(int count, char** arguments) {
       MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (strcmp(way, "slow") == 0 && rank == 0)
       MPI_Recv(&word, 1, MPI_INT, 2, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (rank == 2) sleep(5); // in its own code
+    if (rank == 2) sleep(5); // outside MPI
     if (strcmp(way, "slow") == 0 && rank == 2) MPI_Send(&word, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
   }
   OK(MPI_Finalize());

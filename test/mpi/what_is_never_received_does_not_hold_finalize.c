@@ -1,6 +1,6 @@
 // MPI_Finalize returns although messages of every kind are never received: messages to a process that has
-// finished already, to one that also leaves such messages, and to itself. Messages that are received late
-// still arrive.
+// already finished, to one that also has such messages, and to itself. Messages that are received late still
+// arrive.
 #include "check.h"
 
 #include <string.h>
@@ -26,10 +26,10 @@ int main(int argc, char** argv) {
   int rank, size;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  // Everybody but the last process, which finishes at once, leaves messages with everybody.
+  // All processes except the last, which finishes at once, send such messages to all processes.
   if (rank != size - 1 || size == 1)
     for (int to = 0; to < size; ++to) leave_behind(to);
-  // Rank 0 is in MPI_Finalize long before rank 1 asks for the message that it must not lose.
+  // Rank 0 is in MPI_Finalize long before rank 1 receives its message, which must not be lost.
   if (size > 2) {
     static char late[large];
     if (rank == 0) {

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
       CHECK(status.MPI_TAG == value[1] % 5);
     }
     for (int i = 1; i < size; ++i) OK(MPI_Send(NULL, 0, MPI_INT, i, 0, MPI_COMM_WORLD));
-    // By tag from anybody: the other tags wait.
+    // By tag from any source: messages with other tags wait.
     for (int tag = 2; tag >= 0; --tag)
       for (int i = 1; i < size; ++i) {
         int value = -1;

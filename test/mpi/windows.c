@@ -136,7 +136,7 @@ static void hints_of_a_window(void) {
   OK(MPI_Info_free(&info));
 }
 
-// Every rank looks at all parts, writes its own and reads the others'.
+// Every rank checks all parts, writes its own part and reads those of the others.
 static void parts_of_a_shared_window(int apart, MPI_Aint each) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Win win;
@@ -145,7 +145,7 @@ static void parts_of_a_shared_window(int apart, MPI_Aint each) {
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
   }
-  const MPI_Aint mine = each + rank; // unlike ones
+  const MPI_Aint mine = each + rank; // sizes differ
   OK(MPI_Win_allocate_shared(mine, 1 + rank, info, MPI_COMM_WORLD, &base, &win));
   has_attributes(win, base, mine, 1 + rank, MPI_WIN_FLAVOR_SHARED);
   for (MPI_Aint i = 0; i < mine; ++i) CHECK(base[i] == 0);
@@ -173,7 +173,7 @@ static void parts_of_a_shared_window(int apart, MPI_Aint each) {
   int expected = each == 0 ? 1 : 0;
   if (expected < size) CHECK(bytes == each + expected && unit == 1 + expected && first[bytes - 1] == unit);
   OK(MPI_Win_fence(0, win));
-  // A put and a get find the same memory.
+  // Puts and gets access the same memory.
   const int next = (rank + 1) % size;
   unsigned char *its = NULL, old = 0, fresh = (unsigned char)(100 + next);
   OK(MPI_Win_shared_query(win, next, &bytes, &unit, &its));
@@ -210,7 +210,7 @@ static void other_flavours_can_be_asked_too(void) {
   OK(MPI_Win_fence(0, win));
   OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
   OK(MPI_Win_shared_query(win, rank, &bytes, &unit, &its));
-  FAILS(MPI_ERR_BASE, MPI_Free_mem(its)); // it is the window's
+  FAILS(MPI_ERR_BASE, MPI_Free_mem(its)); // it belongs to the window
   OK(MPI_Win_free(&win));
 
   OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
@@ -245,7 +245,7 @@ int main(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)); // where MPI_Free_mem's failure goes
+  OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)); // handles the failure of MPI_Free_mem
   objects_of_a_window();
   hints_of_a_window();
   for (int apart = 0; apart < 2; ++apart) {

@@ -1,4 +1,4 @@
-// One rank may not copy from or to the others. Windows on private memory are refused at every rank; those on
+// One rank may not copy from or to the others. Windows of private memory are refused on every rank; those of
 // shared memory work.
 //   windows_without_copies read | write      what the last rank may not do
 #include "check.h"
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   FAILS(MPI_ERR_UNSUPPORTED_OPERATION,
         MPI_Win_create(&private, sizeof private, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
   FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-  OK(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)); // nothing private
+  OK(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)); // exposes no private memory
   OK(MPI_Win_free(&win));
   OK(MPI_Win_allocate(sizeof *shared, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &shared, &win));
   OK(MPI_Win_fence(0, win));

@@ -14,9 +14,9 @@ int main(int argc, char** argv) {
   OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
   MPI_Group group, none;
   OK(MPI_Win_get_group(win, &group));
-  OK(MPI_Group_excl(group, 1, &rank, &none)); // all others
+  OK(MPI_Group_excl(group, 1, &rank, &none)); // all other ranks
 
-  // No epoch.
+  // Outside any epoch.
   FAILS(MPI_ERR_RMA_SYNC, MPI_Put(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
   FAILS(MPI_ERR_RMA_SYNC, MPI_Get(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
   FAILS(MPI_ERR_RMA_SYNC, MPI_Accumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, win));
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   FAILS(MPI_ERR_RMA_SYNC, MPI_Win_flush_all(win));
   OK(MPI_Win_sync(win));
 
-  // Another epoch.
+  // In an epoch of another kind.
   OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
   FAILS(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
   FAILS(MPI_ERR_RMA_SYNC, MPI_Win_lock_all(0, win));
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   if (size > 1) {
     FAILS(MPI_ERR_RMA_SYNC, MPI_Put(&one, 1, MPI_INT, 1, 0, 1, MPI_INT, win));
     FAILS(MPI_ERR_RMA_SYNC, MPI_Win_flush(1, win));
-    OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win)); // several at a time
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win)); // several locks at a time
     OK(MPI_Put(&rank, 0, MPI_INT, 1, 0, 0, MPI_INT, win));
     OK(MPI_Win_unlock(1, win));
   }
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   OK(MPI_Win_flush_local_all(win));
   OK(MPI_Win_unlock_all(win));
   OK(MPI_Win_fence(0, win));
-  OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win)); // nothing has used the fence's epoch
+  OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win)); // no call has used the epoch of the fence
   OK(MPI_Win_unlock(rank, win));
   OK(MPI_Win_fence(0, win));
   OK(MPI_Put(&one, 1, MPI_INT, rank, 0, 1, MPI_INT, win));
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   OK(MPI_Win_complete(win));
   OK(MPI_Win_wait(win));
 
-  // Outside of the memory, and what means nothing.
+  // Accesses outside the window's memory, and invalid arguments.
   OK(MPI_Win_fence(0, win));
   FAILS(MPI_ERR_RMA_RANGE, MPI_Put(&one, 1, MPI_INT, 0, 4, 1, MPI_INT, win));
   FAILS(MPI_ERR_RMA_RANGE, MPI_Get(base, 4, MPI_INT, 0, 1, 4, MPI_INT, win));
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
   int untouched[2] = {5, 6};
   OK(MPI_Win_fence(0, win));
-  if (rank == 0) OK(MPI_Accumulate(untouched, 1, mixed, 0, 1, 1, mixed, MPI_REPLACE, win)); // of any type
+  if (rank == 0) OK(MPI_Accumulate(untouched, 1, mixed, 0, 1, 1, mixed, MPI_REPLACE, win)); // any type
   OK(MPI_Win_fence(0, win));
   if (rank == 0) CHECK(base[1] == 5 && base[2] == 6);
   OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   OK(MPI_Put(&one, 1, MPI_BYTE, rank, MPI_Aint_add(begin, 299), 1, MPI_BYTE, win));
   FAILS(MPI_ERR_RMA_RANGE, MPI_Put(&one, 1, MPI_BYTE, rank, MPI_Aint_add(begin, 300), 1, MPI_BYTE, win));
   FAILS(MPI_ERR_RMA_RANGE, MPI_Put(&one, 1, MPI_INT, rank, MPI_Aint_add(begin, 298), 1, MPI_INT, win));
-  OK(MPI_Put(&one, 1, MPI_INT, rank, MPI_Aint_add(begin, 198), 1, MPI_INT, win)); // in two pieces that meet
+  OK(MPI_Put(&one, 1, MPI_INT, rank, MPI_Aint_add(begin, 198), 1, MPI_INT, win)); // in two adjacent pieces
   OK(MPI_Win_detach(win, memory + 200));
   FAILS(MPI_ERR_RMA_RANGE, MPI_Put(&one, 1, MPI_BYTE, rank, MPI_Aint_add(begin, 299), 1, MPI_BYTE, win));
   OK(MPI_Win_unlock(rank, win));
