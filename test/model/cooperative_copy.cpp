@@ -1,4 +1,4 @@
-// cooperative copy: each chunk is copied by one of the two, and the receiver is done only when all are there.
+// Cooperative copy: one of the two sides copies each chunk; the receiver finishes only when all have arrived.
 #include "model.h"
 
 #include "queue/cooperative_copy.h"
@@ -21,7 +21,7 @@ void share(Stage& stage, std::uint32_t chunks, std::uint32_t unable) {
   stage.thread("sender", [&] {
     until([&] { return asked.load_acquire() != 0; });
     for (;;) {
-      if (finished.load_acquire() != 0) return; // it may have no time for this message
+      if (finished.load_acquire() != 0) return; // the sender may have no time for this message
       std::uint32_t chunk = copy.claim_back(chunks);
       if (chunk == Copy::none) return;
       if (chunk == unable) {
@@ -49,7 +49,7 @@ void share(Stage& stage, std::uint32_t chunks, std::uint32_t unable) {
 MODEL_SCENARIO(cooperative_copy, each_chunk_has_one_claimer, {{4, 4, 2, 0}}) { share(stage, 3, Copy::none); }
 MODEL_SCENARIO(cooperative_copy, one_chunk_is_enough, {{4, 4, 2, 0}}) { share(stage, 1, Copy::none); }
 MODEL_SCENARIO(cooperative_copy, what_the_sender_gives_up_the_receiver_fetches, {{4, 4, 2, 0}}) {
-  share(stage, 3, 1); // after it has brought one
+  share(stage, 3, 1); // after the sender has copied one chunk
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// Credits: the receiver never keeps more than it agreed to, the sender is never stuck, also when counters
-// wrap.
+// Credits: the receiver never keeps more messages than the limit, and the sender never gets stuck, also when
+// counters wrap.
 #include "structures.h"
 
 #include "queue/credit.h"
@@ -36,7 +36,7 @@ void send_on_credit(Stage& stage, std::uint32_t first, std::uint32_t limit, std:
     while (inbox.count(0) < messages) {
       until(take);
       ++kept;
-      while (inbox.count(0) < messages && take()) ++kept; // what has arrived by chance
+      while (inbox.count(0) < messages && take()) ++kept; // takes whatever else has arrived
       require(kept <= limit, "the receiver keeps no more messages than the limit");
       for (; kept > 0; --kept) counter.give_back();
     }

@@ -1,4 +1,5 @@
-// The doorbell: nobody sleeps on a message. Timeouts never end a wait here, so a lost wake-up is a deadlock.
+// The doorbell: no rank sleeps while it has a message. Timeouts never end a wait here, so a lost wake-up is a
+// deadlock.
 #include "structures.h"
 
 namespace {
@@ -19,7 +20,7 @@ struct Bell {
   Word sleeping{0}, bell{0};
 };
 
-/// Receives by `take` until it says that this was all; sleeps on the bell when `look` finds nothing.
+/// Receives by `take` until it returns true; sleeps on the bell if `look` finds nothing.
 template <class Take, class Look>
 void receive_asleep(Bell& bell, bool fences, Take&& take, Look&& look) {
   for (;;) {
@@ -32,7 +33,7 @@ void receive_asleep(Bell& bell, bool fences, Take&& take, Look&& look) {
   }
 }
 
-/// Two senders with a word each for mail: the handshake alone.
+/// Only the handshake: each of two senders has one word as its mail.
 void two_senders_with_mail(Stage& stage, bool fences) {
   Bell bell(stage);
   std::array<Word, 2> mail;
@@ -63,10 +64,10 @@ void two_senders_with_mail(Stage& stage, bool fences) {
   stage.go();
 }
 
-MODEL_SCENARIO(doorbell, no_mail_is_slept_on_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(doorbell, no_mail_is_missed_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
   two_senders_with_mail(stage, false);
 }
-MODEL_SCENARIO(doorbell, no_mail_is_slept_on_with_fences, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(doorbell, no_mail_is_missed_with_fences, {{3, 2, 1, 0}}) {
   two_senders_with_mail(stage, true);
 }
 
@@ -99,16 +100,16 @@ void messages_through_a_queue(Stage& stage, bool fences) {
   stage.go();
 }
 
-MODEL_SCENARIO(doorbell, no_message_is_slept_on_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(doorbell, no_message_is_missed_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
   messages_through_a_queue(stage, false);
 }
-MODEL_SCENARIO(doorbell, no_message_is_slept_on_with_fences, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(doorbell, no_message_is_missed_with_fences, {{3, 2, 1, 0}}) {
   messages_through_a_queue(stage, true);
 }
 
-MODEL_SCENARIO(doorbell, a_death_wakes_who_waits_behind_the_claim_of_the_dead, {{1, 1, 1, 1}}) {
-  // The sleeper cannot see a message behind the claim; the launcher's ring, after it marked the dead, must be
-  // enough.
+MODEL_SCENARIO(doorbell, a_death_wakes_a_sleeper_behind_the_claim_of_the_dead, {{1, 1, 1, 1}}) {
+  // The sleeper cannot see a message behind the claim of a dead producer; the launcher rings after it has
+  // marked the producer as dead, which must be enough.
   ModelQueue queue(stage, 2);
   Bell bell(stage);
   Inbox inbox;
@@ -149,8 +150,8 @@ MODEL_SCENARIO(doorbell, a_death_wakes_who_waits_behind_the_claim_of_the_dead, {
 }
 
 MODEL_SCENARIO(doorbell, threads_of_one_rank_wait_at_one_bell, {{2, 1, 0, 0}}) {
-  // As wait_until() in the transport: under a lock, whoever makes progress takes messages for all and rings
-  // for the others; the flag is cleared only by the last one awake.
+  // As wait_until() in the transport: a thread that makes progress, under a lock, takes messages for all
+  // threads and rings for the others; only the last waiting thread clears the flag.
   constexpr std::uint32_t here = 1, taken = 2;
   std::array<Word, 2> mail;
   Bell bell(stage);

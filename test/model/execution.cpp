@@ -13,7 +13,7 @@ namespace {
 Execution* current_execution = nullptr;
 
 constexpr Place gap = 1 << 12;        ///< between the places of two messages
-constexpr unsigned most_steps = 4000; ///< a scenario that runs longer runs for ever
+constexpr unsigned most_steps = 4000; ///< a scenario with more steps is taken to run forever
 
 const char* order_name(Order order) {
   static constexpr const char* names[] = {"relaxed", "acquire", "release", "acq_rel"};
@@ -21,7 +21,7 @@ const char* order_name(Order order) {
 }
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash = ((hash ^ value) + 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u; // a zero counts, too
+  hash = ((hash ^ value) + 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u; // a zero changes the hash, too
   return hash ^ hash >> 32;
 }
 
@@ -131,7 +131,7 @@ void Execution::back_to_main() {
 }
 
 void Execution::deadlock() {
-  std::string text = "nobody can go on:";
+  std::string text = "no thread can continue:";
   for (std::size_t i = 0; i < thread_count_; ++i) {
     const Thread& thread = threads_[i];
     switch (thread.state) {
@@ -180,7 +180,7 @@ void Execution::learn(Value value) {
   self().changed = true;
 }
 
-/// What determines all that can follow: where each thread stands, what it sees, and the memory.
+/// Hash of all that determines the further execution: the position and view of each thread, and the memory.
 std::uint64_t Execution::state_hash(Leaves how) {
   std::uint64_t hash = mix(memory_hash_, running_ << 8 | static_cast<unsigned>(how));
   for (std::size_t i = 0; i < thread_count_; ++i) {
@@ -222,7 +222,7 @@ void Execution::pick(Leaves how) {
     all_over = all_over && (threads_[i].state == State::ended || threads_[i].state == State::killed);
     if (i != running_ && can_run(threads_[i])) candidates[count++] = i;
   }
-  // Who only looks again goes last: the others may have something to show.
+  // A thread that would only poll again comes last: the others may change something.
   if (how == Leaves::yields && can_run(self())) candidates[count++] = running_;
   if (count == 0) {
     if (all_over) back_to_main();
@@ -247,7 +247,7 @@ void Execution::pick(Leaves how) {
 void Execution::scheduling_point() {
   if (on_main()) return;
   if (++steps_ > most_steps)
-    fail("the threads go on for ever: no end after " + std::to_string(most_steps) + " steps");
+    fail("the threads run forever: no end after " + std::to_string(most_steps) + " steps");
   pick(Leaves::preempted);
   if (self().mortal && left_.kills != 0 && decide(Choice::kill, 2) != 0) die();
 }
@@ -278,13 +278,13 @@ void Execution::use(std::uint16_t index) {
   }
 }
 
-/// What comes before each operation on a word: earlier ones that it may not overtake, and others' turns.
+/// Called before each operation on a word: carries out those that it must not overtake, and lets others run.
 void Execution::begin_operation(std::uint16_t index, bool releasing) {
   if (on_main()) return;
   for (Pending* earlier = oldest_open(); earlier != nullptr; earlier = oldest_open()) {
-    // Nothing overtakes in the order of one word, and nothing overtaken may cross a release.
+    // Operations on one word keep their order, and an overtaken operation may not cross a release.
     bool forced = releasing || earlier->word == index;
-    if (!forced && !shared[index]) break; // nobody can tell
+    if (!forced && !shared[index]) break; // no thread can tell the difference
     if (!forced && shared[earlier->word] && (earlier->deferred || left_.deferrals != 0) &&
         decide(Choice::defer, 2) != 0) {
       if (!earlier->deferred) --left_.deferrals;
@@ -367,7 +367,7 @@ bool Execution::has_room_after(const Word& word, std::size_t at) const {
   return !next.attached && next.place - word.messages[at].place >= 2;
 }
 
-/// One of candidates_, of which the first is the newest.
+/// Chooses one of candidates_; the first is the newest.
 std::size_t Execution::choose_candidate(Choice kind) {
   if (candidates_.size() == 1 || left_.stale == 0 || on_main()) return candidates_[0];
   unsigned chosen = decide(kind, static_cast<unsigned>(candidates_.size()));
@@ -398,7 +398,7 @@ void Execution::write(std::uint16_t index, std::size_t after, Value value, Order
   thread.view.seen.place[index] = made.place;
   made.view = releases(order) ? thread.view : thread.released;
   made.view.seen.place[index] = made.place;
-  // A read-modify-write goes on with the release sequence of what it read; since C++20 nothing else does.
+  // Only a read-modify-write continues the release sequence of the message that it read (C++20).
   if (modifies) made.view.join(word.messages[after].view);
   memory_hash_ ^= hash_of(index, made);
   word.messages.insert(word.messages.begin() + static_cast<std::ptrdiff_t>(after) + 1, made);
@@ -472,7 +472,7 @@ bool Execution::compare_and_swap(std::uint16_t index, Value& expected, Value des
   begin_operation(index, releases(order));
   Word& word = words_[index];
   candidates_.clear();
-  // It reads either a value that it can replace, or another one; a strong one never fails on an equal value.
+  // It reads a value that it can replace or a different one: a strong one never fails on an equal value.
   for (std::size_t at = word.messages.size(), oldest = oldest_readable(word); at-- > oldest;)
     if (word.messages[at].value != expected || has_room_after(word, at)) candidates_.push_back(at);
   std::size_t at = choose_candidate(Choice::message);
@@ -493,7 +493,7 @@ bool Execution::compare_and_swap(std::uint16_t index, Value& expected, Value des
   return swapped;
 }
 
-// ---- operations that others overtake ----
+// ---- operations that later ones overtake ----
 
 Pending* Execution::postpone(std::uint16_t index, Pending::Kind kind, Value operand, Where where) {
   Thread& thread = self();
@@ -545,7 +545,7 @@ Value Execution::settle(Pending& pending) {
 
 void Execution::release_hold(Pending& pending) {
   pending.held = false;
-  if (pending.kind == Pending::load) pending.open = false; // a read that nobody wants has no effect
+  if (pending.kind == Pending::load) pending.open = false; // a read whose value is not used has no effect
 }
 
 // ---- fences ----
@@ -553,12 +553,12 @@ void Execution::release_hold(Pending& pending) {
 void Execution::full_fence() {
   Thread& thread = self();
   thread.view.join(thread.acquirable);
-  thread.view.seen.join(thread.from_heavy_fences); // it is a light fence too
+  thread.view.seen.join(thread.from_heavy_fences); // a full fence includes a light one
   thread.view.seen.join(fences_);
   fences_ = thread.view.seen;
   thread.released = thread.view;
   thread.at_light_fence = thread.view.seen;
-  tick(); // stores carry what lies before the fence
+  tick(); // later stores carry what precedes the fence
   learn(0);
 }
 
@@ -593,8 +593,8 @@ void Execution::heavy_fence(Where where) {
   if (tracing_) note("barrier of all begins", nullptr, "", "", where);
   const Seen at_start = self().view.seen;
   Seen gained;
-  // The others pass their barriers one after another, in one order or the other; the caller sees the sum at
-  // the end of the call.
+  // The other threads execute their barriers one after another, in one order or the other; the caller sees
+  // their combined effect at the end of the call.
   bool backwards = thread_count_ > 2 && !on_main() && decide(Choice::side, 2) != 0;
   for (std::size_t i = 0; i < thread_count_; ++i) {
     std::size_t other = backwards ? thread_count_ - 1 - i : i;
@@ -657,7 +657,7 @@ void Execution::plain(const void* at, std::size_t bytes, bool writes, Where wher
       byte.written_where = where;
       byte.read = {};
     }
-    // The value need not be part of it: it follows from who wrote it when.
+    // The hash need not include the value, which follows from its writer and the time of the write.
     byte.hash = mix(mix_all(mix(reinterpret_cast<std::uintptr_t>(address), byte.writer), byte.read),
                     static_cast<std::uint32_t>(byte.written));
     memory_hash_ ^= byte.hash;
@@ -786,7 +786,7 @@ std::string Execution::remark(const Word& word, std::size_t at) const {
 
 void Execution::note(std::string operation, const Word* word, std::string value, const char* order,
                      Where where, std::string text) {
-  if (word != nullptr && !shared[static_cast<std::size_t>(word - words_.data())]) return; // its thread's own
+  if (word != nullptr && !shared[static_cast<std::size_t>(word - words_.data())]) return; // not shared
   TraceLine line;
   line.thread = self().name;
   line.operation = std::move(operation);

@@ -1,5 +1,5 @@
-// One execution of a scenario: its threads, the words that they share, and what each may still read.
-// README.md explains the memory model; the names here are those of its pages.
+// One execution of a scenario: its threads, the words that they share, and the messages that each may still
+// read. README.md explains the memory model and the terms that are used here.
 #pragma once
 
 #include "fibre.h"
@@ -24,7 +24,7 @@ using ThreadId = unsigned;
 using Place = std::int32_t; ///< in a modification order
 using Steps = std::int32_t;
 
-inline constexpr std::size_t max_threads = 8, max_words = 24; // multiples of 4: views are joined often
+inline constexpr std::size_t max_threads = 8, max_words = 24; // multiples of 4, since views are joined often
 
 enum class Order : std::uint8_t { relaxed, acquire, release, acq_rel };
 constexpr bool acquires(Order order) { return order == Order::acquire || order == Order::acq_rel; }
@@ -39,7 +39,7 @@ struct Seen {
   }
 };
 
-/// Happens-before: how many steps of each thread lie behind.
+/// A vector clock for happens-before: the number of steps of each thread that come before.
 struct Clock {
   std::array<Steps, max_threads> steps{};
   void join(const Clock& other) {
@@ -57,12 +57,12 @@ struct View {
   }
 };
 
-/// A store, as others may read it.
+/// A store, as other threads may read it.
 struct Message {
   Value value = 0;
-  Place place = 0;       ///< in the modification order; gaps leave room for stores that come before
-  bool attached = false; ///< by a read-modify-write: nothing may come between it and its predecessor
-  View view;             ///< what an acquire read of it brings along
+  Place place = 0;       ///< in the modification order; gaps leave space for earlier stores
+  bool attached = false; ///< by a read-modify-write: no message may come between it and its predecessor
+  View view;             ///< an acquire read joins this view
 };
 
 using ValueText = std::string (*)(Value);
@@ -76,40 +76,40 @@ struct Word {
   bool used = false;
 };
 
-/// What an execution may do beyond running each thread on and reading the newest. Bounded, so that an
+/// Bounds on everything other than continuing the running thread and reading the newest message, so that an
 /// exhaustive search ends.
 struct Bounds {
-  unsigned preemptions = 2; ///< switches away from a thread that could go on
-  unsigned stale = 2;       ///< reads of other than the newest message, stores before an existing one
-  unsigned deferrals = 1;   ///< relaxed reads that are carried out after what follows them
-  unsigned kills = 1;       ///< of threads that are mortal
+  unsigned preemptions = 2; ///< switches away from a thread that could continue
+  unsigned stale = 2;       ///< reads of older messages than the newest, stores before an existing message
+  unsigned deferrals = 1;   ///< relaxed reads that are carried out after later operations
+  unsigned kills = 1;       ///< deaths of mortal threads
 };
 inline constexpr unsigned unbounded = 1u << 30;
 
-/// Weakens one ordering: the operation at this place of the sources loses its acquire, its release, or
-/// itself.
+/// Weakens one ordering: the operation at this place in the sources loses its acquire or its release, or is
+/// removed.
 struct Mutant {
   std::string file; ///< the end of the path; empty: nothing is weakened
   unsigned line = 0;
   bool acquire = false, release = false, removed = false;
 };
 
-/// What a decision is about; alternative 0 is always the plain one.
+/// The kind of a decision; alternative 0 is always the default.
 enum class Choice : std::uint8_t { thread, kill, message, place, defer, side };
 
 /// Makes the decisions of an execution.
 class Chooser {
 public:
   virtual ~Chooser() = default;
-  /// One of 0 .. alternatives - 1.
+  /// Returns one of 0 .. alternatives - 1.
   virtual unsigned choose(Choice kind, unsigned alternatives) = 0;
-  /// The index of one of the candidates. The running thread is the first of them when it could go on.
+  /// Returns the index of one of the candidates. If the running thread can continue, it is the first one.
   virtual unsigned choose_thread(std::span<const ThreadId> candidates) {
     return choose(Choice::thread, static_cast<unsigned>(candidates.size()));
   }
-  /// Whether to ask been_here() at each scheduling point.
+  /// Whether to call been_here() at each scheduling point.
   virtual bool knows_states() const { return false; }
-  /// Whether all that can follow from this state, with so much left of the bounds, has been looked at.
+  /// Whether all that can follow from this state, with this much left of the bounds, has been explored.
   virtual bool been_here(std::uint64_t /*state*/, const Bounds& /*left*/) { return false; }
 };
 
@@ -121,12 +121,12 @@ struct TraceLine {
 
 using Site = std::pair<std::string, unsigned>; ///< file, line
 
-/// An operation whose value nobody has asked for yet. It is carried out when somebody does, or when a later
-/// operation forces it, or when the chooser says so: until then, later operations of its thread overtake it.
+/// An operation whose value has not been used yet. It is carried out when its value is used, when a later
+/// operation or the chooser forces it: until then, later operations of its thread overtake it.
 struct Pending {
   enum Kind : std::uint8_t { load, exchange, add, bit_or } kind = load;
   bool open = false; ///< not carried out yet
-  bool held = false; ///< somebody may still ask for its value
+  bool held = false; ///< its value may still be used
   bool deferred = false;
   std::uint16_t word = 0;
   unsigned number = 0;
@@ -136,12 +136,12 @@ struct Pending {
 
 class Execution {
 public:
-  /// Thrown through the scenario when its execution ends early.
+  /// Thrown through the scenario if its execution ends early.
   class Stop {};
-  /// again: a word turned out to be shared; known: the rest has been looked at.
+  /// again: a word turned out to be shared; known: the rest has been explored.
   enum class Result : std::uint8_t { held, failed, again, known };
 
-  /// Runs `scenario`, which makes words and threads, calls go(), and checks what came of it.
+  /// Runs `scenario`, which makes words and threads, calls go(), and checks the result.
   Result run(const std::function<void()>& scenario, Chooser& chooser, const Bounds& bounds,
              const Mutant& mutant, bool tracing);
   [[noreturn]] void fail(std::string why);
@@ -151,13 +151,13 @@ public:
   void go();
   std::uint16_t make_word(const void* address, Value initial);
   void name_word(const void* address, std::string name, ValueText text);
-  /// Memory for this execution. At the same addresses in each, so that equal states are known as equal.
+  /// Memory for this execution, at the same addresses in each execution, so that equal states are recognised.
   std::byte* allocate(std::size_t bytes, std::size_t alignment);
 
   // ---- words ----
   Value load(std::uint16_t word, Order order, Where where);
   void store(std::uint16_t word, Value value, Order order, Where where);
-  /// Reads and modifies; returns what was there.
+  /// Reads and modifies; returns the old value.
   Value modify(std::uint16_t word, Pending::Kind kind, Value operand, Order order, Where where);
   bool compare_and_swap(std::uint16_t word, Value& expected, Value desired, Order order, Where where);
   /// Whether a relaxed operation of the running thread may be overtaken at all.
@@ -178,8 +178,7 @@ public:
   void plain(const void* at, std::size_t bytes, bool writes, Where where);
 
   // ---- blocking ----
-  /// Around a thread's polls for something: a poll that found nothing has changed nothing of the thread's
-  /// own.
+  /// begin_poll() and poll_again() enclose a poll that finds nothing, so it changes nothing of the thread.
   void begin_poll() { self().history_before_poll = self().history; }
   void poll_again();
   void futex_wait(const void* address, Value expected, Where where);
@@ -187,22 +186,22 @@ public:
   std::uint16_t make_mutex();
   void lock(std::uint16_t mutex, Where where);
   void unlock(std::uint16_t mutex, Where where);
-  /// Waits until that thread has ended and sees all that it did; true when it was killed.
+  /// Waits until that thread has ended and sees all that it did; returns whether it was killed.
   bool await_end(ThreadId thread, Where where);
-  /// Whether all of them have ended; if so, sees all that they did.
+  /// Returns whether all of them have ended; if so, sees all that they did.
   bool have_ended(std::span<const ThreadId> threads);
   bool was_killed(ThreadId thread) const { return threads_[thread].state == State::killed; }
 
-  // ---- what came of it ----
+  // ---- the result ----
   const std::string& failure() const { return failure_; }
   const std::vector<std::uint8_t>& decisions() const { return decisions_; }
   const std::vector<TraceLine>& trace() const { return trace_; }
   unsigned steps() const { return steps_; }
 
   /// Words that two threads used, in this or an earlier execution of the same scenario. An operation on any
-  /// other is no scheduling point: nobody can tell when it happens.
+  /// other word is not a scheduling point, since no other thread can tell when it happens.
   std::bitset<max_words> shared;
-  /// Where operations were executed that have an order or are fences, while it is set.
+  /// While this is set, collects the places at which operations with an order, and fences, were executed.
   std::set<Site>* sites = nullptr;
 
 private:
@@ -213,15 +212,15 @@ private:
     bool mortal = false;
     State state = State::ready;
     std::size_t blocked_on = 0; ///< word, mutex or thread
-    View view;                  ///< what it has seen
-    View acquirable;            ///< what its relaxed reads saw: a fence makes it part of `view`
-    View released;              ///< what its relaxed stores carry: its view at its last fence
-    Seen at_light_fence;        ///< what it had seen at its last light fence
-    Seen from_heavy_fences;     ///< what its next light fence makes it see
+    View view;                  ///< the messages that it has seen
+    View acquirable;            ///< views of its relaxed reads: a fence joins them to `view`
+    View released;              ///< the view that its relaxed stores carry: that of its last fence
+    Seen at_light_fence;        ///< the messages that it had seen at its last light fence
+    Seen from_heavy_fences;     ///< the messages that it sees after its next light fence
     unsigned own_events = 0, poll_began = 0;
     bool polled_stale = false;
     std::array<Pending, 4> pending{};
-    std::uint64_t history = 0; ///< a hash of what it did and got: with its code, where it stands
+    std::uint64_t history = 0; ///< hash of its operations and their results, which determines its position
     std::uint64_t history_before_poll = 0;
     std::uint64_t hash = 0; ///< of all the above, unless `changed`
     bool changed = true;
@@ -257,7 +256,7 @@ private:
     return thread.polled_stale || foreign_events(thread) != thread.poll_began;
   }
   void event();
-  /// After what others may acquire: what this thread does from now on is not part of it.
+  /// Called after a release: later steps of this thread are not part of what others may acquire.
   void tick() { ++self().view.clock.steps[running_]; }
   void die();
   static void thread_body(void* argument);
@@ -304,7 +303,7 @@ private:
   std::uint64_t memory_hash_ = 0; ///< of all messages and cells
   unsigned execution_ = 0;
   ThreadId running_ = main_thread;
-  Seen fences_; ///< what the threads had seen at their full fences
+  Seen fences_; ///< the messages that the threads had seen at their full fences
   unsigned events_ = 0, steps_ = 0, pendings_ = 0;
   std::vector<std::uint8_t> decisions_;
   std::vector<std::size_t> candidates_;
@@ -313,7 +312,7 @@ private:
   bool again_ = false, known_ = false;
 };
 
-/// The one that runs: operations of the model's atomics go to it.
+/// The current execution, to which the operations of the model's atomics go.
 Execution& current();
 
 } // namespace near::model

@@ -15,7 +15,7 @@ namespace near::model {
 
 namespace {
 
-/// One for all executions: its stacks and buffers are used again.
+/// One object serves all executions, so its stacks and buffers are reused.
 Execution& execution() {
   static Execution& only = *new Execution;
   return only;
@@ -37,11 +37,11 @@ Execution::Result run_once(const Scenario& scenario, Chooser& chooser, const Bou
   return result;
 }
 
-/// States that were reached, with what was left of the bounds then.
+/// States that were reached, and how much was left of the bounds then.
 class Reached {
 public:
   Reached() : entries_(1u << 12) {}
-  /// True when it was reached with at least so much left; else remembers it.
+  /// Returns whether the state was reached before with at least as much left; otherwise records it.
   bool before(std::uint64_t state, const Bounds& left) {
     state |= 1; // 0 marks a free entry
     if (2 * count_ > entries_.size()) grow();
@@ -84,8 +84,7 @@ private:
   std::size_t count_ = 0;
 };
 
-/// Takes each alternative of each decision in turn, the last decision first, and turns back where it has
-/// been.
+/// Takes each alternative of each decision in turn, the last decision first, and turns back at known states.
 class DepthFirst : public Chooser {
 public:
   explicit DepthFirst(bool remembers) : remembers_(remembers) {}
@@ -97,7 +96,7 @@ public:
     }
     return path_[at_++].chosen;
   }
-  /// Goes to the next path; false when there is none.
+  /// Goes to the next path; returns false if there is none.
   bool next() {
     at_ = 0;
     while (!path_.empty() && path_.back().chosen + 1 == path_.back().alternatives) path_.pop_back();
@@ -123,7 +122,7 @@ private:
   Reached reached_;
 };
 
-/// Random numbers that are the same everywhere (splitmix64).
+/// Random numbers that are the same on all machines (splitmix64).
 class Random {
 public:
   explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
@@ -140,9 +139,9 @@ private:
   std::uint64_t state_;
 };
 
-/// A random walk. Half of them switch threads with a fixed probability; the others give the threads
+/// A random walk. Half of the walks switch threads with a fixed probability; the others give the threads
 /// priorities that change at a few random points (probabilistic concurrency testing, Burckhardt et al.,
-/// ASPLOS 2010), which finds what needs few switches at the right places.
+/// ASPLOS 2010), which finds failures that need few switches at the right places.
 class Walk : public Chooser {
 public:
   Walk(unsigned number, unsigned usual_length) : random_(number), by_priority_(number % 2 == 0) {
@@ -183,12 +182,12 @@ private:
   Random random_;
   bool by_priority_;
   unsigned switch_one_in_, stale_one_in_, changes_ = 0, length_ = 0;
-  static constexpr unsigned low_ = 16; ///< priorities below are those after a change
+  static constexpr unsigned low_ = 16; ///< lower priorities are those after a change
   std::array<unsigned, max_threads> priority_{};
   std::array<unsigned, 5> change_at_{};
 };
 
-/// Repeats decisions; plain ones after their end.
+/// Repeats recorded decisions, then takes the default ones.
 class Repeat : public Chooser {
 public:
   explicit Repeat(const std::vector<std::uint8_t>& decisions) : decisions_(decisions) {}
@@ -207,7 +206,7 @@ void drop_plain_end(std::vector<std::uint8_t>& decisions) {
   while (!decisions.empty() && decisions.back() == 0) decisions.pop_back();
 }
 
-/// Makes decisions plain, or leaves them out, as long as the execution still fails.
+/// Replaces decisions by the default, or omits them, as long as the execution still fails.
 std::vector<std::uint8_t> shortened(const Scenario& scenario, const Bounds& bounds, const Mutant& mutant,
                                     std::vector<std::uint8_t> decisions) {
   auto still_fails = [&](std::vector<std::uint8_t> tried) {

@@ -11,7 +11,7 @@ namespace near::model {
 
 class Stage;
 
-/// How far to look.
+/// The extent of the exploration.
 struct Plan {
   Bounds bounds;           ///< of the depth-first search, which is exhaustive within them
   unsigned walks = 20'000; ///< random walks, bounded in kills only
@@ -23,35 +23,34 @@ struct Scenario {
   Plan plan;
 };
 
-/// Keeps it in scenarios(), for ever.
+/// Adds it to scenarios() for good.
 const Scenario& add_scenario(const Scenario& scenario);
 const std::vector<const Scenario*>& scenarios();
 
-/// An execution that failed, as short as could be found.
+/// A failed execution, shortened as far as possible.
 struct Finding {
   bool found = false;
   std::string why;    ///< in one line
-  std::string report; ///< with the trace, and how to replay it
+  std::string report; ///< the trace, and how to replay it
   std::uint64_t executions = 0;
 };
 
-/// Every execution within `bounds`. `most`: gives up after so many; `complete` says whether it did not.
-/// `remembers`: an execution ends where an earlier one was in the same state, with as much left of the
-/// bounds.
+/// Runs every execution within `bounds`, but at most `most` of them; `complete` tells whether these were all.
+/// `remembers`: an execution ends where an earlier one was in the same state with as much left of the bounds.
 Finding search(const Scenario& scenario, const Bounds& bounds, const Mutant& mutant, std::uint64_t most,
                bool& complete, bool remembers = true);
-/// Random walks, each with a way and a seed of its own, numbered from `first`.
+/// Random walks numbered from `first`; the number determines kind and seed.
 Finding walk(const Scenario& scenario, const Mutant& mutant, unsigned first, unsigned count);
-/// The one execution that a report named.
+/// Repeats the execution of a report.
 Finding replay(const Scenario& scenario, const Mutant& mutant, const std::string& schedule);
 
 /// The places where walks of the scenario execute operations with an order, and fences.
 std::set<Site> sites_of(const Scenario& scenario);
 
-/// The test of a scenario: fails with the report of an execution that fails. NEAR_MODEL_EFFORT=n looks n
-/// times as far; NEAR_MODEL_SCHEDULE=... replays.
+/// The test of a scenario: fails with the report of a failed execution. NEAR_MODEL_EFFORT=n explores n times
+/// as far; NEAR_MODEL_SCHEDULE=... replays an execution.
 void expect_holds(const Scenario& scenario);
-/// NEAR_MODEL_EFFORT; 1 when it is not set.
+/// The value of NEAR_MODEL_EFFORT; 1 if it is not set.
 unsigned effort();
 
 } // namespace near::model

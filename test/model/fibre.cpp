@@ -26,11 +26,11 @@ namespace {
 
 constexpr std::size_t stack_bytes = 256u << 10, guard_bytes = 64u << 10; // a page is at most 64 KiB
 
-Fibre* entering = nullptr; ///< whose first switch is under way
-Fibre* left = nullptr;     ///< which fibre the last switch came from
+Fibre* entering = nullptr; ///< the fibre that is being entered for the first time
+Fibre* left = nullptr;     ///< the fibre that the last switch left
 
 #if defined(__x86_64__)
-// Saves what the calling convention preserves on the old stack and takes it from the new one.
+// Saves the registers that the calling convention preserves on the old stack and loads them from the new one.
 extern "C" void near_model_switch(void** save, void* load);
 asm(R"(
 .text
@@ -81,12 +81,12 @@ void Fibre::prepare(void (*body)(void*), void* argument) {
   body_ = body;
   argument_ = argument;
 #ifdef NEAR_ADDRESS_SANITIZER
-  __asan_unpoison_memory_region(bottom_, size_); // frames that were dropped left their red zones
+  __asan_unpoison_memory_region(bottom_, size_); // dropped frames have left red zones behind
   fake_stack_ = nullptr;
 #endif
 #if defined(__x86_64__)
   auto* top = reinterpret_cast<std::uintptr_t*>(stack_ + guard_bytes + stack_bytes);
-  *--top = 0; // where a return address would be, which leaves the stack aligned as after a call
+  *--top = 0; // in place of a return address, so the stack is aligned as after a call
   *--top = reinterpret_cast<std::uintptr_t>(&Fibre::enter);
   for (int registers = 6; registers > 0; --registers) *--top = 0;
   saved_ = top;
@@ -128,7 +128,7 @@ void change(void** save, void* load) {
 
 void Fibre::enter() {
   Fibre& self = *entering;
-  // The first fibre of all is the system's stack, whose bounds only the sanitizer knows.
+  // The very first fibre is the system's stack, whose bounds only the sanitizer knows.
   const void* bottom = nullptr;
   std::size_t size = 0;
   arrived(nullptr, &bottom, &size);

@@ -1,5 +1,5 @@
-// Stacks to switch between: each thread of a model runs on one, all of them inside one thread of the system,
-// so who runs next is the scheduler's decision alone and a switch costs nanoseconds.
+// Stacks to switch between: each thread of a model runs on one, all of them inside one thread of the system.
+// So the scheduler alone decides which thread runs next, and a switch costs nanoseconds.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,16 @@ namespace near::model {
 
 class Fibre {
 public:
-  Fibre() = default; ///< stands for the stack that it is first left from
+  Fibre() = default; ///< represents the stack that is in use when it is first left
   ~Fibre();
   Fibre(const Fibre&) = delete;
   Fibre& operator=(const Fibre&) = delete;
 
-  /// Makes the next switch to this fibre call body(argument), which must leave by leave_for_good_to(). What
-  /// lay on the stack is forgotten, not destroyed: so a thread can be killed, and a failed execution dropped.
+  /// Makes the next switch to this fibre call body(argument), which must leave by leave_for_good_to().
+  /// Objects on the stack are dropped without being destroyed, so threads can be killed and failed executions
+  /// dropped.
   void prepare(void (*body)(void*), void* argument);
-  /// Suspends this fibre, which must be the running one, until somebody switches back.
+  /// Suspends this fibre, which must be the running one, until another fibre switches back to it.
   void switch_to(Fibre& next);
   [[noreturn]] void leave_for_good_to(Fibre& next);
 
@@ -25,7 +26,7 @@ private:
   static void enter();
 
   std::byte* stack_ = nullptr; ///< lowest byte of the mapping: a guard page
-  void* saved_ = nullptr;      ///< stack pointer, or the context, while it does not run
+  void* saved_ = nullptr;      ///< stack pointer, or the context, while the fibre does not run
   void* fake_stack_ = nullptr; ///< the address sanitizer's
   const void* bottom_ = nullptr;
   std::size_t size_ = 0;

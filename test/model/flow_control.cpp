@@ -1,5 +1,5 @@
-// Waiting for room: nobody sleeps beside a free slot or a packet that is home. Timeouts never end a wait here,
-// so a lost announcement is a deadlock.
+// Waiting for space: no sender sleeps while there is a free slot or a packet has come home. Timeouts never
+// end a wait here, so a lost announcement is a deadlock.
 #include "structures.h"
 
 #include "queue/flow_control.h"
@@ -21,7 +21,7 @@ struct Bell {
   Word sleeping{0}, bell{0};
 };
 
-/// As wait_until() in the transport does it: attempt() until it succeeds, asleep in between.
+/// As wait_until() in the transport: calls attempt() until it succeeds, and sleeps in between.
 template <class Attempt>
 void sleep_until(Bell& bell, Waiters& waiters, std::uint64_t self, bool fences, Attempt&& attempt) {
   for (;;) {
@@ -35,7 +35,7 @@ void sleep_until(Bell& bell, Waiters& waiters, std::uint64_t self, bool fences, 
   }
 }
 
-/// Senders of `messages` each through one queue of two slots, and a reader that never waits for room.
+/// Each sender sends `messages` through one queue of two slots to a reader that never waits for space.
 template <std::size_t Senders>
 void slots_come_free(Stage& stage, std::uint32_t messages, bool fences) {
   ModelQueue queue(stage, 2);
@@ -74,17 +74,17 @@ void slots_come_free(Stage& stage, std::uint32_t messages, bool fences) {
   stage.go();
 }
 
-MODEL_SCENARIO(flow_control, nobody_sleeps_beside_a_free_slot_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(flow_control, nobody_sleeps_while_a_slot_is_free_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
   slots_come_free<1>(stage, 4, false);
 }
-MODEL_SCENARIO(flow_control, nobody_sleeps_beside_a_free_slot_with_fences, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(flow_control, nobody_sleeps_while_a_slot_is_free_with_fences, {{3, 2, 1, 0}}) {
   slots_come_free<1>(stage, 4, true);
 }
 MODEL_SCENARIO(flow_control, two_senders_wait_for_slots_of_one_queue, {{2, 1, 0, 0}}) {
   slots_come_free<2>(stage, 2, false);
 }
 
-/// A sender whose two packets are with two readers, and which needs both back.
+/// A sender that needs its two packets back from two readers.
 void packets_come_home(Stage& stage, bool fences) {
   std::array<Flag, 2> flags;
   std::array<std::uint32_t, 2> packets{};
@@ -116,11 +116,10 @@ void packets_come_home(Stage& stage, bool fences) {
   stage.go();
 }
 
-MODEL_SCENARIO(flow_control, nobody_sleeps_beside_a_packet_that_is_home_with_a_barrier_of_all,
-               {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(flow_control, nobody_sleeps_while_a_packet_is_home_with_a_barrier_of_all, {{3, 2, 1, 0}}) {
   packets_come_home(stage, false);
 }
-MODEL_SCENARIO(flow_control, nobody_sleeps_beside_a_packet_that_is_home_with_fences, {{3, 2, 1, 0}}) {
+MODEL_SCENARIO(flow_control, nobody_sleeps_while_a_packet_is_home_with_fences, {{3, 2, 1, 0}}) {
   packets_come_home(stage, true);
 }
 

@@ -1,4 +1,4 @@
-// Lanes: one writer's messages arrive in order and whole, also after the lane changed hands.
+// Lanes: the messages of a writer arrive in order and whole, also after the lane has changed hands.
 #include "structures.h"
 
 namespace {
@@ -64,7 +64,7 @@ MODEL_SCENARIO(lane, one_read_of_the_counter_is_good_for_several_claims, {{3, 3,
     std::uint32_t number = 0;
     while (number < messages) {
       until([&] { return writer.find_free(3) != 0; });
-      // The last one goes the slow path: what is left is given up for it.
+      // The last claim takes the slow path, for which the remaining slots are given up.
       for (bool again = true; again && number < messages; ++number) {
         again = writer.left() > 1;
         if (!again) writer.give_up_left();
@@ -102,7 +102,7 @@ MODEL_SCENARIO(lane, an_abandoned_claim_is_skipped, {{4, 3, 1, 0}}) {
 }
 
 MODEL_SCENARIO(lane, it_changes_hands_when_it_is_drained, {{3, 2, 1, 0}}) {
-  // The reader grants the position where it stands; the word that carries it is the grant's message.
+  // The reader grants its current position; the word that carries it stands for the message of the grant.
   constexpr std::uint32_t each = 3;
   constexpr std::uint64_t not_yet = ~std::uint64_t{0};
   ModelLane lane(stage, 2);
@@ -148,7 +148,7 @@ MODEL_SCENARIO(lane, a_dead_writer_leaves_an_empty_lane, {{3, 2, 1, 1}}) {
     require(!lane.reader.has_message(), "the lane of a dead writer is empty");
   });
   stage.go();
-  require(stage.killed(writer) || inbox.count(0) == 3, "who was not killed has sent all");
+  require(stage.killed(writer) || inbox.count(0) == 3, "a writer that was not killed has sent all");
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// What the model allows and what it forbids: the small programs by which memory models are known. They say of
-// the model what the scenarios then rely on.
+// What the model allows and what it forbids, shown by the small programs that characterise memory models. The
+// scenarios rely on these properties.
 #include "model.h"
 
 #include "base/atomic.h"
@@ -15,7 +15,7 @@ template <class T>
 using Atomic = Weak::Atomic<T>;
 using Word = Atomic<std::uint32_t>;
 
-/// Outcomes seen in all executions within bounds that leave nothing out of such a small program.
+/// Outcomes of all executions; the bounds are wide enough for all executions of such small programs.
 std::set<std::vector<std::uint32_t>> outcomes;
 
 bool seen(const std::vector<std::uint32_t>& outcome) { return outcomes.count(outcome) != 0; }
@@ -97,7 +97,7 @@ TEST(litmus, compiler_fences_alone_order_nothing_between_processors) {
 }
 
 TEST(litmus, a_barrier_of_all_reaches_the_threads_one_after_another) {
-  // Both light threads miss each other, though the barrier reached both: it is no fence between them.
+  // The light threads may miss each other's stores although the barrier reaches both.
   auto body = [](Stage& stage) {
     Word x, y;
     std::uint32_t a = 9, b = 9;
@@ -194,7 +194,7 @@ TEST(litmus, a_release_goes_on_through_read_modify_writes_but_not_through_stores
   EXPECT_TRUE(seen({11, 0}));
 }
 
-TEST(litmus, one_threads_later_store_does_not_carry_its_release) { // as C++20 has it
+TEST(litmus, one_threads_later_store_does_not_carry_its_release) { // as in C++20
   auto body = [](Stage& stage) {
     Word data, flag;
     std::uint32_t a = 9, b = 9;
@@ -416,7 +416,7 @@ TEST(litmus, a_wait_that_nobody_ends_is_a_deadlock) {
     stage.thread("ringer", [&] { WeakSystem::wake(bell.address()); }); // without changing the word
     stage.go();
   };
-  EXPECT_EQ(explore(body), "nobody can go on: sleeper sleeps on bell");
+  EXPECT_EQ(explore(body), "no thread can continue: sleeper sleeps on bell");
 }
 
 TEST(litmus, a_changed_word_ends_a_wait) {
@@ -439,7 +439,7 @@ TEST(litmus, polling_for_what_never_comes_is_a_deadlock) {
     stage.thread("other", [&] { flag.store_relaxed(1); });
     stage.go();
   };
-  EXPECT_EQ(explore(body), "nobody can go on: poller polls and nothing changes");
+  EXPECT_EQ(explore(body), "no thread can continue: poller polls and nothing changes");
 }
 
 TEST(litmus, polling_sees_a_change_in_the_end) {

@@ -1,5 +1,5 @@
-// What a scenario is written with: atomics that the model executes, plain memory that it watches, threads.
-// README.md shows how to write one.
+// The interface for scenarios: atomics that the model executes, plain memory that it watches, threads.
+// README.md shows how to write a scenario.
 #pragma once
 
 #include "execution.h"
@@ -13,8 +13,8 @@
 
 namespace near::model {
 
-/// The value of an operation: becomes a T when it is used. Until then a relaxed operation may be overtaken by
-/// later ones, as a processor may (load buffering), so headers that keep such a value say `auto`.
+/// The value of an operation; it becomes a T when it is used. Until then later operations may overtake a
+/// relaxed one, as on real processors (load buffering), so headers that keep such a value declare it `auto`.
 template <class T>
 class Result {
 public:
@@ -61,7 +61,7 @@ public:
   Result<T> add_acq_rel(T value, Where at = Where::current()) {
     return apply(Pending::add, raw(value), Order::acq_rel, at);
   }
-  // Only the caller writes the word, so the load finds its own last value.
+  // Only the caller writes the word, so the load returns the value that it stored last.
   void bump_relaxed(T value, Where at = Where::current()) { bump(value, Order::relaxed, at); }
   void bump_release(T value, Where at = Where::current()) { bump(value, Order::release, at); }
   Result<T> or_relaxed(T value, Where at = Where::current()) {
@@ -111,7 +111,7 @@ private:
     return swapped;
   }
 
-  T identity_{}; ///< only its address is used: values are the execution's
+  T identity_{}; ///< only its address is used: the execution keeps the values
   std::uint16_t word_;
 };
 
@@ -123,7 +123,7 @@ struct Weak {
   static void compiler_fence(Where at = Where::current()) { current().light_fence(at); }
 };
 
-/// What the doorbell needs from the system. Timeouts never end a wait here: a lost wake-up is a deadlock.
+/// The system calls of the doorbell. Timeouts never end a wait here: a lost wake-up is a deadlock.
 struct WeakSystem {
   static void wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t, Where at = Where::current()) {
     current().futex_wait(word, expected, at);
@@ -132,7 +132,7 @@ struct WeakSystem {
   static void barrier_all(Where at = Where::current()) { current().heavy_fence(at); }
 };
 
-/// Plain memory that threads hand to each other: two accesses without order between them are a data race.
+/// Plain memory that threads hand to each other: two accesses without ordering between them are a data race.
 template <class T>
 void put(void* at, T value, Where where = Where::current()) {
   current().plain(at, sizeof(T), true, where);
@@ -146,20 +146,20 @@ T get(const void* at, Where where = Where::current()) {
   return value;
 }
 
-/// Ends the execution as a failure unless `holds`.
+/// Ends the execution as failed unless `holds`.
 inline void require(bool holds, const char* what) {
   if (!holds) current().fail(what);
 }
 
-/// Calls `poll` until it returns true: again when another thread has changed something, or something that it
-/// read was not the newest. A poll that returns false must have changed nothing that the thread keeps.
+/// Calls `poll` until it returns true. Repeats it when another thread has changed something, or if it read a
+/// stale value. A poll that returns false must not have changed any state that the thread keeps.
 template <class Poll>
 void until(Poll&& poll) {
   current().begin_poll();
   while (!poll()) current().poll_again();
 }
 
-/// A lock as the library's engine lock: for scenarios with several threads of one process.
+/// A lock such as the library's engine lock, for scenarios with several threads of one process.
 class Mutex {
 public:
   Mutex() : index_(current().make_mutex()) {}
@@ -170,14 +170,14 @@ private:
   std::uint16_t index_;
 };
 
-/// The frame of a scenario: make what is shared, add threads, go(), check what came of it.
+/// The frame of a scenario: make the shared data, add threads, call go(), check the result.
 class Stage {
 public:
-  /// A thread. It owns no heap memory: an execution that fails drops its stack.
+  /// Adds a thread. It must not own heap memory, since an execution that fails drops its stack.
   ThreadId thread(std::string name, std::function<void()> body) {
     return current().add_thread(std::move(name), std::move(body), false);
   }
-  /// One that may be killed before any of its operations.
+  /// Adds a thread that may be killed before any of its operations.
   ThreadId mortal(std::string name, std::function<void()> body) {
     return current().add_thread(std::move(name), std::move(body), true);
   }
@@ -186,15 +186,15 @@ public:
   void name(WeakAtomic<T>& atomic, std::string as, ValueText text = nullptr) {
     current().name_word(atomic.address(), std::move(as), text);
   }
-  /// Memory for what threads share, if it is not on the scenario's own stack; it goes with the execution.
+  /// Memory for shared data that is not on the scenario's own stack; it is released with the execution.
   std::byte* memory(std::size_t bytes, std::size_t alignment) { return current().allocate(bytes, alignment); }
   /// Runs the threads to their ends.
   void go() { current().go(); }
 
-  /// From a thread: waits for another's end and sees all that it did, as waitpid does; true when it was
-  /// killed.
+  /// Called by a thread: waits for the end of another one and sees all that it did, as waitpid does. Returns
+  /// whether it was killed.
   bool await_end(ThreadId thread, Where at = Where::current()) { return current().await_end(thread, at); }
-  /// From a thread: true when all of them have ended, whose doings are then seen.
+  /// Called by a thread: returns whether all of them have ended; if so, sees all that they did.
   bool over(std::initializer_list<ThreadId> threads) {
     return current().have_ended({threads.begin(), threads.size()});
   }

@@ -1,5 +1,5 @@
-// The mutation gate: weakening any single ordering of a header in src/queue makes a scenario fail. The
-// orderings are found in the headers' text, so a new one without a scenario that needs it fails here.
+// The mutation gate: if any single ordering of a header in src/queue is weakened, a scenario fails. The
+// orderings are found in the text of the headers, so a new one that no scenario needs fails here.
 #include "explore.h"
 #include "sources.h"
 
@@ -24,7 +24,7 @@ struct Weakening {
 
 void PrintTo(const Weakening& weakening, std::ostream* out) { *out << weakening.name; }
 
-/// One for each half of an ordering: an acq_rel must be needed as both.
+/// One for each half of an ordering: both halves of an acq_rel must be needed.
 std::vector<Weakening> weakenings() {
   std::vector<Weakening> all;
   for (const Ordering& ordering : orderings()) {
@@ -49,7 +49,7 @@ std::vector<Weakening> weakenings() {
   return all;
 }
 
-/// unkillable.txt: "name: reason" of each weakening that no scenario can notice.
+/// Reads unkillable.txt: "name: reason" for each weakening that no scenario can notice.
 std::map<std::string, std::string> unkillable() {
   std::map<std::string, std::string> reasons;
   std::ifstream file(source_root() + "/test/model/unkillable.txt");
@@ -85,7 +85,7 @@ TEST_P(mutation, makes_a_scenario_fail) {
   auto excused = reasons.find(weakening.name);
   Finding finding;
   const Scenario* by = nullptr;
-  // A little of each scenario first: most weakenings are noticed at once.
+  // First a few walks of each scenario: most weakenings are noticed at once.
   for (unsigned walks : {1'000u, 20'000u})
     for (std::size_t i = 0; i < concerned.size() && !finding.found; ++i) {
       by = concerned[i];
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(every_ordering, mutation, testing::ValuesIn(weakenings(
   return name;
 });
 
-TEST(mutations, each_line_has_one_ordering) { // else one mutant would weaken two
+TEST(mutations, each_line_has_one_ordering) { // otherwise one mutant would weaken two
   std::set<std::pair<std::string, unsigned>> lines;
   for (const Ordering& ordering : orderings())
     EXPECT_TRUE(lines.insert({ordering.file, ordering.line}).second)
@@ -132,8 +132,8 @@ TEST(mutations, the_unkillable_are_orderings_that_exist) {
 }
 
 TEST(mutations, the_headers_orderings_are_found) {
-  // Neither an empty list nor one that forgets an operation passes: every place that a scenario executes with
-  // an order is in the list.
+  // The list is neither empty nor incomplete: it contains every place at which a scenario executes an
+  // operation with an order.
   std::set<Site> listed;
   for (const Ordering& ordering : orderings()) listed.insert({ordering.file, ordering.line});
   EXPECT_GE(listed.size(), 10u);

@@ -1,4 +1,4 @@
-// Packets: a packet is written again only when its reader is done with it, also when generations wrap round.
+// Packets: a packet is reused only when its reader is done with it, also when generations wrap round.
 #include "structures.h"
 
 #include "queue/packet_flag.h"
@@ -8,8 +8,8 @@ namespace {
 using namespace near::model;
 using Flag = near::queue::PacketFlag<Weak>;
 
-/// A sender with `packets` packets that sends `messages`, of which the reader keeps up to two at a time and gives
-/// the younger one back first.
+/// A sender with `packets` packets sends `messages`; the reader keeps up to two packets at a time and gives
+/// the newer one back first.
 void packets_travel(Stage& stage, std::uint32_t packets, std::uint32_t messages,
                     std::uint8_t first_generation) {
   std::array<Flag, 2> flags;

@@ -1,4 +1,4 @@
-// Offers: either the sender withdraws one or its receiver takes it, and only one of them uses the buffer.
+// Offers: either the sender withdraws an offer or its receiver takes it, and only that one uses the buffer.
 #include "structures.h"
 
 #include "queue/flow_control.h"
@@ -12,7 +12,7 @@ using Offer = near::queue::RtsDescriptor<Weak>;
 
 constexpr std::uint32_t none = ~0u;
 
-/// The ways that a message of the queue would go: what is stored is published.
+/// Stands for a message of the queue: it publishes earlier stores.
 struct Mail {
   Mail(Stage& stage, const char* name) { stage.name(word, name); }
   void send(std::uint32_t what) { word.store_release(what); }
@@ -35,7 +35,7 @@ MODEL_SCENARIO(offer, cancel_or_accept_wins_never_both, {{4, 4, 2, 0}}) {
     cancelled = offer.cancel();
     if (!cancelled) finished.receive();
     offer.retire();
-    put(&buffer, 2u); // its own again
+    put(&buffer, 2u); // belongs to the sender again
   });
   stage.thread("receiver", [&] {
     std::uint32_t generation = rts.receive();
@@ -49,9 +49,9 @@ MODEL_SCENARIO(offer, cancel_or_accept_wins_never_both, {{4, 4, 2, 0}}) {
   require(cancelled != accepted, "one of cancel and accept wins");
 }
 
-MODEL_SCENARIO(offer, a_ticket_of_the_offer_before_takes_nothing, {{3, 3, 1, 0}}) {
-  // The first offer is withdrawn or taken; its descriptor then serves another. Its rts is used late, and
-  // twice.
+MODEL_SCENARIO(offer, an_rts_of_an_earlier_offer_takes_nothing, {{3, 3, 1, 0}}) {
+  // The first offer is withdrawn or taken; then its descriptor serves another one. The RTS of the first offer
+  // is used late and twice.
   Offer offer;
   Mail first(stage, "first rts"), second(stage, "second rts"), finished(stage, "finished");
   std::uint32_t buffers[2] = {};
@@ -87,11 +87,11 @@ MODEL_SCENARIO(offer, a_ticket_of_the_offer_before_takes_nothing, {{3, 3, 1, 0}}
   require(taken[1] == 1, "the second offer is taken");
 }
 
-/// What the receiver's queue entries say to the sender.
+/// Meanings of the receiver's queue entries for the sender.
 enum : std::uint32_t { plain, fin, look };
 
-/// Receivers that find no slot for their FINs leave them in the descriptors, and make no further attempt. The
-/// sender, which waits for messages only, gets all its buffers back. Offers go to the receivers in turn.
+/// Receivers that find no slot for their FINs leave them in the descriptors and do not try again. The sender,
+/// which only waits for messages, gets all its buffers back. Offers go to the receivers in turn.
 void fins_are_left(Stage& stage, std::uint32_t offers, bool fences, std::uint32_t receivers = 1) {
   using Flow = near::queue::FlowControl<Weak, WeakSystem>;
   ModelQueue queue(stage, 2);
@@ -114,7 +114,7 @@ void fins_are_left(Stage& stage, std::uint32_t offers, bool fences, std::uint32_
       done[i] = true;
       ++settled;
       offer[i].retire();
-      put(&buffer[i], 2u); // its own again
+      put(&buffer[i], 2u); // belongs to the sender again
     };
     auto take_fins = [&] {
       if (left.load_relaxed() == 0) return;
@@ -180,7 +180,7 @@ MODEL_SCENARIO(offer, fins_of_two_receivers_without_a_slot_are_found, {{2, 1, 0,
 }
 
 MODEL_SCENARIO(offer, fins_are_left_while_others_are_taken, {{3, 1, 0, 0}}) {
-  // The sender looks at its stack all the time, and announces its next message in the descriptor that it has just
+  // The sender polls its stack of FINs and announces its next message in the descriptor that it has just
   // taken from there, while another FIN is being pushed.
   constexpr std::uint32_t messages = 3;
   Weak::Atomic<std::uint64_t> left{0};
@@ -210,7 +210,7 @@ MODEL_SCENARIO(offer, fins_are_left_while_others_are_taken, {{3, 1, 0, 0}}) {
             taken[count++] = static_cast<std::uint32_t>(fin.cookie);
           });
       for (std::uint32_t each = 0; each < count; ++each) {
-        put(&buffer[taken[each]], 2u); // its own again
+        put(&buffer[taken[each]], 2u); // belongs to the sender again
         if (settled++ != 0) continue;
         put(&again_at, taken[each]);
         again.send(announce(taken[each]));
@@ -256,7 +256,7 @@ MODEL_SCENARIO(offer, a_receiver_that_dies_while_it_leaves_a_fin_hides_no_other,
   stage.thread("sender", [&] {
     for (bool last = false; !last;)
       until([&] {
-        const bool all_over = stage.over({mortal, living}); // before the look, which then is the last
+        const bool all_over = stage.over({mortal, living}); // if true, this poll is the last one
         if (left.load_relaxed() == 0) return last = all_over;
         Offer::take_fins(
             left, [&](std::uint64_t offset) -> Offer& { return offer[offset - 1]; },
@@ -265,14 +265,14 @@ MODEL_SCENARIO(offer, a_receiver_that_dies_while_it_leaves_a_fin_hides_no_other,
                       "a FIN is on the stack only when it is whole");
               require(!settled[fin.cookie], "a message is received once");
               settled[fin.cookie] = true;
-              put(&buffer[fin.cookie], 2u); // its own again
+              put(&buffer[fin.cookie], 2u); // belongs to the sender again
             });
         return true;
       });
   });
   stage.go();
   require(settled[1], "the FIN of the living arrives");
-  require(stage.killed(mortal) || settled[0], "who was not killed is alive");
+  require(stage.killed(mortal) || settled[0], "the FIN of a receiver that was not killed arrives");
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// The search itself: turning back at known states loses no outcome, and walks invent none. On random
-// programs.
+// The search itself, on random programs: turning back at known states loses no outcome, and walks produce no
+// outcome that the search does not find.
 #include "model.h"
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using Word = Weak::Atomic<std::uint32_t>;
 struct Step {
   unsigned operation, word, value;
 };
-using Program = std::vector<std::vector<Step>>; ///< the threads' steps
+using Program = std::vector<std::vector<Step>>; ///< steps of each thread
 
 constexpr unsigned words = 2, operations = 19;
 
@@ -33,7 +33,7 @@ Program random_program(std::uint32_t seed) {
   return program;
 }
 
-/// What is carried out at present, and what came of it so far.
+/// The current program and its outcomes so far.
 Program program;
 std::set<std::vector<std::uint32_t>> outcomes;
 
@@ -63,7 +63,7 @@ void carry_out(const Step& step, Shared& shared, std::vector<std::uint32_t>& got
   case 10: Weak::fence_store_load(); break;
   case 11: Weak::compiler_fence(); break;
   case 12: WeakSystem::barrier_all(); break;
-  case 13: until([&] { return at.load_relaxed() != 0; }); break; // may wait for ever, as the next but one
+  case 13: until([&] { return at.load_relaxed() != 0; }); break; // may wait forever, as may operation 15
   case 14: WeakSystem::wake(at.address()); break;
   case 15: WeakSystem::wait(at.address(), 0, 0); break;
   case 16:
@@ -121,7 +121,7 @@ TEST(search, turning_back_at_known_states_loses_nothing) {
     for (const Bounds& bounds : {Bounds{3, 2, 1, 1}, Bounds{1, 1, 1, 1}, Bounds{2, 0, 0, 0}}) {
       Seen with = all(scenario, bounds, true), without = all(scenario, bounds, false);
       ASSERT_EQ(with.fails, without.fails) << "seed " << seed;
-      // One that waits for ever ends the search at once, each way at another place.
+      // A program that waits forever ends the search at once, at different places with and without memory.
       if (!with.fails) ASSERT_EQ(with.outcomes, without.outcomes) << "seed " << seed;
       ++(with.fails ? failed : held);
     }

@@ -1,4 +1,4 @@
-// Seqlocks: what a reader takes for consistent is one state of the writer's, and no state that is older than it must be.
+// Seqlocks: a consistent read returns one state of the writer, which is not older than the sequence number.
 #include "model.h"
 
 #include "base/seqlock.h"
@@ -9,7 +9,7 @@ using namespace near::model;
 using Seqlock = near::base::Seqlock<Weak>;
 using Word = Weak::Atomic<std::uint32_t>;
 
-/// Two words that are always equal, outside of changes.
+/// Two words that are equal except during a change.
 struct Pair {
   explicit Pair(Stage& stage) {
     stage.name(sequence, "sequence");
@@ -22,7 +22,7 @@ struct Pair {
     Seqlock::put(second, value);
     Seqlock::end_change(sequence);
   }
-  /// False if the words do not belong together.
+  /// Returns false if the words do not belong together.
   bool try_read(std::uint32_t& value) {
     std::uint32_t before = Seqlock::begin_read(sequence);
     std::uint32_t one = Seqlock::get(first), two = Seqlock::get(second);

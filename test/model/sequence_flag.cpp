@@ -1,5 +1,5 @@
-// Rings of entries under sequence flags: what a reader reads belongs to the number that it waited for, whoever is fast
-// or slow.
+// Rings of entries under sequence flags: a reader gets the entry of the number that it waited for, however
+// fast or slow the others are.
 #include "model.h"
 
 #include "queue/sequence_flag.h"
@@ -60,13 +60,13 @@ MODEL_SCENARIO(sequence_flag, a_slow_reader_delays_the_writer, {{4, 4, 1, 0}}) {
 
 MODEL_SCENARIO(sequence_flag, every_reader_delays_the_writer, {{2, 3, 1, 0}}) { readers_follow(stage, 2, 3); }
 
-/// Both processes write and read. An entry says, in plain memory, up to which number its writer has finished reading, so
-/// nobody looks at another's flag: the entry with `number` announces all before it.
+/// Both processes write and read. An entry tells, in plain memory, up to which number its writer has finished
+/// reading, so no process reads another's flag: the entry with `number` announces all earlier ones.
 MODEL_SCENARIO(sequence_flag, entries_say_what_their_writer_has_read, {{4, 4, 1, 0}}) {
   Ring<2> left(stage, "left"), right(stage, "right");
   auto side = [](Ring<2>& mine, Ring<2>& theirs) {
     for (std::uint32_t number = 1; number <= 3; ++number) {
-      // Their entry `number - 1`, which we have read, was written after they had read ours before it.
+      // The other side read our entry `number - 2` before it wrote its `number - 1`, which we have read.
       mine.write(number);
       theirs.read(number);
     }

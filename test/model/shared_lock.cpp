@@ -1,5 +1,5 @@
 // A shared and exclusive lock: an exclusive holder is the only one, the next holder sees what it wrote,
-// and no process sleeps while the lock can be had. Timeouts never end a wait here.
+// and no process sleeps while the lock is available. Timeouts never end a wait here.
 #include "structures.h"
 
 #include "queue/flow_control.h"
@@ -16,7 +16,7 @@ struct Bell {
   Word sleeping{0}, bell{0};
 };
 
-/// A lock, two numbers that only its exclusive holder changes, and the bells of three threads.
+/// A lock, two numbers that only its exclusive holder changes, and the doorbells of three threads.
 struct Scene {
   explicit Scene(Stage& stage_) : stage(stage_) {
     stage.name(lock.state, "state", [](Value state) {
@@ -34,7 +34,7 @@ struct Scene {
     put(&numbers[1], 0u);
   }
 
-  /// As p2p::wait_for_lock() does it.
+  /// As p2p::wait_for_lock().
   template <class Attempt>
   void take(std::uint32_t self, bool fences, Attempt&& attempt) {
     Bell& own = bells[self];

@@ -1,4 +1,4 @@
-// The receive queue: every message of the living arrives once, whole and in its sender's order, whoever dies.
+// The receive queue: every message of a living producer arrives once, whole and in order, even if others die.
 #include "structures.h"
 
 namespace {
@@ -33,7 +33,7 @@ bool receive_one(ModelQueue& queue, Inbox& inbox, IsDead&& is_dead) {
   return true;
 }
 
-/// Receives so many; then nothing more may be there.
+/// Receives `messages` messages.
 void receive_all(ModelQueue& queue, Inbox& inbox, std::uint32_t messages) {
   for (std::uint32_t received = 0; received < messages; ++received)
     until([&] { return receive_one(queue, inbox, nobody_is_dead); });
@@ -75,7 +75,7 @@ MODEL_SCENARIO(slot_queue, an_abandoned_claim_is_skipped, {{2, 0, 0, 0}}) {
     for (std::uint32_t number = 0; number < 2; ++number) {
       {
         Claim dropped = claim_slot(producer);
-        put(dropped.body(), ~0u); // begun, then given up
+        put(dropped.body(), ~0u); // begun, then abandoned
       }
       Claim claim = claim_slot(producer);
       write_message(claim, 0, number);
@@ -88,7 +88,7 @@ MODEL_SCENARIO(slot_queue, an_abandoned_claim_is_skipped, {{2, 0, 0, 0}}) {
   require(queue.consumer.front(nobody_is_dead).body == nullptr, "nothing arrives twice");
 }
 
-MODEL_SCENARIO(slot_queue, a_producer_that_dies_anywhere_holds_up_nobody, {{1, 1, 0, 1}}) {
+MODEL_SCENARIO(slot_queue, a_producer_that_dies_anywhere_blocks_no_other, {{1, 1, 0, 1}}) {
   ModelQueue queue(stage, 2);
   Inbox inbox;
   Weak::Atomic<std::uint32_t> phase{0};
@@ -96,20 +96,21 @@ MODEL_SCENARIO(slot_queue, a_producer_that_dies_anywhere_holds_up_nobody, {{1, 1
   auto mortal = stage.mortal("mortal", [&queue] { send_all(queue, 0, 2); });
   auto living = stage.thread("living", [&queue] { send_all(queue, 1, 2); });
   auto launcher = stage.thread("launcher", [&] {
-    if (stage.await_end(mortal)) phase.store_release(1); // as mpiexec marks the dead, after waitpid
+    if (stage.await_end(mortal)) phase.store_release(1); // as mpiexec marks dead processes, after waitpid
   });
   stage.thread("consumer", [&] {
     auto is_dead = [&](std::uint32_t who) { return who == 0 && phase.load_acquire() != 0; };
     for (bool last = false; !last;)
       until([&] {
-        bool all_over = stage.over({mortal, living, launcher}); // before the look, which then is the last
+        bool all_over = stage.over({mortal, living, launcher}); // if true, this poll is the last
         if (receive_one(queue, inbox, is_dead)) return true;
         return last = all_over;
       });
   });
   stage.go();
   require(inbox.count(1) == 2, "the messages of the living all arrive");
-  require(stage.killed(mortal) || inbox.count(0) == 2, "who was not killed is alive");
+  require(stage.killed(mortal) || inbox.count(0) == 2,
+          "the messages of a producer that was not killed all arrive");
 }
 
 } // namespace

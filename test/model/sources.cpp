@@ -20,7 +20,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The names before an opening parenthesis, outside of comments; `called`: only behind `.`, `->` or `::`.
+/// Names before an opening parenthesis, except in comments; `called`: only those after `.`, `->` or `::`.
 std::vector<std::string> functions_in(std::string_view line, bool called) {
   line = line.substr(0, line.find("//"));
   std::vector<std::string> names;
@@ -36,8 +36,8 @@ std::vector<std::string> functions_in(std::string_view line, bool called) {
   return names;
 }
 
-/// What the facade offers beyond relaxed, by its own text, so that a new operation cannot be forgotten here;
-/// and what the doorbell's System adds.
+/// The operations of the facade other than relaxed ones, read from its text so that a new one cannot be
+/// forgotten, and those of the doorbell's System.
 std::set<std::string> ordering_operations() {
   std::set<std::string> names = {"barrier_all"};
   for (const std::string& line : lines_of(source_root() + "/src/base/atomic.h"))
@@ -74,7 +74,7 @@ std::vector<Ordering> find_orderings() {
   return found;
 }
 
-/// The names behind "SYNC: " in a line.
+/// The names after the mark in a line.
 std::string label_in(std::string_view line) {
   constexpr std::string_view mark = "SYNC: ";
   std::size_t begin = line.find(mark);
@@ -85,7 +85,7 @@ std::string label_in(std::string_view line) {
   return std::string(line.substr(0, end));
 }
 
-/// The last line of a function at the file's level or in a class.
+/// Whether the line ends a function at file level or in a class.
 bool ends_function(std::string_view line) {
   if (line.starts_with("  ")) line = line.substr(2);
   return line == "}" || line == "};";
@@ -106,7 +106,7 @@ std::string label_at(std::string_view file, unsigned line) {
   if (known == files.end()) known = files.emplace(file, lines_of(file)).first;
   const auto& lines = known->second;
   if (line == 0 || line > lines.size()) return {};
-  // On the operation's line or in the comment above it: as dev/check_layers.py has it.
+  // On the operation's line or in the comment above it, as in dev/check_layers.py.
   constexpr unsigned reach = 10;
   for (unsigned at = line; at > 0 && at + reach >= line; --at) {
     std::string label = label_in(lines[at - 1]);

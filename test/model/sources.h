@@ -1,4 +1,4 @@
-// Reads the sources of the structures under test: which orderings they have, and how these are labelled.
+// Reads the orderings, and their labels, from the sources of the structures under test.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace near::model {
 
 /// An operation of a header whose order can be weakened.
 struct Ordering {
-  std::string name; ///< header, operation and its number among those: "slot_queue.store_release.2"
+  std::string name; ///< header, operation, and number among its like: "slot_queue.store_release.2"
   std::string file; ///< "queue/slot_queue.h"
   unsigned line = 0;
   std::string operation; ///< "store_release", "fence_store_load", "barrier_all", ...
@@ -18,7 +18,7 @@ struct Ordering {
 /// Every ordering in the headers of src/queue and in src/base/seqlock.h, found in their text.
 const std::vector<Ordering>& orderings();
 
-/// The name of the SYNC label of the operation at this line; empty when it has none.
+/// The name of the SYNC label of the operation at this line; empty if it has none.
 std::string label_at(std::string_view file, unsigned line);
 
 /// The repository's root.

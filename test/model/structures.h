@@ -16,7 +16,7 @@ using queue::slot_bytes;
 using Claim = queue::Claim<Weak>;
 using Doorbell = queue::DoorbellProtocol<Weak, WeakSystem>;
 
-/// "generation 1 ready by 2" for a slot's word in a trace.
+/// The text for a slot's word in a trace, such as "generation 1 ready by 2".
 inline std::string slot_word_text(Value word) {
   static constexpr const char* states[] = {"free", "claimed", "ready", "abandoned"};
   auto state = queue::SlotWord::state(word);
@@ -64,7 +64,7 @@ inline void write_message(const Claim& claim, std::uint32_t sender, std::uint32_
   put(claim.body() + queue::slot_body_bytes - 4, sender << 16 | number);
 }
 
-/// Checks what arrives: whole, and each sender's messages in order, none twice.
+/// Checks arriving messages: whole, each once, and in the order of their sender.
 class Inbox {
 public:
   void take(const std::byte* body, std::uint32_t sender) {

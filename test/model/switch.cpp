@@ -1,5 +1,5 @@
-// SWITCH: a pair's messages stay in order while it moves from the queue to a lane and back. The rings are
-// those that ship; who turns to which channel when is told here as src/transport does it (claim_channel,
+// SWITCH: the messages of a pair stay in order while it moves from the queue to a lane and back. The rings
+// are those of the library; the switch between channels is modelled here after src/transport (claim_channel,
 // take_from_lane, take_from_queue, lanes.cpp).
 #include "structures.h"
 
@@ -12,7 +12,7 @@ using near::queue::LaneWriter;
 enum Kind : std::uint32_t { message, to_lane, to_queue };
 constexpr std::size_t kind_at = 8; // in a body
 
-/// What the receiver keeps: its queue, its lane, and the sender to whom the lane belongs now.
+/// The receiver's state: its queue, its lane, and the sender that currently owns the lane.
 struct Receiver {
   Receiver(Stage& stage) : queue(stage, 2), ring(stage, 2, "lane") {
     stage.name(ring->consumed, "consumed");
@@ -32,7 +32,7 @@ struct Receiver {
     auto entry = queue.consumer.front([](std::uint32_t) { return false; });
     if (entry.body == nullptr) return false;
     auto number = get<std::uint32_t>(entry.body) & 0xffff;
-    // It came back from its lane, and what it left there comes first.
+    // The owner has returned from its lane; its remaining messages there come first.
     if (lane_open && entry.claimer == owner && number != inbox.count(owner))
       while (lane_open && take_from_lane()) {}
     auto kind = get<std::uint32_t>(entry.body + kind_at);
@@ -51,7 +51,7 @@ struct Receiver {
   bool lane_open = false;
 };
 
-/// A sender's two channels.
+/// A sender with its two channels.
 struct Sender {
   Sender(Receiver& receiver, std::uint32_t number)
       : to(receiver), self(number), producer(receiver.queue.producer(number)) {}
@@ -62,7 +62,7 @@ struct Sender {
     write_message(claim, self, next++);
     claim.commit();
   }
-  /// The marker is the last message of the channel that it leaves.
+  /// The marker is the last message in the channel that the sender leaves.
   void turn_to_lane(std::uint64_t position) {
     send(to_lane);
     lane = LaneWriter<Weak>(to.ring.get(), 2, self, position);
