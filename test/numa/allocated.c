@@ -1,4 +1,4 @@
-// MPI_Alloc_mem, from a page to many: what the caller gets and writes lies on the caller's node.
+// MPI_Alloc_mem, from one page to many: memory that a process allocates and writes lies on its own node.
 #include "placement.h"
 
 int main(int argc, char** argv) {

@@ -1,10 +1,10 @@
-// MPI_Alloc_mem with an info object: where the memory lies, and how much of it in huge pages, by the kernel's
-// word.
+// MPI_Alloc_mem with an info object: the node of the memory, and how much of it is in huge pages, according
+// to the kernel.
 //
 //   asked NODE BYTES [KEY=VALUE ...]   NODE: a number, or own
 #include "placement.h"
 
-/// KiB of the range from `begin` that smaps calls huge: reserved pages, or merged ones.
+/// KiB of the range from `begin` that smaps reports as huge pages, reserved or merged.
 static unsigned long huge_kib(const char* begin, uint64_t bytes) {
   FILE* file = fopen("/proc/self/smaps", "r");
   if (file == NULL) cannot("/proc/self/smaps: %s", strerror(errno));
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
     MPI_Info_set(info, argv[i], value);
   }
   uint64_t wrong = 0, all_wrong = 0;
-  // Twice: what was given back may be given out again.
+  // Twice, since freed memory may be allocated again.
   for (int round = 0; round < 2; ++round) {
     char* memory = NULL;
     MPI_Alloc_mem(bytes, info, &memory);

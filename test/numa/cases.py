@@ -9,11 +9,11 @@ class Machine:
     """A machine for QEMU. Nodes with processors come first; each is a package of its own."""
 
     nodes: int
-    processors: int = 1  # of each node
-    memory: int = 256  # MiB of each node
+    processors: int = 1  # per node
+    memory: int = 256  # MiB per node
     memory_only: int = 0  # further nodes without processors
     distance: Callable[[int, int], int] = lambda one, other: 20  # between two different nodes
-    bandwidth: tuple[int, ...] = ()  # of each node's memory for the processors nearest to it, MB/s: makes a table (HMAT)
+    bandwidth: tuple[int, ...] = ()  # MB/s of each node's memory from the nearest processors: makes a table (HMAT)
     board: str = "q35"
     more: tuple[str, ...] = ()  # further arguments of QEMU
 
@@ -40,21 +40,21 @@ class Case:
     machine: str
     program: str  # test/numa/<program>.c
     ranks: tuple[int, ...]
-    standard: tuple[int, ...] = ()  # those of them that are in the standard set, a step of `make test`
+    standard: tuple[int, ...] = ()  # those that are in the standard set, a step of `make test`
     arguments: str = ""
     options: str = ""  # of mpiexec
     environment: dict[str, str] = field(default_factory=dict)
-    before: str = ""  # a line of shell that prepares the guest; what it changes stays for later cases
+    before: str = ""  # a line of shell that prepares the guest; its changes remain for later cases
     status: int | str = 0
     says: tuple[str, ...] = ()  # regular expressions; ^ and $ are ends of lines
     never: tuple[str, ...] = ()
-    seconds: int = 240  # of the guest's time; a busy host needs many
+    seconds: int = 240  # in the guest; a busy host needs many
 
 
 @dataclass(frozen=True)
 class JoinedCase:
-    """Two machines with a network between them, and a shell command for each. $GUEST there is 0 or 1, $OTHER the other's
-    address."""
+    """Two machines with a network between them, and a shell command for each. There, $GUEST is 0 or 1, and $OTHER is the
+    other's address."""
 
     name: str
     machine: str
@@ -77,7 +77,7 @@ MACHINES = {
                               distance=lambda one, other: 60 if 2 in (one, other) else 21),
 }
 
-# Else the kernel maps pages around one that is touched.
+# Otherwise the kernel also maps the pages around a touched one.
 PAGE_BY_PAGE = ("mount -t debugfs debug /sys/kernel/debug 2>/dev/null; "
                 "echo 4096 > /sys/kernel/debug/fault_around_bytes")
 
@@ -87,10 +87,11 @@ GOOD = r"^all pages on the nodes of their owners$"
 
 HUGE = r"^each rank has an arena in huge pages$"
 
-# What the administrator allows: ordinary pages that are merged, or pages that are set aside.
+# Huge pages that the administrator allows: merged from ordinary ones, or reserved.
 MERGED = ("for n in 0 1 2 3; do echo 0 > /sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages; done; "
           "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled")
-# The kernel reserves fewer than it is told to while it finds no free memory in a row; the last case's is not free at once.
+# The kernel reserves fewer pages than requested while it finds no contiguous free memory; that of the last case is
+# not free at once.
 RESERVED = ("echo never > /sys/kernel/mm/transparent_hugepage/shmem_enabled; "
             "for n in 0 1 2 3; do pages=/sys/devices/system/node/node$n/hugepages/hugepages-2048kB/nr_hugepages; "
             "for attempt in 1 2 3 4 5 6 7 8 9 10; do "
@@ -121,7 +122,7 @@ CASES = [
     Case("windows on another node, when asked for", "two-and-memory", "windows", arguments="2", ranks=(4,), standard=(4,),
          never=("wrong", "warning"), says=(GOOD, r"^rank 0 \(node 2\) shared window of 1048584 bytes: 257 pages, 100.0%")),
 
-    # Memory that is not the usual: another node, another kind, huge pages.
+    # Special memory: another node, another kind, huge pages.
     Case("memory of a slower kind, when asked for", "two-and-memory", "asked",
          arguments="2 4194304 near_memory_tier=cxl", ranks=(4,), standard=(4,), never=("wrong", "warning"), says=(GOOD,)),
     Case("memory of a node, when asked for", "two-and-memory", "asked", arguments="1 4194304 near_memory_node=1",
@@ -148,7 +149,7 @@ CASES = [
          before=RESERVED, ranks=(4,), standard=(4,), never=("wrong", "warning"), says=(GOOD, r"^rank 3: 6144 of 6144 KiB in huge pages$")),
     Case("reserved huge pages behind a wrapper that closes what it does not know", "four", "asked",
          arguments="own 6291456 near_page_size=2m", ranks=(4,), never=("wrong", "warning"),
-         before=RESERVED, environment={"NEAR_HUGE_PAGES": "0"},  # which leaves them to who asks
+         before=RESERVED, environment={"NEAR_HUGE_PAGES": "0"},  # only for memory that requests them
          options="sh -c 'for f in 3 4 5 6 7 8 9; do eval \"exec $f>&-\"; done; exec \"$0\" \"$@\"'",
          says=(GOOD, r"^rank 3: 6144 of 6144 KiB in huge pages$")),
     Case("near place: its totals with reserved pages", "four", "viewed", arguments="huge", ranks=(4,), before=RESERVED,
@@ -167,7 +168,7 @@ CASES = [
     Case("communicators of ranks that are bound to nodes", "four", "hardware_parts", ranks=(6,), options="--bind-to numa",
          says=(r"^divided by hwloc://Package$",)),
 
-    # The viewer beside the kernel's own counts, and what it says of pages that lie elsewhere.
+    # The viewer compared with the kernel's counts, and its reports about pages that lie elsewhere.
     Case("near place: its totals are those of numa_maps", "four", "viewed", ranks=(4, 8), standard=(4,),
          says=(SAME, LOCAL, r"^Every page lies where it belongs\.$"), never=("DIFFERENT", "warning:")),
     Case("near place: memory that was asked for on other nodes is no fault", "four", "viewed", arguments="policies",
@@ -189,7 +190,7 @@ CASES = [
          says=(SAME, r"^warning: rank 0 may now run on processors 2-3 \(node 1\); mpiexec had bound it to processor 0"),
          never=("DIFFERENT", r"warning: rank [123] may")),
 
-    # The same asked without any knowledge of the segment, as test/numa/peers asks it of other libraries.
+    # The same without knowledge of the segment, as in test/numa/peers for other libraries.
     Case("an outsider finds every page on its owner's node", "four", "touched", ranks=(4, 8), before=PAGE_BY_PAGE,
          says=(r"^of one rank: [1-9]\d+ pages, 100.0% on its node$", r"^beside: \d+ pages, 100.0% on its node$",
                r"^of a pair: \d+ pages, 100.0% on the node")),
@@ -197,7 +198,7 @@ CASES = [
          arguments="early", ranks=(4,), before=PAGE_BY_PAGE, never=("100.0% on its node",),
          says=(r"^rank 0 \(node 0, bound\): \d{3,} pages, \d there$", r"^of one rank: [1-9]\d+ pages")),
 
-    # Planted faults: what finds nothing wrong must be able to.
+    # Planted faults: the checks must find them.
     Case("planted: a rank that runs on another node in MPI_Init", "four", "pages", arguments="early", ranks=(4,), standard=(4,),
          status=1, never=(GOOD, r"^rank [123] .*wrong"),
          says=(r"^rank 0 \(node 0\) queue: .*, 0.0% on node 0, wrong: \d+ on node 1$",
@@ -207,9 +208,9 @@ CASES = [
          says=(r"^rank 0 \(node 0\) far arena: .*, wrong: 1 on node 3$",)),
 ]
 
-# 1 MiB that is alike nowhere, made on both machines.
+# 1 MiB without repetitions, made on both machines.
 MADE = "seq 1 170000 | head -c 1048576"
-# busybox's nc shuts down the connection when its own input ends, so it gets one that does not.
+# busybox's nc shuts down the connection when its own input ends, so it gets an endless one.
 RECEIVE = ("mkfifo /tmp/endless && "
            f'[ "$(nc -l -p 5000 <>/tmp/endless | md5sum)" = "$({MADE} | md5sum)" ] && echo "came as sent"')
 SEND = f"until {MADE} | nc $OTHER 5000; do sleep 1; done"

@@ -18,15 +18,15 @@ ROOT = HERE.parent.parent
 KEPT = ROOT / "build/numa"
 KERNELS = ["linux-image-cloud-amd64", "linux-image-virtual"]  # Debian's and Ubuntu's name for the newest kernel
 PACKAGES = ["busybox-static"]
-# What a network card needs, where the kernel has it as modules, in the order in which they are loaded.
+# Drivers of the network card, if they are modules of the kernel, in the order in which they are loaded.
 MODULES = ["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "failover",
            "net_failover", "virtio_net"]
-MARK = "::numa::"  # begins the lines of the console that are for this program
+MARK = "::numa::"  # begins those lines of the console that are for this program
 BOOT = 60  # seconds that a guest may need to boot, report and halt, on a busy machine
 
 
 class Missing(Exception):
-    """Says what the laboratory lacks, and what to do about it."""
+    """Tells what the laboratory lacks, and what to do about it."""
 
 
 def demand_tools():
@@ -42,7 +42,7 @@ def demand_tools():
 
 
 def download():
-    """Kernel and busybox, unpacked in KEPT/root: by apt's own client with separate package lists, so without root."""
+    """Unpacks kernel and busybox in KEPT/root, by apt's own client with separate package lists, so without root."""
     root, stamp, wanted = KEPT / "root", KEPT / "root/.complete", [*KERNELS, *PACKAGES, *MODULES]
     if stamp.exists() and stamp.read_text().split() == wanted:
         return root
@@ -71,7 +71,7 @@ def download():
     name = next((name for name in KERNELS if name in known), None)
     if not name:
         raise Missing(f"none of {' '.join(KERNELS)} is among the packages of this system's sources (apt)")
-    # The package is a name for the newest kernel; what it depends on has the file.
+    # The package only refers to the newest kernel; the package that it depends on has the file.
     depends = run("apt-cache", "depends", name)
     kernel = re.search(r"Depends: (linux-image-\S+)", depends)
     if not kernel:
@@ -91,8 +91,8 @@ def download():
 
 
 def needed_libraries(files, own):
-    """The system's libraries that `files` are linked to, by the paths under which they are looked for. `own`: the libraries
-    among them, which are found beside each other."""
+    """The system's libraries that `files` are linked with, by the paths at which they are searched. `own`: the libraries
+    among `files`, which are found next to each other."""
     paths = os.pathsep.join(sorted({str(path.parent) for path in own}))
     found = set()
     for file in files:
@@ -139,7 +139,7 @@ def installation(prefix, where, left_out=r"^$"):
 
 
 def installed(prefix, where, programs, left_out=r"^$"):
-    """What goes into a guest, path there to path here: an installation in /`where`, the programs (name to path) in
+    """The files of a guest, path there to path here: an installation in /`where`, the programs (name to path) in
     /`where`/programs, and the system's libraries that they need. `left_out`: a pattern of paths below `prefix`."""
     own = {path.relative_to(prefix): path for folder in ("bin", "etc", "lib", "share")
            for path in sorted((prefix / folder).rglob("*")) if path.is_file()}
@@ -152,14 +152,14 @@ def installed(prefix, where, programs, left_out=r"^$"):
 
 
 def first_system(root, files):
-    """The part of the initramfs that all machines have in common: all but /init. `files`: path there to path here."""
+    """The part of the initramfs that is common to all machines: all but /init. `files`: path there to path here."""
     busybox = next(path for path in (root / "bin/busybox", root / "usr/bin/busybox") if path.exists())
     files = {"bin/busybox": busybox, **files,
              **{f"modules/{path.name}": path for path in (root / "modules").iterdir()}}
     return {name: (0o100755, path.read_bytes()) for name, path in files.items()}
 
 
-# What the first process of the guest does. It begins with a watchdog, so a guest ends even when nobody outside waits.
+# The first process of the guest. It begins with a watchdog, so a guest ends even if no process outside waits for it.
 INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp /sbin /usr/bin /usr/sbin
 /bin/busybox --install -s
@@ -183,7 +183,7 @@ poweroff -f
 
 
 def processors(text):
-    """"0-2,5" as a set of numbers."""
+    """Returns a list such as "0-2,5" as a set of numbers."""
     ranges = [part.split("-") for part in text.split(",") if part]
     return {number for each in ranges for number in range(int(each[0]), int(each[-1]) + 1)}
 
@@ -201,7 +201,7 @@ def machine_faults(console, machine):
             faults.append(f"node {node} has processors [{cpus}], not {sorted(machine.processors_of(node))}")
         if [int(word) for word in distance.split()] != machine.distances_of(node):
             faults.append(f"node {node} has distances [{distance}], not {machine.distances_of(node)}")
-        # Kernel and firmware keep some 40 MiB for themselves.
+        # Kernel and firmware keep about 40 MiB for themselves.
         if not machine.memory - 64 < int(memory or 0) / 1024 <= machine.memory:
             faults.append(f"node {node} has {int(memory or 0) // 1024} MiB, not {machine.memory}")
         wanted = str(machine.bandwidth[node]) if machine.bandwidth else ""
@@ -239,7 +239,7 @@ def qemu_arguments(machine, kernel, initramfs):
 
 def boot(machine, name, commands, limit, system, root, wire=None):
     """Boots the machine, runs the shell commands there and returns the console output. It ends within `limit` seconds.
-    `wire`: a connected socket, the other end of which another machine has: makes a network card."""
+    `wire`: adds a network card, whose cable is this connected socket; another machine has the other end."""
     init = INIT.format(mark=MARK, limit=limit, commands=commands)
     initramfs = KEPT / f"{name}.cpio.gz"
     initramfs.write_bytes(gzip.compress(archive({**system, "init": (0o100755, init.encode())}), compresslevel=1))
@@ -248,7 +248,7 @@ def boot(machine, name, commands, limit, system, root, wire=None):
     if wire:
         arguments += ["-netdev", f"socket,id=wire,fd={wire.fileno()}",
                       "-device", f"virtio-net-pci,netdev=wire,romfile=,mac=52:54:00:00:00:{wire.fileno() % 256:02x}"]
-    # Time in the guest may pass more slowly than here, so the watchdog here gives it a little more.
+    # Time may pass more slowly in the guest than here, so the watchdog here allows a little more.
     try:
         done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit + 30,
                               pass_fds=[wire.fileno()] if wire else [])
@@ -261,7 +261,7 @@ def boot(machine, name, commands, limit, system, root, wire=None):
 
 
 def marked(number, command):
-    """Shell lines that run the command so that section() finds its output and its status."""
+    """Shell lines that run the command in a way that section() can find its output and its status."""
     return (f"echo \"{MARK} begin {number}\"\nread started rest </proc/uptime\n{command}\nstatus=$?\n"
             f"read ended rest </proc/uptime\necho; echo \"{MARK} exit {number} $status $started $ended\"")
 
@@ -277,8 +277,8 @@ def section(console, number):
     return found[1], int(found[2]), float(found[4]) - float(found[3])
 
 
-# For each of two guests that have a network between them: $GUEST is 0 or 1, $OWN and $OTHER are the addresses. A guest
-# begins when it hears the other, and stays until both are done.
+# For each of two guests with a network between them: $GUEST is 0 or 1, $OWN and $OTHER are the addresses. A guest
+# begins when it can reach the other, and stays until both are done.
 JOINED = """for module in {modules}; do [ ! -f /modules/$module.ko ] || insmod /modules/$module.ko; done
 export GUEST={guest} OWN=10.0.0.{own} OTHER=10.0.0.{other}
 ifconfig lo 127.0.0.1 up
@@ -291,7 +291,7 @@ if [ $GUEST = 1 ]; then timeout {limit} sh -c 'until nc $OTHER 9 </dev/null 2>&1
 
 def boot_two(machine, name, commands, limit, system, root):
     """Boots two such machines with a network between them, runs commands[0] on one and commands[1] on the other, and
-    returns what the two consoles said."""
+    returns the output of the two consoles."""
     wires = socket.socketpair()
     with wires[0], wires[1], ThreadPoolExecutor() as pool:
         guests = [pool.submit(boot, machine, f"{name}.{guest}",

@@ -1,14 +1,13 @@
 // After traffic of all sizes between all pairs: does every page of a rank's region lie on the rank's node?
 //
-//   pages                      as the library does it
-//   pages early                rank 0 runs on another node until MPI_Init has returned, as a program does
-//   that moves
-//                              its processes itself: its pages must be found wrong
-//   pages neighbour            the last rank writes to a page of rank 0's arena that nobody had: must be
-//   found wrong
+//   pages             without a planted fault
+//   pages early       rank 0 runs on another node until MPI_Init has returned, as in a program that moves its
+//                     processes itself: its pages must be found on the wrong node
+//   pages neighbour   the last rank writes to an untouched page of rank 0's arena, which must be found on the
+//                     wrong node
 #include "placement.h"
 
-/// Every pair, messages that go inline, in packets and by the ways of large ones.
+/// Messages between all pairs: inline, in packets, and by the protocols for large messages.
 static void traffic(int rank, int ranks) {
   enum { largest = 1 << 20 };
   char* out = malloc(largest);
@@ -22,7 +21,7 @@ static void traffic(int rank, int ranks) {
                    MPI_STATUS_IGNORE);
       if (in[bytes - 1] != (char)from) cannot("a message of %d bytes is not what was sent", bytes);
     }
-  // Many at once before their receives: takes packets beyond those that are there from the beginning.
+  // Many messages before their receives take more packets than there are at the start.
   enum { burst = 200, packet = 4000 };
   MPI_Request sent[burst];
   for (int i = 0; i < burst; ++i)
@@ -64,8 +63,8 @@ int main(int argc, char** argv) {
       cannot("rank %d has no page in part %s: was there no traffic?", rank, part_names[part]);
     wrong += report(rank, node, part_names[part], &pages);
   }
-  if (rank ==
-      0) { // nobody owns what lies between the last rank's region and the far arenas, and behind those
+  if (rank == 0) {
+    // No rank owns the addresses between the last rank's region and the far arenas, and those behind these.
     struct Region first = region, last = region_of(&segment, ranks - 1);
     struct Pages pages = existing_pages(&segment, last.end[arena], first.begin[far_arena]);
     struct Pages behind = existing_pages(&segment, last.end[far_arena], segment.bytes);

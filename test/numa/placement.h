@@ -1,5 +1,5 @@
-// Where pages lie, asked of the kernel alone: no function of the library is called for it, and of the
-// library's files only the layout of the segment is known here, as numbers (src/segment/segment.h).
+// Finds the nodes of pages by asking only the kernel. Calls no function of the library for it; all that this
+// file knows about the library is the layout of the segment, as numbers (src/segment/segment.h).
 #pragma once
 
 #ifndef _GNU_SOURCE
@@ -20,7 +20,7 @@
 
 enum { page_bytes = 4096, most_nodes = 16 };
 
-/// What stops a check from being made: ends the job with status 3, so that nobody takes it for a wrong page.
+/// Reports why a check cannot be made and ends with status 3, to distinguish this from a wrong page.
 __attribute__((format(printf, 1, 2), noreturn)) static inline void cannot(const char* sentence, ...) {
   va_list values;
   va_start(values, sentence);
@@ -41,7 +41,7 @@ static inline int node_of_processor(int processor) {
   cannot("processor %d has no node", processor);
 }
 
-/// The node that this process is bound to; -1 when its processors lie on several.
+/// The node that this process is bound to; -1 if its processors are on several nodes.
 static inline int own_node(void) {
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof mask, &mask) != 0) cannot("sched_getaffinity: %s", strerror(errno));
@@ -65,14 +65,14 @@ static inline void move_to_node(int node) {
   if (sched_setaffinity(0, sizeof mask, &mask) != 0) cannot("sched_setaffinity: %s", strerror(errno));
 }
 
-/// Pages counted by the node that they lie on.
+/// Numbers of pages by node.
 struct Pages {
   uint64_t total;
   uint64_t on[most_nodes];
 };
 
-/// Adds the pages from `begin` to `end`, which must exist: each is read once, so that this process maps it
-/// and the kernel can tell its node.
+/// Adds the pages from `begin` to `end`, which must exist. Reads each once, so that this process maps it and
+/// the kernel can report its node.
 static inline void count_pages(struct Pages* pages, char* begin, char* end) {
   enum { at_once = 512 };
   while (begin < end) {
@@ -93,7 +93,7 @@ static inline void count_pages(struct Pages* pages, char* begin, char* end) {
   }
 }
 
-/// One line about pages that belong on `node`; returns how many do not lie there.
+/// Prints a line about pages that belong on `node`; returns how many are elsewhere.
 static inline uint64_t report(int rank, int node, const char* part, const struct Pages* pages) {
   uint64_t good = pages->on[node];
   char line[512];
@@ -108,11 +108,11 @@ static inline uint64_t report(int rank, int node, const char* part, const struct
   return pages->total - good;
 }
 
-/// The job's segment as this process has it mapped.
+/// The job's segment as mapped by this process.
 struct Mapped {
   char* base;
   uint64_t bytes;
-  int file; ///< the memory file itself: it knows which pages exist, whoever made them
+  int file; ///< the memory file itself, which tells which pages exist, whichever process made them
 };
 
 static inline struct Mapped find_segment(void) {
@@ -124,7 +124,7 @@ static inline struct Mapped find_segment(void) {
     unsigned long begin = 0, end = 0, offset = 0;
     if (strstr(line, "/memfd:nearmpi ") == NULL) continue;
     if (sscanf(line, "%lx-%lx %*s %lx", &begin, &end, &offset) != 3) cannot("a line of maps: %s", line);
-    // Memory policies have cut the mapping into several.
+    // Memory policies have split the mapping.
     char* base = (char*)(begin - offset);
     if (found.base != NULL && found.base != base) cannot("two segments are mapped");
     found.base = base;
@@ -140,8 +140,8 @@ static inline struct Mapped find_segment(void) {
   return found;
 }
 
-/// Counts the pages of the segment that exist between two offsets. The file says which do: to read another
-/// would make it.
+/// Counts the existing pages of the segment between two offsets. The file tells which pages exist: reading
+/// another page would create it.
 static inline struct Pages existing_pages(const struct Mapped* segment, uint64_t begin, uint64_t end) {
   struct Pages pages = {0};
   while (begin < end) {
@@ -156,8 +156,8 @@ static inline struct Pages existing_pages(const struct Mapped* segment, uint64_t
   return pages;
 }
 
-/// The parts of what a process owns. All but the last lie in its region, one behind the other; the far arenas
-/// lie behind the regions.
+/// The parts that a process owns. All but the last are in its region, one after the other; the far arenas
+/// follow the regions.
 enum { parts = 13, arena = 11, far_arena = 12 };
 static const char* const part_names[parts] = {"control", "queue",  "credits",  "flags",      "area",
                                               "lanes",   "slices", "packets",  "statistics", "traffic",

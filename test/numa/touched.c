@@ -1,24 +1,23 @@
-// Where the pages of a library's shared memory lie, and whose they are, for a library of which nothing is
-// known: plain MPI, and questions to the kernel.
+// Finds the nodes and the owners of the pages of a library's shared memory without knowledge of the library,
+// by plain MPI calls and by asking the kernel.
 //
-//   touched          as the library does it
-//   touched early    ranks on node 0 run on node 1 until MPI_Init has returned: their pages must be found
-//   wrong
+//   touched          without a planted fault
+//   touched early    ranks on node 0 run on node 1 until MPI_Init has returned: their pages must be found on
+//                    the wrong node
 //
 // After traffic of all sizes between all ranks, each pair of ranks exchanges messages by itself, while the
-// others wait outside of MPI. Before each such exchange the two forget which pages of shared memory they have
-// mapped, and afterwards the kernel says which ones the exchange has touched (pagemap). So:
-//   of one rank   only one rank touched the page, or several did, and one rank took part in each exchange
-//                 in which it was touched: its receive queue, its pool, its flags. It belongs on its node.
-//   of a pair     touched by both ranks of one pair, and in no other exchange: what one writes and the other
-//                 reads. It belongs on the node of one of the two; which of them, nobody can tell from
-//                 outside.
-//   of several    touched in exchanges that have no rank in common: nobody in particular owns it.
-//   beside        no exchange touched it, or one pair's, and it lies between two pages that are of the same
-//                 one rank, or in a memory file in which no other rank has a page: a packet of the same pool
-//                 that was not in use. It belongs on that rank's node.
-//   idle          what is left: no exchange touched it.
-// The read-ahead of page faults (fault_around_bytes) must be one page, else the kernel maps neighbours too.
+// others wait outside MPI. Before each such exchange the two unmap their pages of shared memory, and
+// afterwards the kernel reports which pages the exchange has touched (pagemap). The kinds of pages are:
+//   of one rank   only one rank touched the page, or several did, and one rank took part in all exchanges
+//                 that touched it: its receive queue, its pool, its flags. It belongs on that rank's node.
+//   of a pair     touched by both ranks of one pair, and in no other exchange: one writes and the other
+//                 reads it. It belongs on the node of one of the two; which one cannot be told from outside.
+//   of several    touched in exchanges that have no rank in common: it has no particular owner.
+//   beside        touched by no exchange, or by that of one pair, and it lies between two pages of the same
+//                 single rank, or in a memory file in which no other rank has a page: an unused packet of the
+//                 same pool. It belongs on that rank's node.
+//   idle          all others: no exchange touched it.
+// The read-ahead of page faults (fault_around_bytes) must be one page, or the kernel maps neighbours, too.
 #include "placement.h"
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,14 +30,14 @@ enum { most_ranks = 8, most_seconds = 400 };
 
 struct Page {
   uint64_t device, file, number;
-  uint32_t touched; ///< set of exchanges
+  uint32_t touched; ///< set of exchanges that touched it
   uint32_t ranks;   ///< set of ranks that touched it
-  int node;         ///< -1: not known
-  bool used;        ///< this entry of the table is
+  int node;         ///< -1: unknown
+  bool used;        ///< whether this entry of the table is in use
 };
 
 enum { table_size = 1 << 19 };
-static struct Page table[table_size]; ///< by open addressing
+static struct Page table[table_size]; ///< a hash table with open addressing
 static size_t table_used;
 
 static struct Page* entry(uint64_t device, uint64_t file, uint64_t number) {
@@ -61,11 +60,11 @@ struct Mapping {
   uint64_t offset, device, file;
 };
 
-static struct stat own_file; ///< of this program's own shared memory, which does not count
+static struct stat own_file; ///< the file of this program's own shared memory, which does not count
 
-/// Calls `each` for every mapping that is shared and can be written, but for our own.
+/// Calls `each` for every shared writable mapping except this program's own.
 static void shared_mappings(void (*each)(const struct Mapping*)) {
-  // Read whole before the first call: those change the mappings of which the kernel tells.
+  // The file is read completely before the first call, since the calls change the mappings.
   static char text[1 << 20];
   int maps = open("/proc/self/maps", O_RDONLY);
   size_t length = 0;
@@ -88,8 +87,8 @@ static void shared_mappings(void (*each)(const struct Mapping*)) {
   }
 }
 
-/// Calls `each` for up to 512 pages at a time that exist in the mapping. The file says which: to read another
-/// would make it.
+/// Calls `each` for the existing pages of the mapping, up to 512 at a time. The file tells which pages exist:
+/// reading another page would create it.
 static void existing(const struct Mapping* mapping,
                      void (*each)(const struct Mapping*, char*, unsigned long)) {
   enum { at_once = 512 };
@@ -119,12 +118,12 @@ static struct Page* entry_of(const struct Mapping* mapping, const char* address)
                (mapping->offset + (uint64_t)(address - mapping->begin)) / page_bytes);
 }
 
-// What an exchange touches --------------------------------------------------------------------------------
+// Pages that an exchange touches --------------------------------------------------------------------------
 
 static int pagemap = -1;
 static int this_exchange, this_rank;
 
-/// The kernel forgets that this process has the mapping's pages; they stay as they are.
+/// Makes the kernel forget that this process has the mapping's pages; their contents stay.
 static void forget(const struct Mapping* mapping) {
   if (madvise(mapping->begin, (size_t)(mapping->end - mapping->begin), MADV_DONTNEED) != 0)
     cannot("madvise: %s", strerror(errno));
@@ -149,7 +148,7 @@ static void note_node(const struct Mapping* mapping, char* address, unsigned lon
   int node[512];
   for (unsigned long i = 0; i < count; ++i) {
     addresses[i] = address + i * page_bytes;
-    (void)*(volatile char*)addresses[i]; // the kernel tells the node of pages that this process maps
+    (void)*(volatile char*)addresses[i]; // the kernel reports nodes only of mapped pages
   }
   if (syscall(SYS_move_pages, 0, count, addresses, NULL, node, 0) != 0)
     cannot("move_pages: %s", strerror(errno));
@@ -162,7 +161,7 @@ static void note_node(const struct Mapping* mapping, char* address, unsigned lon
 static void note_existing_touched(const struct Mapping* mapping) { existing(mapping, note_touched); }
 static void note_existing_node(const struct Mapping* mapping) { existing(mapping, note_node); }
 
-/// Whether the kernel tells what we ask: of many pages that exist, the one that was touched, and no other.
+/// Checks the method: of many existing pages, the kernel must report the one that was touched, and no other.
 static void check_the_means(void) {
   enum { pages = 48, used = 20 };
   char path[] = "/tmp/means.XXXXXX";
@@ -186,7 +185,7 @@ static void check_the_means(void) {
   table_used = 0;
 }
 
-// The ranks wait for each other outside of MPI ------------------------------------------------------------
+// The ranks wait for each other outside MPI ---------------------------------------------------------------
 
 struct Meeting {
   atomic_int arrived, round;
@@ -221,7 +220,7 @@ static void arrange_meetings(int rank) {
 
 enum { most_at_once = 64, largest = 1 << 20 };
 
-/// Messages of all sizes to and from each of the others, many at a time.
+/// Exchanges messages of all sizes with each of the others, many at a time.
 static void exchange(const int* others, int count) {
   static char out[largest], in[2][most_ranks][largest];
   static MPI_Request requests[2 * most_ranks * most_at_once];
@@ -231,7 +230,7 @@ static void exchange(const int* others, int count) {
     int bytes = sizes[i], at_once = bytes <= 4000 ? most_at_once : bytes <= 65536 ? 16 : 2, used = 0;
     for (int n = 0; n < at_once; ++n)
       for (int other = 0; other < count; ++other) {
-        // Only the last two are looked at; a receive buffer must not be used twice at a time.
+        // Only the last two messages are checked; concurrent receives need different buffers.
         static char unseen[most_ranks][most_at_once][65536];
         char* buffer = n < at_once - 2 ? unseen[other][n] : in[n % 2][other];
         MPI_Irecv(buffer, bytes, MPI_BYTE, others[other], n, MPI_COMM_WORLD, &requests[used++]);
@@ -263,7 +262,7 @@ static void warm_up(int rank, int ranks) {
 
 // Result --------------------------------------------------------------------------------------------------
 
-/// Where a rank runs.
+/// The node of a rank, and whether the rank is bound to it.
 struct Seat {
   int node, bound;
 };
@@ -296,7 +295,7 @@ static double percent(uint64_t part, uint64_t whole) {
 
 enum { of_one, beside, of_a_pair, of_several, idle, kinds };
 
-/// A page that was found, and what is concluded about it.
+/// A page that was found, its kind and its owners.
 struct Finding {
   const struct Page* page;
   int kind;
@@ -320,8 +319,8 @@ static struct Finding finding_of(const struct Page* page, const uint32_t* pair_o
   return (struct Finding){page, kind, owners};
 }
 
-/// Gives pages that are idle or of a pair to the rank that has all that was found to be of one rank in their
-/// file, or both neighbours that were. `findings` are of one file.
+/// Assigns pages that are idle or of a pair to a rank: the one that has all pages of one rank in their file,
+/// or the one that has both neighbouring ones. `findings` are of one file.
 static void give_those_beside(struct Finding* findings, size_t count) {
   uint32_t all = 0;
   for (size_t i = 0; i < count; ++i)
@@ -334,7 +333,7 @@ static void give_those_beside(struct Finding* findings, size_t count) {
     if (i < count && !known) continue;
     uint32_t after = one_has_all ? all : i < count && findings[i].kind == of_one ? findings[i].owners : 0;
     for (; open < i; ++open)
-      // Its exchange must not tell another story: a page of a pair is one of the pair's.
+      // A page of a pair can only belong to a rank of this pair.
       if (before != 0 && before == after &&
           (findings[open].kind == idle || (findings[open].owners & before) != 0))
         findings[open] = (struct Finding){findings[open].page, beside, before};
@@ -352,7 +351,7 @@ static void print_result(int ranks, const struct Seat* seats, const uint32_t* pa
   size_t total = 0;
   uint64_t count[kinds] = {0}, local[kinds] = {0}, on[most_nodes] = {0};
   uint64_t of_rank[most_ranks] = {0}, at_home[most_ranks] = {0};
-  for (size_t i = 0; i < table_size; ++i) // of pages that were given back since, nobody knows the node
+  for (size_t i = 0; i < table_size; ++i) // pages freed since have no known node
     if (table[i].used && table[i].node >= 0) findings[total++] = finding_of(&table[i], pair_of);
   qsort(findings, total, sizeof findings[0], by_place);
   for (size_t begin = 0, end = 0; begin < total; begin = end) {

@@ -1,14 +1,14 @@
-// What `near place` says of this job while its ranks wait: rank 0 starts it, and compares its totals with
-// numa_maps, read here by itself, of all ranks.
+// Checks what `near place` reports about this job while its ranks wait: rank 0 starts it and compares its
+// totals with the numa_maps of all ranks, which it reads itself.
 //
-//   viewed                 as the library does it: the viewer has nothing to complain of
-//   viewed neighbour       the last rank writes to a page of rank 0's arena that nobody had
+//   viewed                 without a planted fault: no warnings
+//   viewed neighbour       the last rank writes to an untouched page of rank 0's arena
 //   viewed heap            rank 0 moves a page of its own memory to the last node
-//   viewed moved           rank 0 goes to node 1 behind the launcher's back
-//   viewed policies        each rank has memory that it asked for on other nodes: nothing to complain of
-//   viewed windows         each rank has windows, of its own memory and in a row with the others'
+//   viewed moved           rank 0 moves itself to node 1
+//   viewed policies        each rank has memory that it requested on other nodes: no warnings
+//   viewed windows         each rank has windows: separate ones, and one whose parts are adjacent
 //   viewed window-neighbour  the last rank moves a page of rank 0's window to its node
-//   viewed huge            each rank has so much from MPI_Alloc_mem that it may come in huge pages
+//   viewed huge            each rank has enough memory from MPI_Alloc_mem to be in huge pages
 #include "placement.h"
 #include <linux/mempolicy.h>
 #include <spawn.h>
@@ -48,18 +48,18 @@ static struct Totals read_numa_maps(int pid) {
   return totals;
 }
 
-/// Runs near; its exit status.
+/// Runs near and returns its exit status.
 static int run_near(char* const arguments[]) {
   extern char** environ;
   int pid = 0, status = 0;
-  // Not fork: pages that parent and child share until they are written would be another thing to look at.
+  // Not fork, because of the pages that parent and child share until they are written.
   int error = posix_spawnp(&pid, "near", NULL, NULL, arguments, environ);
   if (error != 0) cannot("near: %s", strerror(error));
   if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) cannot("near did not end by itself");
   return WEXITSTATUS(status);
 }
 
-/// The totals of process `pid` in the viewer's JSON: the first "bytes_on" behind its "pid".
+/// The totals of process `pid` in the viewer's JSON: the first "bytes_on" after its "pid".
 static struct Totals totals_in(const char* json, int pid) {
   struct Totals totals = {{0}};
   char key[32];
@@ -77,12 +77,12 @@ static struct Totals totals_in(const char* json, int pid) {
   return totals;
 }
 
-/// Compares the viewer's totals with the kernel's, of a moment at which nothing changed; 1 when they differ.
+/// Compares the viewer's totals with the kernel's at a time when nothing changes; returns 1 if they differ.
 static int compare(const int* pids, int ranks, char* job) {
   static char json[output_bytes];
   static struct Totals before[most_ranks], after[most_ranks];
   char* const arguments[] = {"near", "place", "--job", job, "--json", "--output", (char*)output, NULL};
-  memset(json, 1, sizeof json); // so that reading takes no page; little, for one wrong page is to count
+  memset(json, 1, sizeof json); // so that reading allocates no page; small, so that one wrong page counts
   for (int attempt = 0;; ++attempt) {
     for (int rank = 0; rank < ranks; ++rank) before[rank] = read_numa_maps(pids[rank]);
     int status = run_near(arguments);
@@ -99,7 +99,7 @@ static int compare(const int* pids, int ranks, char* job) {
   int differ = 0, huge = 0;
   for (const char* at = strstr(json, "\"segment\": ["); at != NULL;
        at = strstr(at + 1, "\"huge_bytes\": 4194304,"))
-    ++huge; // and the beginning
+    ++huge; // counts the beginning of the list, too
   int windows = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     char owned[64];

@@ -1,9 +1,9 @@
-// Windows: does every page lie on the node of its owner, or where an info object asked for it?
+// Windows: does every page lie on the node of its owner, or on the node that an info object requests?
 //
-//   windows              of MPI_Win_allocate and MPI_Win_allocate_shared, parts in a row and apart
+//   windows              from MPI_Win_allocate and MPI_Win_allocate_shared, parts adjacent and apart
 //   windows NODE         the same with near_memory_node=NODE
-//   windows remote       the same; every page is written first by a put from another rank, not by its owner
-//   windows remote large the same with windows whose pages come only when they are touched
+//   windows remote       the same, but another rank writes every page first, by a put
+//   windows remote large the same with windows whose pages are allocated only when they are touched
 #include "placement.h"
 
 static int rank, ranks, node;
@@ -17,7 +17,7 @@ static MPI_Info hints(int apart) {
   return info;
 }
 
-/// Writes the part of the next rank, so that what an owner has not placed would lie with the writer.
+/// Writes the part of the next rank: pages that their owner has not placed would lie on the writer's node.
 static void write_next(MPI_Win win, MPI_Aint bytes) {
   const int next = (rank + 1) % ranks;
   char* data = malloc((size_t)bytes);
@@ -28,7 +28,7 @@ static void write_next(MPI_Win win, MPI_Aint bytes) {
   free(data);
 }
 
-/// The pages whose first byte is in [begin, end).
+/// Checks the pages whose first byte is in [begin, end).
 static uint64_t check(const char* part, char* begin, char* end, int expected) {
   char* first = begin + (page_bytes - (uintptr_t)begin % page_bytes) % page_bytes;
   char* behind = end + (page_bytes - (uintptr_t)end % page_bytes) % page_bytes;

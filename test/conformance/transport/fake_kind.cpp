@@ -1,4 +1,4 @@
-// The suite on the fake of p2p's unit tests, which is sender and receiver in one process.
+// Runs the suite on the fake transport of p2p's unit tests, which is sender and receiver in one process.
 #include "kind.h"
 #include "processes.h"
 

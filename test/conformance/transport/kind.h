@@ -1,4 +1,4 @@
-// What the conformance suite needs of a transport that it runs on.
+// The interface between the conformance suite and a transport that it runs on.
 #pragma once
 
 #include "transport/registry.h"
@@ -8,50 +8,51 @@
 
 namespace near::test {
 
-/// The part that a process takes in a test.
+/// The role of a process in a test.
 struct Part {
   bool sends = false, receives = false;
-  transport::Peer* other =
-      nullptr; ///< the receiver for the sender, and the other way round; or this process itself
-  /// Returns when the other process has called it too. Bytes of the transport do not move meanwhile.
+  /// The receiver for the sender and vice versa; or this process itself.
+  transport::Peer* other = nullptr;
+  /// Returns when the other process has also called it. The transport makes no progress meanwhile.
   std::function<void()> meet;
-  /// Returns when the other process has ended. Bytes of the transport do not move meanwhile.
+  /// Returns when the other process has ended. The transport makes no progress meanwhile.
   std::function<void()> wait_for_end;
 };
 
-/// A transport under test, and how its processes are made.
+/// A transport under test, and the way to start its processes.
 class Kind {
 public:
   virtual ~Kind() = default;
   virtual std::string name() const = 0;
 
   /// Runs body() in a process that sends and in one that receives, or in one that does both. Fails the test if a
-  /// process does not end with success within a minute, or, with `receiver_dies`, if the receiver ends otherwise than
+  /// process does not end successfully within a minute, or, with `receiver_dies`, if the receiver is not
+  /// ended
   /// by SIGKILL.
   virtual void run(const std::function<void(Part&)>& body, bool receiver_dies) = 0;
 
-  // What the transport offers beyond what all must.
-  /// Sender and receiver are two processes. Only then is there somebody to die, and to wake.
+  // Optional properties of a transport.
+  /// Sender and receiver are two processes, so one can die or wake the other.
   virtual bool has_processes() const { return true; }
   /// cancel_rts() succeeds if the receiver has not matched the message yet.
   virtual bool cancels() const { return true; }
-  /// The death of a process does not end the other one: what is under way with it fails.
+  /// The death of a process does not end the other one: transfers under way between them fail.
   virtual bool fails_alone() const { return false; }
-  /// So many eager messages that have not been released are refused at the latest; 0: none ever is.
+  /// The largest number of unreleased eager messages before further ones are refused; 0: no limit.
   virtual int most_unreleased() const { return 0; }
-  /// Eager messages with a waiter wait for space before credits end, if the receiver takes none.
+  /// If the receiver takes no messages, eager messages with a waiter wait for space before credits run out.
   virtual bool queues_eager() const { return false; }
-  /// A process that sleeps until there is space is woken.
+  /// A process that sleeps until there is space is woken when there is.
   virtual bool announces_space() const { return false; }
   /// A pair that talks gets a fast path (SendState), unless the system has no membarrier.
   virtual bool has_fast_path() const { return false; }
-  /// It reaches memory of its peers that they have registered.
+  /// It can access memory that its peers have registered.
   virtual bool reaches_memory() const { return true; }
-  /// It reaches private memory through the kernel, which may forbid that.
+  /// It accesses private memory through the kernel, which may forbid this.
   virtual bool may_forbid_copies() const { return false; }
 };
 
-/// The kind that this test is instantiated for, by its name.
+/// Returns the kind with this name.
 Kind& kind_of(const std::string& name);
 
 } // namespace near::test

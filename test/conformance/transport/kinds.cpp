@@ -1,4 +1,4 @@
-// The kinds of transports that this program runs the suite on.
+// The kinds of transports on which this program runs the suite.
 #include "kind.h"
 
 #include <cstdlib>

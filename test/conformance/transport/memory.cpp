@@ -1,5 +1,5 @@
-// Access to the memory of a peer (transport/access.h). In each test the receiving part owns the memory, registers it and
-// sends its key; the sending part accesses it.
+// Access to the memory of a peer (transport/access.h). In each test the receiver owns the memory, registers
+// it and sends its key; the sender accesses it.
 #include "suite.h"
 
 #include "memory/allocate.h"
@@ -17,13 +17,13 @@ using transport::Capabilities;
 using transport::MemoryKey;
 using transport::Registration;
 
-/// Memory of the receiving part, as the sending part knows it.
+/// Memory of the receiver, as known to the sender.
 struct Known {
   MemoryKey key;
   std::uint64_t address = 0;
 };
 
-/// An access that knows when it is done.
+/// An access that records its completion.
 struct Watched : transport::Access {
   bool finished = false;
   int error = -1;
@@ -52,7 +52,7 @@ os::Run there(const Known& memory, std::size_t at, std::size_t bytes) {
   return {reinterpret_cast<void*>(memory.address + at), bytes};
 }
 
-/// Returns memory of the kind under test: shareable, as from MPI_Alloc_mem, or private to this process.
+/// Allocates memory that is shareable, as from MPI_Alloc_mem, or private to this process.
 unsigned char* allocate(std::size_t bytes, bool shareable) {
   void* made = shareable && memory::space().segment.mapped() ? memory::allocate_shareable(bytes, {})
                                                              : new unsigned char[bytes];
@@ -62,8 +62,9 @@ unsigned char* allocate(std::size_t bytes, bool shareable) {
 
 class Memory : public Conformance {
 protected:
-  /// Runs origin(peer, memory) in the sending part; in the receiving one, before(memory), then meanwhile(memory) without
-  /// progress, and after(memory) when the origin has finished. On `bytes` bytes of each kind of memory.
+  /// For each kind of memory, with `bytes` bytes: runs origin(part, memory) in the sender; runs
+  /// before(memory), then meanwhile(part, memory) without progress, and after(memory) when the origin has
+  /// finished, in the receiver.
   void run_on(std::size_t bytes, const std::function<void(Part&, const Known&)>& origin,
               const std::function<void(unsigned char*)>& before,
               const std::function<void(const unsigned char*)>& after,
@@ -113,7 +114,7 @@ TEST_P(Memory, get_and_put_move_runs_between_two_processes) {
       bytes,
       [](Part& part, const Known& memory) {
         Peer& peer = *part.other;
-        if (!copies(peer, memory)) return; // the kernel forbids it
+        if (!copies(peer, memory)) return; // the kernel forbids copies
         const Bytes expected = pattern(bytes, 1);
         Bytes whole(bytes), some(1000);
         Watched first, second;
@@ -121,7 +122,7 @@ TEST_P(Memory, get_and_put_move_runs_between_two_processes) {
         std::array mine{os::Run{whole.data(), bytes}};
         transport::get(peer, memory.key, theirs, mine, first);
         require(outcome(first) == MPI_SUCCESS && whole == expected, "get brings all bytes");
-        // Runs whose borders differ on the two sides, to which the array is only lent during the call.
+        // Runs with different borders on the two sides; their arrays need be valid only during the call.
         std::array pieces{there(memory, 10, 100), there(memory, 5000, 700), there(memory, 299'800, 200)};
         std::array into{os::Run{some.data() + 600, 400}, os::Run{some.data(), 600}};
         transport::get(peer, memory.key, pieces, into, second);
@@ -158,7 +159,7 @@ TEST_P(Memory, get_and_put_move_runs_between_two_processes) {
 
 TEST_P(Memory, puts_are_complete_at_their_target_when_flush_is_true) {
   constexpr std::size_t words = 500;
-  // What the origin knows before the owner makes progress; beside the transport.
+  // Tells the owner, without the transport, what the origin knows before the owner makes progress.
   auto* flushed =
       static_cast<bool*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(flushed, MAP_FAILED);
@@ -219,7 +220,7 @@ TEST_P(Memory, atomic_operations_change_one_word_and_return_its_old_value) {
           operation.before = &before;
           transport::apply_atomic(peer, memory.key, memory.address + at, operation, access);
           require(outcome(access) == MPI_SUCCESS, "an atomic operation succeeds");
-          return before; // the upper half stays 0 for 4 bytes
+          return before; // for 4 bytes, the upper half stays 0
         };
         for (const std::uint8_t bytes : {std::uint8_t{4}, std::uint8_t{8}}) {
           const std::size_t at = bytes == 4 ? 20 : 40;
@@ -279,7 +280,7 @@ TEST_P(Memory, accesses_outside_the_registered_memory_fail_and_change_nothing) {
       [](Part& part, const Known& memory) {
         Peer& peer = *part.other;
         if (transport::capabilities(peer).copies && !has_atomics(peer, memory))
-          return; // no bounds, as for a debugger
+          return; // no bounds are checked, as for a debugger
         if (!copies(peer, memory)) return;
         Bytes data(64, 1);
         for (const std::size_t at : {bytes - 63, bytes, std::size_t{0} - 1}) {
@@ -295,7 +296,7 @@ TEST_P(Memory, accesses_outside_the_registered_memory_fail_and_change_nothing) {
           require((at_once == MPI_ERR_RMA_RANGE) != (later == MPI_ERR_RMA_RANGE),
                   "a put fails, now or at the flush");
           require(flush(peer) == MPI_SUCCESS, "and is reported once");
-          // The first aligned word that is not wholly inside.
+          // The first aligned word that is not entirely inside.
           const std::uint64_t word = at < bytes ? memory.address + bytes : memory.address + at / 8 * 8;
           transport::apply_atomic(peer, memory.key, word, {AtomicKind::add, 8, 1}, adding);
           require(outcome(adding) == MPI_ERR_RMA_RANGE, "an atomic operation fails");

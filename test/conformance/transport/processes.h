@@ -15,14 +15,14 @@
 
 namespace near::test {
 
-/// In a child: ends it, and so fails the test, unless the condition holds.
+/// Called in a child: ends it, which fails the test, unless the condition holds.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "process %d: %s\n", getpid(), what);
   _exit(1);
 }
 
-/// How the processes of a test meet: two pipes, one for each direction.
+/// Lets the processes of a test meet, by two pipes, one for each direction.
 class Meeting {
 public:
   Meeting() {
@@ -33,14 +33,14 @@ public:
     for (auto& pair : pipes_)
       for (int end : pair) close(end);
   }
-  /// In process `rank`: closes what it does not use.
+  /// Called in process `rank`: closes the ends that it does not use.
   void keep_own_ends(std::uint32_t rank) {
     for (int* end : {&pipes_[rank][0], &pipes_[1 - rank][1]}) {
       close(*end);
       *end = -1;
     }
   }
-  /// In the parent: process `rank` has ended. Ends the other one's meet() and wait_for_end().
+  /// Called in the parent when process `rank` has ended. Ends meet() and wait_for_end() of the other one.
   void tell_end(std::uint32_t rank) {
     close(pipes_[rank][1]);
     pipes_[rank][1] = -1;
@@ -59,8 +59,8 @@ private:
   std::array<std::array<int, 2>, 2> pipes_{};
 };
 
-/// Runs body(rank) in two children that can meet. `dies`: the child that kills itself; -1: neither does. `on_end` is
-/// called with the rank of each child that has ended, in the order in which they end.
+/// Runs body(rank) in two children that can meet. `dies`: the child that kills itself; -1: neither does.
+/// Calls `on_end` with the rank of each child that has ended, in the order in which they end.
 inline void run_two(Meeting& meeting, int dies, const std::function<void(std::uint32_t rank)>& body,
                     const std::function<void(std::uint32_t rank, int status)>& on_end) {
   std::array<pid_t, 2> children{};

@@ -1,4 +1,4 @@
-// The suite on the node transport, as two processes of one job. The test's process plays the launcher.
+// Runs the suite on the node transport, in two processes of one job. The test's process acts as the launcher.
 #include "kind.h"
 #include "processes.h"
 

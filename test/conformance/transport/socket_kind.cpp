@@ -1,5 +1,5 @@
-// The suite on the plain transport: two processes in user namespaces of their own, with no segment; and beside the node
-// transport, between processes of two jobs.
+// Runs the suite on the plain transport: between two processes in separate user namespaces, without a
+// segment; and, together with the node transport, between processes of two jobs.
 #include "kind.h"
 #include "processes.h"
 #include "socket_transport.h"
@@ -26,7 +26,7 @@ public:
   void run(const std::function<void(Part&)>& body, bool receiver_dies) override {
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    // Little space in the kernel, so that messages wait for it.
+    // Small buffers in the kernel, so that messages wait for space.
     const int bytes = 4096;
     for (const int end : ends) ASSERT_EQ(setsockopt(end, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
     Meeting meeting;
@@ -38,7 +38,7 @@ public:
           if (beside_shm_) {
             require(shm::start({}).ok(), "a job of one process");
           } else {
-            // Neither may read the other's memory from here on. Where that is forbidden, it cannot either.
+            // Now neither may read the other's memory. If unshare() is forbidden, so are such reads.
             (void)unshare(CLONE_NEWUSER);
             require(!memory::space().segment.mapped(), "there is no shared memory");
           }

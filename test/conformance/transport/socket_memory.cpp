@@ -5,8 +5,8 @@
 //   get, atomic:  request  --------------------------->  reads, or changes a word
 //   get, atomic:  done; flush() may be true  <---------  answer: error class, bytes that were read
 //
-// So puts complete here before they complete there, gets complete after their calls have returned, and nothing is
-// reached without registration, as on a network.
+// So, as on a network, puts complete at the origin before they complete at the target, gets complete after
+// their calls have returned, and memory must be registered.
 #include "socket_state.h"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ using transport::AtomicKind;
 using transport::AtomicOperation;
 using transport::MemoryKey;
 
-/// Stands at the beginning of a request's payload, before `runs` runs of the owner's memory and the bytes of a put.
+/// The head of a request's payload, followed by `runs` runs of the owner's memory and the bytes of a put.
 struct Request {
-  std::uint64_t registration = 0; ///< number, at the owner
+  std::uint64_t registration = 0; ///< its number at the owner
   std::uint64_t runs = 0;
   AtomicOperation operation;
 };
@@ -51,7 +51,7 @@ void scatter(std::span<const os::Run> runs, const std::byte* bytes) {
   }
 }
 
-/// Sends a request; its answer ends `under_way`.
+/// Sends a request; its answer completes `under_way`.
 void ask(Peer& peer, What what, const MemoryKey& key, std::span<const os::Run> theirs,
          const AtomicOperation& operation, std::span<const os::Run> bytes, AccessUnderWay under_way) {
   const Request request{key.words[0], theirs.size(), operation};
@@ -65,7 +65,7 @@ void ask(Peer& peer, What what, const MemoryKey& key, std::span<const os::Run> t
   write_out(peer);
 }
 
-/// Whether an access to this peer's memory can begin; completes it otherwise.
+/// Returns whether an access to this peer's memory can begin; otherwise completes it with an error.
 bool can_begin(const Peer& peer, const MemoryKey& key, Access& access) {
   const bool registered = key.words[0] != 0, there = !peer.closed && !peer.deaf;
   if (registered && there) return true;
@@ -73,7 +73,7 @@ bool can_begin(const Peer& peer, const MemoryKey& key, Access& access) {
   return false;
 }
 
-/// Changes a word of this process and returns its old value. Only this process changes it, so nothing need be atomic.
+/// Changes a word of this process and returns its old value. Not atomic: only this process changes the word.
 template <class Word>
 Word change(void* at, const AtomicOperation& operation) {
   Word before;
@@ -106,7 +106,7 @@ bool is_registered(std::uint64_t number, std::span<const os::Run> runs) {
   });
 }
 
-/// Carries out a request for access to this process's memory. `answer` becomes the bytes that were read.
+/// Carries out a request for access to this process's memory and stores the bytes that were read in `answer`.
 int serve(What what, const std::byte* payload, std::vector<std::byte>& answer) {
   Request request;
   std::memcpy(&request, payload, sizeof request);
@@ -157,7 +157,7 @@ void put(transport::Peer& to, const MemoryKey& key, std::span<os::Run> theirs, s
          Access& access) {
   if (!can_begin(own(to), key, access)) return;
   ask(own(to), What::put, key, theirs, {}, mine, {});
-  access.done(access, MPI_SUCCESS); // packed
+  access.done(access, MPI_SUCCESS); // the bytes have been packed
 }
 
 void apply_atomic(transport::Peer& at, const MemoryKey& key, std::uint64_t address,
@@ -190,7 +190,7 @@ void handle_memory(Peer& peer, const Frame& frame, const std::byte* payload) {
     return write_out(peer);
   }
   const auto found = peer.accesses.find(frame.sender_cookie);
-  if (found == peer.accesses.end()) return; // abandoned
+  if (found == peer.accesses.end()) return; // it was abandoned
   const AccessUnderWay ended = std::move(found->second);
   peer.accesses.erase(found);
   const int error = static_cast<int>(frame.receiver_cookie);

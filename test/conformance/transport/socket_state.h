@@ -1,4 +1,4 @@
-// What the files of the plain transport share. See socket_transport.h.
+// Declarations shared by the files of the plain transport. See socket_transport.h.
 #pragma once
 
 #include "socket_transport.h"
@@ -25,7 +25,7 @@ using transport::Transfer;
 
 enum class What : std::uint32_t { eager, credit, rts, cts, data, closed, put, get, atomic, answer };
 
-/// Stands before `payload` bytes on the stream. The cookies are addresses of transfers, each in its owner's process.
+/// Precedes `payload` bytes on the stream. The cookies are addresses of transfers in their owners' processes.
 struct Frame {
   What what = What::eager;
   std::uint32_t payload = 0;
@@ -35,27 +35,27 @@ struct Frame {
 
 /// A get, put or atomic operation that the peer has not answered.
 struct AccessUnderWay {
-  transport::Access* access = nullptr; ///< null: a put, which was done when it was packed
-  std::vector<os::Run> into;           ///< for the answer
+  transport::Access* access = nullptr; ///< null: a put, which is done once it is packed
+  std::vector<os::Run> into;           ///< destination of the answer
 };
 
 struct Peer : transport::Peer {
   int descriptor = -1;
   std::uint32_t credits_left = 32;
   std::deque<std::byte> out; ///< not written yet
-  /// Done when so many bytes in all have been written.
+  /// Each is done when that many bytes in all have been written.
   std::deque<std::pair<std::uint64_t, Transfer*>> waiters;
   std::uint64_t queued = 0, written = 0;
-  std::vector<std::byte> in;       ///< a frame that has not arrived whole
-  Transfer* sends = nullptr;       ///< announced and not finished; linked by previous and next
-  std::vector<Transfer*> receives; ///< accepted, and the data has not arrived
-  bool closed = false;             ///< says that it receives no more
-  bool deaf = false;               ///< nothing can be written to it; what it wrote before can still be read
-  bool gone = false;               ///< and all that it wrote has been read
+  std::vector<std::byte> in;       ///< the received part of an incomplete frame
+  Transfer* sends = nullptr;       ///< announced but not finished; linked by previous and next
+  std::vector<Transfer*> receives; ///< accepted, but the data has not arrived
+  bool closed = false;             ///< it has announced that it receives no more
+  bool deaf = false;               ///< it cannot be written to; its earlier messages can still be read
+  bool gone = false;               ///< it is deaf, and all its messages have been read
   // Access to its memory (socket_memory.cpp).
-  std::map<std::uint64_t, AccessUnderWay> accesses; ///< that it has not answered; by number
+  std::map<std::uint64_t, AccessUnderWay> accesses; ///< not answered yet; by number
   std::uint64_t next_access = 1;
-  int late_error = MPI_SUCCESS; ///< of a put that failed after its done()
+  int late_error = MPI_SUCCESS; ///< error of a put that failed after its done()
 };
 
 struct State {
@@ -73,10 +73,10 @@ State& state();
 
 inline Peer& own(transport::Peer& peer) { return static_cast<Peer&>(peer); }
 
-/// Queues a frame and `frame.payload` bytes, those of the buffer or of `payload`.
+/// Queues a frame and `frame.payload` bytes, which come from the buffer or from `payload`.
 void put_frame(Peer& peer, const Frame& frame, const Buffer* buffer = nullptr);
 void put_frame(Peer& peer, const Frame& frame, const std::vector<std::byte>& payload);
-/// Writes as much of what is queued as the socket takes.
+/// Writes as many queued bytes as the socket accepts.
 void write_out(Peer& peer);
 
 // The operations on memory.
@@ -91,7 +91,7 @@ void put(transport::Peer& peer, const transport::MemoryKey& key, std::span<os::R
 void apply_atomic(transport::Peer& peer, const transport::MemoryKey& key, std::uint64_t address,
                   const transport::AtomicOperation& operation, transport::Access& access);
 bool flush(transport::Peer& peer, int& error);
-/// Carries out a request of the peer's, or completes an access to its memory.
+/// Carries out a request of the peer, or completes an access to its memory.
 void handle_memory(Peer& peer, const Frame& frame, const std::byte* payload);
 /// Fails every access to the peer's memory that is under way.
 void abandon_accesses(Peer& peer);

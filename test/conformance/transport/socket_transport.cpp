@@ -85,7 +85,7 @@ void handle(Peer& peer, const Frame& frame, const std::byte* payload) {
     put_frame(peer, answer, &transfer.buffer);
     forget(peer, transfer);
     transfer.busy = false;
-    transfer.done(transfer, MPI_SUCCESS); // packed: the buffer is the program's again
+    transfer.done(transfer, MPI_SUCCESS); // packed: the program may use the buffer again
     break;
   }
   case What::data: {
@@ -118,7 +118,7 @@ bool read_in(Peer& peer) {
   for (Frame frame{}; peer.in.size() - at >= sizeof frame;) {
     std::memcpy(&frame, peer.in.data() + at, sizeof frame);
     if (peer.in.size() - at - sizeof frame < frame.payload) break;
-    // A copy: the handler may come back here by progress.
+    // A copy, since the handler may make progress and so re-enter this function.
     std::vector<std::byte> payload(peer.in.begin() + static_cast<std::ptrdiff_t>(at + sizeof frame),
                                    peer.in.begin() +
                                        static_cast<std::ptrdiff_t>(at + sizeof frame + frame.payload));
@@ -138,7 +138,7 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   put_frame(peer, {What::eager, static_cast<std::uint32_t>(envelope.bytes), envelope}, &buffer);
   if (!full) {
     write_out(peer);
-    return Eager::left; // the payload is packed
+    return Eager::left; // the payload has been packed
   }
   peer.waiters.emplace_back(peer.queued, waiter);
   return Eager::waits;
@@ -236,7 +236,7 @@ void tell_closed() {
 bool sends_settled() {
   Peer& peer = state().peer;
   if (!peer.closed && !peer.deaf) return peer.sends == nullptr;
-  peer.sends = nullptr; // it takes none of them any more
+  peer.sends = nullptr; // it will not receive any of them
   return true;
 }
 
@@ -254,7 +254,7 @@ transport::Transport sockets = {
           const std::uint64_t before = peer.written;
           const bool read = read_in(peer);
           write_out(peer);
-          // A process that ends in order says so first.
+          // A process that ends normally announces it first.
           if (peer.gone && !peer.closed) transport::fail(peer);
           return read || peer.written != before;
         },
@@ -276,7 +276,7 @@ void start(int descriptor, object::ProcessId other) {
   self.other = other;
   self.peer.descriptor = sockets.descriptor = descriptor;
   self.peer.operations = &operations;
-  std::uint64_t& limit = transport::fast_path.eager_limit; // of all transports
+  std::uint64_t& limit = transport::fast_path.eager_limit; // shared by all transports
   limit = limit == 0 ? eager_limit : std::min<std::uint64_t>(limit, eager_limit);
   transport::add(sockets);
   transport::set_running(true);

@@ -1,5 +1,5 @@
-// What every transport must do, seen from above: by transport/transport.h alone. Each test runs on every kind that the
-// program is linked with (kinds.cpp).
+// What every transport must do, tested through transport/transport.h only. Each test runs on every kind that
+// the program is linked with (kinds.cpp).
 #include "suite.h"
 
 namespace near::test {
@@ -66,7 +66,7 @@ TEST_P(Conformance, a_sender_without_credit_is_refused_until_messages_are_releas
     const Buffer buffer = buffer_of(word.data(), word.size());
     hold_credits = true;
     if (part.sends) {
-      // The receiver takes all that comes, so it is not a full channel that refuses.
+      // The receiver takes all messages, so none is refused because of a full channel.
       int sent = 0;
       for (int refused = 0; refused < 3000 && sent <= most;)
         if (transport::try_send_eager(*part.other, {5, 0, sent, 8}, buffer)) {
@@ -81,7 +81,7 @@ TEST_P(Conformance, a_sender_without_credit_is_refused_until_messages_are_releas
       Side side;
       announce(*part.other, -2, buffer, side);
       wait_for([&] { return side.finished; });
-      send_eager(*part.other, -3, word); // credits are back
+      send_eager(*part.other, -3, word); // credits have been returned
     }
     if (part.receives) {
       Arrived last;
@@ -304,7 +304,7 @@ TEST_P(Conformance, messages_of_a_process_that_has_ended_arrive) {
       const Arrived first = next();
       part.meet();
       part.wait_for_end();
-      transport::give_back_credit(*first.from); // nobody takes it any more
+      transport::give_back_credit(*first.from); // the sender can no longer take it
       require(next().envelope.tag == 2, "the last message arrives");
     }
   });

@@ -1,4 +1,4 @@
-// What the tests of the suite share: messages as they arrive, sides of a rendezvous, and the fixture.
+// Shared by the tests of the suite: messages as they arrive, sides of a rendezvous, and the fixture.
 #pragma once
 
 #include "kind.h"
@@ -23,14 +23,14 @@ using transport::RtsHeader;
 using transport::Transfer;
 using Bytes = std::vector<unsigned char>;
 
-/// A message as it arrived. An eager one is released at once unless the test holds credits back.
+/// A message as it arrived. An eager message is released at once unless the test holds credits back.
 struct Arrived {
   Peer* from = nullptr;
   Envelope envelope;
   Bytes data;
   bool is_rts = false;
   RtsHeader rts{};
-  std::uint64_t packet = 0; ///< kept
+  std::uint64_t packet = 0; ///< a packet that is kept
   const std::byte* kept = nullptr;
 };
 inline std::deque<Arrived> inbox;
@@ -74,7 +74,7 @@ inline Bytes pattern(std::size_t bytes, unsigned seed) {
   return data;
 }
 
-/// A side of a rendezvous that knows when it is finished.
+/// A side of a rendezvous that records its completion.
 struct Side : Transfer {
   bool finished = false;
   int error = -1;

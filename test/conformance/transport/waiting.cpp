@@ -6,7 +6,7 @@
 namespace near::test {
 namespace {
 
-/// While it lives, no sleep of this process ends by itself: a wait that nothing wakes is killed by the watchdog.
+/// While it exists, sleeps of this process never time out: the watchdog kills a process that is not woken.
 class SleepsUntilWoken {
 public:
   SleepsUntilWoken() {
@@ -30,7 +30,7 @@ private:
   rusage before_{};
 };
 
-/// So long that the other process has gone to sleep.
+/// Waits until the other process should be asleep.
 void let_the_other_one_sleep() { usleep(300'000); }
 
 /// Sends eager messages, each with a waiter, until some of them wait for space. Returns how many were accepted.
@@ -68,7 +68,7 @@ TEST_P(Conformance, eager_messages_that_wait_for_space_leave_in_order) {
     }
     if (part.receives) {
       part.meet();
-      part.meet(); // nothing is taken before
+      part.meet(); // takes no message before this
       for (int i = 0;; ++i) {
         const Arrived message = next();
         if (message.envelope.tag == -1) break;
@@ -148,7 +148,7 @@ TEST_P(Conformance, while_a_peer_is_held_back_nothing_takes_the_fast_path) {
     auto take_one = [&] {
       if (next().envelope.tag != received++) require(false, "messages arrive in order");
     };
-    // The fast path is there if messages may be sent without a check (SendState). p2p does so; this test only looks.
+    // There is a fast path if messages may be sent without a check (SendState). This test does not use it.
     auto can_be_fast = [&] { return part.other->send.lane.left() != 0; };
     auto send_some = [&](int count, auto&& enough) {
       for (int i = 0; i < count && !enough(); ++i) {
