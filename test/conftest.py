@@ -45,14 +45,14 @@ def nothing_left():
     for result in finished:
         left = harness.survivors(result.mark)
         assert not left, f"these processes survived:\n{left}\n{result.report()}"
-    # Other programs of the machine may use /dev/shm too; ours would carry our name.
+    # Other programs may use /dev/shm, too; our files have our name.
     files = {name for name in harness.shared_files() - before if "near" in name.lower()}
     assert not files, f"left in /dev/shm: {files}"
 
 
 @pytest.fixture
 def mpiexec(prefix, nothing_left):
-    """mpiexec(ranks, command, **harness options): runs a command on so many ranks, even if there are fewer cores."""
+    """mpiexec(ranks, command, **harness options): runs a command on `ranks` ranks, even if there are fewer cores."""
 
     def run(ranks, command, *, options=(), **rest):
         rest.setdefault("timeout", 60)
@@ -63,7 +63,7 @@ def mpiexec(prefix, nothing_left):
 
 @pytest.fixture(scope="session")
 def unshare():
-    """unshare(options): the prefix that runs a command in its own namespaces; skips if the machine refuses."""
+    """unshare(options): the prefix that runs a command in its own namespaces; skips the test if the machine refuses."""
     def command(*options):
         words = ["unshare", *options]
         if harness.run([*words, "true"], timeout=30).status != 0:
@@ -96,14 +96,14 @@ def compiled(prefix, request):
 
 @pytest.fixture
 def small_memory_group():
-    """A control group with a memory limit of 200 MiB; skips if the user may not create one."""
+    """A control group with a memory limit of 200 MiB; skips the test if the user may not create one."""
     places = [(Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")]
     place, name = places[0] if (places[0][0] / places[0][1]).exists() else places[1]
     group = place / f"near-test-{os.getpid()}"
     try:
         group.mkdir()
     except OSError:
-        pytest.skip("this machine lets nobody make a control group")
+        pytest.skip("this machine does not allow this user to create a control group")
     try:
         (group / name).write_text(str(200 << 20))
         (group / "memory.swappiness").write_text("0") if (group / "memory.swappiness").exists() else None

@@ -1,7 +1,7 @@
-"""Shared by all drivers: runs a command under a watchdog, and checks that it leaves nothing behind.
+"""For all drivers: runs a command under a watchdog and checks that it leaves nothing behind.
 
-A command runs in a process group of its own. When its time is up, the report gets the state of every process that
-carries the command's mark, and all of them are killed. So a test that hangs shows where, and does not block the machine.
+A command runs in its own process group. When its time is up, the states of all processes that carry the command's mark
+are added to the report, and they are killed. So a test that hangs shows where, and does not block the machine.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ class Finished:
         return self.out + self.err
 
     def report(self):
-        """All that the reader of a failed test needs, as text."""
+        """All information about a failed test, as text."""
         parts = [f"status {self.status}{' (watchdog)' if self.timed_out else ''} after {self.seconds:.1f} s"]
         parts += [f"--- {name}\n{text[-8000:]}" for name, text in (("stdout", self.out), ("stderr", self.err)) if text]
         return "\n".join(parts + ([f"--- processes\n{self.dump}"] if self.dump else []))
@@ -67,12 +67,12 @@ def _dump(mark):
 
 
 class Running:
-    """A command that runs in a process group of its own. Attributes: process (Popen), mark."""
+    """A command that runs in its own process group. Attributes: process (Popen), mark."""
 
     def __init__(self, command, *, env=None, cwd=None, stdin=subprocess.DEVNULL):
         self.mark = uuid.uuid4().hex
         self.started = time.monotonic()
-        # Tests run beside each other: what they are told of each other's processors is no part of what they check.
+        # Tests run at the same time and must not depend on each other's processors.
         given = {"NEAR_LEASES": "0", **os.environ, **(env or {})}
         environment = {**{name: str(value) for name, value in given.items()}, MARK: self.mark}
         self.process = subprocess.Popen([str(word) for word in command], env=environment, cwd=cwd, stdin=stdin,
@@ -80,7 +80,7 @@ class Running:
                                         text=True, errors="replace")
 
     def finish(self, timeout, input=None):
-        """Waits at most `timeout` seconds, then reports and kills what is left."""
+        """Waits at most `timeout` seconds, then reports and kills the remaining processes."""
         timed_out, dump = False, ""
         try:
             out, err = self.process.communicate(input=input, timeout=timeout)
@@ -108,7 +108,7 @@ def end_all(mark):
 
 
 def survivors(mark, patience=2.0):
-    """Processes with `mark` that are still there after `patience` seconds, as text; kills them."""
+    """Returns, as text, the processes with `mark` that still exist after `patience` seconds; kills them."""
     deadline = time.monotonic() + patience
     while marked(mark) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""If the kernel does not let ranks copy from each other, everything works, and one line says why it is slower."""
+"""If the kernel does not let ranks copy from each other, everything works, and one line explains why it is slower."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_large_messages_arrive_and_one_line_says_why_they_are_slower(way, ranks,
     result = mpiexec(ranks, [*wrapper, compiled("large_exchange"), *arguments])
     assert result.status == 0, result.report()
     said = [line for line in result.err.splitlines() if REMARK in line]
-    # A privileged user may look into undumpable processes and into user namespaces below its own.
+    # A privileged user may access undumpable processes and nested user namespaces.
     allowed = (1,) if way == "seccomp" else (0, 1)
     assert len(said) in allowed, result.report()
     assert not said or "Operation not permitted" in said[0], result.report()

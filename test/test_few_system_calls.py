@@ -9,8 +9,8 @@ def test_many_small_pieces_share_system_calls(mpiexec, compiled, tmp_path):
     log = tmp_path / "trace"
     result = mpiexec(2, ["strace", "-ff", "-o", log, compiled("many_small_pieces")], timeout=240)
     assert result.status == 0 and not result.timed_out, result.report()
-    # Rank 0 marks the beginning and the end of each transfer. The smaller side has 10,007 pieces or more, the larger
-    # one up to 60,042, and the kernel takes 1,024 on either side; an accumulate reads and writes.
+    # Rank 0 marks the beginning and the end of each transfer. The smaller side has at least 10,007 pieces, the larger one
+    # up to 60,042, and the kernel takes 1,024 on either side; an accumulate both reads and writes.
     most = 2 * (60042 // 1024 + 10007 // 1024 + 2)
     counts = []
     for file in tmp_path.glob("trace.*"):

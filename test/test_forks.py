@@ -11,7 +11,7 @@ RUNNER = harness.ROOT / "test/mpi4py/run.py"
 
 @pytest.fixture(scope="session")
 def mpi4py(prefix):
-    """The Python of an environment with mpi4py, which was built with the installation's mpicc."""
+    """The Python of an environment with mpi4py, built with the installation's mpicc."""
     subprocess.run([sys.executable, RUNNER, "--build", "--prefix", prefix], check=True, timeout=600)
     return harness.ROOT / "build/venv-mpi4py/bin/python"
 

@@ -11,12 +11,12 @@ import time
 import harness
 import pytest
 
-WATCHDOG = 20  # seconds; the job is gone long before
+WATCHDOG = 20  # seconds; the job ends long before
 
 
 @pytest.fixture
 def job(prefix, compiled):
-    """job(ranks): mpiexec with a program that never ends; the test fails if anything is left of it at the end."""
+    """job(ranks): mpiexec with a program that never ends; the test fails if it leaves anything behind."""
     before = harness.shared_files()
     running = []
 

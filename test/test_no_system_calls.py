@@ -10,7 +10,7 @@ import pytest
 def test_messages_between_shareable_buffers_take_no_system_call(mpiexec, compiled, tmp_path, way):
     assert shutil.which("strace"), "strace is not installed: dev/setup test installs it"
     log = tmp_path / "trace"
-    # Without sleeping: a wait that sleeps is a system call, and a tracer makes the other rank late.
+    # Without sleeps: these are system calls, and the tracer delays the other rank.
     result = mpiexec(2, ["strace", "-ff", "-o", log, compiled("exchange_shareable_memory")],
                      env={"NEAR_COPY": way, "NEAR_WAIT": "spin"}, timeout=120)
     assert result.status == 0 and not result.timed_out, result.report()

@@ -8,13 +8,13 @@ import pytest
 
 PROGRAM = "every_poll_lets_others_run"
 KINDS = 19
-PLACES = 1000  # then so many are read, and so many written to
-LATE_US = 100_000  # a rank polls for so long before its token comes
+PLACES = 1000  # number of places that are then read, and then written
+LATE_US = 100_000  # how long a rank polls before its token arrives
 SYNTAX = re.compile(r"^(getpgid\(21244896(\d\d)\)|sched_yield\(\))", re.M)
 
 
 def yields_by_kind(folder):
-    """[calls of sched_yield between the marks of each kind of poll], for each rank."""
+    """For each rank, the calls of sched_yield between the marks of each kind of poll."""
     ranks = []
     for file in folder.glob("trace.*"):
         counts, inside = {}, None
@@ -38,7 +38,7 @@ def polls(counts):
 
 
 def trace(mpiexec, compiled, folder, ranks, before=(), env=None, laps=1):
-    """Runs the program with so many ranks, each with `before` in front of its command."""
+    """Runs the program with this number of ranks, each with `before` in front of its command."""
     assert shutil.which("strace"), "strace is not installed: dev/setup test installs it"
     command = [*before, "strace", "-ff", "-e", "trace=sched_yield,getpgid", "-o", folder / "trace", compiled(PROGRAM), laps, LATE_US]
     result = mpiexec(ranks, command, env=env or {}, timeout=120)
@@ -53,8 +53,7 @@ def one_processor():
 
 
 def test_each_kind_of_poll_yields_where_ranks_share_a_processor(mpiexec, compiled, tmp_path):
-    # Bound by a wrapper, of which mpiexec does not know.
-    # Waits sleep, so that only polls are counted.
+    # The ranks are bound by a wrapper, of which mpiexec does not know. Waits sleep, so that only polls are counted.
     for counts in trace(mpiexec, compiled, tmp_path, 2, one_processor(), {"NEAR_WAIT": "sleep"}):
         assert min(polls(counts)) >= 3, f"yields by kind of poll: {counts}"
 
@@ -81,6 +80,6 @@ def test_near_yield_decides_for_all_polls(mpiexec, compiled, tmp_path):
         folder = tmp_path / choice
         folder.mkdir()
         before = [] if expected else one_processor()
-        env = {"NEAR_YIELD": choice, "NEAR_WAIT": "sleep"}  # so that waits do not yield
+        env = {"NEAR_YIELD": choice, "NEAR_WAIT": "sleep"}  # sleeps, so that waits do not yield
         for counts in trace(mpiexec, compiled, folder, 2, before, env):
             assert (min(polls(counts)) >= 3) if expected else not any(counts), counts

@@ -1,4 +1,4 @@
-"""NEAR_STATS=1: at the end each rank prints what it sent by each path, and how much arrived before its receive."""
+"""NEAR_STATS=1: at the end each rank prints its traffic by path, and how many messages preceded their receives."""
 
 import re
 

@@ -1,8 +1,8 @@
 """The commands of README.md as one bash script, in order.
 
     test/tour.py                          the blocks that take seconds, on an existing installation
-    test/tour.py --all                    every block: make, mpi4py's build and all (test/fresh/run)
-    test/tour.py --all --without WORDS    the same without the lines that consist of these words, such as "make test"
+    test/tour.py --all                    every block, including make and mpi4py's build (test/fresh/run)
+    test/tour.py --all --without WORDS    every block without the lines that consist of these words, such as "make test"
 
 README.md marks its code blocks by the words after the three backticks: `sh` are commands; `sh long` are commands that
 take minutes or change the system; `text` is the output of the commands above. The script stops at the first command that
@@ -46,7 +46,7 @@ def blocks(document):
     return found
 
 
-# `times` tells of the shell's children that have ended, in a subshell of none.
+# `times` covers the children of the shell that have ended; in a subshell there would be none.
 FIGURES = ("times >build/tour.times; "
            "echo \"==== so far: processors $(tail -n 1 build/tour.times), build/ $(du -sm build | cut -f 1) MB\"")
 

@@ -1,8 +1,8 @@
 /* A small benchmark in the manner of the Intel MPI Benchmarks: a few patterns over growing messages, each
- * checked. One binary, built once for the standard ABI, is run on every library that implements it.
+ * checked. One binary, built once for the standard ABI, runs on every library that implements it.
  *
- * Usage: mini_imb [largest message in bytes]. Exit status 0 and a last line "all results are right" when they
- * are. */
+ * Usage: mini_imb [largest message in bytes]. If all results are right, the exit status is 0 and the last line is
+ * "all results are right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-// Builds random datatypes through the public functions and prints what each is: size, bounds, and a checksum
-// of what packing two elements gives. The same binary on another library must print the same.
+// Builds random datatypes through the public functions and prints size, bounds, and a checksum of two packed
+// elements of each. The same binary must print the same on another library.
 //
 //   random_types SEED NUMBER
 //
-// Left out is what MPICH does in its own way (doc/adr/0003): types without data inside others, and structs
-// whose members are all of one machine type, which it does not pad.
+// Omits cases in which MPICH differs (doc/adr/0003): types without data inside others, and structs whose
+// members are all of one machine type, which MPICH does not pad.
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int pick(int low, int high) {
 }
 
 static MPI_Datatype basic(void) {
-  // No long double: MPICH moves it as a number, so the bytes that are none of its value are anything.
+  // No long double: MPICH copies its value, so its padding bytes are undefined.
   static const MPI_Datatype choices[] = {MPI_CHAR,    MPI_SHORT,      MPI_INT,       MPI_DOUBLE,
                                          MPI_LOGICAL, MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_C_DOUBLE_COMPLEX,
                                          MPI_2INT,    MPI_WCHAR,      MPI_FLOAT_INT, MPI_INTEGER8,

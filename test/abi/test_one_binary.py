@@ -33,7 +33,7 @@ def built(prefix, tmp_path_factory):
 
 
 def command_and_environment(library, prefix, program):
-    """How a user of that library starts a program that may be linked with another library."""
+    """Command, library folder and variables with which a program, linked with any library, is started by this one."""
     if library == "NearMPI":
         return [prefix / "bin/mpiexec", "--oversubscribe", "-n", 4, program, 70000], prefix / "lib", {}
     if library == "MPICH":
@@ -55,7 +55,7 @@ def test_a_binary_of_the_standard_abi_runs(library, by, prefix, built):
 
 
 def test_our_launcher_brings_its_own_library_to_a_binary_linked_elsewhere(prefix, built):
-    """A binary that MPICH's compiler linked has MPICH's folder as its run path; our launcher's library comes first."""
+    """A binary linked by MPICH's compiler has MPICH's folder as its run path; our launcher's library comes first."""
     environment = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
     result = harness.run([prefix / "bin/mpiexec", "-n", 2, built("mpich"), 100], env=environment, timeout=60)
     assert result.status == 0, result.report()

@@ -1,4 +1,4 @@
-"""bench/compare: its statements about numbers, and how it handles libraries that fail. No test depends on speed."""
+"""bench/compare: how it summarises figures, and how it handles libraries that fail. No test depends on speed."""
 
 import io
 import re

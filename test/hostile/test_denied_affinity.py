@@ -1,4 +1,4 @@
-"""In a sandbox that refuses sched_getaffinity, mpiexec reports this instead of trying for ever."""
+"""In a sandbox that refuses sched_getaffinity, mpiexec reports this instead of trying forever."""
 
 import pytest
 

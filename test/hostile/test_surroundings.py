@@ -1,4 +1,4 @@
-"""Hostile surroundings: a job works in them, perhaps more slowly, or says once at the start what it lacks.
+"""Hostile environments: a job works, perhaps more slowly, or reports once at the start what it lacks.
 
 Single limits have separate tests, too (test/launch/test_limits.py, test/test_denied_copies.py).
 """
@@ -28,13 +28,13 @@ def own_mounts():
     """own_mounts(change): the prefix for a command that runs after `change` has changed the mounts."""
     command = unshared()
     if not command:
-        pytest.skip("this machine lets nobody have mounts of his own")
+        pytest.skip("this machine does not allow this user to have separate mounts")
     return lambda change: [*command, "sh", "-c", f"{change} && exec \"$@\"", "sh"]
 
 
 @pytest.fixture
 def job(prefix, compiled, nothing_left):
-    """job(before mpiexec, before each rank, program and arguments): the finished job."""
+    """job(before mpiexec, before each rank, program and arguments): runs a job and returns its result."""
 
     def run(before, wrapper=(), program=("all_traffic",), ranks=RANKS, **options):
         name, *arguments = program
@@ -56,7 +56,7 @@ def shell(script):
 
 
 def refused(result, named):
-    """The job was refused before any rank ran, in one line that contains `named`."""
+    """Checks that the job was refused before any rank ran, in one line that contains `named`."""
     assert result.status not in (0, 153) and result.out == "", result.report()
     said = [line for line in result.err.splitlines() if line]
     assert len(said) == 1 and said[0].startswith("mpiexec: ") and named in said[0], result.report()
@@ -98,7 +98,7 @@ def test_without_proc_a_timeout_is_the_end_of_all(own_mounts, prefix, compiled, 
 
 
 def test_processes_of_another_proc_are_left_alone(own_mounts, job):
-    """In a process namespace with the /proc of its parent, process numbers refer to other processes."""
+    """In a process namespace with the /proc of its parent, process IDs refer to other processes."""
     command = own_mounts("true")[:-4]
     result = job([*command, "--pid", "--fork"], (), ("end_badly", "kill"))
     assert result.status == 137 and "was ended by signal 9" in result.err, result.report()
@@ -112,7 +112,7 @@ CLOSED = ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"]
 def test_closed_standard_streams_do_no_harm(closed, alone, job, compiled, nothing_left):
     before = ["bash", "-c", f"exec \"$@\" {closed}", "bash"]
     result = nothing_left([*before, compiled("all_traffic")]) if alone else job(before)
-    # Output that has no place to go is the program's loss, not the job's; it may be told.
+    # Without standard output, the program may fail, but the job must end.
     assert not result.timed_out and (result.status == 0 or ">&-" in closed), result.report()
 
 
@@ -153,7 +153,7 @@ def test_ranks_need_few_descriptors(descriptors, job):
 
 
 def test_every_limit_on_addresses_gives_a_right_result_or_one_error(job, request):
-    """From too little for mpiexec to plenty: no limit may make it hang, crash or fail silently."""
+    """From too little for mpiexec to ample: no limit may make it hang, crash or fail silently."""
     if "sanitize" in request.config.getoption("--cflags"):
         pytest.skip("the sanitizer needs more addresses than these limits give")
     ends = []
@@ -199,8 +199,8 @@ def test_a_memory_limit_gives_a_right_result_or_one_error(mebibytes, group_with,
     assert mebibytes < 200, result.report()
     lines = [line for line in result.err.splitlines() if line]
     assert lines and all("memory" in line for line in lines), result.report()
-    # Usually one. But a rank that is refused memory says so, and at that instant the kernel may kill another one, which
-    # mpiexec says: each speaks once.
+    # Usually one line. But when a rank reports that it got no memory, the kernel may at the same time kill another one,
+    # which mpiexec reports: each prints one line.
     speakers = {re.match(r"mpiexec|near: rank \d+|", line).group() for line in lines}
     assert "" not in speakers and len(speakers) == len(lines), result.report()
 

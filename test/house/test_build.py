@@ -1,4 +1,4 @@
-"""How CMake handles build types; nothing is compiled."""
+"""How CMake handles build types; compiles nothing."""
 
 import pytest
 from harness import ROOT, run

@@ -1,4 +1,4 @@
-"""A file that is compiled for newer processors must not define functions that the linker could keep for all."""
+"""A file that is compiled for newer processors must not define functions that the linker could use for all files."""
 
 import re
 import shutil
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# The files with compiler options of their own, as CMakeLists.txt has them.
+# The files with their own compiler options in CMakeLists.txt.
 OPTIONS = re.findall(r"set_source_files_properties\((src/copy/\S+) PROPERTIES COMPILE_OPTIONS (\S+)\)",
                      (ROOT / "CMakeLists.txt").read_text())
 
 
 def shared_functions(compiler, file, option, level, folder):
-    """Names of functions in the object of `file` for which the linker keeps one copy for all objects."""
+    """Names of functions in the object of `file` of which the linker keeps one copy for all objects."""
     if not shutil.which(compiler):
         pytest.skip(f"NOT tested here: there is no {compiler}")
     target = subprocess.run([compiler, "-dumpmachine"], text=True, capture_output=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""The glossary: every term is used, and no retired word is. No source file is too long to be read."""
+"""The glossary: every term is used, and no retired word is. No source file is too long."""
 
 import re
 import sys

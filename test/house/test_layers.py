@@ -39,7 +39,7 @@ def of_planted(out):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A copy with one small file in each of four layers, one of them for the programs; configured once."""
+    """A copy of the tree with one small file in each of four layers, one of them for the programs; configured once."""
     tree = copy_tree(tmp_path_factory.mktemp("small"))
     for path in (tree / "src").iterdir():
         if path.is_dir():

@@ -25,7 +25,7 @@ def test_without_root_the_exact_line_is_printed(without):
 
 @pytest.fixture
 def elsewhere(tmp_path):
-    """elsewhere(name, ...): a PATH without Debian's tools, and without these."""
+    """elsewhere(name, ...): a PATH without Debian's tools and without the named ones."""
 
     def build(*missing):
         for folder in os.environ["PATH"].split(os.pathsep):

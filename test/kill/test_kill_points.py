@@ -13,13 +13,13 @@ import re
 import harness
 import pytest
 
-WATCHDOG = 30  # seconds; the job is gone long before
+WATCHDOG = 30  # seconds; the job ends long before
 SOURCES = [path for folder in ("src", "launch") for path in sorted((harness.ROOT / folder).rglob("*")) if path.is_file()]
 LABELS = [label for path in SOURCES if path.name != "kill_point.h"
           for label in re.findall(r'NEAR_KILL_POINT\("([^"]*)"\)', path.read_text())]
 SEED = int(os.environ.get("KILL_SEED", random.SystemRandom().randrange(1 << 32)))
 
-# Ranks and environment: between them the busy program comes by every point.
+# Numbers of ranks and environments with which the busy program reaches every point.
 SETTINGS = [
     (4, {}),
     (3, {"NEAR_COPY": "pipelined", "NEAR_PACKETS": "16"}),
@@ -49,13 +49,13 @@ def busy(prefix, compiled):
 
 @pytest.fixture(scope="session")
 def visits(prefix, busy):
-    """label -> (setting, rank, times) by which jobs without a death reached it."""
+    """Label -> list of (setting, rank, times): how jobs without a death reached it."""
     knobs = harness.run([prefix / "bin/near", "info", "--knobs"])
     if "NEAR_KILL_AT" not in knobs.out:
         pytest.fail(f"the library in {prefix} has no kill points: build the preset `killpoints`, install it, and pass "
                     "it with --prefix", pytrace=False)
     found = {}
-    for _attempt in range(5):  # some depend on who comes first
+    for _attempt in range(5):  # some depend on which rank comes first
         for setting in SETTINGS:
             result = busy(setting, "report")
             assert result.status == 0, result.report()
@@ -68,7 +68,7 @@ def visits(prefix, busy):
 
 def check_end(result, rank, label):
     """Checks the outcome of a job whose `rank` died at `label`."""
-    assert not result.timed_out, f"{label}: somebody hangs\n{result.report()}"
+    assert not result.timed_out, f"{label}: a process hangs\n{result.report()}"
     assert result.status == 137, f"{label}\n{result.report()}"
     said = [line for line in result.err.splitlines() if line.startswith("mpiexec: ")]
     assert len(said) == 1, f"{label}\n{result.report()}"
@@ -82,10 +82,10 @@ def check_nothing_left(result):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_a_rank_that_dies_here_ends_its_job(label, visits, busy):
-    assert label in visits, f"test/mpi/all_traffic.c never comes by {label}: give it something that does"
+    assert label in visits, f"test/mpi/all_traffic.c never reaches {label}: extend it"
     files = harness.shared_files()
     draw = random.Random(f"{SEED} {label}")
-    # The first time in some rank, once more until it happens: who comes by may be a matter of chance.
+    # The first time that some rank reaches the point; repeated until it happens, since this may depend on timing.
     for _attempt in range(5):
         setting, rank, _ = draw.choice(visits[label])
         result = busy(setting, f"{label}:1:{rank}")
@@ -93,7 +93,7 @@ def test_a_rank_that_dies_here_ends_its_job(label, visits, busy):
         if result.status != 0 or result.timed_out:
             break
     check_end(result, rank, label)
-    # Some later time; a job that does not come so far this time ends well.
+    # A later time; a job that does not reach the point often enough ends successfully.
     for part in (0.2, 0.9):
         setting, rank, times = draw.choice(visits[label])
         count = 1 + int(times * draw.uniform(0, part))

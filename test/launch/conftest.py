@@ -41,7 +41,7 @@ class Running:
         return harness.marked(self.mark)
 
     def named(self, name):
-        """Those whose kernel name is `name`."""
+        """The processes of the job whose name in the kernel is `name`."""
         found = []
         for pid in self.processes():
             try:
@@ -53,7 +53,7 @@ class Running:
         return sorted(found)
 
     def wait_for(self, name, count):
-        """Until `count` processes of that name are there."""
+        """Waits until there are `count` processes with that name; returns them."""
         deadline = time.monotonic() + 30
         while len(found := self.named(name)) < count:
             assert time.monotonic() < deadline, f"only {len(found)} of {count} processes '{name}' appeared"
@@ -62,7 +62,7 @@ class Running:
         return found
 
     def finish(self, timeout=30):
-        """(status as a shell has it, standard output, standard error)"""
+        """Returns (status as in a shell, standard output, standard error)."""
         out, err = self.process.communicate(timeout=timeout)
         status = self.process.returncode
         return (status if status >= 0 else 128 - status), out, err
@@ -73,7 +73,7 @@ class Running:
 
 @pytest.fixture
 def start(prefix):
-    """start(option, ...): a Running mpiexec; at the end nothing of it may be left."""
+    """start(option, ...): a Running mpiexec, of which nothing may be left at the end."""
     made = []
     before = harness.shared_files()
 

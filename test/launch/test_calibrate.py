@@ -12,7 +12,7 @@ import pytest
 
 needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor only")
 
-# A command without process_vm_readv, as containers start them.
+# Runs a command without process_vm_readv, as in some containers.
 DENIED = """
 import ctypes, errno, os, platform, struct, sys
 number = {"x86_64": 310, "aarch64": 270}[platform.machine()]
@@ -29,7 +29,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 @pytest.fixture
 def near(prefix, tmp_path, nothing_left):
-    """near(words ...): runs it with a separate cache folder."""
+    """near(words ...): runs near with a separate cache folder."""
 
     def run(*words, before=(), **env):
         finished = nothing_left([*before, prefix / "bin/near", *words], env={"XDG_CACHE_HOME": tmp_path, **env})
@@ -47,7 +47,7 @@ def cached(tmp_path):
 
 @pytest.fixture(scope="session")
 def measured(prefix, tmp_path_factory):
-    """A profile of this machine: its file's name and lines."""
+    """A profile of this machine: the name of its file, and its lines."""
     folder = tmp_path_factory.mktemp("cache")
     finished = harness.run([prefix / "bin/near", "calibrate"], env={"XDG_CACHE_HOME": folder})
     assert finished.status == 0, finished.report()
@@ -57,7 +57,7 @@ def measured(prefix, tmp_path_factory):
 
 @pytest.fixture
 def plant(tmp_path, measured):
-    """plant(lines): makes them this machine's profile."""
+    """plant(lines): stores the lines as this machine's profile."""
 
     def write(lines):
         (tmp_path / "near").mkdir(exist_ok=True)
@@ -120,7 +120,7 @@ def test_killed_in_the_middle_it_leaves_no_process_and_no_file(prefix, cached, t
     running = harness.Running([prefix / "bin/near", "calibrate"], env={"XDG_CACHE_HOME": tmp_path})
     deadline = time.monotonic() + 30
     stopped = set()
-    while len(stopped) < 2:  # from where they are bound on, they end with their parent, and not by themselves
+    while len(stopped) < 2:  # once they are bound, they end only with their parent
         assert time.monotonic() < deadline
         for child in set(harness.marked(running.mark)) - {running.process.pid} - stopped:
             with contextlib.suppress(ProcessLookupError):
@@ -157,7 +157,7 @@ def test_a_profile_that_cannot_be_used_is_ignored_with_one_warning(damage, plant
 
 
 def praising(measured, way):
-    """A profile by which `way` is a hundred times faster than the other."""
+    """A profile in which `way` is a hundred times faster than the other protocol."""
     cost = {"pipelined": "90000 1000 1000 100000", "cma": "90000 100000 100000 1000"}[way]
     return [*measured[1][:3], *(f"cost {distance} 4096 rewritten {cost}" for distance in ("core", "l3", "machine")),
             "end"]

@@ -1,6 +1,6 @@
 """`near` reads a crafted segment: it prints an error or a table, and never crashes or sends commands to the terminal.
 
-The segment is a copy of a real job's, in which words were overwritten. A process of the test holds it open.
+The segment is a copy of a real job's segment in which words were overwritten. A process of the test holds it open.
 """
 
 import os
@@ -17,7 +17,7 @@ import pytest
 ROUNDS = int(os.environ.get("OVERWRITE_ROUNDS", 24))
 SEED = int(os.environ.get("OVERWRITE_SEED", 0))
 LOOKS = [("top", "--once"), ("place", "--all"), ("place", "--json"), ("info",), ("info", "--transport")]
-# Reads pieces (offset, bytes) and the file's length; holds the file until its standard input ends.
+# Reads the file's length and pieces (offset, bytes); holds the file until its standard input ends.
 HOLDER = """
 import fcntl, os, pickle, sys
 length, pieces = pickle.load(sys.stdin.buffer)
@@ -30,7 +30,7 @@ print("held", flush=True)
 sys.stdin.buffer.read()
 """
 PAGE = 4096
-# Header: where its fields are.
+# Offsets of fields in the header.
 ROWS, JOB_SIZE, LAUNCHER, STRIDE, NAME = 12, 16, 20, 24, 44
 
 
@@ -128,7 +128,7 @@ def test_whatever_was_overwritten_nothing_happens(prefix, job, seed):
         at = draw.choice(list(pages))
         word = struct.pack("<Q", draw.choice([draw.getrandbits(64), draw.randrange(8), 1 << draw.randrange(64), 0x1b5b324a]))
         begin = draw.randrange(PAGE // 4) * 4
-        if at or begin >= 112 or draw.random() < 0.1:  # else most headers would be refused
+        if at or begin >= 112 or draw.random() < 0.1:  # otherwise most headers would be refused
             pages[at][begin:begin + 8] = word[:PAGE - begin]
     for _ in look(prefix, length, pages):
         pass

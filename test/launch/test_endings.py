@@ -47,7 +47,7 @@ def test_a_rank_may_tidy_up_on_sigterm(launch):
 
 
 def test_what_a_rank_leaves_running_is_ended(launch):
-    # The fixture sees that nothing survives.
+    # The fixture checks that nothing survives.
     assert launch("-n", "2", "sh", "-c", "sleep 1000 & setsid sleep 1000 & exit 0").status == 0
 
 
@@ -174,7 +174,7 @@ def test_one_message_says_what_happened_to_an_mpi_rank(launch, compiled, way, st
 
 
 def test_the_mpi_process_behind_a_wrapper_is_watched(launch, compiled):
-    # The wrapper would sleep on for ever.
+    # The wrapper would sleep forever.
     result = launch("-n", "2", "sh", "-c", f"{compiled('end_badly')} kill; sleep 1000")
     assert result.status != 0 and "rank 1" in result.err and result.seconds < 30, result.report()
 
@@ -183,13 +183,13 @@ def test_the_mpi_process_in_a_process_namespace_is_watched(launch, compiled):
     script = f"{compiled('end_badly')} kill; sleep 1000"
     result = launch("-n", "2", "unshare", "-rpf", "--mount-proc", "sh", "-c", script)
     if "unshare" in result.err and "rank" not in result.err:
-        pytest.skip("this machine lets nobody make a process namespace")
+        pytest.skip("this machine does not allow this user to create a process namespace")
     assert result.status != 0 and "rank 1" in result.err, result.report()
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_wrapper_that_forks_and_ends_does_no_harm(launch, compiled, ranks):
-    # setsid forks, since a rank leads its process group, and its own process ends at once.
+    # setsid forks, since a rank is a process group leader; the parent ends at once.
     result = launch("-n", ranks, "setsid", compiled("end_badly"), "well", "1")
     assert (result.status, result.err) == (0, ""), result.report()
     assert result.out.count("well") == ranks
@@ -200,8 +200,8 @@ def test_the_end_of_what_a_forking_wrapper_left_is_the_ranks(launch, compiled):
     assert result.status == 3 and re.search(r"rank 1 .* exited with status 3; 2 other", result.err), result.report()
 
 
-# Wrappers in Python that end well, and in what order: PROGRAM is left as a zombie, for SECONDS, to whoever comes
-# after; an orphan's end is mpiexec's to see while the wrapper lives.
+# Wrappers in Python that end successfully, SECONDS after PROGRAM: the first leaves PROGRAM as a zombie to the process
+# that inherits it; under the second, PROGRAM is an orphan, whose end mpiexec sees while the wrapper lives.
 LEAVES_A_ZOMBIE = """
 import os, sys, time
 if (child := os.fork()) == 0: os.execv(sys.argv[2], sys.argv[2:])
@@ -237,7 +237,7 @@ def test_a_wrapper_that_waits_for_its_mpi_process_speaks_for_it(launch, compiled
     assert (result.status, result.err) == (0, ""), result.report()
 
 
-# Ends while its grandchild, PROGRAM, is inside MPI; the process between keeps that one's status for itself.
+# Ends while its grandchild, PROGRAM, is inside MPI; the process between them gets PROGRAM's status and hides it.
 LEAVES_SOMEBODY_ELSES_CHILD = """
 import os, subprocess, sys, time
 tell, told = os.pipe()[::-1]
@@ -256,14 +256,14 @@ def test_nobody_waits_for_an_end_that_somebody_else_was_told(launch, compiled):
     wrapped = [sys.executable, "-c", LEAVES_SOMEBODY_ELSES_CHILD, compiled("end_badly")]
     result = launch("-n", "3", "--oversubscribe", *wrapped, "well", "1")
     assert (result.status, result.err) == (0, "") and result.out.count("well") == 3, result.report()
-    # Its signal is known only if mpiexec looked while it was a zombie.
+    # The signal is known only if mpiexec looked while the process was a zombie.
     result = launch("-n", "3", "--oversubscribe", *wrapped, "in-recv")
     unknown = result.status == 1 and "the MPI process of rank 1" in result.err
     assert unknown or (result.status == 142 and "rank 1" in result.err), result.report()
 
 
 def test_a_forking_wrapper_of_something_else_is_without_init(launch, compiled):
-    # Told only when nothing is left that could still call it.
+    # Reported only when no process is left that could still call MPI_Init.
     script = "[ $NEAR_BOOT_RANK = 0 ] && exec \"$0\" well; (sleep 1; echo left) & exit 0"
     result = launch("-n", "2", "sh", "-c", script, compiled("end_badly"))
     assert result.status == 1 and result.out == "left\n", result.report()
@@ -328,7 +328,7 @@ def test_near_top_shows_a_running_job(start, prefix, compiled):
     job.wait_for("in-mpi", 2)
     deadline = time.monotonic() + 20
     while True:
-        # Once, since this is no terminal.
+        # Prints once, since this is not a terminal.
         seen = harness.run([prefix / "bin/near", "top", "--job", job.pid])
         if seen.out.count("MPI_Recv") == 2:
             break

@@ -1,20 +1,20 @@
-"""Command lines as users of MPICH, Open MPI, Intel MPI and srun write them: habits.txt.
+"""Command lines as written by users of MPICH, Open MPI, Intel MPI and srun: habits.txt.
 
 Each line of the table is `arguments  =>  what happens`, with ` ; ` between several parts:
 
     runs N           N ranks run the program `hello`, without a warning
     prints A / B     these lines on standard output, in any order
     matches REGEX    every line of standard output
-    says TEXT        on standard error, and nothing else
+    says TEXT        TEXT on standard error, and nothing else
     quiet            nothing on standard error, not even that ranks share processors
-    file NAME TEXT   the file is written
+    file NAME TEXT   the file is written with this text
     places A / B     on a machine with two packages, the places of the ranks in --report-bindings begin like this
-    plans OPTIONS    there, ranks are placed as by these options of NearMPI, which must not be the same ones in other words
+    plans OPTIONS    there, ranks are placed as with these options of NearMPI, which must not be synonyms of the former
     launches nothing no rank starts
-    extra            the other launcher refuses the line, or fails (seen with MPICH 5.0.2, Open MPI 5.0.11, Intel MPI 2021)
+    extra            the other launcher refuses the line or fails (seen with MPICH 5.0.2, Open MPI 5.0.11, Intel MPI 2021)
     differs          the other launcher does something else; a remark says so
     refused TEXT     status 2 and one line with this text, which says what to write instead; no rank starts
-    neither TEXT     like refused; the other launcher refuses it as well
+    neither TEXT     like refused; the other launcher refuses the line, too
     forbidden        status 1 if there are too few processors
     fails TEXT       status 127 and one line with this text
 """
@@ -30,7 +30,7 @@ import pytest
 TABLE = harness.ROOT / "test/launch/habits.txt"
 MACHINE = "package:2 numa:2 core:4 pu:2"
 CPUS = sorted(os.sched_getaffinity(0))
-# Stands for a tool that may not be installed: says how it was called, and becomes the program.
+# Stands for a tool that may not be installed: prints its command line and executes the program.
 TOOL = '#!/bin/sh\nline="under ${0##*/}"\nwhile [ $# -gt 1 ]; do line="$line $1"; shift; done\necho "$line"\nexec "$1"\n'
 FILES = {
     **{f"tools/{name}": TOOL for name in ("gdb", "numactl", "perf", "strace", "time", "valgrind")},
@@ -77,7 +77,7 @@ def lines_of(text):
 
 
 def remarks(result):
-    """Standard error without the lines that depend on the number of processors."""
+    """Standard error except for lines that depend on the number of processors."""
     lines = result.err.splitlines()
     return "\n".join(line for line in lines if "pass --oversubscribe if this is intended" not in line)
 
@@ -138,7 +138,7 @@ def test_a_habit_means_what_it_says_or_is_refused_with_the_right_word(launch, he
         return
     assert result.status == 0, result.report()
     parts = re.split(r" ; | ;$", expected)
-    # The places of a plan are read on a machine that has more than one of everything.
+    # Plans are made for a machine that has several parts of each kind.
     explain = ["--explain", "--machine", "machine"]
     planned = any(part.startswith(("plans", "places")) for part in parts)
     explained = launch(*explain, *words, **options) if planned else None
@@ -156,7 +156,7 @@ def test_a_habit_means_what_it_says_or_is_refused_with_the_right_word(launch, he
 
 
 def test_most_habits_of_other_libraries_mean_the_same():
-    """At least nine in ten of those that the other library's launcher runs, so that refusals stay rare."""
+    """At least nine in ten of the lines that the other library's launcher accepts, so that refusals remain rare."""
     launcher, counts = "", {}
     for line in TABLE.read_text().splitlines():
         if line.startswith("["):

@@ -1,6 +1,6 @@
-"""Kills at random points of a job's life: whichever process is killed, nothing is left.
+"""Kills processes at random points of a job's life: whichever is killed, nothing is left.
 
-KILL_SEED=<the first seed of a failed run> repeats that run.
+KILL_SEED=<first seed of a failed run> repeats that run.
 """
 
 import os
@@ -27,7 +27,7 @@ def test_nothing_is_left_whatever_is_killed(start, compiled, seed):
                "wrapper": ["sh", "-c", f"{compiled('end_badly')} hang; sleep 1000"],
                "shell": ["sh", "-c", "sh -c 'setsid sleep 1000; true' & sleep 1000; true"]}[program]
     job = start("--oversubscribe", "-n", draw.choice([1, 2, 3, 5]), *command)
-    # Anywhere between before the first fork and all ranks in MPI_Recv.
+    # Any time from before the first fork until all ranks are in MPI_Recv.
     time.sleep(draw.choice([draw.uniform(0, 0.02), draw.uniform(0, 0.15), draw.uniform(0, 1)]))
     target = draw.choice(["mpiexec", "mpiexec", "group", "any", "any", "two"])
     number = draw.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -37,7 +37,7 @@ def test_nothing_is_left_whatever_is_killed(start, compiled, seed):
         elif target == "group":
             os.killpg(job.pid, signal.SIGKILL)
         else:
-            # Not both halves of the launcher at one instant: then only the ranks themselves are sure to end.
+            # Not both halves of the launcher at once: after that, only the ranks themselves are certain to end.
             victims = [pid for pid in job.processes() if target == "any" or pid not in job.named("mpiexec")]
             for victim in draw.sample(victims, min(len(victims), 1 if target == "any" else 2)):
                 os.kill(victim, signal.SIGKILL)
@@ -47,7 +47,7 @@ def test_nothing_is_left_whatever_is_killed(start, compiled, seed):
     while job.process.poll() is None and time.monotonic() < deadline and target != "any":
         time.sleep(0.01)
     if job.process.poll() is None:
-        job.signal(signal.SIGTERM)  # a grandchild that a shell does not miss: the job goes on
+        job.signal(signal.SIGTERM)  # a shell may not notice that a grandchild was killed, so the job continues
     job.finish()
     left = harness.survivors(job.mark)
     assert not left, f"{program}, {target}, {number.name}: these survived\n{left}"

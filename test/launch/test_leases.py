@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def alone(tmp_path):
-    """alone(script): runs several commands with leases that no other job sees. `before` is a prefix of the shell."""
+    """alone(script): runs several commands with leases that no other job sees. `before`: a prefix of the shell."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor only")
     runtime = tmp_path / "runtime"
@@ -28,7 +28,7 @@ def alone(tmp_path):
 
 
 def script(prefix, first, then):
-    """A script that runs `first` as a background job until `then`, which sees it running, has ended."""
+    """A script that runs `first` as a background job while `then` runs."""
     return f"""
         cd {prefix}/bin
         : >"$HOME/first"
@@ -92,7 +92,7 @@ def test_a_job_inside_a_job_is_a_part_of_it(alone, prefix, tmp_path):
 def test_explain_says_what_is_left_to_others(alone, prefix, tmp_path):
     result = alone(script(prefix, "-n 1", "./mpiexec -n 1 --explain true; ./mpiexec -n 1 --explain true"), HOME=tmp_path)
     notes = re.findall(r"processors [\d,-]+ are left to job \d+ of yours", result.out)
-    assert len(notes) == 2, result.report()  # --explain holds nothing itself
+    assert len(notes) == 2, result.report()  # --explain itself holds no processors
 
 
 def test_jobs_that_start_at_once_take_different_cores(alone, prefix, tmp_path):
@@ -110,7 +110,7 @@ def test_a_job_whose_supervisor_was_killed_holds_nothing(alone, prefix, tmp_path
     assert "are left to" not in result.out, result.report()
 
 
-# As a planner that was stopped: it holds the lock of the byte that only planners take.
+# Acts like a stopped planner: holds the lock on the byte that only planners lock.
 PLANNER = """import fcntl, os, struct, sys, time
 file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
 fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 40, 1, 0))
@@ -120,7 +120,7 @@ time.sleep(50)
 
 
 def test_a_planner_that_goes_on_is_told_of(alone, prefix, tmp_path):
-    """The second job continues after a second, sees the leases of the first, and warns that others may plan at once."""
+    """The second job continues after a second, sees the leases of the first, and warns that others may also be planning."""
     then = f"""
         {sys.executable} -c '{PLANNER}' "$XDG_RUNTIME_DIR/nearmpi-leases" >$HOME/planner & planner=$!
         for i in $(seq 400); do grep -q held $HOME/planner && break; sleep 0.05; done
@@ -155,8 +155,9 @@ time.sleep(50)
 
 @pytest.fixture
 def squatted(unshare):
-    """squatted(run, script, **environment): runs the script where another user has created whatever files and sockets that user can,
-    where leases are or were, and where there is no runtime folder. `run` are the mount options of /run, "rw" or "ro"."""
+    """squatted(run, script, **environment): runs the script where another user has created all files and sockets that this user
+    can create at present and former places of leases, and where there is no runtime folder. `run`: how /run is mounted, "rw" or
+    "ro"."""
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
     before = unshare("--mount", "--net", "--propagation", "private")
@@ -198,7 +199,7 @@ def test_another_user_cannot_switch_leases_off(squatted, prefix, run, folder):
 
 
 def test_another_user_delays_and_displaces_nobody(squatted, prefix):
-    """Not even where the last resort is the only folder: then there is a warning, and no leases."""
+    """Not even if the last resort is the only folder: then there is a warning, and there are no leases."""
     everything = len(os.sched_getaffinity(0))
     steps = f"""
         {prefix}/bin/mpiexec -n {everything} --explain true
@@ -208,7 +209,7 @@ def test_another_user_delays_and_displaces_nobody(squatted, prefix):
     told = "/tmp/nearmpi-0 belongs to user 65534, not to user 0"
     warning = (f"mpiexec: warning: two jobs may get the same processors: {told}; have it removed, or set XDG_RUNTIME_DIR to a "
                "folder that only you can open\n")
-    assert result.err == warning * 2, result.report()  # of --explain, and of the start
+    assert result.err == warning * 2, result.report()  # by --explain, and at the start
     assert "of yours" not in result.out, result.report()
     assert told in result.out, result.report()
 

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def limited(prefix, nothing_left):
-    """limited("-f 1000", program, ...): the command under a limit; "mpiexec" is the installation's."""
+    """limited("-f 1000", program, ...): runs a command under a limit; "mpiexec" means the installation's."""
 
     def run(limit, *command):
         words = [prefix / "bin/mpiexec" if word == "mpiexec" else word for word in command]
@@ -65,7 +65,7 @@ def test_what_mpiexec_does_not_know_is_told_by_a_rank(nothing_left, prefix, comp
 
 
 def test_what_the_machine_has_not_is_refused_before_any_rank_starts(launch):
-    # So many ranks that their packets of 16 KiB are more than the machine's memory.
+    # Enough ranks for their packets of 16 KiB to exceed the machine's memory.
     ranks = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (16 << 30) + 1
     env = {"NEAR_EAGER_LIMIT": "64", "NEAR_PACKETS": "1048576"}
     result = launch("--oversubscribe", "-n", str(ranks), "echo", "started", env=env)
@@ -75,7 +75,7 @@ def test_what_the_machine_has_not_is_refused_before_any_rank_starts(launch):
 
 @pytest.fixture
 def in_small_group(small_memory_group, prefix, nothing_left):
-    """in_small_group(program, ...): the command in a control group with 200 MiB; "mpiexec" is the installation's."""
+    """in_small_group(program, ...): runs a command in a control group with 200 MiB; "mpiexec" means the installation's."""
 
     def run(*command):
         words = [prefix / "bin/mpiexec" if word == "mpiexec" else word for word in command]
@@ -111,14 +111,14 @@ def test_a_rank_without_mpiexec_that_is_refused_memory_names_the_knobs(in_small_
 
 
 def test_packets_of_one_application_get_their_room(launch, compiled):
-    # 20000 packets of 16 KiB are more than the usual part of a segment for 32.
+    # 20000 packets of 16 KiB exceed the usual share of a rank in a segment for 32 ranks.
     well = [compiled("end_badly"), "well"]
     result = launch("--oversubscribe", "-n", "1", "-env", "NEAR_PACKETS", "20000", *well, ":", "-n", "31", *well)
     assert (result.status, result.err) == (0, ""), result.report()
 
 
 def test_only_limits_that_are_set_are_to_be_raised(limited, compiled):
-    # The rank's own environment, which mpiexec has not seen when it made the segment.
+    # The variable is in the rank's own environment, which mpiexec does not see when it makes the segment.
     command = ["mpiexec", "--oversubscribe", "-n", "32", "env", "NEAR_PACKETS=60000", compiled("end_badly"), "well"]
     result = limited("-c 0", *command)
     assert result.status != 0 and "lower NEAR_PACKETS" in result.err, result.report()

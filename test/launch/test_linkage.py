@@ -1,4 +1,4 @@
-"""mpiexec reports a program that was linked with another MPI library, before it runs as many singletons."""
+"""mpiexec reports a program that is linked with another MPI library before it runs as many singletons."""
 
 import os
 import random
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# Stays for a moment if it is told to: only a running process shows what it has loaded.
+# With an argument, the program runs for a while: only a running process shows what it has loaded.
 MAIN = "#include <unistd.h>\nint main(int count, char** words) { return count > 1 ? sleep(2) : 0; }\n"
 
 
@@ -88,7 +88,7 @@ def test_nothing_is_said_of_scripts_and_other_programs(launch, tmp_path):
 
 
 def test_a_broken_executable_breaks_nothing(launch, linked, tmp_path):
-    """Truncated, overwritten at random, with wrong tables: mpiexec says that it cannot be run, or runs it."""
+    """Truncated, randomly overwritten, or with wrong tables: mpiexec reports that it cannot be run, or runs it."""
     whole = bytearray(linked("libmpi.so.40").read_bytes())
     dice = random.Random(11)
     broken = tmp_path / "broken"
@@ -104,13 +104,13 @@ def test_a_broken_executable_breaks_nothing(launch, linked, tmp_path):
             data[at:at + 8] = struct.pack("<Q", dice.choice([2**64 - 1, 2**63, 2**63 - 1, 2**40, 0, len(data) - 1]))
         broken.write_bytes(data)
         broken.chmod(0o755)
-        # What is no executable any more, a shell may take for a script: it must not write into this folder.
+        # A shell may run a broken executable as a script, which must not write into this folder.
         result = launch("--oversubscribe", "-n", 1, "--timeout", "20", broken, cwd=tmp_path)
         assert "mpiexec: the supervising process" not in result.err, result.report()
         assert "mpiexec" not in result.err or result.err.count("warning") <= 1, result.report()
 
 
-# ---- what only a running process shows ----------------------------------------------------------------------
+# ---- libraries that only a running process shows -------------------------------------------------------------
 
 def library(nothing_left, folder, soname, *needed):
     (folder / "empty.c").write_text("int unused;\n")
@@ -174,7 +174,7 @@ def test_nothing_is_said_of_a_rank_that_has_both(launch, prefix, nothing_left, t
 
 # ---- another library of the standard ABI --------------------------------------------------------------------
 
-# What another MPI library does without its own launcher: the process is alone.
+# Behaves like another MPI library without its own launcher: the process is alone.
 ALONE = """\
 #include <mpi.h>
 int MPI_Init(int* count, char*** words) { (void)count; (void)words; return 0; }
@@ -257,7 +257,7 @@ def test_another_library_of_the_standard_abi_by_a_script_is_told_of(launch, pref
 
 
 def test_another_library_of_the_standard_abi_by_an_old_run_path_is_told_of(launch, prefix, abroad):
-    """DT_RPATH comes before LD_LIBRARY_PATH."""
+    """DT_RPATH takes precedence over LD_LIBRARY_PATH."""
     folder, program = abroad("-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN/abroad")
     told_of_the_abi(launch("--oversubscribe", "-n", 2, program, "wait"), prefix, folder)
 

@@ -10,7 +10,7 @@ WRAPPERS = ("mpicc", "mpicxx")
 
 
 def plain(page):
-    """The text of a page without its markup, good enough to search for words."""
+    """The text of a page without its markup, sufficient to search for words."""
     text = re.sub(r"\\f[BRIP]", "", page.read_text()).replace(r"\-", "-")
     return re.sub(r"[\"\\]", " ", re.sub(r"^\.[A-Z]+ ?", "", text, flags=re.M))
 
@@ -29,7 +29,7 @@ def subcommands(prefix):
 
 
 def options_in(text):
-    """Options in the left column of a --help, without their dashes: one or two are the same for mpiexec."""
+    """Options in the left column of a --help, without dashes, since mpiexec accepts one or two."""
     found = set()
     for line in text.splitlines():
         if left := re.match(r"  ?(-.*?)(?:  |$)", line):
@@ -104,6 +104,6 @@ def test_the_pages_are_well_formed(prefix):
         pytest.skip("NOT tested here: there is neither mandoc nor man with groff")
     pages = sorted((prefix / "share/man").glob("man?/*"))
     for page in pages:
-        # From the folder that .so names are relative to.
+        # In the folder to which names in .so are relative.
         result = harness.run([*command, page], cwd=prefix / "share/man", env={"MANROFFOPT": "", "MANWIDTH": "200"})
         assert result.status == 0 and not result.err, f"{page.name}: {result.report()}"

@@ -1,4 +1,4 @@
-"""Jobs with far more ranks than processors: the cost of a rank does not grow with their number."""
+"""Jobs with far more ranks than processors: the cost of a rank does not grow with the number of ranks."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ def costs(result, ranks):
 def test_page_tables_do_not_grow_with_the_number_of_ranks(launch, compiled):
     few = costs(launch("--oversubscribe", "-n", "16", compiled("costs_of_a_rank")), 16)
     many = costs(launch("--oversubscribe", "-n", "256", compiled("costs_of_a_rank"), timeout=120), 256)
-    # A mapped peer would cost 4 KiB at least, so 240 more of them 960 KiB.
+    # A mapped peer would cost at least 4 KiB, so 240 more peers would cost 960 KiB.
     assert max(row[2] for row in many) < max(row[2] for row in few) + 64
     assert sum(row[2] for row in many) < 40 << 10
 

@@ -1,4 +1,4 @@
-"""`near info --transport` reads from outside which protocols messages take."""
+"""`near info --transport` shows, from outside, which protocols messages take."""
 
 import os
 import re

@@ -1,4 +1,5 @@
-"""`near top`, `place` and `info` without --job: the only running job, or a list. In a process namespace without other jobs."""
+"""`near top`, `place` and `info` without --job show the only running job or a list. Runs in a process namespace without other
+jobs."""
 
 import os
 import re
@@ -11,7 +12,7 @@ ALONE = ["--pid", "--fork", "--kill-child", "--mount-proc"]
 
 @pytest.fixture
 def alone(prefix, compiled, unshare):
-    """alone(jobs, commands): the output of the commands while so many jobs of two ranks run."""
+    """alone(jobs, commands): the output of the commands while this number of jobs of two ranks runs."""
     before = unshare(*ALONE, *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]))
     program = compiled("end_badly")
 
@@ -46,7 +47,7 @@ def statuses(result):
 def test_the_only_job_is_taken(alone):
     (job,), result = alone(1, COMMANDS)
     assert set(statuses(result).values()) == {0}, result.report()
-    assert result.out.count(f"nearmpi-{job}: ") == 3, result.report()  # top twice, and place
+    assert result.out.count(f"nearmpi-{job}: ") == 3, result.report()  # by top, twice, and by place
     assert "Large messages" in result.out and re.search(r"^node 0: ", result.out, re.M), result.report()
     listed = re.findall(rf"^ +{job} +2 +\d+ s  ./mpiexec -n 2 --oversubscribe \S+end_badly\S* hang$", result.out, re.M)
     assert len(listed) == 1, result.report()  # by near info

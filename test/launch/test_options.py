@@ -70,7 +70,7 @@ def test_the_working_directory_can_be_chosen(launch, option, tmp_path):
 
 def test_a_program_in_the_working_directory_needs_no_path(launch, tmp_path):
     program = tmp_path / "only-here"
-    program.write_text("echo found\n")  # no "#!": a shell script all the same
+    program.write_text("echo found\n")  # a shell script without "#!"
     program.chmod(0o755)
     assert launch("only-here", cwd=tmp_path).out == "found\n"
     assert launch("-wdir", tmp_path, "only-here").out == "found\n"
@@ -232,7 +232,7 @@ def test_lines_of_a_file_of_programs_end_and_are_left_out(launch, tmp_path, text
 @pytest.mark.parametrize("option", ["--tune", "--am", "-am"])
 def test_a_file_of_parameters_is_never_started(launch, tmp_path, option):
     program = tmp_path / "settings"
-    for text in (None, "#!/bin/sh\necho started\n"):  # it is missing; it is executable
+    for text in (None, "#!/bin/sh\necho started\n"):  # the file is missing, or executable
         if text:
             program.write_text(text)
             program.chmod(0o755)
@@ -357,7 +357,7 @@ def test_the_advice_about_a_script_works(launch, tmp_path):
     assert (result.status, result.out) == (0, "started\n" * 2), result.report()
 
 
-# ---- files for the output, named twice ----------------------------------------------------------------------
+# ---- output files given twice -------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("words, says", [
     ("-n 1 --output-filename a echo A : -n 1 --output-filename b echo B",

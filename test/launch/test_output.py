@@ -1,4 +1,4 @@
-"""Standard input, output and error: nothing is lost, mixed up or held back for ever."""
+"""Standard input, output and error: nothing is lost, mixed up or held back forever."""
 
 import fcntl
 import hashlib
@@ -13,7 +13,7 @@ import time
 import pytest
 
 GIB = 1 << 30
-# Writes $1 bytes of a pattern without newlines that only this rank has, in uneven pieces.
+# Writes $1 bytes of a pattern without newlines, which differs from rank to rank, in uneven pieces.
 BINARY = """
 import os, sys
 rank, total = int(os.environ["NEAR_BOOT_RANK"]), int(sys.argv[1])
@@ -48,20 +48,20 @@ def test_rank_0_has_the_real_descriptor(launch, tmp_path):
     file = tmp_path / "input"
     file.write_text("a\nb\nc\n")
     with open(file) as stdin:
-        # A program that reads one byte at a time leaves the rest to the next one, and seeking works.
+        # `read` consumes single bytes and leaves the rest to the next program, and the descriptor refers to the file.
         script = "[ $NEAR_BOOT_RANK = 0 ] || exit 0; read one; echo $one; readlink /proc/$$/fd/0"
         result = launch("-n", "2", "sh", "-c", script, stdin=stdin)
         assert result.out == f"a\n{file}\n"
         assert stdin.read() == "b\nc\n"
 
 
-HERE = ["--oversubscribe", "--timeout", "50"]  # a job that hangs ends with its test
+HERE = ["--oversubscribe", "--timeout", "50"]  # a job that hangs must not outlive its test
 COUNT = "import sys; n = 0\nwhile piece := sys.stdin.buffer.read(1 << 16): n += len(piece)\nprint(n)"
 
 
 @pytest.mark.parametrize("source", ["pipe", "file"])
 def test_a_rank_that_does_not_read_starves_nobody(prefix, tmp_path, source):
-    """Rank 1 reads only after the others have got all of the input, which is far more than a pipe holds."""
+    """Rank 1 reads only after the others have received the whole input, which is far larger than a pipe."""
     size = 20_000_000
     script = f"""
         case $NEAR_BOOT_RANK in
@@ -77,7 +77,7 @@ def test_a_rank_that_does_not_read_starves_nobody(prefix, tmp_path, source):
 
 
 def test_ranks_that_stop_reading_early_are_left_out(prefix):
-    """They end, close their input, or read one line or a part of it; the others get every byte."""
+    """These ranks end, close their input, or read one line or part of the input; the others get every byte."""
     size = 30_000_000
     script = f"""
         case $NEAR_BOOT_RANK in
@@ -102,7 +102,7 @@ def test_a_job_ends_when_nobody_reads_an_endless_input(prefix):
 
 
 def test_a_rank_that_holds_up_the_input_is_named(prefix, tmp_path):
-    """The data kept for it is bounded, so at some point the others wait until it ends."""
+    """The data kept for a rank is bounded, so the others eventually wait until it ends."""
     size = 200_000_000
     script = f"""
         [ $NEAR_BOOT_RANK = 1 ] || exec {sys.executable} -c '{COUNT}'
@@ -130,7 +130,7 @@ def test_a_gibibyte_through_standard_input(prefix):
 
 @pytest.mark.parametrize("ranks, which", [(1, 1), (2, 1), (2, 2)])
 def test_a_gibibyte_without_newlines_arrives_unchanged(prefix, ranks, which):
-    # Two ranks' long lines may alternate, so what is counted is every kind of byte.
+    # Long lines of two ranks may alternate, so the test counts how often some bytes occur.
     streams = {"stdout": subprocess.PIPE} if which == 1 else {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
     job = run_raw(prefix, "-n", ranks, sys.executable, "-c", BINARY, GIB // ranks, which, **streams)
     total, counts = 0, [0] * 256
@@ -199,7 +199,7 @@ def test_a_reader_that_is_slow_stops_the_writer_and_loses_nothing(prefix):
     script = "yes 0123456789 | head -c 22000000; echo done >&2"
     job = run_raw(prefix, "-n", 2, "sh", "-c", script, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(1)
-    # 44 MB do not fit into pipes and buffers, so nobody may have come to an end.
+    # 44 MB do not fit into pipes and buffers, so no rank can have ended.
     assert job.poll() is None
     os.set_blocking(job.stderr.fileno(), False)
     assert job.stderr.read() in (None, b"")
@@ -213,9 +213,9 @@ def state_of(pid):
 
 
 def test_a_job_that_has_ended_waits_for_its_reader_asleep(prefix):
-    """A timer of the job that stayed due would keep mpiexec busy."""
+    """A timer of the job that remained due would keep mpiexec busy."""
     job = run_raw(prefix, "-n", 2, "sh", "-c", "yes 0123456789 | head -c 550000", stdout=subprocess.PIPE)
-    time.sleep(1.5)  # the ranks have ended, and all that they wrote is in mpiexec
+    time.sleep(1.5)  # the ranks have ended, and mpiexec has all their output
     with open(f"/proc/{job.pid}/task/{job.pid}/children") as file:
         halves = [job.pid, int(file.read())]
     states = []
@@ -228,7 +228,7 @@ def test_a_job_that_has_ended_waits_for_its_reader_asleep(prefix):
 
 
 def test_a_rank_that_waits_in_the_middle_of_a_long_line_holds_up_nobody(prefix, tmp_path):
-    # Rank 0 writes 3 MB without a newline and waits for a file that rank 1 makes after it has written 3 MB of lines.
+    # Rank 0 writes 3 MB without a newline and waits for a file that rank 1 creates after it has written 3 MB of lines.
     script = f"""
 if [ $NEAR_BOOT_RANK = 0 ]; then head -c 3000000 /dev/zero; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done
 else sleep 0.5; yes | head -c 3000000; touch {tmp_path}/go; fi"""
@@ -238,7 +238,7 @@ else sleep 0.5; yes | head -c 3000000; touch {tmp_path}/go; fi"""
 
 
 def test_a_reader_that_has_gone_ends_the_job(prefix):
-    # As in `mpiexec ... | head`: the ranks must not run on for ever, and no message is due.
+    # As in `mpiexec ... | head`: the ranks must not run forever, and there is no message.
     job = run_raw(prefix, "-n", 2, "yes", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     job.stdout.read(100)
     job.stdout.close()
@@ -248,7 +248,7 @@ def test_a_reader_that_has_gone_ends_the_job(prefix):
 
 @pytest.mark.parametrize("script", ["echo x", "yes", "exec 1>&2; echo x"])
 def test_output_that_cannot_be_written_is_an_error(prefix, script):
-    # /dev/full has no space left. Standard error cannot say so itself, so its case has the status alone.
+    # /dev/full has no space. If standard error is full, the message cannot be printed, so only the status is checked.
     on_error = "1>&2" in script
     with open("/dev/full", "wb") as full:
         streams = {"stderr": full, "stdout": subprocess.PIPE} if on_error else {"stdout": full, "stderr": subprocess.PIPE}
@@ -293,7 +293,7 @@ def test_a_prompt_appears_on_a_terminal(prefix):
     os.close(master)
 
 
-# ---- named files that are no ordinary ones ------------------------------------------------------------------
+# ---- named files other than regular ones --------------------------------------------------------------------
 
 @pytest.mark.parametrize("option", ["-outfile-pattern", "-errfile-pattern", "--report-pid"])
 def test_a_pipe_that_nobody_reads_is_an_error(launch, tmp_path, option):
@@ -303,9 +303,9 @@ def test_a_pipe_that_nobody_reads_is_an_error(launch, tmp_path, option):
 
 
 def test_a_pipe_that_somebody_reads_takes_all_output(launch, tmp_path):
-    """Even much more than it holds: a rank waits for the reader."""
+    """Even much more than the pipe holds: a rank waits for the reader."""
     os.mkfifo(tmp_path / "ff")
-    held = os.open(tmp_path / "ff", os.O_RDWR)  # until the job has ended, the reader sees no end
+    held = os.open(tmp_path / "ff", os.O_RDWR)  # so that the reader sees no end before the job has ended
     with subprocess.Popen(["bash", "-c", "wc -c <ff"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as reader:
         result = launch("-n", "1", "-outfile-pattern", "ff", "head", "-c", "1000000", "/dev/zero", cwd=tmp_path)
         os.close(held)
@@ -321,7 +321,7 @@ def test_a_file_of_programs_may_be_a_pipe(launch, tmp_path):
 
 
 def test_one_file_by_two_names_is_emptied_once(launch, tmp_path):
-    """By paths through different folders, and by a link; its old contents are removed."""
+    """By paths through different folders, and by a link. Its old contents are removed."""
     (tmp_path / "al").mkdir()
     (tmp_path / "al/f0").write_text("before\n" * 100)
     (tmp_path / "link0").symlink_to("al/f0")
@@ -337,10 +337,10 @@ def test_a_file_is_not_emptied_by_the_name_that_a_later_rank_has_for_it(launch, 
     assert (result.status, (tmp_path / "f0").read_text()) == (0, "here\n" * 2), result.report()
 
 
-# ---- output that goes to files and to the terminal ----------------------------------------------------------
+# ---- output to files and to the terminal --------------------------------------------------------------------
 
 def test_copied_output_is_the_same_in_both_places(launch, tmp_path):
-    """More than pipes and buffers hold, without a final newline; each stream goes where it belongs."""
+    """More output than pipes and buffers hold, without a final newline; each stream goes to its own destinations."""
     script = "head -c 3000000 /dev/zero | tr '\\0' x; yes $NEAR_BOOT_RANK | head -c 3000001; echo err-$NEAR_BOOT_RANK >&2"
     result = launch("-n", "2", "--oversubscribe", "--output-filename", "all:copy", "sh", "-c", script, cwd=tmp_path)
     files = [(tmp_path / f"all.{rank}.out").read_text() for rank in (0, 1)]

@@ -1,4 +1,4 @@
-"""`near place` reads from outside where the pages of jobs and processes are."""
+"""`near place` shows, from outside, where the pages of jobs and processes are."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ DOCUMENT = harness.ROOT / "doc/place.md"
 
 @pytest.fixture
 def near(prefix):
-    """near(argument, ...): runs `near place`; a Finished."""
+    """near(argument, ...): runs `near place`; returns a Finished."""
 
     def run(*arguments, **options):
         return harness.run([prefix / "bin/near", "place", *arguments], **options)
@@ -29,7 +29,7 @@ def near(prefix):
 
 @pytest.fixture
 def waiting(start, compiled):
-    """A job of two ranks that wait for each other for ever, and the processes of its ranks."""
+    """A job of two ranks that wait for each other forever, and the processes of its ranks."""
     job = start("-n", "2", compiled("end_badly"), "hang")
     job.ranks = job.wait_for("in-mpi", 2)
     yield job
@@ -56,7 +56,7 @@ def sleeper():
 
 
 def numa_maps(pid):
-    """Bytes by node, read from the kernel's text without our code."""
+    """Bytes by node, read from the kernel's text without using our code."""
     total = {}
     with open(f"/proc/{pid}/numa_maps") as file:
         for line in file:
@@ -73,7 +73,7 @@ def look(near, *arguments):
 
 
 def settled(near, pids, *arguments):
-    """The output of a run during which no numa_maps changed, and those numa_maps."""
+    """The output of a run during which no numa_maps changed, and the totals of these numa_maps."""
     deadline = time.monotonic() + 30
     while True:
         before = [numa_maps(pid) for pid in pids]
@@ -89,7 +89,7 @@ def test_the_totals_are_those_of_numa_maps(near, waiting):
     assert [ranks[pid]["bytes_on"] for pid in waiting.ranks] == totals
     for process in document["processes"]:
         for mapping in process["mappings"]:
-            if mapping["located"]:  # page by page it comes to the same
+            if mapping["located"]:  # the pages add up to the same number
                 found = sum(int(each["end"], 16) - int(each["begin"], 16) for each in mapping["ranges"])
                 assert found == sum(mapping["bytes_on"].values()), mapping
         kinds = {mapping["kind"] for mapping in process["mappings"]}
@@ -146,7 +146,7 @@ def sent_by_each(way):
 
 @pytest.fixture
 def counted(start, compiled):
-    """counted(way): a job of three ranks that have sent their messages and wait for ever."""
+    """counted(way): a job of three ranks that have sent their messages and wait forever."""
     jobs = []
 
     def begin(way):
@@ -176,14 +176,14 @@ def test_every_message_is_in_the_matrix_by_pair_and_path(near, prefix, counted, 
     assert re.search(r"^ +1 +- +48 +1\.0M$", seen.out, re.M), seen.report()
     seen = near("--job", job.pid, "--all")
     assert re.search(rf"^ +2 to 0 .* inline 24 in 4, packet 2\.0K in 2, {way} 1\.0M in 1$", seen.out, re.M), seen.report()
-    seen = harness.run([prefix / "bin/near", "top", "--once", "--job", job.pid])  # its sums
+    seen = harness.run([prefix / "bin/near", "top", "--once", "--job", job.pid])  # the sums
     assert len(re.findall(r" 9 +1\.0 MiB ", seen.out)) == 3, seen.report()
 
 
 def test_collectives_of_all_ranks_send_no_message(near, prefix, waiting):
-    """The area of MPI_COMM_WORLD exists from the start, so its first collective asks nobody where it is."""
+    """The area of MPI_COMM_WORLD exists from the start, so its first collective need not ask for it by messages."""
     deadline = time.monotonic() + 30
-    while True:  # until both are past their barrier
+    while True:  # until both ranks have left their barrier
         seen = harness.run([prefix / "bin/near", "top", "--once", "--job", waiting.pid])
         if seen.out.count("MPI_Recv") == 2:
             break
@@ -209,7 +209,7 @@ def test_all_messages_of_a_program_of_its_own_are_told_when_it_has_ended(near, p
     seen = near("--json", "--", prefix / "bin/mpiexec", "-n", "3", "-x", "NEAR_COPY=pipelined", compiled("counted_messages"),
                 "late")
     assert seen.status == 0, seen.report()
-    traffic = json.loads(seen.out)["traffic"]  # which nobody had sent when its memory was looked at
+    traffic = json.loads(seen.out)["traffic"]  # no message had been sent when the memory was sampled
     right, itself = sent_by_each("pipelined")
     assert [each["paths"] for each in traffic] == [itself, right, itself, right, right, itself]
 
@@ -261,7 +261,7 @@ def test_pages_shared_since_a_fork_are_copied_on_write_and_not_judged(near, slee
 
 def test_a_program_of_its_own_is_shown_when_it_has_ended(near, prefix, compiled):
     seen = near("--", prefix / "bin/mpiexec", "-n", "2", "--timeout", "2", compiled("end_badly"), "hang")
-    assert seen.status == 124, seen.report()  # the program's
+    assert seen.status == 124, seen.report()  # the program's status
     assert re.search(r"^nearmpi-\d+: end_badly, 2 ranks", seen.out, re.M), seen.report()
     assert re.search(r"^queue +\d+", seen.out, re.M), seen.report()
 
@@ -324,19 +324,19 @@ def test_the_output_may_go_to_a_file(near, waiting, tmp_path):
 
 @pytest.fixture
 def browse(tmp_path):
-    """browse(page, script, ending): the page in Chromium after the script has run in it; `ending` ends the address."""
+    """browse(page, script, ending): the page in Chromium after the script has run; `ending` is appended to the address."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("no chromium: dev/setup browser")
 
     def run(page, script="", ending=""):
-        # Added to a copy: the page's own policy allows scripts inside it, and nothing else.
+        # The script is added to a copy: the page's own policy allows only scripts inside the page.
         copy = tmp_path / "browsed.html"
         copy.write_text(page.read_text().replace("</body>", f"<script>{script}</script></body>"))
         seen = harness.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                             f"--user-data-dir={tmp_path}/profile", "--dump-dom", f"file://{copy}{ending}"], timeout=120)
         assert seen.status == 0 and not seen.timed_out, seen.report()
-        return seen.out.partition('<script type="application/json"')[0]  # what is drawn stands before the data
+        return seen.out.partition('<script type="application/json"')[0]  # the drawing precedes the data
 
     return run
 
@@ -357,7 +357,7 @@ def test_the_page_has_each_rank_and_node_and_opens_to_ranges(near, waiting, tmp_
     drawn = browse(page, ending="#rank-1")
     assert "<h2>rank 1</h2>" in drawn and drawn.count(">lanes<") >= 2
     assert "data-range" not in drawn
-    # By hand: another measure, a rank, one of its mappings, and closed again.
+    # Selects another measure, a rank and one of its parts, and closes the part again.
     clicks = "document.querySelector('input[value=region]').click();" \
              "document.querySelector('#heat [data-rank=\"0\"] button').click();" \
              "document.querySelector('#parts button').click();"
@@ -398,7 +398,7 @@ def test_of_many_ranks_some_share_a_line_which_opens(near, waiting, tmp_path, br
     page = tmp_path / "page.html"
     assert near("--job", waiting.pid, "--html", page).status == 0
     document = json.loads(re.search(r'id="snapshot">(.*?)</script>', page.read_text())[1])
-    ranks = 70  # three a line
+    ranks = 70  # three per line
     document["processes"] = [{**document["processes"][0], "rank": rank} for rank in range(ranks)]
     document["traffic"] = [{"from": rank, "to": (rank + 1) % ranks, "distance": "l3", "messages": 1, "bytes": 8,
                             "paths": {"inline": {"messages": 1, "bytes": 8}}} for rank in range(ranks)]
@@ -439,7 +439,7 @@ def test_what_is_not_there_is_told(near, sleeper):
     seen = near("--job", process.pid)
     assert seen.status == 1 and "not one of your running NearMPI jobs" in seen.err, seen.report()
     process.kill()
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and its number is still taken
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, but its process ID is still in use
     seen = near("--pid", process.pid)
     assert seen.status == 1 and "has ended" in seen.err, seen.report()
     process.wait()
@@ -454,7 +454,7 @@ def test_what_is_not_there_is_told(near, sleeper):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of somebody else")
 def test_somebody_elses_process_is_refused(near, sleeper, prefix):
     process = sleeper()
-    # A copy where everybody may run it: the prefix may lie in somebody's home.
+    # A copy that all users may run: the prefix may be in a home folder.
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         copy = shutil.copy(prefix / "bin/near", folder)

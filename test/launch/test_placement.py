@@ -1,4 +1,4 @@
-"""Binding, the plan as text, more ranks than processors."""
+"""Binding, the plan as text, and more ranks than processors."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def test_ranks_are_bound_before_they_run(launch):
 
 
 def test_memory_policy_is_local(launch):
-    # numa_maps tells the policy of each range; the default policy would read "default".
+    # numa_maps shows the policy of each range; the default policy would be "default".
     result = launch("-n", "1", "sh", "-c", "head -1 /proc/self/numa_maps 2>/dev/null")
     if not result.out:
         pytest.skip("this kernel has no numa_maps")
@@ -72,8 +72,8 @@ SLURM = {"SLURMD_NODENAME": "node1", "SLURM_JOB_ID": "12", "SLURM_CPUS_ON_NODE":
 
 @pytest.mark.parametrize("variables, options, ranks", [
     ({"SLURM_NTASKS": "3"}, [], 3),
-    ({"SLURM_NTASKS": "3"}, ["-n", "2"], 2),                                    # the user's word counts
-    ({"SLURM_NTASKS": "3", "SLURMD_NODENAME": ""}, [], 1),                      # a shell that is not on the job's machine
+    ({"SLURM_NTASKS": "3"}, ["-n", "2"], 2),                                    # the user's option takes precedence
+    ({"SLURM_NTASKS": "3", "SLURMD_NODENAME": ""}, [], 1),                      # a shell outside the job's machine
     ({"SLURM_NTASKS": "3", "SLURM_STEP_NUM_TASKS": "3"}, [], 1),                # each task starts an mpiexec
     ({"SLURM_NTASKS": "9", "SLURM_JOB_NUM_NODES": "3", "SLURM_TASKS_PER_NODE": "2(x2),5"}, [], 2),
     ({}, [], 1),
@@ -93,7 +93,7 @@ def test_slurm_tells_how_many_processors(launch):
     assert "SLURM_CPUS_PER_TASK=2" in seen.out, seen.report()
     seen = launch("--explain", "-n", "1", "true", env={**SLURM, "SLURM_CPUS_PER_TASK": "2", "OMP_NUM_THREADS": "3"})
     assert "OMP_NUM_THREADS=3" in seen.out and "SLURM_CPUS" not in seen.out, seen.report()
-    # Not of other ranks than Slurm was asked for, not beside the user's word, and not more than there are.
+    # It is ignored if the number of ranks differs from Slurm's, if the user sets OMP_NUM_THREADS, and if it is too large.
     for options, variables in ((["-n", "2"], {}), ([], {"OMP_NUM_THREADS": "1"}), ([], {"SLURM_CPUS_PER_TASK": "4096"})):
         seen = launch("--explain", *options, "true", env={**SLURM, "SLURM_NTASKS": "1", "SLURM_CPUS_PER_TASK": "2", **variables})
         assert "SLURM_CPUS" not in seen.out and "bound to: core" in seen.out, seen.report()
@@ -109,7 +109,7 @@ def test_ranks_keep_the_memory_policy_that_mpiexec_was_given(launch, prefix, not
     set_policy = {"x86_64": 238, "aarch64": 237}.get(os.uname().machine)
     if set_policy is None or not os.path.exists("/proc/self/numa_maps"):
         pytest.skip("this kernel or architecture shows no memory policies")
-    # What `numactl --membind=0` does: MPOL_BIND is 2.
+    # As `numactl --membind=0`: MPOL_BIND is 2.
     begin = (f"import ctypes, os, sys; nodes = ctypes.c_ulong(1);\n"
              f"if ctypes.CDLL(None, use_errno=True).syscall({set_policy}, 2, ctypes.byref(nodes), 64) != 0: sys.exit(77)\n"
              "os.execv(sys.argv[1], sys.argv[1:])") if before else "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
@@ -135,7 +135,7 @@ def test_threads_set_openmp_unless_the_user_did(launch):
 @several
 def test_each_core_of_a_rank_is_a_place_for_openmp(launch):
     show = ["sh", "-c", "echo $OMP_NUM_THREADS $OMP_PLACES"]
-    # Alone on the machine or not: what counts is what the rank was given.
+    # The rank's own binding decides, whether or not it is alone on the machine.
     places = f"2 {{{CPUS[0]}}},{{{CPUS[1]}}}\n"
     result = launch("-q", "-n", "1", "--threads", "2", "--bind-to", "hwthread", *show)
     assert result.out in (places, f"2 {{{CPUS[0]},{CPUS[1]}}}\n"), result.report()
@@ -155,7 +155,7 @@ def test_a_rank_file_says_where_ranks_run(launch, tmp_path):
 
 
 def processors_of_header(job):
-    """How many processors the header of a job's segment says that the ranks have; fewer than ranks: they share."""
+    """The number of ranks, and of their processors, in the header of a job's segment; with fewer processors, they share."""
     folder = f"/proc/{job.pid}/fd"
     [segment] = {name for name in os.listdir(folder) if os.readlink(f"{folder}/{name}").startswith("/memfd:nearmpi")}
     with open(f"{folder}/{segment}", "rb") as header:
@@ -165,7 +165,7 @@ def processors_of_header(job):
 
 @several
 def test_ranks_that_share_a_processor_by_a_rank_file_know_it(start, compiled, tmp_path):
-    """They must not spin while they wait; the segment's header says whether they may."""
+    """They must not spin while they wait; the segment's header tells whether they may."""
     file = tmp_path / "places"
     file.write_text(f"rank 0=+n0 slot=cpu:{CPUS[0]}\nrank 1=+n0 slot=cpu:{CPUS[0]}\n")
     job = start("-n", "2", "--rankfile", file, compiled("end_badly"), "hang")

@@ -1,4 +1,4 @@
-"""The environment variables of each rank, for scripts and libraries."""
+"""The environment variables of each rank for scripts and libraries."""
 
 import sys
 

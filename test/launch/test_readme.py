@@ -1,4 +1,4 @@
-"""README.md: its commands run unchanged and print what it shows, and its other claims are true."""
+"""README.md: its commands run unchanged and print what it shows; its other claims are true."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def printed(surroundings):
     script = surroundings / "script"
     script.write_text(tour.script([block for block in BLOCKS if block.kind == "sh"]))
     environment = {"XDG_CACHE_HOME": surroundings / "cache", "PATH": os.environ["PATH"]}
-    # Both streams in one, as on a terminal.
+    # Both streams are merged, as on a terminal.
     result = harness.run(["bash", "-c", "exec bash script 2>&1"], cwd=surroundings, timeout=180, env=environment)
     left = harness.survivors(result.mark)
     assert result.status == 0, result.report()
@@ -95,7 +95,7 @@ def test_the_readme_names_only_targets_of_make_that_exist():
 
 
 def test_the_readme_is_right_about_what_is_missing(prefix):
-    """According to `near coverage`, only functions of the subjects that the README names are missing."""
+    """According to `near coverage`, all missing functions belong to subjects that the README names."""
     result = harness.run([prefix / "bin/near", "coverage", "--all"])
     there = dict(re.findall(r"^ +(MPI_\w+) +(yes|no)$", result.out, re.M))
     assert len(there) > 600, result.report()

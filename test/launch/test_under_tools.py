@@ -1,4 +1,4 @@
-"""Tools that leave a program few addresses, or read everything that is mapped, work without special options."""
+"""Tools that leave a program little address space, or read all mapped memory, work without special options."""
 
 import shutil
 import sys
@@ -102,7 +102,7 @@ def test_one_rank_of_a_job_may_run_under_valgrind(launch, program, valgrind):
 
 
 def test_valgrind_makes_no_pages_of_what_nobody_uses(nothing_left, program, valgrind):
-    """Its leak check reads all readable memory, and every page of the segment that it reads is allocated."""
+    """Its leak check reads all readable memory, and reading a page of the segment allocates it."""
     result = nothing_left([sys.executable, "-c",
                            "import resource, subprocess, sys\n"
                            "status = subprocess.run(sys.argv[1:]).returncode\n"

@@ -3,8 +3,8 @@
 
     test/machines/make.py            all of them
 
-Each is modelled on public descriptions of such machines. What matters is their structure: which caches and nodes
-contain which cores, which memory and devices are near, and how Linux numbers them.
+Each is modelled on public descriptions of such machines. Only the structure matters: which cores belong to which caches
+and nodes, which memory and devices are near, and how Linux numbers them.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ def bits(numbers):
 
 
 class Place:
-    """An object of the machine and its contents. `nodes` are its memory, `devices` the PCI devices below it."""
+    """An object of the machine and its contents. `nodes`: its memory; `devices`: the PCI devices below it."""
 
     def __init__(self, kind, inside=(), *, nodes=(), devices=(), size=0, processors=()):
         self.kind, self.inside, self.nodes, self.devices, self.size = kind, list(inside), list(nodes), list(devices), size
@@ -163,7 +163,7 @@ def mlx(number, bus):
 
 
 def opteron():
-    """Four packages of two nodes with six cores each; the NIC is attached to node 1, as on such boards."""
+    """Four packages of two nodes with six cores each; the NIC is attached to node 1, as usual on such boards."""
     parts = []
     for package in range(4):
         dies = []
@@ -179,7 +179,7 @@ def opteron():
 
 
 def knl():
-    """Flat mode, four clusters: 64 cores in pairs that share an L2, four threads each, and a node of MCDRAM beside
+    """Flat mode with four clusters: 64 cores with four threads each, in pairs that share an L2, and a node of MCDRAM for
     each node of DRAM."""
     clusters = []
     for cluster in range(4):
@@ -203,8 +203,8 @@ def grace_hopper():
 
 
 def hybrid():
-    """A laptop: six fast cores with two threads, eight slower ones in fours on an L2, and two slow ones outside the
-    L3."""
+    """A laptop: six fast cores with two threads, eight slower ones of which four share an L2, and two slow ones outside
+    the L3."""
     fast = [Place("L2Cache", [core(2 * at, 2 * at + 1)], size=2 << 20) for at in range(6)]
     slower = [Place("L2Cache", [core(12 + 4 * four + at) for at in range(4)], size=2 << 20) for four in range(2)]
     slow = Place("L2Cache", [core(20), core(21)], size=2 << 20)
@@ -215,7 +215,7 @@ def hybrid():
 
 
 def plain(packages, cores, extra=(), devices=()):
-    """Packages of one node, one L3, cores of two threads."""
+    """Packages with one node, one L3, and cores with two threads."""
     total = packages * cores
     parts = []
     for package in range(packages):

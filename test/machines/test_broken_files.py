@@ -10,7 +10,7 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.fixture
 def explain(prefix, nothing_left, tmp_path):
-    """explain(text): what mpiexec prints for this file."""
+    """explain(text): the result of mpiexec for this file."""
     file = tmp_path / "machine.xml"
 
     def run(data):
@@ -27,8 +27,8 @@ def explain(prefix, nothing_left, tmp_path):
 
 @pytest.fixture
 def explain_variable(prefix, nothing_left):
-    """explain_variable(NAME, value): what mpiexec prints where this variable of hwloc describes the machine. `before` is a prefix
-    of the command."""
+    """explain_variable(NAME, value): the result of mpiexec if this variable of hwloc describes the machine. `before`: a prefix of
+    the command."""
     def run(name, value, before=()):
         command = [*before, prefix / "bin/mpiexec", "--explain", "-n", 2, "--oversubscribe", "program"]
         result = nothing_left(command, env={name: value}, timeout=60)
@@ -99,7 +99,7 @@ def test_a_variable_that_leaves_no_machine_is_named(explain_variable, name, valu
 
 
 def test_a_variable_that_hwloc_does_not_finish_is_named(explain_variable):
-    """The time limit is that of files; here the shell has a lower one."""
+    """The time limit is the one for files; here the shell has a lower one."""
     result = explain_variable("HWLOC_SYNTHETIC", "package:1 core:4000 pu:8", ["bash", "-c", 'ulimit -t 2; exec "$@"', "bash"])
     assert result.status == 1 and "limit of processor time" in result.err, result.report()
 

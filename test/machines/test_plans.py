@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mpiexec's plans for machines that we do not have: each NAME.plan is a session of commands and their output.
+"""mpiexec's plans for recorded machines: each NAME.plan is a session of commands and their output.
 
 The machines are files in this folder, in hwloc's synthetic form (.txt) or its XML (.xml, mostly written by make.py).
 
@@ -35,8 +35,8 @@ def machine_file(name):
 
 
 def played(name, prefix):
-    """The session as mpiexec plays it now. The commands are complete but for `--explain --machine FILE`."""
-    # What a user's environment says of threads or of hwloc must not count here.
+    """The session with mpiexec's present output. The commands lack only `--explain --machine FILE`."""
+    # Settings for threads or hwloc in the user's environment must have no effect here.
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "HWLOC_", "SLURM_"))}
     text = ""
     for line in commands((FOLDER / f"{name}.plan").read_text()):
@@ -70,7 +70,7 @@ def test_every_machine_has_a_session():
 
 
 def test_the_machines_are_as_their_maker_writes_them(tmp_path):
-    """Changes made by hand would be lost by the next run of make.py."""
+    """The next run of make.py would overwrite changes made by hand."""
     source = (FOLDER / "make.py").read_text()
     (tmp_path / "make.py").write_text(source)
     subprocess.run([sys.executable, tmp_path / "make.py"], check=True, timeout=60)

@@ -1,12 +1,12 @@
 """Builds mpi4py from its PyPI source package with our mpicc, unmodified, and runs its test modules.
 
     test/mpi4py/run.py                     the modules at 1, 2 and 4 ranks
-    test/mpi4py/run.py --build             only the build (make demo)
-    test/mpi4py/run.py --ranks 2 test_op   some modules, with their output
+    test/mpi4py/run.py --build             only builds (make demo)
+    test/mpi4py/run.py --ranks 2 test_op   runs some modules and shows their output
 
 not_yet.txt lists the modules and single tests that are not yet expected to pass. It may only shrink: if a listed one
-passes, the run fails until its line is removed. For each number of ranks, one job runs all that is expected to pass; if
-it fails, the modules are run one by one to find which.
+passes, the run fails until its line is removed. For each number of ranks, one job runs all tests that are expected to
+pass; if it fails, the modules are run one by one to find the failing ones.
 """
 
 import argparse
@@ -36,7 +36,7 @@ MODULE_SECONDS, LISTED_SECONDS, BATCH_SECONDS = 150, 30, 600
 
 
 def source_package():
-    """Downloads and unpacks mpi4py's source package; does nothing if it is there."""
+    """Downloads and unpacks mpi4py's source package unless it is already there."""
     if SOURCE.exists():
         return
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -56,10 +56,10 @@ def source_package():
 
 
 def build(prefix):
-    """Installs mpi4py into its environment with `prefix`'s mpicc, unless the same build is there already.
+    """Installs mpi4py into its environment with `prefix`'s mpicc unless the same build is already there.
 
-    The extension needs only libmpi_abi.so.1 of ours, so it stays valid when the library is rebuilt; only another
-    mpi.h, another place of the library or another version of mpi4py makes it stale.
+    The extension depends only on our libmpi_abi.so.1, so it stays valid when the library is rebuilt; only a different
+    mpi.h, a different location of the library or a different version of mpi4py makes it stale.
     """
     subprocess.run([ROOT / "dev/setup", "mpi4py"], check=True)
     source_package()
@@ -71,7 +71,7 @@ def build(prefix):
     print(f"mpi4py {VERSION}: building it with {prefix.name}/bin/mpicc (two or three minutes) ...", flush=True)
     log = ROOT / "build/mpi4py-build.log"
     started = time.monotonic()
-    # Only the optimiser is turned down, for the time it takes; the package itself is as PyPI has it.
+    # Only the optimisation level is lower, to save time; the package itself is unmodified.
     environment = {**os.environ, "MPICC": str(prefix / "bin/mpicc"), "CFLAGS": "-O1 -g0"}
     with log.open("w") as out:
         process = subprocess.Popen([PYTHON, "-m", "pip", "install", "-v", "--disable-pip-version-check", "--no-deps",
@@ -102,7 +102,7 @@ def not_yet():
 
 
 def run(prefix, ranks, modules, seconds, without=(), only=()):
-    """Runs modules in one job. Returns (passed, tests that ran and were not skipped, the whole report)."""
+    """Runs modules in one job. Returns (whether it passed, number of tests run and not skipped, the whole report)."""
     selection = [word for pattern in without for word in ("-x", pattern)]
     selection += [word for pattern in only for word in ("-k", pattern)]
     command = [prefix / "bin/mpiexec", "--oversubscribe", "-n", ranks, PYTHON, "-m", "mpi4py", "main.py", "-q", "-f",

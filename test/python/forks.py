@@ -1,4 +1,4 @@
-"""Creates processes in a rank in all of Python's ways: subprocess, multiprocessing by fork and by spawn, os.fork."""
+"""Creates processes in a rank in every way that Python has: subprocess, multiprocessing by fork and spawn, os.fork."""
 
 import multiprocessing
 import os

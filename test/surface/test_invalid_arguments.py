@@ -1,4 +1,4 @@
-"""Every implemented function is called with every kind of wrong argument: right error class, no crash."""
+"""Calls every implemented function with every kind of wrong argument: right error class, no crash."""
 
 import sys
 

@@ -8,7 +8,7 @@ import pytest
 
 
 def exported(library):
-    """The addresses of the exported symbols, by name."""
+    """The addresses of the exported symbols by name."""
     result = harness.run(["nm", "-D", "--defined-only", library])
     assert result.status == 0, result.report()
     return {line.split()[-1]: line.split()[0] for line in result.out.splitlines()}
@@ -45,13 +45,13 @@ def test_the_library_needs_nothing_but_the_c_library(library, request):
     assert "[libmpi_abi.so.1]" in result.out
 
 
-# What README and packages promise; raise it only with them.
+# As promised by README and packages; raise it only together with them.
 NEWEST_GLIBC = (2, 35)
 
 
 def test_the_installation_runs_with_the_c_library_that_is_promised(prefix, library, request):
     if request.config.getoption("--cflags"):
-        return  # a sanitizer's runtime has needs of its own
+        return  # a sanitizer's runtime has its own requirements
     for file in (library, prefix / "bin/mpiexec", prefix / "bin/near"):
         result = harness.run(["objdump", "-T", file])
         wanted = re.findall(r"GLIBC_([0-9.]+)\)? +(\S+)", result.out)
@@ -105,7 +105,7 @@ def test_a_preloaded_library_sees_the_programs_calls_and_only_them(compile_c, mp
     profiler = compile_c(PROFILER, "-shared", "-fPIC")
     result = mpiexec(2, [compile_c(PROGRAM)], env={"LD_PRELOAD": profiler})
     assert result.status == 0, result.report()
-    # Once for the program's send; the barrier's own messages do not pass by.
+    # Once for the program's send; the barrier's own messages do not call MPI_Send.
     assert result.err.count("profiler: 1 to 1") == 1 and result.err.count("profiler") == 1, result.report()
 
 
@@ -114,7 +114,7 @@ def test_a_tool_linked_into_the_program_is_called_too(compile_c, mpiexec):
     assert result.status == 0 and result.err.count("profiler: 1 to 1") == 1, result.report()
 
 
-# The shape of an entry point, with the alias as the library's own header writes it.
+# A minimal entry point, with the alias made by the library's own header.
 ENTRY = """\
 #pragma GCC visibility push(default)
 #include <mpi.h>

@@ -18,7 +18,7 @@ def oracle():
 
 
 def facts(header, names, folder):
-    """The constants and types as a C program that includes `header` prints them."""
+    """The constants and types as printed by a C program that includes `header`."""
     lines = [f'printf("{n} %lld\\n", (long long)({n}));' for n in names]
     lines += [f'printf("sizeof {t} %zu\\n", sizeof({t}));' for t in TYPES]
     lines += [f'printf("offset {f} %zu\\n", offsetof(MPI_Status, {f}));' for f in FIELDS]
@@ -68,7 +68,7 @@ def prototypes(path):
 
 def test_every_prototype_is_the_standards(prefix):
     ours, theirs = prototypes(prefix / "include/mpi.h"), prototypes(MPICH)
-    # The wheel's header has no Fortran conversions of files, and extensions of its own under MPIX_.
+    # The wheel's header lacks the Fortran conversions of files and has its own extensions under MPIX_.
     missing = {"MPI_File_c2f", "MPI_File_f2c", "PMPI_File_c2f", "PMPI_File_f2c"}
     theirs = {name: value for name, value in theirs.items() if not name.lstrip("P").startswith("MPIX")}
     assert set(ours) - set(theirs) == missing and set(theirs) <= set(ours)

@@ -5,7 +5,7 @@ import re
 import harness
 import pytest
 
-# Name of the mistake in wrong.c: (error class, number of the class, what the line must say).
+# Name of the mistake in wrong.c: (error class, number of the class, text that the line must contain).
 MISTAKES = {
     "bad_rank": ("MPI_ERR_RANK", 6, r"MPI_Send: rank 7 is outside communicator MPI_COMM_WORLD of size 4"),
     "bad_count": ("MPI_ERR_COUNT", 2, r"MPI_Send: count is -1"),
@@ -47,7 +47,7 @@ def test_a_wrong_program_gets_one_readable_line(mistake, compile_c, mpiexec):
     name, number, says = MISTAKES[mistake]
     result = mpiexec(4, [compile_c(SOURCE), mistake], timeout=30)
     lines = result.err.splitlines()
-    if mistake not in ("before_init", "unknown_thread_level"):  # there is no segment yet in which ranks could agree who speaks
+    if mistake not in ("before_init", "unknown_thread_level"):  # without a segment, ranks cannot agree which one prints
         assert len(lines) == 1, result.report()
     assert re.match(r"near: (rank \d+: )?error: .*" + says + rf".* \({name}\)$", lines[0]), result.report()
     assert result.status == number, result.report()

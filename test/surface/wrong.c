@@ -1,5 +1,4 @@
-// Wrong programs: `wrong NAME` does one thing that no MPI program may do, on every rank unless it says
-// otherwise.
+// Wrong programs: `wrong NAME` makes one mistake, on every rank unless noted otherwise.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +21,7 @@ static void truncation(void) {
 }
 
 static void mismatched_communicator(void) {
-  // An old and frequent mistake: a handle of another type where a communicator belongs.
+  // A common mistake: a handle of another type in place of a communicator.
   MPI_Barrier((MPI_Comm)MPI_INT);
 }
 

@@ -26,9 +26,8 @@ public:
   virtual std::string name() const = 0;
 
   /// Runs body() in a process that sends and in one that receives, or in one that does both. Fails the test if a
-  /// process does not end successfully within a minute, or, with `receiver_dies`, if the receiver is not
-  /// ended
-  /// by SIGKILL.
+  /// process does not end successfully within a minute, or, with `receiver_dies`, if SIGKILL does not end the
+  /// receiver.
   virtual void run(const std::function<void(Part&)>& body, bool receiver_dies) = 0;
 
   // Optional properties of a transport.
