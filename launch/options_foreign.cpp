@@ -18,7 +18,7 @@ Result with_remark(Parsing& at) {
 Result read_parameter(Parsing& at) { return use_mca_parameter(at, at.values[0], at.values[1]); }
 
 // Lines "name = value", "--mca name value" or "-x NAME=VALUE", as Open MPI's --tune and --am read them.
-// Intel MPI's -tune without a file asks for its own tables, which are not here.
+// Without a file, Intel MPI's -tune selects its own tables, which do not exist here.
 Result read_parameter_file(Parsing& at) {
   if (at.values.empty()) return {};
   std::string text;
@@ -71,16 +71,15 @@ Result need_no_restarts(Parsing& at) {
 Result need_no_fault_tolerance(Parsing& at) {
   for (const char* no : {"no", "none", "false", "0"})
     if (at.values[0] == no) return {};
-  return fail(
-      Code::unsupported,
-      "{} {}: a job cannot continue without one of its ranks: a rank that fails ends it; leave it out",
-      at.option, at.values[0]);
+  return fail(Code::unsupported,
+              "{} {}: a job cannot continue after one of its ranks has failed; omit this option", at.option,
+              at.values[0]);
 }
 
 Result choose_universe(Parsing& at) {
-  if (at.values[0] == "SYSTEM") return {}; // MPI_UNIVERSE_SIZE is that anyway
+  if (at.values[0] == "SYSTEM") return {}; // MPI_UNIVERSE_SIZE always has this value
   return fail(Code::unsupported,
-              "{} {}: MPI_UNIVERSE_SIZE is always the number of this machine's cores; leave it out",
+              "{} {}: MPI_UNIVERSE_SIZE is always the number of this machine's cores; omit this option",
               at.option, at.values[0]);
 }
 
@@ -98,7 +97,7 @@ Result choose_runtime(Parsing& at) {
 }
 
 const Option table[] = {
-    // Without effect on one machine, or the behaviour here anyway.
+    // No effect on one machine, or already the behaviour here.
     {{"allow-run-as-root", "rr", "bynode", "ordered-output", "silent-abort", "cleanup", "noconf", "novm",
       "preload-binary", "disable-hostname-propagation", "enable-x", "disable-x", "pmi-port", "hybrid-hosts",
       "report-state-on-timeout", "abort-on-non-zero-exit"},
@@ -122,64 +121,63 @@ const Option table[] = {
     {{"runtime-options", "rtos"}, one, nullptr, choose_runtime},
 };
 
-constexpr const char* one_machine = "all ranks run on this machine; leave it out";
+constexpr const char* one_machine = "all ranks run on this machine; omit this option";
 constexpr const char* no_network =
-    "ranks on one machine communicate through memory, and NearMPI chooses the protocol; leave it out";
+    "ranks on one machine communicate through memory, and NearMPI chooses the protocol; omit this option";
 constexpr const char* debuggers =
-    "to debug each rank in a window of its own, write mpiexec -n N xterm -e gdb --args program; to attach to "
-    "a running rank, gdb -p PID (-v shows the PIDs)";
+    "to debug each rank in its own window, use mpiexec -n N xterm -e gdb --args program; to attach to a "
+    "running rank, use gdb -p PID (-v shows the PIDs)";
 constexpr const char* no_tool =
-    "NearMPI does not include this tool; to run all ranks under a tool of your own, write mpiexec -n N tool "
-    "program, or for some of them, -gtool \"tool:RANKS\"";
-constexpr const char* goes_on =
-    "a job cannot continue without one of its ranks: a rank that fails ends it; leave it out";
+    "NearMPI does not include this tool; to run all ranks under another tool, use mpiexec -n N tool program; "
+    "for some of the ranks, use -gtool \"tool:RANKS\"";
+constexpr const char* goes_on = "a job cannot continue after one of its ranks has failed; omit this option";
 constexpr const char* granted =
-    "mpiexec uses what this machine or the batch job provides; request this from sbatch or salloc";
+    "mpiexec uses the resources of this machine or of the batch job; request them with sbatch or salloc";
 
 const Refusal refused[] = {
     {{"gdb", "gdba", "gdb-ia", "gdb-args", "debug", "debugger", "tv", "tva", "idb", "idba"}, debuggers},
     {{"xterm"},
-     "to run each rank in a window of its own, write mpiexec -n N xterm -hold -e program; for rank 0 only, "
+     "to run each rank in its own window, use mpiexec -n N xterm -hold -e program; for rank 0 only, use "
      "mpiexec -n 1 xterm -hold -e program : -n M program"},
     {{"trace", "check_mpi", "aps", "mps", "trace-pt2pt", "trace-collectives", "trace-imbalance"}, no_tool},
-    {{"nolocal", "skip-launch-node"}, "it leaves out the only machine; remove it"},
+    {{"nolocal", "skip-launch-node"}, "it excludes the only machine; omit this option"},
     {{"nodes-per-group", "hostos", "hosts-group", "rankmap", "localroot", "set-cwd-to-session-dir"},
      one_machine},
     {{"disable-auto-cleanup", "enable-recovery", "recoverable", "continuous", "no-abort-on-non-zero-exit"},
      goes_on},
     {{"prefix"},
      "ranks use the library of this mpiexec; to use another installation, start its mpiexec by its path"},
-    {{"preload-files"}, "all ranks run on this machine, where the files already are; leave it out"},
+    {{"preload-files"}, "all ranks run on this machine, where the files already are; omit this option"},
     {{"report-uri"},
      "there is no daemon to connect to; tools such as near top --job PID find the job by the process ID of "
      "mpiexec, which --report-pid writes"},
     {{"index-argv-by-rank"},
-     "to give each rank its own arguments, write a program for each rank, separated by ':', or use "
-     "$NEAR_RANK "
-     "in a script"},
-    {{"singleton"}, "a program that is started without mpiexec is a job of one rank; leave it out"},
+     "to give each rank its own arguments, specify a program for each rank, separated by ':', or use "
+     "$NEAR_RANK in a script"},
+    {{"singleton"}, "a program that is started without mpiexec is a job of one rank; omit this option"},
     {{"gpus-per-proc", "gpu-subdevs-per-proc", "gpus-per-task", "gpus", "gpu-bind"},
      "mpiexec does not assign GPUs; choose one for each program: mpiexec -n 1 -env CUDA_VISIBLE_DEVICES 0 "
      "program : -n 1 -env CUDA_VISIBLE_DEVICES 1 program"},
     {{"save-pids"}, "-v shows the process IDs of the ranks, and --report-pid FILE writes that of mpiexec"},
-    {{"logfile"}, "redirect standard error instead: write 2>FILE after the command"},
-    {{"umask"}, "write mpiexec -n N sh -c 'umask 022; exec program'"},
+    {{"logfile"}, "redirect standard error instead: append 2>FILE to the command"},
+    {{"umask"}, "use mpiexec -n N sh -c 'umask 022; exec program'"},
     {{"fabrics", "ib", "psm", "psm2", "tcp", "dapl", "ofi", "mxm", "rdma"}, no_network},
-    {{"ckpoint", "ckpoint-interval", "ckpoint-prefix"}, "checkpoints are not supported; leave it out"},
+    {{"ckpoint", "ckpoint-interval", "ckpoint-prefix"}, "checkpoints are not supported; omit this option"},
     // srun
     {{"t", "time"},
      "use --timeout SECONDS to limit the time, or --threads T to give each rank several cores"},
     {{"cpu-bind"}, "use --bind-to core, numa, package or none"},
     {{"mem-bind"},
-     "a rank's memory comes from its own NUMA node; to use another one, write mpiexec -n N numactl "
-     "--membind=0 program"},
-    {{"hint"}, "each rank gets a whole core, or with --use-hwthread-cpus a hardware thread; leave it out"},
+     "a rank's memory comes from its own NUMA node; for another node, use mpiexec -n N numactl --membind=0 "
+     "program"},
+    {{"hint"},
+     "each rank gets a whole core, or with --use-hwthread-cpus a hardware thread; omit this option"},
     {{"distribution", "m"}, "use --map-by core (block) or --map-by package (cyclic)"},
-    {{"mpi"}, "mpiexec has only one way to start ranks; leave it out"},
+    {{"mpi"}, "mpiexec has only one way to start ranks; omit this option"},
     {{"export"},
      "ranks get the whole environment; use -x NAME=VALUE to set a variable, -genvlist A,B to pass on only A "
      "and B, or -genvnone to pass on nothing"},
-    {{"E", "preserve-env"}, "ranks always get the whole environment; leave it out"},
+    {{"E", "preserve-env"}, "ranks always get the whole environment; omit this option"},
     {{"cpus-per-task"}, "use --threads T to give each rank several cores"},
     {{"o"}, "use -outfile-pattern out.%r to write standard output to files (%r is the rank)"},
     {{"e", "error"}, "use -errfile-pattern err.%r to write standard error to files (%r is the rank)"},
@@ -187,29 +185,29 @@ const Refusal refused[] = {
      "use -s all, -s none or -s 0,2-3 to choose the ranks that read standard input, and <FILE to read a "
      "file"},
     {{"open-mode"},
-     "-outfile-pattern overwrites its files; to append, write mpiexec -n N sh -c 'exec program "
+     "-outfile-pattern overwrites its files; to append, use mpiexec -n N sh -c 'exec program "
      ">>out.$NEAR_RANK'"},
     {{"D"}, "use -wdir DIRECTORY"},
-    {{"multi-prog"}, "separate the programs by ':', or write each on a line of a file for -configfile"},
+    {{"multi-prog"}, "separate the programs by ':', or list them in a file for -configfile, one per line"},
     {{"exclusive", "overlap"},
-     "your jobs avoid each other's cores unless you pass --oversubscribe; leave it out"},
-    {{"kill-on-bad-exit", "K"}, "a rank that fails always ends the job; leave it out"},
+     "your jobs avoid each other's cores unless you pass --oversubscribe; omit this option"},
+    {{"kill-on-bad-exit", "K"}, "a rank that fails always ends the job; omit this option"},
     {{"wait", "W"},
-     "a rank that ends successfully does not end the others; leave it out, or use --timeout SECONDS to limit "
-     "the time"},
-    {{"unbuffered", "u"}, "each line is passed on as soon as the rank has written it; leave it out"},
-    {{"propagate"}, "ranks always inherit the limits of the shell; leave it out"},
+     "a rank that ends successfully does not end the others; omit this option, or use --timeout SECONDS to "
+     "limit the time"},
+    {{"unbuffered", "u"}, "each line is forwarded as soon as the rank has written it; omit this option"},
+    {{"propagate"}, "ranks always inherit the limits of the shell; omit this option"},
     {{"p", "partition", "gres", "mem", "mem-per-cpu", "constraint", "C", "A", "account", "qos",
       "reservation"},
      granted},
     {{"J", "job-name"},
-     "jobs have no names: tools identify a job by the process ID of its mpiexec; leave it out"},
+     "jobs have no names: tools identify a job by the process ID of its mpiexec; omit this option"},
     {{"w"}, "use -host NAME, which must be this machine"},
     {{"threads-per-core"}, "each rank gets whole cores; use --use-hwthread-cpus to count hardware threads"},
     {{"ntasks-per-socket"}, "use --map-by ppr:N:package"},
     {{"ntasks-per-core"}, "use --map-by ppr:N:core"},
     {{"O"}, "use --oversubscribe to run more ranks than there are processors"},
-    {{"pty"}, "a job of one rank has the terminal itself; leave it out"},
+    {{"pty"}, "a job of one rank uses the terminal directly; omit this option"},
 };
 
 } // namespace

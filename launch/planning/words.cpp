@@ -86,7 +86,8 @@ Result set_rankfile(std::vector<RankfileEntry> entries, bool repeats, const std:
 // "dist:mlx5_0", "seq".
 const char* instead_of(std::string_view word) {
   if (word == "dist") return "the cores nearest to a NIC are --map-by nic=NAME";
-  if (word == "seq") return "it takes the machines of a host file in turn; here is one machine: leave it out";
+  if (word == "seq")
+    return "it takes the machines of a host file in turn, but there is only one machine; omit it";
   return nullptr;
 }
 
@@ -104,8 +105,8 @@ Result read_modifier(std::string_view text, std::string_view modifier, Request& 
   } else if (modifier == "span") {
     made.ranking = Ranking::span;
   } else if (modifier == "nolocal") {
-    return base::fail(base::Code::unsupported,
-                      "--map-by {}: NOLOCAL leaves out the only machine that there is; remove it", text);
+    return base::fail(base::Code::unsupported, "--map-by {}: NOLOCAL excludes the only machine; omit it",
+                      text);
   } else if (unsigned count = 0; parse_count(modifier, count)) {
     return base::fail(base::Code::unsupported,
                       "--map-by {}: ranks cannot skip domains; for {} cores a rank write :PE={}", text, count,
