@@ -26,13 +26,13 @@ def test_large_messages_arrive_and_one_line_says_why_they_are_slower(way, ranks,
 
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("denied", ["read", "write"])
-def test_windows_of_private_memory_are_refused_by_all_ranks_alike(denied, ranks, compiled, mpiexec):
+def test_all_ranks_refuse_windows_of_private_memory(denied, ranks, compiled, mpiexec):
     result = mpiexec(ranks, [compiled("windows_without_copies"), denied])
     assert result.status == 0, result.report()
     assert all(f"rank {rank}: refused" in result.out for rank in range(ranks)), result.report()
 
 
-def test_nothing_is_said_where_copies_are_allowed(compiled, mpiexec):
+def test_nothing_is_printed_where_copies_are_allowed(compiled, mpiexec):
     result = mpiexec(2, [compiled("large_exchange")])
     assert result.status == 0, result.report()
     assert REMARK not in result.err, result.report()

@@ -58,19 +58,19 @@ def test_each_kind_of_poll_yields_where_ranks_share_a_processor(mpiexec, compile
         assert min(polls(counts)) >= 3, f"yields by kind of poll: {counts}"
 
 
-def test_one_sided_calls_that_work_yield_seldom(mpiexec, compiled, tmp_path):
+def test_one_sided_calls_that_work_rarely_yield(mpiexec, compiled, tmp_path):
     for counts in trace(mpiexec, compiled, tmp_path, 2, one_processor(), {"NEAR_WAIT": "sleep"}):
         reads, writes = counts[KINDS:]
         assert reads <= PLACES // 10 and writes == 0, f"yields by kind: {counts}"
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
-def test_ranks_with_processors_of_their_own_yield_never(mpiexec, compiled, tmp_path):
+def test_ranks_with_their_own_processors_never_yield(mpiexec, compiled, tmp_path):
     for counts in trace(mpiexec, compiled, tmp_path, 2):
         assert not any(counts), counts
 
 
-def test_a_rank_without_others_yields_never(mpiexec, compiled, tmp_path):
+def test_a_single_rank_never_yields(mpiexec, compiled, tmp_path):
     for counts in trace(mpiexec, compiled, tmp_path, 1, one_processor(), laps=3):
         assert not any(counts), counts
 

@@ -20,7 +20,7 @@ def random_types(tmp_path_factory):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_random_types_are_what_they_are_on_mpich(seed, prefix, random_types):
+def test_random_types_are_the_same_as_on_mpich(seed, prefix, random_types):
     def lines(mpiexec, folder):
         path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
         result = harness.run([mpiexec, "-n", 1, random_types, seed, 2000], env={"LD_LIBRARY_PATH": path}, timeout=120)

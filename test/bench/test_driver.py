@@ -44,7 +44,7 @@ def test_a_ratio_compares_within_rounds_that_both_have():
     assert figures.ratio({}, {}) is None
 
 
-def test_the_best_is_least_or_most_and_ignores_who_has_nothing():
+def test_the_best_is_least_or_most_and_ignores_libraries_without_results():
     candidates = {"a": {0: 1.0, 1: 9.0, 2: 9.0}, "b": {0: 2.0}, "c": {}}
     assert figures.best(candidates) == "b"
     assert figures.best(candidates, lower_is_better=False) == "a"
@@ -136,7 +136,7 @@ def goal(view, what):
     return next(row for row in rows if row[0].startswith(what))[1:]
 
 
-def test_a_goal_says_what_was_got_and_whether_it_is_met():
+def test_a_goal_shows_the_result_and_whether_it_is_met():
     made = of_rounds(nearmpi=[2.0], mpich=[4.0], impi=[8.0])
     what = "latency at each size"
     assert goal(goals.View(made, ["mpich", "impi"]), what) == ["at most 1", "0.500 (64 Ki, reused)", "yes"]
@@ -272,7 +272,7 @@ def test_a_count_that_rises_by_more_than_five_per_cent_is_named():
                     "MPI_Test: not in instructions.json yet"]
 
 
-def test_a_function_that_is_never_called_is_no_count_of_nothing(prefix):
+def test_a_function_that_is_never_called_has_no_count(prefix):
     instructions.build(nearmpi(prefix), "calls")
     absent = instructions.Count("absent", "send", ("near::no_such_function",))
     with pytest.raises(instructions.Unavailable, match="met no function near::no_such_function"):

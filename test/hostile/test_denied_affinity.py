@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
 
 
 @pytest.mark.parametrize("options", [[], ["--explain"]])
-def test_it_is_said_once_and_at_once(prefix, nothing_left, tmp_path, options):
+def test_it_is_reported_once_and_at_once(prefix, nothing_left, tmp_path, options):
     (tmp_path / "sandbox.c").write_text(SANDBOX)
     made = nothing_left(["cc", "-o", tmp_path / "sandbox", tmp_path / "sandbox.c"])
     assert made.status == 0, made.report()

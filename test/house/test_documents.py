@@ -116,7 +116,7 @@ def test_every_quoted_message_is_one_of_ours():
     assert not wrong, f"doc/troubleshooting.md quotes what the sources do not say: {wrong}"
 
 
-def test_a_message_that_nobody_says_would_be_noticed():
+def test_an_unknown_message_would_be_noticed():
     assert unsaid("the moon is ... of cheese", ["the moon is {} of chalk"]) == ["of cheese"]
 
 

@@ -38,12 +38,12 @@ def elsewhere(tmp_path):
     return build
 
 
-def test_on_another_system_it_goes_on_where_all_is_there(elsewhere):
+def test_on_another_system_it_continues_if_nothing_is_missing(elsewhere):
     result = run([ROOT / "dev/setup", "build"], env=elsewhere())
     assert (result.status, result.text) == (0, ""), result.report()
 
 
-def test_on_another_system_it_names_what_is_not_there_and_stops(elsewhere):
+def test_on_another_system_it_names_what_is_missing_and_stops(elsewhere):
     result = run([ROOT / "dev/setup", "build"], env=elsewhere("ninja", "pkg-config"))
     assert result.status == 1, result.report()
     assert [line.strip() for line in result.err.splitlines()[2:]] == ["Ninja", "hwloc 2 with headers", "pkg-config"]

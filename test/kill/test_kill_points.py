@@ -28,7 +28,7 @@ SETTINGS = [
 ]
 
 
-def test_every_label_stands_at_one_place():
+def test_every_label_occurs_once():
     assert len(LABELS) > 50
     assert sorted(set(LABELS)) == sorted(LABELS)
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", label) for label in LABELS)

@@ -114,14 +114,14 @@ def test_a_name_is_shown_as_text(prefix, job):
             assert seen.out.startswith(r"\033]0;you\007\23331m\033"), seen.report()
 
 
-def test_strangers_are_not_shown_as_ranks(prefix, job):
+def test_unrelated_processes_are_not_shown_as_ranks(prefix, job):
     for words, seen in look(prefix, *changed(job, PAGE, struct.pack("<I", os.getpid()))):
         if words == ("place", "--all"):
             assert "no process of the job has that number" in seen.text or "no rank of" in seen.text, seen.report()
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
-def test_whatever_was_overwritten_nothing_happens(prefix, job, seed):
+def test_any_overwritten_words_do_no_harm(prefix, job, seed):
     draw = random.Random(seed)
     length, pages = changed(job, 0, b"")
     for _ in range(2 ** draw.randrange(12)):

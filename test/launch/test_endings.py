@@ -195,7 +195,7 @@ def test_a_wrapper_that_forks_and_ends_does_no_harm(launch, compiled, ranks):
     assert result.out.count("well") == ranks
 
 
-def test_the_end_of_what_a_forking_wrapper_left_is_the_ranks(launch, compiled):
+def test_the_end_of_a_process_left_by_a_forking_wrapper_is_the_ranks(launch, compiled):
     result = launch("-n", "3", "--oversubscribe", "setsid", compiled("end_badly"), "exit")
     assert result.status == 3 and re.search(r"rank 1 .* exited with status 3; 2 other", result.err), result.report()
 
@@ -225,14 +225,14 @@ time.sleep(float(sys.argv[1]))
 @pytest.mark.parametrize("way, status", [("exit", 3), ("kill", 137), ("after-finalize", 5)])
 @pytest.mark.parametrize("wrapper", [LEAVES_A_ZOMBIE, OUTLIVES_AN_ORPHAN], ids=["zombie", "orphan"])
 @pytest.mark.parametrize("seconds", [0, 0.03, 1])
-def test_the_end_of_a_process_counts_though_it_comes_before_its_forking_wrappers(launch, compiled, wrapper, seconds,
+def test_the_end_of_a_process_counts_even_before_that_of_its_forking_wrapper(launch, compiled, wrapper, seconds,
                                                                                  way, status):
     result = launch("-n", "3", "--oversubscribe", sys.executable, "-c", wrapper, seconds, compiled("end_badly"), way)
     said = "was ended by signal 9" if way == "kill" else f"exited with status {status}"
     assert result.status == status and re.search(f"rank 1 .* {said}", result.err), result.report()
 
 
-def test_a_wrapper_that_waits_for_its_mpi_process_speaks_for_it(launch, compiled):
+def test_the_status_of_a_wrapper_that_waits_for_its_mpi_process_counts(launch, compiled):
     result = launch("-n", "3", "--oversubscribe", "sh", "-c", f"{compiled('end_badly')} after-finalize; sleep 0.2; exit 0")
     assert (result.status, result.err) == (0, ""), result.report()
 
@@ -252,7 +252,7 @@ while open(name).read() != "in-mpi\\n": time.sleep(0.001)
 """
 
 
-def test_nobody_waits_for_an_end_that_somebody_else_was_told(launch, compiled):
+def test_mpiexec_does_not_wait_for_an_end_that_another_process_was_told(launch, compiled):
     wrapped = [sys.executable, "-c", LEAVES_SOMEBODY_ELSES_CHILD, compiled("end_badly")]
     result = launch("-n", "3", "--oversubscribe", *wrapped, "well", "1")
     assert (result.status, result.err) == (0, "") and result.out.count("well") == 3, result.report()
@@ -295,7 +295,7 @@ def test_a_wrapper_that_closes_every_descriptor_does_no_harm(launch, compiled):
     (3, "barrier", "rank 0 waits in MPI_Barrier on MPI_COMM_WORLD and 1 other waits too; rank 1 has called MPI_Finalize"),
     (3, "busy", "rank 0 waits in MPI_Recv on MPI_COMM_WORLD; rank 1 has called MPI_Finalize"),
 ])
-def test_waiting_for_a_rank_that_has_finalized_is_told_once(launch, compiled, ranks, way, says):
+def test_waiting_for_a_rank_that_has_finalized_is_reported_once(launch, compiled, ranks, way, says):
     result = launch("-n", ranks, "--oversubscribe", "--timeout", "7", compiled("waits_for_who_has_left"), way)
     assert result.status == 124, result.report()
     assert [line for line in result.err.splitlines() if "note" in line and says in line], result.report()
@@ -303,7 +303,7 @@ def test_waiting_for_a_rank_that_has_finalized_is_told_once(launch, compiled, ra
 
 
 @pytest.mark.parametrize("options, way", [([], "slow"), (["-q", "--timeout", "6"], "barrier")])
-def test_waiting_for_a_slow_rank_is_not_told(launch, compiled, options, way):
+def test_waiting_for_a_slow_rank_is_not_reported(launch, compiled, options, way):
     result = launch("-n", 3, "--oversubscribe", *options, compiled("waits_for_who_has_left"), way)
     assert "note: " not in result.err and (result.status == 0 or options), result.report()
 
@@ -337,7 +337,7 @@ def test_near_top_shows_a_running_job(start, prefix, compiled):
     assert job.finish()[0] == 130
 
 
-def test_near_top_says_which_process_is_no_job(prefix):
+def test_near_top_refuses_a_process_that_is_not_a_job(prefix):
     seen = harness.run([prefix / "bin/near", "top", "--once", "--job", os.getpid()])
     assert seen.status == 1 and "not one of your running NearMPI jobs" in seen.err
 

@@ -119,7 +119,7 @@ time.sleep(50)
 """
 
 
-def test_a_planner_that_goes_on_is_told_of(alone, prefix, tmp_path):
+def test_a_planner_that_does_not_finish_is_reported(alone, prefix, tmp_path):
     """The second job continues after a second, sees the leases of the first, and warns that others may also be planning."""
     then = f"""
         {sys.executable} -c '{PLANNER}' "$XDG_RUNTIME_DIR/nearmpi-leases" >$HOME/planner & planner=$!
@@ -198,7 +198,7 @@ def test_another_user_cannot_switch_leases_off(squatted, prefix, run, folder):
     assert len(used) == 2 and used[0] != used[1], result.report()
 
 
-def test_another_user_delays_and_displaces_nobody(squatted, prefix):
+def test_another_user_neither_delays_nor_displaces_jobs(squatted, prefix):
     """Not even if the last resort is the only folder: then there is a warning, and there are no leases."""
     everything = len(os.sched_getaffinity(0))
     steps = f"""
@@ -221,7 +221,7 @@ def test_leases_hold_in_a_user_namespace(alone, prefix, tmp_path, unshare):
     assert len(used) == 2 and used[0] != used[1], result.report()
 
 
-def test_a_user_who_may_be_anybody_has_no_leases(alone, prefix, unshare):
+def test_an_unmapped_user_has_no_leases(alone, prefix, unshare):
     result = alone(f"{prefix}/bin/mpiexec -n 1 --explain true; {prefix}/bin/mpiexec -n 1 true", unshare("--user"))
     assert "of this namespace may be anybody" in result.out and result.err == "", result.report()
 

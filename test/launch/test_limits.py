@@ -35,13 +35,13 @@ def test_a_limit_on_file_sizes_that_is_too_small_is_named(limited, compiled):
 
 
 @pytest.mark.parametrize("limit, named", [("-n 20", "(ulimit -Hn)"), ("-v 30000", "(ulimit -v)")])
-def test_a_job_that_cannot_be_prepared_is_told_once(limited, limit, named):
+def test_a_job_that_cannot_be_prepared_is_reported_once(limited, limit, named):
     result = limited(limit, "mpiexec", "-n", "2", "true")
     assert result.status == 1 and result.err.startswith("mpiexec: ") and named in result.err, result.report()
     assert result.err.count("\n") == 1 and result.err.endswith("\n")
 
 
-def test_what_the_ranks_reserve_is_told_as_it_is(launch, compiled):
+def test_the_reported_reservation_of_the_ranks_is_right(launch, compiled):
     env = {"NEAR_EAGER_LIMIT": "64", "NEAR_PACKETS": "70000"}
     result = launch("-n", "1", compiled("shows_its_memory"), env=env)
     told = re.search(r"note: (\d+) MiB of packets and queues for 1 rank ", result.err)
@@ -51,7 +51,7 @@ def test_what_the_ranks_reserve_is_told_as_it_is(launch, compiled):
 
 
 @pytest.mark.parametrize("command", [[], ["mpiexec", "--oversubscribe", "-n", "3", "env"]], ids=["without-mpiexec", "behind-env"])
-def test_what_mpiexec_does_not_know_is_told_by_a_rank(nothing_left, prefix, compiled, command):
+def test_a_rank_reports_what_mpiexec_does_not_know(nothing_left, prefix, compiled, command):
     packets = "25000" if command else "70000"  # over 1 GiB in all
     knobs = {"NEAR_EAGER_LIMIT": "64", "NEAR_PACKETS": packets}
     words = [prefix / "bin/mpiexec" if word == "mpiexec" else word for word in command]
@@ -64,7 +64,7 @@ def test_what_mpiexec_does_not_know_is_told_by_a_rank(nothing_left, prefix, comp
     assert result.err.count("\n") == 1
 
 
-def test_what_the_machine_has_not_is_refused_before_any_rank_starts(launch):
+def test_more_memory_than_the_machine_has_is_refused_before_any_rank_starts(launch):
     # Enough ranks for their packets of 16 KiB to exceed the machine's memory.
     ranks = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (16 << 30) + 1
     env = {"NEAR_EAGER_LIMIT": "64", "NEAR_PACKETS": "1048576"}

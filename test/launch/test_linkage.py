@@ -44,7 +44,7 @@ def linked(nothing_left, tmp_path):
     (["libmpi_mt.so.4"], "libmpi_mt.so.4", "Intel MPI"),
     (["libmpi_dbg.so.4"], "libmpi_dbg.so.4", "Intel MPI"),
 ])
-def test_another_librarys_program_is_told_of_in_one_line(launch, prefix, linked, sonames, named, owner):
+def test_another_librarys_program_is_reported_in_one_line(launch, prefix, linked, sonames, named, owner):
     program = linked(*sonames)
     result = launch("--oversubscribe", "-n", 2, program)
     lines = result.err.splitlines()
@@ -53,7 +53,7 @@ def test_another_librarys_program_is_told_of_in_one_line(launch, prefix, linked,
 
 
 @pytest.mark.parametrize("folder", ["ns", "ns/" * 100 + "ns"], ids=["short", "long"])
-def test_a_library_that_is_asked_for_by_its_path_is_known_by_its_name(launch, nothing_left, tmp_path, folder):
+def test_a_library_that_is_needed_by_path_is_recognised_by_its_name(launch, nothing_left, tmp_path, folder):
     """If a library has no soname, the linker records the path as given."""
     (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "empty.c").write_text("int unused;\n")
@@ -74,11 +74,11 @@ def test_it_is_found_in_the_path_and_in_the_working_directory(launch, linked):
 
 
 @pytest.mark.parametrize("soname", ["libmpi_abi.so.1", "libmpiother.so.1", "libmpi"])
-def test_nothing_is_said_of_other_names(launch, linked, soname):
+def test_nothing_is_printed_about_other_names(launch, linked, soname):
     assert launch("--oversubscribe", "-n", 1, linked(soname)).err == ""
 
 
-def test_nothing_is_said_of_scripts_and_other_programs(launch, tmp_path):
+def test_nothing_is_printed_about_scripts_and_other_programs(launch, tmp_path):
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n# libmpi.so.40\nexit 0\n")
     script.chmod(0o755)
@@ -127,13 +127,13 @@ def told_once(result, prefix, program, soname, owner):
 
 
 @pytest.mark.parametrize("soname, owner", [("libmpi.so.40", "Open MPI"), ("libmpi.so.12", "MPICH")])
-def test_a_program_behind_another_is_told_of(launch, prefix, linked, soname, owner):
+def test_a_program_behind_another_is_reported(launch, prefix, linked, soname, owner):
     program = linked(soname)
     told_once(launch("--oversubscribe", "-n", 2, "env", program, "wait"), prefix, program.name, soname, owner)
     told_once(launch("--oversubscribe", "-n", 2, "sh", "-c", f"{program} wait; true"), prefix, program.name, soname, owner)
 
 
-def test_a_module_of_an_interpreter_is_told_of(launch, prefix, nothing_left, tmp_path):
+def test_a_module_of_an_interpreter_is_reported(launch, prefix, nothing_left, tmp_path):
     """For instance when Python imports an mpi4py of another MPI, which takes a while."""
     module = library(nothing_left, tmp_path, "libmpi.so.40")
     script = f"import ctypes, time; time.sleep(0.5); ctypes.CDLL('{module}'); time.sleep(2)"
@@ -141,28 +141,28 @@ def test_a_module_of_an_interpreter_is_told_of(launch, prefix, nothing_left, tmp
     told_once(result, prefix, os.path.basename(sys.executable)[:15], "libmpi.so.40", "Open MPI")
 
 
-def test_a_library_of_a_library_is_told_of(launch, prefix, linked, nothing_left, tmp_path):
+def test_a_library_of_a_library_is_reported(launch, prefix, linked, nothing_left, tmp_path):
     program = linked("libown.so.1")
     library(nothing_left, tmp_path, "libown.so.1", library(nothing_left, tmp_path, "libmpi.so.40"))
     told_once(launch("--oversubscribe", "-n", 2, program, "wait"), prefix, program.name, "libmpi.so.40", "Open MPI")
 
 
-def test_what_the_file_says_is_told_once(launch, linked):
+def test_what_the_file_shows_is_reported_once(launch, linked):
     result = launch("--oversubscribe", "-n", 2, linked("libmpi.so.40"), "wait")
     assert result.status == 0 and result.err.count("\n") == 1 and "was linked with" in result.err, result.report()
 
 
-def test_nothing_is_said_with_q(launch, linked):
+def test_nothing_is_printed_with_q(launch, linked):
     assert launch("-q", "--oversubscribe", "-n", 2, "env", linked("libmpi.so.40"), "wait").err == ""
 
 
-def test_nothing_is_said_of_a_job_of_the_other_mpi_inside(launch, linked):
+def test_nothing_is_printed_about_a_job_of_the_other_mpi_inside(launch, linked):
     program = linked("libmpi.so.40")
     result = launch("--oversubscribe", "-n", 1, "env", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2", program, "wait")
     assert (result.status, result.err) == (0, ""), result.report()
 
 
-def test_nothing_is_said_of_a_rank_that_has_both(launch, prefix, nothing_left, tmp_path):
+def test_nothing_is_printed_about_a_rank_that_has_both(launch, prefix, nothing_left, tmp_path):
     other = library(nothing_left, tmp_path, "libmpi.so.40")
     (tmp_path / "late.c").write_text("#include <mpi.h>\n#include <unistd.h>\n"
                                      "int main(void) { sleep(1); MPI_Init(0, 0); MPI_Finalize(); return 0; }\n")
@@ -221,7 +221,7 @@ def abroad(prefix, nothing_left, tmp_path):
     ["-x", "LD_LIBRARY_PATH"], ["-x", "LD_LIBRARY_PATH={}"], ["-genv", "LD_LIBRARY_PATH", "{}"],
     ["-env", "LD_LIBRARY_PATH", "{}"], ["-genvnone", "-env", "LD_LIBRARY_PATH={}"], ["-configfile"],
 ])
-def test_the_own_library_comes_first_whatever_sets_the_search_path(launch, prefix, abroad, tmp_path, options):
+def test_our_library_comes_first_whatever_sets_the_search_path(launch, prefix, abroad, tmp_path, options):
     folder, program = abroad()
     words = [word.format(folder) for word in options]
     path = {"LD_LIBRARY_PATH": str(folder)}
@@ -233,7 +233,7 @@ def test_the_own_library_comes_first_whatever_sets_the_search_path(launch, prefi
     assert (result.status, sorted(result.out.splitlines()), result.err) == (0, ["0 of 2", "1 of 2"], ""), result.report()
 
 
-def test_the_search_path_that_was_asked_for_follows_the_own_folder(launch, prefix):
+def test_the_requested_search_path_follows_our_folder(launch, prefix):
     show = ["sh", "-c", "echo $LD_LIBRARY_PATH"]
     own = next(folder for folder in (prefix / "lib", prefix / "lib64") if (folder / "libmpi_abi.so.1").exists())
     for value, expected in (("/some:/where", f"{own}:/some:/where\n"), ("", f"{own}\n")):
@@ -249,20 +249,20 @@ def told_of_the_abi(result, prefix, folder):
         assert part in result.err, result.report()
 
 
-def test_another_library_of_the_standard_abi_by_a_script_is_told_of(launch, prefix, abroad):
+def test_another_library_of_the_standard_abi_set_by_a_script_is_reported(launch, prefix, abroad):
     folder, program = abroad()
     told_of_the_abi(launch("--oversubscribe", "-n", 2, "env", f"LD_LIBRARY_PATH={folder}", program, "wait"), prefix, folder)
     script = f"export LD_LIBRARY_PATH={folder}; {program} wait; true"
     told_of_the_abi(launch("--oversubscribe", "-n", 2, "sh", "-c", script), prefix, folder)
 
 
-def test_another_library_of_the_standard_abi_by_an_old_run_path_is_told_of(launch, prefix, abroad):
+def test_another_library_of_the_standard_abi_in_an_old_run_path_is_reported(launch, prefix, abroad):
     """DT_RPATH takes precedence over LD_LIBRARY_PATH."""
     folder, program = abroad("-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN/abroad")
     told_of_the_abi(launch("--oversubscribe", "-n", 2, program, "wait"), prefix, folder)
 
 
-def test_nothing_is_said_of_the_own_library_before_init(nothing_left, prefix, abroad, tmp_path):
+def test_nothing_is_printed_about_our_library_before_init(nothing_left, prefix, abroad, tmp_path):
     """Not even if the installation has copies instead of links."""
     _, program = abroad()
     copy = tmp_path / "installation"

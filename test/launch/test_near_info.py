@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.mark.parametrize("way", ["pipelined", "cma", "auto"])
-def test_the_ways_of_a_running_job_are_shown(start, prefix, compiled, way):
+def test_the_protocols_of_a_running_job_are_shown(start, prefix, compiled, way):
     job = start("-n", "2", "-x", f"NEAR_COPY={way}", compiled("talk_for_ever"))
     job.wait_for("talk_for_ever", 2)
     deadline = time.monotonic() + 30
@@ -29,7 +29,7 @@ def test_the_ways_of_a_running_job_are_shown(start, prefix, compiled, way):
     assert job.finish()[0] == 130
 
 
-def test_the_machine_of_a_running_job_is_told(start, prefix, compiled):
+def test_the_machine_of_a_running_job_is_shown(start, prefix, compiled):
     job = start("-n", "2", compiled("talk_for_ever"))
     job.wait_for("talk_for_ever", 2)
     seen = harness.run([prefix / "bin/near", "info", "--job", job.pid])
@@ -44,7 +44,7 @@ def test_the_machine_of_a_running_job_is_told(start, prefix, compiled):
     assert job.finish()[0] == 130
 
 
-def test_a_process_that_is_no_mpiexec_is_refused(prefix):
+def test_a_process_that_is_not_mpiexec_is_refused(prefix):
     seen = harness.run([prefix / "bin/near", "info", "--transport", "--job", os.getpid()])
     assert seen.status == 1 and "not one of your running NearMPI jobs" in seen.err, seen.report()
 
@@ -52,7 +52,7 @@ def test_a_process_that_is_no_mpiexec_is_refused(prefix):
 @pytest.mark.parametrize("knobs, begin, most", [({}, 544, 4128), ({"NEAR_PACKETS": "1024"}, 16416, 16416),
                                                 ({"NEAR_EAGER_LIMIT": "64k"}, 2080, 4128),
                                                 ({"NEAR_QUEUE_SLOTS": "1000", "NEAR_PIPELINE": "16m"}, 640, 16512)])
-def test_the_knobs_tell_what_they_cost(prefix, knobs, begin, most):
+def test_the_costs_of_knobs_are_shown(prefix, knobs, begin, most):
     seen = harness.run([prefix / "bin/near", "info", "--knobs"], env=knobs)
     told = re.search(r"^Each rank reserves (\d+) KiB when it begins \(.*\), and up to (\d+) KiB once there is traffic", seen.out, re.M)
     assert seen.status == 0 and told and (int(told[1]), int(told[2])) == (begin, most), seen.report()

@@ -63,7 +63,7 @@ def test_several_jobs_are_listed(alone):
         assert len(re.findall(rf"^ +{job} +2 +\d+ s  ./mpiexec ", result.out, re.M)) == 6, result.report()
 
 
-def test_none_is_said(alone):
+def test_no_job_is_reported(alone):
     _, result = alone(0, COMMANDS)
     seen = statuses(result)
     assert seen.pop("info") == 0 and set(seen.values()) == {1}, result.report()

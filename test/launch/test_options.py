@@ -100,16 +100,16 @@ def test_display_means_the_bindings(launch, words):
     ("-genv", "COLOR", "write -genv COLOR=-n"),
     ("-env", "COLOR", "write -env COLOR=-n"),
 ])
-def test_an_option_that_is_not_here_names_what_to_do_instead(launch, option, value, says):
+def test_an_unsupported_option_names_an_alternative(launch, option, value, says):
     result = launch(option, value, "-n", "1", "echo", "started")
     assert (result.status, result.out, result.err.count("\n")) == (2, "", 1) and says in result.err, result.report()
 
 
-def test_input_for_rank_0_is_what_there_is_anyway(launch):
+def test_input_for_rank_0_is_the_default(launch):
     assert launch("--stdin", "0", "-n", "1", "cat", input="hello").out == "hello"
 
 
-def test_kinds_of_memory_that_are_not_there_are_remarked(launch):
+def test_missing_kinds_of_memory_cause_a_remark(launch):
     assert launch("-memory-alloc-kinds", "mpi:alloc_mem,system", "-n", "1", "true").err == ""
     result = launch("--memory-alloc-kinds", "system,cuda:device", "-n", "1", "true")
     assert result.status == 0 and "mpi and system only, not cuda:device" in result.err, result.report()
@@ -161,7 +161,7 @@ def test_a_knobs_value_is_checked_before_any_rank_starts(launch, setting, says):
 
 @pytest.mark.parametrize("setting, says", [("NEAR_COPY=pipelned", "did you mean pipelined"),
                                            ("NEAR_COLL=allreduce=rnig", "did you mean ring")])
-def test_a_knob_that_only_the_library_knows_is_told_once(launch, compiled, setting, says):
+def test_a_knob_that_only_the_library_knows_is_reported_once(launch, compiled, setting, says):
     result = launch("-n", "4", "--oversubscribe", "-x", setting, compiled("end_badly"), "well")
     assert result.status != 0 and says in result.err and result.err.count("\n") == 1, result.report()
 
@@ -172,13 +172,13 @@ def test_no_program_is_an_error(launch):
         assert result.status == 2 and "no program" in result.err
 
 
-def test_a_program_that_is_not_there_is_named(launch):
+def test_a_missing_program_is_named(launch):
     for program in "no-such-program", "./no-such-program":
         result = launch("-n", "2", program)
         assert result.status == 127 and program in result.err and result.err.count("\n") == 1, result.report()
 
 
-def test_a_program_of_a_list_that_is_not_there_ends_the_others(launch):
+def test_a_missing_program_of_a_list_ends_the_others(launch):
     result = launch("-n", "1", "sleep", "100", ":", "-n", "1", "no-such-program")
     assert result.status == 127 and result.seconds < 30
 
@@ -197,7 +197,7 @@ def test_the_manual_knows_every_option(launch):
     assert not missing
 
 
-def test_help_tells_of_one_group_or_option(launch):
+def test_help_describes_one_group_or_option(launch):
     assert "--genvlist" in launch("--help", "environment").out and "--map-by" not in launch("--help", "environment").out
     assert launch("--help", "--genvnone").out.count("\n") == 1
     assert "xterm -e gdb" in launch("--help", "gdb").out
@@ -242,7 +242,7 @@ def test_a_file_of_parameters_is_never_started(launch, tmp_path, option):
 
 
 @pytest.mark.parametrize("seconds", ["-1", "0", "-0.5", "60"])
-def test_a_timeout_of_nothing_is_no_limit(launch, seconds):
+def test_a_timeout_that_is_not_positive_sets_no_limit(launch, seconds):
     result = launch("-n", "1", "echo", "here", env={"MPIEXEC_TIMEOUT": seconds})
     assert (result.status, result.out, result.err) == (0, "here\n", ""), result.report()
 
@@ -288,7 +288,7 @@ def test_an_error_in_a_list_of_tools_is_named(launch, tmp_path, tools, says):
         assert says in result.err and "mpiexec: -gtool" in result.err, result.report()
 
 
-def test_a_tool_that_is_not_there_is_named(launch):
+def test_a_missing_tool_is_named(launch):
     result = launch("-n", "2", "-gtool", "no-such-tool:1", "true")
     assert result.status == 127 and "no-such-tool" in result.err and result.err.count("\n") == 1, result.report()
 
@@ -340,7 +340,7 @@ def test_a_file_that_is_not_executable_says_what_to_do(launch, tmp_path, name, s
     ("hello", "the working directory's file of that name is not executable: "),
     ("folder", "the working directory has a folder of that name\n"),
 ])
-def test_a_file_that_is_not_executable_is_not_said_to_be_missing(launch, tmp_path, name, says):
+def test_a_file_that_is_not_executable_is_not_called_missing(launch, tmp_path, name, says):
     (tmp_path / "folder").mkdir()
     if name != "folder":
         (tmp_path / name).write_text("print('started')\n")

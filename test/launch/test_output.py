@@ -60,7 +60,7 @@ COUNT = "import sys; n = 0\nwhile piece := sys.stdin.buffer.read(1 << 16): n += 
 
 
 @pytest.mark.parametrize("source", ["pipe", "file"])
-def test_a_rank_that_does_not_read_starves_nobody(prefix, tmp_path, source):
+def test_a_rank_that_does_not_read_does_not_starve_others(prefix, tmp_path, source):
     """Rank 1 reads only after the others have received the whole input, which is far larger than a pipe."""
     size = 20_000_000
     script = f"""
@@ -195,7 +195,7 @@ def test_lines_begin_with_their_rank_on_request(launch):
         assert sorted(result.err.splitlines()) == ["[0] e", "[1] e"]
 
 
-def test_a_reader_that_is_slow_stops_the_writer_and_loses_nothing(prefix):
+def test_a_slow_reader_stops_the_writer_and_loses_nothing(prefix):
     script = "yes 0123456789 | head -c 22000000; echo done >&2"
     job = run_raw(prefix, "-n", 2, "sh", "-c", script, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(1)
@@ -227,7 +227,7 @@ def test_a_job_that_has_ended_waits_for_its_reader_asleep(prefix):
     assert states.count("R") < 20, "".join(states)  # of 80
 
 
-def test_a_rank_that_waits_in_the_middle_of_a_long_line_holds_up_nobody(prefix, tmp_path):
+def test_a_rank_that_waits_in_the_middle_of_a_long_line_does_not_delay_others(prefix, tmp_path):
     # Rank 0 writes 3 MB without a newline and waits for a file that rank 1 creates after it has written 3 MB of lines.
     script = f"""
 if [ $NEAR_BOOT_RANK = 0 ]; then head -c 3000000 /dev/zero; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done

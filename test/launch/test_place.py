@@ -124,7 +124,7 @@ def test_looking_leaves_a_job_as_it_is(near, waiting):
             assert "TracerPid:\t0" in file.read()
 
 
-def test_each_field_of_the_json_is_documented_and_the_other_way_round(near, counted):
+def test_each_field_of_the_json_is_documented_and_vice_versa(near, counted):
     document = look(near, "--job", counted("pipelined").pid)
     text = DOCUMENT.read_text().partition("## JSON")[2]
     tables = {title: set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*)\|", body, re.M))))
@@ -193,7 +193,7 @@ def test_collectives_of_all_ranks_send_no_message(near, prefix, waiting):
     assert {part["owner"] for part in document["segment"] if part["role"] == "slices"} == {0, 1}
 
 
-def test_nobody_makes_a_page_of_the_counters_by_looking(near, prefix, counted):
+def test_looking_allocates_no_page_of_the_counters(near, prefix, counted):
     def traffic_pages():
         return {part["owner"]: part["bytes_on"] for part in look(near, "--job", job.pid)["segment"]
                 if part["role"] == "traffic"}
@@ -205,7 +205,7 @@ def test_nobody_makes_a_page_of_the_counters_by_looking(near, prefix, counted):
     assert traffic_pages() == before
 
 
-def test_all_messages_of_a_program_of_its_own_are_told_when_it_has_ended(near, prefix, compiled):
+def test_all_messages_of_a_program_are_shown_when_it_has_ended(near, prefix, compiled):
     seen = near("--json", "--", prefix / "bin/mpiexec", "-n", "3", "-x", "NEAR_COPY=pipelined", compiled("counted_messages"),
                 "late")
     assert seen.status == 0, seen.report()
@@ -214,7 +214,7 @@ def test_all_messages_of_a_program_of_its_own_are_told_when_it_has_ended(near, p
     assert [each["paths"] for each in traffic] == [itself, right, itself, right, right, itself]
 
 
-def test_what_a_killed_rank_has_sent_is_told_too(near, prefix, compiled):
+def test_messages_of_a_killed_rank_are_shown_too(near, prefix, compiled):
     seen = near("--json", "--", prefix / "bin/mpiexec", "-n", "3", "-x", "NEAR_COPY=pipelined", compiled("counted_messages"),
                 "die")
     assert seen.status == 137, seen.report()
@@ -224,7 +224,7 @@ def test_what_a_killed_rank_has_sent_is_told_too(near, prefix, compiled):
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor: a rank cannot leave it")
-def test_a_rank_that_left_its_binding_is_warned_of(near, waiting):
+def test_a_rank_that_left_its_binding_causes_a_warning(near, waiting):
     assert not look(near, "--job", waiting.pid)["warnings"]
     os.sched_setaffinity(waiting.ranks[1], os.sched_getaffinity(0))
     warnings = look(near, "--job", waiting.pid)["warnings"]
@@ -238,7 +238,7 @@ def test_memory_in_its_place_passes_the_assertion(near, waiting):
     assert seen.status == 0 and not seen.err, seen.report()
 
 
-def test_a_process_that_is_no_job_is_shown_too(near, sleeper):
+def test_a_process_that_is_not_a_job_is_shown_too(near, sleeper):
     process = sleeper("memory = bytearray(5 << 20)")
     document, totals = settled(near, [process.pid], "--pid", process.pid)
     assert document["job"] is None and not document["segment"]
@@ -259,14 +259,14 @@ def test_pages_shared_since_a_fork_are_copied_on_write_and_not_judged(near, slee
         os.kill(child, signal.SIGKILL)
 
 
-def test_a_program_of_its_own_is_shown_when_it_has_ended(near, prefix, compiled):
+def test_a_program_is_shown_when_it_has_ended(near, prefix, compiled):
     seen = near("--", prefix / "bin/mpiexec", "-n", "2", "--timeout", "2", compiled("end_badly"), "hang")
     assert seen.status == 124, seen.report()  # the program's status
     assert re.search(r"^nearmpi-\d+: end_badly, 2 ranks", seen.out, re.M), seen.report()
     assert re.search(r"^queue +\d+", seen.out, re.M), seen.report()
 
 
-def test_a_program_that_is_no_job_is_shown_and_asserted(near):
+def test_a_program_that_is_not_a_job_is_shown_and_asserted(near):
     seen = near("--json", "--", sys.executable, "-c", "import time; time.sleep(0.5); print('done')")
     first, _, rest = seen.out.partition("\n")
     assert seen.status == 0 and first == "done", seen.report()
@@ -394,7 +394,7 @@ def test_the_page_has_what_was_sent_and_opens_to_paths(near, counted, tmp_path, 
         ("inline", ["4", "24"]), ("packet", ["2", "2,000"]), ("pipelined", ["1", "1,048,576"])]
 
 
-def test_of_many_ranks_some_share_a_line_which_opens(near, waiting, tmp_path, browse):
+def test_many_ranks_share_lines_that_can_be_opened(near, waiting, tmp_path, browse):
     page = tmp_path / "page.html"
     assert near("--job", waiting.pid, "--html", page).status == 0
     document = json.loads(re.search(r'id="snapshot">(.*?)</script>', page.read_text())[1])
@@ -416,7 +416,7 @@ def test_of_many_ranks_some_share_a_line_which_opens(near, waiting, tmp_path, br
     assert cells_of(drawn) == cells
 
 
-def test_a_page_that_cannot_be_written_is_told_and_nothing_is_left(near, waiting, tmp_path):
+def test_a_page_that_cannot_be_written_is_reported_and_nothing_is_left(near, waiting, tmp_path):
     seen = near("--job", waiting.pid, "--html", tmp_path / "no/page.html")
     assert seen.status == 1 and "No such file" in seen.err, seen.report()
     (tmp_path / "folder").mkdir()
@@ -425,7 +425,7 @@ def test_a_page_that_cannot_be_written_is_told_and_nothing_is_left(near, waiting
     assert os.listdir(tmp_path) == ["folder"]
 
 
-def test_a_page_is_not_written_through_a_link_of_somebody_else(prefix, sleeper, tmp_path):
+def test_a_page_is_not_written_through_a_link_of_another_user(prefix, sleeper, tmp_path):
     (tmp_path / "other").write_text("mine")
     command = 'ln -s other page.$$; exec "$0" place --pid "$1" --html page'
     seen = harness.run(["sh", "-c", command, prefix / "bin/near", str(sleeper().pid)], cwd=tmp_path)
@@ -434,7 +434,7 @@ def test_a_page_is_not_written_through_a_link_of_somebody_else(prefix, sleeper, 
     assert sorted(os.listdir(tmp_path)) == ["other", "page"]
 
 
-def test_what_is_not_there_is_told(near, sleeper):
+def test_a_missing_process_or_program_is_reported(near, sleeper):
     process = sleeper()
     seen = near("--job", process.pid)
     assert seen.status == 1 and "not one of your running NearMPI jobs" in seen.err, seen.report()
@@ -467,6 +467,6 @@ def test_somebody_elses_process_is_refused(near, sleeper, prefix):
     (["--job", "1", "--pid", "1"], "excludes"), (["--job", "1", "--", "true"], "excludes"),
     (["--pid", "1", "--assert-local", "101"], "percentage"), (["--pid", "1", "--assert-local", "0"], "percentage"),
     (["--pid", "x"], "process number"), (["--jobb", "1"], "did you mean --job")])
-def test_a_wrong_command_line_is_told(near, arguments, says):
+def test_a_wrong_command_line_is_reported(near, arguments, says):
     seen = near(*arguments)
     assert seen.status == 2 and says in seen.err, seen.report()

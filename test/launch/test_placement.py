@@ -164,7 +164,7 @@ def processors_of_header(job):
 
 
 @several
-def test_ranks_that_share_a_processor_by_a_rank_file_know_it(start, compiled, tmp_path):
+def test_ranks_know_that_they_share_a_processor_by_a_rank_file(start, compiled, tmp_path):
     """They must not spin while they wait; the segment's header tells whether they may."""
     file = tmp_path / "places"
     file.write_text(f"rank 0=+n0 slot=cpu:{CPUS[0]}\nrank 1=+n0 slot=cpu:{CPUS[0]}\n")
@@ -209,7 +209,7 @@ def test_only_a_plan_can_be_made_for_another_machine(launch, tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--rankfile", "--machine"])
-def test_a_folder_is_no_file(launch, tmp_path, option):
+def test_a_folder_is_not_a_file(launch, tmp_path, option):
     result = launch("-n", "1", "--explain", option, tmp_path, "true")
     assert result.status in (1, 2) and "cannot read" in result.err and str(tmp_path) in result.err, result.report()
 

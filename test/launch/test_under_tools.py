@@ -101,7 +101,7 @@ def test_one_rank_of_a_job_may_run_under_valgrind(launch, program, valgrind):
     finished(launch("--oversubscribe", "-n", 1, *valgrind, made, ":", "-n", 1, made, timeout=300), OF_TWO)
 
 
-def test_valgrind_makes_no_pages_of_what_nobody_uses(nothing_left, program, valgrind):
+def test_valgrind_allocates_no_unused_pages(nothing_left, program, valgrind):
     """Its leak check reads all readable memory, and reading a page of the segment allocates it."""
     result = nothing_left([sys.executable, "-c",
                            "import resource, subprocess, sys\n"

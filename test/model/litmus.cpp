@@ -86,7 +86,7 @@ TEST(litmus, a_barrier_of_all_stands_for_the_fence_of_a_thread_with_a_compiler_f
   EXPECT_EQ(outcomes.size(), 3u);
 }
 
-TEST(litmus, without_a_compiler_fence_a_barrier_of_all_helps_nobody) {
+TEST(litmus, without_a_compiler_fence_a_barrier_of_all_has_no_effect) {
   EXPECT_EQ(explore([](Stage& stage) { barrier_for_both(stage, [] {}); }), "");
   EXPECT_TRUE(seen({0, 0}));
 }
@@ -244,7 +244,7 @@ TEST(litmus, readers_may_disagree_about_the_order_of_independent_stores) {
   EXPECT_FALSE(seen({1, 0, 1, 0}));
 }
 
-TEST(litmus, one_word_is_read_in_one_order_by_everybody) {
+TEST(litmus, all_threads_read_one_word_in_the_same_order) {
   auto body = [](Stage& stage) {
     Word x;
     std::uint32_t got[4] = {};
@@ -432,7 +432,7 @@ TEST(litmus, a_changed_word_ends_a_wait) {
   EXPECT_EQ(explore(body), "");
 }
 
-TEST(litmus, polling_for_what_never_comes_is_a_deadlock) {
+TEST(litmus, polling_for_a_change_that_never_comes_is_a_deadlock) {
   auto body = [](Stage& stage) {
     Word flag;
     stage.thread("poller", [&] { until([&] { return flag.load_relaxed() == 2; }); });
@@ -442,7 +442,7 @@ TEST(litmus, polling_for_what_never_comes_is_a_deadlock) {
   EXPECT_EQ(explore(body), "no thread can continue: poller polls and nothing changes");
 }
 
-TEST(litmus, polling_sees_a_change_in_the_end) {
+TEST(litmus, polling_eventually_sees_a_change) {
   auto body = [](Stage& stage) {
     Word flag;
     stage.thread("poller", [&] { until([&] { return flag.load_relaxed() != 0; }); });

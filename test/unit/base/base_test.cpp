@@ -76,7 +76,7 @@ TEST(Bytes, suffixes_multiply_and_nonsense_is_refused) {
     EXPECT_FALSE(parse_bytes(wrong, bytes).ok()) << wrong;
 }
 
-TEST(Counted, one_thing_is_not_several) {
+TEST(Counted, one_item_is_singular) {
   EXPECT_EQ(counted(0, "rank"), "0 ranks");
   EXPECT_EQ(counted(1, "rank"), "1 rank");
   EXPECT_EQ(counted(2, "slot"), "2 slots");
@@ -174,7 +174,7 @@ TEST_F(KnobReading, an_unknown_name_warns_with_the_nearest_and_the_start_up_cont
   EXPECT_EQ(said.find("NEAR_BOOT"), std::string::npos) << said;
 }
 
-TEST(Log, a_line_says_who_speaks_and_levels_below_the_threshold_are_silent) {
+TEST(Log, a_line_names_its_writer_and_levels_below_the_threshold_are_silent) {
   set_speaker("rank 3");
   set_level(Level::warning);
   testing::internal::CaptureStderr();

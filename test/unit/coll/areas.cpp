@@ -264,7 +264,7 @@ TEST(areas, without_memory_every_rank_that_needs_it_fails) {
   });
 }
 
-TEST(areas, ranks_that_call_different_collectives_are_told) {
+TEST(areas, ranks_that_call_different_collectives_get_an_error) {
   make_types();
   run_ranks(2, Conditions{everything}, [](object::Communicator& c) {
     TestBuffer buffer(Layout::plain, 4);
@@ -288,7 +288,7 @@ TEST(areas, ranks_that_call_different_collectives_are_told) {
 }
 
 /// This includes a rank that only hears of the mismatch from others, and one with chunks left to publish.
-TEST(areas, every_rank_is_told_what_two_of_them_call) {
+TEST(areas, every_rank_gets_an_error_that_names_both_collectives) {
   make_types();
   for (bool later : {false, true})
     run_ranks(3, Conditions{everything, most_slices}, [&](object::Communicator& c) {
@@ -400,7 +400,7 @@ TEST(areas, a_rank_does_not_wait_for_a_slice_that_is_too_short) {
 }
 
 /// Waiting is expensive for ranks that share processors.
-TEST(areas, nobody_waits_for_what_is_there) {
+TEST(areas, no_rank_waits_for_data_that_is_available) {
   std::array<AreaPart, 2> parts{};
   std::vector<AreaMember> members(2);
   for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];

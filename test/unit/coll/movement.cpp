@@ -166,7 +166,7 @@ TEST(scatterv, each_rank_gets_its_block_of_its_own_size) {
   });
 }
 
-TEST(allgatherv, every_rank_gets_blocks_of_unlike_sizes) {
+TEST(allgatherv, every_rank_gets_blocks_of_different_sizes) {
   every_way(Collective::allgatherv, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, false, [&](int number, MPI_Count, int mix, int) {
@@ -229,12 +229,12 @@ void exchange_varying(object::Communicator& c, const Perform& perform, bool type
     });
 }
 
-TEST(alltoallv, blocks_of_unlike_sizes_arrive_where_they_are_wanted) {
+TEST(alltoallv, blocks_of_different_sizes_arrive_at_their_displacements) {
   every_way(Collective::alltoallv,
             [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, false); });
 }
 
-TEST(alltoallw, blocks_of_unlike_types_arrive_where_they_are_wanted) {
+TEST(alltoallw, blocks_of_different_types_arrive_at_their_displacements) {
   every_way(Collective::alltoallw,
             [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, true); });
 }

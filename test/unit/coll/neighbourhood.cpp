@@ -157,7 +157,7 @@ TEST(neighbor_allgather, every_rank_gets_the_blocks_of_its_sources) {
   });
 }
 
-TEST(neighbor_allgatherv, blocks_of_unlike_sizes_arrive_where_they_are_wanted) {
+TEST(neighbor_allgatherv, blocks_of_different_sizes_arrive_at_their_displacements) {
   every_way(Collective::neighbor_allgatherv, [](object::Communicator& c, const Perform& perform) {
     calls(c.size, [&](int number, const Shape& shape) {
       const Topology& topology = shape.topology(c);
@@ -235,12 +235,12 @@ void exchange_varying(object::Communicator& c, const Perform& perform, bool type
   });
 }
 
-TEST(neighbor_alltoallv, blocks_of_unlike_sizes_take_their_own_edges) {
+TEST(neighbor_alltoallv, blocks_of_different_sizes_take_their_own_edges) {
   every_way(Collective::neighbor_alltoallv,
             [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, false); });
 }
 
-TEST(neighbor_alltoallw, blocks_of_unlike_types_take_their_own_edges) {
+TEST(neighbor_alltoallw, blocks_of_different_types_take_their_own_edges) {
   every_way(Collective::neighbor_alltoallw,
             [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, true); });
 }

@@ -181,7 +181,7 @@ TEST(reduce_scatter_block, each_rank_gets_its_block_of_the_fold) {
   });
 }
 
-TEST(reduce_scatter, each_rank_gets_as_many_elements_of_the_fold_as_it_should) {
+TEST(reduce_scatter, each_rank_gets_its_number_of_elements_of_the_fold) {
   each_way(Collective::reduce_scatter, [](object::Communicator& c, const Perform& perform) {
     calls([&](int number, const Kind& kind, MPI_Count most, bool in_place) {
       std::vector<int> parts(static_cast<std::size_t>(c.size));

@@ -12,7 +12,7 @@ namespace {
 
 using namespace near::object;
 
-TEST(Handles, a_freed_handle_is_not_found_also_when_its_slot_is_used_again) {
+TEST(Handles, a_freed_handle_is_not_found_even_after_its_slot_is_reused) {
   Info* first = make_info();
   MPI_Info stale = public_handle(*first);
   ASSERT_EQ(find_info(stale), first);
@@ -42,7 +42,7 @@ TEST(Handles, a_slot_gives_64_different_handles_before_the_first_returns) {
   EXPECT_EQ(find_info(handle), nullptr);
 }
 
-TEST(Handles, any_bits_may_be_asked_for) {
+TEST(Handles, any_bits_may_be_looked_up) {
   for (std::uintptr_t bits : {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{0x130},
                               std::uintptr_t{4096}, std::uintptr_t{0x7fffffff}, std::uintptr_t{0x80000000},
                               ~std::uintptr_t{0}, std::uintptr_t{make_handle<Kind::info>(0xfffff, 3)},

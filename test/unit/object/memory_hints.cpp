@@ -36,7 +36,7 @@ TEST(MemoryHints, values_are_read) {
   EXPECT_EQ(hints.page_bytes, 2u << 20);
 }
 
-TEST(MemoryHints, without_any_nothing_is_asked_for) {
+TEST(MemoryHints, without_hints_the_defaults_apply) {
   object::MemoryHints hints;
   ASSERT_TRUE(object::read_memory_hints(nullptr, hints).ok());
   EXPECT_EQ(hints.alignment, 64u);
@@ -46,13 +46,13 @@ TEST(MemoryHints, without_any_nothing_is_asked_for) {
   EXPECT_EQ(hints_of({{"mpi_minimum_memory_alignment", "8"}}).alignment, 64u) << "a cache line at least";
 }
 
-TEST(MemoryHints, keys_of_others_mean_nothing_and_are_no_slips) {
+TEST(MemoryHints, keys_of_others_are_ignored_without_a_remark) {
   auto hints =
       hints_of({{"no_locks", "true"}, {"same_disp_unit", "true"}, {"ompi_something", "1"}, {"x", "y"}});
   EXPECT_TRUE(hints.remarks.empty());
 }
 
-TEST(MemoryHints, slips_are_told_with_the_nearest) {
+TEST(MemoryHints, misspellings_are_reported_with_the_nearest_word) {
   EXPECT_EQ(remark_of("near_memory_teir", "cxl"),
             "info key near_memory_teir means nothing here; did you mean near_memory_tier?");
   EXPECT_EQ(remark_of("mpi_minimum_memory_alignement", "64"),
@@ -67,7 +67,7 @@ TEST(MemoryHints, slips_are_told_with_the_nearest) {
             "mpi_memory_alloc_kinds: there is no memory of kind cuda:device, only mpi and system");
 }
 
-TEST(MemoryHints, what_is_not_understood_is_not_used) {
+TEST(MemoryHints, values_that_cannot_be_parsed_are_not_used) {
   for (const char* value : {"2mb", "4096b", "99999999999999g", "", "-1"})
     EXPECT_EQ(hints_of({{"near_page_size", value}}).page_bytes, 0u) << value;
   EXPECT_TRUE(hints_of({{"mpi_memory_alloc_kinds", ""}, {"mpi_assert_memory_alloc_kinds", "system"}})

@@ -129,14 +129,14 @@ TEST_F(Leases, are_all_found_when_an_early_row_was_taken_last) {
   EXPECT_EQ(LeasePlanning(folders).others().size(), 2u);
 }
 
-TEST_F(Leases, of_a_killed_process_are_none) {
+TEST_F(Leases, of_a_killed_process_do_not_count) {
   Holder holder(folders, set_of(0, 0));
   holder.kill_it();
   EXPECT_TRUE(LeasePlanning(folders).others().empty());
   EXPECT_FALSE(fs::exists(folders[0].path)) << "whoever finds nothing held removes what was left";
 }
 
-TEST_F(Leases, of_a_process_that_this_one_descends_from_are_not_others) {
+TEST_F(Leases, of_ancestors_do_not_count_as_those_of_others) {
   LeasePlanning(folders).take(set_of(1, 1));
   pid_t child = fork();
   if (child == 0) _exit(LeasePlanning(folders).others().empty() ? 0 : 1);
@@ -159,7 +159,7 @@ TEST_F(Leases, a_file_that_makes_no_sense_holds_nothing) {
   close(file);
 }
 
-TEST_F(Leases, a_planner_that_goes_on_is_told_of_and_holds_up_nobody) {
+TEST_F(Leases, a_planner_that_does_not_finish_is_reported_and_blocks_nobody) {
   Holder holder(folders, set_of(0, 0));
   LeasePlanning slow(folders), next(folders);
   EXPECT_EQ(slow.intrusion(), "");
@@ -272,7 +272,7 @@ TEST_F(LeasesOfStrangers, a_link_of_that_name_is_not_followed) {
   EXPECT_TRUE(fs::is_empty(root + "/mine"));
 }
 
-TEST_F(LeasesOfStrangers, who_has_taken_the_folder_is_told_also_where_it_may_not_be_opened) {
+TEST_F(LeasesOfStrangers, the_owner_of_a_taken_folder_is_named_even_if_it_may_not_be_opened) {
   ASSERT_EQ(mkdir(folders[0].path.c_str(), 0700), 0);
   EXPECT_EQ(as_stranger([&] {
               LeasePlanning planning(folders);
@@ -283,7 +283,7 @@ TEST_F(LeasesOfStrangers, who_has_taken_the_folder_is_told_also_where_it_may_not
             0);
 }
 
-TEST_F(LeasesOfStrangers, what_has_another_folder_to_go_to_is_no_intrusion) {
+TEST_F(LeasesOfStrangers, a_taken_folder_is_not_reported_if_there_is_another) {
   ASSERT_EQ(as_stranger([&] { return mkdir((root + "/taken").c_str(), 0700); }), 0);
   LeasePlanning planning({{root + "/taken"}, folders[0]});
   EXPECT_EQ(planning.problem() + planning.intrusion(), "");

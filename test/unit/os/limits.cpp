@@ -81,7 +81,7 @@ TEST_F(limits, a_container_that_sees_a_part_of_the_tree_finds_its_group) {
   EXPECT_EQ(found.memory[0].bytes, 1000000u);
 }
 
-TEST_F(limits, kills_for_want_of_memory_are_counted) {
+TEST_F(limits, out_of_memory_kills_are_counted) {
   file("proc/self/cgroup", "0::/a\n");
   file("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   file("sys/fs/cgroup/a/memory.events", "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\n");

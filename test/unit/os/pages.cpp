@@ -71,7 +71,7 @@ TEST(pages, the_node_of_a_page_is_one_of_the_machine) {
   EXPECT_EQ(told[2], os::no_page);
 }
 
-TEST(pages, a_process_that_is_not_there_is_gone) {
+TEST(pages, a_process_that_does_not_exist_is_gone) {
   constexpr std::int32_t nobody = 0x7ffffff0; // above any limit on process IDs
   std::string text;
   EXPECT_TRUE(os::read_process_file(nobody, "smaps", text).is(Code::gone));
@@ -106,7 +106,7 @@ TEST(pages, a_file_that_the_kernel_lacks_is_unsupported) {
   EXPECT_TRUE(os::read_process_file(getpid(), "no_such_file", text).is(Code::unsupported));
 }
 
-TEST(pages, a_file_is_passed_through_from_data_to_data) {
+TEST(pages, a_file_is_traversed_from_data_to_data) {
   int descriptor = memfd_create("pages", MFD_CLOEXEC);
   auto page = static_cast<off_t>(os::page_size());
   ASSERT_EQ(ftruncate(descriptor, 1 << 30), 0);
@@ -155,7 +155,7 @@ TEST_F(nodes, numbers_may_have_gaps_and_a_node_may_have_no_processor) {
   EXPECT_EQ(found[1].bytes, 2048u << 10);
 }
 
-TEST_F(nodes, a_kernel_without_them_is_told) {
+TEST_F(nodes, a_kernel_without_nodes_is_reported) {
   std::vector<os::Node> found;
   EXPECT_TRUE(os::read_nodes(found, root).is(Code::unsupported));
 }

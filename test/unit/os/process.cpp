@@ -78,7 +78,7 @@ TEST(Process, the_files_that_it_has_mapped_are_seen_from_outside) {
   EXPECT_TRUE(os::environment_of(0).empty());
 }
 
-TEST(Pipes, tell_of_room_and_of_readers_that_have_gone) {
+TEST(Pipes, report_space_and_readers_that_have_gone) {
   os::ignore_signal(SIGPIPE);
   int read_end = -1, write_end = -1, source = -1, feed = -1;
   ASSERT_TRUE(os::make_input_pipe(read_end, write_end).ok());

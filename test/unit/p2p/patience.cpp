@@ -88,7 +88,7 @@ TEST(Patience, yields_though_the_first_request_is_never_polled_again) {
   EXPECT_EQ(poller.yields - before, 50) << "one of the others is the mark now";
 }
 
-TEST(Patience, takes_a_look_at_a_large_array_for_no_computation) {
+TEST(Patience, does_not_mistake_a_poll_of_a_large_array_for_computation) {
   Poller poller;
   poller.poll(8, 1000);
   EXPECT_TRUE(poller.poll(8, 1000));
@@ -96,7 +96,7 @@ TEST(Patience, takes_a_look_at_a_large_array_for_no_computation) {
 
 TEST(Patience, of_a_program_that_computes_yields_once_in_a_turn) { expect_one_yield_in_a_turn(0); }
 
-TEST(Patience, takes_short_calls_between_polls_for_no_computation) {
+TEST(Patience, does_not_mistake_short_calls_between_polls_for_computation) {
   Poller poller;
   poller.poll(8);
   for (int i = 0; i < 1000; ++i) {
@@ -122,7 +122,7 @@ TEST(Patience, turns_stay_short_however_long_the_others_take) {
   EXPECT_GE(poller.yields, static_cast<int>(10'000 * 5000 / Patience::longest_turn_ns / 2));
 }
 
-TEST(Patience, of_ranks_that_poll_and_work_on_one_processor_grows_no_turn) {
+TEST(Patience, turns_do_not_grow_if_ranks_poll_and_work_on_one_processor) {
   // Each of three ranks gets the processor when the previous one has yielded.
   Poller ranks[3];
   std::uint64_t now = 1'000'000'000, longest = 0;

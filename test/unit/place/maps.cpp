@@ -82,12 +82,12 @@ TEST(numa_maps, policies_of_two_words_and_with_flags) {
   }
 }
 
-TEST(numa_maps, words_of_newer_kernels_are_passed_over) {
+TEST(numa_maps, words_of_newer_kernels_are_ignored) {
   auto line = numa_line("7f00 default sparkle glitter=many Nodes=7 anon=1 N0=1 kernelpagesize_kB=64");
   EXPECT_EQ(line.bytes_on(), (BytesOn{{0, 64 << 10}}));
 }
 
-TEST(numa_maps, what_cannot_be_understood_is_told_with_its_line) {
+TEST(numa_maps, a_line_that_cannot_be_parsed_is_quoted) {
   std::vector<NumaLine> lines{NumaLine{}};
   for (const char* text :
        {"7f00 default\nxyz default\n", "7f00 default\n7f01\n", "7f00 default\n\n",
@@ -165,7 +165,7 @@ TEST(smaps, addresses_may_be_of_any_length) {
   EXPECT_EQ(entries[0].name, "[vsyscall]");
 }
 
-TEST(smaps, what_cannot_be_understood_is_told_with_its_line) {
+TEST(smaps, a_line_that_cannot_be_parsed_is_quoted) {
   std::vector<SmapsEntry> entries;
   for (const char* text : {"Rss: 4 kB\n", "1000-1000 rw-p 0 00:00 0\n", "1000-2000 rw 0 00:00 0\n", "hello\n",
                            "1000 rw-p 0 00:00 0\n", "\n"}) {

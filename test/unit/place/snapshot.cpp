@@ -98,7 +98,7 @@ TEST(kinds, are_told_by_name_and_permissions) {
   EXPECT_EQ(kind("[vvar_vclock]", "r--p"), Kind::kernel);
 }
 
-TEST(ranges, grow_as_long_as_node_and_judgement_stay) {
+TEST(ranges, grow_while_node_and_judgement_are_the_same) {
   std::vector<place::Range> ranges;
   place::append_page(ranges, 0x1000, page, 0, false);
   place::append_page(ranges, 0x2000, page, 0, false);
@@ -218,7 +218,7 @@ TEST(assertion, without_a_binding_there_is_nothing_to_assert) {
   EXPECT_TRUE(place::assertion_text(snapshot, 1).starts_with("asserted nothing")) << "not silently good";
 }
 
-TEST(assertion, a_rank_that_is_there_and_cannot_be_looked_at_is_not_silently_good) {
+TEST(assertion, a_rank_that_cannot_be_inspected_does_not_pass_silently) {
   auto snapshot = job(10);
   auto& rank = snapshot.processes[3];
   rank.problem = "process 103 may not be looked at";
@@ -252,7 +252,7 @@ TEST(text, a_name_cannot_write_lines_of_its_own) {
   EXPECT_EQ(text.find('\033'), std::string::npos);
 }
 
-TEST(text, a_rank_that_cannot_be_looked_at_says_why) {
+TEST(text, a_rank_that_cannot_be_inspected_says_why) {
   auto snapshot = job(10);
   snapshot.processes[3].problem = "it has ended";
   EXPECT_NE(place::text_of(snapshot, true).find("    3      103 it has ended\n"), std::string::npos);
@@ -280,7 +280,7 @@ void talk(Snapshot& snapshot, int ranks) {
   }
 }
 
-TEST(text, who_sent_how_much_to_whom_is_a_matrix) {
+TEST(text, a_matrix_shows_how_much_each_rank_sent_to_each) {
   auto snapshot = job(1);
   talk(snapshot, 4);
   auto text = place::text_of(snapshot, false);
@@ -304,7 +304,7 @@ TEST(text, who_sent_how_much_to_whom_is_a_matrix) {
       << text;
 }
 
-TEST(text, of_many_ranks_the_heaviest_pairs) {
+TEST(text, of_many_ranks_the_heaviest_pairs_are_shown) {
   auto snapshot = job(1);
   for (int rank = 4; rank < 20; ++rank) {
     snapshot.processes.push_back(snapshot.processes[0]);
@@ -321,7 +321,7 @@ TEST(text, of_many_ranks_the_heaviest_pairs) {
   EXPECT_NE(place::text_of(snapshot, true).find("\n    10 to 11 "), std::string::npos);
 }
 
-TEST(text, a_job_that_has_sent_nothing_says_so_and_a_process_alone_has_nobody) {
+TEST(text, a_job_that_has_sent_nothing_says_so_and_a_single_process_has_no_matrix) {
   auto snapshot = job(1);
   EXPECT_NE(place::text_of(snapshot, false).find("No rank has sent a message."), std::string::npos);
   snapshot.job.clear();

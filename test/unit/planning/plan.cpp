@@ -95,7 +95,7 @@ TEST(plan, ranks_that_exceed_a_machine_of_one_node_are_not_bound) {
   EXPECT_EQ(plan.bindings[7].text, "not bound (cpus 0-1)");
 }
 
-TEST(plan, sharing_a_core_on_request_is_obeyed_and_remarked) {
+TEST(plan, sharing_a_core_on_request_works_with_a_remark) {
   auto request = ranks(4);
   request.bind_chosen = true;
   auto plan = plan_of(machine_of(small), request);
@@ -122,7 +122,7 @@ unsigned across_nodes(const topo::Machine& machine, const planning::Plan& plan) 
   return count;
 }
 
-TEST(plan, ranks_lie_across_nodes_only_where_no_node_has_room) {
+TEST(plan, ranks_span_nodes_only_if_no_node_has_room) {
   // With six cores per node, each node holds one rank of four cores, and two nodes together hold a third one.
   auto machine = machine_of("package:2 numa:2 l3:2 core:3 pu:1");
   auto request = ranks(1);
@@ -142,7 +142,7 @@ TEST(plan, ranks_lie_across_nodes_only_where_no_node_has_room) {
     }
 }
 
-TEST(plan, no_order_lays_ranks_across_nodes_without_need) {
+TEST(plan, no_order_makes_ranks_span_nodes_unnecessarily) {
   // One cache above two nodes of six cores each.
   auto machine = machine_of("package:1 l3:1 numa:2 core:6 pu:1");
   for (const char* order : {"core", "spread", "l2", "l3", "numa", "package", "ppr:2:l3", "ppr:2:package"}) {
@@ -226,7 +226,7 @@ TEST(plan, ranks_stay_near_their_nic_when_no_node_holds_one) {
   EXPECT_EQ(cpus_of(plan_of(machine, request)), (Texts{"9-10", "0-1", "6-7", "3-4", "2,11"}));
 }
 
-TEST(plan, ranks_that_a_file_puts_on_one_core_are_remarked) {
+TEST(plan, ranks_that_a_file_puts_on_one_core_cause_a_remark) {
   auto request = ranks(2);
   ASSERT_TRUE(planning::parse_rankfile("rank 0=+n0 slot=1\nrank 1=+n0 slot=0-1\n", "places", request).ok());
   auto plan = plan_of(machine_of(small), request);
@@ -314,7 +314,7 @@ TEST(plan, ranks_that_are_mapped_otherwise_are_bound_to_cores) {
     EXPECT_EQ(binding.cpus.count(), 1u);
 }
 
-TEST(plan, a_number_of_cores_or_a_binding_counts_more_than_the_domain_of_the_mapping) {
+TEST(plan, a_number_of_cores_or_a_binding_overrides_the_domain_of_the_mapping) {
   auto machine = machine_of(large);
   EXPECT_EQ(cpus_of(plan_of(machine, mapped_by(2, "package:PE=2"))), (Texts{"0-3", "32-35"}));
   auto request = mapped_by(2, "package");

@@ -14,7 +14,7 @@ struct Job {
   bool made = false;
 };
 
-TEST(Machine, what_is_told_is_found) {
+TEST(Machine, what_is_written_is_found) {
   Job job;
   ASSERT_TRUE(job.made);
   Machine told, found;
@@ -47,7 +47,7 @@ TEST(Machine, what_is_told_is_found) {
   EXPECT_EQ(found.nodes[1].number, 7) << "the tables do not overlap";
 }
 
-TEST(Machine, of_too_many_cards_the_first_are_told) {
+TEST(Machine, of_too_many_nics_the_first_are_listed) {
   Job job;
   ASSERT_TRUE(job.made);
   Machine machine;
@@ -67,7 +67,7 @@ TEST(Machine, one_that_does_not_fit_is_refused) {
   EXPECT_FALSE(find_machine(job.segment, machine));
 }
 
-TEST(Machine, a_damaged_head_is_not_believed) {
+TEST(Machine, a_damaged_header_is_not_trusted) {
   Job job;
   ASSERT_TRUE(job.made);
   Machine machine;

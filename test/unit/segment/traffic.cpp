@@ -47,7 +47,7 @@ TEST_F(TrafficOfOne, is_nothing_before_the_first_message) {
   EXPECT_EQ(bytes_that_exist(), before);
 }
 
-TEST_F(TrafficOfOne, is_told_by_receiver_and_path) {
+TEST_F(TrafficOfOne, is_counted_by_receiver_and_path) {
   send(Path::inlined, 0, 1, 8);
   send(Path::inlined, 999, 3, 0);
   send(Path::packet, 513, 2, 2000);

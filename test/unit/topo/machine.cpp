@@ -71,7 +71,7 @@ TEST(machine, the_nearest_memory_of_each_kind_is_found) {
   EXPECT_EQ(topo::nearest_node(machine, {}, topo::Tier::dram), 0) << "not bound: as the first core";
 }
 
-TEST(machine, a_description_that_is_none_is_refused) {
+TEST(machine, an_invalid_description_is_refused) {
   topo::Machine machine;
   EXPECT_TRUE(topo::recorded_machine("nonsense", machine).is(base::Code::invalid));
 }
