@@ -91,7 +91,7 @@ def test_killing_mpiexec_ends_ranks_and_their_children(start, whole_group):
     (os.killpg if whole_group else os.kill)(job.pid, signal.SIGKILL)
     job.process.wait(30)
     assert not harness.survivors(job.mark)
-    # The supervisor, which outlives mpiexec for a moment, says why the job ended.
+    # The supervisor, which outlives mpiexec for a moment, reports why the job ended.
     assert job.process.stderr.read() == f"mpiexec: {KILLED}; 2 ranks were ended with it\n"
 
 

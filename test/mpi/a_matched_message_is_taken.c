@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
     OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
     OK(MPI_Barrier(MPI_COMM_WORLD)); // the neighbour's next messages must not be probed too early
   }
-  // Truncation is an error of the matched receive too.
+  // A matched receive also reports truncation.
   OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI_Request request;
   MPI_Message message;

@@ -101,7 +101,7 @@ static void cancel_and_probe(int round) {
   MPI_Request lost, found;
   MPI_Status status;
   MPI_Message message;
-  OK(MPI_Issend(out, largest, MPI_BYTE, to, 98, MPI_COMM_WORLD, &lost)); // nobody receives this tag
+  OK(MPI_Issend(out, largest, MPI_BYTE, to, 98, MPI_COMM_WORLD, &lost)); // this tag is never received
   fill(shared, largest, round);
   OK(MPI_Issend(shared, largest, MPI_BYTE, to, 4, MPI_COMM_WORLD, &found));
   OK(MPI_Mprobe(from, 4, MPI_COMM_WORLD, &message, &status));

@@ -1,4 +1,4 @@
-/* Large messages in both directions at once, contiguous and with gaps, by whatever protocol works.
+/* Large messages in both directions at once, contiguous and with gaps, by any protocol that works.
  *   large_exchange              without restrictions
  *   large_exchange undumpable   each rank first denies others access to its memory (PR_SET_DUMPABLE 0)
  *   large_exchange denied       each rank first loses process_vm_readv by a seccomp filter

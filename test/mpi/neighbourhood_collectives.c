@@ -80,7 +80,7 @@ static size_t lay_out(struct side* side, int collective, const int* lengths, int
   return (size_t)(elements + 4) * 12 + (size_t)bytes;
 }
 
-/// Each process chooses the lengths of the blocks that it sends; its neighbours tell it those that it receives.
+/// Each process chooses the lengths of the blocks that it sends and tells them to its neighbours.
 static void choose_lengths(MPI_Comm comm, const struct neighbours* with, int collective, int length,
                            int* leaving, int* arriving) {
   struct side out = {.at = (char*)leaving}, in = {.at = (char*)arriving};

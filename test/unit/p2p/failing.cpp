@@ -1,4 +1,4 @@
-// A peer that fails while the job goes on.
+// A peer that fails while the job continues.
 #include "fixture.h"
 
 #include "transport/registry.h"

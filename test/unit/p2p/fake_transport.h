@@ -56,7 +56,7 @@ void move_at_once(bool at_once);
 void finish_moving(int error = MPI_SUCCESS);
 /// The receiver of a recorded offer has received all its data.
 void finish_sent(std::size_t index, int error = MPI_SUCCESS);
-/// The receiver of a recorded offer has matched it, so it cannot be cancelled any more.
+/// The receiver of a recorded offer has matched it, so it can no longer be cancelled.
 void match_sent(std::size_t index);
 /// Whether a recorded offer was cancelled.
 bool cancelled(std::size_t index);
