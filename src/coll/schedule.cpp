@@ -8,7 +8,52 @@
 
 namespace near::coll {
 
-Schedule::Schedule() = default;
+namespace {
+
+/// Memory of schedules that are gone, for further ones of this thread.
+class SpareMemory {
+public:
+  ~SpareMemory() {
+    while (first_ != nullptr) ::operator delete(take());
+    count_ = most;
+  }
+  void* take() {
+    Block* block = first_;
+    if (block == nullptr) return nullptr;
+    first_ = block->next;
+    --count_;
+    return block;
+  }
+  /// False if there is enough.
+  bool keep(void* memory) {
+    if (count_ == most) return false;
+    first_ = new (memory) Block{first_};
+    ++count_;
+    return true;
+  }
+
+private:
+  struct Block {
+    Block* next;
+  };
+  static constexpr int most = 16;
+  Block* first_ = nullptr;
+  int count_ = 0;
+};
+thread_local SpareMemory spare_memory;
+
+} // namespace
+
+void* Schedule::operator new(std::size_t size) {
+  void* memory = spare_memory.take();
+  return memory != nullptr ? memory : ::operator new(size);
+}
+
+void Schedule::operator delete(void* memory, std::size_t) {
+  if (!spare_memory.keep(memory)) ::operator delete(memory);
+}
+
+Schedule::Schedule() { steps_.reserve(usual_steps); }
 
 Schedule::~Schedule() {
   for (Datatype* type : types_) datatype::release(type);
@@ -78,15 +123,15 @@ Result Schedule::allocate(std::size_t bytes, std::byte*& at) {
   return {};
 }
 
-AreaCall& Schedule::use_area(std::unique_ptr<AreaCall> call) {
-  area_call_ = std::move(call);
+AreaCall& Schedule::use_area(Area& area, const Description& description, std::uint64_t numbers) {
+  area_call_.reset(place<AreaCall>(area, description, numbers));
   turn_ = steps_.size();
   attempt([at = area_call_.get()] { return at->is_turn(); }, [] { return Result{}; });
   return *area_call_;
 }
 
-void Schedule::add_attempt(std::unique_ptr<Attempt> attempt, bool early) {
-  const Step step = add({.kind = Kind::attempt, .attempt = std::move(attempt)});
+void Schedule::add_attempt(Attempt* attempt, bool early) {
+  const Step step = add({.kind = Kind::attempt, .attempt = std::unique_ptr<Attempt, Destroy>(attempt)});
   if (early) early_.push_back(step);
 }
 

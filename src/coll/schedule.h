@@ -10,6 +10,7 @@
 #include "p2p/p2p.h"
 
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,9 @@ namespace near::coll {
 
 using object::Communicator;
 
+class Area;
 class AreaCall;
+struct Description;
 struct AreaExtension;
 
 class Schedule final : public p2p::Schedule {
@@ -26,6 +29,9 @@ public:
   ~Schedule() override;
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
+  // From memory of earlier schedules: nonblocking calls come in numbers.
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory, std::size_t size);
 
   using Step = std::size_t;
 
@@ -39,17 +45,17 @@ public:
   Result reduce(const Operation& operation, const Buffer& in, const Buffer& inout);
   Result allocate(std::size_t bytes, std::byte*& at);
   /// The call uses an area (shared/exchange.h): its steps come after those that are recorded now, and begin at its turn.
-  AreaCall& use_area(std::unique_ptr<AreaCall> call);
+  AreaCall& use_area(Area& area, const Description& description, std::uint64_t numbers);
   /// A step of that: act(), which returns a Result, as soon as ready() is true.
   template <class Ready, class Act>
   void attempt(Ready ready, Act act) {
-    add_attempt(std::make_unique<AttemptOf<Ready, Act>>(ready, act), false);
+    add_attempt(place<AttemptOf<Ready, Act>>(ready, act), false);
   }
   /// A step that may also be done before its turn, if the schedule has to wait for an earlier one, but not before the
   /// early step before it.
   template <class Ready, class Act>
   void attempt_early(Ready ready, Act act) {
-    add_attempt(std::make_unique<AttemptOf<Ready, Act>>(ready, act), true);
+    add_attempt(place<AttemptOf<Ready, Act>>(ready, act), true);
   }
   /// Keeps the types of what is recorded by attempts. Their operations are predefined ones.
   void keep(const Call& call);
@@ -67,6 +73,17 @@ public:
 
 private:
   enum class Kind : std::uint8_t { send, receive, wait, copy, reduce, attempt };
+  /// For objects in the arena.
+  struct Destroy {
+    template <class T>
+    void operator()(T* object) const {
+      object->~T();
+    }
+  };
+  template <class T, class... Arguments>
+  T* place(Arguments&&... arguments) {
+    return new (arena_.allocate(sizeof(T), alignof(T))) T(std::forward<Arguments>(arguments)...);
+  }
   struct Attempt {
     virtual ~Attempt() = default;
     virtual bool ready() = 0;
@@ -88,11 +105,11 @@ private:
     Communicator* communicator = nullptr;
     const Operation* operation = nullptr;
     p2p::Request* request = nullptr; ///< send, receive: while under way
-    std::unique_ptr<Attempt> attempt{};
+    std::unique_ptr<Attempt, Destroy> attempt{};
     bool done = false; ///< attempt
   };
   Step add(Entry entry);
-  void add_attempt(std::unique_ptr<Attempt> attempt, bool early);
+  void add_attempt(Attempt* attempt, bool early);
   bool attempted(Entry& entry);
   void attempt_next_early();
   void keep_type(Datatype* type);
@@ -100,12 +117,16 @@ private:
   bool finished(Entry& entry);
   void note(Result result);
 
-  std::vector<Entry> steps_;
-  std::vector<Step> early_; ///< steps that may be done before their turn
+  /// A call of this many steps needs no memory but the schedule's own.
+  static constexpr std::size_t usual_steps = 12, usual_bytes = 4096;
+  alignas(std::max_align_t) std::byte usual_[usual_bytes]; // not initialised
+  std::pmr::monotonic_buffer_resource arena_{usual_, usual_bytes};
+  std::pmr::vector<Entry> steps_{&arena_};
+  std::pmr::vector<Step> early_{&arena_}; ///< steps that may be done before their turn
   std::size_t next_early_ = 0;
   Step turn_ = 0;                           ///< the step that waits for the turn of the call in its area
   std::unique_ptr<AreaExtension> own_area_; ///< of a persistent call
-  std::unique_ptr<AreaCall> area_call_;
+  std::unique_ptr<AreaCall, Destroy> area_call_;
   std::vector<Step> pending_; ///< while recording: started, not yet waited for
   std::size_t next_ = 0;
   Result outcome_;

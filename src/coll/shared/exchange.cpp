@@ -27,7 +27,7 @@ Exchange::Exchange(CollectiveGroup& group, const Call& call, Number chunks)
     : schedule_(group.schedule()), ahead_(chunks_ahead()) {
   const Description description = describe(call, facts_of(call, group.size()).bytes);
   if (is_recorded()) {
-    call_ = &schedule_->use_area(std::make_unique<AreaCall>(*group.area(), description, chunks));
+    call_ = &schedule_->use_area(*group.area(), description, chunks);
     return;
   }
   call_ = &executed_.emplace(*group.area(), description, chunks);
