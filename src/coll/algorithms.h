@@ -30,11 +30,13 @@ Result gather_binomial(CollectiveGroup& group, const Call& call);
 Result gather_linear(CollectiveGroup& group, const Call& call);
 Result gatherv_linear(CollectiveGroup& group, const Call& call);
 Result gather_shared(CollectiveGroup& group, const Call& call);
+Result gatherv_shared(CollectiveGroup& group, const Call& call);
 
 Result scatter_binomial(CollectiveGroup& group, const Call& call);
 Result scatter_linear(CollectiveGroup& group, const Call& call);
 Result scatterv_linear(CollectiveGroup& group, const Call& call);
 Result scatter_shared(CollectiveGroup& group, const Call& call);
+Result scatterv_shared(CollectiveGroup& group, const Call& call);
 
 Result allgather_recursive_doubling(CollectiveGroup& group, const Call& call);
 Result allgather_bruck(CollectiveGroup& group, const Call& call);
@@ -49,6 +51,7 @@ Result alltoall_pairwise(CollectiveGroup& group, const Call& call);
 Result alltoallv_swap(CollectiveGroup& group, const Call& call);
 Result alltoallv_pairwise(CollectiveGroup& group, const Call& call);
 Result alltoall_shared(CollectiveGroup& group, const Call& call);
+Result alltoallv_shared(CollectiveGroup& group, const Call& call);
 
 Result reduce_scatter_pairwise(CollectiveGroup& group, const Call& call);
 Result reduce_scatter_via_root(CollectiveGroup& group, const Call& call);

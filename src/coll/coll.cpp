@@ -4,7 +4,9 @@
 #include "coll/inter/inter.h"
 #include "coll/registry.h"
 #include "coll/schedule.h"
-#include "coll/shared/area.h"
+#include "coll/shared/parts.h"
+
+#include <algorithm>
 
 namespace near::coll {
 namespace {
@@ -211,7 +213,10 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Schedul
   if (!uses_area(facts)) return {};
   std::unique_ptr<AreaExtension> own;
   NEAR_TRY(static_cast<AreaExtension&>(*communicator.extension)
-               .make_another(communicator, published_bytes(facts), own));
+               .make_another(communicator,
+                             std::max(published_bytes(facts),
+                                      bytes_of_parts(call, communicator.rank, communicator.size)),
+                             own));
   area = own->area.get();
   schedule->keep(std::move(own));
   return {};
@@ -224,7 +229,7 @@ Result perform(const Call& call, Communicator& communicator, Form form, Schedule
     return perform_between_groups(call, communicator, schedule);
   Area* area = nullptr;
   NEAR_TRY(area_for(call, communicator, form, schedule, area));
-  if (schedule != nullptr && area != nullptr) schedule->keep(call);
+  if (schedule != nullptr && area != nullptr) schedule->keep(call, communicator.size);
   CollectiveGroup group(communicator, schedule, area);
   return run(group, call);
 }

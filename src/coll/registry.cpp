@@ -52,6 +52,7 @@ MPI_Count steps_in_area(const Facts& facts) {
 bool in_area(const Facts& facts) {
   return facts.area && (!facts.recorded || steps_in_area(facts) <= most_recorded_steps);
 }
+bool in_area_out_of_place(const Facts& facts) { return in_area(facts) && !facts.in_place; }
 bool elements_in_area(const Facts& facts) { return in_area(facts) && facts.elementwise; }
 /// Reading all vectors costs less than a second wait, or no more bytes than reading shares does.
 bool reads_all(const Facts& facts) { return facts.size == 2 || facts.bytes * facts.size <= short_for_all; }
@@ -60,6 +61,7 @@ bool short_result(const Facts& facts) { return facts.bytes <= short_allgather / 
 using enum Collective;
 
 constexpr const char* sharing = "ranks that share memory";
+constexpr const char* sharing_out_of_place = "ranks that share memory, not MPI_IN_PLACE";
 constexpr const char* sharing_elements =
     "ranks that share memory, predefined operations on elements without gaps";
 
@@ -90,12 +92,14 @@ constexpr auto rows = std::to_array<Algorithm>({
     {gather, "binomial", gather_binomial, always,
      [](const Facts& f) { return short_of(f, short_block) && f.size >= 4; }, ""},
     {gather, "linear", gather_linear, always, always, ""},
+    {gatherv, "shared", gatherv_shared, in_area, always, sharing},
     {gatherv, "linear", gatherv_linear, always, always, ""},
 
     {scatter, "shared", scatter_shared, in_area, always, sharing},
     {scatter, "binomial", scatter_binomial, always,
      [](const Facts& f) { return short_of(f, short_block) && f.size >= 4; }, ""},
     {scatter, "linear", scatter_linear, always, always, ""},
+    {scatterv, "shared", scatterv_shared, in_area, always, sharing},
     {scatterv, "linear", scatterv_linear, always, always, ""},
 
     {allgather, "shared", allgather_shared, in_area, always, sharing},
@@ -111,8 +115,10 @@ constexpr auto rows = std::to_array<Algorithm>({
      [](const Facts& f) { return short_of(f, tiny_block) && f.size >= 8; }, ""},
     {alltoall, "swap", alltoall_swap, in_place, always, "MPI_IN_PLACE"},
     {alltoall, "pairwise", alltoall_pairwise, out_of_place, always, "not MPI_IN_PLACE"},
+    {alltoallv, "shared", alltoallv_shared, in_area_out_of_place, always, sharing_out_of_place},
     {alltoallv, "swap", alltoallv_swap, in_place, always, "MPI_IN_PLACE"},
     {alltoallv, "pairwise", alltoallv_pairwise, out_of_place, always, "not MPI_IN_PLACE"},
+    {alltoallw, "shared", alltoallv_shared, in_area_out_of_place, always, sharing_out_of_place},
     {alltoallw, "swap", alltoallv_swap, in_place, always, "MPI_IN_PLACE"},
     {alltoallw, "pairwise", alltoallv_pairwise, out_of_place, always, "not MPI_IN_PLACE"},
 

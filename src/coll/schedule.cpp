@@ -135,9 +135,12 @@ void Schedule::add_attempt(Attempt* attempt, bool early) {
   if (early) early_.push_back(step);
 }
 
-void Schedule::keep(const Call& call) {
+void Schedule::keep(const Call& call, int size) {
   for (const Buffer* buffer : {&call.send, &call.receive}) keep_type(buffer->type);
-  for (const Blocks* blocks : {&call.send_blocks, &call.receive_blocks}) keep_type(blocks->type);
+  for (const Blocks* blocks : {&call.send_blocks, &call.receive_blocks}) {
+    keep_type(blocks->type);
+    for (int rank = 0; blocks->types != nullptr && rank < size; ++rank) keep_type(blocks->types[rank]);
+  }
 }
 
 void Schedule::keep(std::unique_ptr<AreaExtension> area) { own_area_ = std::move(area); }

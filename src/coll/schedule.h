@@ -58,7 +58,7 @@ public:
     add_attempt(place<AttemptOf<Ready, Act>>(ready, act), true);
   }
   /// Keeps the types of what is recorded by attempts. Their operations are predefined ones.
-  void keep(const Call& call);
+  void keep(const Call& call, int size);
   /// Keeps the area of a persistent call.
   void keep(std::unique_ptr<AreaExtension> area);
 

@@ -1,6 +1,9 @@
 // All-to-all through slices: each chunk of a rank holds a part for every other one. Cost: 2 p n beta, and one wait for
 // each chunk. In place too, since a chunk of the buffer is published before it is overwritten.
-#include "coll/shared/exchange.h"
+//
+// Blocks of different sizes (alltoallv, alltoallw) are published together; those that are too long are messages, after
+// that and in rounds, as in pairwise.cpp.
+#include "coll/shared/parts.h"
 
 namespace near::coll {
 
@@ -27,6 +30,46 @@ Result alltoall_shared(CollectiveGroup& group, const Call& call) {
   NEAR_TRY(
       exchange_all(exchange, chunks.count, [&](Number index) { return stride(index) * size; }, fill, take));
   return group.copy(block(call.send, rank), block(call.receive, rank));
+}
+
+namespace {
+
+/// Exchanges what was too long to be published.
+Result exchange_long(CollectiveGroup& group, const Call& call) {
+  const int size = group.size(), rank = group.rank();
+  for (int round = 1; round < size; ++round) {
+    const int to = (rank + round) % size, from = (rank - round + size) % size;
+    const Buffer out = call.send_blocks.at(to), in = call.receive_blocks.at(from);
+    const bool sends = is_message(out.bytes(), size), receives = is_message(in.bytes(), size);
+    if (sends && receives)
+      NEAR_TRY(group.send_receive(out, to, in, from));
+    else if (sends)
+      NEAR_TRY(group.send(out, to));
+    else if (receives)
+      NEAR_TRY(group.receive(in, from));
+  }
+  return {};
+}
+
+} // namespace
+
+Result alltoallv_shared(CollectiveGroup& group, const Call& call) {
+  Exchange exchange(group, call, 1);
+  const int size = exchange.size(), rank = exchange.rank();
+  const Buffer none{nullptr, 0, &byte_type()}; // for this rank itself
+  std::vector<Buffer> parts;
+  for (int to = 0; to < size; ++to) parts.push_back(to == rank ? none : call.send_blocks.at(to));
+  const PublishedParts own(std::move(parts));
+  NEAR_TRY(exchange.publish(own.bytes(), [own](std::byte* at) { own.fill(at); }));
+  NEAR_TRY(group.copy(call.send_blocks.at(rank), call.receive_blocks.at(rank)));
+  for (int step = 1; step < size; ++step) {
+    const int from = (rank + step) % size;
+    NEAR_TRY(exchange.read(from, 0, [=, into = call.receive_blocks.at(from)](const std::byte* data) {
+      return take_part(data, rank, size, into, from);
+    }));
+  }
+  exchange.finish(0);
+  return exchange_long(group, call);
 }
 
 } // namespace near::coll

@@ -1,9 +1,17 @@
 // Gather through slices: every rank publishes its block chunk by chunk, and the root reads one rank after the other.
 // Cost: 2 n beta at each rank, and at the root, p n beta; a rank waits for the root only if its block has more chunks
 // than its ring has entries.
-#include "coll/shared/exchange.h"
+//
+// Blocks of different sizes (gatherv) are published whole, or are messages if they are too long for a slice.
+#include "coll/shared/parts.h"
 
 namespace near::coll {
+namespace {
+
+/// As in gather/linear.cpp.
+constexpr std::size_t messages_at_root = 8;
+
+} // namespace
 
 Result gather_shared(CollectiveGroup& group, const Call& call) {
   const Chunks chunks = chunks_of(call.send.bytes());
@@ -27,6 +35,34 @@ Result gather_shared(CollectiveGroup& group, const Call& call) {
     exchange.finish(index);
   }
   return {};
+}
+
+Result gatherv_shared(CollectiveGroup& group, const Call& call) {
+  Exchange exchange(group, call, 1);
+  const int size = exchange.size();
+  if (exchange.rank() != call.root) {
+    const PublishedParts own({call.send});
+    NEAR_TRY(exchange.publish(own.bytes(), [own](std::byte* at) { own.fill(at); }));
+    exchange.finish(0);
+    return is_message(call.send.bytes(), 1) ? group.send(call.send, call.root) : Result{};
+  }
+  exchange.only_read();
+  for (int step = 1; step < size; ++step) {
+    const int from = (call.root + step) % size;
+    NEAR_TRY(exchange.read(from, 0, [into = call.receive_blocks.at(from), from](const std::byte* data) {
+      return take_part(data, 0, 1, into, from);
+    }));
+  }
+  exchange.finish(0);
+  for (int step = 1; step < size; ++step) {
+    const int from = (call.root + step) % size;
+    const Buffer into = call.receive_blocks.at(from);
+    if (!is_message(into.bytes(), 1)) continue;
+    NEAR_TRY(group.start_receive(into, from));
+    NEAR_TRY(group.finish_until(messages_at_root - 1));
+  }
+  NEAR_TRY(group.copy(call.send, call.receive_blocks.at(call.root)));
+  return group.finish_all();
 }
 
 } // namespace near::coll

@@ -1,8 +1,16 @@
 // Scatter through the root's slices, each of which holds a chunk for every rank. Cost: p n beta at the root, 2 n beta at
 // each other rank.
-#include "coll/shared/exchange.h"
+//
+// Blocks of different sizes (scatterv) are published together, but those that are too long are messages.
+#include "coll/shared/parts.h"
 
 namespace near::coll {
+namespace {
+
+/// As in scatter/linear.cpp.
+constexpr std::size_t messages_at_root = 4;
+
+} // namespace
 
 Result scatter_shared(CollectiveGroup& group, const Call& call) {
   const int size = group.size();
@@ -27,6 +35,35 @@ Result scatter_shared(CollectiveGroup& group, const Call& call) {
     exchange.finish(index);
   }
   return is_root ? group.copy(block(call.send, call.root), call.receive) : Result{};
+}
+
+Result scatterv_shared(CollectiveGroup& group, const Call& call) {
+  Exchange exchange(group, call, 1);
+  const int size = exchange.size(), rank = exchange.rank();
+  if (rank != call.root) {
+    exchange.only_read();
+    NEAR_TRY(exchange.read(call.root, 0,
+                           [rank, size, into = call.receive, root = call.root](const std::byte* data) {
+                             return take_part(data, rank, size, into, root);
+                           }));
+    exchange.finish(0);
+    return is_message(call.receive.bytes(), size) ? group.receive(call.receive, call.root) : Result{};
+  }
+  const Buffer none{nullptr, 0, &byte_type()}; // for this rank itself
+  std::vector<Buffer> parts;
+  for (int to = 0; to < size; ++to) parts.push_back(to == rank ? none : call.send_blocks.at(to));
+  const PublishedParts all(parts);
+  NEAR_TRY(exchange.publish(all.bytes(), [all](std::byte* at) { all.fill(at); }));
+  exchange.finish(0);
+  for (int step = 1; step < size; ++step) {
+    const int to = (rank + step) % size;
+    const Buffer& part = parts[static_cast<std::size_t>(to)];
+    if (!is_message(part.bytes(), size)) continue;
+    NEAR_TRY(group.start_send(part, to));
+    NEAR_TRY(group.finish_until(messages_at_root - 1));
+  }
+  NEAR_TRY(group.copy(call.send_blocks.at(rank), call.receive));
+  return group.finish_all();
 }
 
 } // namespace near::coll

@@ -9,6 +9,8 @@
 
 #include "coll/shared/area.h"
 
+#include <type_traits>
+
 namespace near::coll {
 
 class AreaCall {
@@ -58,7 +60,7 @@ public:
   bool publishes_at_once(Number index, MPI_Count bytes) const {
     return is_turn() ? area_.prepares_at_once(number(index), bytes) : can_publish(index, bytes);
   }
-  /// consume(data): what the rank has published.
+  /// consume(data): what the rank has published. It may return a Result.
   template <class Consume>
   Result read(int rank, Number index, Consume&& consume) {
     const std::byte* at = nullptr;
@@ -66,8 +68,10 @@ public:
       at = data(rank, index);
     else
       NEAR_TRY(area_.wait(rank, number(index), description_, at));
-    consume(at);
-    return {};
+    if constexpr (std::is_void_v<decltype(consume(at))>)
+      return consume(at), Result{};
+    else
+      return consume(at);
   }
   bool reads_at_once(int rank, Number index) const {
     return rank == this->rank() || area_.waits_at_once(rank, number(index));

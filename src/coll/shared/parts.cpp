@@ -1,0 +1,89 @@
+// See parts.h.
+#include "coll/shared/parts.h"
+
+#include <cstring>
+
+namespace near::coll {
+namespace {
+
+/// What parts are aligned to, and the table counts in. Bytes.
+constexpr MPI_Count unit = 4;
+
+struct Place {
+  std::uint16_t begin; ///< in units
+  std::uint16_t bytes; ///< message: the part is not here
+};
+constexpr std::uint16_t message = 0xffff;
+static_assert(slice_bytes / unit < message);
+
+constexpr MPI_Count table_bytes(int parts) { return static_cast<MPI_Count>(sizeof(Place)) * parts; }
+constexpr MPI_Count round_up(MPI_Count bytes) { return (bytes + unit - 1) / unit * unit; }
+
+MPI_Count longest_part(int parts) {
+  return std::min<MPI_Count>((slice_bytes - table_bytes(parts)) / parts / unit * unit, message - 1);
+}
+
+} // namespace
+
+bool is_message(MPI_Count bytes, int parts) { return bytes > longest_part(parts); }
+
+PublishedParts::PublishedParts(std::vector<Buffer> parts)
+    : parts_(std::make_shared<const std::vector<Buffer>>(std::move(parts))) {
+  const int count = static_cast<int>(parts_->size());
+  bytes_ = table_bytes(count);
+  for (const Buffer& part : *parts_)
+    if (const MPI_Count bytes = part.bytes(); !is_message(bytes, count)) bytes_ += round_up(bytes);
+}
+
+void PublishedParts::fill(std::byte* at) const {
+  const int count = static_cast<int>(parts_->size());
+  MPI_Count begin = table_bytes(count);
+  std::byte* entry = at;
+  for (const Buffer& part : *parts_) {
+    const MPI_Count bytes = part.bytes();
+    const bool here = !is_message(bytes, count);
+    const Place place{static_cast<std::uint16_t>(begin / unit),
+                      here ? static_cast<std::uint16_t>(bytes) : message};
+    std::memcpy(entry, &place, sizeof place);
+    entry += sizeof place;
+    if (!here || bytes == 0) continue;
+    datatype::pack(part, 0, at + begin, bytes);
+    begin += round_up(bytes);
+  }
+}
+
+Result take_part(const std::byte* published, int part, int parts, const Buffer& into, int from) {
+  Place place;
+  std::memcpy(&place, published + table_bytes(part), sizeof place);
+  const MPI_Count bytes = into.bytes();
+  const bool expected = !is_message(bytes, parts);
+  if (expected != (place.bytes != message) || (expected && bytes != place.bytes)) [[unlikely]]
+    return place.bytes == message
+               ? base::fail(MPI_ERR_TRUNCATE,
+                            "rank {} sends more than {} bytes, where this rank's arguments say {}", from,
+                            longest_part(parts), bytes)
+               : base::fail(MPI_ERR_TRUNCATE, "rank {} sends {} bytes, where this rank's arguments say {}",
+                            from, place.bytes, bytes);
+  if (expected && bytes != 0) datatype::unpack(into, 0, published + place.begin * unit, bytes);
+  return {};
+}
+
+MPI_Count bytes_of_parts(const Call& call, int rank, int size) {
+  std::vector<Buffer> parts;
+  switch (call.collective) {
+  case Collective::gatherv:
+    if (rank != call.root) parts.push_back(call.send);
+    break;
+  case Collective::scatterv:
+    if (rank != call.root) break;
+    [[fallthrough]];
+  case Collective::alltoallv:
+  case Collective::alltoallw:
+    for (int to = 0; to < size; ++to) parts.push_back(call.send_blocks.at(to));
+    break;
+  default: break;
+  }
+  return parts.empty() ? 0 : PublishedParts(std::move(parts)).bytes();
+}
+
+} // namespace near::coll
