@@ -1,4 +1,4 @@
-/* near.h: what NearMPI offers beside the MPI standard. A program that uses it needs NearMPI's
+/* near.h: what NearMPI offers in addition to the MPI standard. A program that uses it needs NearMPI's
  * libmpi_abi.so.1; a program that must also run on other libraries looks the names up at run time (dlsym,
  * ctypes).
  *
@@ -17,8 +17,8 @@ extern "C" {
 int near_traffic_paths(void);
 
 /* Name of path 0 .. near_traffic_paths() - 1, as in `near top` and the documentation: "inline" (in the
- * queue's slot), "packet" (in a pooled packet), "direct" (load and store), "cma" (the kernel copies), "ring"
- * (pipelined two copies). NULL for any other number. The string is never freed. */
+ * queue's slot), "packet" (in a pooled packet), "direct" (load and store), "cma" (the kernel copies),
+ * "pipelined" (two overlapping copies through packets). NULL for any other number. The string is never freed. */
 const char* near_traffic_name(int path);
 
 /* Messages and bytes of payload that this process has sent by `path` since it was initialised. Either pointer
