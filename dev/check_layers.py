@@ -139,7 +139,7 @@ class Check:
                 if first not in visible:
                     self.problem(path, number, f"{layer} may not include {first}: it sees {', '.join(sorted(visible))}")
             elif target[1] and layer not in GENERATED.get(first, ()):
-                self.problem(path, number, f'"{name}" is no layer\'s file; write "layer/file.h"')
+                self.problem(path, number, f'"{name}" does not belong to a layer; write "layer/file.h"')
             if KERNEL.match(name) and layer != "os":
                 self.problem(path, number, f"<{name}>: system calls are wrapped in os/")
             if name.startswith("hwloc") and layer != "topo":

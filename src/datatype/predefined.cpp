@@ -186,7 +186,7 @@ Result match_size(int type_class, int size, Datatype*& found) {
                  : type_class == MPI_TYPECLASS_COMPLEX ? MPI_COMBINER_F90_COMPLEX
                                                        : MPI_UNDEFINED;
   if (combiner == MPI_UNDEFINED)
-    return base::fail(MPI_ERR_ARG, "{} is no MPI_TYPECLASS constant", type_class);
+    return base::fail(MPI_ERR_ARG, "{} is not an MPI_TYPECLASS constant", type_class);
   // Fortran compilers offer half precision for no range, but a size may select it.
   if (combiner == MPI_COMBINER_F90_REAL && size == 2)
     found = find_datatype(MPI_REAL2);

@@ -30,7 +30,7 @@ void take_pages_back(std::byte* address, std::uint64_t bytes) {
 Result Arena::reserve(std::size_t bytes, std::size_t alignment, void*& made) {
   std::uint64_t unit = std::max<std::uint64_t>(alignment, page_bytes_);
   if (!base::is_power_of_two(unit))
-    return fail(Code::invalid, "an alignment of {} bytes is no power of two", alignment);
+    return fail(Code::invalid, "an alignment of {} bytes is not a power of two", alignment);
   if (bytes > bytes_)
     return fail(Code::limit, "{} bytes are more than this process's part of the segment, {} MiB", bytes,
                 bytes_ >> 20);

@@ -1,4 +1,5 @@
-// Accumulate and its kin, and compare-and-swap: read, changed and written under the target's element lock.
+// Accumulates (MPI_Accumulate, MPI_Get_accumulate, MPI_Fetch_and_op) and compare-and-swap: the data is read, changed
+// and written under the target's element lock.
 // Source: MPI 5.0, section 12.3.4.
 #include "base/kill_point.h"
 #include "coll/collective_group.h"
@@ -112,7 +113,7 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
               type.family == Family::logical || type.family == Family::multi_language ||
               type.family == Family::byte;
   if (!fits)
-    return base::fail(MPI_ERR_TYPE, "{} is no integer, logical, multi-language or byte type",
+    return base::fail(MPI_ERR_TYPE, "{} is not an integer, logical, multi-language or byte type",
                       datatype::describe(type));
   TargetMemory memory;
   bool nothing = true;

@@ -110,7 +110,7 @@ def test_a_higher_layer_of_the_library_does_not_see_a_layer_of_a_program(small):
     ('#include "/usr/include/hwloc.h"', "goes round the include roots"),
     ("#include <../src/os/this.h>", "goes round the include roots"),
     ('#define WHERE "os/this.h"\n#include WHERE', "must name its file plainly"),
-    ('#include "this.h"', "is no layer's file"),
+    ('#include "this.h"', "does not belong to a layer"),
     ("#include <transport/transport.h>", "base may not include transport"),
     ('#include "segment/segment.h"', "base may not include segment"),
     ("#include <sys/mman.h>", "system calls are wrapped in os/"),
