@@ -7,7 +7,7 @@
 //     fork, bind, exec                            transport::start(): map, lay out, phase = ready
 //     polls the rank table    <--- signal ------- tell_launcher()
 //     ends the job            <--- signal ------- abort_job(): RankEntry::abort_code, aborting
-//     phase = dead, epoch + 1, rings every doorbell
+//     phase = dead, rings every doorbell
 //
 // A process without NEAR_BOOT_* is a singleton, unless it was evidently started by another launcher.
 #pragma once

@@ -3,10 +3,13 @@
 //   offset 0                         the launcher's region: Header page, rank table, the machine (machine.h)
 //   offset (row + 1) * stride        the region of the process in that row, laid out by itself:
 //
-//     +--------------+-------+-------+----------------+-------+------------+---------+--------+-------+
-//     | control page | queue | lanes | credits, flags | packets | statistics | traffic | blocks | arena |
-//     +--------------+-------+-------+----------------+-------+------------+---------+--------+-------+
-//       the arena is for MPI_Alloc_mem and windows;
+//     +--------------+-------+---------+--------------+-----------+-------+--------+---------+--
+//     | control page | queue | credits | packet flags | area part | lanes | slices | packets | ...
+//     +--------------+-------+---------+--------------+-----------+-------+--------+---------+--
+//          --+------------+---------+--------+-------+
+//        ... | statistics | traffic | blocks | arena |
+//          --+------------+---------+--------+-------+
+//       area part and slices are for collectives, the arena is for MPI_Alloc_mem and windows;
 //       every part begins on a page, and the owner of the region is the first to write it
 //
 //   offset far_region(row)           far_stride bytes of addresses for the arena of the process in that row;
@@ -26,8 +29,8 @@
 // Every shareable byte is thus named by (owner, offset), and one comparison tells whether an address is
 // shareable. Shared memory contains offsets, never pointers.
 //
-// A process must not touch a page of another's region before that one's table entry says `ready`: reading a
-// hole in a shared mapping allocates the page, on the reader's node.
+// A process must not touch a page of another process's region before that process's entry in the rank table says
+// `ready`: reading a hole in a shared mapping allocates the page, on the reader's node.
 #pragma once
 
 #include "base/atomic.h"
@@ -63,8 +66,8 @@ enum class Abort : std::uint32_t {
   failed = 2, ///< by a fatal error, which a rank has already reported
 };
 
-/// One row of the rank table, in the launcher's region. Of its two cache lines, the launcher writes the first
-/// and the process the second.
+/// One row of the rank table, in the launcher's region. It has two cache lines: the launcher writes the first, and
+/// the process writes the second.
 struct alignas(128) RankEntry {
   Atomic<std::uint32_t> pid;         ///< 0 until the launcher started it
   Atomic<std::uint32_t> exit_status; ///< as waitpid(2) returns it; valid if dead
@@ -195,7 +198,7 @@ struct ControlPage {
   std::uint64_t queue_slots, lane_count, packet_count, packet_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in private memory; peers read it to test CMA
   std::uint64_t probe_value;
-  /// A bit for each process (of the first 1024) for which `statistics` has data; the pages of other rows may
+  /// One bit for each of the first 1024 processes: set if `statistics` has data for it. The pages of other rows may
   /// not exist.
   Atomic<std::uint64_t> with_statistics[16];
   Atomic<std::uint32_t> block_count; ///< how many of `blocks` were ever used; pages after them may not exist
