@@ -96,9 +96,8 @@ struct Datatypes {
 };
 extern constinit object::Immortal<Datatypes> datatype_storage;
 inline object::Pool<Datatype, object::Kind::datatype>& datatypes() { return datatype_storage.value.pool; }
-/// The size of an element of a predefined contiguous datatype, whose elements lie at the buffer's
-/// address one behind the other; 0 for every other handle. Small messages need no more of the type
-/// than this byte.
+/// The size of an element of a predefined contiguous datatype, whose elements lie one after another at the
+/// buffer's address; 0 for every other handle. This byte is all that small messages need to know of the type.
 inline std::uint8_t predefined_contiguous_size(MPI_Datatype handle) {
   std::uintptr_t index = reinterpret_cast<std::uintptr_t>(handle) - PredefinedTypes::first_handle;
   return index < sizeof datatype_storage.value.contiguous_sizes
@@ -109,9 +108,9 @@ inline std::uint8_t predefined_contiguous_size(MPI_Datatype handle) {
 inline Datatype* find_predefined(MPI_Datatype handle) {
   return datatype_storage.value.predefined.find(reinterpret_cast<std::uintptr_t>(handle));
 }
-/// Predefined or dynamic; nullptr for MPI_DATATYPE_NULL and any other value.
-/// The first predefined datatype with such elements, "MPI_INT"; "" if there is none.
+/// Returns the name of the first predefined datatype with such elements, such as "MPI_INT"; "" if there is none.
 const char* name_of(Basic basic);
+/// Returns the live datatype with this handle, predefined or not; nullptr for MPI_DATATYPE_NULL and any other value.
 inline Datatype* find_datatype(MPI_Datatype handle) {
   if (Datatype* named = find_predefined(handle)) [[likely]]
     return named;
@@ -126,12 +125,12 @@ Result free_type(Datatype& type);
 /// Counts one more handle of the program, as MPI_Type_get_contents returns it. Revives the handle of a
 /// type that only other types still refer to. Does nothing to predefined types.
 Datatype* give_handle(Datatype& type);
-/// The type's name, or "datatype 0x4c000001" when it has none: for messages.
+/// Describes the type in messages: its name, or "datatype 0x4c000001" if it has none.
 std::string describe(const Datatype& type);
 
 /// What check_copyable() returns for a buffer that does not lie in host memory.
 [[gnu::cold]] Result refuse_kind(const Buffer& buffer);
-/// MPI_ERR_BUFFER with a sentence unless the processor can copy the data; an empty buffer needs no copy.
+/// Fails with MPI_ERR_BUFFER unless the processor can copy the data; an empty buffer needs no copy.
 inline Result check_copyable(const Buffer& buffer) {
   if (copy::can_copy(buffer.kind)) [[likely]]
     return {};
@@ -150,12 +149,13 @@ void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count by
 /// Copies `bytes` packed bytes from one layout to another, for messages to self and the local part
 /// of collectives.
 void copy(const Buffer& from, const Buffer& to, MPI_Count bytes);
-/// Appends the blocks that packed bytes [offset, offset + bytes) lie in as (address, length), at most
-/// `limit` of them. Returns how many packed bytes they cover. For providers that take lists of pieces.
+/// Consecutive bytes in memory.
 struct Piece {
   std::byte* address;
   std::size_t bytes;
 };
+/// Appends to `out` the memory of packed bytes [offset, offset + bytes), as at most `limit` pieces. Returns how many
+/// packed bytes these cover. For providers that take lists of pieces.
 MPI_Count pieces(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, std::vector<Piece>& out,
                  std::size_t limit);
 
@@ -191,8 +191,8 @@ void record_envelope(Datatype& type, int combiner, bool large, std::vector<int> 
 /// The pair type of `value` and `index` for MPI_MINLOC and MPI_MAXLOC (MPI_Type_get_value_index); nullptr
 /// if there is none.
 Result value_index_type(Datatype& value, Datatype& index, Datatype*& pair);
-/// MPI_Type_create_f90_real, _complex and _integer; `combiner` says which. MPI_UNDEFINED for "not given".
-/// MPI_ERR_ARG when no representation is wide enough.
+/// The type of MPI_Type_create_f90_real, _complex or _integer; `combiner` says which. `precision` or `range` is
+/// MPI_UNDEFINED if it is not given. Fails with MPI_ERR_ARG if no representation is wide enough.
 Result fortran_type(int combiner, int precision, int range, Datatype*& made);
 /// The predefined type of that class and size (MPI_Type_match_size).
 Result match_size(int type_class, int size, Datatype*& found);

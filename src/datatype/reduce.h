@@ -12,7 +12,8 @@ namespace near::datatype {
 /// not allowed.
 using Kernel = void (*)(const void* first, const void* second, void* out, MPI_Count n);
 
-/// nullptr when there is none. `find_kernel` asks each of the others.
+/// Returns the kernel of an operation on a basic type; nullptr if the operation is not defined on it. Calls each of the
+/// functions below.
 Kernel find_kernel(Builtin builtin, Basic basic);
 Kernel arithmetic_kernel(Builtin builtin, Basic basic); ///< sum, product, minimum, maximum
 Kernel bit_kernel(Builtin builtin, Basic basic);        ///< bitwise and logical operations

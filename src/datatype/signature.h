@@ -1,12 +1,12 @@
-// The type signature: which basic types stand in the packed bytes, in order, without where they lie in
-// memory. Counting basic elements and converting to external32 run on it. Source: MPI 5.0, sections 5.1
-// and 14.5.2.
+// The type signature: the sequence of basic types in the packed bytes, without their displacements in memory.
+// Basic elements are counted, and data is converted to external32, by means of it. Source: MPI 5.0, sections 5.1 and
+// 14.5.2.
 //
 // A tree of three kinds of nodes, which are shared and never changed:
 //
 //   leaf      count copies of one basic type
 //   repeat    count copies of child
-//   sequence  children in order; entries[i] says how much stands before child i
+//   sequence  children in order; entries[i] says how much data precedes child i
 //
 // Only structs and pair types need sequences, so most signatures are one leaf.
 #pragma once
@@ -32,7 +32,7 @@ struct Signature {
   enum class Kind : std::uint8_t { leaf, repeat, sequence };
   Kind kind = Kind::leaf;
   std::uint16_t depth = 1;
-  const Datatype* basic = nullptr; ///< leaf: a predefined type that is no pair
+  const Datatype* basic = nullptr; ///< leaf: a predefined type other than a pair
   MPI_Count count = 1;             ///< leaf and repeat
   std::shared_ptr<const Signature> child;
   std::vector<SignatureExtent> entries;
@@ -42,10 +42,12 @@ struct Signature {
 
 using SignaturePointer = std::shared_ptr<const Signature>;
 
+/// The signature of one element of a predefined type other than a pair.
 SignaturePointer leaf_signature(const Datatype& basic, MPI_Count size, MPI_Count external_size);
-/// Null for nothing.
+/// The signature of `count` times `child`; nullptr if there is no data: `child` is nullptr or `count` is 0.
 SignaturePointer repeat_signature(const SignaturePointer& child, MPI_Count count);
 
+/// Joins signatures, in the order in which they are added.
 class SignatureBuilder {
 public:
   void add(const SignaturePointer& part);
@@ -57,9 +59,9 @@ private:
   std::vector<SignaturePointer> parts_;
 };
 
-/// Whole basic types in the first `bytes` packed bytes; MPI_UNDEFINED when they end inside one.
+/// The number of whole basic types in the first `bytes` packed bytes; MPI_UNDEFINED if they end inside one.
 MPI_Count elements_before(const Signature& signature, MPI_Count bytes);
-/// Packed bytes of the first `elements` basic types. Precondition: elements <= total.elements.
+/// The number of packed bytes of the first `elements` basic types. Precondition: elements <= total.elements.
 MPI_Count bytes_before(const Signature& signature, MPI_Count elements);
 
 /// Calls visit(basic, count) for each run of basic types, in order, until it returns false.
