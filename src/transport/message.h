@@ -26,7 +26,7 @@ struct Envelope {
 /// The kinds of messages that layers above handle. They register their handlers with set_handler(); these are
 /// the only calls upward.
 enum class Handler : std::uint8_t {
-  p2p_eager = 0, ///< the whole payload is here
+  p2p_eager = 0, ///< the payload is the whole message
   p2p_rts = 1,   ///< payload is an RtsHeader
   count_upper = 2,
   // 2 and above are each transport's own.
@@ -76,7 +76,7 @@ struct Transfer {
   std::uint64_t fragment_bytes = 0; ///< pipelined: bytes in each packet
   std::uint32_t prefix = 0;         ///< sender: number of its eager prefix, 0: none
   std::uint64_t began_ns = 0;       ///< receiver: when the protocol was chosen
-  std::uint8_t protocol = 0;        ///< receiver: which
+  std::uint8_t protocol = 0;        ///< receiver: the protocol that was chosen
   std::uint8_t size = 0;            ///< sender: the descriptor's
   std::uint64_t cookie = 0;         ///< names this transfer in messages of the transport
   std::uint64_t descriptor = 0;     ///< sender: where the state of its RTS is

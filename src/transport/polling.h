@@ -12,12 +12,11 @@ bool is_idle();
 /// this is that transport's own function, so that polls make one call.
 using Advance = bool (*)();
 inline constinit Advance advance_all = [] { return false; };
-/// Moves a bounded number of messages; true if something moved. progress() is is_idle(), then
-/// this.
+/// Moves a bounded number of messages. Returns true if any moved. progress() calls it unless is_idle().
 inline bool make_progress() { return advance_all(); }
-/// Whether a message is there; the check before sleeping, without the engine lock.
+/// Whether a message has arrived: the last check before a sleep, made without the engine lock.
 bool has_arrived();
-/// Whether a transport waits for something whose release is announced only on request.
+/// Whether any transport waits for a resource whose release is announced only on request.
 bool waits_for_flow_control();
 /// Registers this process with everything that its transports wait for. Whatever is released from here on wakes it,
 /// and whatever was released before is found by the next progress.

@@ -16,16 +16,16 @@ struct Transport {
   Peer* (*connect)(object::ProcessId process);
   void (*set_handler)(Handler handler, HandlerFunction function);
 
-  // Progress; under the engine lock, but for has_arrived.
-  /// Whether advance() has nothing to do: a few loads.
+  // Progress. All functions but has_arrived() are called under the engine lock.
+  /// Whether advance() has nothing to do. Costs a few loads.
   bool (*is_idle)();
-  /// Moves a bounded number of messages; true if something moved.
+  /// Moves a bounded number of messages. Returns true if any moved.
   bool (*advance)();
-  /// Whether a message is there: the last check before a sleep. Without the engine lock.
+  /// Whether a message has arrived: the last check before a sleep. Called without the engine lock.
   bool (*has_arrived)();
-  /// Whether something waits for a resource whose release is announced only on request; null: never.
+  /// Whether something waits for a resource whose release is announced only on request. Null if that never happens.
   bool (*waits_for_flow_control)();
-  /// Asks for these announcements. What was released before is found by the next advance().
+  /// Requests these announcements. The next advance() finds what was released before.
   void (*register_as_waiter)();
   /// Becomes readable when something has arrived; -1: the doorbell is rung instead.
   int descriptor;
@@ -44,6 +44,7 @@ struct Transport {
 /// Registers a transport. Processes are reached by the first one that can, so the node transport is added before all
 /// others: its messages may arrive from any process of this job on this machine. At most 4.
 void add(const Transport& transport);
+/// Whether any transport is registered.
 bool has_transports();
 
 /// Call when a peer has failed while this process's job goes on. Nothing is sent to the peer or received from it any
@@ -59,10 +60,10 @@ inline constexpr std::uint64_t sleep_limit_ns = 10'000'000;
 struct WaitSettings {
   segment::Doorbell* doorbell = nullptr;
   base::Atomic<std::uint64_t>* sleeps = nullptr;   ///< counts sleeps, for reports
-  std::uint64_t spin_ns = 100'000;                 ///< polls for so long before it sleeps
+  std::uint64_t spin_ns = 100'000;                 ///< the time for which it polls before it sleeps
   std::uint64_t first_sleep_ns = sleep_limit_ns;   ///< each further sleep of one wait takes twice as long,
   std::uint64_t longest_sleep_ns = sleep_limit_ns; ///< up to this
-  /// A process that sleeps on descriptors checks so often for the messages of transports that have none.
+  /// The interval at which a process that sleeps on descriptors checks the transports that have none.
   std::uint64_t descriptor_sleep_ns = 1'000'000;
   bool fences = false;         ///< the kernel has no expedited barrier: senders fence
   bool oversubscribed = false; ///< ranks share processors: waits yield
@@ -72,10 +73,10 @@ extern WaitSettings wait_settings;
 /// Raises the bells of the processes of this job in `bits`: bit N stands for every process whose row is N modulo 64.
 void raise_bells(std::uint64_t bits);
 
-/// The peer if it is mapped, else nullptr.
+/// Returns the peer that is `process` if it is mapped, else nullptr.
 Peer* mapped_peer(object::ProcessId process);
 
-/// Says whether MPI runs in this process; false in a child made by fork().
+/// Sets whether MPI runs in this process. It does not in a child made by fork().
 void set_running(bool running);
 
 } // namespace near::transport

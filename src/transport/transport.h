@@ -1,11 +1,11 @@
 // What p2p, rma and the layers above them use of the transports: peers, active messages with an envelope, bulk
-// transfers, access to a peer's memory (access.h), progress and waiting. No layer above sees which transport reaches a peer: every call goes through the
-// peer's table of operations (peer.h). Matching stands above.
+// transfers, access to a peer's memory (access.h), progress and waiting. No layer above sees which transport reaches a
+// peer: every call goes through the peer's table of operations (peer.h). Messages are matched in a layer above (p2p).
 //
 // Glossary
 //   peer     another process (or this one) that this process has exchanged a message with
 //   packet   a pooled buffer of the sender's, for payloads that do not fit into the message's header
-//   RTS      request to send, the first message of a rendezvous: it says how many bytes lie where
+//   RTS      request to send, the first message of a rendezvous: it says where the data is, and how many bytes it has
 //   CTS      clear to send, the answer of a receiver that wants the bytes sent
 //   FIN      the receiver has all bytes
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace near::transport {
 
-/// Registers the function that every transport calls for such messages.
+/// Registers the function that every transport calls when a message of this kind arrives.
 void set_handler(Handler handler, HandlerFunction function);
 
 /// Returns a packet that keep_packet() kept.
@@ -35,16 +35,16 @@ inline void give_back_credit(Peer& peer) {
 
 /// The largest payload of an eager message, in bytes (NEAR_EAGER_LIMIT).
 inline std::size_t eager_limit() { return fast_path.eager_limit; }
-/// Packs and sends an eager message. Without a `waiter` it is also refused when the peer's channel has no free
-/// slot. All messages to one peer stay in order.
+/// Packs and sends an eager message. Without a `waiter`, the message is also refused if it cannot leave now because
+/// the peer has no space for it. All messages to one peer stay in order.
 inline Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   return peer.operations->send_eager(peer, envelope, buffer, waiter);
 }
-/// Sends an eager message now; false if that is not possible.
+/// Sends an eager message now. Returns false, and sends nothing, if that is not possible.
 inline bool try_send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
   return send_eager(peer, envelope, buffer, nullptr) == Eager::left;
 }
-/// While a peer is held back, no message to it takes the fast path: earlier ones wait above the transport.
+/// Holds messages to a peer back from the fast path, or ends that: earlier messages wait in a layer above.
 inline void hold_back(Peer& peer, bool held) { peer.operations->hold_back(peer, held); }
 
 /// Sender: announces a message under Handler::p2p_rts. `transfer.done` is called when the receiver has all
@@ -70,8 +70,9 @@ inline bool rts_is_live(const Peer& peer, const RtsHeader& rts) {
   return peer.operations->rts_is_live(peer, rts);
 }
 
-/// Registers the function that fail() calls. There is one: p2p's, through which all others communicate.
+/// The function that fail() calls.
 using FailureHandler = void (*)(Peer& peer);
+/// Registers the only failure handler. It is p2p's, because all other layers communicate through p2p.
 void set_failure_handler(FailureHandler function);
 
 /// Declares that this process posts no more receives, and tells the peers that have asked.
@@ -82,9 +83,10 @@ inline bool has_ended(Peer& peer) { return peer.operations->has_ended(peer); }
 /// Whether no RTS of this process is under way. Withdraws or forgets those to peers that have ended.
 bool sends_settled();
 
-/// The number of peers that still have to answer something that makes later messages faster. A process that only sends should make
-/// progress from time to time while this is not 0.
+/// The number of peers that have not yet answered a request that makes later messages faster. While it is not 0, a
+/// process that only sends should make progress from time to time.
 inline constinit base::Atomic<std::uint32_t> answers_due{0};
+/// Whether answers_due is above 0.
 inline bool expects_answer() { return answers_due.load_relaxed() != 0; }
 
 /// Handles what has arrived and moves what is deferred; true if anything moved.
@@ -103,7 +105,7 @@ public:
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
-  /// Whether there is any; without the engine lock.
+  /// Whether any watch exists. Needs no engine lock.
   static bool exists();
   /// Whether any watch's `changed` returns true; under the engine lock.
   static bool any_changed();
@@ -127,7 +129,7 @@ private:
 };
 /// Wakes the processes that wait for a lock; call it after releasing the lock.
 void lock_was_left(base::Atomic<std::uint64_t>& waiters);
-/// Yields the processor; the engine lock is released meanwhile.
+/// Yields the processor, and releases the engine lock meanwhile.
 void give_way();
 /// Wakes the threads in wait_until(); call it after something outside of wait_until() may have made their
 /// conditions true.
@@ -158,24 +160,28 @@ private:
   static inline bool threads_ = false;
 };
 
-/// Waits until every message of this process has left, and takes leave of the other processes.
+/// Ends communication: waits until every message of this process has left, and tells the other processes that it
+/// leaves.
 void stop();
+/// Whether MPI runs in this process, so that it may communicate.
 bool running();
 
 /// Whether the job has more processes here than processors; all of them get the same answer.
 bool shares_processors();
+/// The segment of this process's own job.
 const segment::Segment& job_segment();
 /// Where this process runs, as mpiexec started it; Location::several everywhere without mpiexec, or while MPI
 /// does not run.
 segment::Location own_location();
+/// The line in the segment that says what the calling thread is doing.
 segment::StateLine& own_state_line();
 /// The nodes of each kind of memory that are nearest to this process; NearestNodes::none everywhere without
 /// mpiexec, or while MPI does not run.
 segment::NearestNodes nearest_nodes();
 
-/// A message came before its receive and is kept; for reports.
+/// Counts a message that arrived before its receive was posted; for reports.
 void count_unexpected();
-/// What this process has sent by a path, summed over peers; any thread; for reports.
+/// How much this process has sent over a path, summed over all peers; for reports. Any thread may call it.
 segment::Amount own_traffic(segment::Path path);
 
 } // namespace near::transport
