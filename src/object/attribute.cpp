@@ -31,8 +31,8 @@ void drop(AttributeKey& key) {
   if (--key.references == 0) keys().live.erase(key.value);
 }
 
-// MPI_COMM_NULL_COPY_FN, MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN and their kin for types and windows have
-// the same values in the ABI.
+// In the ABI, MPI_COMM_NULL_COPY_FN, MPI_COMM_DUP_FN and MPI_COMM_NULL_DELETE_FN have the same values as their
+// counterparts for types and windows.
 void* const null_function = reinterpret_cast<void*>(MPI_COMM_NULL_COPY_FN);
 void* const dup_function = reinterpret_cast<void*>(MPI_COMM_DUP_FN);
 

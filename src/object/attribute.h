@@ -13,8 +13,8 @@ namespace near::object {
 /// called.
 struct AttributeKey {
   Kind kind = Kind::none; ///< communicator, datatype or window
-  void* copy = nullptr;   ///< MPI_Comm_copy_attr_function* and its kin: (handle, key, extra, in, out, flag*)
-  void* remove = nullptr; ///< MPI_Comm_delete_attr_function* and its kin: (handle, key, value, extra)
+  void* copy = nullptr;   ///< MPI_*_copy_attr_function* of `kind`: (handle, key, extra, in, out, flag*)
+  void* remove = nullptr; ///< MPI_*_delete_attr_function* of `kind`: (handle, key, value, extra)
   void* extra_state = nullptr;
   int value = MPI_KEYVAL_INVALID;
   bool freed = false; ///< by the program

@@ -27,10 +27,10 @@ struct Topology {
   std::vector<int> dims, periods, coords;
   // Graph: the standard's cumulative `index` and `edges`.
   std::vector<int> index, edges;
-  // Of every kind: the neighbours of this process in the order of the standard (section 8.6). A grid has two for each
-  // dimension, at -1 and at +1; MPI_PROC_NULL stands for one beyond an edge of the grid.
+  // All kinds: the neighbours of this process in the order of the standard (section 8.6). A grid has two for each
+  // dimension, at -1 and at +1; MPI_PROC_NULL represents a neighbour beyond an edge of the grid.
   std::vector<int> sources, destinations;
-  // Distributed graph: weights of those, if `weighted`.
+  // Distributed graph: the weights of the edges from and to these neighbours, if `weighted`.
   std::vector<int> source_weights, destination_weights;
   bool weighted = false;
 };
@@ -76,7 +76,7 @@ extern constinit Immortal<Communicators> communicator_storage;
 inline Pool<Communicator, Kind::communicator>& communicators() { return communicator_storage.value.pool; }
 inline Communicator* world() { return communicator_storage.value.world; }
 inline Communicator* self() { return communicator_storage.value.self; }
-/// MPI_COMM_WORLD, MPI_COMM_SELF or dynamic; nullptr for MPI_COMM_NULL and any other value.
+/// Returns the live communicator with this handle, predefined or not; nullptr for MPI_COMM_NULL and any other value.
 [[gnu::always_inline]] inline Communicator* find_communicator(MPI_Comm handle) {
   if (handle == MPI_COMM_WORLD) [[likely]]
     return world();
@@ -106,14 +106,14 @@ bool decides(const Communicator& inter);
 Communicator* local_communicator(Communicator& inter);
 /// Destroys a communicator that has no owner left, unless it is predefined.
 [[gnu::cold]] void let_go(Communicator* communicator);
-/// Drops one reference; the last one destroys. Attributes must have been deleted by the caller.
+/// Drops one reference; the last one destroys the communicator. The caller has deleted its attributes.
 inline void release(Communicator* communicator) {
   communicator->references.bump_relaxed(-1);
   if (communicator->references.load_relaxed() == 0) [[unlikely]]
     let_go(communicator);
 }
 
-/// "MPI_COMM_WORLD", the user's name, or "communicator 0x44000001": for messages.
+/// Describes the communicator in messages: "MPI_COMM_WORLD", the user's name, or "communicator 0x44000001".
 std::string describe(const Communicator& communicator);
 
 inline MPI_Comm public_handle(const Communicator& communicator) {

@@ -13,7 +13,7 @@
 //            communicator never match each other
 //
 // Neither number overflows silently: a process whose number does not fit is refused when it starts
-// (fits_context()), and new_context() fails when the counter is used up, after 68 thousand million communicators.
+// (fits_context()), and new_context() fails when the counter is used up, after 68 billion communicators.
 #pragma once
 
 #include "object/group.h"
@@ -29,15 +29,14 @@ constexpr bool fits_context(ProcessId process) {
   return process.job == 0 && process.rank < (1u << context_process_bits) - 2;
 }
 /// Returns a context that no other call returns, in any process of the job. Processes of other jobs may make the same
-/// one. Throws std::length_error if this process
-/// has made as many contexts as there are numbers.
+/// one. Throws std::length_error if this process has used up its numbers.
 std::uint64_t new_context();
 /// Returns the context that follows from a hash, in a range that new_context() never returns.
 constexpr std::uint64_t hashed_context(std::uint64_t hash) {
   constexpr std::uint64_t process = (1u << context_process_bits) - 1;
   return (process << context_counter_bits | hash >> (64 - context_counter_bits)) << 4;
 }
-/// For tests: continues as if so many contexts had been made.
+/// For tests: continues as if this process had made `count` contexts.
 void set_contexts_made(std::uint64_t count);
 
 } // namespace near::object

@@ -11,20 +11,21 @@ enum class ErrorAction : std::uint8_t { fatal, abort, give_back, call };
 struct ErrorHandler : Object {
   ErrorAction action = ErrorAction::give_back;
   Kind applies_to = Kind::none; ///< communicator, window, file or session, for user functions
-  void* function = nullptr;     ///< MPI_Comm_errhandler_function* and its kin
+  void* function = nullptr;     ///< MPI_Comm_errhandler_function*, or that of `applies_to`
   void* extra_state = nullptr;  ///< for callers that are not C (Fortran)
   int user_handles =
       1; ///< of the references, those that MPI_Errhandler_free may drop: a double free finds none
 };
 
 Pool<ErrorHandler, Kind::error_handler>& error_handlers();
-/// Predefined or dynamic; nullptr for MPI_ERRHANDLER_NULL and any other value.
+/// Returns the live error handler with this handle, predefined or not; nullptr for MPI_ERRHANDLER_NULL and any other
+/// value.
 ErrorHandler* find_error_handler(MPI_Errhandler handle);
 ErrorHandler* make_error_handler(Kind applies_to, void* function);
 ErrorHandler* errors_are_fatal();
 ErrorHandler* errors_abort();
 ErrorHandler* errors_return();
-/// Drops one reference; the last one destroys. Predefined ones stay.
+/// Drops one reference; the last one destroys the error handler. Does nothing to predefined ones.
 void release(ErrorHandler* handler);
 
 inline MPI_Errhandler public_handle(const ErrorHandler& handler) {

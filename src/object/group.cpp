@@ -33,7 +33,7 @@ RankIndex::RankIndex(std::span<const ProcessId> members) {
 }
 
 std::size_t RankIndex::position(ProcessId process) const {
-  // Fibonacci hashing: consecutive slots, the usual case, spread over the table.
+  // Fibonacci hashing: consecutive numbers, the usual case, are spread over the table.
   return static_cast<std::size_t>((number(process) * 0x9e3779b97f4a7c15u) >> shift_);
 }
 

@@ -48,14 +48,14 @@ struct Group : Object {
 };
 
 Pool<Group, Kind::group>& groups();
-/// Predefined or dynamic; nullptr for MPI_GROUP_NULL and any other value.
+/// Returns the live group with this handle, predefined or not; nullptr for MPI_GROUP_NULL and any other value.
 Group* find_group(MPI_Group handle);
 /// A new group with one reference; its `rank` is found from own_process().
 Group* make_group(std::vector<ProcessId> members);
 Group* empty_group();
-/// Drops one reference; the last one destroys. MPI_GROUP_EMPTY stays.
+/// Drops one reference; the last one destroys the group. Does nothing to MPI_GROUP_EMPTY.
 void release(Group* group);
-/// The rank of this process in the group, or MPI_UNDEFINED.
+/// The rank of `process` in the group, or MPI_UNDEFINED if it is not a member.
 int rank_of(const Group& group, ProcessId process);
 /// This process itself; set once by the engine at start.
 ProcessId own_process();
@@ -67,7 +67,7 @@ Group* group_intersection(const Group& a, const Group& b);
 Group* group_difference(const Group& a, const Group& b);
 Group* group_include(const Group& group, std::span<const int> ranks);
 Group* group_exclude(const Group& group, std::span<const int> ranks);
-/// MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
+/// Compares two groups as MPI_Group_compare does: MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
 int group_compare(const Group& a, const Group& b);
 /// The rank in `to` of the process with rank `rank` in `from`; MPI_UNDEFINED if it is not a member.
 /// MPI_PROC_NULL stays MPI_PROC_NULL.

@@ -66,7 +66,7 @@ constexpr HandleBits make_handle(HandleBits index, HandleBits generation) {
   using Layout = HandleLayout<kind>;
   return Layout::tag | ((generation & ((1u << Layout::generation_bits) - 1)) << Layout::index_bits) | index;
 }
-/// The handle of the next object in the same slot.
+/// The handle that the next object with the same index gets.
 template <Kind kind>
 constexpr HandleBits successor(HandleBits handle) {
   using Layout = HandleLayout<kind>;

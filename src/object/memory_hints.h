@@ -26,12 +26,12 @@ inline constexpr std::string_view memory_kinds = "mpi,system";
 /// Whether a list such as "system,mpi:alloc_mem" names only these kinds, with the standard's restrictors.
 bool are_memory_kinds(std::string_view list);
 
-/// "dram", "hbm", "cxl".
+/// The name of a kind of memory in hints: "dram", "hbm" or "cxl".
 const char* tier_name(segment::Tier tier);
 
 /// Reads the hints in `info`, which may be nullptr. Unknown keys are ignored, as the standard requires;
 /// one that begins with "near_", or that looks like a misspelt known key, gets a remark with the nearest.
-/// MPI_ERR_INFO_VALUE for an alignment that is not a power of two.
+/// Fails with MPI_ERR_INFO_VALUE if an alignment is not a power of two.
 base::Result read_memory_hints(const Info* info, MemoryHints& hints);
 
 } // namespace near::object

@@ -23,14 +23,14 @@ struct Window : Object {
   // This process's part, as the predefined attributes tell it: two of them are addresses of these.
   void* base = nullptr;
   MPI_Aint size = 0;
-  int unit = 1; ///< of displacements; one that fits no int (MPI_Win_create_c) is 0 here
+  int unit = 1; ///< of displacements, in bytes; 0 if it does not fit an int (MPI_Win_create_c)
   int flavor = 0;
   int model = MPI_WIN_UNIFIED;
   std::unique_ptr<WindowExtension> extension;
 };
 
 Pool<Window, Kind::window>& windows();
-/// nullptr for MPI_WIN_NULL and any other value.
+/// Returns the live window with this handle; nullptr for MPI_WIN_NULL and any other value.
 Window* find_window(MPI_Win handle);
 /// Makes a window on `communicator`, whose reference it takes over, even if it fails: nullptr when memory
 /// or handles are used up.
@@ -38,7 +38,7 @@ Window* make_window(Communicator* communicator);
 /// Destroys the window. The caller has deleted its attributes.
 void destroy(Window* window);
 
-/// The user's name, or "window 0x60000001": for messages.
+/// Describes the window in messages: the user's name for it, or "window 0x60000001".
 std::string describe(const Window& window);
 
 inline MPI_Win public_handle(const Window& window) {
