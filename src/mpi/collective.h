@@ -38,9 +38,9 @@ inline Result check_aliasing(const Buffer& send, const Buffer& receive, const ch
   return same_buffer(send_name, receive_name);
 }
 
-/// The same check for the blocks of each of `peers`: no block may begin where its counterpart does.
+/// Fails with MPI_ERR_BUFFER if, for any of the `peers` peers, both blocks begin at the same byte.
 Result check_aliasing(const Blocks& send, const Blocks& receive, int peers);
-/// The same check for one buffer and a side of several blocks: none may begin where the buffer does.
+/// Fails with MPI_ERR_BUFFER if the block of any of the `peers` peers begins at the same byte as the buffer.
 Result check_aliasing(const Buffer& one, const Blocks& blocks, int peers);
 
 /// Fails on intercommunicators, for collectives that are not defined on them.

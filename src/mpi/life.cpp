@@ -55,7 +55,7 @@ Result start_engine() {
   const std::string& yield = base::knobs().yield.text;
   bool always = yield == "always";
   p2p::let_polls_yield(always || (yield == "auto" && transport::polls_should_yield()), always);
-  // Needs the segment, in which the ranks agree on who reports an error.
+  // Needs the segment, in which the ranks agree which of them reports an error.
   NEAR_TRY(coll::configure(base::knobs().coll.text, transport::shares_processors()));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;

@@ -86,9 +86,10 @@ Result make_partitioned_send(const Buffer& partition, int partitions, int destin
                              Communicator& communicator, Request*& made);
 Result make_partitioned_receive(const Buffer& partition, int partitions, int source, int tag,
                                 Communicator& communicator, Request*& made);
-/// MPI_Pready; fails with MPI_ERR_ARG if the partition does not exist or has been marked already.
+/// Marks a partition as ready to be sent (MPI_Pready). Fails with MPI_ERR_ARG if the partition does not exist or has
+/// been marked already.
 Result mark_ready(Request& request, int partition);
-/// MPI_Parrived; makes progress if the partition has not arrived.
+/// Checks whether a partition has arrived (MPI_Parrived); makes progress if it has not.
 Result has_arrived(Request& request, int partition, bool& arrived);
 
 /// Attaches the buffer of buffered sends of a communicator, or of the process if it is nullptr (MPI 5.0,

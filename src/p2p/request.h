@@ -109,13 +109,14 @@ Result peek(Request& request, MPI_Status* status);
 Result cancel(Request& request);
 /// Starts an inactive persistent request; fails with MPI_ERR_REQUEST for any other.
 Result start(Request& request);
-/// MPI_Request_free: destroys now, or when the operation completes.
+/// Frees a request (MPI_Request_free): destroys it now, or when its operation completes.
 void free_request(MPI_Request& handle, Request& request);
 
 /// Generalized requests (MPI 5.0, 13.2).
 Result make_generalized(MPI_Grequest_query_function* query, MPI_Grequest_free_function* free_function,
                         MPI_Grequest_cancel_function* cancel_function, void* extra_state, Request*& made);
-/// MPI_Grequest_complete; fails with MPI_ERR_REQUEST if the request is of another kind or already complete.
+/// Completes a generalized request (MPI_Grequest_complete). Fails with MPI_ERR_REQUEST if the request is of another
+/// kind or already complete.
 Result complete_generalized(Request& request);
 
 /// Runs the progress engine once. Returns true if anything happened.

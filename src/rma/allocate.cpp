@@ -1,4 +1,4 @@
-// Windows that allocate their memory: a separate part for each process, or one part behind the other.
+// Windows that allocate their memory: a separate part for each process, or all parts one after another.
 // Source: MPI 5.0, sections 12.2.2 and 12.2.3.
 #include "base/checked.h"
 #include "comm/exchange.h"
@@ -43,7 +43,7 @@ Result allocate_apart(Communicator& communicator, int flavor, Member mine, const
   return {};
 }
 
-/// Allocates one part behind the other, in the arena of rank 0. Each page is placed by the process whose
+/// Allocates all parts one after another, in the arena of rank 0. Each page is placed by the process whose
 /// byte is its first.
 Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* info,
                          const memory::AllocationHints& hints, void*& base, Window*& made) {

@@ -61,8 +61,8 @@ struct AttachedRange {
   std::uint64_t to_segment = 0;     ///< offset in the segment less address, modulo 2^64; if `shared`
 };
 
-/// Finds [begin, end) of the owner's address space, `begin` < `end`; false unless every byte of it is
-/// attached. For any process. `segment`: that of the owner's job.
+/// Finds [begin, end) of the owner's address space, `begin` < `end`. Returns false unless every byte of it is
+/// attached. Any process may call it. `segment` is that of the owner's job.
 bool find_attached(const segment::Segment& segment, const Attachments& attached, std::uint64_t begin,
                    std::uint64_t end, AttachedRange& found);
 
@@ -77,9 +77,10 @@ public:
 
   /// The address at which something is attached that overlaps [begin, begin + bytes); 0 if nothing does.
   std::uint64_t overlapping(std::uint64_t begin, std::uint64_t bytes) const;
-  /// Precondition: it overlaps nothing, and `bytes` > 0. MPI_ERR_NO_MEM when there is no memory for the list.
+  /// Attaches memory. Precondition: it overlaps no attached memory, and `bytes` > 0. Fails with MPI_ERR_NO_MEM if there
+  /// is no memory for the list.
   Result add(std::uint64_t begin, std::uint64_t bytes, Offset shared);
-  /// False if nothing attached begins there.
+  /// Detaches the memory that was attached at this address. Returns false if there is none.
   bool remove(std::uint64_t begin);
 
 private:

@@ -9,7 +9,7 @@ namespace near::rma {
 Offset shared_offset(const void* address);
 
 Result check_unit(MPI_Aint size, MPI_Aint unit);
-/// MPI_ERR_COMM for an intercommunicator.
+/// Fails with MPI_ERR_COMM if it is an intercommunicator.
 Result check_intra(const Communicator& communicator);
 
 /// A window on a communicator of its own, with an empty State. Collective.

@@ -27,27 +27,26 @@ using object::Info;
 using object::Result;
 using object::Window;
 
-// Creation is collective over `communicator`. If one process has no memory for its part, or cannot reach
-// another's, it fails at all of them.
+// Creation is collective over `communicator`. If one process has no memory for its part, or cannot reach the part of
+// another, creation fails at all of them.
 
-/// Makes a window of memory that the program has, at each process any part of it.
-/// MPI_ERR_UNSUPPORTED_OPERATION if some of it is private and the kernel does not let one process copy
-/// from another.
+/// Makes a window of existing memory of the program. Fails with MPI_ERR_UNSUPPORTED_OPERATION if some of it is private
+/// and the kernel does not let one process copy from another.
 Result create(Communicator& communicator, void* base, MPI_Aint size, MPI_Aint unit, const Info* info,
               Window*& made);
 /// Makes a window of memory in the segment, whole pages at each process. `base` becomes this process's
 /// part, zeroed; nullptr if it is empty.
 Result allocate(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
                 const memory::AllocationHints& hints, void*& base, Window*& made);
-/// allocate() for processes that all share memory, else MPI_ERR_RMA_SHARED: the parts lie one behind the
-/// other, and each page is placed by the process whose byte is its first. With the hint
-/// alloc_shared_noncontig each process has whole pages of its own.
+/// Makes a window like allocate(), whose parts lie one after another; each page is placed by the process to which its
+/// first byte belongs. With the hint alloc_shared_noncontig each process has whole pages of its own. Fails with
+/// MPI_ERR_RMA_SHARED unless all processes share memory.
 Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
                        const memory::AllocationHints& hints, void*& base, Window*& made);
 /// Makes a window without memory, to which processes attach theirs; displacements are addresses.
 Result create_dynamic(Communicator& communicator, const Info* info, Window*& made);
 
-/// Attaches memory to a dynamic window. MPI_ERR_RMA_ATTACH if it overlaps attached memory,
+/// Attaches memory to a dynamic window. Fails with MPI_ERR_RMA_ATTACH if it overlaps attached memory, and with
 /// MPI_ERR_RMA_FLAVOR if the window is not dynamic.
 Result attach(Window& window, void* base, MPI_Aint size);
 Result detach(Window& window, const void* base);
@@ -80,8 +79,8 @@ Result complete(Window& window);
 Result post(const Group& origins, int assertion, Window& window);
 Result wait(Window& window);
 Result test(Window& window, bool& over);
-/// Begins an access epoch at one target. `type` is MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE, else
-/// MPI_ERR_LOCKTYPE.
+/// Begins an access epoch at one target. Fails with MPI_ERR_LOCKTYPE unless `type` is MPI_LOCK_SHARED or
+/// MPI_LOCK_EXCLUSIVE.
 Result lock(int type, int rank, int assertion, Window& window);
 Result unlock(int rank, Window& window);
 Result lock_all(int assertion, Window& window);

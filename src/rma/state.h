@@ -101,9 +101,10 @@ inline transport::Peer& peer_of(const Window& window, int rank) {
   return transport::peer_of(*window.communicator, rank);
 }
 
-/// MPI_ERR_RANK unless `rank` is one of the window's.
+/// Fails with MPI_ERR_RANK unless the window has this rank.
 Result check_rank(int rank, const Window& window);
-/// MPI_ERR_RMA_SYNC unless an epoch includes this target; waits for its post.
+/// Waits for the target's post if the epoch requires one. Fails with MPI_ERR_RMA_SYNC unless an epoch includes the
+/// target.
 Result open_access(int rank, Window& window);
 
 /// Where a target's memory is, and how this process reaches it.

@@ -1,7 +1,7 @@
 // Epochs. Source: MPI 5.0, section 12.5.
 //
-// On one machine every operation is complete when its call returns (access.cpp), so these calls only say
-// who may go on. Where operations are under way (under_way.h), the calls that end an epoch or flush first
+// On one machine every operation is complete when its call returns (access.cpp), so these calls only decide
+// which process may continue. Where operations are under way (under_way.h), the calls that end an epoch or flush first
 // wait for them.
 //
 //   fence                a barrier
@@ -11,7 +11,7 @@
 //   lock, unlock         a lock in the target's region, which the target takes no part in
 //   flush, sync          a fence of the processor
 //
-// A message, a barrier or a lock orders the accesses before it before those behind it, in either process.
+// A message, a barrier or a lock orders the accesses that precede it before those that follow it, in both processes.
 #include "base/kill_point.h"
 #include "comm/exchange.h"
 #include "rma/state.h"

@@ -30,7 +30,7 @@ Result out_of_reach(transport::Peer& peer, std::uint64_t address) {
                     address, why);
 }
 
-/// The kernel takes so many pieces on each side of a call (IOV_MAX).
+/// The largest number of pieces that the kernel accepts on each side of a call (IOV_MAX).
 constexpr std::size_t most_pieces = 1024;
 
 /// As many packed bytes of both buffers, from `at` on, as one system call moves, in pieces.

@@ -6,8 +6,8 @@
 
 namespace near::rma {
 
-/// Copies the data of `here`, a buffer of this process, to `there`, whose address is one of the peer's. Both
-/// have equally many bytes. MPI_ERR_RMA_RANGE when the kernel does not reach the peer's memory.
+/// Copies the data of `here`, a buffer of this process, to `there`, whose address is one of the peer's. Both have the
+/// same number of bytes. Fails with MPI_ERR_RMA_RANGE if the kernel does not reach the peer's memory.
 base::Result store_through_kernel(const datatype::Buffer& here, const datatype::Buffer& there,
                                   transport::Peer& peer);
 /// Copies the data of `there`, whose address is one of the peer's, to `here`, a buffer of this process.
