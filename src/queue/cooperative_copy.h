@@ -8,9 +8,8 @@
 // has the chunk to itself; otherwise no chunk is left, and since the sum never decreases, none will be. So
 // each chunk has one claimer, and the receiver knows the sender's number of chunks: all that are not its own.
 //
-// The additions are relaxed: they only decide who copies which chunk. All that the claimers read because of
+// The additions are relaxed: they only decide which process copies which chunk. All that the claimers read because of
 // them was published earlier, by the RTS and by the request to cooperate.
-// and the request to cooperate have published already.
 #pragma once
 
 #include "base/atomic.h"

@@ -25,14 +25,14 @@ using Number = std::uint64_t;
 template <class Atomics = base::Hardware>
 class SequenceFlag {
 public:
-  /// Its one writer: everything that it has done before belongs to `number`.
+  /// Called by the flag's only writer: publishes everything that it has done before, as `number`.
   void raise(Number number) {
-    // SYNC: sequence-flag. Release: contents that were written before are visible to those who see the number, and
-    // contents that were read before may be overwritten by them.
+    // SYNC: sequence-flag. Release: contents that were written before are visible to processes that see the number, and
+    // these may overwrite contents that were read before.
     value_.store_release(number);
   }
 
-  /// Any process: whether the flag has been raised to `number` or further.
+  /// Whether the flag has been raised to `number` or beyond. Any process may call it.
   bool has(Number number) const { return value() >= number; }
   Number value() const {
     // SYNC: sequence-flag. Acquire: what the caller does next comes after what the writer did before it raised the
@@ -40,7 +40,7 @@ public:
     return value_.load_acquire();
   }
 
-  /// The word, to name it in model tests.
+  /// The word itself, for model tests, which give it a name.
   auto& word() { return value_; }
 
 private:
