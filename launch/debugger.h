@@ -11,8 +11,8 @@ namespace near::launch {
 /// Whether a debugger has said, before the job began, that it will attach to the ranks.
 bool is_debugged();
 
-/// Fills the table of ranks, in which a debugger finds machine, program and process number of each, and gives
-/// it its turn: returns when the debugger lets this process go on.
+/// Fills the table in which a debugger finds the machine, program and process number of each rank, and stops for the
+/// debugger. Returns when the debugger lets this process continue.
 void tell_debugger(const Job& job, std::span<const os::Pid> pids);
 
 } // namespace near::launch

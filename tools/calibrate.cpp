@@ -16,7 +16,7 @@ namespace {
 using profile::Profile;
 using profile::Source;
 
-/// Of the 2 s that it may take, what reading the topology and starting processes leaves.
+/// The time for measurements: `near calibrate` may take 2 s, and reads the topology and starts processes as well.
 constexpr std::uint64_t budget_ns = 1'700'000'000;
 
 std::string rate(std::uint32_t nanoseconds_per_mib) {

@@ -6,8 +6,8 @@
 // (measurements: doc/adr/0006-stores-to-lines-that-others-read.md).
 //
 // One streaming kernel is chosen at start-up, according to what the processor and the operating system
-// support. Which kind of store pays is not decided here: the caller knows, or has measured, who reads the
-// bytes next.
+// support. This layer does not decide which kind of store is faster: the caller knows, or has measured, which process
+// reads the bytes next.
 #pragma once
 
 #include <cstddef>

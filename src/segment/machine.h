@@ -53,7 +53,7 @@ struct Machine {
 /// At most this many devices are published.
 inline constexpr std::uint32_t most_devices = 64;
 
-/// Launcher: makes space for so many processors and nodes, zeroed, with `devices` empty. Fails if the
+/// Launcher: makes space for this many processors and nodes, zeroed, with `devices` empty. Fails if the
 /// launcher's region is too small or memory runs out.
 Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t nodes, Machine& machine);
 /// Launcher: adds the devices; call it at most once. `processors` and `nodes` must be as for make_machine().

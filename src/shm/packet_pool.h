@@ -65,12 +65,12 @@ public:
 
 private:
   static constexpr std::uint32_t group = 64;
-  /// A packet is added after so many eager messages, which takes 1 % of their time, or when there is no free one for an
-  /// eager message.
+  /// A packet is added after this many eager messages, which takes 1 % of their time, and when an eager message finds no
+  /// free packet.
   static constexpr std::uint32_t uses_before_growth = 4096;
 
-  /// The rotation of eager messages is widened by so many packets at a time, and begins with twice as many. Four
-  /// packets of 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).
+  /// Eager messages rotate through twice `few` packets at first, and through `few` more each time. Four packets of
+  /// 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).
   static constexpr std::uint32_t few = 4, uses_before_widening = 32;
 
   /// A message of at least `long_message` bytes is long; its fragments rotate through `long_turn` bytes of
