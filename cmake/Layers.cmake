@@ -68,8 +68,8 @@ function(near_add_layer_test layer)
 endfunction()
 
 # near_add_test(<target> <prefix> <layer> <source or folder> ...): a test program from these sources and from the *.cpp
-# of these folders, linked with that layer and what it may use, nothing else. The layer is linked whole, so a call to something it may not use fails this link even
-# when no test reaches it.
+# of these folders, linked with that layer and what it may use, nothing else. The layer is linked whole, so a call to
+# something that it may not use fails this link even if no test reaches it.
 function(near_add_test target prefix layer)
   set(sources)
   foreach(from IN LISTS ARGN)
