@@ -1,4 +1,4 @@
-/* The smallest MPI program: every rank says who it is.
+/* The smallest MPI program: every rank prints its number.
  *
  *     mpicc -O2 examples/hello.c -o build/hello
  *     mpiexec -n 4 build/hello
