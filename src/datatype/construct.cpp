@@ -18,8 +18,8 @@ Result check_block_length(MPI_Count i, MPI_Count length) {
   return base::fail(MPI_ERR_ARG, "block length {} is {}; it must not be negative", i, length);
 }
 
-/// displacement * unit as a run's position.
-Result place(MPI_Count displacement, MPI_Count unit, MPI_Count& at) {
+/// Sets `at` to displacement * unit, the position of a run. Fails with MPI_ERR_ARG if it overflows.
+Result find_position(MPI_Count displacement, MPI_Count unit, MPI_Count& at) {
   if (!__builtin_mul_overflow(displacement, unit, &at)) return {};
   return base::fail(MPI_ERR_ARG, "displacement {} times the extent {} does not fit 63 bits", displacement,
                     unit);
@@ -66,7 +66,7 @@ Result make_indexed(std::span<const MPI_Count> block_lengths, std::span<const MP
       NEAR_TRY(check_block_length(static_cast<MPI_Count>(i), block_lengths[i]));
       if (block_lengths[i] == 0) continue;
       Run run{displacements[i], block_lengths[i]};
-      if (!displacements_in_bytes) NEAR_TRY(place(displacements[i], old.extent, run.at));
+      if (!displacements_in_bytes) NEAR_TRY(find_position(displacements[i], old.extent, run.at));
       all.push_back(run);
     }
     return runs(old, all, layout);
@@ -83,7 +83,7 @@ Result make_indexed_block(MPI_Count block_length, std::span<const MPI_Count> dis
     all.reserve(displacements.size());
     for (MPI_Count displacement : displacements) {
       Run run{displacement, block_length};
-      if (!displacements_in_bytes) NEAR_TRY(place(displacement, old.extent, run.at));
+      if (!displacements_in_bytes) NEAR_TRY(find_position(displacement, old.extent, run.at));
       all.push_back(run);
     }
     return runs(old, all, layout);

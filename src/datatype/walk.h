@@ -62,10 +62,10 @@ bool walk(const NormalForm& form, std::intptr_t at, MPI_Count skip, MPI_Count ta
     const FormEntry& entry = form.entries[i];
     MPI_Count within = skip - entry.start;
     MPI_Count part = std::min(form.entries[i + 1].start - skip, take);
-    std::intptr_t place = at + entry.at;
-    bool more = form.kind == Kind::blocks ? sink.block(place + within, part)
-                : form.kind == Kind::runs ? walk_copies(*form.child, form.stride, place, within, part, sink)
-                                          : walk(*form.children[i], place, within, part, sink);
+    std::intptr_t origin = at + entry.at;
+    bool more = form.kind == Kind::blocks ? sink.block(origin + within, part)
+                : form.kind == Kind::runs ? walk_copies(*form.child, form.stride, origin, within, part, sink)
+                                          : walk(*form.children[i], origin, within, part, sink);
     if (!more) return false;
     skip += part;
     take -= part;

@@ -2,7 +2,7 @@
 //
 // Invariants:
 //   references >= 1            while the object lives
-//   magic == live              while the object lives; a freed slot keeps its memory, with another magic
+//   magic == live              while the object lives; a freed object keeps its memory, with another magic
 //   handle                     is the public value; for predefined objects the standard's constant
 //   pool.find(object.handle) == &object
 #pragma once
@@ -49,15 +49,15 @@ template <class T, Kind object_kind>
 class Pool {
   static constexpr std::size_t chunk_bits = 8, chunk_size = 1u << chunk_bits;
   static constexpr std::size_t chunk_count = 1u << (HandleLayout<object_kind>::index_bits - chunk_bits);
-  struct Slot {
-    Slot* next_free;
-    HandleBits handle; ///< the object's; in a free slot the next one's
+  struct Entry {
+    Entry* next_free;
+    HandleBits handle; ///< the object's; in a free entry the next one's
     bool live;
     alignas(T) std::byte storage[sizeof(T)];
     T* object() { return reinterpret_cast<T*>(storage); }
   };
-  static Slot& slot_of(T* object) {
-    return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(object) - offsetof(Slot, storage));
+  static Entry& entry_of(T* object) {
+    return *reinterpret_cast<Entry*>(reinterpret_cast<std::byte*>(object) - offsetof(Entry, storage));
   }
 
 public:
@@ -67,16 +67,16 @@ public:
   [[gnu::always_inline]] T* make(A&&... arguments) {
     if (free_ == nullptr && !grow()) [[unlikely]]
       return nullptr;
-    Slot& slot = *free_;
-    free_ = slot.next_free;
+    Entry& entry = *free_;
+    free_ = entry.next_free;
     if constexpr (Recycled<T>)
-      slot.object()->reset(std::forward<A>(arguments)...);
+      entry.object()->reset(std::forward<A>(arguments)...);
     else
-      construct(slot, std::forward<A>(arguments)...);
-    slot.live = true;
-    slot.object()->handle = slot.handle;
+      construct(entry, std::forward<A>(arguments)...);
+    entry.live = true;
+    entry.object()->handle = entry.handle;
     ++live_;
-    return slot.object();
+    return entry.object();
   }
 
   /// The live object with this handle, or nullptr. Any bit pattern is allowed.
@@ -84,21 +84,21 @@ public:
     if (!is_dynamic<object_kind>(bits)) [[unlikely]]
       return nullptr;
     HandleBits index = index_of<object_kind>(static_cast<HandleBits>(bits));
-    Slot* chunk = chunks_[index >> chunk_bits];
+    Entry* chunk = chunks_[index >> chunk_bits];
     if (chunk == nullptr) [[unlikely]]
       return nullptr;
-    Slot& slot = chunk[index & (chunk_size - 1)];
-    return slot.live && slot.object()->handle == static_cast<HandleBits>(bits) ? slot.object() : nullptr;
+    Entry& entry = chunk[index & (chunk_size - 1)];
+    return entry.live && entry.object()->handle == static_cast<HandleBits>(bits) ? entry.object() : nullptr;
   }
 
   /// Destroys the object and retires its handle.
   void destroy(T* object) {
-    Slot& slot = slot_of(object);
+    Entry& entry = entry_of(object);
     if constexpr (!Recycled<T>) object->~T();
-    slot.live = false;
-    slot.handle = successor<object_kind>(slot.handle);
-    slot.next_free = free_;
-    free_ = &slot;
+    entry.live = false;
+    entry.handle = successor<object_kind>(entry.handle);
+    entry.next_free = free_;
+    free_ = &entry;
     --live_;
   }
 
@@ -120,30 +120,30 @@ public:
 private:
   [[gnu::cold]] [[gnu::noinline]] bool grow() {
     if (used_chunks_ == chunk_count) return false;
-    auto* chunk = new (std::nothrow) Slot[chunk_size]();
+    auto* chunk = new (std::nothrow) Entry[chunk_size]();
     if (chunk == nullptr) return false;
     chunks_[used_chunks_] = chunk;
     for (std::size_t i = chunk_size; i-- > 0;) {
-      Slot& slot = chunk[i];
-      slot.handle = make_handle<object_kind>(static_cast<HandleBits>(used_chunks_ * chunk_size + i), 0);
-      if constexpr (Recycled<T>) construct(slot);
-      slot.next_free = free_;
-      free_ = &slot;
+      Entry& entry = chunk[i];
+      entry.handle = make_handle<object_kind>(static_cast<HandleBits>(used_chunks_ * chunk_size + i), 0);
+      if constexpr (Recycled<T>) construct(entry);
+      entry.next_free = free_;
+      free_ = &entry;
     }
     ++used_chunks_;
     return true;
   }
 
   template <class... A>
-  static void construct(Slot& slot, A&&... arguments) {
-    T* object = new (slot.storage) T(std::forward<A>(arguments)...);
+  static void construct(Entry& entry, A&&... arguments) {
+    T* object = new (entry.storage) T(std::forward<A>(arguments)...);
     object->kind = object_kind;
     object->magic = magic_live;
   }
 
-  Slot* chunks_[chunk_count] = {};
+  Entry* chunks_[chunk_count] = {};
   std::size_t used_chunks_ = 0, live_ = 0;
-  Slot* free_ = nullptr;
+  Entry* free_ = nullptr;
 };
 
 /// Storage that is built at compile time and never destroyed: MPI may be called until the process is gone,

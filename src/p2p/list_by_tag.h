@@ -36,24 +36,24 @@ public:
   [[nodiscard]] Link* find_or_make(std::int32_t tag);
   /// Makes space for `more` lists besides those that have entries. Returns false if there is no memory.
   [[nodiscard]] bool reserve(std::size_t more);
-  std::size_t bytes() const { return sizeof *this + size_ * sizeof(Slot); }
+  std::size_t bytes() const { return sizeof *this + size_ * sizeof(TaggedList); }
   /// Calls visit(Link&) for each list.
   template <class F>
   void each(F visit) {
     for (std::size_t i = 0; i < size_; ++i)
-      if (slots_[i].used()) visit(slots_[i].list);
+      if (table_[i].used()) visit(table_[i].list);
   }
 
 private:
-  struct Slot {
+  struct TaggedList {
     Link list;
     std::int32_t tag = 0;
     bool used() const { return list.next != nullptr; }
   };
   std::size_t index_of(std::int32_t tag) const;
 
-  std::unique_ptr<Slot[]> slots_; ///< open addressing
-  std::size_t size_ = 0;          ///< a power of two
+  std::unique_ptr<TaggedList[]> table_; ///< open addressing
+  std::size_t size_ = 0;                ///< a power of two
   std::size_t used_ = 0;
 };
 

@@ -315,7 +315,7 @@ Bucket* Matching::make_bucket(std::uint64_t context, std::int32_t source) {
   if (4 * (bucket_count_ + 1) > 3 * (table_mask_ + 1) && !make_room()) return nullptr;
   auto* bucket = new (std::nothrow) Bucket(context, source);
   if (bucket == nullptr) return nullptr;
-  place(bucket);
+  enter(bucket);
   ++bucket_count_;
   recent_ = bucket;
   return bucket;
@@ -341,13 +341,13 @@ bool Matching::make_room() {
     if (bucket->empty())
       delete bucket;
     else
-      place(bucket);
+      enter(bucket);
   }
   if (old != no_buckets) delete[] old;
   return true;
 }
 
-void Matching::place(Bucket* bucket) {
+void Matching::enter(Bucket* bucket) {
   std::size_t mask = table_mask_;
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): envelopes are initialised; the analyzer loses the
   // union

@@ -100,7 +100,7 @@ private:
   Bucket* search(std::uint64_t context, std::int32_t source) const;
   Bucket* make_bucket(std::uint64_t context, std::int32_t source);
   bool make_room();
-  void place(Bucket* bucket);
+  void enter(Bucket* bucket);
   void append(Link& list, Posted& receive);
   void count_posted(const Posted& receive);
   void count_unexpected(UnexpectedEntry& message, Bucket& source, Bucket& context);
