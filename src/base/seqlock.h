@@ -8,7 +8,7 @@
 // The sequence and the words are atomics that the structure itself owns; these functions say in which order they are
 // accessed. Words that are read between two equal even numbers belong together:
 // - A reader that gets a word of a change has acquired what was released with it, the odd number before it among
-//   others, so its second look at the sequence does not find the number from before the change.
+//   others, so its second read of the sequence does not find the number from before the change.
 // - A reader that begins with the even number after a change has acquired all words of the change.
 //
 // A reader waits for nobody: it gives up or tries again as it likes. A writer that dies in a change leaves the sequence

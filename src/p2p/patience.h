@@ -33,14 +33,14 @@ public:
   static constexpr std::uint64_t longest_sweep = 2048;
   /// The most time that an idle sweep spends on a poll, on each thing that a poll checks, and on each other
   /// MPI call.
-  static constexpr std::uint64_t poll_ns = 1000, look_ns = 250, call_ns = 500;
+  static constexpr std::uint64_t poll_ns = 1000, check_ns = 250, call_ns = 500;
 
-  /// Notes an empty poll of `what` (not 0) that checked `looks` things. Returns true if the poll begins or
+  /// Notes an empty poll of `what` (not 0) that checked `checks` things. Returns true if the poll begins or
   /// ends a sweep; only then does the caller read the clock and call gives_way().
-  bool polled(std::uintptr_t what, std::uint64_t looks) {
+  bool polled(std::uintptr_t what, std::uint64_t checks) {
     polls_ += 1;
-    looks_ += looks;
-    return mark_ == what || mark_ == 0 || looks_ >= longest_sweep;
+    checks_ += checks;
+    return mark_ == what || mark_ == 0 || checks_ >= longest_sweep;
   }
 
   /// Whether this poll yields; if so, the caller yields and then calls came_back(). With `always`, each end
@@ -49,7 +49,7 @@ public:
     bool ends = mark_ != 0;
     // The thread's calls include the polls of this sweep.
     std::uint64_t others = calls - calls_ - std::min(calls - calls_, polls_);
-    bool idle = now_ns - since_ns_ <= poll_ns + looks_ * look_ns + others * call_ns;
+    bool idle = now_ns - since_ns_ <= poll_ns + checks_ * check_ns + others * call_ns;
     bool its_turn_is_over = now_ns - back_ns_ >= std::clamp(away_ns_, turn_ns, longest_turn_ns);
     begin_sweep(what, now_ns, calls);
     if (!ends || !(idle || its_turn_is_over || always)) return false;
@@ -69,14 +69,14 @@ public:
 private:
   void begin_sweep(std::uintptr_t what, std::uint64_t now_ns, std::uint64_t calls) {
     mark_ = what;
-    polls_ = looks_ = 0;
+    polls_ = checks_ = 0;
     since_ns_ = now_ns;
     calls_ = calls;
   }
 
-  std::uintptr_t mark_ = 0;                                        ///< 0: no sweep
-  std::uint64_t polls_ = 0, looks_ = 0, since_ns_ = 0, calls_ = 0; ///< of the sweep
-  std::uint64_t left_ns_ = 0, back_ns_ = 0, away_ns_ = 0;          ///< of the last yield
+  std::uintptr_t mark_ = 0;                                         ///< 0: no sweep
+  std::uint64_t polls_ = 0, checks_ = 0, since_ns_ = 0, calls_ = 0; ///< of the sweep
+  std::uint64_t left_ns_ = 0, back_ns_ = 0, away_ns_ = 0;           ///< of the last yield
 };
 
 } // namespace near::p2p

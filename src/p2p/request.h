@@ -123,13 +123,13 @@ Result complete_generalized(Request& request);
 bool progress();
 /// progress() for a call such as MPI_Test that has found nothing and will probably be repeated. Where ranks
 /// share processors, repeated polls yield the processor (patience.h) and then run the engine once more.
-/// `what` identifies the thing that was checked, so that its next poll is recognised; `looks` is the number
+/// `what` identifies the thing that was checked, so that its next poll is recognised; `checks` is the number
 /// of things that were checked.
-void poll(std::uintptr_t what, std::uint64_t looks);
+void poll(std::uintptr_t what, std::uint64_t checks);
 void poll(std::uintptr_t what);
 inline void poll(const void* what) { poll(reinterpret_cast<std::uintptr_t>(what)); }
-inline void poll(const void* what, int looks) {
-  poll(reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(looks));
+inline void poll(const void* what, int checks) {
+  poll(reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(checks));
 }
 /// Sets whether polls yield; by default they do not. With `always` they also do in a program that computes
 /// between its polls.

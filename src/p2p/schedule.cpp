@@ -77,9 +77,9 @@ bool move_all() {
   if (transport::make_progress()) transport::wake_waiting_threads();
 }
 
-[[gnu::noinline]] void poll_on(std::uintptr_t what, std::uint64_t looks) {
+[[gnu::noinline]] void poll_on(std::uintptr_t what, std::uint64_t checks) {
   bool moved = move_all();
-  if (polls_yield && !moved && patience.polled(what, looks) &&
+  if (polls_yield && !moved && patience.polled(what, checks) &&
       patience.gives_way(what, os::monotonic_ns(), transport::own_state_line().calls.load_relaxed(),
                          polls_yield_always)) {
     transport::give_way();
@@ -148,9 +148,9 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
   return moved;
 }
 
-[[gnu::noinline]] void poll(std::uintptr_t what, std::uint64_t looks) {
+[[gnu::noinline]] void poll(std::uintptr_t what, std::uint64_t checks) {
   if (has_background()) [[unlikely]]
-    return poll_on(what, looks);
+    return poll_on(what, checks);
   if (!shm::is_idle()) move_and_wake();
 }
 

@@ -161,7 +161,7 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tran
 bool cancel_rts(Transfer& transfer);
 bool claim_rts(NodeRts& rts);
 bool rts_is_live(const NodeRts& rts);
-bool accept(Peer& peer, const NodeRts& rts, std::uint64_t offered_bytes, const Buffer& buffer,
+bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const Buffer& buffer,
             Transfer& transfer);
 void give_back_packet(Peer& owner, std::uint64_t packet);
 void hold_back(Peer& peer, bool held);

@@ -27,8 +27,10 @@ const transport::Operations operations = {
         },
     .rts_is_live = [](const transport::Peer&, const RtsHeader& rts) { return rts_is_live(node_rts(rts)); },
     .accept =
-        [](transport::Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& buffer,
-           Transfer& transfer) { return accept(own(peer), node_rts(rts), offered_bytes, buffer, transfer); },
+        [](transport::Peer& peer, const RtsHeader& rts, std::uint64_t announced_bytes, const Buffer& buffer,
+           Transfer& transfer) {
+          return accept(own(peer), node_rts(rts), announced_bytes, buffer, transfer);
+        },
     .give_back_packet = [](transport::Peer& peer,
                            std::uint64_t packet) { give_back_packet(own(peer), packet); },
     .give_back_credit = nullptr, // not needed, because ReceiveState::released is set

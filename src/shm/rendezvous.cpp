@@ -256,13 +256,13 @@ bool claim_rts(NodeRts& rts) {
   return true;
 }
 
-bool accept(Peer& peer, const NodeRts& rts, std::uint64_t offered_bytes, const Buffer& buffer,
+bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const Buffer& buffer,
             Transfer& transfer) {
   NodeRts own = rts;
   if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;
   transfer.peer = &peer;
   transfer.buffer = buffer;
-  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(buffer.bytes()));
+  transfer.bytes = std::min<std::uint64_t>(announced_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   segment::Path path = segment::Path::direct;
   if (transfer.bytes == 0) drop_prefix(peer, rts);
   if (transfer.bytes != 0) {

@@ -30,14 +30,15 @@ void in_forked_child() {
 
 /// Checks that NEAR_COPY names a protocol.
 Result check_choice_of_copy() {
-  std::vector<std::string_view> ways = {"auto"};
+  std::vector<std::string_view> names = {"auto"};
   for (const Provider& provider : ladder())
-    if (provider.protocol != Protocol::count) ways.emplace_back(provider.name);
+    if (provider.protocol != Protocol::count) names.emplace_back(provider.name);
   const std::string& choice = base::knobs().copy.text;
-  if (std::find(ways.begin(), ways.end(), choice) != ways.end()) return {};
+  if (std::find(names.begin(), names.end(), choice) != names.end()) return {};
   std::string list;
-  for (auto way : ways) list += (list.empty() ? "" : way == ways.back() ? " or " : ", ") + std::string(way);
-  return fail(Code::invalid, "NEAR_COPY={}: expected {}{}", choice, list, base::did_you_mean(choice, ways));
+  for (auto name : names)
+    list += (list.empty() ? "" : name == names.back() ? " or " : ", ") + std::string(name);
+  return fail(Code::invalid, "NEAR_COPY={}: expected {}{}", choice, list, base::did_you_mean(choice, names));
 }
 
 /// The limit in nanoseconds up to which each further sleep of one wait may take twice as long: if a thousand

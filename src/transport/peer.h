@@ -49,7 +49,7 @@ struct Operations {
   bool (*cancel_rts)(Transfer& transfer);
   bool (*claim_rts)(Peer& peer, RtsHeader& rts);
   bool (*rts_is_live)(const Peer& peer, const RtsHeader& rts);
-  bool (*accept)(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& buffer,
+  bool (*accept)(Peer& peer, const RtsHeader& rts, std::uint64_t announced_bytes, const Buffer& buffer,
                  Transfer& transfer);
   void (*give_back_packet)(Peer& peer, std::uint64_t packet);
   void (*give_back_credit)(Peer& peer); ///< only called where ReceiveState::released is null

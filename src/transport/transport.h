@@ -61,9 +61,9 @@ inline bool cancel_rts(Transfer& transfer) { return transfer.peer->operations->c
 inline bool claim_rts(Peer& peer, RtsHeader& rts) { return peer.operations->claim_rts(peer, rts); }
 /// Receiver: receives the message of an RTS into `buffer`, at most buffer.bytes(). Returns false if the sender has
 /// cancelled the message. `transfer.done` is called when the data is there, perhaps before accept() returns.
-inline bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& buffer,
+inline bool accept(Peer& peer, const RtsHeader& rts, std::uint64_t announced_bytes, const Buffer& buffer,
                    Transfer& transfer) {
-  return peer.operations->accept(peer, rts, offered_bytes, buffer, transfer);
+  return peer.operations->accept(peer, rts, announced_bytes, buffer, transfer);
 }
 /// Receiver: whether an unmatched RTS has not been cancelled. MPI_Probe must not report a cancelled message.
 inline bool rts_is_live(const Peer& peer, const RtsHeader& rts) {
