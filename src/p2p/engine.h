@@ -174,8 +174,7 @@ Unexpected* find_unexpected(std::uint64_t context, int source, int tag);
 
 /// Starts to send the request's message. The request may be on the stack of a blocking send.
 Result begin_send(EngineRequest& send);
-/// Like begin_send(), for a request of the pool that nobody waits for: it is destroyed when its message has
-/// left.
+/// Like begin_send(), for a request of the pool without an owner: it is destroyed when its message has left.
 Result begin_detached_send(EngineRequest& send, Peer& peer, const Envelope& envelope);
 /// Tries to send deferred messages. Returns true if any left.
 bool move_deferred();
@@ -184,7 +183,7 @@ bool has_deferred();
 void withdraw_deferred(EngineRequest& send);
 /// Withdraws an RTS. Returns false if the receiver has matched it.
 bool withdraw_rts(EngineRequest& send);
-/// Whether no earlier send to this peer is deferred.
+/// Whether a message to this peer may leave now: true if no earlier send to it is deferred.
 bool may_overtake_nothing(Peer& peer);
 
 // Receives (receive.cpp)
@@ -242,8 +241,8 @@ Result cancel_generalized(const Generalized& generalized, bool is_complete);
 
 // Schedules (schedule.cpp)
 
-/// The number of active schedules and of peers with deferred sends, plus one if polls yield and one if peers have failed. While it is 0, a
-/// poll only runs the transport's progress.
+/// The number of active schedules and of peers with deferred sends, plus one if polls yield, and one if peers have
+/// failed. While it is 0, a poll only runs the transport's progress.
 inline std::size_t background = 0;
 
 Result begin_schedule(EngineRequest& request);

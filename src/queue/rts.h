@@ -37,7 +37,7 @@ enum class RtsState : std::uint64_t { free = 0, announced = 1, matched = 2, canc
 /// What a receiver tells the sender by a FIN that it leaves in the descriptor.
 struct LeftFin {
   std::uint64_t cookie = 0;  ///< the sender's name for the transfer
-  std::uint64_t outcome = 0; ///< for the sender
+  std::uint64_t outcome = 0; ///< how the transfer ended, in the transport's form
 };
 
 template <class Atomics = base::Hardware>
@@ -52,25 +52,25 @@ public:
     word_.store_relaxed(make(generation, RtsState::announced)); // published by the RTS's message
     return generation;
   }
-  /// Sender: withdraws it; false when the receiver was faster. Not before announce(), not after retire().
+  /// Sender: withdraws the RTS. Returns false if the receiver has accepted it. Call it between announce() and retire().
   bool cancel() {
     std::uint32_t generation = generation_of(word_.load_relaxed());
     std::uint64_t announced = make(generation, RtsState::announced);
     return word_.cas_relaxed(announced, make(generation, RtsState::cancelled));
   }
-  /// Sender: the receiver is done, or the RTS was withdrawn. The descriptor can be used again.
+  /// Sender: makes the descriptor free for another message, after the FIN or after cancel().
   void retire() { word_.store_relaxed(make(generation_of(word_.load_relaxed()) + 1, RtsState::free)); }
 
   /// Sender: whether the descriptor still belongs to the message that was announced with this generation. A FIN that
   /// was left here overtakes earlier messages of the receiver, which may therefore name a message that is over.
   bool serves(std::uint32_t generation) const { return generation_of(word_.load_relaxed()) == generation; }
 
-  /// Receiver: takes the RTS; false when it was withdrawn. At most once for an RTS.
+  /// Receiver: accepts the RTS, at most once. Returns false if the sender has withdrawn it.
   bool accept(std::uint32_t generation) {
     std::uint64_t announced = make(generation, RtsState::announced);
     return word_.cas_relaxed(announced, make(generation, RtsState::matched));
   }
-  /// Receiver: false when accept() cannot succeed any more. True promises nothing.
+  /// Receiver: returns false if accept() can no longer succeed. If it returns true, accept() may still fail.
   bool is_live(std::uint32_t generation) const {
     return word_.load_relaxed() == make(generation, RtsState::announced);
   }
