@@ -63,7 +63,7 @@ OptionGroup output_options();
 OptionGroup other_options();
 OptionGroup foreign_options();
 
-/// "-n zero: expected a number"
+/// Fails with a message such as "-n zero: expected a number".
 Result wrong(const Parsing& at, const char* expected);
 /// Reads the first value as a number from 1 to 65536.
 Result read_count(const Parsing& at, unsigned& count);

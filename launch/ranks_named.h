@@ -21,7 +21,7 @@ public:
   /// The greatest rank in the set; 0 for all.
   unsigned greatest() const;
 
-  /// "all ranks", "rank 0", "ranks 0,2-3", "nobody"
+  /// Describes the set in messages: "all ranks", "rank 0", "ranks 0,2-3" or "nobody".
   std::string text() const;
 
   /// Reads "all", "3" or "0,2-3,5". Returns false for anything else.

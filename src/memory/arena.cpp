@@ -54,7 +54,7 @@ Result Arena::allocate(std::size_t bytes, std::size_t alignment, int node, void*
   // forbidden, first touch by this bound process decides.
   Result placed;
   if (reserved_)
-    placed = os::insist_on_node(fresh, need, node);
+    placed = os::require_node(fresh, need, node);
   else
     (void)os::prefer_node(fresh, need, node);
   if (placed.ok()) placed = os::populate(fresh, need, !reserved_);

@@ -8,7 +8,7 @@
 
 namespace near::mpi {
 
-/// "MPI_ERR_RANK", or "error code 16385" for a code that the program made.
+/// The name of an error code, such as "MPI_ERR_RANK"; "error code 16385" for a code that the program made.
 std::string error_name(int code);
 /// The class of a code; MPI_ERR_UNKNOWN if the code does not exist.
 int class_of(int code);

@@ -286,7 +286,7 @@ Result prefer_node(void* base, std::size_t bytes, int node) {
   return set_policy(base, bytes, MPOL_PREFERRED, node);
 }
 
-Result insist_on_node(void* base, std::size_t bytes, int node) {
+Result require_node(void* base, std::size_t bytes, int node) {
   return set_policy(base, bytes, MPOL_BIND, node);
 }
 

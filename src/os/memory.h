@@ -71,7 +71,7 @@ bool has_node(int node);
 Result prefer_node(void* base, std::size_t bytes, int node);
 /// Like prefer_node(), but without other nodes. For reserved huge pages only, since failing to get one of
 /// them need not end the process.
-Result insist_on_node(void* base, std::size_t bytes, int node);
+Result require_node(void* base, std::size_t bytes, int node);
 /// Whether the kernel should use huge pages for the range when its pages are first written.
 enum class HugePages { never, wanted };
 void advise_huge_pages(void* base, std::size_t bytes, HugePages advice);

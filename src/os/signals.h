@@ -31,7 +31,7 @@ private:
   int descriptor_ = -1;
 };
 
-/// "SIGKILL" for 9; "signal 70" for a signal without a name.
+/// The name of a signal, such as "SIGKILL"; "signal 70" if it has none.
 std::string signal_name(int signal);
 /// Ignores a signal in this process; processes made by start_process get the default action again.
 void ignore_signal(int signal);

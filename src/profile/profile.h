@@ -1,14 +1,14 @@
-// What copies between two processes take on this machine, measured once by `near calibrate` and kept in a
-// file of the user's cache. mpiexec reads it and gives the ranks what they begin with (segment/initial_estimates.h);
-// what they measure themselves corrects it.
+// The profile of this machine: how long copies between two processes take, measured once by `near calibrate` and kept
+// in a file in the user's cache. mpiexec derives the ranks' initial estimates from it (segment/initial_estimates.h); the
+// ranks correct these by their own measurements.
 //
 //   near-profile 1                                 the form of the file
 //   machine host-0123456789abcdef                  machine_name()
 //   measured 2026-11-21T15:20:01Z
 //   no-cma process_vm_readv: not permitted         where the kernel does not copy, and why
-//   cost l3 4096 rewritten 300000 250000 260000 -  nanoseconds a MiB of each Kind; -: not measured
-//   stores l3 27000 31000                          of the copy into a packet: cached, streaming stores
-//   end                                            nothing is missing
+//   cost l3 4096 rewritten 300000 250000 260000 -  nanoseconds per MiB for each Kind; -: not measured
+//   stores l3 27000 31000                          the same for the copy into a packet: cached, streaming stores
+//   end                                            marks a complete file
 #pragma once
 
 #include "segment/initial_estimates.h"
@@ -25,7 +25,7 @@ using segment::Distance;
 using segment::distances;
 using segment::size_classes;
 
-/// Whether the sender has written the message anew, or sends again what it sent before.
+/// Whether the sender writes the buffer before each message, or sends the same data again.
 enum class Source { reused, rewritten };
 inline constexpr std::size_t sources = 2;
 const char* source_name(Source source);
@@ -36,7 +36,7 @@ inline constexpr std::size_t kinds = 4;
 struct Profile {
   std::string machine, measured;
   std::string no_cma; ///< why the kernel does not copy; "": it does
-  /// Nanoseconds a MiB, for the receiver from accepting an RTS to the last byte, by distance, class of
+  /// Nanoseconds per MiB, for the receiver from accepting an RTS to the last byte, by distance, class of
   /// sizes (of its smallest message), source and kind; 0: not measured.
   std::array<std::array<std::array<std::array<std::uint32_t, kinds>, sources>, size_classes>, distances>
       cost{};

@@ -32,7 +32,7 @@ bool has_region(const Segment& segment, std::uint32_t row);
 /// Requires has_region().
 Activity activity_of(const Segment& segment, std::uint32_t row);
 
-/// "MPI_Recv from rank 1, tag 7, for 2.3 s" or "its own code"; `now_ns` is CLOCK_MONOTONIC.
+/// Describes an activity: "MPI_Recv from rank 1, tag 7, for 2.3 s", or "its own code". `now_ns` is CLOCK_MONOTONIC.
 std::string activity_text(const Activity& activity, FunctionName name, std::uint64_t now_ns);
 /// The name of a phase for display: "launched", "in MPI" and so on.
 const char* phase_name(Phase phase);

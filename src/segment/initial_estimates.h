@@ -12,7 +12,7 @@ namespace near::segment {
 /// The smallest part of the machine that two processors share.
 enum class Distance : std::uint8_t { core, l3, numa, package, machine, count };
 inline constexpr std::size_t distances = static_cast<std::size_t>(Distance::count);
-/// "core", "l3", "numa", "package", "machine".
+/// The name of a distance: "core", "l3", "numa", "package" or "machine".
 const char* distance_name(Distance distance);
 
 /// Where a process runs: for each kind of part, the one that contains all processors that the process may

@@ -21,8 +21,8 @@ inline constexpr int size_classes = 16;
 
 /// What a statistic is based on, the weakest basis first.
 enum class Basis : std::uint32_t { none, built_in, profile, measured, named };
-/// "built in", "profile" or "measured"; for Basis::named, a protocol that the user chose, the name of the
-/// knob.
+/// The name of a basis: "built in", "profile" or "measured"; for Basis::named (the user chose the protocol), the name
+/// of the knob.
 const char* basis_name(Basis basis);
 
 /// Large messages of one size class from the other process to the owner.

@@ -15,7 +15,7 @@ using os::CpuSet;
 
 /// The levels at which processors are grouped, from the smallest to the largest.
 enum class Level { hwthread, core, l2, l3, numa, package, machine };
-/// "hwthread", "core", "l2", "l3", "numa", "package", "machine".
+/// The name of a level: "hwthread", "core", "l2", "l3", "numa", "package" or "machine".
 const char* level_name(Level level);
 
 /// One core. Indices count within the machine, from 0; neighbours have adjacent indices.
@@ -31,7 +31,7 @@ struct Core {
 
 /// Kinds of memory: ordinary, faster (HBM, MCDRAM), slower (CXL, persistent), and that of a GPU.
 enum class Tier { dram, hbm, slow, device };
-/// "DRAM", "HBM", "slow", "device".
+/// The name of a kind of memory for display: "DRAM", "HBM", "slow" or "device".
 const char* tier_name(Tier tier);
 
 /// One NUMA node.
@@ -40,7 +40,7 @@ struct Node {
   Tier tier = Tier::dram;
   std::uint64_t bytes = 0; ///< 0: not known
   CpuSet near;             ///< the processors for which this node is the nearest of its kind
-  bool has_cores = false;  ///< the own node of some core
+  bool has_cores = false;  ///< it is the own node (Core::numa) of at least one core
 };
 
 /// A NIC or a GPU (or another accelerator).
@@ -69,7 +69,7 @@ struct Machine {
   std::vector<Device> nics() const;
   /// The distance between two nodes: 10 for the same node, 20 for two nodes if the system does not tell.
   unsigned distance(unsigned one, unsigned other) const;
-  /// "1 package, 2 NUMA nodes, 4 L3 caches, 32 cores, 64 processors".
+  /// Describes the machine: "1 package, 2 NUMA nodes, 4 L3 caches, 32 cores, 64 processors".
   std::string text() const;
 };
 
