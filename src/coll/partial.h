@@ -35,8 +35,8 @@ private:
   const Operation& operation_;
   Buffer value_;
   void* home_;
-  bool writable_;        ///< value_ lies in memory that may be overwritten
-  void* room_ = nullptr; ///< such memory, which value_ does not occupy
+  bool writable_;         ///< value_ lies in memory that may be overwritten
+  void* other_ = nullptr; ///< such memory, which value_ does not occupy
 };
 
 } // namespace near::coll

@@ -22,7 +22,7 @@ constexpr MPI_Count short_block = 2 << 10;
 constexpr MPI_Count short_allgather = 32 << 10; // the whole result
 constexpr MPI_Count tiny_block = 256;
 constexpr MPI_Count short_reduce_scatter = 4 << 10;
-/// Where ranks share processors: so many short messages cost rank 0 less than the other ranks' turns.
+/// Where ranks share processors: up to this many short messages cost rank 0 less than the other ranks' turns.
 constexpr int most_told_by_one = 64;
 constexpr MPI_Count short_told_by_one = 1 << 10;
 
@@ -185,7 +185,7 @@ Result unknown(std::string_view what, std::string_view word, std::span<const std
   auto hint = base::did_you_mean(word, known);
   if (hint.empty())
     for (auto each : known) hint.append(hint.empty() ? "; known: " : ", ").append(each);
-  return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is no {}{}", word, what, hint);
+  return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is not a known {}{}", word, what, hint);
 }
 
 Result parse_pair(std::string_view pair, std::array<const Algorithm*, collective_count>& into) {

@@ -169,7 +169,7 @@ bool Schedule::attempted(Entry& entry) {
 
 /// While a step has to wait: does the next early one if it need not; before the call's turn, as many as it may.
 void Schedule::attempt_next_early() {
-  // Steps that do not concern the area come first, and a rank publishes only so many chunks ahead of what it reads.
+  // Steps that do not concern the area come first, and a rank publishes a limited number of chunks ahead of what it reads.
   if (area_call_ == nullptr || next_ < turn_) return;
   while (area_call_->may_publish() && area_call_->published() <= area_call_->finished() + chunks_ahead()) {
     while (next_early_ < early_.size() && early_[next_early_] < next_) ++next_early_;

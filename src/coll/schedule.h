@@ -35,7 +35,7 @@ public:
 
   using Step = std::size_t;
 
-  // Recording. Datatypes and operations are kept alive until the schedule goes.
+  // Recording. Datatypes and operations are kept alive until the schedule is destroyed.
   Step send(const Buffer& buffer, int to, int tag, Communicator& communicator);
   Step receive(const Buffer& buffer, int from, int tag, Communicator& communicator);
   Result wait(Step message);
@@ -46,7 +46,7 @@ public:
   Result allocate(std::size_t bytes, std::byte*& at);
   /// The call uses an area (shared/exchange.h): its steps come after those that are recorded now, and begin at its turn.
   AreaCall& use_area(Area& area, const Description& description, std::uint64_t numbers);
-  /// A step of that: act(), which returns a Result, as soon as ready() is true.
+  /// Records a step of the area's call: runs act(), which returns a Result, as soon as ready() is true.
   template <class Ready, class Act>
   void attempt(Ready ready, Act act) {
     add_attempt(place<AttemptOf<Ready, Act>>(ready, act), false);

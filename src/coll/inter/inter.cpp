@@ -1,4 +1,4 @@
-// Which form a collective has between two groups.
+// Selects the algorithm of a collective on an intercommunicator.
 #include "coll/inter/inter.h"
 
 namespace near::coll {

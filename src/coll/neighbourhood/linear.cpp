@@ -20,9 +20,9 @@ Result exchange(CollectiveGroup& group, const Topology& topology, SendBlock send
   const int destinations = static_cast<int>(topology.destinations.size());
   // An empty block is no message; the other side knows that it is empty, because the signatures are equal.
   for (int i = 0; i < sources; ++i) {
-    const int slot = i ^ swap, from = topology.sources[static_cast<std::size_t>(slot)];
+    const int edge = i ^ swap, from = topology.sources[static_cast<std::size_t>(edge)];
     if (from == MPI_PROC_NULL) continue;
-    const Buffer in = receive_block(slot);
+    const Buffer in = receive_block(edge);
     if (in.bytes() != 0) NEAR_TRY(group.start_receive(in, from));
   }
   for (int i = 0; i < destinations; ++i) {

@@ -5,8 +5,8 @@
 namespace near::coll {
 namespace {
 
-/// Sends under way at the root. Through the kernel all of their receivers read the root's memory at the same
-/// time, and they contend for its page tables: a few are faster than many.
+/// The number of sends under way at the root. If the kernel copies, all receivers read the root's memory at the same
+/// time and contend for its page tables: a few are faster than many.
 constexpr std::size_t window = 4;
 
 template <class BlockOf>

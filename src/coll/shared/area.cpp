@@ -12,8 +12,8 @@
 namespace near::coll {
 namespace {
 
-/// Looks at a flag before a wait is set up: some 50 us.
-constexpr int looks = 4096, looks_between_polls = 16;
+/// Checks of a flag before a wait is set up: some 50 us.
+constexpr int checks = 4096, checks_between_polls = 16;
 
 std::string describe(const Description& description) {
   std::string text(name_of(static_cast<Collective>(description.collective)));
@@ -50,9 +50,9 @@ void Area::wait_until(Done&& done) {
   if (done()) return;
   ++waits_;
   if (!ranks_share_processors() && !transport::EngineLock::threads_allowed())
-    for (int look = 1; look <= looks; ++look) {
+    for (int check = 1; check <= checks; ++check) {
       if (done()) return;
-      if (look % looks_between_polls == 0)
+      if (check % checks_between_polls == 0)
         p2p::progress();
       else
         base::cpu_relax();

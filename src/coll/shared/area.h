@@ -35,7 +35,7 @@ using queue::Number;
 /// Where the data of an entry is.
 enum class Where : std::uint8_t { here, slice, no_memory };
 
-/// What a rank takes part in, for the check that all call the same.
+/// The collective that a rank calls, to check that all ranks call the same one.
 struct Description {
   std::uint8_t collective = 0, operation = 0, element = 0;
   Where where = Where::here; ///< not part of what is compared

@@ -41,7 +41,7 @@ public:
   int rank() const { return area_.rank(); }
   int size() const { return area_.size(); }
   Number count() const { return count_; }
-  /// What a rank has published; this rank, or one whose entry was read.
+  /// Returns what `rank` has published: this rank, or one whose entry was read.
   std::byte* data(int rank, Number index) const { return area_.data(rank, number(index)); }
 
   // What the algorithms do, by the index of a chunk; each may wait. An `..._at_once` says that its verb would not.
@@ -60,7 +60,7 @@ public:
   bool publishes_at_once(Number index, MPI_Count bytes) const {
     return is_turn() ? area_.prepares_at_once(number(index), bytes) : can_publish(index, bytes);
   }
-  /// consume(data): what the rank has published. It may return a Result.
+  /// Waits for a chunk of a rank and passes it to consume(data), which may return a Result.
   template <class Consume>
   Result read(int rank, Number index, Consume&& consume) {
     const std::byte* at = nullptr;
@@ -77,7 +77,7 @@ public:
     return rank == this->rank() || area_.waits_at_once(rank, number(index));
   }
   void publish_result(Number index) { area_.publish_result(number(index)); }
-  /// The same for what it has changed since, and announced by publish_result().
+  /// Like read(), for data that the rank has changed in place and announced by publish_result().
   template <class Consume>
   Result read_result(int rank, Number index, Consume&& consume) {
     if (rank != this->rank()) NEAR_TRY(area_.wait_for_result(rank, number(index)));

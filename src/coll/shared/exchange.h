@@ -72,7 +72,7 @@ public:
     return {};
   }
   Number published() const { return published_; }
-  /// Whether the next chunk, of so many bytes, can be published without a wait.
+  /// Whether the next chunk, of `bytes` bytes, can be published without a wait.
   bool can_publish(MPI_Count bytes) { return !is_recorded() && call_->can_publish(published_, bytes); }
 
   /// consume(data) reads what a rank has published.
@@ -84,7 +84,7 @@ public:
                        [=] { return call->read(rank, index, consume); });
     return {};
   }
-  /// The same without reading anything.
+  /// Waits for a chunk like read(), but reads nothing.
   Result wait(int rank, Number index) {
     return read(rank, index, [](const std::byte*) {});
   }

@@ -29,7 +29,7 @@ public:
   // The following wait for what they read.
 
   /// to = what ranks [0, last] have published of a chunk, `bytes` bytes from `at` on. In the order of ranks, so that all
-  /// who compute it get the same bits.
+  /// that compute it get the same bits.
   Result fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes, int last) const;
 
   // A chunk of `bytes` bytes that all ranks have published, of which each reduces its share.

@@ -20,7 +20,7 @@ bool Slices::grow() {
   return true;
 }
 
-/// Whether the slice has pages for so many bytes; allocates them if there is memory.
+/// Whether the slice has pages for `bytes` bytes; allocates them if there is memory.
 bool Slices::has_pages(Slice& slice, std::size_t bytes) {
   if (slice.bytes >= bytes) [[likely]]
     return true;

@@ -32,16 +32,16 @@ public:
   };
   explicit Slices(Source source) : source_(source) {}
 
-  /// Makes sure that there are so many slices with so many bytes each. False if there is no memory for them.
+  /// Makes sure that there are `count` slices with `bytes` bytes each. False if there is no memory for them.
   bool make(std::size_t count, std::size_t bytes);
   /// Returns a slice with `bytes` bytes for this entry of the area, or nullptr if one has to be waited for, or if there
   /// is no memory. An area that holds none need not wait for the slices of others, which may wait for this process.
   std::byte* take(Area& area, std::uint64_t number, std::size_t bytes);
   /// Whether take() would return one.
   bool can_take(const Area& area, std::size_t bytes) { return find(area, bytes) != nullptr; }
-  /// Whether take() is worth another try: a slice is free and has so many bytes, or may get them. Changes nothing.
+  /// Whether take() is worth another try: a slice is free and has `bytes` bytes, or may get them. Changes nothing.
   bool any_free(std::size_t bytes) const;
-  /// Whether no slice has so many bytes, and there is no memory for one.
+  /// Whether no slice has `bytes` bytes, and there is no memory for one.
   bool exhausted(std::size_t bytes) const;
   /// The area goes: its slices are free.
   void give_back(const Area& area);
