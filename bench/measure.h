@@ -69,6 +69,16 @@ static inline int bound_core(void) {
   return core;
 }
 
+// ---- numbers ----
+
+/// The random number with this index: the same one in every process (splitmix64).
+static inline uint64_t random_number(uint64_t index) {
+  uint64_t mixed = (index + 1) * 0x9e3779b97f4a7c15u;
+  mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+  mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+  return mixed ^ mixed >> 31;
+}
+
 // ---- buffers ----
 
 /// Numbers that are alike nowhere, other ones with each call (xorshift64*): zeros, or lines that are equal,

@@ -78,6 +78,16 @@ static inline void require_ranks(struct world world, int wanted) {
   MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
+/// `count` elements of `bytes` each, all zero; ends the job if there is no memory.
+static inline void* allocate(size_t count, size_t bytes) {
+  void* memory = calloc(count, bytes);
+  if (!memory) {
+    fprintf(stderr, "bench: no memory\n");
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+  return memory;
+}
+
 static inline struct driver driver_of(struct world world, double slot) {
   return (struct driver){slot, agree_by_broadcast, world.rank == 0, more_than_cores(world.size)};
 }

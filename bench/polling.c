@@ -33,21 +33,9 @@ struct search {
   long sent, received;
 };
 
-/// The other end of an edge: mixes the number of the edge (splitmix64).
+/// The other end of an edge.
 static int neighbour(int vertex, int edge) {
-  uint64_t mixed = ((uint64_t)vertex * degree + (uint64_t)edge + 1) * 0x9e3779b97f4a7c15u;
-  mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
-  mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
-  return (int)((mixed ^ mixed >> 31) % vertices);
-}
-
-static void* allocate(size_t count, size_t bytes) {
-  void* memory = calloc(count, bytes);
-  if (!memory) {
-    fprintf(stderr, "bench: no memory\n");
-    MPI_Abort(MPI_COMM_WORLD, 3);
-  }
-  return memory;
+  return (int)(random_number((uint64_t)vertex * degree + (uint64_t)edge) % vertices);
 }
 
 static void search_alone(int* distance, int* list) {
