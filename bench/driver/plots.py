@@ -79,8 +79,9 @@ def against_size(rows, key, all_rows, folder):
     save(figure, folder / ("-".join(words) + ".png"))
 
 
-def bars(rows, case, folder):
+def bars(rows, case, variant, folder):
     """One group of bars for each thing measured, one bar for each library; logarithmic if they differ much."""
+    title = case if variant == "-" else f"{case}-{variant}"
     things = sorted({(row["name"], row["ranks"], row["bytes"]) for row in rows})
     names = libraries(rows)
     figure, axes = plt.subplots(figsize=(max(6, 1.2 * len(things)), 5))
@@ -97,9 +98,9 @@ def bars(rows, case, folder):
         axes.set_ylim(bottom=min(medians) / 2)
     axes.set_ylabel(rows[0]["unit"])
     axes.set_xticks(range(len(things)), [f"{name}\n{ranks} ranks" + (f"\n{size}" if size else "") for name, ranks, size in things])
-    axes.set_title(case)
+    axes.set_title(title)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
-    save(figure, folder / f"{case}.png")
+    save(figure, folder / f"{title}.png")
 
 
 def save(figure, path):
@@ -116,7 +117,8 @@ def main(source, folder):
             for key, group in groups(of_case, "case", "ranks", "name", "variant").items():
                 against_size(group, key, rows, Path(folder))
         else:
-            bars(of_case, case[0], Path(folder))
+            for variant, group in groups(of_case, "variant").items():
+                bars(group, case[0], variant[0], Path(folder))
 
 
 if __name__ == "__main__":
