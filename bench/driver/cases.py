@@ -11,12 +11,13 @@ SIZES = [0, 1, 8, *(2**n for n in range(6, 25))]
 NONE = ("-",)  # the variant of values that know none
 MESSAGES = ("1", "10", "100", "1000")  # how many round trips, or repetitions
 THREAD_SIZES = (8, 1024, 8192, 16384, 65536)
+PROGRAMS = {"stencil": "stencil", "cg": "conjugate gradients", "sort": "sample sort", "bfs": "breadth-first search"}
 COLLECTIVES = ("broadcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One program, run by every library in every round."""
+    """One program, or several whose values share a table, run by every library in every round."""
 
     name: str
     title: str
@@ -35,6 +36,7 @@ class Case:
     most_bytes: int = 1 << 62  # larger sizes of the command line are left out
     variant_title: str = "buffers"
     cold: bool = False  # a process for each size
+    programs: tuple = ()  # several, each with a process of its own, instead of `program`
     whole_run: bool = False  # the result is how long the launcher took, in seconds
     time_limit: float = 60  # seconds for one run of the program
 
@@ -44,7 +46,9 @@ class Case:
         return (2, np) if self.one_pair_too and np != 2 else (np,)
 
     def runs(self, options):
-        """The case as it is run: once, or, if it is cold, once for each size."""
+        """The case as it is run: once, or once for each size if it is cold, or once for each of several programs."""
+        if self.programs:
+            return [replace(self, program=program, programs=()) for program in self.programs]
         return [replace(self, sizes=(size,)) for size in self.sizes_for(options)] if self.cold else [self]
 
     def limits_for(self, ranks):
@@ -90,6 +94,8 @@ CASES = {
              ranks=(2, 8), sizes=(4,), slot=50),
         Case("polling", "Programs that poll", "polling", "us", {"traversal": "breadth-first search", "token": "hop of a token"},
              ranks=(2, 4, 8, 16), sizes=(0,), slot=100, time_limit=120),
+        Case("programs", "Small programs: one run", "", "us", PROGRAMS, ranks=(2, 8), variants=("communication", "whole"),
+             variant_title="time", sizes=(0,), slot=500, programs=tuple(f"programs/{name}" for name in PROGRAMS)),
         Case("threads", "Threads: all pairs of two ranks at the same time", "threads", "us", {"latency": "latency"}, ranks=(2,),
              variants=("2", "4"), variant_title="threads of a rank", sizes=THREAD_SIZES, slot=50, more=("latency",), time_limit=120),
         Case("threads rate", "Threads: message rate of two ranks", "threads", "messages/s", {"rate": "rate"}, ranks=(2,),

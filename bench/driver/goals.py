@@ -88,18 +88,18 @@ def _crowd(view):
     return max(known) if len(known) == 2 else (None, "")
 
 
-def _ratios(view, case, lower_is_better=True):
-    """Every known ratio of a case, with where it is."""
+def _ratios(view, case, lower_is_better=True, variant=None):
+    """Every known ratio of a case (of one variant), with where it is."""
     for key in sorted(view.figures.values):
-        if key.case == case:
+        if key.case == case and variant in (None, key.variant):
             value = view.to_peer(key, lower_is_better)
             if value is not None:
                 yield value, f"{key.name}, {key.ranks} ranks, {key.variant}, {size_name(key.size)}"
 
 
-def _worst(case, lower_is_better=True):
+def _worst(case, lower_is_better=True, variant=None):
     def got(view):
-        known = list(_ratios(view, case, lower_is_better))
+        known = list(_ratios(view, case, lower_is_better, variant))
         return (max if lower_is_better else min)(known) if known else (None, "")
     return got
 
@@ -144,6 +144,8 @@ GOALS = [
     Goal("... their geometric mean", 0.75, _mean("sweep")),
     Goal("collectives, 8 ranks on 2 cores / best peer: the worst", 1.0, _worst("crowded sweep")),
     Goal("... their geometric mean", 0.5, _mean("crowded sweep")),
+    Goal("small programs, 2 and 8 ranks: communication time / best peer: the worst", 0.9,
+         _worst("programs", variant="communication")),
     Goal("2 and 4 threads a rank, latency / best peer: the worst", 1.0, _worst("threads")),
     Goal("2 and 4 threads a rank, message rate / best peer: the least", 1.0, _worst("threads rate", lower_is_better=False),
          at_most=False),

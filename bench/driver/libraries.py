@@ -90,10 +90,11 @@ def install(peers):
 def build(library, program):
     """Makes bench/<program>.c for this library, if it is older than what it is made from."""
     source, target = ROOT / f"bench/{program}.c", BUILD / library.binary / program
-    newest = max(path.stat().st_mtime for path in [source, *source.parent.glob("*.h")])
+    headers = [*source.parent.glob("*.h"), *(ROOT / "bench").glob("*.h")]
+    newest = max(path.stat().st_mtime for path in [source, *headers])
     if target.exists() and target.stat().st_mtime >= newest:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    result = subprocess.run([*library.compiler, *FLAGS, "-o", target, source], text=True, capture_output=True)
+    result = subprocess.run([*library.compiler, *FLAGS, "-I", ROOT / "bench", "-o", target, source], text=True, capture_output=True)
     if result.returncode != 0:
         raise Unavailable(f"{program}.c cannot be built for {library.title}:\n{result.stderr}")

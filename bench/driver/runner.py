@@ -99,4 +99,6 @@ def _take(figures, case, ranks, library, number, options):
     for what, variant, size, value in values:
         figures.add(Key(case.name, ranks, what, variant, size), name, number, value)
     if reason:
+        if CASES[case.name].programs:
+            reason = f"{case.program}: {reason}"
         figures.fail(case.name, ranks, name, number, reason)

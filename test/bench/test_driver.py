@@ -84,6 +84,22 @@ def test_one_pair_has_a_limit_and_several_have_none():
     assert "/ limit" not in tables.table(CASES["rate"], 8, figures.Figures(), [NEAR])[0]
 
 
+def test_a_case_of_several_programs_runs_each_of_them():
+    options = type("Options", (), {"what": ["programs"], "np": 2, "variants": ["reused"], "slot": 25})
+    runs = runner.plan(options, [NEAR])
+    assert [(case.program, ranks) for case, ranks, _ in runs] == [
+        (f"programs/{name}", ranks) for ranks in (2, 8) for name in ("stencil", "cg", "sort", "bfs")]
+    assert runs[0][0].arguments(options, NEAR) == ["500", "communication,whole", "0"]
+
+
+def test_the_failure_of_one_of_several_programs_says_which_one(monkeypatch):
+    monkeypatch.setattr(runner, "once", lambda *_: ([], {}, "it broke"))
+    options = type("Options", (), {"what": ["programs"], "rounds": 1, "np": 2})
+    made = runner.run(options, [NEAR])
+    assert tables.failures(CASES["programs"], 8, made, [NEAR], 1) == [
+        "NearMPI failed in 1 of 1 rounds: programs/bfs: it broke"]
+
+
 @pytest.mark.parametrize(("value", "text"), [(0.1116, "0.112"), (0.9, "0.900"), (4.561, "4.56"), (99.97, "100"),
                                              (117.2, "117"), (9994, "9994"), (9996, "10.0k"),
                                              (23400, "23.4k"), (999_600, "1.00M"), (5.6e6, "5.60M"), (None, "-")])
@@ -165,6 +181,15 @@ def test_a_goal_of_a_whole_case_is_its_worst_figure_and_their_mean():
     at = next(index for index, row in enumerate(rows) if row[0].startswith("all sizes in one process"))
     assert rows[at][1:] == ["at most 1.1", "2.00 (gather, 2 ranks, 300, 64)", "no"]
     assert rows[at + 1][1:] == ["at most 0.75", "1.00 (2 figures)", "no"]
+
+
+def test_the_goal_of_programs_is_about_their_communication():
+    made = figures.Figures()
+    for variant, ours in (("communication", 3.0), ("whole", 8.0)):
+        key = figures.Key("programs", 8, "sort", variant, 0)
+        made.add(key, "nearmpi", 0, ours)
+        made.add(key, "mpich", 0, 4.0)
+    assert goal(goals.View(made, ["mpich"]), "small programs") == ["at most 0.9", "0.750 (sort, 8 ranks, communication, 0)", "yes"]
 
 
 def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
