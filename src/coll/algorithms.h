@@ -1,4 +1,5 @@
-// Every algorithm has a file in the folder of its collective. registry.cpp says where each may be used.
+// Every algorithm has a file in the folder of its collective. choice/algorithms.def says where each may be
+// used.
 #pragma once
 
 #include "coll/collective_group.h"

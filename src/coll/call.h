@@ -2,45 +2,21 @@
 // registry and the tests treat all of them alike. Source: MPI 5.0, chapters 6 and 8.
 #pragma once
 
+#include "choice/choice.h"
 #include "datatype/counts.h"
 #include "datatype/operation.h"
 #include "object/communicator.h"
 
 namespace near::coll {
 
+using choice::Collective;
+using choice::collective_count;
 using datatype::Buffer;
 using datatype::Counts;
 using datatype::Datatype;
 using datatype::Operation;
 using object::Result;
 using object::Topology;
-
-enum class Collective : std::uint8_t {
-  barrier,
-  broadcast,
-  reduce,
-  allreduce,
-  gather,
-  gatherv,
-  scatter,
-  scatterv,
-  allgather,
-  allgatherv,
-  alltoall,
-  alltoallv,
-  alltoallw,
-  reduce_scatter_block,
-  reduce_scatter,
-  scan,
-  exscan,
-  neighbor_allgather,
-  neighbor_allgatherv,
-  neighbor_alltoall,
-  neighbor_alltoallv,
-  neighbor_alltoallw,
-  count,
-};
-inline constexpr int collective_count = static_cast<int>(Collective::count);
 
 /// The address of element `count` of a buffer: address + count * extent.
 inline void* advance(const void* address, MPI_Count count, const Datatype& type) {

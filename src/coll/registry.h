@@ -1,70 +1,18 @@
-// The registry: one row per algorithm, and the rule that chooses among them.
-//
-// The choice is a pure function of facts that every rank of the call knows alike: collective, bytes of the
-// type signature, the operation's commutativity, in place or not (where all ranks must agree on it), group
-// size, whether ranks share processors. Never of alignment, contiguity, where a buffer lies or what one rank
-// measured: two ranks that choose differently hang.
+// The registry: joins the algorithms to the rows that the layer `choice` chooses among.
 #pragma once
 
+#include "choice/choice.h"
 #include "coll/collective_group.h"
-
-#include <span>
-#include <string_view>
 
 namespace near::coll {
 
-/// What a choice may depend on.
-struct Facts {
-  Collective collective = Collective::barrier;
-  /// Packed bytes: the vector (broadcast, reductions, scans; of the whole group's parts in reduce_scatter),
-  /// one rank's block (gather, scatter, allgather, alltoall), all blocks (allgatherv). 0 for gatherv,
-  /// scatterv, alltoallv, alltoallw and neighbor_..., where no rank knows what the others pass.
-  MPI_Count bytes = 0;
-  int size = 1;
-  bool commutative = true;
-  bool in_place = false;          ///< alltoall family
-  bool shared_processors = false; ///< the job has more ranks than processors
-  bool recorded = false;          ///< nonblocking or persistent
-  bool area = false;              ///< the ranks have an area in shared memory, and the call may use it
-  MPI_Count longest = 0;          ///< reduce_scatter: bytes of the longest block
-  bool elementwise = true;        ///< reductions: predefined operation, elements without gaps
-};
+using choice::Algorithm, choice::algorithms, choice::choose, choice::configure, choice::Facts,
+    choice::has_root, choice::name_of, choice::published_bytes, choice::ranks_share_processors,
+    choice::uses_area;
 
-struct Algorithm {
-  Collective collective;
-  const char* name; ///< as in NEAR_COLL, unique within its collective
-  Result (*run)(CollectiveGroup& group, const Call& call);
-  /// Whether the algorithm gives the right result for these facts.
-  bool (*admits)(const Facts& facts);
-  /// Whether it is expected to be the fastest, after the rows above it have declined.
-  bool (*wins)(const Facts& facts);
-  const char* limits; ///< what `admits` requires, in words
-};
-
-/// All rows; those of a collective lie together, and its last one (or last two, by in_place) wins wherever it
-/// is admitted.
-std::span<const Algorithm> algorithms();
-/// MPI's name of the collective: "allreduce".
-std::string_view name_of(Collective collective);
-/// Whether one rank of the collective is its root.
-bool has_root(Collective collective);
-
+/// The facts of a call in a group of `size` ranks, as blocking and without an area.
 Facts facts_of(const Call& call, int size);
-/// The first row of the collective that is admitted and wins; the row that NEAR_COLL names where it is
-/// admitted.
-const Algorithm& choose(const Facts& facts);
-/// About how many bytes a rank publishes in an area; the root, if there is one.
-MPI_Count published_bytes(const Facts& facts);
-/// Whether the algorithm that is chosen if there is an area uses it.
-bool uses_area(Facts facts);
 /// Runs the call by the algorithm that is chosen for the group, which is not one of an intercommunicator.
 Result run(CollectiveGroup& group, const Call& call);
-
-/// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
-/// job has the same, and the same answer to whether it has more ranks than processors. Fails with MPI_ERR_ARG
-/// that names the unknown word and the nearest known one.
-Result configure(std::string_view text, bool shared_processors = false);
-/// As configure() was told.
-bool ranks_share_processors();
 
 } // namespace near::coll

@@ -1,13 +1,13 @@
-// The registry: every collective has an algorithm, the choice depends on the facts of the call only, and the
+// The choice of algorithms: every collective has an algorithm, the choice depends on the facts of the call only, and the
 // knob's words are checked.
-#include "coll/registry.h"
+#include "choice/choice.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-namespace near::coll {
+namespace near::choice {
 namespace {
 
 TEST(choice, every_collective_has_an_algorithm_for_every_call) {
@@ -73,4 +73,4 @@ TEST(choice, an_unknown_word_is_an_error_that_offers_the_nearest) {
 }
 
 } // namespace
-} // namespace near::coll
+} // namespace near::choice

@@ -1,0 +1,181 @@
+// See choice.h. HACKING.md says how an algorithm is added.
+#include "choice/choice.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+namespace near::choice {
+namespace {
+
+/// Nonblocking calls with more steps consist of messages.
+constexpr MPI_Count most_recorded_steps = 8192, typical_chunk = 32 << 10;
+/// About how many steps a call in an area has, each of which takes some 300 bytes if it is recorded: a few for each
+/// chunk (coll/shared/exchange.cpp) and rank.
+MPI_Count steps_in_area(const Facts& facts) {
+  return (published_bytes(facts) / typical_chunk + 1) * (facts.size + 2);
+}
+
+// What algorithms require to give the right result: null, or what the call lacks, in words that continue the algorithm's
+// name.
+using Lack = const char*;
+
+Lack any_call(const Facts&) { return nullptr; }
+Lack in_area(const Facts& facts) {
+  if (!facts.area) return "needs an area in shared memory";
+  if (facts.recorded && steps_in_area(facts) > most_recorded_steps)
+    return "would record more than 8192 steps of the nonblocking call";
+  return nullptr;
+}
+Lack elements_in_area(const Facts& facts) {
+  return facts.elementwise ? in_area(facts) : "needs a predefined operation on elements without gaps";
+}
+Lack commutative(const Facts& facts) { return facts.commutative ? nullptr : "needs a commutative operation"; }
+Lack power_of_two(const Facts& facts) {
+  return base::is_power_of_two(static_cast<std::uint64_t>(facts.size)) ? nullptr
+                                                                       : "needs a power of two of ranks";
+}
+Lack in_place(const Facts& facts) { return facts.in_place ? nullptr : "needs MPI_IN_PLACE"; }
+Lack out_of_place(const Facts& facts) { return facts.in_place ? "does not work with MPI_IN_PLACE" : nullptr; }
+Lack out_of_place_in_area(const Facts& facts) {
+  return facts.in_place ? out_of_place(facts) : in_area(facts);
+}
+
+// What is expected to be the fastest. The crossing points are where the formulas at the heads of the algorithms' files
+// cross for the costs of messages inside one machine (alpha about a microsecond, beta about a tenth of a nanosecond per
+// byte). All bytes.
+bool always(const Facts&) { return true; }
+/// Where ranks share processors: up to this many short messages cost rank 0 less than the other ranks' turns.
+bool told_by_one(const Facts& facts) {
+  return facts.shared_processors && facts.size <= 64 && facts.bytes <= 1 << 10;
+}
+/// Reading all vectors costs less than a second wait, or no more bytes than reading shares does.
+bool reads_all(const Facts& facts) { return facts.size == 2 || facts.bytes * facts.size <= 32 << 10; }
+bool long_broadcast(const Facts& facts) { return facts.bytes >= 256 << 10 && facts.size >= 4; }
+bool long_allreduce(const Facts& facts) { return facts.bytes >= 64 << 10; }
+bool long_reduce(const Facts& facts) { return long_allreduce(facts) && facts.size >= 4; }
+bool short_blocks(const Facts& facts) { return facts.bytes <= 2 << 10 && facts.size >= 4; }
+bool tiny_blocks(const Facts& facts) { return facts.bytes <= 256 && facts.size >= 8; }
+/// The whole result is short.
+bool short_result(const Facts& facts) { return facts.bytes <= (32 << 10) / facts.size; }
+bool long_or_few_ranks(const Facts& facts) { return facts.bytes > 4 << 10 || facts.size < 8; }
+/// A rank of a scan reads the vectors of all lower ranks.
+bool few_to_scan(const Facts& facts) { return facts.size <= 8; }
+
+using enum Collective;
+
+constexpr auto rows = std::to_array<Algorithm>({
+#define NEAR_ALGORITHM(collective, name, function, lack, wins) {collective, #name, lack, wins},
+#include "choice/algorithms.def"
+#undef NEAR_ALGORITHM
+});
+
+// clang-format off: several names a line
+constexpr std::array<std::string_view, collective_count> names = {
+    "barrier", "broadcast", "reduce", "allreduce", "gather", "gatherv", "scatter", "scatterv", "allgather",
+    "allgatherv", "alltoall", "alltoallv", "alltoallw", "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
+    "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"};
+// clang-format on
+
+constexpr std::size_t number(Collective collective) { return static_cast<std::size_t>(collective); }
+
+/// Index of each collective's first row.
+constexpr auto first_rows = [] {
+  std::array<std::size_t, collective_count> first{};
+  for (std::size_t i = rows.size(); i-- > 0;) first[number(rows[i].collective)] = i;
+  return first;
+}();
+
+/// What NEAR_COLL names, by collective; null: automatic.
+std::array<const Algorithm*, collective_count> named{};
+bool processors_are_shared = false;
+
+Result unknown(std::string_view what, std::string_view word, std::span<const std::string_view> known) {
+  auto hint = base::did_you_mean(word, known);
+  if (hint.empty())
+    for (auto each : known) hint.append(hint.empty() ? "; known: " : ", ").append(each);
+  return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is not {}{}", word, what, hint);
+}
+
+Result parse_pair(std::string_view pair, std::array<const Algorithm*, collective_count>& into) {
+  auto equals = pair.find('=');
+  if (equals == std::string_view::npos)
+    return base::fail(MPI_ERR_ARG, "NEAR_COLL: '{}' is not of the form collective=algorithm", pair);
+  auto collective = pair.substr(0, equals), algorithm = pair.substr(equals + 1);
+  auto known_collective = collective_named(collective);
+  if (!known_collective) return unknown("a collective", collective, names);
+  const Algorithm*& wanted = into[number(*known_collective)];
+  wanted = nullptr;
+  if (algorithm == "auto") return {};
+  std::vector<std::string_view> known{"auto"};
+  for (const Algorithm& row : algorithms(*known_collective)) {
+    known.emplace_back(row.name);
+    if (row.name == algorithm) wanted = &row;
+  }
+  return wanted != nullptr ? Result{} : unknown("an algorithm of this collective", algorithm, known);
+}
+
+} // namespace
+
+std::span<const Algorithm> algorithms() { return rows; }
+
+std::span<const Algorithm> algorithms(Collective collective) {
+  auto first = rows.begin() + static_cast<std::ptrdiff_t>(first_rows[number(collective)]);
+  return {first,
+          std::find_if(first, rows.end(), [=](const auto& row) { return row.collective != collective; })};
+}
+
+std::string_view name_of(Collective collective) { return names[number(collective)]; }
+
+std::optional<Collective> collective_named(std::string_view name) {
+  if (name == "bcast") return broadcast; // as the function is called
+  auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) return {};
+  return static_cast<Collective>(at - names.begin());
+}
+
+bool has_root(Collective collective) {
+  return collective == broadcast || collective == reduce || collective == gather || collective == gatherv ||
+         collective == scatter || collective == scatterv;
+}
+
+bool ranks_share_processors() { return processors_are_shared; }
+
+const Algorithm& choose(const Facts& facts) {
+  const auto index = number(facts.collective);
+  if (named[index] != nullptr && named[index]->admits(facts)) return *named[index];
+  const Algorithm* row = &rows[first_rows[index]];
+  while (!(row->admits(facts) && row->wins(facts))) ++row;
+  return *row;
+}
+
+MPI_Count published_bytes(const Facts& facts) {
+  const bool part_for_each = facts.collective == alltoall || facts.collective == scatter;
+  return std::max(facts.bytes, facts.longest * facts.size) * (part_for_each ? facts.size : 1);
+}
+
+bool uses_area(Facts facts) {
+  facts.area = true;
+  const Algorithm& row = choose(facts);
+  facts.area = false;
+  return !row.admits(facts);
+}
+
+Result configure(std::string_view text, bool shared_processors) {
+  std::array<const Algorithm*, collective_count> wanted{};
+  if (text != "auto")
+    while (!text.empty()) {
+      auto comma = std::min(text.find(','), text.size());
+      NEAR_TRY(parse_pair(text.substr(0, comma), wanted));
+      text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+  named = wanted;
+  processors_are_shared = shared_processors;
+  return {};
+}
+
+} // namespace near::choice

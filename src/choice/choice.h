@@ -1,0 +1,108 @@
+// Which algorithm a collective takes: the rows of algorithms.def, and the rule that chooses among them.
+//
+// The choice is a pure function of facts that every rank of the call knows alike: collective, bytes of the
+// type signature, the operation's commutativity, in place or not (where all ranks must agree on it), group
+// size, whether ranks share processors. Never of alignment, contiguity, where a buffer lies or what one rank
+// measured: two ranks that choose differently hang. This layer lies below all that could tell it such things, and
+// below the algorithms.
+#pragma once
+
+#include "abi/types.h"
+#include "base/result.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace near::choice {
+
+using base::Result;
+
+enum class Collective : std::uint8_t {
+  barrier,
+  broadcast,
+  reduce,
+  allreduce,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  allgather,
+  allgatherv,
+  alltoall,
+  alltoallv,
+  alltoallw,
+  reduce_scatter_block,
+  reduce_scatter,
+  scan,
+  exscan,
+  neighbor_allgather,
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  neighbor_alltoallw,
+  count,
+};
+inline constexpr int collective_count = static_cast<int>(Collective::count);
+
+/// What a choice may depend on.
+struct Facts {
+  Collective collective = Collective::barrier;
+  /// Packed bytes: the vector (broadcast, reductions, scans; of the whole group's parts in reduce_scatter),
+  /// one rank's block (gather, scatter, allgather, alltoall), all blocks (allgatherv). 0 for gatherv,
+  /// scatterv, alltoallv, alltoallw and neighbor_..., where no rank knows what the others pass.
+  MPI_Count bytes = 0;
+  int size = 1;
+  bool commutative = true;
+  bool in_place = false;          ///< alltoall family
+  bool shared_processors = false; ///< the job has more ranks than processors
+  bool recorded = false;          ///< nonblocking or persistent
+  bool area = false;              ///< the ranks have an area in shared memory, and the call may use it
+  MPI_Count longest = 0;          ///< reduce_scatter: bytes of the longest block
+  bool elementwise = true;        ///< reductions: predefined operation, elements without gaps
+};
+
+struct Algorithm {
+  Collective collective;
+  const char* name; ///< as in NEAR_COLL, unique within its collective
+  /// Null if the algorithm gives the right result for these facts; otherwise what they lack, such as "needs a
+  /// commutative operation".
+  const char* (*lack)(const Facts& facts);
+  /// Whether it is expected to be the fastest, after the rows above it have declined.
+  bool (*wins)(const Facts& facts);
+  bool admits(const Facts& facts) const { return lack(facts) == nullptr; }
+};
+
+/// All rows; those of a collective lie together, and its last one (or last two, by in_place) wins wherever it
+/// is admitted.
+std::span<const Algorithm> algorithms();
+/// The rows of one collective.
+std::span<const Algorithm> algorithms(Collective collective);
+/// The position of a row in algorithms().
+inline std::size_t index_of(const Algorithm& row) {
+  return static_cast<std::size_t>(&row - algorithms().data());
+}
+/// MPI's name of the collective: "allreduce".
+std::string_view name_of(Collective collective);
+/// The collective of that name; "bcast" is broadcast, too.
+std::optional<Collective> collective_named(std::string_view name);
+/// Whether one rank of the collective is its root.
+bool has_root(Collective collective);
+
+/// The first row of the collective that is admitted and wins; the row that NEAR_COLL names where it is
+/// admitted.
+const Algorithm& choose(const Facts& facts);
+/// About how many bytes a rank publishes in an area; the root, if there is one.
+MPI_Count published_bytes(const Facts& facts);
+/// Whether the algorithm that is chosen if there is an area uses it.
+bool uses_area(Facts facts);
+
+/// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
+/// job has the same, and the same answer to whether it has more ranks than processors. Fails with MPI_ERR_ARG
+/// that names the unknown word and the nearest known one.
+Result configure(std::string_view text, bool shared_processors = false);
+/// As configure() was told.
+bool ranks_share_processors();
+
+} // namespace near::choice
