@@ -6,6 +6,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 namespace near::choice {
 namespace {
@@ -23,6 +24,106 @@ TEST(choice, every_collective_has_an_algorithm_for_every_call) {
             EXPECT_TRUE(row.admits(facts));
             EXPECT_EQ(&choose(facts), &row);
           }
+}
+
+/// Calls check(facts) for all collectives and kinds of calls, 1 to 32 ranks, and 0 bytes and powers of two to 16 MiB.
+template <class Check>
+void for_all_facts(Check&& check) {
+  for (int collective = 0; collective < collective_count; ++collective)
+    for (int size = 1; size <= 32; ++size)
+      for (int flags = 0; flags < 1 << 6; ++flags)
+        for (MPI_Count bytes = 0; bytes <= 16 << 20; bytes = bytes == 0 ? 1 : 2 * bytes)
+          check(Facts{.collective = static_cast<Collective>(collective),
+                      .bytes = bytes,
+                      .size = size,
+                      .commutative = (flags & 1) != 0,
+                      .in_place = (flags & 2) != 0,
+                      .shared_processors = (flags & 4) != 0,
+                      .recorded = (flags & 8) != 0,
+                      .area = (flags & 16) != 0,
+                      .elementwise = (flags & 32) != 0});
+}
+
+std::string text_of(const Facts& facts) {
+  return base::format(
+      "{} of {} bytes on {} ranks{}{}{}{}{}{}", name_of(facts.collective), facts.bytes, facts.size,
+      facts.commutative ? ", commutative" : "", facts.in_place ? ", in place" : "",
+      facts.shared_processors ? ", sharing processors" : "", facts.recorded ? ", recorded" : "",
+      facts.area ? ", area" : "", facts.elementwise ? ", elementwise" : "");
+}
+
+/// Counts calls for which a rule does not hold, and keeps the first one for the message.
+struct Violations {
+  std::string first;
+  std::size_t count = 0;
+  void note(bool holds, const Facts& facts) {
+    if (!holds && count++ == 0) first = text_of(facts);
+  }
+};
+
+/// A table whose last row does not always win would run into the rows of the next collective.
+TEST(choice, is_an_admitted_row_of_the_collective_up_to_32_ranks_and_16_MiB) {
+  ASSERT_TRUE(configure("auto").ok());
+  Violations wrong;
+  for_all_facts([&](const Facts& facts) {
+    const Algorithm& row = choose(facts);
+    wrong.note(row.collective == facts.collective && row.admits(facts) && row.wins(facts), facts);
+  });
+  EXPECT_EQ(wrong.count, 0u) << wrong.first;
+}
+
+TEST(choice, does_not_depend_on_earlier_choices) {
+  ASSERT_TRUE(configure("auto").ok());
+  std::vector<const Algorithm*> before;
+  for_all_facts([&](const Facts& facts) { before.push_back(&choose(facts)); });
+  ASSERT_TRUE(configure("allreduce=ring,alltoall=bruck").ok());
+  for_all_facts([&](const Facts& facts) { (void)choose(facts); });
+  ASSERT_TRUE(configure("auto").ok());
+  std::size_t index = 0;
+  Violations wrong;
+  for_all_facts([&](const Facts& facts) { wrong.note(before[index++] == &choose(facts), facts); });
+  EXPECT_EQ(wrong.count, 0u) << wrong.first;
+}
+
+/// Two algorithms have one crossing point.
+TEST(choice, does_not_return_to_an_algorithm_that_smaller_sizes_have_left) {
+  ASSERT_TRUE(configure("auto").ok());
+  std::set<const Algorithm*> left;
+  const Algorithm* present = nullptr;
+  Violations wrong;
+  for_all_facts([&](const Facts& facts) {
+    if (facts.bytes == 0) left.clear(), present = nullptr;
+    const Algorithm* row = &choose(facts);
+    if (present != nullptr && row != present) left.insert(present);
+    wrong.note(left.count(row) == 0, facts);
+    present = row;
+  });
+  EXPECT_EQ(wrong.count, 0u) << wrong.first;
+}
+
+TEST(choice, every_algorithm_that_the_knob_names_is_taken_wherever_it_is_admitted) {
+  for (const Algorithm& row : algorithms()) {
+    ASSERT_TRUE(configure(std::string(name_of(row.collective)) + "=" + row.name).ok());
+    Violations wrong;
+    for_all_facts([&](const Facts& facts) {
+      if (facts.collective != row.collective) return;
+      const Algorithm& chosen = choose(facts);
+      wrong.note((&chosen == &row) == row.admits(facts) && chosen.admits(facts), facts);
+    });
+    EXPECT_EQ(wrong.count, 0u) << name_of(row.collective) << "=" << row.name << ": " << wrong.first;
+  }
+  ASSERT_TRUE(configure("auto").ok());
+}
+
+TEST(choice, collectives_have_names_in_both_directions) {
+  for (int index = 0; index < collective_count; ++index) {
+    auto collective = static_cast<Collective>(index);
+    EXPECT_EQ(collective_named(name_of(collective)), collective);
+    ASSERT_FALSE(algorithms(collective).empty());
+    for (const Algorithm& row : algorithms(collective)) EXPECT_EQ(row.collective, collective);
+  }
+  EXPECT_EQ(collective_named("bcast"), Collective::broadcast);
+  EXPECT_FALSE(collective_named("alreduce"));
 }
 
 TEST(choice, names_are_unique_within_a_collective) {
