@@ -26,6 +26,16 @@ int job_machine(std::int32_t launcher);
 /// `near info --transport`: shows the protocols of large messages in a running job.
 int transport(std::int32_t launcher);
 
+/// The options of `near info --coll`.
+struct CollectivesOptions {
+  std::string names;            ///< "allreduce,broadcast"; "": all
+  std::uint32_t ranks = 0;      ///< 0: as many as there are processors
+  std::uint32_t processors = 0; ///< 0: those of this machine that this process may use
+  bool why = false;
+};
+/// Shows which algorithms collectives take, by size; with `why`, the reasons.
+int collectives(const CollectivesOptions& options);
+
 /// The options of `near place`. One of `job`, `pid` and `command` is set.
 struct PlaceOptions {
   std::int32_t job = 0, pid = 0; ///< process numbers; 0: not given

@@ -2,6 +2,7 @@
 #include "base/knob.h"
 #include "base/text.h"
 #include "os/descriptor.h"
+#include "segment/segment.h"
 #include "tools/commands.h"
 
 #include <CLI/CLI.hpp>
@@ -64,6 +65,18 @@ CLI::Validator job_number() {
   return {check, ""};
 }
 
+/// Checks a number of ranks or processors.
+CLI::Validator count(const char* what, unsigned most) {
+  auto check = [what, most](std::string& text) {
+    unsigned value = 0;
+    const char* last = text.data() + text.size();
+    auto [end, error] = std::from_chars(text.data(), last, value);
+    bool good = error == std::errc{} && end == last && value > 0 && value <= most;
+    return good ? std::string() : base::format("'{}' is not a number of {} from 1 to {}", text, what, most);
+  };
+  return {check, ""};
+}
+
 /// Checks a share of pages.
 CLI::Validator percentage() {
   auto check = [](std::string& text) {
@@ -81,13 +94,14 @@ struct Options {
   bool once = false, all = false, knobs = false, transport = false, show = false, remove = false;
   double interval_s = 1;
   PlaceOptions place;
+  CollectivesOptions collectives;
 };
 
 /// The parser, with its subcommands, and the options whose presence matters.
 struct Parser {
   CLI::App app{"Inspects NearMPI jobs and this machine.", "near"};
   CLI::App *top = nullptr, *place = nullptr, *calibrate = nullptr, *coverage = nullptr, *info = nullptr;
-  CLI::Option *interval = nullptr, *info_job = nullptr;
+  CLI::Option *interval = nullptr, *info_job = nullptr, *info_coll = nullptr;
 };
 
 constexpr const char* which_job = "process number of the job's mpiexec; default: your only running job";
@@ -158,6 +172,30 @@ void add_info(Parser& parser, Options& options) {
                         "list the knobs (environment variables) with their present values");
   parser.info->add_flag("--transport", options.transport,
                         "show which protocol the large messages of a running job use, and why");
+  auto& coll = options.collectives;
+  parser.info_coll =
+      parser.info
+          ->add_option("--coll", coll.names,
+                       "show which algorithms collectives take, by size; NAMES: only of these, such as "
+                       "allreduce,broadcast")
+          ->type_name("[NAMES]")
+          ->expected(0, 1)
+          ->transform([](const std::string& text) { return text == "true" ? "" : text; });
+  parser.info
+      ->add_option("--ranks", coll.ranks, "with --coll: the number of ranks; default: as many as processors")
+      ->type_name("N")
+      ->transform(count("ranks", segment::most_rows))
+      ->needs(parser.info_coll);
+  parser.info
+      ->add_option("--processors", coll.processors,
+                   "with --coll: on so many processors; default: those of this machine")
+      ->type_name("N")
+      ->transform(count("processors", segment::most_rows))
+      ->needs(parser.info_coll);
+  parser.info
+      ->add_flag("--why", coll.why,
+                 "with --coll: why the other algorithms are not taken, and what other kinds of calls take")
+      ->needs(parser.info_coll);
   parser.info_job =
       add_job(*parser.info, options.job, "show the machine of a running job: " + std::string(which_job));
 }
@@ -220,6 +258,7 @@ int run(int count, char** arguments) {
                      : options.remove ? Calibrate::remove
                                       : Calibrate::measure);
   if (parser.coverage->parsed()) return coverage(options.all);
+  if (!parser.info_coll->empty()) return collectives(options.collectives);
   if (!options.transport && parser.info_job->empty()) return info(options.knobs);
   if (!choose_job(options.job)) return 1;
   return options.transport ? transport(options.job) : job_machine(options.job);

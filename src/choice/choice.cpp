@@ -129,6 +129,8 @@ std::span<const Algorithm> algorithms(Collective collective) {
           std::find_if(first, rows.end(), [=](const auto& row) { return row.collective != collective; })};
 }
 
+std::span<const std::string_view> collective_names() { return names; }
+
 std::string_view name_of(Collective collective) { return names[number(collective)]; }
 
 std::optional<Collective> collective_named(std::string_view name) {
@@ -138,12 +140,32 @@ std::optional<Collective> collective_named(std::string_view name) {
   return static_cast<Collective>(at - names.begin());
 }
 
+std::string_view measure_of(Collective collective) {
+  switch (collective) {
+  case broadcast:
+  case reduce:
+  case allreduce:
+  case scan:
+  case exscan: return "the vector";
+  case gather:
+  case scatter:
+  case allgather:
+  case alltoall: return "one block";
+  case allgatherv:
+  case reduce_scatter:
+  case reduce_scatter_block: return "all blocks";
+  default: return "";
+  }
+}
+
 bool has_root(Collective collective) {
   return collective == broadcast || collective == reduce || collective == gather || collective == gatherv ||
          collective == scatter || collective == scatterv;
 }
 
 bool ranks_share_processors() { return processors_are_shared; }
+
+const Algorithm* named_algorithm(Collective collective) { return named[number(collective)]; }
 
 const Algorithm& choose(const Facts& facts) {
   const auto index = number(facts.collective);

@@ -4,7 +4,7 @@
 // type signature, the operation's commutativity, in place or not (where all ranks must agree on it), group
 // size, whether ranks share processors. Never of alignment, contiguity, where a buffer lies or what one rank
 // measured: two ranks that choose differently hang. This layer lies below all that could tell it such things, and
-// below the algorithms.
+// below the algorithms, so `near info --coll` shows the choice without the library's other parts.
 #pragma once
 
 #include "abi/types.h"
@@ -83,16 +83,22 @@ std::span<const Algorithm> algorithms(Collective collective);
 inline std::size_t index_of(const Algorithm& row) {
   return static_cast<std::size_t>(&row - algorithms().data());
 }
+/// MPI's names of all collectives, in the order of the enumeration.
+std::span<const std::string_view> collective_names();
 /// MPI's name of the collective: "allreduce".
 std::string_view name_of(Collective collective);
 /// The collective of that name; "bcast" is broadcast, too.
 std::optional<Collective> collective_named(std::string_view name);
+/// What Facts::bytes is the size of: "the vector", "one block" or "all blocks"; "" where it is always 0.
+std::string_view measure_of(Collective collective);
 /// Whether one rank of the collective is its root.
 bool has_root(Collective collective);
 
 /// The first row of the collective that is admitted and wins; the row that NEAR_COLL names where it is
 /// admitted.
 const Algorithm& choose(const Facts& facts);
+/// The row that NEAR_COLL names for the collective; null: none.
+const Algorithm* named_algorithm(Collective collective);
 /// About how many bytes a rank publishes in an area; the root, if there is one.
 MPI_Count published_bytes(const Facts& facts);
 /// Whether the algorithm that is chosen if there is an area uses it.

@@ -1,9 +1,10 @@
-"""`near info --transport` shows, from outside, which protocols messages take."""
+"""`near info` shows, from outside, which protocols messages take, and which algorithms collectives would take."""
 
 import os
 import re
 import signal
 import time
+from itertools import pairwise
 
 import harness
 import pytest
@@ -56,3 +57,96 @@ def test_the_costs_of_knobs_are_shown(prefix, knobs, begin, most):
     seen = harness.run([prefix / "bin/near", "info", "--knobs"], env=knobs)
     told = re.search(r"^Each rank reserves (\d+) KiB when it begins \(.*\), and up to (\d+) KiB once there is traffic", seen.out, re.M)
     assert seen.status == 0 and told and (int(told[1]), int(told[2])) == (begin, most), seen.report()
+
+
+def coll(prefix, *words, knob="auto"):
+    return harness.run([prefix / "bin/near", "info", "--coll", *words], env={"NEAR_COLL": knob})
+
+
+def rows_of(seen):
+    """[collective, what the sizes are of, sizes, blocking, nonblocking] of each line of the table."""
+    table = seen.out.partition("\ncollective")[2].partition("\n")[2].partition("\n\n")[0]
+    edges = (0, 22, 34, 54, 74, None)
+    return [[line[left:right].strip() for left, right in pairwise(edges)] for line in table.splitlines()]
+
+
+def test_the_algorithms_of_collectives_are_shown_by_size(prefix):
+    seen = coll(prefix, "allreduce,bcast,alltoall,alltoallv", "--ranks", "8", "--processors", "16")
+    assert seen.status == 0 and seen.out.startswith("8 ranks on 16 processors\narea in shared memory: yes"), seen.report()
+    assert rows_of(seen) == [
+        ["allreduce", "the vector", "up to 4 KiB", "shared_flat", ""],
+        ["", "", "8 KiB to 16 MiB", "shared_shares", ""],
+        ["broadcast", "the vector", "up to 16 MiB", "shared", ""],
+        ["alltoall", "one block", "up to 2 MiB", "shared", ""],
+        ["", "", "4 MiB to 16 MiB", "shared", "pairwise"],
+        ["alltoallv", "", "any", "pairwise", ""],
+    ], seen.report()
+
+
+def test_all_collectives_are_shown_for_as_many_ranks_as_processors(prefix):
+    seen = coll(prefix)
+    numbers = re.match(r"(\d+) ranks? on (\d+) processors?\n", seen.out)
+    assert seen.status == 0 and numbers and numbers[1] == numbers[2], seen.report()
+    assert len({row[0] for row in rows_of(seen)} - {""}) == 22, seen.report()
+
+
+def test_more_ranks_than_processors_share_them(prefix):
+    shared, own = (coll(prefix, "barrier", "--why", "--ranks", "8", "--processors", str(count)) for count in (7, 8))
+    assert shared.out.startswith("8 ranks on 7 processors, which they share\n"), shared.report()
+    assert "communicator without an area\n    any                 linear\n" in shared.out, shared.report()
+    assert "communicator without an area\n    any                 dissemination\n" in own.out, own.report()
+
+
+def test_the_reasons_of_the_choice_are_shown(prefix):
+    seen = coll(prefix, "allreduce", "--why", "--ranks", "100", "--processors", "100")
+    assert "area in shared memory: no (2 to 64 ranks" in seen.out, seen.report()
+    blocking = seen.out.partition("\n  blocking\n")[2].partition("\n  user-defined")[0]
+    assert [" ".join(line.split()) for line in blocking.splitlines()] == [
+        "up to 32 KiB recursive_doubling",
+        "not shared_flat: needs an area in shared memory",
+        "not shared_shares: needs an area in shared memory",
+        "not linear: not expected to be the fastest",
+        "not ring: not expected to be the fastest",
+        "64 KiB to 16 MiB ring",
+        "not shared_flat: needs an area in shared memory",
+        "not shared_shares: needs an area in shared memory",
+        "not linear: not expected to be the fastest",
+    ], seen.report()
+
+
+def test_an_algorithm_that_the_knob_names_is_shown_as_such(prefix):
+    seen = coll(prefix, "allreduce", "--ranks", "4", knob="allreduce=ring")
+    assert "NEAR_COLL: allreduce=ring\n" in seen.out, seen.report()
+    assert rows_of(seen) == [["allreduce", "the vector", "up to 16 MiB", "ring (NEAR_COLL)", ""]], seen.report()
+    seen = coll(prefix, "allreduce", "--why", "--ranks", "4", knob="allreduce=ring")
+    assert "not ring, which NEAR_COLL names: needs a commutative operation" in seen.out, seen.report()
+
+
+@pytest.mark.parametrize("words, said", [
+    (["alreduce"], "unknown collective 'alreduce'; did you mean allreduce?"),
+    (["broadcast,quickly"], "unknown collective 'quickly'; `near info --coll` lists them"),
+    (["--ranks", "0"], "--ranks: '0' is not a number of ranks from 1 to 65536"),
+    (["--processors", "some"], "--processors: 'some' is not a number of processors from 1 to 65536"),
+    (["--rank", "8"], "unknown option '--rank'; did you mean --ranks?"),
+])
+def test_a_wrong_question_about_collectives_is_refused(prefix, words, said):
+    seen = coll(prefix, *words)
+    assert (seen.status, seen.out, seen.err) == (2, "", f"near: {said}\n"), seen.report()
+
+
+@pytest.mark.parametrize("option", ["--ranks=2", "--processors=2", "--why"])
+def test_options_about_collectives_belong_to_coll(prefix, option):
+    seen = harness.run([prefix / "bin/near", "info", option])
+    assert seen.status == 2 and f"near: {option.partition('=')[0]} requires --coll" in seen.err, seen.report()
+
+
+@pytest.mark.parametrize("knob, said", [
+    ("allreduce=rinng", "NEAR_COLL: 'rinng' is not an algorithm of this collective; did you mean ring?"),
+    ("alreduce=ring", "NEAR_COLL: 'alreduce' is not a collective; did you mean allreduce?"),
+    ("ring", "NEAR_COLL: 'ring' is not of the form collective=algorithm"),
+])
+def test_a_wrong_knob_is_refused_as_in_a_job(launch, prefix, compiled, knob, said):
+    seen = coll(prefix, knob=knob)
+    assert (seen.status, seen.out, seen.err) == (1, "", f"near: {said}\n"), seen.report()
+    job = launch("-n", "1", compiled("talk_for_ever"), env={"NEAR_COLL": knob})
+    assert job.status != 0 and said in job.err, job.report()
