@@ -164,7 +164,7 @@ void print_table(const std::vector<Facts>& calls) {
 bool read_collectives(std::string_view text, std::vector<Collective>& into) {
   const auto names = choice::collective_names();
   if (text.empty())
-    for (auto name : names) into.push_back(*choice::collective_named(name));
+    for (int i = 0; i < choice::collective_count; ++i) into.push_back(static_cast<Collective>(i));
   while (!text.empty()) {
     const auto comma = std::min(text.find(','), text.size());
     const auto word = text.substr(0, comma);
