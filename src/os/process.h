@@ -95,7 +95,8 @@ bool started_with(Pid pid, std::span<const std::string> variables);
 /// Whether `pid` is `root` or descends from it.
 bool descends_from(Pid pid, Pid root);
 /// Sends `signal` to every descendant of this process; returns their number. If processes are not listed,
-/// signals those of `known` that are children of this process, and their process groups.
+/// signals those of `known` that are children of this process, and their process groups. Before a signal that ends them,
+/// lowers the priority of these children: hundreds that compute would keep this process from the processors for seconds.
 std::size_t signal_descendants(int signal, std::span<const Pid> known);
 
 /// Asks the launcher `pid` to check the rank table (boot/boot.h), by a signal that other programs ignore.

@@ -1,12 +1,15 @@
 // The processes of this machine, as /proc lists them.
 #include "os/process.h"
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <iterator>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -166,19 +169,28 @@ bool processes_are_listed() {
   return length > 0 && std::string_view(target, static_cast<std::size_t>(length)) == std::to_string(getpid());
 }
 
+namespace {
+
+/// The number may belong to another process by now, unless it is still our child's.
+bool is_child(Pid pid) {
+  siginfo_t unused{};
+  return pid > 0 && waitid(P_PID, static_cast<id_t>(pid), &unused, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+} // namespace
+
 std::size_t signal_descendants(int number, std::span<const Pid> known) {
+  constexpr int lowest_priority = 19;
+  std::vector<Pid> children;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(children), is_child);
+  if (number == SIGTERM || number == SIGKILL)
+    for (Pid pid : children) setpriority(PRIO_PROCESS, static_cast<id_t>(pid), lowest_priority);
   if (!processes_are_listed()) {
-    std::size_t reached = 0;
-    for (Pid pid : known) {
-      // The number may belong to another process by now, unless it is still our child's.
-      siginfo_t unused{};
-      if (pid <= 0 || waitid(P_PID, static_cast<id_t>(pid), &unused, WEXITED | WNOHANG | WNOWAIT) != 0)
-        continue;
-      ++reached;
+    for (Pid pid : children) {
       if (getpgid(pid) == pid) kill(-pid, number);
       kill(pid, number);
     }
-    return reached;
+    return children.size();
   }
   auto all = descendants_of(getpid());
   for (Pid pid : all) kill(pid, number);

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -232,6 +233,24 @@ TEST(process, descendants_are_found_through_generations) {
   for (auto each : all) kill(each, SIGKILL);
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
+}
+
+TEST(process, known_children_give_way_to_the_process_that_ends_them) {
+  os::Pid pid = 0;
+  ASSERT_TRUE(os::start_process(shell("exec sleep 60"), pid).ok());
+  const os::Pid known[] = {pid, 1};
+  const auto priority = [pid] { return getpriority(PRIO_PROCESS, static_cast<id_t>(pid)); };
+  const int before = priority();
+  EXPECT_GE(os::signal_descendants(SIGCONT, known), 1u);
+  EXPECT_EQ(priority(), before);
+  os::send_signal(pid, SIGSTOP); // so that SIGTERM waits
+  EXPECT_GE(os::signal_descendants(SIGTERM, known), 1u);
+  EXPECT_EQ(priority(), 19);
+  EXPECT_NE(getpriority(PRIO_PROCESS, 0), 19);
+  os::signal_descendants(SIGCONT, known);
+  int raw = 0;
+  EXPECT_EQ(waitpid(pid, &raw, 0), pid);
+  EXPECT_TRUE(WIFSIGNALED(raw) && WTERMSIG(raw) == SIGTERM);
 }
 
 TEST(process, dies_with_its_parent) {
