@@ -201,6 +201,17 @@ Result check_copyable(const Call& call) {
 
 enum class Form : std::uint8_t { blocking, nonblocking, persistent };
 
+/// What this rank publishes in a call, in bytes.
+MPI_Count bytes_of_rank(const Call& call, const Facts& facts, int rank) {
+  const bool is_root = rank == call.root;
+  switch (call.collective) {
+  case Collective::broadcast:
+  case Collective::scatter: return is_root ? published_bytes(facts) : 0;
+  case Collective::gather: return is_root ? 0 : published_bytes(facts);
+  default: return std::max(published_bytes(facts), bytes_of_parts(call, rank, facts.size));
+  }
+}
+
 /// The area that the call may use. Starts of persistent calls need not have the same order at all ranks, so each call
 /// has an area of its own. Neighbourhood collectives consist of messages.
 Result area_for(const Call& call, Communicator& communicator, Form form, Schedule* schedule, Area*& area) {
@@ -213,10 +224,7 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Schedul
   if (!uses_area(facts)) return {};
   std::unique_ptr<AreaExtension> own;
   NEAR_TRY(static_cast<AreaExtension&>(*communicator.extension)
-               .make_another(communicator,
-                             std::max(published_bytes(facts),
-                                      bytes_of_parts(call, communicator.rank, communicator.size)),
-                             own));
+               .make_another(communicator, bytes_of_rank(call, facts, communicator.rank), own));
   area = own->area.get();
   schedule->keep(std::move(own));
   return {};

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "coll/schedule.h"
+#include "coll/shared/area.h"
 
 #include <algorithm>
 #include <new>
@@ -125,6 +126,23 @@ Result CollectiveGroup::start_receive(const Buffer& buffer, int from) {
   return {};
 }
 
+Result CollectiveGroup::start_receive_if(const bool& condition, const Buffer& buffer, int from) {
+  if (schedule_ != nullptr)
+    return schedule_->pend(
+        schedule_->receive(buffer, communicator_rank(from), tag_, communicator_, &condition));
+  return condition ? start_receive(buffer, from) : Result{};
+}
+
+/// Waits until the message is complete, or until no rank can rely on messages any more.
+Result CollectiveGroup::wait(p2p::Request& request) {
+  if (area_ == nullptr) {
+    p2p::wait_complete(request);
+    return {};
+  }
+  p2p::wait_until_stored([&] { return request.complete || area_->is_broken(); });
+  return request.complete ? Result{} : area_->broken();
+}
+
 Result CollectiveGroup::finish_until(std::size_t remaining) {
   if (schedule_ != nullptr) return schedule_->finish_until(remaining);
   auto at = [this](std::size_t i) -> p2p::Request*& {
@@ -133,8 +151,8 @@ Result CollectiveGroup::finish_until(std::size_t remaining) {
   Result first;
   std::size_t done = 0;
   for (; pending_count_ - done > remaining; ++done) {
+    if (Result waited = wait(*at(done)); !waited.ok()) return waited; // the destructor cancels them
     p2p::Request* oldest = std::exchange(at(done), nullptr);
-    p2p::wait_complete(*oldest);
     MPI_Request handle = p2p::public_handle(*oldest);
     Result result = p2p::finish(handle, *oldest, MPI_STATUS_IGNORE, false);
     if (first.ok()) first = result;

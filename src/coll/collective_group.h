@@ -83,8 +83,10 @@ public:
   /// Starts a send or receive; finish_until() waits for it.
   Result start_send(const Buffer& buffer, int to);
   Result start_receive(const Buffer& buffer, int from);
+  /// The same if `condition` is true, which a recorded receive finds out when it is its turn.
+  Result start_receive_if(const bool& condition, const Buffer& buffer, int from);
   /// Waits, oldest first, until at most `remaining` of the started ones are under way; the first error is
-  /// returned after all waits.
+  /// returned after all waits. Fails with MPI_ERR_OTHER once ranks have called different collectives in the area.
   Result finish_until(std::size_t remaining);
   Result finish_all() { return finish_until(0); }
 
@@ -101,6 +103,7 @@ public:
   Result scratch_bytes(MPI_Count bytes, Buffer& made);
 
 private:
+  Result wait(p2p::Request& request);
   Result allocate(std::size_t bytes, std::byte*& at);
   /// The communicator's rank of a member or, on an intercommunicator, of a rank of the other group.
   int communicator_rank(int member) const {

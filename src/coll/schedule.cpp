@@ -75,9 +75,15 @@ Schedule::Step Schedule::send(const Buffer& buffer, int to, int tag, Communicato
   return add({.kind = Kind::send, .peer = to, .tag = tag, .a = buffer, .communicator = &communicator});
 }
 
-Schedule::Step Schedule::receive(const Buffer& buffer, int from, int tag, Communicator& communicator) {
+Schedule::Step Schedule::receive(const Buffer& buffer, int from, int tag, Communicator& communicator,
+                                 const bool* condition) {
   keep_type(buffer.type);
-  return add({.kind = Kind::receive, .peer = from, .tag = tag, .a = buffer, .communicator = &communicator});
+  return add({.kind = Kind::receive,
+              .peer = from,
+              .tag = tag,
+              .a = buffer,
+              .communicator = &communicator,
+              .condition = condition});
 }
 
 Result Schedule::wait(Step message) {
@@ -155,7 +161,9 @@ Result Schedule::begin() {
 
 bool Schedule::may_advance() const {
   if (!outcome_.ok()) return true;
-  return next_ < steps_.size() && steps_[next_].kind == Kind::attempt && steps_[next_].attempt->ready();
+  if (next_ >= steps_.size()) return false;
+  const Entry& entry = steps_[next_];
+  return entry.kind == Kind::attempt ? entry.attempt->ready() : area_call_->is_broken();
 }
 
 /// Does the step if it need not wait. True if it has been done, now or before.
@@ -193,6 +201,7 @@ Result Schedule::run(Entry& entry) {
     return p2p::start_send(entry.a, entry.peer, entry.tag, *entry.communicator, p2p::SendMode::standard,
                            entry.request, object::Channel::collective);
   case Kind::receive:
+    if (entry.condition != nullptr && !*entry.condition) return {};
     return p2p::start_receive(entry.a, entry.peer, entry.tag, *entry.communicator, entry.request,
                               object::Channel::collective);
   case Kind::copy: datatype::copy(entry.a, entry.b, std::min(entry.a.bytes(), entry.b.bytes())); return {};
@@ -220,7 +229,11 @@ bool Schedule::advance(p2p::Completion& completion) {
   for (; next_ < steps_.size(); ++next_) {
     Entry& entry = steps_[next_];
     if (entry.kind == Kind::wait) {
-      if (!finished(steps_[entry.message])) return false;
+      if (!finished(steps_[entry.message])) {
+        attempt_next_early();
+        if (area_call_ != nullptr && area_call_->is_broken()) note(area_call_->broken());
+        if (outcome_.ok()) return false;
+      }
     } else if (entry.kind == Kind::attempt) {
       if (!attempted(entry)) {
         attempt_next_early();

@@ -37,7 +37,9 @@ public:
 
   // Recording. Datatypes and operations are kept alive until the schedule is destroyed.
   Step send(const Buffer& buffer, int to, int tag, Communicator& communicator);
-  Step receive(const Buffer& buffer, int from, int tag, Communicator& communicator);
+  /// With a `condition`, only if that is true when the step is run.
+  Step receive(const Buffer& buffer, int from, int tag, Communicator& communicator,
+               const bool* condition = nullptr);
   Result wait(Step message);
   Result pend(Step message);
   Result finish_until(std::size_t remaining);
@@ -103,6 +105,7 @@ private:
     Step message = 0; ///< wait: which
     Buffer a{}, b{};  ///< send, receive: a; copy: from a to b; reduce: b = a op b
     Communicator* communicator = nullptr;
+    const bool* condition = nullptr; ///< receive; null: always
     const Operation* operation = nullptr;
     p2p::Request* request = nullptr; ///< send, receive: while under way
     std::unique_ptr<Attempt, Destroy> attempt{};

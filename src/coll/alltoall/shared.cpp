@@ -32,27 +32,6 @@ Result alltoall_shared(CollectiveGroup& group, const Call& call) {
   return group.copy(block(call.send, rank), block(call.receive, rank));
 }
 
-namespace {
-
-/// Exchanges what was too long to be published.
-Result exchange_long(CollectiveGroup& group, const Call& call) {
-  const int size = group.size(), rank = group.rank();
-  for (int round = 1; round < size; ++round) {
-    const int to = (rank + round) % size, from = (rank - round + size) % size;
-    const Buffer out = call.send_blocks.at(to), in = call.receive_blocks.at(from);
-    const bool sends = is_message(out.bytes(), size), receives = is_message(in.bytes(), size);
-    if (sends && receives)
-      NEAR_TRY(group.send_receive(out, to, in, from));
-    else if (sends)
-      NEAR_TRY(group.send(out, to));
-    else if (receives)
-      NEAR_TRY(group.receive(in, from));
-  }
-  return {};
-}
-
-} // namespace
-
 Result alltoallv_shared(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 1);
   const int size = exchange.size(), rank = exchange.rank();
@@ -62,14 +41,20 @@ Result alltoallv_shared(CollectiveGroup& group, const Call& call) {
   const PublishedParts own(std::move(parts));
   NEAR_TRY(exchange.publish(own.bytes(), [own](std::byte* at) { own.fill(at); }));
   NEAR_TRY(group.copy(call.send_blocks.at(rank), call.receive_blocks.at(rank)));
+  ArrivingParts blocks(group, exchange);
   for (int step = 1; step < size; ++step) {
     const int from = (rank + step) % size;
-    NEAR_TRY(exchange.read(from, 0, [=, into = call.receive_blocks.at(from)](const std::byte* data) {
-      return take_part(data, rank, size, into, from);
-    }));
+    NEAR_TRY(blocks.read(from, rank, call.receive_blocks.at(from)));
   }
   exchange.finish(0);
-  return exchange_long(group, call);
+  for (int round = 1; round < size; ++round) {
+    const int to = (rank + round) % size, from = (rank - round + size) % size;
+    NEAR_TRY(blocks.start_receive(from, call.receive_blocks.at(from)));
+    const Buffer out = call.send_blocks.at(to);
+    if (is_message(out.bytes(), size)) NEAR_TRY(group.start_send(out, to));
+    blocks.finish_until(0);
+  }
+  return blocks.finish();
 }
 
 } // namespace near::coll

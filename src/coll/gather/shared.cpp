@@ -44,25 +44,23 @@ Result gatherv_shared(CollectiveGroup& group, const Call& call) {
     const PublishedParts own({call.send});
     NEAR_TRY(exchange.publish(own.bytes(), [own](std::byte* at) { own.fill(at); }));
     exchange.finish(0);
-    return is_message(call.send.bytes(), 1) ? group.send(call.send, call.root) : Result{};
+    if (is_message(call.send.bytes(), 1)) NEAR_TRY(group.start_send(call.send, call.root));
+    return group.finish_all();
   }
   exchange.only_read();
+  ArrivingParts blocks(group, exchange);
   for (int step = 1; step < size; ++step) {
     const int from = (call.root + step) % size;
-    NEAR_TRY(exchange.read(from, 0, [into = call.receive_blocks.at(from), from](const std::byte* data) {
-      return take_part(data, 0, 1, into, from);
-    }));
+    NEAR_TRY(blocks.read(from, 0, call.receive_blocks.at(from)));
   }
   exchange.finish(0);
   for (int step = 1; step < size; ++step) {
     const int from = (call.root + step) % size;
-    const Buffer into = call.receive_blocks.at(from);
-    if (!is_message(into.bytes(), 1)) continue;
-    NEAR_TRY(group.start_receive(into, from));
-    NEAR_TRY(group.finish_until(messages_at_root - 1));
+    NEAR_TRY(blocks.start_receive(from, call.receive_blocks.at(from)));
+    blocks.finish_until(messages_at_root - 1);
   }
   NEAR_TRY(group.copy(call.send, call.receive_blocks.at(call.root)));
-  return group.finish_all();
+  return blocks.finish();
 }
 
 } // namespace near::coll

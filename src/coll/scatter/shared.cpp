@@ -42,12 +42,11 @@ Result scatterv_shared(CollectiveGroup& group, const Call& call) {
   const int size = exchange.size(), rank = exchange.rank();
   if (rank != call.root) {
     exchange.only_read();
-    NEAR_TRY(exchange.read(call.root, 0,
-                           [rank, size, into = call.receive, root = call.root](const std::byte* data) {
-                             return take_part(data, rank, size, into, root);
-                           }));
+    ArrivingParts blocks(group, exchange);
+    NEAR_TRY(blocks.read(call.root, rank, call.receive));
     exchange.finish(0);
-    return is_message(call.receive.bytes(), size) ? group.receive(call.receive, call.root) : Result{};
+    NEAR_TRY(blocks.start_receive(call.root, call.receive));
+    return blocks.finish();
   }
   const Buffer none{nullptr, 0, &byte_type()}; // for this rank itself
   std::vector<Buffer> parts;

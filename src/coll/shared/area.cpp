@@ -77,7 +77,7 @@ bool Area::all_finished(Number number) {
   return true;
 }
 
-bool Area::any_broken() const {
+bool Area::is_broken() const {
   return std::any_of(members_.begin(), members_.end(),
                      [](const AreaMember& member) { return member.part->broken.load_relaxed() != 0; });
 }
@@ -103,7 +103,7 @@ bool Area::can_prepare(Number number, MPI_Count bytes) {
 }
 
 bool Area::prepares_at_once(Number number, MPI_Count bytes) {
-  if (broken_ || any_broken()) [[unlikely]]
+  if (broken_ || is_broken()) [[unlikely]]
     return true;
   if (!is_over(replaced(number))) return false;
   const auto needed = static_cast<std::size_t>(bytes);
@@ -115,7 +115,7 @@ bool Area::wait_for_entry(Number number) {
   if (broken_) [[unlikely]]
     return false;
   if (all_finished(replaced(number))) return true;
-  wait_until([this, number] { return all_finished(replaced(number)) || any_broken(); });
+  wait_until([this, number] { return all_finished(replaced(number)) || is_broken(); });
   return all_finished(replaced(number));
 }
 
@@ -130,9 +130,9 @@ Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
   const auto needed = static_cast<std::size_t>(bytes);
   at = prepared = slices_.take(*this, number, needed);
   while (at == nullptr && !slices_.exhausted(needed)) {
-    wait_until([this, needed] { return slices_.any_free(needed) || any_broken(); });
+    wait_until([this, needed] { return slices_.any_free(needed) || is_broken(); });
     at = prepared = slices_.take(*this, number, needed);
-    if (at == nullptr && any_broken()) return broken();
+    if (at == nullptr && is_broken()) return broken();
   }
   if (at == nullptr)
     return base::fail(MPI_ERR_NO_MEM,

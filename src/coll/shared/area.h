@@ -153,6 +153,10 @@ public:
   /// Whether all ranks have finished all numbers so far.
   bool is_over() { return all_finished(next_ - 1); }
 
+  /// Whether a rank has found that ranks call different collectives; broken() then fails with MPI_ERR_OTHER.
+  bool is_broken() const;
+  [[gnu::cold]] Result broken();
+
   /// For tests: how often this process did not find at once what it needed.
   std::uint64_t waits() const { return waits_; }
 
@@ -167,12 +171,10 @@ private:
   /// What must be finished before the entry of `number` is written again.
   static Number replaced(Number number) { return number > ring_depth ? number - ring_depth : 0; }
   bool wait_for_entry(Number number);
-  bool any_broken() const;
   [[gnu::cold]] void tell_all(const Mismatch& mismatch);
   [[gnu::cold]] Result mismatch(const Description& ours, int rank, const Description& theirs);
   /// Another rank has found that ranks call different collectives; tells the remaining ones.
   [[gnu::cold]] void hear();
-  [[gnu::cold]] Result broken();
 
   std::vector<AreaMember> members_;
   int rank_;

@@ -9,8 +9,6 @@
 
 #include "coll/shared/area.h"
 
-#include <type_traits>
-
 namespace near::coll {
 
 class AreaCall {
@@ -60,7 +58,7 @@ public:
   bool publishes_at_once(Number index, MPI_Count bytes) const {
     return is_turn() ? area_.prepares_at_once(number(index), bytes) : can_publish(index, bytes);
   }
-  /// Waits for a chunk of a rank and passes it to consume(data), which may return a Result.
+  /// Waits for a chunk of a rank and passes it to consume(data).
   template <class Consume>
   Result read(int rank, Number index, Consume&& consume) {
     const std::byte* at = nullptr;
@@ -68,10 +66,8 @@ public:
       at = data(rank, index);
     else
       NEAR_TRY(area_.wait(rank, number(index), description_, at));
-    if constexpr (std::is_void_v<decltype(consume(at))>)
-      return consume(at), Result{};
-    else
-      return consume(at);
+    consume(at);
+    return {};
   }
   bool reads_at_once(int rank, Number index) const {
     return rank == this->rank() || area_.waits_at_once(rank, number(index));
@@ -96,6 +92,9 @@ public:
     only_reads_ = true;
     published_ = count_;
   }
+
+  bool is_broken() const { return area_.is_broken(); }
+  Result broken() { return area_.broken(); }
 
   Number published() const { return published_; }
   Number finished() const { return finished_; }

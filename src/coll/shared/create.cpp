@@ -17,6 +17,9 @@ namespace {
 /// The number of areas that a process has at a time; further communicators and persistent calls use messages.
 constexpr std::size_t most_areas = 256;
 
+/// Once a process has this many slices for persistent calls, further calls get two at most.
+constexpr std::size_t many_own_slices = 64;
+
 /// This process's own control page.
 segment::ControlPage& own_control() { return memory::space().segment.control(object::own_process().rank); }
 
@@ -64,6 +67,7 @@ struct SpareSlice {
 struct Home {
   Slices slices{{reserve_slice, populate_slice}};
   std::vector<SpareSlice> spare_slices;
+  std::size_t own_slices = 0;    ///< of persistent calls, spare ones included
   std::vector<Retired> retired;  ///< freed by this process; another one may still read
   std::vector<AreaPart*> unused; ///< pages for further areas
   std::size_t parts = 0;         ///< pages that exist
@@ -76,8 +80,10 @@ Home& home() {
 base::Result reserve_own_slice(std::size_t, void*& made, std::size_t& had) {
   had = 0;
   auto& spare = home().spare_slices;
-  if (spare.empty())
+  if (spare.empty()) {
+    ++home().own_slices;
     return memory::reserve_pages(static_cast<std::size_t>(slice_bytes) / os::page_size(), made);
+  }
   made = spare.back().memory;
   had = spare.back().bytes;
   spare.pop_back();
@@ -219,7 +225,8 @@ Result allocate_area(Communicator& communicator, bool has_slices, Extension& mad
 bool make_slices(Slices& slices, MPI_Count bytes) {
   if (bytes <= inline_bytes) return true;
   const auto needed = static_cast<std::size_t>((bytes + slice_bytes - 1) / slice_bytes);
-  return slices.make(std::clamp<std::size_t>(needed, 2, most_slices),
+  const std::size_t most = home().own_slices < many_own_slices ? most_slices : 2;
+  return slices.make(std::clamp<std::size_t>(needed, 2, most),
                      static_cast<std::size_t>(std::min<MPI_Count>(bytes, slice_bytes)));
 }
 

@@ -107,6 +107,13 @@ public:
     AreaCall* const call = call_;
     schedule_->attempt([] { return true; }, [=] { return call->finish(index), Result{}; });
   }
+  /// act(), which waits for nothing and returns a Result, after what comes before it.
+  template <class Act>
+  Result act(Act act) {
+    if (!is_recorded()) return act();
+    schedule_->attempt([] { return true; }, act);
+    return {};
+  }
   /// This rank publishes nothing in this call.
   void only_read() {
     published_ = call_->count();

@@ -2,6 +2,8 @@
 #include "coll/shared/parts.h"
 
 #include <cstring>
+#include <string>
+#include <utility>
 
 namespace near::coll {
 namespace {
@@ -52,20 +54,52 @@ void PublishedParts::fill(std::byte* at) const {
   }
 }
 
-Result take_part(const std::byte* published, int part, int parts, const Buffer& into, int from) {
-  Place place;
-  std::memcpy(&place, published + table_bytes(part), sizeof place);
-  const MPI_Count bytes = into.bytes();
-  const bool expected = !is_message(bytes, parts);
-  if (expected != (place.bytes != message) || (expected && bytes != place.bytes)) [[unlikely]]
-    return place.bytes == message
-               ? base::fail(MPI_ERR_TRUNCATE,
-                            "rank {} sends more than {} bytes, where this rank's arguments say {}", from,
-                            longest_part(parts), bytes)
-               : base::fail(MPI_ERR_TRUNCATE, "rank {} sends {} bytes, where this rank's arguments say {}",
-                            from, place.bytes, bytes);
-  if (expected && bytes != 0) datatype::unpack(into, 0, published + place.begin * unit, bytes);
-  return {};
+struct ArrivingParts::State {
+  explicit State(int ranks) : arrives(std::make_unique<bool[]>(static_cast<std::size_t>(ranks))) {}
+  std::unique_ptr<bool[]> arrives; ///< by rank: its part is a message
+  Result first;                    ///< error
+  std::string text;
+
+  void note(Result result) {
+    if (result.ok() || !first.ok()) return;
+    first = result;
+    text = base::failure_text();
+  }
+  void take(const std::byte* published, int part, const Buffer& into, int from) {
+    Place place;
+    std::memcpy(&place, published + table_bytes(part), sizeof place);
+    arrives[static_cast<std::size_t>(from)] = place.bytes == message;
+    if (place.bytes == message) return;
+    const MPI_Count room = into.bytes();
+    if (place.bytes > room)
+      note(base::fail(MPI_ERR_TRUNCATE, "rank {} sends {} bytes, but this rank's arguments say {}", from,
+                      place.bytes, room));
+    else if (place.bytes != 0)
+      datatype::unpack(into, 0, published + place.begin * unit, place.bytes);
+  }
+};
+
+ArrivingParts::ArrivingParts(CollectiveGroup& group, Exchange& exchange)
+    : group_(group), exchange_(exchange), state_(std::make_shared<State>(group.size())) {}
+
+Result ArrivingParts::read(int from, int part, const Buffer& into) {
+  return exchange_.read(from, 0, [state = state_, part, into, from](const std::byte* published) {
+    state->take(published, part, into, from);
+  });
+}
+
+Result ArrivingParts::start_receive(int from, const Buffer& into) {
+  return group_.start_receive_if(state_->arrives[static_cast<std::size_t>(from)], into, from);
+}
+
+void ArrivingParts::finish_until(std::size_t remaining) { state_->note(group_.finish_until(remaining)); }
+
+Result ArrivingParts::finish() {
+  finish_until(0);
+  return exchange_.act([state = state_]() -> Result {
+    const Result first = std::exchange(state->first, {}); // a persistent call may be started again
+    return first.ok() ? first : base::fail(first.code(), "{}", state->text);
+  });
 }
 
 MPI_Count bytes_of_parts(const Call& call, int rank, int size) {

@@ -1,8 +1,8 @@
 // Parts of different sizes, one for each rank that reads them, which a rank publishes under one number (gatherv,
 // scatterv, alltoallv, alltoallw): a table that says where each part is, then the parts.
 //
-// No rank knows all sizes, so data cannot be cut into chunks that all of them count alike. But both ranks of a pair know
-// the size of the part between them: they agree on whether it is published or, because it is too long, a message.
+// No rank knows all sizes, so data cannot be cut into chunks that all of them count alike. Parts that are too long to be
+// published are messages, and the table says so.
 #pragma once
 
 #include "coll/shared/exchange.h"
@@ -29,9 +29,26 @@ private:
   MPI_Count bytes_ = 0;
 };
 
-/// Reads part number `part`, of `parts`, from what rank `from` has published, unless it is a message. Fails with
-/// MPI_ERR_TRUNCATE if the two ranks do not agree on its size.
-Result take_part(const std::byte* published, int part, int parts, const Buffer& into, int from);
+/// What a rank reads of that. Whether a part is a message is the sender's decision, which its table tells. Errors are kept
+/// until the end of the call: other ranks send their messages to this one whatever it has found, and wait for them.
+class ArrivingParts {
+public:
+  ArrivingParts(CollectiveGroup& group, Exchange& exchange);
+  /// Reads part number `part` of what rank `from` has published, unless it is a message.
+  Result read(int from, int part, const Buffer& into);
+  /// After read(): starts to receive it if it is one.
+  Result start_receive(int from, const Buffer& into);
+  /// Waits as CollectiveGroup::finish_until() does.
+  void finish_until(std::size_t remaining);
+  /// Waits for all messages. Returns the first error: MPI_ERR_TRUNCATE if a part was longer than its buffer.
+  Result finish();
+
+private:
+  struct State;
+  CollectiveGroup& group_;
+  Exchange& exchange_;
+  std::shared_ptr<State> state_;
+};
 
 /// What this rank publishes in such a call; nothing in other calls.
 MPI_Count bytes_of_parts(const Call& call, int rank, int size);

@@ -360,6 +360,7 @@ void wait_until_stored(bool (*done)(void*), void* argument) {
   auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!done(argument)) {
     if (std::chrono::steady_clock::now() > limit) stuck(nullptr);
+    (void)progress();
     advance_schedules();
     std::this_thread::yield();
   }
