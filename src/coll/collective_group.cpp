@@ -151,7 +151,10 @@ Result CollectiveGroup::finish_until(std::size_t remaining) {
   Result first;
   std::size_t done = 0;
   for (; pending_count_ - done > remaining; ++done) {
-    if (Result waited = wait(*at(done)); !waited.ok()) return waited; // the destructor cancels them
+    if (Result waited = wait(*at(done)); !waited.ok()) { // the destructor cancels what is under way
+      if (first.ok()) first = waited;
+      break;
+    }
     p2p::Request* oldest = std::exchange(at(done), nullptr);
     MPI_Request handle = p2p::public_handle(*oldest);
     Result result = p2p::finish(handle, *oldest, MPI_STATUS_IGNORE, false);

@@ -163,7 +163,8 @@ bool Schedule::may_advance() const {
   if (!outcome_.ok()) return true;
   if (next_ >= steps_.size()) return false;
   const Entry& entry = steps_[next_];
-  return entry.kind == Kind::attempt ? entry.attempt->ready() : area_call_->is_broken();
+  if (entry.kind == Kind::attempt) return entry.attempt->ready();
+  return area_call_ != nullptr && area_call_->is_broken();
 }
 
 /// Does the step if it need not wait. True if it has been done, now or before.
