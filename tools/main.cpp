@@ -188,7 +188,7 @@ void add_info(Parser& parser, Options& options) {
       ->needs(parser.info_coll);
   parser.info
       ->add_option("--processors", coll.processors,
-                   "with --coll: on so many processors; default: those of this machine")
+                   "with --coll: the number of processors; default: those of this machine")
       ->type_name("N")
       ->transform(count("processors", segment::most_rows))
       ->needs(parser.info_coll);
