@@ -6,7 +6,8 @@
 
 An include of a layer that may not be seen is refused by the compiler (cmake/Layers.cmake gives each layer include
 roots that hold nothing else), and a call by a hand-declared prototype by the linker (targets links_<layer>). What
-remains for this script: includes that go round the roots, system headers outside os/, hwloc outside topo/,
+remains for this script: includes that go round the roots, details of transports, queues and the segment in files
+from p2p upwards that src/layers.txt does not list, system headers outside os/, hwloc outside topo/,
 std::atomic outside the facade, copies of payload outside copy/, references to MPI functions below the bindings, and
 SYNC labels.
 """
@@ -39,7 +40,7 @@ class Layers:
     """src/layers.txt: numbered layers, some of which belong to a program, and programs with the layers that they see."""
 
     def __init__(self, root):
-        self.numbers, self.subjects, self.programs, self.owners = {}, {}, {}, {}
+        self.numbers, self.subjects, self.programs, self.owners, self.details = {}, {}, {}, {}, []
         for line in (root / "src/layers.txt").read_text().splitlines():
             fields = [field.strip() for field in line.split("|")]
             if line.startswith("#") or len(fields) < 3:
@@ -48,6 +49,8 @@ class Layers:
                 owner, _, name = fields[1].rpartition("/")
                 self.numbers[name], self.subjects[name] = int(fields[0]), fields[2]
                 self.owners[name] = owner
+            elif fields[0] == "x":
+                self.details.append((fields[1], fields[2].split(), fields[3].split() if len(fields) > 3 else []))
             elif fields[0] == "-":
                 self.programs[fields[1]], self.subjects[fields[1]] = fields[2].split(), fields[3]
 
@@ -57,6 +60,14 @@ class Layers:
             return {folder, *self.programs[folder]}
         lower = {name for name, number in self.numbers.items() if number < self.numbers[folder]}
         return {folder} | {name for name in lower if self.owners[name] in ("", self.owners[folder])}
+
+    def hidden(self, folder, path):
+        """Pairs (layer, prefix of a name) that the file at `path` may not use, because only some files may."""
+        if folder in self.programs or self.owners[folder] or self.numbers[folder] < self.numbers["p2p"]:
+            return []
+        inside = path.removeprefix("src/")
+        return [(layer, prefix) for layer, prefixes, allowed in self.details
+                if not any(inside.startswith(start) for start in allowed) for prefix in prefixes]
 
     def folder(self, name):
         """Where the files of a layer or program are."""
@@ -82,6 +93,11 @@ class Layers:
             lines.append(f"| {number} | `{self.folder(name).removeprefix('src/')}` | {self.subjects[name]} |")
         for name in self.programs:
             lines.append(f"| - | `{name}/` | {self.subjects[name]} |")
+        lines += ["", "From p2p upwards, only these files may use the inside of a transport, of queues or of the segment:", "",
+                  "| layer | names and headers | files |", "|---|---|---|"]
+        for name, prefixes, allowed in self.details:
+            spelled = [", ".join(f"`{entry}`" for entry in entries) for entries in (prefixes, allowed)]
+            lines.append(f"| {name} | {spelled[0]} | {spelled[1]} |")
         return "\n".join(lines)
 
 
@@ -144,6 +160,22 @@ class Check:
                 self.problem(path, number, f"<{name}>: system calls are wrapped in os/")
             if name.startswith("hwloc") and layer != "topo":
                 self.problem(path, number, "hwloc is used in topo/ only")
+
+    def detail_names(self, layer, path, text):
+        """Names and headers of another layer's inside, in a file that src/layers.txt does not list for them."""
+        hidden = self.layers.hidden(layer, path)
+        if not hidden:
+            return
+        for number, (raw, line) in enumerate(zip(text.splitlines(), without_comments(text).splitlines()), 1):
+            directive = INCLUDE.match(raw)
+            target = TARGET.match(directive[1]) if directive else None
+            for owner, name in hidden:
+                if "/" in name:
+                    used = target is not None and (target[1] or target[2]).startswith(name)
+                else:
+                    used = re.search(rf"\b{name}" + ("" if name.endswith(":") else r"\b"), line) is not None
+                if used:
+                    self.problem(path, number, f"{name} is a detail of {owner}: src/layers.txt lists who may use it")
 
     def words(self, layer, path, text):
         for number, line in enumerate(without_comments(text).splitlines(), 1):
@@ -231,6 +263,7 @@ class Check:
     def all(self, write=False):
         for layer, path, text in self.sources():
             self.includes(layer, path, text)
+            self.detail_names(layer, path, text)
             self.words(layer, path, text)
             self.sync_labels(path, text)
         self.sync_pairs()

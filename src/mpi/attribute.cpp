@@ -4,8 +4,6 @@
 #include "mpi/impl.h"
 #include "transport/transport.h"
 
-#include <algorithm>
-
 namespace near::mpi::impl {
 
 namespace {
@@ -28,16 +26,10 @@ int* predefined(int key) {
   case MPI_HOST: return &values.host;
   case MPI_WTIME_IS_GLOBAL: return &values.wtime_is_global;
   case MPI_LASTUSEDCODE: return last_used_code_address();
-  case MPI_APPNUM: {
-    const auto& segment = transport::job_segment();
-    values.appnum = static_cast<int>(segment.entry(object::own_process().rank).application);
-    return &values.appnum;
-  }
-  case MPI_UNIVERSE_SIZE: {
-    const auto& header = transport::job_segment().header();
-    values.universe_size = static_cast<int>(std::max(header.job_size, header.cores));
+  case MPI_APPNUM: values.appnum = static_cast<int>(transport::own_application()); return &values.appnum;
+  case MPI_UNIVERSE_SIZE:
+    values.universe_size = static_cast<int>(transport::universe_size());
     return &values.universe_size;
-  }
   default: return nullptr;
   }
 }

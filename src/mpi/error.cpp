@@ -32,16 +32,14 @@ int call_user(const ErrorHandler& handler, Handle handle, int code) {
 
 void abort_job(int code, segment::Abort how) {
   // A child made by fork() has no segment, and must not end the job.
-  boot::abort_job(process.forked ? boot::Start() : process.start, transport::job_segment(), code, how);
+  transport::abort_job(process.forked ? boot::Start() : process.start, code, how);
 }
 
 std::string_view last_failure(int code) { return code == last.code ? std::string_view(last.text) : ""; }
 
 void end_with_message(int code, const std::string& text) {
   // If several ranks meet the same error, only the first one prints it.
-  const segment::Segment& segment = transport::job_segment();
-  if (process.forked || !segment.mapped() ||
-      segment::first_to_say(segment.header(), segment::Notice::fatal_error))
+  if (process.forked || transport::is_first_with_fatal_error())
     base::write_line(base::Level::error, base::format("{} ({})", text, error_name(class_of(code))));
   abort_job(code, segment::Abort::failed);
 }

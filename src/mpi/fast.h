@@ -62,7 +62,7 @@ template <class Count, class Decline>
     return decline();
   const object::Communicator* communicator = object::find_communicator(comm);
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
-  if (!may_send(buffer, count, size, destination, tag, communicator, shm::inline_bytes)) [[unlikely]]
+  if (!may_send(buffer, count, size, destination, tag, communicator, p2p::inline_bytes)) [[unlikely]]
     return decline();
   transport::SendState& send_state = p2p::states_of(*communicator, destination).send;
   if (send_state.lane.left() == 0) [[unlikely]]

@@ -7,7 +7,7 @@
 namespace near::mpi {
 
 int fast::finish_small(transport::SendState& send_state) {
-  shm::more_to_do(send_state);
+  p2p::more_to_do(send_state);
   return MPI_SUCCESS;
 }
 

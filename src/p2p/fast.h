@@ -23,6 +23,9 @@ namespace near::p2p {
 
 using transport::ReceiveState;
 using transport::SendState;
+// The bindings see a transport only through this file.
+using shm::inline_bytes;
+using shm::more_to_do;
 
 /// Returns the peer that point-to-point calls name by `rank`, or transport's `unmapped` if it is not mapped.
 [[gnu::always_inline]] inline transport::Peer& states_of(const object::Communicator& communicator, int rank) {

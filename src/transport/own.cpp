@@ -37,6 +37,22 @@ segment::NearestNodes nearest_nodes() {
                                              : segment::NearestNodes{};
 }
 
+std::uint32_t own_application() { return job_segment().entry(memory::space().row).application; }
+
+std::uint32_t universe_size() {
+  const auto& head = job_segment().header();
+  return std::max(head.job_size, head.cores);
+}
+
+bool is_first_with_fatal_error() {
+  return !job_segment().mapped() ||
+         segment::first_to_say(job_segment().header(), segment::Notice::fatal_error);
+}
+
+void abort_job(const boot::Start& start, int code, segment::Abort how) {
+  boot::abort_job(start, job_segment(), code, how);
+}
+
 void count_unexpected() { control().counters.unexpected.bump_relaxed(1); }
 
 segment::Amount own_traffic(segment::Path path) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/kill_point.h"
+#include "boot/boot.h"
 #include "memory/space.h"
 #include "transport/peer.h"
 
@@ -168,6 +169,15 @@ bool running();
 
 /// Whether the job has more processes here than processors; all of them get the same answer.
 bool shares_processors();
+/// Which of the programs of its job this process runs, from 0, as in `mpiexec -n 1 a : -n 1 b`.
+std::uint32_t own_application();
+/// The number of processes that the job can have: one for each processor, or as many as it has if these are more.
+std::uint32_t universe_size();
+/// Returns true in the first process of the job that calls it, which then reports an error that all may meet; true
+/// before there is a job.
+bool is_first_with_fatal_error();
+/// Ends the job: boot::abort_job() with the segment of this process.
+[[noreturn]] void abort_job(const boot::Start& start, int code, segment::Abort how);
 /// The segment of this process's own job.
 const segment::Segment& job_segment();
 /// Where this process runs, as mpiexec started it; Location::several everywhere without mpiexec, or while MPI

@@ -148,6 +148,24 @@ def test_payload_is_copied_in_one_layer(tree, layer, line, refused):
     assert (f"src/{layer}/planted.h:" in out and "payload is copied by copy/raw.h" in out) == refused, out
 
 
+@pytest.mark.parametrize("path, line, complaint", [
+    ("mpi/planted.h", '#include "segment/segment.h"', "segment/segment.h is a detail of segment"),
+    ("mpi/planted.h", "auto& planted() { return transport::job_segment(); }", "job_segment is a detail of segment"),
+    ("comm/planted.h", '#include "shm/shm.h"', "shm/ is a detail of shm"),
+    ("coll/planted.h", "void planted(shm::MessageHeader& header);", "shm:: is a detail of shm"),
+    ("rma/planted.h", '#include "queue/lane.h"', "queue/ is a detail of queue"),
+    ("p2p/planted.h", '#include "shm/shm.h"', "shm/ is a detail of shm"),
+    ("coll/shared/planted.h", '#include "segment/segment.h"', None),
+    ("mpi/planted.h", "segment::Location planted();", None),
+    ("mpi/planted.h", "int planted(); // as shm::start() does", None),
+    ("shm/planted.h", '#include "queue/lane.h"', None),
+])
+def test_details_of_transports_and_the_segment_stay_below(tree, path, line, complaint):
+    (tree / "src" / path).write_text(f"#pragma once\n{line}\n")
+    rows = [row for row in script_says(tree)[1].splitlines() if row.startswith(f"src/{path}:")]
+    assert any(complaint in row for row in rows) if complaint else not rows, rows
+
+
 def test_a_structure_without_a_page_is_refused(tree):
     (tree / "src/queue/planted.h").write_text("// See doc/queue/planted.md.\n#pragma once\n")
     status, out = script_says(tree)
