@@ -85,7 +85,7 @@ bool flush_pending() {
 
 bool waits_for_flow_control() {
   const Engine& self = engine();
-  return !self.pending_peers.empty() || !self.pipeline_senders.empty();
+  return !self.pending_peers.empty() || !self.fragment_peers.empty();
 }
 
 [[gnu::cold]] void register_as_waiter() {
@@ -93,8 +93,8 @@ bool waits_for_flow_control() {
   std::uint64_t us = std::uint64_t{1} << self.row % 64;
   for (const Peer* peer : self.pending_peers)
     transport::FlowControlCalls::add_waiter(peer->control->doorbell.slot_waiters, us);
-  for (const Transfer* transfer : self.pipeline_senders)
-    transport::FlowControlCalls::add_waiter(peer_of(*transfer).control->doorbell.slot_waiters, us);
+  for (const Peer* peer : self.fragment_peers)
+    transport::FlowControlCalls::add_waiter(peer->control->doorbell.slot_waiters, us);
   transport::FlowControlCalls::add_waiter(self.control->doorbell.packet_waiters, us);
 }
 

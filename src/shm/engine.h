@@ -40,6 +40,19 @@ struct PrefixIn {
 
 /// A process of the job. It is mapped at the first message to or from it, and stays mapped until this process
 /// ends.
+/// Transfers to one peer with fragments still to send, in the order of their CTS. Only the first one advances: if
+/// they took turns, all of them would end late, and their buffers would pass through the cache again and again.
+struct FragmentQueue {
+  Transfer *first = nullptr, *last = nullptr;
+
+  void push(Transfer& transfer) {
+    transfer.behind = nullptr;
+    (first == nullptr ? first : last->behind) = &transfer;
+    last = &transfer;
+  }
+  void pop() { first = first->behind; }
+};
+
 struct Peer : transport::Peer {
   std::uint32_t row = 0; ///< its row in the rank table
   queue::Producer<> producer;
@@ -60,6 +73,8 @@ struct Peer : transport::Peer {
   std::uint32_t prefixes = 0;     ///< number of the last eager prefix
   int prefix_trust = 1; ///< above 0: it usually posts receives early and receives our messages pipelined
   PrefixIn prefix_in;
+  std::array<FragmentQueue, 2> fragments; ///< of short and of long transfers, so that long ones delay no short ones
+  bool on_fragment_list = false;
   StorePolicy stores;                ///< the stores that fill packets for it
   std::unique_ptr<Tuner> tuner;      ///< for messages from it to us; made at the first large one
   std::list<PendingMessage> pending; ///< a list, because an empty deque takes half a KiB
@@ -106,7 +121,7 @@ struct Engine {
   PacketPool packets;
   std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; each has a row per receiver
   std::vector<Peer*> pending_peers;                        ///< peers with pending messages
-  std::vector<Transfer*> pipeline_senders;                 ///< transfers with fragments still to send
+  std::vector<Peer*> fragment_peers;                       ///< peers with transfers in their fragment queues
   std::vector<CooperativeSend> cooperative_sends;
   bool fins_are_left = false; ///< receivers have left FINs that must be collected
   bool deferred_work = false; ///< one of the four members above may not be empty, or always_polled is set
@@ -226,7 +241,7 @@ void handle_lane_recall(Arrival& arrival);
 void handle_lane_return(Arrival& arrival);
 /// Sends as many fragments of pipelined messages as free packets and slots allow. Returns true if any were
 /// sent.
-bool advance_pipeline_senders();
+bool send_fragments();
 /// Copies one chunk of each cooperative send. Call it only if there are any; returns true.
 bool push_chunks();
 /// Sender: returns true if a message of `bytes` bytes that is about to be announced gets an eager prefix.

@@ -3,8 +3,8 @@
 //
 //   receiver                                      sender
 //                                        <------  RTS, then the first fragments (eager prefix, see below)
-//   pull_pipelined: CTS (bytes) --------------->  handle_cts: adds the message to the pipeline senders
-//                                                 advance_pipeline_senders: pack into a packet,
+//   pull_pipelined: CTS (bytes) --------------->  handle_cts: puts the message into a fragment queue
+//                                                 send_fragments: pack into a packet,
 //   handle_fragment: unpack  <------------------  send the fragment, and so on
 //
 // The sender chooses the stores (store_policy.h).
@@ -37,6 +37,8 @@ std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
 /// RTS.
 constexpr std::uint64_t prefix_bytes = 64u << 10;
 constexpr int most_trust = 4;
+/// So many fragments for each queue between two polls for messages.
+constexpr int fragments_per_round = 4;
 
 /// Sends one fragment of the transfer. Returns false if there is no free packet or slot.
 bool send_fragment(Transfer& transfer) {
@@ -103,6 +105,45 @@ void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* 
   transfer_arrived(transfer);
   transfer.busy = false;
   transfer.done(transfer, MPI_SUCCESS);
+}
+
+bool has_fragments(const Peer& peer) {
+  return std::any_of(peer.fragments.begin(), peer.fragments.end(),
+                     [](const FragmentQueue& queue) { return queue.first != nullptr; });
+}
+
+void enqueue(Transfer& transfer) {
+  constexpr std::uint64_t longest_short = 1u << 20;
+  Peer& peer = peer_of(transfer);
+  if (!peer.on_fragment_list) engine().fragment_peers.push_back(&peer);
+  peer.on_fragment_list = true;
+  peer.fragments[transfer.bytes > longest_short ? 1 : 0].push(transfer);
+}
+
+/// All has been packed, so the buffer belongs to the program again.
+void finish_packing(Transfer& transfer) {
+  NEAR_KILL_POINT("pipeline-packed");
+  count_sent(peer_of(transfer), segment::Path::pipelined, transfer.bytes);
+  retire_rts(transfer);
+  transfer.busy = false;
+  transfer.done(transfer, MPI_SUCCESS);
+}
+
+/// Sends a few fragments of the queue's first transfers. Returns true if it has sent any or finished a transfer.
+bool send_some(FragmentQueue& queue) {
+  bool moved = false;
+  for (int fragment = 0; fragment < fragments_per_round && queue.first != nullptr;) {
+    Transfer& transfer = *queue.first;
+    if (transfer.position < transfer.bytes) {
+      if (!send_fragment(transfer)) break;
+      moved = true;
+      ++fragment;
+    }
+    if (transfer.position < transfer.bytes) continue;
+    queue.pop();
+    finish_packing(transfer);
+  }
+  return moved;
 }
 
 } // namespace
@@ -177,34 +218,24 @@ void handle_cts(Arrival& arrival) {
   transfer.bytes = request.bytes;
   if (transfer.prefix == 0) transfer.fragment_bytes = fragment_bytes_of(peer_of(transfer), transfer.bytes);
   end_eager_prefix(transfer, request.unexpected != 0 ? -2 : 1);
-  engine().pipeline_senders.push_back(&transfer);
+  enqueue(transfer);
   engine().deferred_work = true;
   NEAR_KILL_POINT("pipeline-begun");
 }
 
-bool advance_pipeline_senders() {
-  Engine& self = engine();
+bool send_fragments() {
+  auto& peers = engine().fragment_peers;
   bool moved = false;
-  // Each transfer sends a few fragments per round, so that a long one does not starve the others.
-  constexpr int per_round = 4;
-  for (std::size_t i = 0; i < self.pipeline_senders.size();) {
-    Transfer& transfer = *self.pipeline_senders[i];
-    for (int fragment = 0; fragment < per_round && transfer.position < transfer.bytes; ++fragment) {
-      if (!send_fragment(transfer)) break;
-      moved = true;
-    }
-    if (transfer.position < transfer.bytes) {
+  for (std::size_t i = 0; i < peers.size();) {
+    Peer& peer = *peers[i];
+    for (FragmentQueue& queue : peer.fragments) moved |= send_some(queue);
+    if (has_fragments(peer)) {
       ++i;
       continue;
     }
-    NEAR_KILL_POINT("pipeline-packed");
-    // Everything has been packed, so the buffer belongs to the program again.
-    self.pipeline_senders[i] = self.pipeline_senders.back();
-    self.pipeline_senders.pop_back();
-    count_sent(peer_of(transfer), segment::Path::pipelined, transfer.bytes);
-    retire_rts(transfer);
-    transfer.busy = false;
-    transfer.done(transfer, MPI_SUCCESS);
+    peer.on_fragment_list = false;
+    peers[i] = peers.back();
+    peers.pop_back();
   }
   return moved;
 }

@@ -120,10 +120,10 @@ void give_back_packet(Peer& owner, std::uint64_t packet) {
   if (moved) wake_slot_waiters();
   if (self.deferred_work) [[unlikely]] {
     if (!self.pending_peers.empty()) moved |= flush_pending();
-    if (!self.pipeline_senders.empty()) moved |= advance_pipeline_senders();
+    if (!self.fragment_peers.empty()) moved |= send_fragments();
     if (!self.cooperative_sends.empty()) moved |= push_chunks();
     if (self.fins_are_left) moved |= collect_left_fins();
-    self.deferred_work = !self.pending_peers.empty() || !self.pipeline_senders.empty() ||
+    self.deferred_work = !self.pending_peers.empty() || !self.fragment_peers.empty() ||
                          !self.cooperative_sends.empty() || self.fins_are_left || self.always_polled;
   }
   return moved;

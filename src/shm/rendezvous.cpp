@@ -128,6 +128,7 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
     if (rts.prefix != 0 && provider->protocol != Protocol::pipelined) drop_prefix(peer, rts);
     outcome = provider->pull(peer, rts, transfer);
     if (outcome != Pulled::refused) return provider;
+    peer.tuner->refused(provider->protocol, transfer.bytes);
     possible &= ~Tuner::bit(provider->protocol);
   }
 }

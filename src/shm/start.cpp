@@ -217,8 +217,12 @@ namespace {
 
 bool is_drained() {
   Engine& self = engine();
-  std::erase_if(self.pipeline_senders, [](Transfer* transfer) { return has_left(peer_of(*transfer)); });
-  return self.pending_peers.empty() && self.pipeline_senders.empty();
+  std::erase_if(self.fragment_peers, [](Peer* peer) {
+    if (!has_left(*peer)) return false;
+    peer->on_fragment_list = false;
+    return true;
+  });
+  return self.pending_peers.empty() && self.fragment_peers.empty();
 }
 
 void leave() {

@@ -17,6 +17,9 @@ constexpr float hopeless = 6.0f;
 /// `patience` of them in a row, other protocols are tried.
 constexpr float suspicious = 1.6f;
 constexpr std::uint32_t patience = 4;
+/// Trials may cost this part of the time spent in transfers so far: the first one of a protocol in a size class of
+/// which only an estimate or the costs of another class are known, and all later ones.
+constexpr float first_price = 0.05f, price = 0.02f;
 /// A pause is taken into account only if it is shorter than this many transfers.
 constexpr float telling = 8.0f;
 
@@ -100,7 +103,31 @@ Protocol Tuner::begin_trial(Class& here, Protocol protocol) {
   here.trial = protocol;
   here.pause[index(protocol)] = -1;
   here.measured = here.slow = 0;
+  here.started = 1;
   return protocol;
+}
+
+/// Returns true if the pair has spent enough time in transfers for a trial of a protocol with this known cost.
+bool Tuner::affords_trial(const Class& here, Protocol protocol, std::uint64_t bytes) const {
+  if (here.basis[index(protocol)] == Basis::built_in) return true; // says little about this machine
+  float extra = std::max(0.0f, here.cost[index(protocol)] - here.cost[index(here.present)]);
+  extra *= static_cast<float>(bytes) / 1024.0f * static_cast<float>(trial_length(protocol, bytes));
+  return lost_ns_ + extra <= ((here.tried & bit(protocol)) != 0 ? price : first_price) * spent_ns_;
+}
+
+void Tuner::end_trial(Class& here, float cost, std::uint64_t bytes) {
+  const std::size_t protocol = index(here.trial);
+  if (here.best_cost != 0)
+    lost_ns_ += std::max(0.0f, cost - here.best_cost) * static_cast<float>(bytes) / 1024.0f *
+                static_cast<float>(here.measured);
+  // If a profile is wrong about one protocol, it says nothing about the others.
+  if (here.basis[protocol] == Basis::profile && cost > suspicious * here.cost[protocol])
+    std::replace(here.basis.begin(), here.basis.end(), Basis::profile, Basis::built_in);
+  here.cost[protocol] = cost;
+  here.basis[protocol] = Basis::measured;
+  here.tried |= bit(here.trial);
+  if (here.present == Protocol::count) here.present = here.trial;
+  here.trial = Protocol::count;
 }
 
 Protocol Tuner::choose(std::uint64_t bytes, Mask possible) {
@@ -109,14 +136,19 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible) {
   if (here.messages == 0) begin(here, size_class);
   ++here.messages;
   here.possible |= possible;
-  if (here.trial != Protocol::count && (possible & bit(here.trial)) != 0) return here.trial;
+  const bool has_present = here.present != Protocol::count && (possible & bit(here.present)) != 0;
+  if (here.trial != Protocol::count && (possible & bit(here.trial)) != 0) {
+    // A trial has enough messages under way: others wait for its outcome with what was best so far.
+    if (here.started >= trial_length(here.trial, bytes) && has_present) return here.present;
+    ++here.started;
+    return here.trial;
+  }
   for (std::size_t protocol = 0; protocol < protocols; ++protocol)
     if ((possible >> protocol & 1) != 0 && here.basis[protocol] == Basis::none)
       return begin_trial(here, static_cast<Protocol>(protocol));
   Protocol fastest = best(here, possible);
   if (here.basis[index(fastest)] != Basis::measured) return begin_trial(here, fastest);
-  bool present_possible = here.present != Protocol::count && (possible & bit(here.present)) != 0;
-  if (!present_possible || total(here, fastest) < leave_for * total(here, here.present))
+  if (!has_present || total(here, fastest) < leave_for * total(here, here.present))
     here.present = fastest;
   if (here.messages < here.next_trial) [[likely]]
     return here.present;
@@ -130,6 +162,7 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible) {
     bool promising = here.basis[index(other)] != Basis::measured ||
                      here.cost[index(other)] < hopeless * total(here, here.present);
     if (other == here.present || (possible & bit(other)) == 0 || !promising) continue;
+    if (!affords_trial(here, other, bytes)) continue;
     // The longer trials are, the rarer they are.
     here.next_trial += here.interval * (trial_length(other, bytes) / shortest_trial - 1);
     return begin_trial(here, other);
@@ -144,6 +177,11 @@ void Tuner::take(Protocol protocol, std::uint64_t bytes) {
   here.named = true;
   here.present = protocol;
   here.trial = Protocol::count;
+}
+
+void Tuner::refused(Protocol protocol, std::uint64_t bytes) {
+  Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
+  if (here.trial == protocol) here.trial = Protocol::count;
 }
 
 void Tuner::show(int size_class) const {
@@ -170,6 +208,7 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
   const bool overlapped = began_ns < ended_ns_;
   began_ns = std::clamp(ended_ns_, began_ns, ended_ns);
   ended_ns_ = ended_ns;
+  spent_ns_ += static_cast<float>(ended_ns - began_ns);
   float took = static_cast<float>(ended_ns - began_ns) * 1024.0f / static_cast<float>(bytes);
   float& cost = here.cost[index(protocol)];
   if (protocol == here.trial) {
@@ -189,29 +228,25 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
     if (here.slow < patience && (!later_half || here.measured < length)) return;
     // Transfers that overlap may end together: then only their mean tells what each one costs.
     const std::uint32_t summed = later_half ? here.measured - length / 2 : here.measured;
-    cost = 2 * here.overlapped > summed ? here.sum / static_cast<float>(summed) : here.least;
-    here.basis[index(protocol)] = Basis::measured;
-    here.trial = Protocol::count;
+    end_trial(here, 2 * here.overlapped > summed ? here.sum / static_cast<float>(summed) : here.least, bytes);
     show(size_class);
     return;
   }
+  if (protocol != here.present) return; // belongs to a trial that has ended, or began before a change
   if (here.basis[index(protocol)] != Basis::measured) {
-    if (protocol != here.present) return; // belongs to an abandoned trial
     cost = took;
     here.basis[index(protocol)] = Basis::measured;
   }
-  if (protocol == here.present) {
-    here.worse = took > suspicious * cost ? here.worse + 1 : 0;
-    if (here.worse == patience) {
-      // The program or the machine has changed, so what is known about the other protocols is out of date.
-      here.basis = {};
-      here.pause.fill(-1);
-      here.basis[index(protocol)] = Basis::measured;
-      cost = took;
-      here.interval = first_interval;
-      here.next_trial = here.messages + first_interval;
-      return;
-    }
+  here.worse = took > suspicious * cost ? here.worse + 1 : 0;
+  if (here.worse == patience) {
+    // The program or the machine has changed, so what is known about the other protocols is out of date.
+    here.basis = {};
+    here.pause.fill(-1);
+    here.basis[index(protocol)] = Basis::measured;
+    cost = took;
+    here.interval = first_interval;
+    here.next_trial = here.messages + first_interval;
+    return;
   }
   // The message may have waited for a processor, so it changes the cost by at most half.
   cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);

@@ -8,6 +8,10 @@
 // which protocol comes first, and postpone the trials of those that they rate slower until the first one has
 // been measured.
 //
+// A trial has a price: what its messages take beyond what the best protocol would have taken. Trials are repeated only
+// while their prices make up a small part of the time spent in transfers so far. If many messages are under way,
+// only as many as the trial needs take its protocol.
+//
 // If several transfers of a pair are under way at once, each one waits for those before it. So a transfer is
 // charged only for the time since the last one ended; otherwise protocols whose transfers overlap would seem as
 // much slower as there are transfers under way.
@@ -59,13 +63,15 @@ public:
     // A trial consists of several consecutive messages, because the first ones find the protocol's memory
     // cold.
     Protocol trial = Protocol::count; ///< Protocol::count: no trial is under way
-    std::uint32_t measured = 0;       ///< messages of the trial that have arrived
+    std::uint32_t started = 0;        ///< messages that have taken the trial's protocol
+    std::uint32_t measured = 0;       ///< of these, how many have arrived
     float least = 0;                  ///< lowest cost in the later half of them
     float sum = 0;                    ///< of the costs in the present half
     std::uint32_t overlapped = 0;     ///< of these, how many began before the pair's last one had ended
     float best_cost = 0;              ///< cost of the best protocol known when the trial began; 0: none
     std::uint32_t slow = 0; ///< messages of the trial, in a row, that were far slower than the best protocol
     std::uint8_t last_tried = 0;
+    Mask tried = 0; ///< protocols that have had a trial with messages of this class
   };
 
   /// Returns the protocol for a message of `bytes` bytes. `possible` must not be empty.
@@ -74,6 +80,8 @@ public:
   void take(Protocol protocol, std::uint64_t bytes);
   /// Records a transfer of `bytes` bytes. Both times are nanoseconds of the same clock.
   void learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns);
+  /// Records that a protocol that choose() returned cannot move the message.
+  void refused(Protocol protocol, std::uint64_t bytes);
 
   static constexpr int classes = segment::size_classes;
   /// Returns the size class of a message. Class 0: less than 8 KiB; each further class: up to twice as much.
@@ -90,6 +98,8 @@ private:
   static Protocol best(const Class& here, Mask possible);
   static void note_pause(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns);
   static Protocol begin_trial(Class& here, Protocol protocol);
+  bool affords_trial(const Class& here, Protocol protocol, std::uint64_t bytes) const;
+  void end_trial(Class& here, float cost, std::uint64_t bytes);
 
   void show(int size_class) const;
 
@@ -98,6 +108,8 @@ private:
   Basis basis_;
   std::array<Class, classes> classes_{};
   std::uint64_t ended_ns_ = 0; ///< when the pair's last transfer ended
+  double spent_ns_ = 0;        ///< in all transfers
+  double lost_ns_ = 0;         ///< of these, what trials have cost beyond what the best protocol would have
 };
 
 } // namespace near::shm

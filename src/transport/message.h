@@ -83,6 +83,7 @@ struct Transfer {
   std::uint64_t remote_cookie = 0;
   bool busy = false;
   Transfer *previous = nullptr, *next = nullptr; ///< the sender's list of its RTS messages under way
+  Transfer* behind = nullptr;                    ///< sender: the next one to send fragments (pipelined)
 };
 
 } // namespace near::transport
