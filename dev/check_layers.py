@@ -166,7 +166,7 @@ class Check:
         hidden = self.layers.hidden(layer, path)
         if not hidden:
             return
-        for number, (raw, line) in enumerate(zip(text.splitlines(), without_comments(text).splitlines()), 1):
+        for number, (raw, line) in enumerate(zip(text.splitlines(), without_comments(text).splitlines(), strict=False), 1):
             directive = INCLUDE.match(raw)
             target = TARGET.match(directive[1]) if directive else None
             for owner, name in hidden:

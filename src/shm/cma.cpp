@@ -54,12 +54,17 @@ bool probe(Peer& peer) {
   return works;
 }
 
-/// The smallest message that both sides copy, and the size of the chunks, which take some tens of
-/// microseconds each.
-constexpr std::uint64_t worth_two_hands = 1u << 20;
-constexpr std::uint64_t chunk_bytes = 256u << 10;
+/// The smallest message that both sides copy.
+constexpr std::uint64_t worth_cooperating = 32u << 10;
+
+/// The size of the chunks of such a message: small enough for both sides to end at about the same time, but large
+/// compared with what a system call costs.
+std::uint64_t chunk_bytes_of(std::uint64_t bytes) {
+  return std::clamp<std::uint64_t>(bytes / 2, 16u << 10, 256u << 10);
+}
 
 std::uint32_t chunks_of(std::uint64_t bytes) {
+  const std::uint64_t chunk_bytes = chunk_bytes_of(bytes);
   return static_cast<std::uint32_t>((bytes + chunk_bytes - 1) / chunk_bytes);
 }
 
@@ -128,7 +133,7 @@ bool read_scattered(Peer& peer, std::uint64_t address, Transfer& transfer) {
 }
 
 bool read_chunk(Peer& peer, const NodeRts& rts, const Transfer& transfer, std::uint32_t chunk) {
-  std::uint64_t at = chunk * chunk_bytes;
+  const std::uint64_t chunk_bytes = chunk_bytes_of(transfer.bytes), at = chunk * chunk_bytes;
   std::array<os::Run, 1> run = {
       {{transfer.buffer.contiguous_start() + at, std::min(chunk_bytes, transfer.bytes - at)}}};
   return read_all(peer, rts.address + at, run);
@@ -194,7 +199,8 @@ bool cma_is_possible(Peer& peer, const NodeRts& rts) {
 
 Pulled pull_cma(Peer& peer, const NodeRts& rts, Transfer& transfer) {
   bool complete;
-  if (transfer.buffer.is_contiguous() && transfer.bytes >= worth_two_hands && !engine().oversubscribed) {
+  if (transfer.buffer.is_contiguous() && transfer.bytes >= worth_cooperating && !engine().oversubscribed &&
+      peer.rts_out == nullptr) {
     complete = read_cooperatively(peer, rts, transfer);
   } else if (transfer.buffer.is_contiguous()) {
     std::array<os::Run, 1> run = {{{transfer.buffer.contiguous_start(), transfer.bytes}}};
@@ -226,7 +232,7 @@ bool push_chunks() {
     bool more = chunk != cooperation.none;
     if (more) {
       NEAR_KILL_POINT("push-claimed");
-      std::uint64_t at = chunk * chunk_bytes;
+      const std::uint64_t chunk_bytes = chunk_bytes_of(each.bytes), at = chunk * chunk_bytes;
       std::array<os::Run, 1> run = {
           {{each.transfer->buffer.contiguous_start() + at, std::min(chunk_bytes, each.bytes - at)}}};
       std::size_t copied = 0;

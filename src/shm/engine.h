@@ -53,6 +53,12 @@ struct FragmentQueue {
   void pop() { first = first->behind; }
 };
 
+constexpr std::array<Protocol, Tuner::classes> no_choice() {
+  std::array<Protocol, Tuner::classes> made{};
+  made.fill(Protocol::count);
+  return made;
+}
+
 struct Peer : transport::Peer {
   std::uint32_t row = 0; ///< its row in the rank table
   queue::Producer<> producer;
@@ -73,10 +79,14 @@ struct Peer : transport::Peer {
   std::uint32_t prefixes = 0;     ///< number of the last eager prefix
   int prefix_trust = 1; ///< above 0: it usually posts receives early and receives our messages pipelined
   PrefixIn prefix_in;
-  std::array<FragmentQueue, 2> fragments; ///< of short and of long transfers, so that long ones delay no short ones
+  std::array<FragmentQueue, 2>
+      fragments; ///< of short and of long transfers, so that long ones delay no short ones
   bool on_fragment_list = false;
-  StorePolicy stores;                ///< the stores that fill packets for it
-  std::unique_ptr<Tuner> tuner;      ///< for messages from it to us; made at the first large one
+  StorePolicy stores;           ///< the stores that fill packets for it
+  std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made at the first large one
+  std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
+  /// How it received our last message of each size class; Protocol::count: unknown.
+  std::array<Protocol, Tuner::classes> its_choice = no_choice();
   std::list<PendingMessage> pending; ///< a list, because an empty deque takes half a KiB
   bool on_pending_list = false;
   Transfer* rts_out = nullptr; ///< messages announced to it and not finished; linked by previous and next
@@ -267,6 +277,10 @@ inline RtsDescriptor& descriptor_of(segment::Offset offset) {
 }
 /// Returns the descriptor of a finished or cancelled RTS to its free list.
 void retire_rts(Transfer& transfer);
+/// Sender: records how the peer receives this message.
+inline void note_its_choice(const Transfer& transfer, Protocol protocol) {
+  peer_of(transfer).its_choice[static_cast<std::size_t>(Tuner::class_of(transfer.bytes))] = protocol;
+}
 /// Sender: if receivers have left FINs, lets progress collect them.
 void note_left_fins();
 /// Sender: completes the messages whose FINs were left in their descriptors. Returns true if there were any.

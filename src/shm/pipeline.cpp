@@ -216,6 +216,7 @@ void handle_cts(Arrival& arrival) {
   auto& transfer = *reinterpret_cast<Transfer*>(request.sender_cookie);
   transfer.remote_cookie = request.receiver_cookie;
   transfer.bytes = request.bytes;
+  note_its_choice(transfer, Protocol::pipelined);
   if (transfer.prefix == 0) transfer.fragment_bytes = fragment_bytes_of(peer_of(transfer), transfer.bytes);
   end_eager_prefix(transfer, request.unexpected != 0 ? -2 : 1);
   enqueue(transfer);

@@ -97,6 +97,17 @@ Protocol smallest_overhead(Tuner::Mask possible) {
   return Protocol::pipelined;
 }
 
+/// Returns the protocol by which the peer receives our messages if messages have lately gone both ways at once and it
+/// is the one of the pair that decides; otherwise Protocol::count.
+Protocol choice_to_follow(Peer& peer, std::uint64_t bytes, Tuner::Mask possible) {
+  constexpr std::uint32_t lately = 64;
+  if (peer.rts_out != nullptr) peer.both_ways = lately;
+  if (peer.both_ways == 0 || peer.row > engine().row) return Protocol::count;
+  --peer.both_ways;
+  const Protocol its = peer.its_choice[static_cast<std::size_t>(Tuner::class_of(bytes))];
+  return its != Protocol::count && (possible & Tuner::bit(its)) != 0 ? its : Protocol::count;
+}
+
 /// Starts the transfer with the provider that the user named, or with the best one. If a provider refuses the
 /// message, another one gets it. Returns the provider that took it, and sets `outcome`.
 const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled& outcome) {
@@ -121,8 +132,11 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
       peer.tuner->take(named->protocol, transfer.bytes);
     else if (transfer.bytes < worth_timing)
       provider = &provider_of(smallest_overhead(possible));
+    else if (Protocol its = choice_to_follow(peer, transfer.bytes, possible); its != Protocol::count)
+      peer.tuner->follow((provider = &provider_of(its))->protocol, transfer.bytes);
     else
-      provider = &provider_of(peer.tuner->choose(transfer.bytes, possible));
+      provider =
+          &provider_of(peer.tuner->choose(transfer.bytes, possible, peer.rts_out ? engine().rts_out : 0));
     transfer.protocol = static_cast<std::uint8_t>(provider->protocol);
     transfer.began_ns = os::monotonic_ns();
     if (rts.prefix != 0 && provider->protocol != Protocol::pipelined) drop_prefix(peer, rts);
@@ -177,6 +191,8 @@ void report_received(Peer& peer, const NodeRts& rts, const Fin& fin) {
 
 /// Sender: records that the receiver has taken the message. Call done() afterwards.
 void settle(Transfer& transfer, std::uint64_t bytes, segment::Path path) {
+  if (path == segment::Path::cma) note_its_choice(transfer, Protocol::cma);
+  if (path == segment::Path::direct) note_its_choice(transfer, Protocol::direct);
   count_sent(peer_of(transfer), path, bytes);
   end_eager_prefix(transfer, -1);
   retire_rts(transfer);

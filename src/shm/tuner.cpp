@@ -14,7 +14,7 @@ constexpr float leave_for = 0.9f;
 /// best one becomes slower.
 constexpr float hopeless = 6.0f;
 /// A transfer is suspicious if it costs more than this multiple of the current protocol's cost. After
-/// `patience` of them in a row, other protocols are tried.
+/// `patience` of them in a row, or two batches, other protocols are tried.
 constexpr float suspicious = 1.6f;
 constexpr std::uint32_t patience = 4;
 /// Trials may cost this part of the time spent in transfers so far: the first one of a protocol in a size class of
@@ -89,29 +89,31 @@ Protocol Tuner::best(const Class& here, Mask possible) {
 
 /// The number of messages of a trial, of which the later half counts. A pipeline reaches its full speed once
 /// all its packets have been used. With shorter trials, a program whose messages used another protocol would
-/// never come back to it.
-std::uint32_t Tuner::trial_length(Protocol protocol, std::uint64_t bytes) {
+/// never come back to it. If messages go both ways, the peer follows during the first half.
+std::uint32_t Tuner::trial_length(Protocol protocol, std::uint64_t bytes, std::uint64_t sent) {
   constexpr std::uint64_t two_rounds = 8u << 20, longest_trial = 256;
-  if (protocol != Protocol::pipelined) return shortest_trial;
+  const std::uint64_t cold = protocol == Protocol::pipelined ? two_rounds / bytes : 0;
   return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(two_rounds / bytes, shortest_trial, longest_trial));
+      std::clamp<std::uint64_t>(std::max(cold, 2 * sent), shortest_trial, longest_trial));
 }
 
-Protocol Tuner::begin_trial(Class& here, Protocol protocol) {
+Protocol Tuner::begin_trial(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t sent) {
   Protocol known = best(here, here.possible);
   here.best_cost = known != Protocol::count ? here.cost[index(known)] : 0;
   here.trial = protocol;
   here.pause[index(protocol)] = -1;
   here.measured = here.slow = 0;
   here.started = 1;
+  here.length = trial_length(protocol, bytes, sent);
   return protocol;
 }
 
 /// Returns true if the pair has spent enough time in transfers for a trial of a protocol with this known cost.
-bool Tuner::affords_trial(const Class& here, Protocol protocol, std::uint64_t bytes) const {
+bool Tuner::affords_trial(const Class& here, Protocol protocol, std::uint64_t bytes,
+                          std::uint32_t length) const {
   if (here.basis[index(protocol)] == Basis::built_in) return true; // says little about this machine
   float extra = std::max(0.0f, here.cost[index(protocol)] - here.cost[index(here.present)]);
-  extra *= static_cast<float>(bytes) / 1024.0f * static_cast<float>(trial_length(protocol, bytes));
+  extra *= static_cast<float>(bytes) / 1024.0f * static_cast<float>(length);
   return lost_ns_ + extra <= ((here.tried & bit(protocol)) != 0 ? price : first_price) * spent_ns_;
 }
 
@@ -130,26 +132,30 @@ void Tuner::end_trial(Class& here, float cost, std::uint64_t bytes) {
   here.trial = Protocol::count;
 }
 
-Protocol Tuner::choose(std::uint64_t bytes, Mask possible) {
+Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   int size_class = class_of(bytes);
   Class& here = classes_[static_cast<std::size_t>(size_class)];
   if (here.messages == 0) begin(here, size_class);
   ++here.messages;
   here.possible |= possible;
+  here.in_stream = sent > shortest_trial;
   const bool has_present = here.present != Protocol::count && (possible & bit(here.present)) != 0;
   if (here.trial != Protocol::count && (possible & bit(here.trial)) != 0) {
     // A trial has enough messages under way: others wait for its outcome with what was best so far.
-    if (here.started >= trial_length(here.trial, bytes) && has_present) return here.present;
+    if (here.started >= here.length && has_present) return here.present;
     ++here.started;
     return here.trial;
   }
   for (std::size_t protocol = 0; protocol < protocols; ++protocol)
     if ((possible >> protocol & 1) != 0 && here.basis[protocol] == Basis::none)
-      return begin_trial(here, static_cast<Protocol>(protocol));
+      return begin_trial(here, static_cast<Protocol>(protocol), bytes, sent);
   Protocol fastest = best(here, possible);
-  if (here.basis[index(fastest)] != Basis::measured) return begin_trial(here, fastest);
-  if (!has_present || total(here, fastest) < leave_for * total(here, here.present))
+  if (here.basis[index(fastest)] != Basis::measured) return begin_trial(here, fastest, bytes, sent);
+  if (!has_present || total(here, fastest) < leave_for * total(here, here.present)) {
     here.present = fastest;
+    here.batch_sum = 0;
+    here.batch_messages = here.batch_overlapped = 0;
+  }
   if (here.messages < here.next_trial) [[likely]]
     return here.present;
   here.next_trial = here.messages + here.interval;
@@ -162,12 +168,21 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible) {
     bool promising = here.basis[index(other)] != Basis::measured ||
                      here.cost[index(other)] < hopeless * total(here, here.present);
     if (other == here.present || (possible & bit(other)) == 0 || !promising) continue;
-    if (!affords_trial(here, other, bytes)) continue;
+    const std::uint32_t length = trial_length(other, bytes, sent);
+    if (!affords_trial(here, other, bytes, length)) continue;
     // The longer trials are, the rarer they are.
-    here.next_trial += here.interval * (trial_length(other, bytes) / shortest_trial - 1);
-    return begin_trial(here, other);
+    here.next_trial += here.interval * (length / shortest_trial - 1);
+    return begin_trial(here, other, bytes, sent);
   }
   return here.present;
+}
+
+void Tuner::follow(Protocol protocol, std::uint64_t bytes) {
+  Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
+  ++here.messages;
+  here.possible |= bit(protocol);
+  here.present = protocol;
+  here.trial = Protocol::count;
 }
 
 void Tuner::take(Protocol protocol, std::uint64_t bytes) {
@@ -199,6 +214,37 @@ void Tuner::show(int size_class) const {
   }
 }
 
+/// The program or the machine has changed: what is known about the other protocols is out of date.
+void Tuner::start_again(Class& here, float cost) {
+  here.basis = {};
+  here.pause.fill(-1);
+  here.basis[index(here.present)] = Basis::measured;
+  here.cost[index(here.present)] = cost;
+  here.interval = first_interval;
+  here.next_trial = here.messages + first_interval;
+  here.worse = 0;
+}
+
+/// Returns false if most messages are over before the next one begins, so that each one tells what it costs.
+bool Tuner::learn_from_batch(Class& here, float took, bool overlapped) {
+  constexpr std::uint32_t length = 64;
+  here.batch_sum += took;
+  here.batch_overlapped += overlapped ? 1 : 0;
+  const bool is_stream = 2 * here.batch_overlapped > ++here.batch_messages || here.in_stream;
+  if (here.batch_messages < length) return is_stream;
+  float& cost = here.cost[index(here.present)];
+  const float mean = here.batch_sum / static_cast<float>(length);
+  here.batch_sum = 0;
+  here.batch_messages = here.batch_overlapped = 0;
+  if (!is_stream) return false;
+  here.worse = mean > suspicious * cost ? here.worse + 1 : 0;
+  if (here.worse == 2)
+    start_again(here, mean);
+  else if (here.worse == 0)
+    cost += 0.5f * (mean - cost);
+  return true;
+}
+
 void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns) {
   int size_class = class_of(bytes);
   Class& here = classes_[static_cast<std::size_t>(size_class)];
@@ -215,9 +261,8 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
     // If it is far slower than the best protocol, the rest of the trial is not worth its cost.
     here.slow = here.best_cost != 0 && took > hopeless * here.best_cost ? here.slow + 1 : 0;
     ++here.measured;
-    std::uint32_t length = trial_length(protocol, bytes);
-    bool later_half = here.measured > length / 2;
-    if (here.measured == 1 || here.measured == length / 2 + 1) {
+    const bool later_half = here.measured > here.length / 2;
+    if (here.measured == 1 || here.measured == here.length / 2 + 1) {
       here.least = took;
       here.sum = 0;
       here.overlapped = 0;
@@ -225,10 +270,14 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
     here.least = std::min(here.least, took);
     here.sum += took;
     here.overlapped += overlapped ? 1 : 0;
-    if (here.slow < patience && (!later_half || here.measured < length)) return;
-    // Transfers that overlap may end together: then only their mean tells what each one costs.
-    const std::uint32_t summed = later_half ? here.measured - length / 2 : here.measured;
-    end_trial(here, 2 * here.overlapped > summed ? here.sum / static_cast<float>(summed) : here.least, bytes);
+    if (here.slow < patience && (!later_half || here.measured < here.length)) return;
+    // In a stream, transfers may end together, and the peer works at the same time: only their mean tells what each
+    // one costs.
+    const std::uint32_t summed = later_half ? here.measured - here.length / 2 : here.measured;
+    end_trial(here,
+              2 * here.overlapped > summed || here.in_stream ? here.sum / static_cast<float>(summed)
+                                                             : here.least,
+              bytes);
     show(size_class);
     return;
   }
@@ -237,19 +286,14 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
     cost = took;
     here.basis[index(protocol)] = Basis::measured;
   }
-  here.worse = took > suspicious * cost ? here.worse + 1 : 0;
-  if (here.worse == patience) {
-    // The program or the machine has changed, so what is known about the other protocols is out of date.
-    here.basis = {};
-    here.pause.fill(-1);
-    here.basis[index(protocol)] = Basis::measured;
-    cost = took;
-    here.interval = first_interval;
-    here.next_trial = here.messages + first_interval;
-    return;
+  if (!learn_from_batch(here, took, overlapped)) {
+    here.worse = took > suspicious * cost ? here.worse + 1 : 0;
+    // A message may have waited for a processor, so it changes the cost by at most half.
+    if (here.worse == patience)
+      start_again(here, took);
+    else
+      cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
   }
-  // The message may have waited for a processor, so it changes the cost by at most half.
-  cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
   show(size_class);
 }
 

@@ -16,6 +16,10 @@
 // charged only for the time since the last one ended; otherwise protocols whose transfers overlap would seem as
 // much slower as there are transfers under way.
 //
+// If messages go both ways at once, the cost of a protocol depends on what the other direction uses: both processes
+// pack and unpack pipelined messages, and neither has time for the other. Two tuners that decide on their own would
+// then stay with what is best beside the other's choice. So one of the two processes follows the other (follow()).
+//
 // A protocol also has a cost after the transfer: a program that rewrites what another processor has read pays
 // for each cache line (doc/adr/0014). So the tuner also measures the pause until the next transfer begins. If
 // the pause is longer after one protocol than after another, the difference is added to that protocol's cost.
@@ -60,9 +64,15 @@ public:
     std::uint32_t messages = 0, next_trial = first_trial, interval = first_interval;
     std::uint32_t worse = 0; ///< messages in a row for which the current protocol was much slower than before
     Protocol present = Protocol::count;
+    bool in_stream = false; ///< many messages are on their way in both directions
+    // In a stream many messages are under way, and the first of a window waits for all the others: only the mean of
+    // many tells what each one costs.
+    float batch_sum = 0; ///< of the costs of the present protocol's last few messages
+    std::uint32_t batch_messages = 0, batch_overlapped = 0;
     // A trial consists of several consecutive messages, because the first ones find the protocol's memory
     // cold.
     Protocol trial = Protocol::count; ///< Protocol::count: no trial is under way
+    std::uint32_t length = 0;         ///< number of its messages
     std::uint32_t started = 0;        ///< messages that have taken the trial's protocol
     std::uint32_t measured = 0;       ///< of these, how many have arrived
     float least = 0;                  ///< lowest cost in the later half of them
@@ -74,8 +84,11 @@ public:
     Mask tried = 0; ///< protocols that have had a trial with messages of this class
   };
 
-  /// Returns the protocol for a message of `bytes` bytes. `possible` must not be empty.
-  Protocol choose(std::uint64_t bytes, Mask possible);
+  /// Returns the protocol for a message of `bytes` bytes. `possible` must not be empty. `sent` is the number of messages
+  /// that are on their way to the peer meanwhile.
+  Protocol choose(std::uint64_t bytes, Mask possible, std::uint64_t sent = 0);
+  /// Records that the peer's choice for a message is taken over.
+  void follow(Protocol protocol, std::uint64_t bytes);
   /// Records that the user chose the protocol of a message, so that it is only timed.
   void take(Protocol protocol, std::uint64_t bytes);
   /// Records a transfer of `bytes` bytes. Both times are nanoseconds of the same clock.
@@ -91,14 +104,16 @@ public:
 private:
   static constexpr std::uint32_t first_trial = 8, first_interval = 32, longest_interval = 2048;
   static constexpr std::uint32_t shortest_trial = 8;
-  static std::uint32_t trial_length(Protocol protocol, std::uint64_t bytes);
+  static std::uint32_t trial_length(Protocol protocol, std::uint64_t bytes, std::uint64_t sent);
 
   void begin(Class& here, int size_class);
   static float total(const Class& here, Protocol protocol);
   static Protocol best(const Class& here, Mask possible);
   static void note_pause(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns);
-  static Protocol begin_trial(Class& here, Protocol protocol);
-  bool affords_trial(const Class& here, Protocol protocol, std::uint64_t bytes) const;
+  static void start_again(Class& here, float cost);
+  static bool learn_from_batch(Class& here, float took, bool overlapped);
+  static Protocol begin_trial(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t sent);
+  bool affords_trial(const Class& here, Protocol protocol, std::uint64_t bytes, std::uint32_t length) const;
   void end_trial(Class& here, float cost, std::uint64_t bytes);
 
   void show(int size_class) const;

@@ -271,6 +271,45 @@ TEST(Tuner, tries_a_protocol_with_no_more_messages_than_it_needs) {
   EXPECT_EQ(taken[cma], 56);
 }
 
+TEST(Tuner, follows_its_peer_and_knows_afterwards_what_that_costs) {
+  const std::uint64_t bytes = 1 << 20;
+  Tuner tuner;
+  run(tuner, bytes, 100, private_memory, {0, 50, 60}); // both have been measured: pipelined is taken
+  std::uint64_t now = 1'000'000'000'000;
+  for (int i = 0; i < 100; ++i, now += 1000) {
+    tuner.follow(Protocol::cma, bytes);
+    tuner.learn(Protocol::cma, bytes, now, now + 20 * 1024);
+    now += 20 * 1024;
+  }
+  auto taken = run(tuner, bytes, 100, private_memory, {0, 50, 20});
+  EXPECT_GT(taken[cma], 90);
+}
+
+TEST(Tuner, a_stream_in_which_one_message_waits_for_the_rest_of_its_window_is_charged_the_mean) {
+  // The first message of each window of 64 takes 100 times as long as the others, three times what CMA takes together.
+  const std::uint64_t bytes = 65536;
+  constexpr std::uint64_t each_by_pipeline = 1000, first_by_pipeline = 500'000, each_by_cma = 3000;
+  Tuner tuner;
+  std::uint64_t now = 1'000'000'000;
+  int by_cma = 0;
+  for (int round = 0; round < 400; ++round) {
+    std::vector<std::uint64_t> waiting;
+    for (int i = 0; i < 64; ++i) {
+      const std::uint64_t began = now;
+      if (tuner.choose(bytes, private_memory, 64) == Protocol::pipelined) {
+        waiting.push_back(began);
+        continue;
+      }
+      tuner.learn(Protocol::cma, bytes, began, now += each_by_cma);
+      by_cma += round >= 100;
+    }
+    for (std::size_t i = 0; i < waiting.size(); ++i)
+      tuner.learn(Protocol::pipelined, bytes, waiting[i],
+                  now += i == 0 ? first_by_pipeline : each_by_pipeline);
+  }
+  EXPECT_GT(by_cma, 300 * 64 * 9 / 10);
+}
+
 TEST(Tuner, ends_the_trial_of_a_protocol_that_refuses_a_message) {
   Tuner tuner;
   Protocol tried = tuner.choose(1 << 20, private_memory);
