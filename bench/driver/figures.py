@@ -55,7 +55,9 @@ class Summary:
 
     rounds: int
     least: float
+    lower_quartile: float
     median: float
+    upper_quartile: float
     mean: float
     deviation: float
     most: float
@@ -66,8 +68,14 @@ def summarise(series):
     values = list(series.values())
     if not values:
         return None
-    return Summary(len(values), min(values), statistics.median(values), statistics.fmean(values),
+    lower, middle, upper = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+    return Summary(len(values), min(values), lower, middle, upper, statistics.fmean(values),
                    statistics.stdev(values) if len(values) > 1 else 0.0, max(values))
+
+
+def ratios(ours, theirs):
+    """{round: ours / theirs} of the rounds that both have."""
+    return {number: value / theirs[number] for number, value in ours.items() if theirs.get(number)}
 
 
 def ratio(ours, theirs, pick=None):
@@ -78,8 +86,8 @@ def ratio(ours, theirs, pick=None):
     """
     if pick:
         return pick(ours.values()) / pick(theirs.values()) if ours and theirs else None
-    both = [ours[number] / theirs[number] for number in ours if theirs.get(number)]
-    return statistics.median(both) if both else None
+    both = ratios(ours, theirs)
+    return statistics.median(both.values()) if both else None
 
 
 def best(candidates, lower_is_better=True, pick=None):

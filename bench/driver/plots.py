@@ -10,11 +10,15 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
+from .cases import CASES  # noqa: E402
 from .figures import DIRECT, bounds  # noqa: E402
 from .libraries import TITLES  # noqa: E402
 
 # Colours that the colour-blind tell apart (Okabe and Ito).
 COLOURS = dict(zip(TITLES, ["#d55e00", "#8c510a", "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#555555"], strict=True))
+
+
+enough_for_a_curve = 4  # sizes; fewer are drawn as bars
 
 
 def read(path):
@@ -23,7 +27,8 @@ def read(path):
         rows = list(csv.DictReader(file))
     for row in rows:
         row["ranks"], row["bytes"] = int(row["ranks"]), int(row["bytes"])
-        row["median"], row["deviation"] = float(row["median"]), float(row["deviation"])
+        for column in ("lower_quartile", "median", "upper_quartile", "ratio_lower", "ratio", "ratio_upper"):
+            row[column] = float(row[column]) if row[column] else None
     return rows
 
 
@@ -51,32 +56,53 @@ def limit_line(rows, case, ranks, name, variant):
     return fastest
 
 
-def against_size(rows, key, all_rows, folder):
-    """Lines over the message size, both axes logarithmic."""
-    case, ranks, name, variant = key
-    figure, axes = plt.subplots(figsize=(8, 5))
+def curves(axes, rows, low, middle, high):
+    """A line for each library over the message size, with a band between the quartiles."""
     for who in libraries(rows):
-        points = sorted((row["bytes"], row["median"], row["deviation"]) for row in rows
-                        if row["library"] == who and row["bytes"] > 0)
+        points = sorted((row["bytes"], row[low], row[middle], row[high]) for row in rows
+                        if row["library"] == who and row["bytes"] > 0 and row[middle] is not None)
         if points:
-            sizes, medians, deviations = zip(*points, strict=True)
-            low = [max(median - deviation, median / 10) for median, deviation in zip(medians, deviations, strict=True)]
-            high = [median + deviation for median, deviation in zip(medians, deviations, strict=True)]
+            sizes, lower, medians, upper = zip(*points, strict=True)
             axes.plot(sizes, medians, marker="o", markersize=3, color=COLOURS[who], label=TITLES[who])
-            axes.fill_between(sizes, low, high, color=COLOURS[who], alpha=0.15, linewidth=0)
+            axes.fill_between(sizes, lower, upper, color=COLOURS[who], alpha=0.2, linewidth=0)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("bytes")
+    axes.grid(True, which="major", alpha=0.3)
+
+
+def ratio_axis(axes, better):
+    """What the axis of ratios to the best peer says: 1 is drawn, and numbers stand where a logarithmic axis has none."""
+    axes.axhline(1, color="black", linewidth=0.8)
+    low, high = axes.get_ylim()
+    low, high = min(low, 0.9), max(high, 1.1)
+    ticks = [tick for tick in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10, 20) if low <= tick <= high]
+    axes.set_ylim(low, high)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_ylabel(f"ratio to the best peer ({better} is better)")
+
+
+def against_size(rows, key, all_rows, folder):
+    """Two panels over the message size, all axes logarithmic: the measured values, and the ratios to the best peer."""
+    case, ranks, name, variant = key
+    compared = any(row["ratio"] is not None for row in rows)
+    figure, panels = plt.subplots(1, 2 if compared else 1, figsize=(14 if compared else 8, 5), squeeze=False)
+    axes, *others = panels[0]
+    curves(axes, rows, "lower_quartile", "median", "upper_quartile")
     bound = limit_line(all_rows, case, ranks, name, variant)
     if bound:
         axes.plot(sorted(bound), [bound[size] for size in sorted(bound)], color=COLOURS["limits"], linestyle="--",
                   label="fastest bare program")
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xlabel("bytes")
     axes.set_ylabel(rows[0]["unit"])
-    axes.set_title(f"{case}: {name}, {ranks} ranks, {variant} buffers" if name != case else f"{case}, {ranks} ranks, {variant} buffers")
-    axes.grid(True, which="major", alpha=0.3)
     axes.legend()
-    words = [case] + ([name] if name != case else []) + ([variant] if variant != "-" else []) + [f"{ranks}ranks"]
-    save(figure, folder / ("-".join(words) + ".png"))
+    for beside in others:
+        curves(beside, rows, "ratio_lower", "ratio", "ratio_upper")
+        ratio_axis(beside, "lower" if CASES[case].lower_is_better else "higher")
+    what = [case] + ([name] if name != case else [])
+    figure.suptitle(f"{': '.join(what)}, {ranks} ranks" + (f", {variant} {CASES[case].variant_title}" if variant != "-" else ""))
+    words = what + ([variant] if variant != "-" else []) + [f"{ranks}ranks"]
+    save(figure, folder / ("-".join(words).replace(" ", "-") + ".png"))
 
 
 def bars(rows, case, variant, folder):
@@ -89,7 +115,7 @@ def bars(rows, case, variant, folder):
         for place, thing in enumerate(things):
             for row in rows:
                 if row["library"] == who and (row["name"], row["ranks"], row["bytes"]) == thing and row["median"] > 0:
-                    error = min(row["deviation"], row["median"] * 0.9)
+                    error = [[row["median"] - row["lower_quartile"]], [row["upper_quartile"] - row["median"]]]
                     axes.bar(place + (index - (len(names) - 1) / 2) * 0.8 / len(names), row["median"], 0.8 / len(names),
                              yerr=error, color=COLOURS[who], label=TITLES[who] if place == 0 else None, capsize=2)
     medians = [row["median"] for row in rows if row["median"] > 0]
@@ -113,12 +139,14 @@ def main(source, folder):
     rows = read(source)
     results = [row for row in rows if row["library"] != "limits"]
     for case, of_case in groups(results, "case").items():
-        if case[0] in ("latency", "bandwidth", "rate"):
-            for key, group in groups(of_case, "case", "ranks", "name", "variant").items():
+        few = []
+        for key, group in groups(of_case, "case", "ranks", "name", "variant").items():
+            if len({row["bytes"] for row in group}) >= enough_for_a_curve:
                 against_size(group, key, rows, Path(folder))
-        else:
-            for variant, group in groups(of_case, "variant").items():
-                bars(group, case[0], variant[0], Path(folder))
+            else:
+                few += group
+        for variant, group in groups(few, "variant").items():
+            bars(group, case[0], variant[0], Path(folder))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def write(options, figures, libraries, machine):
     """Everything into options.out. Returns a sentence if there are no plots."""
     folder = options.out
     folder.mkdir(parents=True, exist_ok=True)
-    tables.write_csv(folder / "results.csv", figures, CASES)
+    tables.write_csv(folder / "results.csv", figures, CASES, options.peers)
     (folder / "results.md").write_text(markdown(options, figures, libraries, machine))
     python = ROOT / "build/venv-bench/bin/python"
     if subprocess.run([ROOT / "dev/setup", "bench"], cwd=ROOT, stdin=subprocess.DEVNULL).returncode != 0:

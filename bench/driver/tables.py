@@ -2,7 +2,7 @@
 
 import csv
 
-from .figures import best, limit, ratio, summarise
+from .figures import best, limit, ratio, ratios, summarise
 
 
 def number(value):
@@ -113,15 +113,25 @@ def markdown(header, rows):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def write_csv(path, figures, cases):
-    """One line for each number's summary: also every way of the limits. `cases`: {name: Case}."""
+def _peer_ratios(figures, key, library, case, peers):
+    """Summary of a library's ratios to the best peer, or None for a peer and for what no peer was measured in."""
+    name = None if library in (*peers, "limits") else best({name: figures.series(key, name) for name in peers}, case.lower_is_better)
+    return summarise(ratios(figures.series(key, library), figures.series(key, name))) if name else None
+
+
+def write_csv(path, figures, cases, peers):
+    """One line for each number's summary: also every way of the limits. `cases`: {name: Case}. The last columns are the
+    median and quartiles of the rounds' ratios to the best of `peers`."""
     with open(path, "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
-        out.writerow(["case", "ranks", "name", "variant", "bytes", "library", "unit", "rounds",
-                      "min", "median", "mean", "deviation", "max"])
+        out.writerow(["case", "ranks", "name", "variant", "bytes", "library", "unit", "rounds", "min", "lower_quartile",
+                      "median", "upper_quartile", "mean", "deviation", "max", "ratio_lower", "ratio", "ratio_upper"])
         for key in sorted(figures.values):
+            case = cases[key.case]
             for library, series in figures.values[key].items():
-                got = summarise(series)
-                out.writerow([key.case, key.ranks, key.name, key.variant, key.size, library, cases[key.case].unit,
-                              got.rounds, *(f"{value:.6g}" for value in
-                                            (got.least, got.median, got.mean, got.deviation, got.most))])
+                got, compared = summarise(series), _peer_ratios(figures, key, library, case, peers)
+                numbers = [got.least, got.lower_quartile, got.median, got.upper_quartile, got.mean, got.deviation, got.most]
+                if compared:
+                    numbers += [compared.lower_quartile, compared.median, compared.upper_quartile]
+                row = [key.case, key.ranks, key.name, key.variant, key.size, library, case.unit, got.rounds]
+                out.writerow(row + [f"{value:.6g}" for value in numbers] + [""] * (0 if compared else 3))

@@ -140,11 +140,20 @@ def test_a_table_of_best_rounds_compares_those():
 
 
 def test_the_csv_has_every_number_of_every_library(tmp_path):
-    made = of_rounds(nearmpi=[2.0, 4.0], mpich=[4.0])
-    tables.write_csv(tmp_path / "results.csv", made, CASES)
+    made = of_rounds(nearmpi=[2.0, 4.0], mpich=[4.0, 5.0])
+    made.add(latency(65536, "reused", "cma_pull"), "limits", 0, 1.0)
+    tables.write_csv(tmp_path / "results.csv", made, CASES, ["mpich"])
     lines = (tmp_path / "results.csv").read_text().splitlines()
-    assert lines[1:] == ["latency,2,latency,reused,65536,nearmpi,us,2,2,3,3,1.41421,4",
-                         "latency,2,latency,reused,65536,mpich,us,1,4,4,4,0,4"]
+    assert lines[1:] == ["latency,2,cma_pull,reused,65536,limits,us,1,1,1,1,1,1,0,1,,,",
+                         "latency,2,latency,reused,65536,nearmpi,us,2,2,2.5,3,3.5,3,1.41421,4,0.575,0.65,0.725",
+                         "latency,2,latency,reused,65536,mpich,us,2,4,4.25,4.5,4.75,4.5,0.707107,5,,,"]
+
+
+def test_a_summary_has_quartiles():
+    got = figures.summarise(dict(enumerate([1.0, 2.0, 3.0, 4.0, 100.0])))
+    assert (got.lower_quartile, got.median, got.upper_quartile) == (2.0, 3.0, 4.0)
+    one = figures.summarise({7: 5.0})
+    assert (one.lower_quartile, one.median, one.upper_quartile) == (5.0, 5.0, 5.0)
 
 
 def goal(view, what):
@@ -275,7 +284,8 @@ def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
             assert f",{value}:{way}," in values
     written = (tmp_path / "results.md").read_text()
     assert "## Goals" in written and "| processor |" in written and "| NearMPI | NearMPI" in written
-    assert (tmp_path / "latency-reused-2ranks.png").read_bytes().startswith(b"\x89PNG")
+    for plot in ("rate-reused-2ranks.png", "latency-reused.png"):  # a curve over the sizes; bars, as there are only two
+        assert (tmp_path / plot).read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(("script", "reason"), [("echo it broke >&2; exit 7", "status 7: it broke"),
