@@ -191,13 +191,20 @@ int collectives(const CollectivesOptions& options) {
   const unsigned processors =
       options.processors != 0 ? options.processors : topo::count_slots(affinity, os::read_limits()).count;
   const unsigned ranks = options.ranks != 0 ? options.ranks : processors;
+  unsigned nodes = options.nodes;
+  if (topo::Machine machine; nodes == 0) {
+    if (!topo::read_machine(machine).ok()) return complain();
+    nodes = machine.numas;
+  }
+  nodes = std::clamp(nodes, 1u, ranks);
   const bool shared = ranks > processors, area = ranks > 1 && ranks <= segment::most_area_ranks;
   const auto& knob = base::knobs().coll;
   if (!choice::configure(knob.text, shared).ok()) return complain();
 
-  std::printf("%s on %s%s\narea in shared memory: %s (2 to %u ranks of one machine have one)\n"
+  std::printf("%s on %s%s%s\narea in shared memory: %s (2 to %u ranks of one machine have one)\n"
               "NEAR_COLL: %s\n",
               base::counted(ranks, "rank").c_str(), base::counted(processors, "processor").c_str(),
+              nodes > 1 ? base::format(" of {} NUMA nodes", nodes).c_str() : "",
               shared ? ", which they share" : "", area ? "yes" : "no", segment::most_area_ranks,
               base::printable(knob.text).c_str());
   std::vector<Facts> calls;
@@ -205,6 +212,7 @@ int collectives(const CollectivesOptions& options) {
     calls.push_back({.collective = collective,
                      .size = static_cast<int>(ranks),
                      .shared_processors = shared,
+                     .nodes = static_cast<int>(nodes),
                      .area = area});
   if (!options.why) {
     print_table(calls);

@@ -31,6 +31,7 @@ struct CollectivesOptions {
   std::string names;            ///< "allreduce,broadcast"; "": all
   std::uint32_t ranks = 0;      ///< 0: as many as there are processors
   std::uint32_t processors = 0; ///< 0: those of this machine that this process may use
+  std::uint32_t nodes = 0;      ///< NUMA nodes on which the ranks run; 0: those of this machine
   bool why = false;
 };
 /// Shows which algorithms collectives take, by size; with `why`, the reasons.

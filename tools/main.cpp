@@ -193,6 +193,13 @@ void add_info(Parser& parser, Options& options) {
       ->transform(count("processors", segment::most_rows))
       ->needs(parser.info_coll);
   parser.info
+      ->add_option(
+          "--nodes", coll.nodes,
+          "with --coll: the number of NUMA nodes on which the ranks run; default: those of this machine")
+      ->type_name("N")
+      ->transform(count("NUMA nodes", segment::most_rows))
+      ->needs(parser.info_coll);
+  parser.info
       ->add_flag("--why", coll.why,
                  "with --coll: why the other algorithms are not taken, and what other kinds of calls take")
       ->needs(parser.info_coll);

@@ -31,6 +31,9 @@ Lack in_area(const Facts& facts) {
     return "would record more than 8192 steps of the nonblocking call";
   return nullptr;
 }
+Lack nodes_in_area(const Facts& facts) {
+  return facts.nodes > 1 ? in_area(facts) : "needs ranks on several NUMA nodes";
+}
 Lack elements_in_area(const Facts& facts) {
   return facts.elementwise ? in_area(facts) : "needs a predefined operation on elements without gaps";
 }
@@ -55,6 +58,8 @@ bool told_by_one(const Facts& facts) {
 }
 /// Reading all vectors costs less than a second wait, or no more bytes than reading shares does.
 bool reads_all(const Facts& facts) { return facts.size == 2 || facts.bytes * facts.size <= 32 << 10; }
+/// Fewer bytes cross between nodes, which is worth a second copy at one rank of each node.
+bool saves_crossings(const Facts& facts) { return facts.size >= 2 * facts.nodes && facts.bytes >= 4 << 10; }
 bool long_broadcast(const Facts& facts) { return facts.bytes >= 256 << 10 && facts.size >= 4; }
 bool long_allreduce(const Facts& facts) { return facts.bytes >= 64 << 10; }
 bool long_reduce(const Facts& facts) { return long_allreduce(facts) && facts.size >= 4; }

@@ -58,6 +58,7 @@ struct Facts {
   bool in_place = false;          ///< alltoall family
   bool shared_processors = false; ///< the job has more ranks than processors
   bool recorded = false;          ///< nonblocking or persistent
+  int nodes = 1;                  ///< number of NUMA nodes on which the ranks run
   bool area = false;              ///< the ranks have an area in shared memory, and the call may use it
   MPI_Count longest = 0;          ///< reduce_scatter: bytes of the longest block
   bool elementwise = true;        ///< reductions: predefined operation, elements without gaps

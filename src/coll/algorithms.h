@@ -15,6 +15,7 @@ Result barrier_shared(CollectiveGroup& group, const Call& call);
 Result broadcast_binomial(CollectiveGroup& group, const Call& call);
 Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call);
 Result broadcast_shared(CollectiveGroup& group, const Call& call);
+Result broadcast_shared_by_node(CollectiveGroup& group, const Call& call);
 
 Result reduce_binomial(CollectiveGroup& group, const Call& call);
 Result reduce_ring_gather(CollectiveGroup& group, const Call& call);

@@ -7,6 +7,7 @@
 #include "coll/shared/parts.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace near::coll {
 namespace {
@@ -201,11 +202,12 @@ Result check_copyable(const Call& call) {
 
 enum class Form : std::uint8_t { blocking, nonblocking, persistent };
 
-/// What this rank publishes in a call, in bytes.
-MPI_Count bytes_of_rank(const Call& call, const Facts& facts, int rank) {
-  const bool is_root = rank == call.root;
+/// What this rank publishes in a call, in bytes. `area`: one that the communicator already has.
+MPI_Count bytes_of_rank(const Call& call, const Facts& facts, const Area& area) {
+  const int rank = area.rank();
+  const bool is_root = rank == call.root, leads = area.leader_of(area.node_of(rank), call.root) == rank;
   switch (call.collective) {
-  case Collective::broadcast:
+  case Collective::broadcast: return is_root || leads ? published_bytes(facts) : 0;
   case Collective::scatter: return is_root ? published_bytes(facts) : 0;
   case Collective::gather: return is_root ? 0 : published_bytes(facts);
   default: return std::max(published_bytes(facts), bytes_of_parts(call, rank, facts.size));
@@ -218,13 +220,13 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Schedul
   if (call.topology != nullptr) return {};
   NEAR_TRY(find_area(communicator, form != Form::nonblocking, area));
   if (form != Form::persistent || area == nullptr) return {};
-  area = nullptr;
+  const Area& shared = *std::exchange(area, nullptr);
   Facts facts = facts_of(call, communicator.size);
   facts.recorded = true;
   if (!uses_area(facts)) return {};
   std::unique_ptr<AreaExtension> own;
   NEAR_TRY(static_cast<AreaExtension&>(*communicator.extension)
-               .make_another(communicator, bytes_of_rank(call, facts, communicator.rank), own));
+               .make_another(communicator, bytes_of_rank(call, facts, shared), own));
   area = own->area.get();
   schedule->keep(std::move(own));
   return {};

@@ -2,6 +2,7 @@
 #include "coll/registry.h"
 
 #include "coll/algorithms.h"
+#include "coll/shared/area.h"
 
 #include <algorithm>
 
@@ -63,6 +64,7 @@ Result run(CollectiveGroup& group, const Call& call) {
   Facts facts = facts_of(call, group.size());
   facts.recorded = group.schedule() != nullptr;
   facts.area = group.area() != nullptr;
+  if (facts.area) facts.nodes = group.area()->nodes();
   return functions[choice::index_of(choose(facts))](group, call);
 }
 

@@ -153,6 +153,9 @@ inline constexpr int state_lines = 4;
 struct Counters {
   Atomic<std::uint64_t> unexpected; ///< messages that arrived before their receives
   Atomic<std::uint64_t> sleeps;
+  // Collectives in areas: bytes that this process has read from what others have published, and how many of these the
+  // publishing process had written on another NUMA node.
+  Atomic<std::uint64_t> area_bytes, area_bytes_of_other_nodes;
 };
 
 /// A rank's doorbell. The owner sets `sleeping` before it sleeps on `bell`. Processes that will sleep until a

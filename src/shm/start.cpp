@@ -61,6 +61,9 @@ void report_traffic() {
   }
   text += base::format("; received {} unexpected; slept {} times", counters.unexpected.load_relaxed(),
                        counters.sleeps.load_relaxed());
+  if (const std::uint64_t read = counters.area_bytes.load_relaxed(); read != 0)
+    text += base::format("; collectives read {} bytes of other ranks, {} of them from other NUMA nodes", read,
+                         counters.area_bytes_of_other_nodes.load_relaxed());
   base::write_line(Level::note, text);
 }
 

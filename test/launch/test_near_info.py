@@ -71,7 +71,7 @@ def rows_of(seen):
 
 
 def test_the_algorithms_of_collectives_are_shown_by_size(prefix):
-    seen = coll(prefix, "allreduce,bcast,alltoall,alltoallv", "--ranks", "8", "--processors", "16")
+    seen = coll(prefix, "allreduce,bcast,alltoall,alltoallv", "--ranks", "8", "--processors", "16", "--nodes", "1")
     assert seen.status == 0 and seen.out.startswith("8 ranks on 16 processors\narea in shared memory: yes"), seen.report()
     assert rows_of(seen) == [
         ["allreduce", "the vector", "up to 4 KiB", "shared_flat", ""],
@@ -81,6 +81,14 @@ def test_the_algorithms_of_collectives_are_shown_by_size(prefix):
         ["", "", "4 MiB to 16 MiB", "shared", "pairwise"],
         ["alltoallv", "", "any", "shared", ""],
     ], seen.report()
+
+
+def test_broadcasts_over_several_numa_nodes_have_leaders(prefix):
+    seen = coll(prefix, "broadcast", "--ranks", "8", "--processors", "8", "--nodes", "4")
+    assert seen.out.startswith("8 ranks on 8 processors of 4 NUMA nodes\n"), seen.report()
+    assert [row[2:4] for row in rows_of(seen)] == [["up to 2 KiB", "shared"], ["4 KiB to 16 MiB", "shared_by_node"]], seen.report()
+    few = coll(prefix, "broadcast", "--ranks", "6", "--processors", "8", "--nodes", "4")
+    assert [row[3] for row in rows_of(few)] == ["shared"], few.report()
 
 
 def test_all_collectives_are_shown_for_as_many_ranks_as_processors(prefix):

@@ -165,6 +165,12 @@ CASES = [
 
     Case("communicators are split by nodes, caches and cores", "four", "hardware_parts", ranks=(4, 8),
          says=(r"^divided by hwloc://Package$",)),
+    # Ranks 2 n and 2 n + 1 are on node n. Roots are the first and the last rank, of 1 MiB each: six crossings.
+    Case("a broadcast crosses to each other node once", "four", "crossings", ranks=(8,), standard=(8,),
+         environment={"NEAR_STATS": "1"}, never=(r"[1-9]\d* wrong bytes",),
+         says=tuple(rf"rank {rank}\b.*collectives read {read << 20} bytes of other ranks, {crossing << 20} of them from other"
+                    for rank, read, crossing in ((0, 1, 1), (1, 2, 0), (2, 2, 2), (3, 2, 0), (4, 2, 2), (5, 2, 0), (6, 2, 1),
+                                                 (7, 1, 0)))),
     Case("communicators of ranks that are bound to nodes", "four", "hardware_parts", ranks=(6,), options="--bind-to numa",
          says=(r"^divided by hwloc://Package$",)),
 

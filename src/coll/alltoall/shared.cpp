@@ -21,7 +21,7 @@ Result alltoall_shared(CollectiveGroup& group, const Call& call) {
     for (int step = 1; step < size; ++step) {
       const int from = (rank + step) % size;
       const Buffer to = block(call.receive, from);
-      NEAR_TRY(exchange.read(from, index, [=](const std::byte* data) {
+      NEAR_TRY(exchange.read(from, index, chunks.bytes(index), [=](const std::byte* data) {
         datatype::unpack(to, chunks.offset(index), data + rank * stride(index), chunks.bytes(index));
       }));
     }

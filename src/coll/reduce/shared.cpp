@@ -18,7 +18,7 @@ Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
       NEAR_TRY(
           exchange.publish(bytes, [=](std::byte* at) { vectors.copy(at, vectors.send(offset), bytes); }));
     for (int step = 1; is_root && step < exchange.size(); ++step)
-      NEAR_TRY(exchange.read((call.root + step) % exchange.size(), index, [=](const std::byte* data) {
+      NEAR_TRY(exchange.read((call.root + step) % exchange.size(), index, bytes, [=](const std::byte* data) {
         const std::byte* own = step == 1 ? vectors.send(offset) : vectors.receive(offset);
         vectors.combine(data, own, vectors.receive(offset), bytes);
       }));

@@ -26,6 +26,13 @@ std::string describe(const Description& description) {
   return text;
 }
 
+int count_nodes(const std::vector<AreaMember>& members) {
+  std::vector<std::uint16_t> nodes;
+  for (const AreaMember& member : members)
+    if (std::find(nodes.begin(), nodes.end(), member.node) == nodes.end()) nodes.push_back(member.node);
+  return static_cast<int>(nodes.size());
+}
+
 } // namespace
 
 Description describe(const Call& call, MPI_Count bytes) {
@@ -40,8 +47,17 @@ Description describe(const Call& call, MPI_Count bytes) {
   return made;
 }
 
-Area::Area(std::vector<AreaMember> members, int rank, std::byte* base, Slices& slices)
-    : members_(std::move(members)), rank_(rank), base_(base), slices_(slices) {}
+Area::Area(std::vector<AreaMember> members, int rank, std::byte* base, Slices& slices,
+           segment::Counters* counters)
+    : members_(std::move(members)), rank_(rank), base_(base), slices_(slices), counters_(counters),
+      nodes_(count_nodes(members_)) {}
+
+int Area::leader_of(std::uint16_t node, int root) const {
+  if (node_of(root) == node) return root;
+  int rank = 0;
+  while (node_of(rank) != node) ++rank;
+  return rank;
+}
 
 Area::~Area() { slices_.give_back(*this); }
 

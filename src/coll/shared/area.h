@@ -90,20 +90,28 @@ struct AreaMember {
   AreaPart* part = nullptr;
   segment::Doorbell* doorbell = nullptr; ///< null: it never sleeps (tests)
   Number finished = 0;                   ///< it has finished this number at least
+  std::uint16_t node = 0;                ///< the NUMA node on which it runs; Location::several: unknown
 };
 
 /// One rank's side of an area. If it has no memory for a slice, its entry says so, and every rank that needs its data
 /// fails as well.
 class Area {
 public:
-  /// `base` is where offsets begin. `slices` are the process's own and outlive the area.
-  Area(std::vector<AreaMember> members, int rank, std::byte* base, Slices& slices);
+  /// `base` is where offsets begin. `slices` are the process's own and outlive the area, and so do `counters`, if any.
+  Area(std::vector<AreaMember> members, int rank, std::byte* base, Slices& slices,
+       segment::Counters* counters = nullptr);
   ~Area();
   Area(const Area&) = delete;
   Area& operator=(const Area&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(members_.size()); }
+
+  /// Number of NUMA nodes on which the ranks run.
+  int nodes() const { return nodes_; }
+  std::uint16_t node_of(int rank) const { return members_[static_cast<std::size_t>(rank)].node; }
+  /// The rank that reads for those of `node` what `root` publishes: `root` itself if it is there, else the lowest.
+  int leader_of(std::uint16_t node, int root) const;
 
   // Calls take turns in the order of take_turn() (area_call.h).
   /// Takes the next `numbers` numbers, too; `first` is the first of them.
@@ -137,6 +145,14 @@ public:
   bool waits_at_once(int rank, Number number) const;
   /// The rank's data of a number that wait() has returned, or that this rank has prepared.
   std::byte* data(int rank, Number number) const;
+
+  /// Counts bytes that this rank reads of what `rank` has published.
+  void count_read(int rank, MPI_Count bytes) {
+    if (counters_ == nullptr) return;
+    counters_->area_bytes.bump_relaxed(static_cast<std::uint64_t>(bytes));
+    if (node_of(rank) != node_of(rank_))
+      counters_->area_bytes_of_other_nodes.bump_relaxed(static_cast<std::uint64_t>(bytes));
+  }
 
   /// The second flag of a number: this rank has changed the data of its own entry in place.
   void publish_result(Number number);
@@ -180,6 +196,8 @@ private:
   int rank_;
   std::byte* base_;
   Slices& slices_;
+  segment::Counters* counters_;
+  int nodes_;
   Number next_ = 1, finished_ = 0;
   std::uint64_t turns_ = 0, publishing_ = 0, ended_ = 0;
   bool broken_ = false;

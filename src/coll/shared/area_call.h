@@ -36,6 +36,7 @@ public:
     if (published_ == count_) area_.end_publishing(turn_);
   }
 
+  const Area& area() const { return area_; }
   int rank() const { return area_.rank(); }
   int size() const { return area_.size(); }
   Number count() const { return count_; }
@@ -58,25 +59,32 @@ public:
   bool publishes_at_once(Number index, MPI_Count bytes) const {
     return is_turn() ? area_.prepares_at_once(number(index), bytes) : can_publish(index, bytes);
   }
-  /// Waits for a chunk of a rank and passes it to consume(data).
+  /// Waits for a chunk of a rank and passes it to consume(data), which reads `bytes` bytes.
   template <class Consume>
-  Result read(int rank, Number index, Consume&& consume) {
+  Result read(int rank, Number index, MPI_Count bytes, Consume&& consume) {
     const std::byte* at = nullptr;
-    if (rank == this->rank())
+    if (rank == this->rank()) {
       at = data(rank, index);
-    else
+    } else {
       NEAR_TRY(area_.wait(rank, number(index), description_, at));
+      area_.count_read(rank, bytes);
+    }
     consume(at);
     return {};
   }
+  /// For a read() that did not know how many bytes it would read.
+  void count_read(int rank, MPI_Count bytes) { area_.count_read(rank, bytes); }
   bool reads_at_once(int rank, Number index) const {
     return rank == this->rank() || area_.waits_at_once(rank, number(index));
   }
   void publish_result(Number index) { area_.publish_result(number(index)); }
   /// Like read(), for data that the rank has changed in place and announced by publish_result().
   template <class Consume>
-  Result read_result(int rank, Number index, Consume&& consume) {
-    if (rank != this->rank()) NEAR_TRY(area_.wait_for_result(rank, number(index)));
+  Result read_result(int rank, Number index, MPI_Count bytes, Consume&& consume) {
+    if (rank != this->rank()) {
+      NEAR_TRY(area_.wait_for_result(rank, number(index)));
+      area_.count_read(rank, bytes);
+    }
     consume(data(rank, index));
     return {};
   }

@@ -206,11 +206,13 @@ void make_area(const Communicator& communicator, const std::vector<segment::Offs
   made.parts.resize(offsets.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
     made.parts[i] = members[i].part = self.segment.at<AreaPart>(offsets[i]);
+    members[i].node = self.segment.entry(communicator.process_ids[i].rank).location.numa;
     if (static_cast<int>(i) != communicator.rank)
       members[i].doorbell = &self.segment.control(communicator.process_ids[i].rank).doorbell;
   }
   Slices& slices = made.own_slices != nullptr ? *made.own_slices : home().slices;
-  made.area = std::make_unique<Area>(std::move(members), communicator.rank, self.segment.base(), slices);
+  made.area = std::make_unique<Area>(std::move(members), communicator.rank, self.segment.base(), slices,
+                                     &own_control().counters);
 }
 
 Result allocate_area(Communicator& communicator, bool has_slices, Extension& made) {

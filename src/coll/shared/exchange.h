@@ -49,6 +49,7 @@ public:
   int rank() const { return call_->rank(); }
   int size() const { return call_->size(); }
   AreaCall& call() { return *call_; }
+  const Area& area() const { return call_->area(); }
   bool is_recorded() const { return schedule_ != nullptr; }
 
   /// Publishes the next chunk, after fill(address), which writes `bytes` bytes there.
@@ -59,6 +60,16 @@ public:
     AreaCall* const call = call_;
     schedule_->attempt_early([=] { return call->publishes_at_once(index, bytes); },
                              [=] { return call->publish(index, bytes, fill); });
+    return {};
+  }
+  /// Like publish(), for data that this rank has read in this call: not before the reads that come before it.
+  template <class Fill>
+  Result relay(MPI_Count bytes, Fill fill) {
+    const Number index = published_++;
+    if (!is_recorded()) return call_->publish(index, bytes, fill);
+    AreaCall* const call = call_;
+    schedule_->attempt([=] { return call->publishes_at_once(index, bytes); },
+                       [=] { return call->publish(index, bytes, fill); });
     return {};
   }
   /// Publishes chunks by publish_one(index) up to `index`, and further ones where that needs no wait: `bytes_of(index)`
@@ -75,18 +86,18 @@ public:
   /// Whether the next chunk, of `bytes` bytes, can be published without a wait.
   bool can_publish(MPI_Count bytes) { return !is_recorded() && call_->can_publish(published_, bytes); }
 
-  /// consume(data) reads what a rank has published.
+  /// consume(data) reads what a rank has published, `bytes` bytes of it.
   template <class Consume>
-  Result read(int rank, Number index, Consume consume) {
-    if (!is_recorded()) return call_->read(rank, index, consume);
+  Result read(int rank, Number index, MPI_Count bytes, Consume consume) {
+    if (!is_recorded()) return call_->read(rank, index, bytes, consume);
     AreaCall* const call = call_;
     schedule_->attempt([=] { return call->reads_at_once(rank, index); },
-                       [=] { return call->read(rank, index, consume); });
+                       [=] { return call->read(rank, index, bytes, consume); });
     return {};
   }
   /// Waits for a chunk like read(), but reads nothing.
   Result wait(int rank, Number index) {
-    return read(rank, index, [](const std::byte*) {});
+    return read(rank, index, 0, [](const std::byte*) {});
   }
   void publish_result(Number index) {
     if (!is_recorded()) return call_->publish_result(index);
@@ -94,11 +105,11 @@ public:
     schedule_->attempt([] { return true; }, [=] { return call->publish_result(index), Result{}; });
   }
   template <class Consume>
-  Result read_result(int rank, Number index, Consume consume) {
-    if (!is_recorded()) return call_->read_result(rank, index, consume);
+  Result read_result(int rank, Number index, MPI_Count bytes, Consume consume) {
+    if (!is_recorded()) return call_->read_result(rank, index, bytes, consume);
     AreaCall* const call = call_;
     schedule_->attempt([=] { return call->reads_result_at_once(rank, index); },
-                       [=] { return call->read_result(rank, index, consume); });
+                       [=] { return call->read_result(rank, index, bytes, consume); });
     return {};
   }
   /// This rank has finished reading this chunk and all earlier ones.

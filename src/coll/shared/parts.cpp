@@ -65,17 +65,19 @@ struct ArrivingParts::State {
     first = result;
     text = base::failure_text();
   }
-  void take(const std::byte* published, int part, const Buffer& into, int from) {
+  /// Returns how many bytes it has taken.
+  MPI_Count take(const std::byte* published, int part, const Buffer& into, int from) {
     Place place;
     std::memcpy(&place, published + table_bytes(part), sizeof place);
     arrives[static_cast<std::size_t>(from)] = place.bytes == message;
-    if (place.bytes == message) return;
-    const MPI_Count room = into.bytes();
-    if (place.bytes > room)
+    if (place.bytes == message) return 0;
+    if (const MPI_Count room = into.bytes(); place.bytes > room) {
       note(base::fail(MPI_ERR_TRUNCATE, "rank {} sends {} bytes, but this rank's arguments say {}", from,
                       place.bytes, room));
-    else if (place.bytes != 0)
-      datatype::unpack(into, 0, published + place.begin * unit, place.bytes);
+      return 0;
+    }
+    if (place.bytes != 0) datatype::unpack(into, 0, published + place.begin * unit, place.bytes);
+    return place.bytes;
   }
 };
 
@@ -83,8 +85,9 @@ ArrivingParts::ArrivingParts(CollectiveGroup& group, Exchange& exchange)
     : group_(group), exchange_(exchange), state_(std::make_shared<State>(group.size())) {}
 
 Result ArrivingParts::read(int from, int part, const Buffer& into) {
-  return exchange_.read(from, 0, [state = state_, part, into, from](const std::byte* published) {
-    state->take(published, part, into, from);
+  AreaCall* const call = &exchange_.call();
+  return exchange_.read(from, 0, 0, [=, state = state_](const std::byte* published) {
+    call->count_read(from, state->take(published, part, into, from));
   });
 }
 

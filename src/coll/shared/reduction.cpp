@@ -8,10 +8,10 @@ Result Vectors::fold(Exchange& exchange, Number index, MPI_Count at, std::byte* 
   const AreaCall* const call = &exchange.call();
   const Vectors vectors = *this;
   if (last == 0)
-    return exchange.read(0, index, [=](const std::byte* data) { vectors.copy(to, data + at, bytes); });
-  if (last > 0) NEAR_TRY(exchange.wait(0, index));
+    return exchange.read(0, index, bytes, [=](const std::byte* data) { vectors.copy(to, data + at, bytes); });
+  if (last > 0) NEAR_TRY(exchange.read(0, index, bytes, [](const std::byte*) {}));
   for (int rank = 1; rank <= last; ++rank)
-    NEAR_TRY(exchange.read(rank, index, [=](const std::byte* data) {
+    NEAR_TRY(exchange.read(rank, index, bytes, [=](const std::byte* data) {
       vectors.combine(data + at, rank == 1 ? call->data(0, index) + at : to, to, bytes);
     }));
   return {};
@@ -23,7 +23,7 @@ Result Vectors::fold_shares(Exchange& exchange, Number index, MPI_Count bytes) c
   const AreaCall* const call = &exchange.call();
   const Vectors vectors = *this;
   for (int step = 1; step < size; ++step)
-    NEAR_TRY(exchange.read((own + step) % size, index, [=](const std::byte* data) {
+    NEAR_TRY(exchange.read((own + step) % size, index, share.bytes, [=](const std::byte* data) {
       std::byte* to = call->data(own, index) + share.begin;
       vectors.combine(data + share.begin, to, to, share.bytes);
     }));
@@ -35,7 +35,7 @@ Result Vectors::collect_shares(Exchange& exchange, Number index, MPI_Count bytes
   for (int step = 0; step < exchange.size(); ++step) {
     const int rank = (exchange.rank() + step) % exchange.size();
     const Share share = share_of(bytes, rank, exchange.size());
-    NEAR_TRY(exchange.read_result(rank, index, [=, vectors = *this](const std::byte* data) {
+    NEAR_TRY(exchange.read_result(rank, index, share.bytes, [=, vectors = *this](const std::byte* data) {
       vectors.copy(to + share.begin, data + share.begin, share.bytes);
     }));
   }

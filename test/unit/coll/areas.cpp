@@ -459,5 +459,66 @@ TEST(areas, a_slice_is_taken_again_only_after_its_own_rank_has_read_it) {
   EXPECT_TRUE(own.can_prepare(2, 1000));
 }
 
+/// Bytes that all ranks of a call have read of others, and how many of them from the other node. The call has vectors of
+/// long_elements integers.
+struct Moved {
+  std::uint64_t bytes, crossing;
+};
+constexpr MPI_Count long_elements = 80000;
+constexpr std::uint64_t vector_bytes = long_elements * sizeof(int);
+
+Moved moved_by(int size, const Perform& perform, const std::function<Call(int* in, int* out)>& call_of) {
+  static base::Hardware::Atomic<std::uint64_t> bytes, crossing;
+  bytes.store_relaxed(0);
+  crossing.store_relaxed(0);
+  run_ranks(size, Conditions{everything, most_slices}, [&](object::Communicator& c) {
+    std::vector<int> in(long_elements, c.rank), out(long_elements);
+    perform(call_of(in.data(), out.data()), c);
+    bytes.add_relaxed(counters().area_bytes.load_relaxed());
+    crossing.add_relaxed(counters().area_bytes_of_other_nodes.load_relaxed());
+  });
+  return {bytes.load_relaxed(), crossing.load_relaxed()};
+}
+
+TEST(areas, a_broadcast_crosses_to_the_other_node_once) {
+  for (const Perform& perform : {Perform(blocking), Perform(nonblocking)})
+    for (int root : {0, 2, 4}) {
+      const Moved moved = moved_by(6, perform, [root](int* in, int*) {
+        return broadcast_call(Buffer{in, long_elements, datatype::find_datatype(MPI_INT)}, root);
+      });
+      EXPECT_EQ(moved.bytes, 5 * vector_bytes) << "root " << root;
+      EXPECT_EQ(moved.crossing, vector_bytes) << "root " << root;
+    }
+}
+
+TEST(areas, an_allreduce_reads_no_byte_twice) {
+  // Each rank reads its share of all other vectors, and then the other shares of the result.
+  for (const Perform& perform : {Perform(blocking), Perform(nonblocking)})
+    for (int size : {3, 5}) {
+      const Moved moved = moved_by(size, perform, [](int* in, int* out) {
+        return allreduce_call(in, out, long_elements, *datatype::find_datatype(MPI_INT),
+                              *datatype::find_operation(MPI_SUM));
+      });
+      EXPECT_EQ(moved.bytes, 2 * static_cast<std::uint64_t>(size - 1) * vector_bytes) << size << " ranks";
+    }
+}
+
+TEST(areas, gathers_and_exchanges_read_each_block_once) {
+  const auto read_by = [](const std::function<Call(const Buffer&, const Buffer&)>& call_of) {
+    return moved_by(4, blocking,
+                    [&](int* in, int* out) {
+                      Datatype* type = datatype::find_datatype(MPI_INT);
+                      return call_of(Buffer{in, long_elements / 4, type},
+                                     Buffer{out, long_elements / 4, type});
+                    })
+        .bytes;
+  };
+  EXPECT_EQ(read_by([](const Buffer& in, const Buffer& out) { return alltoall_call(in, out); }),
+            3 * vector_bytes);
+  object::Communicator unused;
+  EXPECT_EQ(read_by([&](const Buffer& in, const Buffer& out) { return allgather_call(in, out, unused); }),
+            3 * vector_bytes);
+}
+
 } // namespace
 } // namespace near::coll::test

@@ -138,6 +138,8 @@ object::Result wait(p2p::Request* request) {
 
 namespace {
 
+thread_local segment::Counters own_counters{};
+
 /// The slices of this thread's rank.
 thread_local std::vector<std::unique_ptr<std::byte[]>> slice_memory;
 base::Result reserve_slice(std::size_t, void*& made, std::size_t&) {
@@ -159,6 +161,12 @@ base::Result reserve_own_slice(std::size_t, void*& made, std::size_t&) {
 
 base::Result populate_slice(std::byte*, std::size_t, std::size_t) { return {}; }
 
+} // namespace
+
+segment::Counters& counters() { return own_counters; }
+
+namespace {
+
 /// Areas that this rank has freed, and the slices of those that it has made for persistent calls, in the order of their
 /// making. Others may still read them.
 thread_local std::vector<std::unique_ptr<Area>> retired;
@@ -174,8 +182,11 @@ struct Extension final : AreaExtension {
 std::unique_ptr<AreaExtension> make_area(int rank, std::vector<AreaPart>& parts, Slices& slices) {
   auto made = std::make_unique<Extension>();
   std::vector<AreaMember> members(parts.size());
-  for (std::size_t i = 0; i < members.size(); ++i) members[i].part = &parts[i];
-  made->area = std::make_unique<Area>(std::move(members), rank, nullptr, slices);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i].part = &parts[i];
+    members[i].node = static_cast<std::uint16_t>(node_of(static_cast<int>(i)));
+  }
+  made->area = std::make_unique<Area>(std::move(members), rank, nullptr, slices, &counters());
   return made;
 }
 

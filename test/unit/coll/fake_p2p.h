@@ -9,6 +9,7 @@
 #pragma once
 
 #include "p2p/p2p.h"
+#include "segment/segment.h"
 
 #include <functional>
 
@@ -26,6 +27,11 @@ void run_ranks(int size, const Conditions& conditions,
 /// As run_ranks, on an intercommunicator: `body` runs on `left` + `right` threads.
 void run_two_groups(int left, int right, const Conditions& conditions,
                     const std::function<void(object::Communicator&, bool in_left)>& body);
+
+/// What the calling rank has read in areas.
+segment::Counters& counters();
+/// The NUMA node of a rank: two nodes, whose ranks alternate irregularly.
+inline int node_of(int rank) { return rank % 3 == 2 ? 1 : 0; }
 
 /// Waits for a nonblocking operation and frees its request.
 object::Result wait(p2p::Request* request);
