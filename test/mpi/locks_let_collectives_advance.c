@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Win_allocate(4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window));
   wait_for_the_lock(rank, window, 1, long_count);
+  OK(MPI_Barrier(MPI_COMM_WORLD)); // else rank 1 may lock the window again before rank 0 has had the lock
   wait_for_the_lock(rank, window, 2, 1);
   OK(MPI_Win_free(&window));
   OK(MPI_Finalize());
