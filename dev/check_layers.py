@@ -172,8 +172,11 @@ class Check:
             for owner, name in hidden:
                 if "/" in name:
                     used = target is not None and (target[1] or target[2]).startswith(name)
+                elif name.endswith("::"):
+                    alias = rf"\bnamespace\s+(\w+\s*=\s*)?[\w:]*\b{name[:-2]}\s*;"
+                    used = re.search(rf"\b{name}|{alias}", line) is not None
                 else:
-                    used = re.search(rf"\b{name}" + ("" if name.endswith(":") else r"\b"), line) is not None
+                    used = re.search(rf"\b{re.escape(name)}\b", line) is not None
                 if used:
                     self.problem(path, number, f"{name} is a detail of {owner}: src/layers.txt lists who may use it")
 

@@ -154,6 +154,9 @@ def test_payload_is_copied_in_one_layer(tree, layer, line, refused):
     ("comm/planted.h", '#include "shm/shm.h"', "shm/ is a detail of shm"),
     ("coll/planted.h", "void planted(shm::MessageHeader& header);", "shm:: is a detail of shm"),
     ("rma/planted.h", '#include "queue/lane.h"', "queue/ is a detail of queue"),
+    ("io/planted.h", "using namespace near::queue;", "queue:: is a detail of queue"),
+    ("comm/planted.h", "namespace q = near::shm;", "shm:: is a detail of shm"),
+    ("comm/planted.h", "int planted() { return memory::space().segment.rows(); }", "space().segment is a detail of segment"),
     ("p2p/planted.h", '#include "shm/shm.h"', "shm/ is a detail of shm"),
     ("coll/shared/planted.h", '#include "segment/segment.h"', None),
     ("mpi/planted.h", "segment::Location planted();", None),
@@ -161,6 +164,7 @@ def test_payload_is_copied_in_one_layer(tree, layer, line, refused):
     ("shm/planted.h", '#include "queue/lane.h"', None),
 ])
 def test_details_of_transports_and_the_segment_stay_below(tree, path, line, complaint):
+    (tree / "src" / path).parent.mkdir(exist_ok=True)
     (tree / "src" / path).write_text(f"#pragma once\n{line}\n")
     rows = [row for row in script_says(tree)[1].splitlines() if row.startswith(f"src/{path}:")]
     assert any(complaint in row for row in rows) if complaint else not rows, rows
