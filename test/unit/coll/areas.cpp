@@ -491,6 +491,21 @@ TEST(areas, a_broadcast_crosses_to_the_other_node_once) {
     }
 }
 
+TEST(areas, the_ranks_of_a_leader_without_memory_fail_as_it_does) {
+  make_types();
+  run_ranks(6, Conditions{.slices = 2, .without_slices = 2}, [](object::Communicator& c) {
+    std::vector<int> data(long_elements, c.rank == 0 ? 7 : 0);
+    const Buffer buffer{data.data(), long_elements, datatype::find_datatype(MPI_INT)};
+    const Result result = run(broadcast_call(buffer, 0), c);
+    EXPECT_EQ(result.ok(), node_of(c.rank) == 0) << "rank " << c.rank;
+    if (!result.ok()) EXPECT_EQ(result.code(), MPI_ERR_NO_MEM);
+    if (result.ok()) EXPECT_EQ(data.back(), 7);
+    int small = c.rank == 0 ? 9 : 0;
+    ASSERT_TRUE(run(broadcast_call(Buffer{&small, 1, buffer.type}, 0), c).ok());
+    EXPECT_EQ(small, 9);
+  });
+}
+
 TEST(areas, an_allreduce_reads_no_byte_twice) {
   // Each rank reads its share of all other vectors, and then the other shares of the result.
   for (const Perform& perform : {Perform(blocking), Perform(nonblocking)})

@@ -143,7 +143,7 @@ thread_local segment::Counters own_counters{};
 /// The slices of this thread's rank.
 thread_local std::vector<std::unique_ptr<std::byte[]>> slice_memory;
 base::Result reserve_slice(std::size_t, void*& made, std::size_t&) {
-  if (slice_memory.size() == world->conditions.slices)
+  if (slice_memory.size() == world->conditions.slices || me == world->conditions.without_slices)
     return base::fail(MPI_ERR_NO_MEM, "no more slices in this test");
   constexpr std::size_t line = 64, bytes = slice_bytes;
   slice_memory.push_back(std::make_unique<std::byte[]>(bytes + line));

@@ -17,7 +17,8 @@ namespace near::coll::test {
 
 struct Conditions {
   std::size_t eager_bytes = 0;
-  std::size_t slices = 2; ///< number that each rank has for its area in shared memory
+  std::size_t slices = 2;  ///< number that each rank has for its area in shared memory
+  int without_slices = -1; ///< a rank that has none
 };
 
 /// Runs `body` once per rank of a fresh communicator of this size, each in its own thread, and waits for all.
