@@ -60,7 +60,8 @@ constexpr std::uint64_t worth_cooperating = 32u << 10;
 /// The size of the chunks of such a message: small enough for both sides to end at about the same time, but large
 /// compared with what a system call costs.
 std::uint64_t chunk_bytes_of(std::uint64_t bytes) {
-  return std::clamp<std::uint64_t>(bytes / 2, 16u << 10, 256u << 10);
+  constexpr std::uint64_t page = 4096;
+  return std::clamp<std::uint64_t>((bytes / 2 + page - 1) / page * page, 16u << 10, 256u << 10);
 }
 
 std::uint32_t chunks_of(std::uint64_t bytes) {

@@ -38,8 +38,6 @@ struct PrefixIn {
   std::vector<std::byte> kept; ///< bytes that arrived before the receive
 };
 
-/// A process of the job. It is mapped at the first message to or from it, and stays mapped until this process
-/// ends.
 /// Transfers to one peer with fragments still to send, in the order of their CTS. Only the first one advances: if
 /// they took turns, all of them would end late, and their buffers would pass through the cache again and again.
 struct FragmentQueue {
@@ -53,12 +51,8 @@ struct FragmentQueue {
   void pop() { first = first->behind; }
 };
 
-constexpr std::array<Protocol, Tuner::classes> no_choice() {
-  std::array<Protocol, Tuner::classes> made{};
-  made.fill(Protocol::count);
-  return made;
-}
-
+/// A process of the job. It is mapped at the first message to or from it, and stays mapped until this process
+/// ends.
 struct Peer : transport::Peer {
   std::uint32_t row = 0; ///< its row in the rank table
   queue::Producer<> producer;
@@ -80,16 +74,19 @@ struct Peer : transport::Peer {
   int prefix_trust = 1; ///< above 0: it usually posts receives early and receives our messages pipelined
   PrefixIn prefix_in;
   std::array<FragmentQueue, 2>
-      fragments; ///< of short and of long transfers, so that long ones delay no short ones
+      fragments;           ///< of short and of long transfers, so that long ones delay no short ones
+  bool long_first = false; ///< which of the two came first last time
   bool on_fragment_list = false;
   StorePolicy stores;           ///< the stores that fill packets for it
   std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made at the first large one
   std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
-  /// How it received our last message of each size class; Protocol::count: unknown.
-  std::array<Protocol, Tuner::classes> its_choice = no_choice();
+  /// How it received our last message of each size class, and for how many more messages from it that counts.
+  std::array<Protocol, Tuner::classes> its_choice{};
+  std::array<std::uint8_t, Tuner::classes> choice_left{};
   std::list<PendingMessage> pending; ///< a list, because an empty deque takes half a KiB
   bool on_pending_list = false;
   Transfer* rts_out = nullptr; ///< messages announced to it and not finished; linked by previous and next
+  std::uint32_t rts_count = 0; ///< number of these
   CmaState cma = CmaState::unknown;
   // In MPI_Finalize: we have asked whether it will receive anything more; it has asked us; it has answered
   // no.
@@ -277,9 +274,14 @@ inline RtsDescriptor& descriptor_of(segment::Offset offset) {
 }
 /// Returns the descriptor of a finished or cancelled RTS to its free list.
 void retire_rts(Transfer& transfer);
+/// How many messages a peer follows what the other one of the pair has done: see Tuner::follow().
+inline constexpr std::uint8_t follows_for = 64;
 /// Sender: records how the peer receives this message.
 inline void note_its_choice(const Transfer& transfer, Protocol protocol) {
-  peer_of(transfer).its_choice[static_cast<std::size_t>(Tuner::class_of(transfer.bytes))] = protocol;
+  if (transfer.bytes < worth_timing) return; // it does not choose
+  const auto size_class = static_cast<std::size_t>(Tuner::class_of(transfer.bytes));
+  peer_of(transfer).its_choice[size_class] = protocol;
+  peer_of(transfer).choice_left[size_class] = follows_for;
 }
 /// Sender: if receivers have left FINs, lets progress collect them.
 void note_left_fins();

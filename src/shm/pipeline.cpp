@@ -129,7 +129,7 @@ void finish_packing(Transfer& transfer) {
   transfer.done(transfer, MPI_SUCCESS);
 }
 
-/// Sends a few fragments of the queue's first transfers. Returns true if it has sent any or finished a transfer.
+/// Sends a few fragments of the queue's first transfers. Returns true if it has sent any.
 bool send_some(FragmentQueue& queue) {
   bool moved = false;
   for (int fragment = 0; fragment < fragments_per_round && queue.first != nullptr;) {
@@ -229,7 +229,9 @@ bool send_fragments() {
   bool moved = false;
   for (std::size_t i = 0; i < peers.size();) {
     Peer& peer = *peers[i];
-    for (FragmentQueue& queue : peer.fragments) moved |= send_some(queue);
+    // The queues begin in turn, since the first one may take all packets that have returned.
+    peer.long_first = !peer.long_first;
+    for (std::size_t turn : {0u, 1u}) moved |= send_some(peer.fragments[turn ^ (peer.long_first ? 1u : 0u)]);
     if (has_fragments(peer)) {
       ++i;
       continue;
@@ -238,6 +240,8 @@ bool send_fragments() {
     peers[i] = peers.back();
     peers.pop_back();
   }
+  // So do the peers.
+  if (peers.size() > 1) std::rotate(peers.begin(), peers.begin() + 1, peers.end());
   return moved;
 }
 

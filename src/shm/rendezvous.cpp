@@ -97,15 +97,17 @@ Protocol smallest_overhead(Tuner::Mask possible) {
   return Protocol::pipelined;
 }
 
-/// Returns the protocol by which the peer receives our messages if messages have lately gone both ways at once and it
-/// is the one of the pair that decides; otherwise Protocol::count.
+/// Returns the protocol by which the peer has lately received our messages of this size if messages go both ways at once
+/// and it is the one of the pair that decides; otherwise Protocol::count.
 Protocol choice_to_follow(Peer& peer, std::uint64_t bytes, Tuner::Mask possible) {
-  constexpr std::uint32_t lately = 64;
-  if (peer.rts_out != nullptr) peer.both_ways = lately;
+  if (peer.rts_out != nullptr) peer.both_ways = follows_for;
   if (peer.both_ways == 0 || peer.row > engine().row) return Protocol::count;
   --peer.both_ways;
-  const Protocol its = peer.its_choice[static_cast<std::size_t>(Tuner::class_of(bytes))];
-  return its != Protocol::count && (possible & Tuner::bit(its)) != 0 ? its : Protocol::count;
+  const auto size_class = static_cast<std::size_t>(Tuner::class_of(bytes));
+  const Protocol its = peer.its_choice[size_class];
+  if (peer.choice_left[size_class] == 0 || (possible & Tuner::bit(its)) == 0) return Protocol::count;
+  --peer.choice_left[size_class];
+  return its;
 }
 
 /// Starts the transfer with the provider that the user named, or with the best one. If a provider refuses the
@@ -135,13 +137,14 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
     else if (Protocol its = choice_to_follow(peer, transfer.bytes, possible); its != Protocol::count)
       peer.tuner->follow((provider = &provider_of(its))->protocol, transfer.bytes);
     else
-      provider =
-          &provider_of(peer.tuner->choose(transfer.bytes, possible, peer.rts_out ? engine().rts_out : 0));
+      provider = &provider_of(peer.tuner->choose(transfer.bytes, possible, peer.rts_count));
     transfer.protocol = static_cast<std::uint8_t>(provider->protocol);
     transfer.began_ns = os::monotonic_ns();
-    if (rts.prefix != 0 && provider->protocol != Protocol::pipelined) drop_prefix(peer, rts);
     outcome = provider->pull(peer, rts, transfer);
-    if (outcome != Pulled::refused) return provider;
+    if (outcome != Pulled::refused) {
+      if (rts.prefix != 0 && provider->protocol != Protocol::pipelined) drop_prefix(peer, rts);
+      return provider;
+    }
     peer.tuner->refused(provider->protocol, transfer.bytes);
     possible &= ~Tuner::bit(provider->protocol);
   }
@@ -222,6 +225,7 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tran
   peer.rts_out = &transfer;
   peer.may_withdraw = true;
   ++self.rts_out;
+  ++peer.rts_count;
   NodeRts rts{};
   rts.descriptor = transfer.descriptor;
   rts.cookie = reinterpret_cast<std::uint64_t>(&transfer);
@@ -254,6 +258,7 @@ void retire_rts(Transfer& transfer) {
   (transfer.previous != nullptr ? transfer.previous->next : peer_of(transfer).rts_out) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --self.rts_out;
+  --peer_of(transfer).rts_count;
 }
 
 bool cancel_rts(Transfer& transfer) {

@@ -132,6 +132,14 @@ void Tuner::end_trial(Class& here, float cost, std::uint64_t bytes) {
   here.trial = Protocol::count;
 }
 
+/// What was measured of the last messages belongs to the protocol of before.
+void Tuner::set_present(Class& here, Protocol protocol) {
+  here.present = protocol;
+  here.worse = 0;
+  here.batch_sum = 0;
+  here.batch_messages = here.batch_overlapped = 0;
+}
+
 Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   int size_class = class_of(bytes);
   Class& here = classes_[static_cast<std::size_t>(size_class)];
@@ -152,9 +160,7 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   Protocol fastest = best(here, possible);
   if (here.basis[index(fastest)] != Basis::measured) return begin_trial(here, fastest, bytes, sent);
   if (!has_present || total(here, fastest) < leave_for * total(here, here.present)) {
-    here.present = fastest;
-    here.batch_sum = 0;
-    here.batch_messages = here.batch_overlapped = 0;
+    set_present(here, fastest);
   }
   if (here.messages < here.next_trial) [[likely]]
     return here.present;
@@ -179,9 +185,10 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
 
 void Tuner::follow(Protocol protocol, std::uint64_t bytes) {
   Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
+  if (here.messages == 0) begin(here, class_of(bytes));
   ++here.messages;
   here.possible |= bit(protocol);
-  here.present = protocol;
+  if (here.present != protocol) set_present(here, protocol);
   here.trial = Protocol::count;
 }
 
@@ -238,7 +245,7 @@ bool Tuner::learn_from_batch(Class& here, float took, bool overlapped) {
   here.batch_messages = here.batch_overlapped = 0;
   if (!is_stream) return false;
   here.worse = mean > suspicious * cost ? here.worse + 1 : 0;
-  if (here.worse == 2)
+  if (here.worse >= 2)
     start_again(here, mean);
   else if (here.worse == 0)
     cost += 0.5f * (mean - cost);
@@ -289,7 +296,7 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
   if (!learn_from_batch(here, took, overlapped)) {
     here.worse = took > suspicious * cost ? here.worse + 1 : 0;
     // A message may have waited for a processor, so it changes the cost by at most half.
-    if (here.worse == patience)
+    if (here.worse >= patience)
       start_again(here, took);
     else
       cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);

@@ -110,6 +110,7 @@ private:
   static float total(const Class& here, Protocol protocol);
   static Protocol best(const Class& here, Mask possible);
   static void note_pause(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns);
+  static void set_present(Class& here, Protocol protocol);
   static void start_again(Class& here, float cost);
   static bool learn_from_batch(Class& here, float took, bool overlapped);
   static Protocol begin_trial(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t sent);

@@ -310,6 +310,24 @@ TEST(Tuner, a_stream_in_which_one_message_waits_for_the_rest_of_its_window_is_ch
   EXPECT_GT(by_cma, 300 * 64 * 9 / 10);
 }
 
+TEST(Tuner, notices_in_a_stream_that_the_present_protocol_got_worse) {
+  const std::uint64_t bytes = 1 << 20;
+  for (int single : {0, 1, 2, 3}) { // suspicious messages one by one, before the stream
+    Tuner tuner;
+    run(tuner, bytes, 2000, private_memory, {0, 50, 80});
+    run(tuner, bytes, single, private_memory, {0, 200, 80});
+    std::uint64_t now = 1'000'000'000'000;
+    int by_cma = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const Protocol protocol = tuner.choose(bytes, private_memory, 64);
+      by_cma += protocol == Protocol::cma;
+      const std::uint64_t began = now;
+      tuner.learn(protocol, bytes, began, now += (protocol == Protocol::cma ? 80u : 500u) * 1024);
+    }
+    EXPECT_GT(by_cma, 1400) << "after " << single << " messages";
+  }
+}
+
 TEST(Tuner, ends_the_trial_of_a_protocol_that_refuses_a_message) {
   Tuner tuner;
   Protocol tried = tuner.choose(1 << 20, private_memory);
