@@ -19,7 +19,7 @@ static void allreduces(void* context, long count) {
 int main(int argc, char** argv) {
   struct world world = start_mpi(&argc, &argv);
   struct arguments arguments = read_arguments(argc, argv);
-  struct driver driver = driver_of(world, arguments.slot);
+  struct driver driver = driver_of(world, arguments.budget);
   double barrier = seconds_each(barriers, &world, &driver);
   if (world.rank == 0) print_value("barrier", "-", 0, barrier * 1e6);
   double allreduce = seconds_each(allreduces, &world, &driver);

@@ -56,7 +56,7 @@ static void measure(struct exchange* state, const char* variant, const struct dr
 
 /// One kind of buffers, every size: "reused" and "rewritten", with `prefix` before the names.
 static void measure_sizes(struct exchange* state, const struct arguments* arguments, const char* prefix) {
-  struct driver driver = driver_of(state->world, arguments->slot);
+  struct driver driver = driver_of(state->world, arguments->budget);
   for (int i = 0; i < arguments->count; ++i) {
     state->bytes = arguments->sizes[i];
     for (int touch = 0; touch < 2; ++touch) {

@@ -1,11 +1,11 @@
 // What the machine allows between two bound processes, without MPI: the same ping-pong as latency.c, with the
-// barest program for each way to move the bytes. No matching, no envelope, no choice: an MPI library cannot
+// barest program for each method to move the bytes. No matching, no envelope, no choice: an MPI library cannot
 // be much faster than the best of these, and how near it comes is the figure to look at.
 //
-//   limits SLOT_MS VARIANTS SIZES        (as latency.c)
+//   limits BUDGET_MS VARIANTS SIZES        (as latency.c)
 //
-// A line's value is microseconds of half a round trip. Names are "way" or "way/parameter"; the parameter that
-// is best counts. The ways:
+// A line's value is microseconds of half a round trip. Names are "method" or "method/parameter"; the parameter that
+// is best counts. The methods:
 //
 // - line: one cache line there and back; /1: both write the same line, /2: each has its own
 // - touch: no transfer; what "rewritten" rewrites and reads, by one process in its own cache
@@ -43,13 +43,13 @@ struct side {
   struct shared* shared;
   unsigned char* shared_out[2]; // buffers in shared memory, of both processes
   unsigned char* shared_in[2];
-  unsigned char *out, *in;        // what this way sends from and receives into
+  unsigned char *out, *in;        // what this method sends from and receives into
   uint64_t sent, received;        // messages so far
   uint64_t chunks_out, chunks_in; // through the rings so far
   size_t bytes;
   bool touch, right;
   unsigned char number;
-  const struct way* way;
+  const struct method* method;
 };
 
 static struct side me;
@@ -57,9 +57,9 @@ static struct side me;
 static struct channel* outgoing(struct side* side) { return &side->shared->from[pair.self]; }
 static struct channel* incoming(struct side* side) { return &side->shared->from[!pair.self]; }
 
-// ---- the ways ----
+// ---- the methods ----
 
-struct way {
+struct method {
   const char* name;
   void (*send)(struct side*);
   void (*receive)(struct side*);
@@ -129,32 +129,33 @@ static void send_push(struct side* side) {
 }
 
 static void send_ring(struct side* side) {
-  const struct way* way = side->way;
+  const struct method* method = side->method;
   struct channel* channel = outgoing(side);
-  for (size_t at = 0; at < side->bytes; at += way->chunk) {
+  for (size_t at = 0; at < side->bytes; at += method->chunk) {
     uint64_t chunk = ++side->chunks_out;
-    size_t slot = chunk % (uint64_t)way->slots, left = side->bytes - at;
-    if (chunk > (uint64_t)way->slots) wait_for(&channel->taken, chunk - (uint64_t)way->slots);
-    way->fill(channel->ring + slot * way->chunk, side->out + at, left < way->chunk ? left : way->chunk);
+    size_t slot = chunk % (uint64_t)method->slots, left = side->bytes - at;
+    if (chunk > (uint64_t)method->slots) wait_for(&channel->taken, chunk - (uint64_t)method->slots);
+    method->fill(channel->ring + slot * method->chunk, side->out + at,
+                 left < method->chunk ? left : method->chunk);
     raise_to(&channel->filled[slot], chunk);
   }
 }
 
 static void receive_ring(struct side* side) {
-  const struct way* way = side->way;
+  const struct method* method = side->method;
   struct channel* channel = incoming(side);
-  for (size_t at = 0; at < side->bytes; at += way->chunk) {
+  for (size_t at = 0; at < side->bytes; at += method->chunk) {
     uint64_t chunk = ++side->chunks_in;
-    size_t slot = chunk % (uint64_t)way->slots, left = side->bytes - at;
+    size_t slot = chunk % (uint64_t)method->slots, left = side->bytes - at;
     wait_for(&channel->filled[slot], chunk);
-    copy(side->in + at, channel->ring + slot * way->chunk, left < way->chunk ? left : way->chunk);
+    copy(side->in + at, channel->ring + slot * method->chunk, left < method->chunk ? left : method->chunk);
     raise_to(&channel->taken, chunk);
   }
 }
 
 // Chunks from what fits in the first-level cache to what leaves the second-level one; rings are as short as
 // pipelining allows, since every slot more is cache less.
-static const struct way ways[] = {
+static const struct method methods[] = {
     {.name = "cma_pull", .send = offer, .receive = receive_cma},
     {.name = "cma_halves", .send = send_cma_half, .receive = receive_cma_half},
     {.name = "ring/4K", .send = send_ring, .receive = receive_ring, .chunk = 4096, .slots = 8, .fill = copy},
@@ -198,12 +199,12 @@ static const struct way ways[] = {
 static void send(struct side* side) {
   if (side->touch) rewrite_lines(side->out, side->bytes, side->number);
   ++side->sent;
-  side->way->send(side);
+  side->method->send(side);
 }
 
 static void receive(struct side* side) {
   ++side->received;
-  side->way->receive(side);
+  side->method->receive(side);
   if (side->touch) side->right &= read_lines(side->in, side->bytes, side->number);
 }
 
@@ -221,11 +222,11 @@ static void round_trips(void* context, long count) {
   }
 }
 
-static void measure_way(struct side* side, const struct way* way, const struct driver* driver) {
+static void measure_method(struct side* side, const struct method* method, const struct driver* driver) {
   const char* variant = side->touch ? "rewritten" : "reused";
-  side->way = way;
-  side->out = way->shared_out ? side->shared_out[pair.self] : pair.out;
-  side->in = way->shared_in ? side->shared_in[pair.self] : pair.in;
+  side->method = method;
+  side->out = method->shared_out ? side->shared_out[pair.self] : pair.out;
+  side->in = method->shared_in ? side->shared_in[pair.self] : pair.in;
   side->number = 0;
   side->right = true;
   rewrite_lines(side->out, side->bytes, 0);
@@ -233,8 +234,8 @@ static void measure_way(struct side* side, const struct way* way, const struct d
   meet(); // nobody sends before both have prepared their buffers
   double each = seconds_each(round_trips, side, driver);
   meet(); // the last message has been fetched; buffers may change
-  require_data(side->right && read_lines(side->in, side->bytes, side->number), way->name, side->bytes);
-  if (pair.self == 0) print_value(way->name, variant, side->bytes, each / 2 * 1e6);
+  require_data(side->right && read_lines(side->in, side->bytes, side->number), method->name, side->bytes);
+  if (pair.self == 0) print_value(method->name, variant, side->bytes, each / 2 * 1e6);
 }
 
 static void common_line_there_and_back(void* context, long count) {
@@ -279,8 +280,8 @@ static void touch_alone(void* context, long count) {
 static void nobody_else(long* numbers, int count) { (void)numbers, (void)count; }
 
 static void measure_all(struct side* side, const struct arguments* arguments) {
-  struct driver driver = {arguments->slot, agree_by_memory, pair.self == 0, false};
-  struct driver alone = {arguments->slot / 4, nobody_else, true, false};
+  struct driver driver = {arguments->budget, agree_by_memory, pair.self == 0, false};
+  struct driver alone = {arguments->budget / 4, nobody_else, true, false};
   double one = seconds_each(common_line_there_and_back, side, &driver);
   double two = seconds_each(own_lines_there_and_back, side, &driver);
   if (pair.self == 0) {
@@ -296,16 +297,16 @@ static void measure_all(struct side* side, const struct arguments* arguments) {
       double each = seconds_each(touch_alone, side, &alone);
       print_value("touch", "rewritten", side->bytes, each * 1e6);
     }
-    for (size_t way = 0; way < sizeof ways / sizeof ways[0]; ++way) {
+    for (size_t method = 0; method < sizeof methods / sizeof methods[0]; ++method) {
       // A smaller chunk has the message in one piece already.
-      if (way > 0 && ways[way].fill && ways[way - 1].fill == ways[way].fill &&
-          ways[way - 1].chunk >= side->bytes)
+      if (method > 0 && methods[method].fill && methods[method - 1].fill == methods[method].fill &&
+          methods[method - 1].chunk >= side->bytes)
         continue;
-      if (!pair.cma && strncmp(ways[way].name, "cma", 3) == 0) continue;
+      if (!pair.cma && strncmp(methods[method].name, "cma", 3) == 0) continue;
       side->touch = false;
-      if (wants(arguments, "reused")) measure_way(side, &ways[way], &driver);
+      if (wants(arguments, "reused")) measure_method(side, &methods[method], &driver);
       side->touch = true;
-      if (wants(arguments, "rewritten")) measure_way(side, &ways[way], &driver);
+      if (wants(arguments, "rewritten")) measure_method(side, &methods[method], &driver);
     }
   }
 }

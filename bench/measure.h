@@ -143,14 +143,14 @@ static inline int ascending(const void* left, const void* right) {
 }
 
 struct driver {
-  double slot; // seconds that one figure may take, about
+  double budget; // seconds that one figure may take, about
   agree* tell;
   bool first;   // is this process 0?
   bool crowded; // are there more processes than cores?
 };
 
 /// Seconds that one repetition takes, as this process sees it: the median of up to 15 batches which together
-/// fill about a slot. How many repetitions a batch has is found by doubling, so a library that is a
+/// fill the budget. How many repetitions a batch has is found by doubling, so a library that is a
 /// thousand times slower than another takes hardly longer to measure; what cannot be done often enough is
 /// done three times.
 ///
@@ -171,10 +171,10 @@ static inline double seconds_each(repeat* work, void* context, const struct driv
     if (!driver->first) continue;
     double least = times[0]; // so that one batch which waited for the core does not spoil the plan
     for (int batch = 1; batch < plan[1]; ++batch) least = times[batch] < least ? times[batch] : least;
-    if (least * (double)plan[0] < driver->slot / 20) {
+    if (least * (double)plan[0] < driver->budget / 20) {
       plan[0] *= 2;
     } else {
-      double all = driver->slot / least;
+      double all = driver->budget / least;
       plan[1] = all < fewest_batches ? fewest_batches : all > most_batches ? most_batches : (long)all;
       plan[0] = all / (double)plan[1] < 1 ? 1 : (long)(all / (double)plan[1]);
       plan[2] = 1;
@@ -194,15 +194,15 @@ static inline double seconds_each(repeat* work, void* context, const struct driv
 /// The arguments that most programs have: SLOT (milliseconds a figure), VARIANTS ("reused,rewritten"), SIZES
 /// ("8,64").
 struct arguments {
-  double slot;
+  double budget;
   const char* variants;
   size_t sizes[64];
   int count;
 };
 
 static inline struct arguments read_arguments(int argc, char** argv) {
-  struct arguments read = {.slot = 0.025, .variants = "reused,rewritten"};
-  if (argc > 1) read.slot = atof(argv[1]) / 1000;
+  struct arguments read = {.budget = 0.025, .variants = "reused,rewritten"};
+  if (argc > 1) read.budget = atof(argv[1]) / 1000;
   if (argc > 2) read.variants = argv[2];
   for (const char* text = argc > 3 ? argv[3] : "8"; read.count < 64; ++text) {
     char* end;

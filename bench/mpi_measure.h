@@ -88,6 +88,6 @@ static inline void* allocate(size_t count, size_t bytes) {
   return memory;
 }
 
-static inline struct driver driver_of(struct world world, double slot) {
-  return (struct driver){slot, agree_by_broadcast, world.rank == 0, more_than_cores(world.size)};
+static inline struct driver driver_of(struct world world, double budget) {
+  return (struct driver){budget, agree_by_broadcast, world.rank == 0, more_than_cores(world.size)};
 }

@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
   struct world world = start_mpi(&argc, &argv);
   require_ranks(world, 0);
   struct arguments arguments = read_arguments(argc, argv);
-  struct driver driver = driver_of(world, arguments.slot);
+  struct driver driver = driver_of(world, arguments.budget);
   search.world = world;
   search.room = 64;
   search.distance = allocate(vertices, sizeof(int));

@@ -2,7 +2,7 @@
 // answered by an empty message. Values: "stream", MB/s one way; "both", MB/s of both ways together, at the
 // same time; "rate", messages a second. Of several pairs the sum.
 //
-//   stream SLOT_MS VARIANTS SIZES VALUES
+//   stream BUDGET_MS VARIANTS SIZES VALUES
 //
 // Every message of a window has a buffer of its own, as in a program that sends different things. "reused"
 // and "rewritten" are those of latency.c: with "rewritten", the lines are written before each MPI_Isend and
@@ -73,7 +73,7 @@ static void measure(struct streams* state, const struct arguments* arguments, co
     rewrite_lines(state->out + (size_t)i * state->distance, state->bytes, 0);
     rewrite_lines(state->in + (size_t)i * state->distance, state->bytes, 0xff);
   }
-  struct driver driver = driver_of(state->world, arguments->slot);
+  struct driver driver = driver_of(state->world, arguments->budget);
   double each = seconds_each(windows, state, &driver);
   require_data(!state->receives || (state->right && read_window(state)), name, state->bytes);
   double messages = lower ? directions * state->window / each : 0, sum = 0;

@@ -1,10 +1,10 @@
 // What the machine allows for messages in a row between two bound processes, without MPI: the same windows as
-// stream.c, each answered by one flag, with the barest program for each way to move the bytes.
+// stream.c, each answered by one flag, with the barest program for each method to move the bytes.
 //
-//   stream_limits SLOT_MS VARIANTS SIZES VALUES     (as stream.c)
+//   stream_limits BUDGET_MS VARIANTS SIZES VALUES     (as stream.c)
 //
-// Names are "value:way", or "value:way/parameter" of which the best counts; values and units are those of
-// stream.c: "stream", "both" (MB/s), "rate" (messages a second). The ways:
+// Names are "value:method", or "value:method/parameter" of which the best counts; values and units are those of
+// stream.c: "stream", "both" (MB/s), "rate" (messages a second). The methods:
 //
 // - slots: a ring with one producer, of slots of 64 or 128 bytes. The last word of a slot is its number, the
 //   rest are bytes of the message; a longer message takes several in a row
@@ -29,7 +29,7 @@ struct channel {
   _Alignas(4096) unsigned char ring[ring_bytes];
 };
 
-struct way {
+struct method {
   const char* name;
   size_t unit, room; // bytes of a unit, and how many of them are the message's
   uint64_t units;    // a power of two; 0: no ring
@@ -38,7 +38,7 @@ struct way {
 };
 
 #define KI *1024u
-static const struct way ways[] = {
+static const struct method methods[] = {
     {"slots/64", 64, 56, 128, copy, 1, 4 KI},
     {"slots/128", 128, 120, 128, copy, 1, 4 KI},
     {"ring/4K", 4 KI, 4 KI, 8, copy, 256, 64 KI},
@@ -60,7 +60,7 @@ struct track {
 
 struct streams {
   struct channel *to, *from;
-  const struct way* way;
+  const struct method* method;
   struct track sent, received;
   uint64_t windows;
   size_t bytes, distance; // of the buffers
@@ -69,26 +69,26 @@ struct streams {
   unsigned char number; // of the window, and what the lines hold
 };
 
-static _Atomic uint64_t* number_of(const struct way* way, struct channel* channel, uint64_t place) {
-  if (way->room == way->unit) return &channel->filled[place].number;
-  return (_Atomic uint64_t*)(channel->ring + place * way->unit + way->room);
+static _Atomic uint64_t* number_of(const struct method* method, struct channel* channel, uint64_t place) {
+  if (method->room == method->unit) return &channel->filled[place].number;
+  return (_Atomic uint64_t*)(channel->ring + place * method->unit + method->room);
 }
 
 /// Fills units as long as there is room and something to send.
 static void send_units(struct streams* state) {
-  const struct way* way = state->way;
+  const struct method* method = state->method;
   struct track* track = &state->sent;
   while (track->message < state->window) {
-    if (track->unit - track->emptied == way->units) {
+    if (track->unit - track->emptied == method->units) {
       track->emptied = seen(&state->to->taken);
-      if (track->unit - track->emptied == way->units) return;
+      if (track->unit - track->emptied == method->units) return;
     }
     unsigned char* buffer = pair.out + (size_t)track->message * state->distance;
     if (state->touch && track->at == 0) rewrite_lines(buffer, state->bytes, state->number);
-    uint64_t place = track->unit & (way->units - 1);
-    size_t left = state->bytes - track->at, some = left < way->room ? left : way->room;
-    way->fill(state->to->ring + place * way->unit, buffer + track->at, some);
-    atomic_store_explicit(number_of(way, state->to, place), ++track->unit, memory_order_release);
+    uint64_t place = track->unit & (method->units - 1);
+    size_t left = state->bytes - track->at, some = left < method->room ? left : method->room;
+    method->fill(state->to->ring + place * method->unit, buffer + track->at, some);
+    atomic_store_explicit(number_of(method, state->to, place), ++track->unit, memory_order_release);
     track->at += some;
     if (track->at == state->bytes) track->at = 0, ++track->message;
   }
@@ -96,16 +96,16 @@ static void send_units(struct streams* state) {
 
 /// Empties the units that are full.
 static void receive_units(struct streams* state) {
-  const struct way* way = state->way;
+  const struct method* method = state->method;
   struct track* track = &state->received;
-  const uint64_t some_units = way->units > most_chunks ? way->units / 4 : 1; // for a word to the sender
+  const uint64_t some_units = method->units > most_chunks ? method->units / 4 : 1; // for a word to the sender
   while (track->message < state->window) {
-    uint64_t place = track->unit & (way->units - 1);
-    if (atomic_load_explicit(number_of(way, state->from, place), memory_order_acquire) != track->unit + 1)
+    uint64_t place = track->unit & (method->units - 1);
+    if (atomic_load_explicit(number_of(method, state->from, place), memory_order_acquire) != track->unit + 1)
       return;
-    size_t left = state->bytes - track->at, some = left < way->room ? left : way->room;
+    size_t left = state->bytes - track->at, some = left < method->room ? left : method->room;
     copy(pair.in + (size_t)track->message * state->distance + track->at,
-         state->from->ring + place * way->unit, some);
+         state->from->ring + place * method->unit, some);
     if (++track->unit % some_units == 0) raise_to(&state->from->taken, track->unit);
     track->at += some;
     if (track->at == state->bytes) track->at = 0, ++track->message;
@@ -139,7 +139,7 @@ static bool read_window(const struct streams* state) {
 
 static void windows(void* context, long count) {
   struct streams* state = context;
-  const bool by_kernel = state->way->units == 0;
+  const bool by_kernel = state->method->units == 0;
   for (long i = 0; i < count; ++i) {
     if (state->touch) ++state->number;
     state->sent.message = state->sends ? 0 : state->window;
@@ -160,7 +160,7 @@ static void windows(void* context, long count) {
   }
 }
 
-/// Nothing is under way, and no number of another way's units is left.
+/// Nothing is under way, and no number of another method's units is left.
 static void reset(struct streams* state) {
   struct channel* to = state->to; // ours to reset: nobody else does anything now
   meet();
@@ -168,8 +168,8 @@ static void reset(struct streams* state) {
   raise_to(&to->offered, 0);
   raise_to(&to->taken, 0);
   raise_to(&to->answered, 0);
-  for (uint64_t place = 0; place < state->way->units; ++place)
-    atomic_store_explicit(number_of(state->way, to, place), 0, memory_order_relaxed);
+  for (uint64_t place = 0; place < state->method->units; ++place)
+    atomic_store_explicit(number_of(state->method, to, place), 0, memory_order_relaxed);
   state->sent = state->received = (struct track){0};
   state->windows = 0;
   state->number = 0;
@@ -184,7 +184,7 @@ static void reset(struct streams* state) {
 /// `directions`: 1 when process 0 sends, 2 when both do.
 static void measure(struct streams* state, const struct driver* driver, const char* value, int directions) {
   char name[64];
-  snprintf(name, sizeof name, "%s:%s", value, state->way->name);
+  snprintf(name, sizeof name, "%s:%s", value, state->method->name);
   state->sends = directions == 2 || pair.self == 0;
   state->receives = directions == 2 || pair.self == 1;
   reset(state);
@@ -198,11 +198,11 @@ static void measure(struct streams* state, const struct driver* driver, const ch
 }
 
 static void measure_size(struct streams* state, const struct arguments* arguments, const char* values) {
-  struct driver driver = {arguments->slot, agree_by_memory, pair.self == 0, false};
-  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; ++i) {
-    state->way = &ways[i];
-    if (state->bytes < ways[i].least || state->bytes > ways[i].most) continue;
-    if (ways[i].units == 0 && !pair.cma) continue;
+  struct driver driver = {arguments->budget, agree_by_memory, pair.self == 0, false};
+  for (size_t i = 0; i < sizeof methods / sizeof methods[0]; ++i) {
+    state->method = &methods[i];
+    if (state->bytes < methods[i].least || state->bytes > methods[i].most) continue;
+    if (methods[i].units == 0 && !pair.cma) continue;
     for (int touch = 0; touch < 2; ++touch) {
       state->touch = touch;
       if (!wants(arguments, touch ? "rewritten" : "reused")) continue;

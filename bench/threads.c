@@ -102,7 +102,7 @@ static void measure(struct world world, const struct arguments* arguments, const
     const char* name;
     void (*work)(struct pair*, long);
   } kinds[] = {{"latency", round_trips}, {"rate", windows}};
-  struct driver driver = driver_of(world, arguments->slot);
+  struct driver driver = driver_of(world, arguments->budget);
   driver.crowded = true; // threads wait for the core: the mean counts
   pthread_t others[most_threads];
   pthread_barrier_init(&team.begin, NULL, (unsigned)team.threads);

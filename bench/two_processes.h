@@ -193,7 +193,7 @@ static void start_pair(size_t buffer_bytes) {
   pair.cma = meeting->facts[0][1] && meeting->facts[1][1];
   if (pair.self == 1) return;
   printf("info stores %s\ninfo cores %ld %ld\n", stores, meeting->facts[0][0], meeting->facts[1][0]);
-  if (!pair.cma) printf("info cma refused: its ways are left out\n");
+  if (!pair.cma) printf("info cma refused: its methods are left out\n");
 }
 
 /// The status to exit with.

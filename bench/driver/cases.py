@@ -29,7 +29,7 @@ class Case:
     variants: tuple = NONE
     sizes: tuple = ()  # empty: as the command line has it
     size_title: str = "bytes"
-    slot: float = 25  # milliseconds a figure
+    budget: float = 25  # milliseconds a figure
     more: tuple = ()  # arguments
     lower_is_better: bool = True
     limits: str = ""  # the program that measures the machine's limits beside it, for one pair
@@ -60,11 +60,11 @@ class Case:
 
     def arguments(self, options, library):
         variants = [name for name in self.variants if name in options.variants or name not in VARIANTS]
-        slot = self.slot * options.slot / 25
+        budget = self.budget * options.budget / 25
         if library is LIMITS:
             variants = sorted({name.removeprefix("alloc-") for name in variants})
-            slot /= 4  # it has many ways to try
-        return [f"{slot:g}", ",".join(variants), ",".join(map(str, self.sizes_for(options))), *self.more]
+            budget /= 4  # it has many methods to try
+        return [f"{budget:g}", ",".join(variants), ",".join(map(str, self.sizes_for(options))), *self.more]
 
     def sizes_for(self, options):
         return self.sizes or [size for size in options.sizes if size <= self.most_bytes]
@@ -89,17 +89,17 @@ CASES = {
              {name: name for name in ("barrier", *COLLECTIVES)}, ranks=(8,), variants=("100",), variant_title="repetitions",
              most_bytes=256 << 10, more=(",".join(("barrier", *COLLECTIVES)),), time_limit=300),
         Case("crowd", "More ranks than cores: half a round trip in pairs", "latency", "us", {"latency": ""}, ranks=(8,),
-             variants=("reused",), sizes=(8, 4096), slot=100),
+             variants=("reused",), sizes=(8, 4096), budget=100),
         Case("collectives", "Barrier and allreduce", "collectives", "us", {"barrier": "barrier", "allreduce": "allreduce"},
-             ranks=(2, 8), sizes=(4,), slot=50),
+             ranks=(2, 8), sizes=(4,), budget=50),
         Case("polling", "Programs that poll", "polling", "us", {"traversal": "breadth-first search", "token": "hop of a token"},
-             ranks=(2, 4, 8, 16), sizes=(0,), slot=100, time_limit=120),
+             ranks=(2, 4, 8, 16), sizes=(0,), budget=100, time_limit=120),
         Case("programs", "Small programs: one run", "", "us", PROGRAMS, ranks=(2, 8), variants=("communication", "whole"),
-             variant_title="time", sizes=(0,), slot=500, programs=tuple(f"programs/{name}" for name in PROGRAMS)),
+             variant_title="time", sizes=(0,), budget=500, programs=tuple(f"programs/{name}" for name in PROGRAMS)),
         Case("threads", "Threads: all pairs of two ranks at the same time", "threads", "us", {"latency": "latency"}, ranks=(2,),
-             variants=("2", "4"), variant_title="threads of a rank", sizes=THREAD_SIZES, slot=50, more=("latency",), time_limit=120),
+             variants=("2", "4"), variant_title="threads of a rank", sizes=THREAD_SIZES, budget=50, more=("latency",), time_limit=120),
         Case("threads rate", "Threads: message rate of two ranks", "threads", "messages/s", {"rate": "rate"}, ranks=(2,),
-             variants=("2", "4"), variant_title="threads of a rank", sizes=THREAD_SIZES, slot=50, more=("rate",),
+             variants=("2", "4"), variant_title="threads of a rank", sizes=THREAD_SIZES, budget=50, more=("rate",),
              lower_is_better=False, time_limit=120),
         Case("idle", "Processor time of a rank that waits in MPI_Recv", "idle", "% of a core", {"idle": ""}, ranks=(2,),
              sizes=(10, 100, 1000), size_title="waits ms"),

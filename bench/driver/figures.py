@@ -98,24 +98,24 @@ def best(candidates, lower_is_better=True, pick=None):
     return (min if lower_is_better else max)(values, key=values.get)
 
 
-# The ways of limits.c that need buffers which both processes see; others work for any buffer.
+# The methods of limits.c that need buffers which both processes see; others work for any buffer.
 DIRECT = ("pull", "halves", "push_stream")
 CACHE_LINE = 64
 
 
 def bounds(name, value):
-    """The way whose value of this name, as the programs of limits print it, bounds values called `value`; or "".
+    """The method whose value of this name, as the programs of limits print it, bounds values called `value`; or "".
 
-    "ring/4K" is a way of ping-pongs, "stream:ring/4K" one of streams.
+    "ring/4K" is a method of ping-pongs, "stream:ring/4K" one of streams.
     """
-    what, _, way = name.rpartition(":")
-    return way.split("/")[0] if what == ("" if value == "latency" else value) else ""
+    what, _, method = name.rpartition(":")
+    return method.split("/")[0] if what == ("" if value == "latency" else value) else ""
 
 
 def limit(figures, key, pick=None, lower_is_better=True):
-    """(way, series) of the fastest way that the limits have for this key, or (None, {}).
+    """(method, series) of the fastest method that the limits have for this key, or (None, {}).
 
-    A ping-pong of what fits in a line has the raw line as its limit. Only buffers of MPI_Alloc_mem can have the direct ways as theirs.
+    A ping-pong of what fits in a line has the raw line as its limit. Only buffers of MPI_Alloc_mem can have the direct methods as theirs.
     """
     variant = key.variant.removeprefix("alloc-")
     line = key.name == "latency" and key.size < CACHE_LINE
@@ -123,10 +123,10 @@ def limit(figures, key, pick=None, lower_is_better=True):
     for other, libraries in figures.values.items():
         if "limits" not in libraries or (other.case, other.ranks) != (key.case, key.ranks):
             continue
-        way = bounds(other.name, key.name)
-        if way in ("", "touch") or (way in DIRECT and not key.variant.startswith("alloc-")):
+        method = bounds(other.name, key.name)
+        if method in ("", "touch") or (method in DIRECT and not key.variant.startswith("alloc-")):
             continue
-        fits = way == "line" if line else (other.variant, other.size) == (variant, key.size)
+        fits = method == "line" if line else (other.variant, other.size) == (variant, key.size)
         if fits:
             candidates[other.name.rpartition(":")[2]] = libraries["limits"]
     name = best(candidates, lower_is_better, pick)

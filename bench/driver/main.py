@@ -52,7 +52,7 @@ def parse(arguments=None):
     add("--cores", type=lambda text: [] if text == "none" else number_list(text), default=[0, 1],
         help="cores that ranks are bound to, in turns (default 0,1); none: the programs leave that to the launcher")
     add("--unbound", action="store_true", help="also NearMPI with --bind-to none; with --cores none")
-    add("--slot", type=float, default=25, help="milliseconds spent on a figure in a round (default 25)")
+    add("--budget", type=float, default=25, help="milliseconds spent on a figure in a round (default 25)")
     add("--prefix", type=Path, default=ROOT / "build/prefix", help="the installation of NearMPI (default build/prefix)")
     add("--base", type=Path, help="another installation of NearMPI, to compare with")
     add("--best-round", action="store_true", help="show each library's best round instead of the median: for a busy machine")

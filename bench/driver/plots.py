@@ -44,11 +44,11 @@ def libraries(rows):
 
 
 def limit_line(rows, case, ranks, name, variant):
-    """({size: figure}) of the fastest way at each size that this kind of buffer can use."""
+    """({size: figure}) of the fastest method at each size that this kind of buffer can use."""
     fastest, better = {}, min if case == "latency" else max
     for row in rows:
-        way = bounds(row["name"], name)
-        usable = way not in ("", "touch", "line") and (way not in DIRECT or variant.startswith("alloc-"))
+        method = bounds(row["name"], name)
+        usable = method not in ("", "touch", "line") and (method not in DIRECT or variant.startswith("alloc-"))
         here = (row["library"], row["case"], row["ranks"], row["variant"]) == \
             ("limits", case, ranks, variant.removeprefix("alloc-"))
         if here and usable:

@@ -75,14 +75,14 @@ def table(case, ranks, figures, libraries, best_round=False):
             value, name = peer_ratio(case, key, figures, ours.name, [who.name for who in peers], pick)
             row.append(f"{number(value)} {name or ''}")
         if limited:
-            way, series = limit(figures, key, pick, case.lower_is_better)
-            row += [cell(series, pick).split(" ")[0], way or "-", number(ratio(figures.series(key, ours.name), series, pick))]
+            method, series = limit(figures, key, pick, case.lower_is_better)
+            row += [cell(series, pick).split(" ")[0], method or "-", number(ratio(figures.series(key, ours.name), series, pick))]
         rows.append(row)
     return header, rows
 
 
 def statistics_table(case, ranks, figures, libraries):
-    """(header, rows) as text: one row for each number of each library, every way of the limits too."""
+    """(header, rows) as text: one row for each number of each library, every method of the limits too."""
     keys = [key for key in sorted(figures.values) if (key.case, key.ranks) == (case.name, ranks)]
     rows = []
     for key in keys:
@@ -120,7 +120,7 @@ def _peer_ratios(figures, key, library, case, peers):
 
 
 def write_csv(path, figures, cases, peers):
-    """One line for each number's summary: also every way of the limits. `cases`: {name: Case}. The last columns are the
+    """One line for each number's summary: also every method of the limits. `cases`: {name: Case}. The last columns are the
     median and quartiles of the rounds' ratios to the best of `peers`."""
     with open(path, "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")

@@ -220,7 +220,7 @@ int main(int argc, char** argv) {
   struct arguments arguments = read_arguments(argc, argv);
   struct program program = {"bfs", run, right};
   set_up(&search, world);
-  measure_program(&program, &search, world, arguments.slot);
+  measure_program(&program, &search, world, arguments.budget);
   MPI_Finalize();
   return 0;
 }

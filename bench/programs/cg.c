@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
   struct program program = {"cg", run, right};
   struct solver solver;
   set_up(&solver, world);
-  measure_program(&program, &solver, world, arguments.slot);
+  measure_program(&program, &solver, world, arguments.budget);
   MPI_Finalize();
   return 0;
 }

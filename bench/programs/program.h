@@ -52,13 +52,13 @@ static inline double median(double* values, int count) {
 }
 
 static inline void measure_program(const struct program* program, void* state, struct world world,
-                                   double slot) {
+                                   double budget) {
   double whole[most_batches], communication[most_batches], seconds;
   long count = 1;             // of runs in a measurement
   program->run(state, false); // connections are made, pages are touched
-  while ((seconds = time_of_run(program, state, false, count) * (double)count) < slot / 2 / most_batches)
+  while ((seconds = time_of_run(program, state, false, count) * (double)count) < budget / 2 / most_batches)
     count *= 2;
-  int pairs = slot / 2 / seconds < fewest_batches ? fewest_batches : (int)(slot / 2 / seconds);
+  int pairs = budget / 2 / seconds < fewest_batches ? fewest_batches : (int)(budget / 2 / seconds);
   for (int pair = 0; pair < pairs; ++pair) {
     whole[pair] = time_of_run(program, state, false, count);
     if (!program->right(state)) {

@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
   struct program program = {"sort", run, right};
   struct sorter sorter;
   set_up(&sorter, world);
-  measure_program(&program, &sorter, world, arguments.slot);
+  measure_program(&program, &sorter, world, arguments.budget);
   MPI_Finalize();
   return 0;
 }

@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
   struct program program = {"stencil", run, right};
   struct stencil stencil;
   set_up(&stencil, world);
-  measure_program(&program, &stencil, world, arguments.slot);
+  measure_program(&program, &stencil, world, arguments.budget);
   for (int i = 0; i < dimensions; ++i) MPI_Type_free(&stencil.face[i]);
   MPI_Comm_free(&stencil.grid);
   MPI_Finalize();

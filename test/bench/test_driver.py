@@ -85,7 +85,7 @@ def test_one_pair_has_a_limit_and_several_have_none():
 
 
 def test_a_case_of_several_programs_runs_each_of_them():
-    options = type("Options", (), {"what": ["programs"], "np": 2, "variants": ["reused"], "slot": 25})
+    options = type("Options", (), {"what": ["programs"], "np": 2, "variants": ["reused"], "budget": 25})
     runs = runner.plan(options, [NEAR])
     assert [(case.program, ranks) for case, ranks, _ in runs] == [
         (f"programs/{name}", ranks) for ranks in (2, 8) for name in ("stencil", "cg", "sort", "bfs")]
@@ -258,13 +258,13 @@ def test_progress_is_a_line_a_round_where_there_is_no_terminal():
 
 
 def test_the_limits_are_asked_for_plain_buffers():
-    options = type("Options", (), {"variants": ["reused", "alloc-reused", "alloc-rewritten"], "slot": 25, "sizes": [8, 64]})
+    options = type("Options", (), {"variants": ["reused", "alloc-reused", "alloc-rewritten"], "budget": 25, "sizes": [8, 64]})
     assert CASES["latency"].arguments(options, LIMITS) == ["6.25", "reused,rewritten", "8,64"]
     assert CASES["latency"].arguments(options, NEAR) == ["25", "reused,alloc-reused,alloc-rewritten", "8,64"]
 
 
 def compare(prefix, *options):
-    return harness.run([sys.executable, harness.ROOT / "bench/compare", "--prefix", prefix, "--peers", "", "--slot", 1, *options],
+    return harness.run([sys.executable, harness.ROOT / "bench/compare", "--prefix", prefix, "--peers", "", "--budget", 1, *options],
                        timeout=240)
 
 
@@ -276,12 +276,12 @@ def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
     for case in CASES.values():
         for name in case.shows:
             assert re.search(rf"^{case.name},\d+,{name},[-a-z0-9]+,\d+,nearmpi,", values, re.MULTILINE), (case.name, name)
-    for way in ("line/1", "cma_pull", "cma_halves", "ring/16K", "ring_stream/16K", "pull", "halves", "push_stream"):
-        assert f",{way}," in values
-    for value, ways in {"stream": ("slots/64", "ring/64K", "ring_stream/64K", "cma"), "both": ("slots/128", "ring/16K", "cma"),
+    for method in ("line/1", "cma_pull", "cma_halves", "ring/16K", "ring_stream/16K", "pull", "halves", "push_stream"):
+        assert f",{method}," in values
+    for value, methods in {"stream": ("slots/64", "ring/64K", "ring_stream/64K", "cma"), "both": ("slots/128", "ring/16K", "cma"),
                         "rate": ("slots/64", "slots/128", "ring/4K", "cma")}.items():
-        for way in ways:
-            assert f",{value}:{way}," in values
+        for method in methods:
+            assert f",{value}:{method}," in values
     written = (tmp_path / "results.md").read_text()
     assert "## Goals" in written and "| processor |" in written and "| NearMPI | NearMPI" in written
     for plot in ("rate-reused-2ranks.png", "latency-reused.png"):  # a curve over the sizes; bars, as there are only two
