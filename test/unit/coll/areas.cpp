@@ -1,6 +1,6 @@
 // Areas in shared memory: long data in many chunks, few slices, no slices, ranks that call different collectives.
 #include "coll/shared/area.h"
-#include "ways.h"
+#include "forms.h"
 
 #include <array>
 #include <barrier>

@@ -1,5 +1,5 @@
 // Collectives between two groups, executed and recorded.
-#include "ways.h"
+#include "forms.h"
 
 namespace near::coll::test {
 namespace {

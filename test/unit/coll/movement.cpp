@@ -1,5 +1,5 @@
 // Collectives that move data, compared with what each rank must have at the end.
-#include "ways.h"
+#include "forms.h"
 
 #include "base/atomic.h"
 
@@ -19,7 +19,7 @@ void calls(int size, bool rooted, F each) {
 
 TEST(barrier, nobody_leaves_before_the_last_has_come) {
   static base::Hardware::Atomic<int> arrived{0};
-  every_way(Collective::barrier, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::barrier, [](object::Communicator& c, const Perform& perform) {
     perform(barrier_call(), c);
     if (c.rank == 0) arrived.store_release(0);
     perform(barrier_call(), c);
@@ -32,7 +32,7 @@ TEST(barrier, nobody_leaves_before_the_last_has_come) {
 }
 
 TEST(broadcast, every_rank_gets_the_roots_cells) {
-  every_way(Collective::broadcast, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::broadcast, [](object::Communicator& c, const Perform& perform) {
     calls(c.size, true, [&](int number, MPI_Count cells, int mix, int root) {
       TestBuffer buffer(layout_at(mix, c.rank), cells);
       for (MPI_Count i = 0; i < cells; ++i) buffer.set(i, cell(number, c.rank, i));
@@ -44,7 +44,7 @@ TEST(broadcast, every_rank_gets_the_roots_cells) {
 }
 
 TEST(gather, the_root_gets_the_blocks_in_rank_order) {
-  every_way(Collective::gather, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::gather, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, true, [&](int number, MPI_Count cells, int mix, int root) {
         TestBuffer own(layout_at(mix, c.rank), cells), all(layout_at(mix + 1, c.rank), cells * c.size);
@@ -65,7 +65,7 @@ TEST(gather, the_root_gets_the_blocks_in_rank_order) {
 }
 
 TEST(scatter, each_rank_gets_its_block) {
-  every_way(Collective::scatter, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::scatter, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, true, [&](int number, MPI_Count cells, int mix, int root) {
         TestBuffer own(layout_at(mix, c.rank), cells), all(layout_at(mix + 1, c.rank), cells * c.size);
@@ -83,7 +83,7 @@ TEST(scatter, each_rank_gets_its_block) {
 }
 
 TEST(allgather, every_rank_gets_all_blocks) {
-  every_way(Collective::allgather, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::allgather, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, false, [&](int number, MPI_Count cells, int mix, int) {
         TestBuffer own(layout_at(mix, c.rank), cells), all(layout_at(mix + 1, c.rank), cells * c.size);
@@ -101,7 +101,7 @@ TEST(allgather, every_rank_gets_all_blocks) {
 }
 
 TEST(alltoall, block_j_of_rank_i_becomes_block_i_of_rank_j) {
-  every_way(Collective::alltoall, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::alltoall, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, false, [&](int number, MPI_Count cells, int mix, int) {
         TestBuffer out(layout_at(mix, c.rank), cells * c.size),
@@ -121,7 +121,7 @@ TEST(alltoall, block_j_of_rank_i_becomes_block_i_of_rank_j) {
 MPI_Count cells_between(int number, int from, int to) { return (number + 3 * from + to) % 4; }
 
 TEST(gatherv, the_root_gets_blocks_of_unlike_sizes_where_it_wants_them) {
-  every_way(Collective::gatherv, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::gatherv, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, true, [&](int number, MPI_Count, int mix, int root) {
         auto cells_of = [&](int rank) { return cells_between(number, rank, root); };
@@ -145,7 +145,7 @@ TEST(gatherv, the_root_gets_blocks_of_unlike_sizes_where_it_wants_them) {
 }
 
 TEST(scatterv, each_rank_gets_its_block_of_its_own_size) {
-  every_way(Collective::scatterv, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::scatterv, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, true, [&](int number, MPI_Count, int mix, int root) {
         auto cells_of = [&](int rank) { return cells_between(number, root, rank); };
@@ -167,7 +167,7 @@ TEST(scatterv, each_rank_gets_its_block_of_its_own_size) {
 }
 
 TEST(allgatherv, every_rank_gets_blocks_of_different_sizes) {
-  every_way(Collective::allgatherv, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::allgatherv, [](object::Communicator& c, const Perform& perform) {
     for (bool in_place : {false, true})
       calls(c.size, false, [&](int number, MPI_Count, int mix, int) {
         auto cells_of = [&](int rank) { return cells_between(number, rank, 0); };
@@ -230,13 +230,13 @@ void exchange_varying(object::Communicator& c, const Perform& perform, bool type
 }
 
 TEST(alltoallv, blocks_of_different_sizes_arrive_at_their_displacements) {
-  every_way(Collective::alltoallv,
-            [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, false); });
+  every_form(Collective::alltoallv,
+             [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, false); });
 }
 
 TEST(alltoallw, blocks_of_different_types_arrive_at_their_displacements) {
-  every_way(Collective::alltoallw,
-            [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, true); });
+  every_form(Collective::alltoallw,
+             [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, true); });
 }
 
 TEST(Movement, buffers_in_device_memory_are_refused) {

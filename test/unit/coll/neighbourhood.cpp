@@ -1,5 +1,5 @@
 // Neighbourhood collectives on grids and graphs, compared with a list of edges.
-#include "ways.h"
+#include "forms.h"
 
 #include <algorithm>
 #include <random>
@@ -141,7 +141,7 @@ void calls(int size, F each) {
 constexpr MPI_Count block_cells[] = {0, 1, 33};
 
 TEST(neighbor_allgather, every_rank_gets_the_blocks_of_its_sources) {
-  every_way(Collective::neighbor_allgather, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::neighbor_allgather, [](object::Communicator& c, const Perform& perform) {
     calls(c.size, [&](int number, const Shape& shape) {
       for (MPI_Count cells : block_cells) {
         const Topology& topology = shape.topology(c);
@@ -158,7 +158,7 @@ TEST(neighbor_allgather, every_rank_gets_the_blocks_of_its_sources) {
 }
 
 TEST(neighbor_allgatherv, blocks_of_different_sizes_arrive_at_their_displacements) {
-  every_way(Collective::neighbor_allgatherv, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::neighbor_allgatherv, [](object::Communicator& c, const Perform& perform) {
     calls(c.size, [&](int number, const Shape& shape) {
       const Topology& topology = shape.topology(c);
       auto cells_from = [&](int rank) -> MPI_Count {
@@ -182,7 +182,7 @@ TEST(neighbor_allgatherv, blocks_of_different_sizes_arrive_at_their_displacement
 Cell sent(int number, int from, int out, MPI_Count i) { return cell(number, from, 100 * out + i); }
 
 TEST(neighbor_alltoall, each_block_takes_its_own_edge) {
-  every_way(Collective::neighbor_alltoall, [](object::Communicator& c, const Perform& perform) {
+  every_form(Collective::neighbor_alltoall, [](object::Communicator& c, const Perform& perform) {
     calls(c.size, [&](int number, const Shape& shape) {
       for (MPI_Count cells : block_cells) {
         const Topology& topology = shape.topology(c);
@@ -236,13 +236,13 @@ void exchange_varying(object::Communicator& c, const Perform& perform, bool type
 }
 
 TEST(neighbor_alltoallv, blocks_of_different_sizes_take_their_own_edges) {
-  every_way(Collective::neighbor_alltoallv,
-            [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, false); });
+  every_form(Collective::neighbor_alltoallv,
+             [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, false); });
 }
 
 TEST(neighbor_alltoallw, blocks_of_different_types_take_their_own_edges) {
-  every_way(Collective::neighbor_alltoallw,
-            [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, true); });
+  every_form(Collective::neighbor_alltoallw,
+             [](object::Communicator& c, const Perform& perform) { exchange_varying(c, perform, true); });
 }
 
 } // namespace

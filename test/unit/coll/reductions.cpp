@@ -1,6 +1,6 @@
 // Reductions compared with a sequential fold in rank order, with a non-commutative operation and with
 // predefined ones; results have the same bits on all ranks.
-#include "ways.h"
+#include "forms.h"
 
 #include "coll/partial.h"
 
@@ -86,7 +86,7 @@ void fill(TestBuffer& buffer, int number, int rank, MPI_Count cells) {
 /// Creates `kinds` before threads start.
 void each_way(Collective collective, const std::function<void(object::Communicator&, const Perform&)>& body) {
   (void)kinds();
-  every_way(collective, body);
+  every_form(collective, body);
 }
 
 TEST(reduce, the_root_gets_the_fold_in_rank_order) {

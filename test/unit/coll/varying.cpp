@@ -1,6 +1,6 @@
 // Collectives whose blocks have different sizes, in areas: blocks that fit into a slice, and those that are messages.
 #include "coll/shared/area.h"
-#include "ways.h"
+#include "forms.h"
 
 #include <string>
 

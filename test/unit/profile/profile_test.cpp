@@ -19,7 +19,7 @@ using segment::Protocol;
 namespace {
 
 constexpr auto l3 = static_cast<std::size_t>(Distance::l3), far = static_cast<std::size_t>(Distance::machine);
-constexpr std::size_t direct = 0, ring = 1, cma = 2;
+constexpr std::size_t direct = 0, pipelined = 1, cma = 2;
 
 Profile example() {
   Profile made;
@@ -168,8 +168,8 @@ TEST(InitialEstimates, of_what_was_not_measured_are_those_of_the_nearest_size_an
 
 TEST(InitialEstimates, of_the_ring_are_those_of_the_stores_that_its_sender_will_choose) {
   auto estimates = estimates_of(example());
-  EXPECT_EQ(estimates.pair[l3].cost[8][ring], 33000u);
-  EXPECT_EQ(estimates.pair[far].cost[8][ring], 60000u);
+  EXPECT_EQ(estimates.pair[l3].cost[8][pipelined], 33000u);
+  EXPECT_EQ(estimates.pair[far].cost[8][pipelined], 60000u);
 }
 
 TEST(InitialEstimates, are_built_in_for_every_distance_size_and_way) {

@@ -38,24 +38,24 @@ std::array<int, Tuner::protocols> run(
   return taken;
 }
 
-constexpr std::size_t direct = 0, ring = 1, cma = 2;
+constexpr std::size_t direct = 0, pipelined = 1, cma = 2;
 
 TEST(Tuner, settles_on_the_cheapest_protocol_and_tries_the_others_now_and_then) {
-  for (std::size_t cheapest : {direct, ring, cma}) {
+  for (std::size_t cheapest : {direct, pipelined, cma}) {
     Tuner tuner;
     std::array<double, Tuner::protocols> cost = {100, 100, 100};
     cost[cheapest] = 50;
     run(tuner, 65536, 1000, all, cost);
     auto taken = run(tuner, 65536, 20000, all, cost);
     EXPECT_GT(taken[cheapest], 19500);
-    for (std::size_t protocol : {direct, ring, cma}) EXPECT_GT(taken[protocol], 0);
+    for (std::size_t protocol : {direct, pipelined, cma}) EXPECT_GT(taken[protocol], 0);
   }
 }
 
 TEST(Tuner, never_takes_a_protocol_that_is_not_possible) {
   Tuner tuner;
   auto taken = run(tuner, 1 << 20, 1000, Tuner::bit(Protocol::pipelined), {1, 100, 1});
-  EXPECT_EQ(taken[ring], 1000);
+  EXPECT_EQ(taken[pipelined], 1000);
   taken =
       run(tuner, 1 << 20, 1000, Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma), {1, 100, 10});
   EXPECT_EQ(taken[direct], 0);
@@ -88,7 +88,7 @@ TEST(Tuner, charges_transfers_that_overlap_for_their_share_of_the_time) {
   const Tuner::Mask private_memory = Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
   Tuner tuner;
   std::uint64_t now = 1'000'000'000;
-  int pipelined = 0;
+  int by_pipeline_count = 0;
   for (int round = 0; round < 1000; ++round) {
     std::vector<std::uint64_t> waiting; // start times of the pipelined messages
     for (int i = 0; i < window; ++i) {
@@ -101,9 +101,9 @@ TEST(Tuner, charges_transfers_that_overlap_for_their_share_of_the_time) {
       tuner.learn(Protocol::cma, bytes, began, now);
     }
     for (std::uint64_t began : waiting) tuner.learn(Protocol::pipelined, bytes, began, now += by_pipeline);
-    if (round >= 100) pipelined += static_cast<int>(waiting.size());
+    if (round >= 100) by_pipeline_count += static_cast<int>(waiting.size());
   }
-  EXPECT_GT(pipelined, 900 * window * 9 / 10);
+  EXPECT_GT(by_pipeline_count, 900 * window * 9 / 10);
 }
 
 TEST(Tuner, transfers_that_end_together_are_charged_their_mean) {
@@ -144,7 +144,7 @@ TEST(Tuner, counts_what_a_protocol_leaves_behind) {
   Pause rewriting = [](std::size_t protocol) { return protocol == cma ? 60'000 : 10'000; };
   run(tuner, 1 << 18, 200, private_memory, {0, 60, 40}, rewriting);
   auto taken = run(tuner, 1 << 18, 5000, private_memory, {0, 60, 40}, rewriting);
-  EXPECT_GT(taken[ring], 4500);
+  EXPECT_GT(taken[pipelined], 4500);
 }
 
 TEST(Tuner, counts_pauses_only_as_long_as_transfers_matter) {
@@ -178,7 +178,7 @@ TEST(Tuner, tries_again_a_protocol_whose_pauses_were_long_in_its_last_trial) {
   EXPECT_GT(taken[cma], 100);
   Pause rewriting = [](std::size_t protocol) { return protocol == cma ? 60'000 : 10'000; };
   taken = run(tuner, 1 << 18, 10000, private_memory, {0, 60, 40}, rewriting);
-  EXPECT_GT(taken[ring], 9000);
+  EXPECT_GT(taken[pipelined], 9000);
 }
 
 TEST(Tuner, tries_every_protocol_of_a_new_size_however_long_the_neighbours_pauses_were) {
@@ -187,14 +187,14 @@ TEST(Tuner, tries_every_protocol_of_a_new_size_however_long_the_neighbours_pause
   Pause computing = [](std::size_t) { return 100'000; };
   run(tuner, 1 << 16, 1000, private_memory, {0, 60, 40}, computing);
   auto taken = run(tuner, 1 << 20, 1000, private_memory, {0, 20, 40}, computing);
-  EXPECT_GT(taken[ring], 900);
+  EXPECT_GT(taken[pipelined], 900);
 }
 
 TEST(Tuner, gives_up_a_trial_of_a_protocol_that_is_far_behind) {
   Tuner tuner;
   auto taken = run(tuner, 1 << 20, 2000, all, {10000, 50, 80});
   EXPECT_LE(taken[direct], 10);
-  EXPECT_GT(taken[ring], 1700);
+  EXPECT_GT(taken[pipelined], 1700);
 }
 
 /// The same estimates for all sizes, in nanoseconds per KiB.
@@ -207,7 +207,7 @@ segment::PairEstimates estimates_of(std::array<unsigned, Tuner::protocols> nanos
 }
 
 TEST(Tuner, takes_with_its_first_message_the_protocol_that_is_estimated_fastest) {
-  for (std::size_t cheapest : {direct, ring, cma})
+  for (std::size_t cheapest : {direct, pipelined, cma})
     for (Basis basis : {Basis::built_in, Basis::profile}) {
       std::array<unsigned, Tuner::protocols> cost = {500, 500, 500};
       cost[cheapest] = 50;
@@ -221,7 +221,7 @@ TEST(Tuner, does_not_look_at_others_soon_where_a_profile_is_right) {
   auto estimates = estimates_of({500, 50, 100});
   Tuner tuner(nullptr, &estimates, Basis::profile);
   auto taken = run(tuner, 1 << 20, 30, all, {500, 50, 100});
-  EXPECT_EQ(taken[ring], 30);
+  EXPECT_EQ(taken[pipelined], 30);
   taken = run(tuner, 1 << 20, 1000, all, {500, 50, 100});
   EXPECT_GT(taken[cma], 0);
 }
@@ -231,7 +231,7 @@ TEST(Tuner, leaves_what_was_estimated_best_for_what_was_measured) {
   Tuner tuner(nullptr, &estimates, Basis::profile);
   auto taken = run(tuner, 1 << 20, 100, private_memory, {1, 50, 100});
   EXPECT_LT(taken[cma], 25);
-  EXPECT_GT(taken[ring], 75);
+  EXPECT_GT(taken[pipelined], 75);
 }
 
 TEST(Tuner, tries_at_last_what_the_estimates_call_hopeless) {
@@ -267,7 +267,7 @@ TEST(Tuner, tries_a_protocol_with_no_more_messages_than_it_needs) {
   run(tuner, bytes, 8, Tuner::bit(Protocol::cma), {0, 0, 50});
   std::array<int, Tuner::protocols> taken{};
   for (int i = 0; i < 64; ++i) ++taken[static_cast<std::size_t>(tuner.choose(bytes, private_memory))];
-  EXPECT_EQ(taken[ring], 8);
+  EXPECT_EQ(taken[pipelined], 8);
   EXPECT_EQ(taken[cma], 56);
 }
 
@@ -345,7 +345,7 @@ TEST(Tuner, shows_what_its_statistics_rest_on) {
   const auto& row = shown->from_it[Tuner::class_of(1 << 20)];
   auto basis = [&](std::size_t protocol) { return static_cast<Basis>(row.basis[protocol].load_relaxed()); };
   run(tuner, 1 << 20, 20, private_memory, {1, 50, 100});
-  EXPECT_EQ(basis(ring), Basis::measured);
+  EXPECT_EQ(basis(pipelined), Basis::measured);
   EXPECT_EQ(basis(cma), Basis::profile);
   EXPECT_EQ(row.cost[cma].load_relaxed(), 100u * 1024);
   EXPECT_EQ(row.cost[direct].load_relaxed(), 0u) << "it was never possible";
@@ -353,7 +353,7 @@ TEST(Tuner, shows_what_its_statistics_rest_on) {
   EXPECT_EQ(basis(cma), Basis::measured);
   tuner.take(Protocol::pipelined, 1 << 20);
   tuner.learn(Protocol::pipelined, 1 << 20, 0, 50 << 10);
-  EXPECT_EQ(basis(ring), Basis::named);
+  EXPECT_EQ(basis(pipelined), Basis::named);
 }
 
 TEST(Tuner, shows_a_figure_beyond_all_bounds_as_the_largest) {
@@ -362,7 +362,7 @@ TEST(Tuner, shows_a_figure_beyond_all_bounds_as_the_largest) {
   run(tuner, 1 << 13, 600, private_memory, {0, 60, 40}, [](std::size_t) { return 40'000'000; });
   run(tuner, 1 << 13, 10, private_memory, {0, 60, 40});
   const auto& row = shown->from_it[Tuner::class_of(1 << 13)];
-  EXPECT_EQ(row.cost[ring].load_relaxed(), ~0u);
+  EXPECT_EQ(row.cost[pipelined].load_relaxed(), ~0u);
   EXPECT_EQ(row.cost[cma].load_relaxed(), 40u * 1024);
 }
 
@@ -381,7 +381,7 @@ TEST(Tuner, begins_a_new_size_with_what_its_neighbour_knows) {
   Tuner tuner;
   run(tuner, 1 << 16, 1000, all, {500, 50, 500});
   auto taken = run(tuner, 1 << 18, 20, all, {500, 50, 500});
-  EXPECT_GT(taken[ring], 11);
+  EXPECT_GT(taken[pipelined], 11);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// Runs a collective in every way: with each algorithm of the registry that admits the call, executed and
+// Runs a collective in every form: with each algorithm of the registry that admits the call, executed and
 // recorded, with eager and with synchronous messages, on powers of two and other numbers of ranks.
 #pragma once
 
@@ -46,8 +46,8 @@ inline void persistent(const Call& call, object::Communicator& communicator) {
 }
 
 /// Runs `body` once per rank, algorithm, size and mode.
-inline void every_way(Collective collective,
-                      const std::function<void(object::Communicator&, const Perform&)>& body) {
+inline void every_form(Collective collective,
+                       const std::function<void(object::Communicator&, const Perform&)>& body) {
   make_types();
   for (const Algorithm& row : algorithms()) {
     if (row.collective != collective) continue;
