@@ -33,7 +33,7 @@ std::string advice_on(const std::string& program, const std::string& directory) 
   const char* it = named ? "it" : "the working directory's file of that name";
   for (const auto& kind : scripts)
     if (written.extension() == kind.ending)
-      return base::format("; {} is a script that is not executable: write mpiexec -n N {} {}", it, kind.form,
+      return base::format("; {} is a script that is not executable: use mpiexec -n N {} {}", it, kind.form,
                           program);
   for (const auto& kind : sources)
     if (written.extension() == kind.ending)

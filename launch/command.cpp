@@ -39,10 +39,9 @@ Result check_setting(const Parsing& parsing, int values) {
   if (values != setting || parsing.values.size() != 2) return {};
   const auto& [name, value] = std::pair(parsing.values[0], parsing.values[1]);
   if (!value.starts_with('-') || find_option(without_dashes(value)) == nullptr) return {};
-  return fail(
-      Code::invalid,
-      "{} {}: its value seems to be missing, since {} is an option; if it is the value, write {} {}={}",
-      parsing.option, name, value, parsing.option, name, value);
+  return fail(Code::invalid,
+              "{} {}: its value seems to be missing, since {} is an option; if it is the value, use {} {}={}",
+              parsing.option, name, value, parsing.option, name, value);
 }
 
 // "-n2" means -n 2, a form that users of srun know.

@@ -182,7 +182,7 @@ Result announce(const Job& job) {
   if (command.input.several() && os::is_terminal(0))
     return base::fail(
         base::Code::unsupported,
-        "only one rank can read from a terminal; for {} write cat | mpiexec, or give a file: <FILE",
+        "only one rank can read from a terminal; for {} use cat | mpiexec, or give a file: <FILE",
         command.input.text());
   if (command.report_pid == "-" || command.report_pid == "+") {
     std::fprintf(command.report_pid == "-" ? stdout : stderr, "%d\n", getpid());

@@ -56,7 +56,7 @@ Result choose_mapping(Parsing& at, const std::string& words) {
   constexpr std::string_view file = "rankfile:file=";
   if (words.starts_with(file)) return read_rank_file(at, words.substr(file.size()));
   if (words == "rankfile")
-    return fail(Code::invalid, "{} rankfile: which file is missing; write {} rankfile:file=FILE", at.option,
+    return fail(Code::invalid, "{} rankfile: which file is missing; use {} rankfile:file=FILE", at.option,
                 at.option);
   return planning::parse_map_by(words, at.command.mapping);
 }
@@ -94,7 +94,7 @@ Result choose_memory(Parsing& at) {
     if (at.values[0] == same) return {};
   return fail(
       Code::unsupported,
-      "{} {}: memory comes from the process's own node; for another policy write mpiexec -n N numactl "
+      "{} {}: memory comes from the process's own node; for another policy use mpiexec -n N numactl "
       "--interleave=all program",
       at.option, at.values[0]);
 }

@@ -97,8 +97,8 @@ def test_display_means_the_bindings(launch, words):
     ("-outfile-pattern", "out.%t", "unknown escape '%t'; %r is the rank"),
     ("--stdin", "some", "expected all, none, or ranks"),
     ("--prefix", "/opt/mpi", "by its path"),
-    ("-genv", "COLOR", "write -genv COLOR=-n"),
-    ("-env", "COLOR", "write -env COLOR=-n"),
+    ("-genv", "COLOR", "use -genv COLOR=-n"),
+    ("-env", "COLOR", "use -env COLOR=-n"),
 ])
 def test_an_unsupported_option_names_an_alternative(launch, option, value, says):
     result = launch(option, value, "-n", "1", "echo", "started")
@@ -319,8 +319,8 @@ def test_a_file_of_programs_says_all_of_what_is_started(launch, tmp_path, rest):
 
 
 @pytest.mark.parametrize("name, says", [
-    ("script.py", "a script that is not executable: write mpiexec -n N python3 {}"),
-    ("script.jl", "a script that is not executable: write mpiexec -n N julia {}"),
+    ("script.py", "a script that is not executable: use mpiexec -n N python3 {}"),
+    ("script.jl", "a script that is not executable: use mpiexec -n N julia {}"),
     ("hello.c", "compile it first, mpicc {} -o "),
     ("hello", " is not executable: chmod +x {}"),
 ])
@@ -352,7 +352,7 @@ def test_a_file_that_is_not_executable_is_not_called_missing(launch, tmp_path, n
 def test_the_advice_about_a_script_works(launch, tmp_path):
     (tmp_path / "script.py").write_text("print('started')\n")
     refused = launch("-n", "2", "script.py", cwd=tmp_path)
-    words = refused.err.partition("write mpiexec -n N ")[2].split()
+    words = refused.err.partition("use mpiexec -n N ")[2].split()
     result = launch("-n", "2", *words, cwd=tmp_path)
     assert (result.status, result.out) == (0, "started\n" * 2), result.report()
 
