@@ -468,6 +468,7 @@ constexpr MPI_Count long_elements = 80000;
 constexpr std::uint64_t vector_bytes = long_elements * sizeof(int);
 
 Moved moved_by(int size, const Perform& perform, const std::function<Call(int* in, int* out)>& call_of) {
+  make_types();
   static base::Hardware::Atomic<std::uint64_t> bytes, crossing;
   bytes.store_relaxed(0);
   crossing.store_relaxed(0);
