@@ -20,6 +20,8 @@ constexpr std::uint32_t patience = 4;
 /// Trials may cost this part of the time spent in transfers so far: the first one of a protocol in a size class of
 /// which only an estimate or the costs of another class are known, and all later ones.
 constexpr float first_price = 0.05f, price = 0.02f;
+/// So many messages on their way to the peer make a stream of those that arrive from it meanwhile.
+constexpr std::uint64_t stream_messages = 4;
 /// A pause is taken into account only if it is shorter than this many transfers.
 constexpr float telling = 8.0f;
 
@@ -146,7 +148,7 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   if (here.messages == 0) begin(here, size_class);
   ++here.messages;
   here.possible |= possible;
-  here.in_stream = sent > shortest_trial;
+  here.in_stream = sent >= stream_messages;
   const bool has_present = here.present != Protocol::count && (possible & bit(here.present)) != 0;
   if (here.trial != Protocol::count && (possible & bit(here.trial)) != 0) {
     // A trial has enough messages under way: others wait for its outcome with what was best so far.
