@@ -92,11 +92,10 @@ Result choose_intel_binding(Parsing& at) {
 Result choose_memory(Parsing& at) {
   for (const char* same : {"local", "firsttouch", "none"})
     if (at.values[0] == same) return {};
-  return fail(
-      Code::unsupported,
-      "{} {}: memory comes from the process's own node; for another policy use mpiexec -n N numactl "
-      "--interleave=all program",
-      at.option, at.values[0]);
+  return fail(Code::unsupported,
+              "{} {}: memory comes from the process's own node; for another policy use mpiexec -n N numactl "
+              "--interleave=all program",
+              at.option, at.values[0]);
 }
 
 /// A word that an option stands for, as a template argument.
