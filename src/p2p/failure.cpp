@@ -13,6 +13,7 @@ namespace near::p2p {
 namespace {
 
 auto& failed_peers = *new std::vector<object::ProcessId>; // never destroyed
+void (*watcher)(const object::ProcessId&) = nullptr;
 
 bool names_failed_peer(const EngineRequest& receive) {
   const object::ProcessId source = receive.communicator->process_ids[receive.rank];
@@ -24,6 +25,12 @@ bool names_failed_peer(const EngineRequest& receive) {
 void peer_failed(Peer& peer) {
   if (failed_peers.empty()) ++background;
   failed_peers.push_back(peer.process);
+  if (watcher != nullptr) watcher(peer.process);
+}
+
+void watch_failures(void (*function)(const object::ProcessId& process)) {
+  watcher = function;
+  for (const object::ProcessId& process : failed_peers) watcher(process);
 }
 
 bool has_failed_peers() { return !failed_peers.empty(); }
@@ -44,6 +51,7 @@ bool fail_receives() {
 void forget_failed_peers() {
   if (!failed_peers.empty()) --background;
   failed_peers.clear();
+  watcher = nullptr;
 }
 
 } // namespace near::p2p

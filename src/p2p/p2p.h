@@ -15,6 +15,10 @@ void drain();
 /// its buffer.
 void forget(Communicator& communicator);
 
+/// Calls `function` for each process that has failed although this process's job goes on, and from then on for each that
+/// fails. One function; later calls pass the same one.
+void watch_failures(void (*function)(const object::ProcessId& process));
+
 enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };
 
 /// Fast path of blocking and nonblocking sends: sends the whole message at once, without a request. Returns

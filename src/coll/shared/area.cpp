@@ -185,10 +185,10 @@ std::byte* Area::data(int rank, Number number) const {
   return from.description.where == Where::here ? from.payload : base_ + from.slice;
 }
 
-void Area::tell_all(const Mismatch& mismatch) {
+void Area::tell_all(const Defect& defect) {
   broken_ = true;
-  own().mismatch = mismatch;
-  // SYNC: area-broken. Release: what the ranks called is written before the others look for it.
+  own().defect = defect;
+  // SYNC: area-broken. Release: the defect is written before the others look for it.
   own().broken.store_release(1);
   ring_all();
 }
@@ -197,12 +197,17 @@ void Area::hear() {
   if (broken_) return;
   for (const AreaMember& member : members_)
     // SYNC: area-broken. Acquire.
-    if (member.part->broken.load_acquire() != 0) return tell_all(member.part->mismatch);
+    if (member.part->broken.load_acquire() != 0) return tell_all(member.part->defect);
 }
 
 Result Area::broken() {
   hear();
-  const Mismatch& found = own().mismatch;
+  const Defect& found = own().defect;
+  if (found.other_rank < 0)
+    return base::fail(MPI_ERR_PROC_ABORTED,
+                      "rank {} of this communicator has failed; the communicator cannot be used for "
+                      "collectives any more",
+                      found.rank);
   return base::fail(
       MPI_ERR_OTHER,
       "rank {} of this communicator has called {}, and rank {} {}; the communicator cannot be used for "
@@ -216,8 +221,17 @@ Result Area::mismatch(const Description& ours, int rank, const Description& thei
                     describe(ours), rank, describe(theirs));
 }
 
+void Area::process_failed(const object::ProcessId& process) {
+  for (int i = 0; i < size(); ++i) {
+    AreaMember& member = members_[static_cast<std::size_t>(i)];
+    if (i == rank_ || member.process != process) continue;
+    member.finished = ~Number{0}; // it reads no more
+    if (!broken_) tell_all({.rank = i});
+  }
+}
+
 bool Area::waits_at_once(int rank, Number number) const {
-  return entry(rank, number).flag.has(number) ||
+  return entry(rank, number).flag.has(number) || broken_ ||
          members_[static_cast<std::size_t>(rank)].part->broken.load_relaxed() != 0;
 }
 
@@ -244,7 +258,7 @@ void Area::publish_result(Number number) {
 
 bool Area::has_result(int rank, Number number) const {
   const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
-  return part.results[number % ring_depth].flag.has(number) || part.broken.load_relaxed() != 0;
+  return part.results[number % ring_depth].flag.has(number) || broken_ || part.broken.load_relaxed() != 0;
 }
 
 Result Area::wait_for_result(int rank, Number number) {

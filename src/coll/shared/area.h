@@ -64,10 +64,11 @@ struct alignas(128) Entry {
 };
 static_assert(sizeof(Entry) == 128 && offsetof(Entry, payload) % 16 == 0);
 
-/// Two ranks that call different collectives under one number.
-struct Mismatch {
-  Description description, other;
-  std::int32_t rank = -1, other_rank = -1;
+/// Why an area cannot be used any more: two ranks call different collectives under one number, or a rank has failed.
+struct Defect {
+  Description description{}, other{};
+  std::int32_t rank = -1;
+  std::int32_t other_rank = -1; ///< -1: `rank` has failed
 };
 
 /// What one rank owns of the area. All zero at first: number 1 is the first.
@@ -75,9 +76,9 @@ struct AreaPart {
   alignas(128) queue::SequenceFlag<> finished;
   /// How many other members have freed the communicator and will not read this part again.
   alignas(64) base::Atomic<std::uint32_t> left;
-  /// 1 once this rank has found, or heard, that ranks call different collectives: the others stop waiting for it.
+  /// 1 once this rank has found a defect, or heard of one: the others stop waiting for it.
   base::Atomic<std::uint32_t> broken;
-  Mismatch mismatch; ///< written before `broken`
+  Defect defect; ///< written before `broken`
   Entry entries[ring_depth];
   struct alignas(64) {
     queue::SequenceFlag<> flag;
@@ -87,6 +88,7 @@ static_assert(sizeof(AreaPart) <= segment::area_part_bytes);
 
 /// A member as the others see it.
 struct AreaMember {
+  object::ProcessId process{};
   AreaPart* part = nullptr;
   segment::Doorbell* doorbell = nullptr; ///< null: it never sleeps (tests)
   Number finished = 0;                   ///< it has finished this number at least
@@ -169,9 +171,12 @@ public:
   /// Whether all ranks have finished all numbers so far.
   bool is_over() { return all_finished(next_ - 1); }
 
-  /// Whether a rank has found that ranks call different collectives; broken() then fails with MPI_ERR_OTHER.
+  /// Whether a rank has found a defect; broken() then fails with MPI_ERR_OTHER if ranks call different collectives, and
+  /// with MPI_ERR_PROC_ABORTED if one has failed.
   bool is_broken() const;
   [[gnu::cold]] Result broken();
+  /// This process has failed: if it is a member, the area is broken, and nobody waits for it.
+  [[gnu::cold]] void process_failed(const object::ProcessId& process);
 
   /// For tests: how often this process did not find at once what it needed.
   std::uint64_t waits() const { return waits_; }
@@ -187,9 +192,9 @@ private:
   /// What must be finished before the entry of `number` is written again.
   static Number replaced(Number number) { return number > ring_depth ? number - ring_depth : 0; }
   bool wait_for_entry(Number number);
-  [[gnu::cold]] void tell_all(const Mismatch& mismatch);
+  [[gnu::cold]] void tell_all(const Defect& defect);
   [[gnu::cold]] Result mismatch(const Description& ours, int rank, const Description& theirs);
-  /// Another rank has found that ranks call different collectives; tells the remaining ones.
+  /// Another rank has found a defect; tells the remaining ones.
   [[gnu::cold]] void hear();
 
   std::vector<AreaMember> members_;

@@ -63,11 +63,14 @@ struct SpareSlice {
   std::size_t bytes; ///< with pages
 };
 
+struct Extension;
+
 /// Never destroyed: communicators may be freed at exit.
 struct Home {
   Slices slices{{reserve_slice, populate_slice}};
   std::vector<SpareSlice> spare_slices;
   std::size_t own_slices = 0;    ///< of persistent calls, spare ones included
+  std::vector<Extension*> used;  ///< not freed yet
   std::vector<Retired> retired;  ///< freed by this process; another one may still read
   std::vector<AreaPart*> unused; ///< pages for further areas
   std::size_t parts = 0;         ///< pages that exist
@@ -139,7 +142,9 @@ struct Extension final : AreaExtension {
   Result make_another(Communicator& communicator, MPI_Count bytes,
                       std::unique_ptr<AreaExtension>& made) override;
 
+  Extension() { home().used.push_back(this); }
   ~Extension() override {
+    std::erase(home().used, this);
     if (area == nullptr) {
       if (own_slices != nullptr) keep_spare(*own_slices);
       return;
@@ -149,6 +154,15 @@ struct Extension final : AreaExtension {
     reap();
   }
 };
+
+/// Ends what waits for this process. The page of an area with a failed member is not used again: whether that member
+/// has left it is unknown.
+void process_failed(const object::ProcessId& process) {
+  for (Extension* extension : home().used)
+    if (extension->area != nullptr) extension->area->process_failed(process);
+  for (Retired& retired : home().retired)
+    if (retired.area != nullptr) retired.area->process_failed(process);
+}
 
 /// Makes sure that communicators have a slice. False if there is no memory for one.
 bool make_first_slice() { return home().slices.make(1, static_cast<std::size_t>(slice_bytes)); }
@@ -206,6 +220,7 @@ void make_area(const Communicator& communicator, const std::vector<segment::Offs
   made.parts.resize(offsets.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
     made.parts[i] = members[i].part = self.segment.at<AreaPart>(offsets[i]);
+    members[i].process = communicator.process_ids[i];
     members[i].node = self.segment.entry(communicator.process_ids[i].rank).location.numa;
     if (static_cast<int>(i) != communicator.rank)
       members[i].doorbell = &self.segment.control(communicator.process_ids[i].rank).doorbell;
@@ -213,6 +228,7 @@ void make_area(const Communicator& communicator, const std::vector<segment::Offs
   Slices& slices = made.own_slices != nullptr ? *made.own_slices : home().slices;
   made.area = std::make_unique<Area>(std::move(members), communicator.rank, self.segment.base(), slices,
                                      &own_control().counters);
+  p2p::watch_failures(process_failed);
 }
 
 Result allocate_area(Communicator& communicator, bool has_slices, Extension& made) {

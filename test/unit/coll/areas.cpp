@@ -333,6 +333,68 @@ Number first_number(Area& area, Number numbers) {
   return first;
 }
 
+/// Calls that are under way when this process learns of the failure end, and so do later ones.
+TEST(areas, nobody_waits_for_a_rank_that_has_failed) {
+  make_types();
+  for (bool nonblocking : {false, true})
+    run_ranks(4, Conditions{everything, 1}, [&](object::Communicator& c) {
+      if (c.rank == 2) return;
+      Area& area = *static_cast<AreaExtension&>(*c.extension).area;
+      TestBuffer own(Layout::plain, 40'000), all(Layout::plain, 40'000);
+      Datatype& type = *datatype::find_datatype(MPI_INT64_T);
+      const datatype::Operation& sum = *datatype::find_operation(MPI_SUM);
+      std::vector<std::int64_t> vector(30'000), sums(30'000);
+      const Call calls[] = {
+          allgather_call(own.argument(0, 10'000), all.argument(0, 10'000), c),
+          allreduce_call(vector.data(), sums.data(), 30'000, type, sum),
+          broadcast_call(own.argument(), 2),
+          barrier_call(),
+      };
+      p2p::Request* requests[std::size(calls)] = {};
+      if (nonblocking)
+        for (std::size_t i = 0; i < std::size(calls); ++i) ASSERT_TRUE(start(calls[i], c, requests[i]).ok());
+      area.process_failed({.rank = 2});
+      for (std::size_t i = 0; i < std::size(calls); ++i) {
+        const Result ended = nonblocking ? wait(requests[i]) : run(calls[i], c);
+        EXPECT_EQ(ended.code(), MPI_ERR_PROC_ABORTED) << "call " << i;
+        EXPECT_NE(std::string(base::failure_text()).find("rank 2 of this communicator has failed"),
+                  std::string::npos)
+            << base::failure_text();
+      }
+    });
+}
+
+/// Otherwise calls on other communicators would wait for its slices for ever.
+TEST(areas, slices_that_a_failed_rank_has_not_read_become_free) {
+  std::array<AreaPart, 3> parts{};
+  std::vector<AreaMember> members(3);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    members[i].process.rank = i;
+    members[i].part = &parts[i];
+  }
+  static std::vector<std::vector<std::byte>> memory;
+  Slices slices({[](std::size_t, void*& at, std::size_t&) -> base::Result {
+                   at = memory.emplace_back(slice_bytes).data();
+                   return {};
+                 },
+                 [](std::byte*, std::size_t, std::size_t) { return base::Result{}; }});
+  Area own(members, 0, nullptr, slices);
+  ASSERT_EQ(first_number(own, most_slices), 1u);
+  std::byte* at = nullptr;
+  for (Number number = 1; number <= most_slices; ++number) {
+    ASSERT_TRUE(own.prepare(number, 1000, at).ok());
+    own.publish(number, {});
+  }
+  own.finish(most_slices);
+  parts[1].finished.raise(most_slices);
+  EXPECT_FALSE(slices.any_free(1000));
+  own.process_failed({.rank = 7}); // not a member
+  EXPECT_FALSE(own.is_broken());
+  own.process_failed({.rank = 2});
+  EXPECT_TRUE(own.is_broken());
+  EXPECT_TRUE(slices.any_free(1000));
+}
+
 /// Otherwise, in a program with threads, two areas could wait for each other's ranks.
 TEST(areas, an_area_without_a_slice_does_not_wait_for_those_of_another) {
   std::array<AreaPart, 2> parts{}, further{};

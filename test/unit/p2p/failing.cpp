@@ -42,6 +42,17 @@ TEST_F(Failing, ends_receives_that_are_posted_later) {
   EXPECT_EQ(receive(text(data), 3, 1, communicator, completion).code(), MPI_ERR_PROC_ABORTED);
 }
 
+TEST_F(Failing, is_told_for_earlier_and_later_failures) {
+  static std::vector<std::uint32_t> told;
+  told.clear();
+  fail(3);
+  watch_failures([](const object::ProcessId& process) { told.push_back(process.rank); });
+  EXPECT_EQ(told, (std::vector<std::uint32_t>{3}));
+  fail(4);
+  fail(4);
+  EXPECT_EQ(told, (std::vector<std::uint32_t>{3, 4}));
+}
+
 TEST_F(Failing, leaves_messages_that_have_arrived) {
   arrive(3, 1, "ok");
   fail(3);
