@@ -83,8 +83,8 @@ void Supervisor::reap() {
   }
   check_left_processes();
   no_children_ = no_children_ || (out_of_reach_ && living_ == 0);
-  if (living_ > 0 && living_ < ranks_.size()) check_missing_init();
-  if (living_ == 0 && state_ == State::running) {
+  if (living_ > 0 && living_ < ranks_.size() && !starting_) check_missing_init();
+  if (living_ == 0 && state_ == State::running && !starting_) {
     // The job succeeded; processes that the ranks left running are no longer part of it.
     enter(State::ending);
     if (!no_children_) timers_.set(Timer::terminate, os::monotonic_ns());

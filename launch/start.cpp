@@ -69,11 +69,22 @@ base::Result Supervisor::start_ranks() {
     // overwritten.
     store_phase(segment_, rank, segment::Phase::launched);
   }
-  for (unsigned rank = 0; rank < ranks_.size(); ++rank) NEAR_TRY(start_rank(rank));
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
+    NEAR_TRY(start_rank(rank));
+    handle_pending_events();
+    if (decided()) return {}; // no further rank is started
+  }
   started_ns_ = os::monotonic_ns();
   timers_.set(Timer::foreign, started_ns_ + until_foreign_ns);
   tell_front_end();
   return input_.start();
+}
+
+/// While others are still to be started, a rank may end, the user may interrupt the job, or its time may be over.
+void Supervisor::handle_pending_events() {
+  poller_.wait(0, keys_);
+  for (auto key : keys_) dispatch(key);
+  run_timers(os::monotonic_ns());
 }
 
 /// Sends the process numbers to the front end, which has the table that debuggers read.

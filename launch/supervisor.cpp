@@ -45,6 +45,7 @@ int Supervisor::run() {
 }
 
 void Supervisor::loop() {
+  starting_ = false;
   timers_.set(Timer::poll, os::monotonic_ns());
   reap();
   while (!finished()) {

@@ -86,6 +86,7 @@ private:
   // start.cpp
   base::Result prepare();
   base::Result start_ranks();
+  void handle_pending_events();
   base::Result start_rank(unsigned rank);
   struct Piped {
     bool input = false, output = false, error = false;
@@ -166,6 +167,7 @@ private:
   os::MemoryKills kills_before_;
 
   State state_ = State::running;
+  bool starting_ = true; ///< not all ranks have been started
   Timers timers_;
   Outcome outcome_;
   unsigned living_ = 0;

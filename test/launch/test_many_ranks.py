@@ -1,6 +1,7 @@
 """Jobs with far more ranks than processors: the cost of a rank does not grow with the number of ranks."""
 
 import os
+import re
 import signal
 
 
@@ -31,3 +32,19 @@ def test_the_death_of_one_of_many_ranks_ends_them_all(start, compiled):
     os.kill(ranks[300], signal.SIGKILL)
     status, _, err = job.finish(timeout=60)
     assert status != 0 and "was ended by signal 9" in err, err
+
+
+STARTED = re.compile(r"^mpiexec: rank \d+: pid", re.MULTILINE)
+
+
+def test_a_rank_that_dies_while_others_are_started_ends_the_job_at_once(launch):
+    dies = 'if [ "$NEAR_RANK" = 3 ]; then kill -9 $$; fi; exec sleep 60'
+    result = launch("--oversubscribe", "--verbose", "-n", "1000", "sh", "-c", dies, timeout=60)
+    assert result.status == 137 and "rank 3" in result.err, result.report()
+    assert len(STARTED.findall(result.err)) < 1000
+
+
+def test_the_time_of_a_job_may_end_while_its_ranks_are_started(launch):
+    result = launch("--oversubscribe", "--verbose", "--timeout", "0.05", "-n", "1000", "sleep", "60", timeout=60)
+    assert result.status == 124 and "was ended after 0.05 s" in result.err, result.report()
+    assert len(STARTED.findall(result.err)) < 1000
