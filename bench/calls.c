@@ -11,6 +11,7 @@
 //   test_empty    the request is posted, and nothing has arrived; every other rank has sent something before
 //   window_8, window_256   so many receives of 8 or 256 bytes are posted, and all of their messages lie in
 //                 shared memory when MPI_Waitall is called
+//   iallreduce    the other rank's value is there when MPI_Wait is called
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -121,6 +122,25 @@ static void send_ahead_of_0(long number) { // rank 0 has received the message be
   partner_sends(number);
 }
 
+static void iallreduce_0(long number) {
+  MPI_Request request;
+  long own = number, sum = 0;
+  MPI_Iallreduce(&own, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request);
+  atomic_store(&steps->counted, number);
+  await(&steps->partner, number);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  require(sum == 2 * number, "wrong sum");
+}
+
+static void iallreduce_1(long number) {
+  MPI_Request request;
+  long own = number, sum = 0;
+  await(&steps->counted, number);
+  MPI_Iallreduce(&own, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request);
+  atomic_store(&steps->partner, number);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static void test_empty(int rank, int size, long count) {
   if (rank != 0) MPI_Send(data, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
   for (int other = 1; rank == 0 && other < size; ++other)
@@ -143,10 +163,11 @@ static const struct {
   const char* name;
   void (*of_rank[2])(long number);
 } scenarios[] = {
-    {"send", {send_0, partner_receives}},       {"isend", {isend_0, partner_receives}},
-    {"recv", {recv_0, send_ahead_of_0}},        {"irecv", {irecv_0, send_after_0}},
-    {"test_done", {test_done_0, send_after_0}}, {"test_empty", {NULL, NULL}},
-    {"window_8", {window_8_0, window_8_1}},     {"window_256", {window_256_0, window_256_1}},
+    {"send", {send_0, partner_receives}},         {"isend", {isend_0, partner_receives}},
+    {"recv", {recv_0, send_ahead_of_0}},          {"irecv", {irecv_0, send_after_0}},
+    {"test_done", {test_done_0, send_after_0}},   {"test_empty", {NULL, NULL}},
+    {"window_8", {window_8_0, window_8_1}},       {"window_256", {window_256_0, window_256_1}},
+    {"iallreduce", {iallreduce_0, iallreduce_1}},
 };
 
 int main(int argc, char** argv) {

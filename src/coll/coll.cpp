@@ -5,6 +5,7 @@
 #include "coll/registry.h"
 #include "coll/schedule.h"
 #include "coll/shared/parts.h"
+#include "coll/shared/short_call.h"
 
 #include <algorithm>
 #include <utility>
@@ -257,6 +258,14 @@ Result run(const Call& call, Communicator& communicator) {
 }
 
 Result start(const Call& call, Communicator& communicator, p2p::Request*& made) {
+  if (call.topology == nullptr && !communicator.is_inter()) {
+    NEAR_TRY(check_copyable(call));
+    Area* area = nullptr;
+    NEAR_TRY(find_area(communicator, false, area));
+    if (area != nullptr)
+      if (auto short_call = ShortCall::make(call, communicator, *area))
+        return p2p::make_scheduled(&communicator, std::move(short_call), false, made);
+  }
   return record(call, communicator, Form::nonblocking, made);
 }
 

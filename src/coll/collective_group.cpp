@@ -47,6 +47,11 @@ CollectiveGroup::CollectiveGroup(Communicator& communicator, Schedule* schedule,
       ranks_(RankList::all(communicator.peers)), rank_(communicator.rank), size_(communicator.size),
       tag_(TagSpace::next(communicator)) {}
 
+CollectiveGroup::CollectiveGroup(Communicator& communicator, AreaCall& begun)
+    : communicator_(communicator), schedule_(nullptr), area_call_(&begun),
+      ranks_(RankList::all(communicator.peers)), rank_(communicator.rank), size_(communicator.size), tag_(0) {
+}
+
 CollectiveGroup::CollectiveGroup(Communicator& communicator, RankList ranks, TagSpace& tags,
                                  Schedule* schedule)
     : communicator_(communicator), schedule_(schedule), ranks_(ranks), rank_(ranks.find(communicator.rank)),

@@ -27,6 +27,7 @@ namespace near::coll {
 using object::Communicator;
 
 class Area;
+class AreaCall;
 class Schedule;
 
 /// The tags of the calls of one list of ranks of a communicator: the members count their calls alike,
@@ -54,6 +55,8 @@ public:
   /// are executed, or recorded into `schedule`.
   /// `area` is the communicator's area in shared memory, if this call may use it.
   explicit CollectiveGroup(Communicator& communicator, Schedule* schedule = nullptr, Area* area = nullptr);
+  /// For a call that has its numbers already and sends no messages.
+  CollectiveGroup(Communicator& communicator, AreaCall& begun);
   /// Some ranks of an intracommunicator, under the next tag of their space.
   CollectiveGroup(Communicator& communicator, RankList ranks, TagSpace& tags, Schedule* schedule = nullptr);
   /// Some ranks of `whole`, for a phase of its call; `whole` must outlive it. Tag and schedule are those of
@@ -73,6 +76,11 @@ public:
   int peers() const { return ranks_.size(); }
   /// The area in which the ranks can exchange data without messages; null if they have none.
   Area* area() const { return area_; }
+  /// The call's use of that, if it has begun; else null, and the algorithm begins it.
+  AreaCall* area_call() const { return area_call_; }
+  /// The bytes of the call, as choice::Facts has them. Set by run().
+  MPI_Count bytes() const { return bytes_; }
+  void set_bytes(MPI_Count bytes) { bytes_ = bytes; }
   /// What the verbs are recorded into; null if they are executed.
   Schedule* schedule() const { return schedule_; }
 
@@ -117,6 +125,8 @@ private:
   Communicator& communicator_;
   Schedule* schedule_;
   Area* area_ = nullptr;
+  AreaCall* area_call_ = nullptr;
+  MPI_Count bytes_ = 0;
   const CollectiveGroup* whole_ = nullptr; ///< what ranks_ refers to; null: the communicator
   RankList ranks_;
   int rank_, size_;

@@ -9,8 +9,6 @@
 namespace near::coll {
 namespace {
 
-using Function = Result (*)(CollectiveGroup& group, const Call& call);
-
 /// In the order of choice::algorithms().
 constexpr Function functions[] = {
 #define NEAR_ALGORITHM(collective, name, function, lack, wins) function,
@@ -18,7 +16,25 @@ constexpr Function functions[] = {
 #undef NEAR_ALGORITHM
 };
 
+/// What these do with data that fits into one chunk is to publish it and to read that of others.
+constexpr Function publish_once[] = {barrier_shared,        broadcast_shared, reduce_shared_flat,
+                                     allreduce_shared_flat, gather_shared,    scatter_shared,
+                                     allgather_shared,      alltoall_shared,  reduce_scatter_shared,
+                                     scan_shared,           exscan_shared};
+/// Data of up to this many bytes, from all ranks' parts together, is one chunk.
+constexpr MPI_Count short_bytes = 4 << 10;
+
 } // namespace
+
+Function find_short(const Facts& facts) {
+  const MPI_Count bytes = published_bytes(facts);
+  if (!facts.area || bytes > short_bytes || (bytes == 0 && facts.collective != Collective::barrier))
+    return nullptr;
+  const Function chosen = functions[choice::index_of(choose(facts))];
+  return std::find(std::begin(publish_once), std::end(publish_once), chosen) != std::end(publish_once)
+             ? chosen
+             : nullptr;
+}
 
 Facts facts_of(const Call& call, int size) {
   Facts facts{.collective = call.collective, .size = size, .shared_processors = ranks_share_processors()};
@@ -62,6 +78,7 @@ Facts facts_of(const Call& call, int size) {
 
 Result run(CollectiveGroup& group, const Call& call) {
   Facts facts = facts_of(call, group.size());
+  group.set_bytes(facts.bytes);
   facts.recorded = group.schedule() != nullptr;
   facts.area = group.area() != nullptr;
   if (facts.area) facts.nodes = group.area()->nodes();

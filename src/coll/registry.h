@@ -12,6 +12,10 @@ using choice::Algorithm, choice::algorithms, choice::choose, choice::configure, 
 
 /// The facts of a call in a group of `size` ranks, as blocking and without an area.
 Facts facts_of(const Call& call, int size);
+/// An algorithm.
+using Function = Result (*)(CollectiveGroup& group, const Call& call);
+/// The algorithm that is chosen, if it uses the area and publishes and reads one chunk at each rank; else null.
+Function find_short(const Facts& facts);
 /// Runs the call by the algorithm that is chosen for the group, which is not one of an intercommunicator.
 Result run(CollectiveGroup& group, const Call& call);
 

@@ -2,56 +2,15 @@
 #include "coll/schedule.h"
 
 #include "coll/shared/exchange.h"
+#include "coll/spare_memory.h"
 
 #include <algorithm>
 #include <new>
 
 namespace near::coll {
 
-namespace {
-
-/// Memory of schedules that are gone, for further ones of this thread.
-class SpareMemory {
-public:
-  ~SpareMemory() {
-    while (first_ != nullptr) ::operator delete(take());
-    count_ = most;
-  }
-  void* take() {
-    Block* block = first_;
-    if (block == nullptr) return nullptr;
-    first_ = block->next;
-    --count_;
-    return block;
-  }
-  /// False if there is enough.
-  bool keep(void* memory) {
-    if (count_ == most) return false;
-    first_ = new (memory) Block{first_};
-    ++count_;
-    return true;
-  }
-
-private:
-  struct Block {
-    Block* next;
-  };
-  static constexpr int most = 16;
-  Block* first_ = nullptr;
-  int count_ = 0;
-};
-thread_local SpareMemory spare_memory;
-
-} // namespace
-
-void* Schedule::operator new(std::size_t size) {
-  void* memory = spare_memory.take();
-  return memory != nullptr ? memory : ::operator new(size);
-}
-
-void Schedule::operator delete(void* memory, std::size_t) {
-  if (!spare_memory.keep(memory)) ::operator delete(memory);
-}
+void* Schedule::operator new(std::size_t size) { return SpareMemory<Schedule>::take(size); }
+void Schedule::operator delete(void* memory, std::size_t) { SpareMemory<Schedule>::keep(memory); }
 
 Schedule::Schedule() { steps_.reserve(usual_steps); }
 

@@ -231,8 +231,7 @@ void Area::process_failed(const object::ProcessId& process) {
 }
 
 bool Area::waits_at_once(int rank, Number number) const {
-  return entry(rank, number).flag.has(number) || broken_ ||
-         members_[static_cast<std::size_t>(rank)].part->broken.load_relaxed() != 0;
+  return entry(rank, number).flag.has(number) || is_broken_at(rank);
 }
 
 Result Area::wait(int rank, Number number, const Description& description, const std::byte*& at) {
@@ -258,7 +257,7 @@ void Area::publish_result(Number number) {
 
 bool Area::has_result(int rank, Number number) const {
   const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
-  return part.results[number % ring_depth].flag.has(number) || broken_ || part.broken.load_relaxed() != 0;
+  return part.results[number % ring_depth].flag.has(number) || is_broken_at(rank);
 }
 
 Result Area::wait_for_result(int rank, Number number) {

@@ -43,10 +43,27 @@ public:
   /// Returns what `rank` has published: this rank, or one whose entry was read.
   std::byte* data(int rank, Number index) const { return area_.data(rank, number(index)); }
 
+  /// What an algorithm may do that is executed in two parts, and neither of them waits (short_call.h). A call of one chunk.
+  enum class Part : std::uint8_t {
+    whole,
+    publishing, ///< reads fail with not_yet
+    reading,    ///< what has been published is not published again; all that is read is there
+  };
+  void restrict_to(Part part) { part_ = part; }
+  /// Also what publish() returns where it would wait, unless it may.
+  static constexpr Result not_yet{-1};
+  /// Whether publish(), which has failed with not_yet, would do so again.
+  bool must_wait_to_publish() const { return !may_publish() || !publishes_at_once(published_, wanted_); }
+
   // What the algorithms do, by the index of a chunk; each may wait. An `..._at_once` says that its verb would not.
 
   template <class Fill>
   Result publish(Number index, MPI_Count bytes, Fill&& fill) {
+    if (part_ != Part::whole) {
+      if (index < published_) return {};
+      wanted_ = bytes;
+      if (must_wait_to_publish()) return not_yet;
+    }
     std::byte* at = nullptr;
     NEAR_TRY(area_.prepare(number(index), bytes, at));
     fill(at);
@@ -62,6 +79,7 @@ public:
   /// Waits for a chunk of a rank and passes it to consume(data), which reads `bytes` bytes.
   template <class Consume>
   Result read(int rank, Number index, MPI_Count bytes, Consume&& consume) {
+    if (part_ == Part::publishing) return not_yet;
     const std::byte* at = nullptr;
     if (rank == this->rank()) {
       at = data(rank, index);
@@ -92,6 +110,7 @@ public:
     return rank == this->rank() || area_.has_result(rank, number(index));
   }
   void finish(Number index) {
+    if (part_ == Part::publishing) return;
     area_.finish(number(index));
     finished_ = index + 1;
   }
@@ -102,6 +121,8 @@ public:
   }
 
   bool is_broken() const { return area_.is_broken(); }
+  /// Whether reads_at_once() is true of the rank for that reason.
+  bool is_broken_at(int rank) const { return area_.is_broken_at(rank); }
   Result broken() { return area_.broken(); }
 
   Number published() const { return published_; }
@@ -126,6 +147,8 @@ private:
   Number count_, first_ = 0, published_ = 0, finished_ = 0;
   std::uint64_t turn_ = 0;
   bool only_reads_ = false;
+  Part part_ = Part::whole;
+  MPI_Count wanted_ = 0; ///< bytes that publish() was to publish
 };
 
 } // namespace near::coll

@@ -25,7 +25,11 @@ Chunks chunks_of(MPI_Count total, MPI_Count unit, int parts) {
 
 Exchange::Exchange(CollectiveGroup& group, const Call& call, Number chunks)
     : schedule_(group.schedule()), ahead_(chunks_ahead()) {
-  const Description description = describe(call, facts_of(call, group.size()).bytes);
+  if (group.area_call() != nullptr) {
+    call_ = group.area_call();
+    return;
+  }
+  const Description description = describe(call, group.bytes());
   if (is_recorded()) {
     call_ = &schedule_->use_area(*group.area(), description, chunks);
     return;
@@ -36,7 +40,7 @@ Exchange::Exchange(CollectiveGroup& group, const Call& call, Number chunks)
 }
 
 Exchange::~Exchange() {
-  if (is_recorded()) return;
+  if (!executed_) return;
   call_->abandon(true); // does something only after an error
   call_->end();
 }

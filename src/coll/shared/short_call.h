@@ -1,0 +1,51 @@
+// A nonblocking call with little data: its algorithm is executed instead of recorded.
+//
+// Recording a call and running its steps takes several times as long as executing them. Of the algorithms that use an
+// area, those with one chunk do nothing but publish and read. So the algorithm is executed once when the call is made,
+// up to the first read that would wait, and again when everything that it reads is there; what it has published by then
+// is not published again (AreaCall::Part).
+#pragma once
+
+#include "coll/registry.h"
+#include "coll/shared/area_call.h"
+#include "p2p/p2p.h"
+
+#include <memory>
+#include <string>
+
+namespace near::coll {
+
+class ShortCall final : public p2p::Schedule {
+public:
+  /// The schedule of the call if it may be executed that way, at all ranks alike up to the datatypes; else null, and the
+  /// call has to be recorded.
+  static std::unique_ptr<ShortCall> make(const Call& call, Communicator& communicator, Area& area);
+
+  ShortCall(const Call& call, Communicator& communicator, Area& area, Function function, MPI_Count bytes);
+  // From memory of earlier calls.
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory, std::size_t size);
+
+  Result begin() override;
+  bool advance(p2p::Completion& completion) override;
+  bool watches_memory() const override { return true; }
+  bool may_advance() const override;
+  std::string_view sentence() const override { return sentence_; }
+
+private:
+  bool can_read() const;
+  void note(Result result);
+  void execute(AreaCall::Part part);
+  bool execute();
+
+  const Call call_;
+  Communicator& communicator_;
+  const Function function_;
+  AreaCall area_call_;
+  int first_ = 0, end_ = 0; ///< the ranks that this one reads
+  mutable int next_ = 0;    ///< those before it have published
+  Result outcome_;
+  std::string sentence_;
+};
+
+} // namespace near::coll
