@@ -40,6 +40,7 @@ const char* basis_name(Basis basis) {
   case Basis::none: return "none";
   case Basis::built_in: return "built in";
   case Basis::profile: return "profile";
+  case Basis::other_size: return "measured at another size";
   case Basis::measured: return "measured";
   case Basis::named: return "NEAR_COPY";
   }

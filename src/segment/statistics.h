@@ -20,7 +20,14 @@ const char* protocol_name(Protocol protocol);
 inline constexpr int size_classes = 16;
 
 /// What a statistic is based on, the weakest basis first.
-enum class Basis : std::uint32_t { none, built_in, profile, measured, named };
+enum class Basis : std::uint32_t {
+  none,
+  built_in,
+  profile,
+  other_size, ///< measured with messages of another size
+  measured,
+  named
+};
 /// The name of a basis: "built in", "profile" or "measured"; for Basis::named (the user chose the protocol), the name
 /// of the knob.
 const char* basis_name(Basis basis);

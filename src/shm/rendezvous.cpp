@@ -101,8 +101,9 @@ Protocol smallest_overhead(Tuner::Mask possible) {
 /// and it is the one of the pair that decides; otherwise Protocol::count.
 Protocol choice_to_follow(Peer& peer, std::uint64_t bytes, Tuner::Mask possible) {
   if (peer.rts_out != nullptr) peer.both_ways = follows_for;
-  if (peer.both_ways == 0 || peer.row > engine().row) return Protocol::count;
+  if (peer.both_ways == 0) return Protocol::count;
   --peer.both_ways;
+  if (peer.row > engine().row) return Protocol::count;
   const auto size_class = static_cast<std::size_t>(Tuner::class_of(bytes));
   const Protocol its = peer.its_choice[size_class];
   if (peer.choice_left[size_class] == 0 || (possible & Tuner::bit(its)) == 0) return Protocol::count;
@@ -225,7 +226,7 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tran
   peer.rts_out = &transfer;
   peer.may_withdraw = true;
   ++self.rts_out;
-  ++peer.rts_count;
+  if (++peer.rts_count == 1 && peer.both_ways != 0) peer.tuner->sends_began(os::monotonic_ns());
   NodeRts rts{};
   rts.descriptor = transfer.descriptor;
   rts.cookie = reinterpret_cast<std::uint64_t>(&transfer);
@@ -258,7 +259,8 @@ void retire_rts(Transfer& transfer) {
   (transfer.previous != nullptr ? transfer.previous->next : peer_of(transfer).rts_out) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --self.rts_out;
-  --peer_of(transfer).rts_count;
+  if (--peer_of(transfer).rts_count == 0 && peer_of(transfer).both_ways != 0)
+    peer_of(transfer).tuner->sends_ended(os::monotonic_ns());
 }
 
 bool cancel_rts(Transfer& transfer) {

@@ -33,9 +33,18 @@ int Tuner::class_of(std::uint64_t bytes) {
   return std::clamp(static_cast<int>(std::bit_width(bytes >> 12)) - 1, 0, classes - 1);
 }
 
+/// How the cost of a KiB by this protocol differs between two size classes, according to the initial estimates: what a
+/// message costs whatever its size, such as a system call, is a smaller part of longer ones.
+float Tuner::expected_ratio(int size_class, int other, std::size_t protocol) const {
+  if (estimates_ == nullptr) return 1;
+  const auto here = estimates_->cost[static_cast<std::size_t>(size_class)][protocol],
+             there = estimates_->cost[static_cast<std::size_t>(other)][protocol];
+  return here == 0 || there == 0 ? 1 : static_cast<float>(here) / static_cast<float>(there);
+}
+
 /// Initializes a class at its first use with what the nearest class knows, so that a program pays for the
 /// trials once, at its first size, and not with its largest messages. The first class takes the initial
-/// estimates.
+/// estimates. The first messages show what the present protocol costs; the others need a trial before they replace it.
 void Tuner::begin(Class& here, int size_class) {
   if (basis_ == Basis::profile) here.next_trial = first_interval;
   for (int distance = 1; distance < classes; ++distance)
@@ -47,6 +56,11 @@ void Tuner::begin(Class& here, int size_class) {
       here.basis = there.basis;
       here.pause = there.pause;
       here.present = there.present;
+      for (std::size_t protocol = 0; protocol < protocols; ++protocol) {
+        if (protocol == index(here.present) || here.basis[protocol] != Basis::measured) continue;
+        here.cost[protocol] *= expected_ratio(size_class, other, protocol);
+        here.basis[protocol] = Basis::other_size;
+      }
       return;
     }
   if (estimates_ == nullptr) return;
@@ -102,6 +116,7 @@ std::uint32_t Tuner::trial_length(Protocol protocol, std::uint64_t bytes, std::u
 Protocol Tuner::begin_trial(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t sent) {
   Protocol known = best(here, here.possible);
   here.best_cost = known != Protocol::count ? here.cost[index(known)] : 0;
+  here.best_measured = known != Protocol::count && here.basis[index(known)] == Basis::measured;
   here.trial = protocol;
   here.pause[index(protocol)] = -1;
   here.measured = here.slow = 0;
@@ -121,7 +136,7 @@ bool Tuner::affords_trial(const Class& here, Protocol protocol, std::uint64_t by
 
 void Tuner::end_trial(Class& here, float cost, std::uint64_t bytes) {
   const std::size_t protocol = index(here.trial);
-  if (here.best_cost != 0)
+  if (here.best_measured)
     lost_ns_ += std::max(0.0f, cost - here.best_cost) * static_cast<float>(bytes) / 1024.0f *
                 static_cast<float>(here.measured);
   // If a profile is wrong about one protocol, it says nothing about the others.
@@ -129,6 +144,8 @@ void Tuner::end_trial(Class& here, float cost, std::uint64_t bytes) {
     std::replace(here.basis.begin(), here.basis.end(), Basis::profile, Basis::built_in);
   here.cost[protocol] = cost;
   here.basis[protocol] = Basis::measured;
+  here.last_trial = here.messages;
+  if (here.in_stream) here.settled_at = here.messages + here.length;
   here.tried |= bit(here.trial);
   if (here.present == Protocol::count) here.present = here.trial;
   here.trial = Protocol::count;
@@ -149,6 +166,13 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   ++here.messages;
   here.possible |= possible;
   here.in_stream = sent >= stream_messages;
+  // Of a window: of those that arrive while messages to the peer are on their way.
+  const bool is_first = sends_[0].begin_ns != window_ns_;
+  if (is_first) window_ = {sent, window_[0]};
+  window_ns_ = sends_[0].begin_ns;
+  window_[0] = std::max(window_[0], sent);
+  if (here.in_stream)
+    sent = std::max(window_[0], window_[1]); // the first of a window come while it is being sent
   const bool has_present = here.present != Protocol::count && (possible & bit(here.present)) != 0;
   if (here.trial != Protocol::count && (possible & bit(here.trial)) != 0) {
     // A trial has enough messages under way: others wait for its outcome with what was best so far.
@@ -156,6 +180,9 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
     ++here.started;
     return here.trial;
   }
+  // If messages go both ways, the peer follows with its next window, so trials begin with one.
+  if (here.in_stream && has_present && !is_first && here.messages < here.last_trial + 4 * sent)
+    return here.present;
   for (std::size_t protocol = 0; protocol < protocols; ++protocol)
     if ((possible >> protocol & 1) != 0 && here.basis[protocol] == Basis::none)
       return begin_trial(here, static_cast<Protocol>(protocol), bytes, sent);
@@ -167,7 +194,6 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   if (here.messages < here.next_trial) [[likely]]
     return here.present;
   here.next_trial = here.messages + here.interval;
-  here.interval = std::min(2 * here.interval, longest_interval);
   for (int step = 0; step < protocols; ++step) {
     here.last_tried = static_cast<std::uint8_t>((here.last_tried + 1) % protocols);
     Protocol other = static_cast<Protocol>(here.last_tried);
@@ -178,6 +204,7 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
     if (other == here.present || (possible & bit(other)) == 0 || !promising) continue;
     const std::uint32_t length = trial_length(other, bytes, sent);
     if (!affords_trial(here, other, bytes, length)) continue;
+    here.interval = std::min(2 * here.interval, longest_interval);
     // The longer trials are, the rarer they are.
     here.next_trial += here.interval * (length / shortest_trial - 1);
     return begin_trial(here, other, bytes, sent);
@@ -237,6 +264,7 @@ void Tuner::start_again(Class& here, float cost) {
 /// Returns false if most messages are over before the next one begins, so that each one tells what it costs.
 bool Tuner::learn_from_batch(Class& here, float took, bool overlapped) {
   constexpr std::uint32_t length = 64;
+  if (here.in_stream && here.messages < here.settled_at) return true;
   here.batch_sum += took;
   here.batch_overlapped += overlapped ? 1 : 0;
   const bool is_stream = 2 * here.batch_overlapped > ++here.batch_messages || here.in_stream;
@@ -254,55 +282,82 @@ bool Tuner::learn_from_batch(Class& here, float took, bool overlapped) {
   return true;
 }
 
+/// The time between the pair's last transfer and one that began now in which messages were on their way to the peer.
+std::uint64_t Tuner::waited(std::uint64_t began_ns) const {
+  std::uint64_t sum = 0;
+  for (const Period& period : sends_) {
+    const std::uint64_t first = std::max(period.begin_ns, ended_ns_),
+                        last = std::min(period.end_ns, began_ns);
+    if (last > first) sum += last - first;
+  }
+  return sum;
+}
+
+/// Ends the trial with what its later half, or fewer messages if they were far too slow, has cost.
+void Tuner::conclude_trial(Class& here, std::uint64_t bytes) {
+  const std::uint32_t first_half = here.length - here.length / 2;
+  const std::uint32_t summed = here.measured > first_half ? here.measured - first_half : here.measured;
+  // In a stream, transfers may end together, and the peer works at the same time: only their mean tells what each one
+  // costs.
+  const bool is_stream = 2 * here.overlapped > summed || here.in_stream;
+  end_trial(here, is_stream ? here.sum / static_cast<float>(summed) : here.least, bytes);
+}
+
+void Tuner::learn_from_trial(Class& here, float took, bool overlapped, std::uint64_t bytes) {
+  // If it is far slower than the best protocol, the rest of the trial is not worth its cost.
+  here.slow = here.best_cost != 0 && took > hopeless * here.best_cost ? here.slow + 1 : 0;
+  ++here.measured;
+  if (here.measured == 1 || here.measured == here.length - here.length / 2 + 1) {
+    here.least = took;
+    here.sum = 0;
+    here.overlapped = 0;
+  }
+  here.least = std::min(here.least, took);
+  here.sum += took;
+  here.overlapped += overlapped ? 1 : 0;
+  // In a stream both ways, the wait at the end of the window belongs to the trial; the next message brings it.
+  if (here.slow >= patience || (here.measured >= here.length && !here.in_stream)) conclude_trial(here, bytes);
+}
+
+void Tuner::learn_from_present(Class& here, float took, bool overlapped) {
+  float& cost = here.cost[index(here.present)];
+  if (here.basis[index(here.present)] != Basis::measured) {
+    cost = took;
+    here.basis[index(here.present)] = Basis::measured;
+  }
+  if (learn_from_batch(here, took, overlapped)) return;
+  here.worse = took > suspicious * cost ? here.worse + 1 : 0;
+  // A message may have waited for a processor, so it changes the cost by at most half.
+  if (here.worse >= patience)
+    start_again(here, took);
+  else
+    cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
+}
+
 void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns) {
-  int size_class = class_of(bytes);
+  const int size_class = class_of(bytes);
   Class& here = classes_[static_cast<std::size_t>(size_class)];
   note_pause(here, protocol, bytes, began_ns);
   here.last = protocol;
   here.ended_ns = ended_ns;
+  const std::uint64_t waited_ns = here.in_stream && ended_ns_ != 0 ? waited(began_ns) : 0;
   const bool overlapped = began_ns < ended_ns_;
   began_ns = std::clamp(ended_ns_, began_ns, ended_ns);
   ended_ns_ = ended_ns;
-  spent_ns_ += static_cast<float>(ended_ns - began_ns);
-  float took = static_cast<float>(ended_ns - began_ns) * 1024.0f / static_cast<float>(bytes);
-  float& cost = here.cost[index(protocol)];
-  if (protocol == here.trial) {
-    // If it is far slower than the best protocol, the rest of the trial is not worth its cost.
-    here.slow = here.best_cost != 0 && took > hopeless * here.best_cost ? here.slow + 1 : 0;
-    ++here.measured;
-    const bool later_half = here.measured > here.length / 2;
-    if (here.measured == 1 || here.measured == here.length / 2 + 1) {
-      here.least = took;
-      here.sum = 0;
-      here.overlapped = 0;
-    }
-    here.least = std::min(here.least, took);
-    here.sum += took;
-    here.overlapped += overlapped ? 1 : 0;
-    if (here.slow < patience && (!later_half || here.measured < here.length)) return;
-    // In a stream, transfers may end together, and the peer works at the same time: only their mean tells what each
-    // one costs.
-    const std::uint32_t summed = later_half ? here.measured - here.length / 2 : here.measured;
-    end_trial(here,
-              2 * here.overlapped > summed || here.in_stream ? here.sum / static_cast<float>(summed)
-                                                             : here.least,
-              bytes);
-    show(size_class);
-    return;
+  spent_ns_ += static_cast<float>(waited_ns + ended_ns - began_ns);
+  const float per_kib = 1024.0f / static_cast<float>(bytes);
+  float took = static_cast<float>(ended_ns - began_ns) * per_kib;
+  const float before = static_cast<float>(waited_ns) * per_kib; // belongs to the messages before this one
+  if (here.trial != Protocol::count && here.measured != 0) {
+    here.sum += before;
+    if (here.measured >= here.length) conclude_trial(here, bytes);
+  } else {
+    took += before;
   }
-  if (protocol != here.present) return; // belongs to a trial that has ended, or began before a change
-  if (here.basis[index(protocol)] != Basis::measured) {
-    cost = took;
-    here.basis[index(protocol)] = Basis::measured;
-  }
-  if (!learn_from_batch(here, took, overlapped)) {
-    here.worse = took > suspicious * cost ? here.worse + 1 : 0;
-    // A message may have waited for a processor, so it changes the cost by at most half.
-    if (here.worse >= patience)
-      start_again(here, took);
-    else
-      cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
-  }
+  if (protocol == here.trial)
+    learn_from_trial(here, took, overlapped, bytes);
+  else if (protocol == here.present) // else it belongs to a trial that has ended, or began before a change
+    learn_from_present(here, took, overlapped);
   show(size_class);
 }
 

@@ -18,7 +18,10 @@
 //
 // If messages go both ways at once, the cost of a protocol depends on what the other direction uses: both processes
 // pack and unpack pipelined messages, and neither has time for the other. Two tuners that decide on their own would
-// then stay with what is best beside the other's choice. So one of the two processes follows the other (follow()).
+// then stay with what is best beside the other's choice. So one of the two processes follows the other (follow()), and
+// what the other one decides by is the time until both directions are done: its own transfers, and its waits for
+// messages to the peer. The peer follows with its next window, so trials begin with a window, the second one counts,
+// and the windows right after a trial do not.
 //
 // A protocol also has a cost after the transfer: a program that rewrites what another processor has read pays
 // for each cache line (doc/adr/0014). So the tuner also measures the pause until the next transfer begins. If
@@ -62,6 +65,8 @@ public:
     Mask possible = 0;               ///< protocols that were possible for at least one message
     bool named = false;              ///< the user chose the protocol (NEAR_COPY)
     std::uint32_t messages = 0, next_trial = first_trial, interval = first_interval;
+    std::uint32_t last_trial = 0; ///< how many messages there had been when the last trial ended
+    std::uint32_t settled_at = 0; ///< the peer follows the protocol of before until there have been so many
     std::uint32_t worse = 0; ///< messages in a row for which the current protocol was much slower than before
     Protocol present = Protocol::count;
     bool in_stream = false; ///< many messages are on their way in both directions
@@ -79,6 +84,7 @@ public:
     float sum = 0;                    ///< of the costs in the present half
     std::uint32_t overlapped = 0;     ///< of these, how many began before the pair's last one had ended
     float best_cost = 0;              ///< cost of the best protocol known when the trial began; 0: none
+    bool best_measured = false;       ///< it was measured with messages of this class
     std::uint32_t slow = 0; ///< messages of the trial, in a row, that were far slower than the best protocol
     std::uint8_t last_tried = 0;
     Mask tried = 0; ///< protocols that have had a trial with messages of this class
@@ -93,6 +99,10 @@ public:
   void take(Protocol protocol, std::uint64_t bytes);
   /// Records a transfer of `bytes` bytes. Both times are nanoseconds of the same clock.
   void learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns);
+  /// Records that messages are on their way to the peer, or no longer. In a stream both ways the time in which this
+  /// process waits for them is part of what the transfers from the peer cost.
+  void sends_began(std::uint64_t now_ns) { sends_ = {Period{now_ns, ~std::uint64_t{0}}, sends_[0]}; }
+  void sends_ended(std::uint64_t now_ns) { sends_[0].end_ns = now_ns; }
   /// Records that a protocol that choose() returned cannot move the message.
   void refused(Protocol protocol, std::uint64_t bytes);
 
@@ -107,6 +117,8 @@ private:
   static std::uint32_t trial_length(Protocol protocol, std::uint64_t bytes, std::uint64_t sent);
 
   void begin(Class& here, int size_class);
+  float expected_ratio(int size_class, int other, std::size_t protocol) const;
+  std::uint64_t waited(std::uint64_t began_ns) const;
   static float total(const Class& here, Protocol protocol);
   static Protocol best(const Class& here, Mask possible);
   static void note_pause(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns);
@@ -115,7 +127,10 @@ private:
   static bool learn_from_batch(Class& here, float took, bool overlapped);
   static Protocol begin_trial(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t sent);
   bool affords_trial(const Class& here, Protocol protocol, std::uint64_t bytes, std::uint32_t length) const;
+  void conclude_trial(Class& here, std::uint64_t bytes);
   void end_trial(Class& here, float cost, std::uint64_t bytes);
+  void learn_from_trial(Class& here, float took, bool overlapped, std::uint64_t bytes);
+  static void learn_from_present(Class& here, float took, bool overlapped);
 
   void show(int size_class) const;
 
@@ -124,8 +139,15 @@ private:
   Basis basis_;
   std::array<Class, classes> classes_{};
   std::uint64_t ended_ns_ = 0; ///< when the pair's last transfer ended
-  double spent_ns_ = 0;        ///< in all transfers
-  double lost_ns_ = 0;         ///< of these, what trials have cost beyond what the best protocol would have
+  struct Period {
+    std::uint64_t begin_ns = 0, end_ns = 0;
+  };
+  // The last two periods in which messages were on their way to the peer, the later one first: windows of a stream.
+  std::array<Period, 2> sends_{};
+  std::array<std::uint64_t, 2> window_{}; ///< most messages on their way in each, as far as choose() knows
+  std::uint64_t window_ns_ = 0;           ///< when the period of the last choice had begun
+  double spent_ns_ = 0;                   ///< in all transfers
+  double lost_ns_ = 0; ///< of these, what trials have cost beyond what the best protocol would have
 };
 
 } // namespace near::shm

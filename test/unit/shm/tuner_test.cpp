@@ -384,4 +384,40 @@ TEST(Tuner, begins_a_new_size_with_what_its_neighbour_knows) {
   EXPECT_GT(taken[pipelined], 11);
 }
 
+/// CMA costs a system call a message, which is little for a long one; that no other size has measured.
+TEST(Tuner, tries_in_a_new_size_what_only_shorter_messages_make_expensive) {
+  segment::PairEstimates estimates = estimates_of({0, 100, 100});
+  for (std::size_t size = 0; size < segment::size_classes; ++size)
+    estimates.cost[size][cma] = (50 + (1600u >> size)) * 1024;
+  Tuner tuner(nullptr, &estimates, Basis::built_in);
+  run(tuner, 1 << 14, 300, private_memory, {0, 170, 340});
+  auto taken = run(tuner, 1 << 16, 100, private_memory, {0, 170, 110});
+  EXPECT_GT(taken[cma], 80);
+}
+
+/// The protocol with which transfers from the peer end soonest is not the best one if this process then waits longer for
+/// those to the peer.
+TEST(Tuner, charges_a_stream_both_ways_for_the_wait_for_the_other_direction) {
+  const std::uint64_t bytes = 1 << 18;
+  Tuner tuner;
+  std::uint64_t now = 1'000'000'000;
+  int by_cma = 0;
+  for (int round = 0; round < 200; ++round) {
+    tuner.sends_began(now);
+    std::uint64_t other = now;
+    for (int i = 0; i < 8; ++i) {
+      const Protocol protocol = tuner.choose(bytes, private_memory, 8);
+      by_cma += round >= 100 && protocol == Protocol::cma ? 1 : 0;
+      const std::uint64_t took = protocol == Protocol::cma ? 30'000 : 20'000;
+      tuner.learn(protocol, bytes, now, now + took);
+      now += took;
+      other += protocol == Protocol::cma ? 30'000 : 60'000;
+    }
+    now = std::max(now, other);
+    tuner.sends_ended(now);
+    now += 500'000; // the program computes, and that is charged to neither
+  }
+  EXPECT_GT(by_cma, 700);
+}
+
 } // namespace
