@@ -88,7 +88,7 @@ struct Layout {
                   slices_at = 0, packets_at = 0, statistics_at = 0, traffic_at = 0, blocks_at = 0,
                   arena_at = 0;
 
-  // Bytes with memory from the start: up to the first lanes, the first pages of slices, and the first packets.
+  // Bytes with memory from the start: up to the first lanes, the first slice, and the first packets.
   std::uint64_t first_bytes() const {
     return align_to_page(lanes_at - begin +
                          queue::LaneRing<>::bytes(lane_slots) * std::min(lanes, first_lanes));

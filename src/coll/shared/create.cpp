@@ -267,6 +267,7 @@ Result find_area(Communicator& communicator, bool may_wait, Area*& area) {
     if (!may_wait && !is_prepared(communicator)) return {};
     auto made = std::make_unique<Extension>();
     if (is_prepared(communicator)) {
+      (void)make_first_slice();
       make_area(communicator, prepared_parts(communicator), *made);
     } else if (shares_segment(communicator)) {
       NEAR_TRY(allocate_area(communicator, make_first_slice(), *made));
