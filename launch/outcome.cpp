@@ -108,13 +108,16 @@ int weight(const Outcome& outcome) {
   return 0;
 }
 
-std::string outcome_text(const Outcome& outcome, unsigned others, std::uint64_t now_ns) {
+std::string outcome_text(const Outcome& outcome, unsigned others, unsigned not_started,
+                         std::uint64_t now_ns) {
   if (outcome.reason == Reason::none || outcome.told) return "";
   std::string text = "mpiexec: " + sentence(outcome, now_ns);
   bool of_job = weight(outcome) == weight_of_job;
   if (others > 0 && outcome.reason != Reason::timed_out)
     text += base::format("; {}{} {} ended with it", others, of_job ? "" : " other",
                          others == 1 ? "rank was" : "ranks were");
+  if (not_started > 0 && outcome.reason != Reason::timed_out && outcome.reason != Reason::not_started)
+    text += base::format("; {} {} not started", not_started, not_started == 1 ? "was" : "were");
   if (text.back() != '\n') text += "\n";
   return text;
 }

@@ -9,6 +9,7 @@
 #include "queue/doorbell.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace near::launch {
 namespace {
@@ -127,7 +128,9 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   auto phase = phase_of(rank);
   at.ended = true;
   at.status = ending.status();
-  if (living_-- == ranks_.size()) timers_.advance(Timer::foreign, os::monotonic_ns()); // before more are gone
+  --living_;
+  if (!std::exchange(any_ended_, true))
+    timers_.advance(Timer::foreign, os::monotonic_ns()); // before more are gone
   Outcome outcome = outcome_of(rank, ending);
   if (phase == segment::Phase::ready || outcome.reason != Reason::none) mark_dead(rank, ending.raw);
   if (outcome.reason != Reason::none) decide(std::move(outcome));

@@ -80,11 +80,14 @@ base::Result Supervisor::start_ranks() {
   return input_.start();
 }
 
-/// While others are still to be started, a rank may end, the user may interrupt the job, or its time may be over.
+/// While others are still to be started, a rank may end, the user may interrupt or stop the job, or its time may be over.
+/// Waits while the job is stopped.
 void Supervisor::handle_pending_events() {
-  poller_.wait(0, keys_);
-  for (auto key : keys_) dispatch(key);
-  run_timers(os::monotonic_ns());
+  do {
+    poller_.wait(paused_ ? wait_ms(os::monotonic_ns()) : 0, keys_);
+    for (auto key : keys_) dispatch(key);
+    run_timers(os::monotonic_ns());
+  } while (paused_ && !decided());
 }
 
 /// Sends the process numbers to the front end, which has the table that debuggers read.

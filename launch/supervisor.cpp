@@ -46,6 +46,7 @@ int Supervisor::run() {
 
 void Supervisor::loop() {
   starting_ = false;
+  for (int signal : to_forward_) forward(signal);
   timers_.set(Timer::poll, os::monotonic_ns());
   reap();
   while (!finished()) {
@@ -156,7 +157,8 @@ void Supervisor::report_exit_codes() {
   if (codes_reported_ || !description_.job.command.print_exit_codes) return;
   codes_reported_ = true;
   std::string codes;
-  for (const auto& rank : ranks_) codes += (codes.empty() ? "" : ",") + std::to_string(rank.status);
+  for (const auto& rank : ranks_)
+    codes += (codes.empty() ? "" : ",") + (rank.pid == 0 ? "-" : std::to_string(rank.status));
   output_.say(base::format("mpiexec: exit codes: {}\n", codes));
 }
 
@@ -168,7 +170,9 @@ void Supervisor::report_outcome() {
       outcome_.reason == Reason::signalled && outcome_.ending.signal() == SIGPIPE && output_.broken();
   if (by_broken_pipe) return;                               // the normal end of `mpiexec ... | head`
   outcome_.told = outcome_.told && output_.may_have_said(); // all output of the ranks has arrived
-  output_.say(outcome_text(outcome_, others_, os::monotonic_ns()));
+  const auto not_started =
+      std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.pid == 0; });
+  output_.say(outcome_text(outcome_, others_, static_cast<unsigned>(not_started), os::monotonic_ns()));
 }
 
 void Supervisor::decide(Outcome outcome, std::uint64_t grace_ns) {
@@ -238,7 +242,12 @@ void Supervisor::take_signals() {
     case SIGCHLD: ended = true; break;
     case SIGURG: asked = true; break; // a process asks for the rank table to be polled
     case SIGUSR1:
-    case SIGUSR2: forward(signal); break;
+    case SIGUSR2:
+      if (starting_)
+        to_forward_.push_back(signal);
+      else
+        forward(signal);
+      break;
     case SIGTSTP:
       paused_ = true;
       kill_all(SIGSTOP);

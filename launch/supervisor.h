@@ -167,13 +167,15 @@ private:
   os::MemoryKills kills_before_;
 
   State state_ = State::running;
-  bool starting_ = true; ///< not all ranks have been started
+  bool starting_ = true;        ///< not all ranks have been started
+  std::vector<int> to_forward_; ///< signals for the ranks that came meanwhile
   Timers timers_;
   Outcome outcome_;
   unsigned living_ = 0;
   unsigned others_ = 0;   ///< ranks that were ended because of the outcome, without the one that caused it
   bool reported_ = false; ///< the outcome was printed
   bool codes_reported_ = false;
+  bool any_ended_ = false; ///< a rank has
   bool no_children_ = false;
   bool out_of_reach_ = false; ///< remaining processes cannot be found: see kill_all()
   bool drop_output_ = false;  ///< do not wait for a reader of the remaining output

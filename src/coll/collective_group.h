@@ -55,7 +55,7 @@ public:
   /// are executed, or recorded into `schedule`.
   /// `area` is the communicator's area in shared memory, if this call may use it.
   explicit CollectiveGroup(Communicator& communicator, Schedule* schedule = nullptr, Area* area = nullptr);
-  /// For a call that has its numbers already and sends no messages.
+  /// For a call that has already taken its numbers and sends no messages.
   CollectiveGroup(Communicator& communicator, AreaCall& begun);
   /// Some ranks of an intracommunicator, under the next tag of their space.
   CollectiveGroup(Communicator& communicator, RankList ranks, TagSpace& tags, Schedule* schedule = nullptr);
@@ -76,7 +76,7 @@ public:
   int peers() const { return ranks_.size(); }
   /// The area in which the ranks can exchange data without messages; null if they have none.
   Area* area() const { return area_; }
-  /// The call's use of that, if it has begun; else null, and the algorithm begins it.
+  /// The call's use of the area, if it has begun; else null, and the algorithm begins it.
   AreaCall* area_call() const { return area_call_; }
   /// The bytes of the call, as choice::Facts has them. Set by run().
   MPI_Count bytes() const { return bytes_; }

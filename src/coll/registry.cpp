@@ -16,7 +16,7 @@ constexpr Function functions[] = {
 #undef NEAR_ALGORITHM
 };
 
-/// What these do with data that fits into one chunk is to publish it and to read that of others.
+/// With data that fits into one chunk, these only publish it and read what others have published.
 constexpr Function publish_once[] = {barrier_shared,        broadcast_shared, reduce_shared_flat,
                                      allreduce_shared_flat, gather_shared,    scatter_shared,
                                      allgather_shared,      alltoall_shared,  reduce_scatter_shared,

@@ -12,7 +12,7 @@ using choice::Algorithm, choice::algorithms, choice::choose, choice::configure, 
 
 /// The facts of a call in a group of `size` ranks, as blocking and without an area.
 Facts facts_of(const Call& call, int size);
-/// An algorithm.
+/// What executes or records a call: an algorithm of the table.
 using Function = Result (*)(CollectiveGroup& group, const Call& call);
 /// The algorithm that is chosen, if it uses the area and publishes and reads one chunk at each rank; else null.
 Function find_short(const Facts& facts);

@@ -1,4 +1,4 @@
-// Memory of objects that are gone, for further ones of their type: nonblocking calls come in numbers.
+// Memory of objects that are gone, for further ones of their type: nonblocking calls are made in large numbers.
 #pragma once
 
 #include <cstddef>

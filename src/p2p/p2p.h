@@ -16,7 +16,7 @@ void drain();
 void forget(Communicator& communicator);
 
 /// Calls `function` for each process that has failed although this process's job goes on, and from then on for each that
-/// fails. One function; later calls pass the same one.
+/// fails. There is one such function: every call must pass the same one.
 void watch_failures(void (*function)(const object::ProcessId& process));
 
 enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };

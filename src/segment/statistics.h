@@ -28,8 +28,8 @@ enum class Basis : std::uint32_t {
   measured,
   named
 };
-/// The name of a basis: "built in", "profile" or "measured"; for Basis::named (the user chose the protocol), the name
-/// of the knob.
+/// The name of a basis: "built in", "profile", "measured at another size" or "measured"; for Basis::named (the user chose
+/// the protocol), the name of the knob.
 const char* basis_name(Basis basis);
 
 /// Large messages of one size class from the other process to the owner.

@@ -44,7 +44,8 @@ float Tuner::expected_ratio(int size_class, int other, std::size_t protocol) con
 
 /// Initializes a class at its first use with what the nearest class knows, so that a program pays for the
 /// trials once, at its first size, and not with its largest messages. The first class takes the initial
-/// estimates. The first messages show what the present protocol costs; the others need a trial before they replace it.
+/// estimates. The present protocol keeps its cost until its first messages show the right one; the others need a trial
+/// before they replace it.
 void Tuner::begin(Class& here, int size_class) {
   if (basis_ == Basis::profile) here.next_trial = first_interval;
   for (int distance = 1; distance < classes; ++distance)
@@ -57,9 +58,9 @@ void Tuner::begin(Class& here, int size_class) {
       here.pause = there.pause;
       here.present = there.present;
       for (std::size_t protocol = 0; protocol < protocols; ++protocol) {
-        if (protocol == index(here.present) || here.basis[protocol] != Basis::measured) continue;
+        if (protocol == index(here.present) || here.basis[protocol] == Basis::none) continue;
         here.cost[protocol] *= expected_ratio(size_class, other, protocol);
-        here.basis[protocol] = Basis::other_size;
+        if (here.basis[protocol] == Basis::measured) here.basis[protocol] = Basis::other_size;
       }
       return;
     }
@@ -351,7 +352,7 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
   if (here.trial != Protocol::count && here.measured != 0) {
     here.sum += before;
     if (here.measured >= here.length) conclude_trial(here, bytes);
-  } else {
+  } else if (protocol != here.trial) {
     took += before;
   }
   if (protocol == here.trial)

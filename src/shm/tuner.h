@@ -20,8 +20,8 @@
 // pack and unpack pipelined messages, and neither has time for the other. Two tuners that decide on their own would
 // then stay with what is best beside the other's choice. So one of the two processes follows the other (follow()), and
 // what the other one decides by is the time until both directions are done: its own transfers, and its waits for
-// messages to the peer. The peer follows with its next window, so trials begin with a window, the second one counts,
-// and the windows right after a trial do not.
+// messages to the peer. The peer follows with its next window, so trials begin with a window, only its second window counts,
+// and the windows right after a trial do not count.
 //
 // A protocol also has a cost after the transfer: a program that rewrites what another processor has read pays
 // for each cache line (doc/adr/0014). So the tuner also measures the pause until the next transfer begins. If
@@ -99,10 +99,13 @@ public:
   void take(Protocol protocol, std::uint64_t bytes);
   /// Records a transfer of `bytes` bytes. Both times are nanoseconds of the same clock.
   void learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns);
-  /// Records that messages are on their way to the peer, or no longer. In a stream both ways the time in which this
-  /// process waits for them is part of what the transfers from the peer cost.
+  /// Records that messages are on their way to the peer from now on. In a stream both ways the time in which this process
+  /// waits for them is part of what the transfers from the peer cost.
   void sends_began(std::uint64_t now_ns) { sends_ = {Period{now_ns, ~std::uint64_t{0}}, sends_[0]}; }
-  void sends_ended(std::uint64_t now_ns) { sends_[0].end_ns = now_ns; }
+  /// Records that none are any more. Their beginning may not have been recorded.
+  void sends_ended(std::uint64_t now_ns) {
+    if (sends_[0].end_ns == ~std::uint64_t{0}) sends_[0].end_ns = now_ns;
+  }
   /// Records that a protocol that choose() returned cannot move the message.
   void refused(Protocol protocol, std::uint64_t bytes);
 

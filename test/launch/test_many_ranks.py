@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 
 
 def costs(result, ranks):
@@ -41,10 +42,33 @@ def test_a_rank_that_dies_while_others_are_started_ends_the_job_at_once(launch):
     dies = 'if [ "$NEAR_RANK" = 3 ]; then kill -9 $$; fi; exec sleep 60'
     result = launch("--oversubscribe", "--verbose", "-n", "1000", "sh", "-c", dies, timeout=60)
     assert result.status == 137 and "rank 3" in result.err, result.report()
-    assert len(STARTED.findall(result.err)) < 1000
+    started = len(STARTED.findall(result.err))
+    assert started < 1000 and f"; {1000 - started} were not started" in result.err, result.report()
 
 
 def test_the_time_of_a_job_may_end_while_its_ranks_are_started(launch):
     result = launch("--oversubscribe", "--verbose", "--timeout", "0.05", "-n", "1000", "sleep", "60", timeout=60)
     assert result.status == 124 and "was ended after 0.05 s" in result.err, result.report()
-    assert len(STARTED.findall(result.err)) < 1000
+    started = len(STARTED.findall(result.err))
+    assert started < 1000 and result.err.count(" not started\n") == 1000 - started, result.report()
+
+
+def test_a_job_that_is_stopped_while_its_ranks_are_started_starts_the_others_later(start):
+    job = start("--oversubscribe", "-n", "600", "sleep", "2")
+    job.wait_for("sleep", 5)
+    job.signal(signal.SIGTSTP)
+
+    def states():
+        return [open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] for pid in job.named("sleep")]
+
+    deadline = time.monotonic() + 20
+    while set(states()) != {"T"}:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    stopped = len(states())
+    time.sleep(0.3)
+    assert len(states()) == stopped < 600
+    job.signal(signal.SIGCONT)
+    job.wait_for("sleep", stopped + 1)
+    status, _, err = job.finish(timeout=60)
+    assert status == 0, err

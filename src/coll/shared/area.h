@@ -174,12 +174,12 @@ public:
   /// Whether a rank has found a defect; broken() then fails with MPI_ERR_OTHER if ranks call different collectives, and
   /// with MPI_ERR_PROC_ABORTED if one has failed.
   bool is_broken() const;
-  /// Whether this rank or `rank` has.
+  /// Whether this rank or `rank` has found a defect.
   bool is_broken_at(int rank) const {
     return broken_ || members_[static_cast<std::size_t>(rank)].part->broken.load_relaxed() != 0;
   }
   [[gnu::cold]] Result broken();
-  /// This process has failed: if it is a member, the area is broken, and nobody waits for it.
+  /// Tells the area that `process` has failed: if it is a member, the area is broken, and nobody waits for it.
   [[gnu::cold]] void process_failed(const object::ProcessId& process);
 
   /// For tests: how often this process did not find at once what it needed.

@@ -43,14 +43,15 @@ public:
   /// Returns what `rank` has published: this rank, or one whose entry was read.
   std::byte* data(int rank, Number index) const { return area_.data(rank, number(index)); }
 
-  /// What an algorithm may do that is executed in two parts, and neither of them waits (short_call.h). A call of one chunk.
+  /// What an algorithm may do when it is executed in two parts, neither of which waits (short_call.h). For calls of one
+  /// chunk.
   enum class Part : std::uint8_t {
     whole,
     publishing, ///< reads fail with not_yet
     reading,    ///< what has been published is not published again; all that is read is there
   };
   void restrict_to(Part part) { part_ = part; }
-  /// Also what publish() returns where it would wait, unless it may.
+  /// publish() also returns this if it would have to wait and the call is executed in parts.
   static constexpr Result not_yet{-1};
   /// Whether publish(), which has failed with not_yet, would do so again.
   bool must_wait_to_publish() const { return !may_publish() || !publishes_at_once(published_, wanted_); }
@@ -121,7 +122,7 @@ public:
   }
 
   bool is_broken() const { return area_.is_broken(); }
-  /// Whether reads_at_once() is true of the rank for that reason.
+  /// Whether reads_at_once() is true of the rank because the area is broken.
   bool is_broken_at(int rank) const { return area_.is_broken_at(rank); }
   Result broken() { return area_.broken(); }
 
@@ -131,6 +132,7 @@ public:
   /// After an error: declares whatever was not read as finished, and what was not published as failed, as far as that
   /// needs no wait unless `waits`. True once nothing remains. At this call's turn only.
   bool abandon(bool waits) {
+    part_ = Part::whole;
     if (finished_ != count_) finish(count_ - 1);
     for (; published_ < count_; ++published_) {
       if (!waits && !area_.prepares_at_once(number(published_), 0)) return false;

@@ -19,7 +19,7 @@ bool publishes(const Call& call, int rank) {
   }
 }
 
-/// The ranks [first, end) that a rank reads, perhaps with itself.
+/// The ranks [first, end) that a rank reads, possibly including itself.
 void find_read(const Call& call, int rank, int size, int& first, int& end) {
   first = 0;
   switch (call.collective) {
@@ -78,8 +78,9 @@ bool ShortCall::can_read() const {
 }
 
 bool ShortCall::may_advance() const {
-  if (!outcome_.ok()) return true;
+  if (!outcome_.ok()) return area_call_.is_turn();
   if (area_call_.published() == 0) return !area_call_.must_wait_to_publish();
+  if (area_call_.may_publish()) return true; // and passes that on to the next call
   return area_call_.is_turn() && can_read();
 }
 
@@ -95,7 +96,8 @@ void ShortCall::execute(AreaCall::Part part) {
   note(function_(group, call_));
 }
 
-/// Does what need not wait. True if the call is over, successfully or not, but for what abandon() has to do.
+/// Does what need not wait. Returns true once the call has succeeded or failed; after a failure, abandon() remains to be
+/// done.
 bool ShortCall::execute() {
   if (!area_call_.is_turn() || !can_read()) {
     if (area_call_.published() == 0) execute(AreaCall::Part::publishing);

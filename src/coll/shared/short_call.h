@@ -17,8 +17,8 @@ namespace near::coll {
 
 class ShortCall final : public p2p::Schedule {
 public:
-  /// The schedule of the call if it may be executed that way, at all ranks alike up to the datatypes; else null, and the
-  /// call has to be recorded.
+  /// The schedule of the call if it may be executed that way; else null, and the call has to be recorded. All ranks decide
+  /// alike, except that each one looks at its own datatypes.
   static std::unique_ptr<ShortCall> make(const Call& call, Communicator& communicator, Area& area);
 
   ShortCall(const Call& call, Communicator& communicator, Area& area, Function function, MPI_Count bytes);

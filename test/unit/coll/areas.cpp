@@ -386,6 +386,25 @@ TEST(areas, nobody_waits_for_a_rank_that_has_failed) {
     });
 }
 
+/// A short call that had published when the area broke still declares what it has not read as finished: otherwise the
+/// slices of others, and the area itself, would never be free.
+TEST(areas, a_short_call_that_fails_leaves_nothing_behind) {
+  make_types();
+  for (bool derived : {false, true}) {
+    std::barrier<> together(2);
+    run_ranks(2, Conditions{everything, most_slices}, [&](object::Communicator& c) {
+      Area& area = *static_cast<AreaExtension&>(*c.extension).area;
+      const MPI_Count cells = c.rank == 0 ? 20 : 30; // more than an entry holds, and a mismatch
+      TestBuffer own(derived ? Layout::gaps : Layout::split, cells), all(Layout::split, 2 * cells);
+      p2p::Request* request = nullptr;
+      ASSERT_TRUE(start(allgather_call(own.argument(), all.argument(0, cells), c), c, request).ok());
+      EXPECT_EQ(wait(request).code(), MPI_ERR_OTHER);
+      together.arrive_and_wait();
+      EXPECT_TRUE(area.is_over());
+    });
+  }
+}
+
 /// Otherwise calls on other communicators would wait for its slices for ever.
 TEST(areas, slices_that_a_failed_rank_has_not_read_become_free) {
   std::array<AreaPart, 3> parts{};

@@ -384,7 +384,7 @@ TEST(Tuner, begins_a_new_size_with_what_its_neighbour_knows) {
   EXPECT_GT(taken[pipelined], 11);
 }
 
-/// CMA costs a system call a message, which is little for a long one; that no other size has measured.
+/// CMA costs a system call a message, which matters less for longer messages than for those it was measured with.
 TEST(Tuner, tries_in_a_new_size_what_only_shorter_messages_make_expensive) {
   segment::PairEstimates estimates = estimates_of({0, 100, 100});
   for (std::size_t size = 0; size < segment::size_classes; ++size)
