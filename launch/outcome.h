@@ -48,7 +48,8 @@ int weight(const Outcome& outcome);
 /// Outcomes of at least this weight are about the job, not about one rank.
 inline constexpr int weight_of_job = 6;
 
-/// The message: one line unless it contains a table; "" for Reason::none and when the reason has been printed. `others` is the number of ranks that were ended because of it, `not_started` of those that had not been started yet.
+/// The message: one line unless it contains a table; "" for Reason::none and when the reason has been printed.
+/// `others` is the number of ranks that were ended because of it, `not_started` of those that had not been started yet.
 std::string outcome_text(const Outcome& outcome, unsigned others, unsigned not_started, std::uint64_t now_ns);
 
 } // namespace near::launch

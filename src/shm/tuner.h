@@ -20,8 +20,8 @@
 // pack and unpack pipelined messages, and neither has time for the other. Two tuners that decide on their own would
 // then stay with what is best beside the other's choice. So one of the two processes follows the other (follow()), and
 // what the other one decides by is the time until both directions are done: its own transfers, and its waits for
-// messages to the peer. The peer follows with its next window, so trials begin with a window, only its second window counts,
-// and the windows right after a trial do not count.
+// messages to the peer. The peer follows with its next window. So a trial begins with a window, only its second window
+// counts, and the windows right after a trial do not count.
 //
 // A protocol also has a cost after the transfer: a program that rewrites what another processor has read pays
 // for each cache line (doc/adr/0014). So the tuner also measures the pause until the next transfer begins. If
