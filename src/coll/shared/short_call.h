@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace near::coll {
 
@@ -38,6 +39,7 @@ private:
   void execute(AreaCall::Part part);
   bool execute();
 
+  const std::vector<MPI_Count> counts_; ///< reduce_scatter: the call's own, since programs free theirs early
   const Call call_;
   Communicator& communicator_;
   const Function function_;
