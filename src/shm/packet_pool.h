@@ -67,7 +67,7 @@ private:
   static constexpr std::uint32_t group = 64;
   /// A packet is added after this many eager messages, which takes 1 % of their time, and when an eager message finds no
   /// free packet.
-  static constexpr std::uint32_t uses_before_growth = 4096;
+  static constexpr std::uint32_t uses_before_growth = 512;
 
   /// Eager messages rotate through twice `few` packets at first, and through `few` more each time. Four packets of
   /// 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).
