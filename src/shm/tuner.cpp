@@ -166,14 +166,17 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   if (here.messages == 0) begin(here, size_class);
   ++here.messages;
   here.possible |= possible;
-  here.in_stream = sent >= stream_messages;
   // Of a window: of those that arrive while messages to the peer are on their way.
   const bool is_first = sends_[0].begin_ns != window_ns_;
-  if (is_first) window_ = {sent, window_[0]};
+  if (is_first) {
+    window_ = {sent, window_[0]};
+    in_window_ = 0;
+  }
   window_ns_ = sends_[0].begin_ns;
   window_[0] = std::max(window_[0], sent);
-  if (here.in_stream)
-    sent = std::max(window_[0], window_[1]); // the first of a window come while it is being sent
+  // The first messages of a window come while, or even before, it is being sent.
+  here.in_stream = window_[0] >= stream_messages && ++in_window_ <= 2 * window_[0];
+  if (here.in_stream) sent = std::max(window_[0], window_[1]);
   const bool has_present = here.present != Protocol::count && (possible & bit(here.present)) != 0;
   if (here.trial != Protocol::count && (possible & bit(here.trial)) != 0) {
     // A trial has enough messages under way: others wait for its outcome with what was best so far.
@@ -182,7 +185,8 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
     return here.trial;
   }
   // If messages go both ways, the peer follows with its next window, so trials begin with one.
-  if (here.in_stream && has_present && !is_first && here.messages < here.last_trial + 4 * sent)
+  if (here.in_stream && has_present && !is_first &&
+      here.messages < std::max(here.last_trial, here.next_trial) + 4 * sent)
     return here.present;
   for (std::size_t protocol = 0; protocol < protocols; ++protocol)
     if ((possible >> protocol & 1) != 0 && here.basis[protocol] == Basis::none)

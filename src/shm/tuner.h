@@ -148,6 +148,7 @@ private:
   // The last two periods in which messages were on their way to the peer, the later one first: windows of a stream.
   std::array<Period, 2> sends_{};
   std::array<std::uint64_t, 2> window_{}; ///< most messages on their way in each, as far as choose() knows
+  std::uint64_t in_window_ = 0;           ///< messages that have come since the later one began
   std::uint64_t window_ns_ = 0;           ///< when the period of the last choice had begun
   double spent_ns_ = 0;                   ///< in all transfers
   double lost_ns_ = 0; ///< of these, what trials have cost beyond what the best protocol would have
