@@ -1,5 +1,7 @@
 // The only unit that instantiates fmt's formatting engine, so that no other unit pays for compiling it.
 #define FMT_HEADER_ONLY 1
+// No format asks for a locale, and with this one none is linked: locales take 300 KiB, and memory at start.
+#define FMT_STATIC_THOUSANDS_SEPARATOR ','
 #include <fmt/format.h>
 
 #include "base/result.h"

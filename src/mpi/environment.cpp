@@ -3,10 +3,10 @@
 
 #include "mpi/process.h"
 #include "object/memory_hints.h"
+#include "os/files.h"
 #include "os/process.h"
 
-#include <filesystem>
-#include <fstream>
+#include <cstdlib>
 #include <iterator>
 #include <unistd.h>
 
@@ -15,10 +15,9 @@ namespace near::mpi {
 namespace {
 
 std::vector<std::string> own_command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
+  const std::string text = os::read_file("/proc/self/cmdline");
+  const auto words = os::split(text, '\0');
+  return {words.begin(), words.end()};
 }
 
 #if defined(__x86_64__)
@@ -58,8 +57,10 @@ void describe_environment(int argc, char** argv, object::Info& info) {
   info.set("mpi_memory_alloc_kinds", object::memory_kinds);
   set_cut(info, "host", os::machine_name());
   if (architecture != nullptr) info.set("arch", architecture);
-  std::error_code unknown;
-  if (auto folder = std::filesystem::current_path(unknown); !unknown) set_cut(info, "wdir", folder.string());
+  if (char* folder = getcwd(nullptr, 0)) {
+    set_cut(info, "wdir", folder);
+    std::free(folder);
+  }
 }
 
 } // namespace near::mpi

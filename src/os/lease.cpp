@@ -1,5 +1,7 @@
 #include "os/lease.h"
 
+#include "os/files.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -7,7 +9,6 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
-#include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -81,10 +82,12 @@ std::uint64_t process_space() {
 /// number, so a file with that owner may belong to any of them.
 bool is_known(uid_t user) {
   uid_t unknown = 65534;
-  std::ifstream("/proc/sys/kernel/overflowuid") >> unknown;
-  std::uint64_t inside = 0, outside = 0, count = 0;
-  std::ifstream map("/proc/self/uid_map");
-  bool whole = map >> inside >> outside >> count && inside == 0 && outside == 0 && count >= UINT32_MAX;
+  read_number(read_file("/proc/sys/kernel/overflowuid"), unknown);
+  const std::string map = read_file("/proc/self/uid_map"); // "<first inside> <first outside> <count>"
+  const auto words = words_of(map);
+  std::uint64_t count = 0;
+  bool whole = words.size() >= 3 && words[0] == "0" && words[1] == "0" && read_number(words[2], count) &&
+               count >= UINT32_MAX;
   return whole || user != unknown;
 }
 
@@ -174,9 +177,9 @@ const char* path_from(const char* variable) {
 
 /// Identifies this start of this machine's kernel; "" if the system does not tell.
 std::string boot_id() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  return id;
+  const std::string text = read_file("/proc/sys/kernel/random/boot_id");
+  const auto words = words_of(text);
+  return words.empty() ? "" : std::string(words.front());
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "os/files.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +11,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
-#include <fstream>
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -47,9 +47,9 @@ std::uint64_t largest_cache() {
   std::uint64_t largest = 0;
   int cpu = std::max(sched_getcpu(), 0);
   for (int index = 0;; ++index) {
-    std::ifstream file(base::format("/sys/devices/system/cpu/cpu{}/cache/index{}/size", cpu, index));
     std::uint64_t kib = 0;
-    if (!(file >> kib)) return largest; // "32768K"
+    const auto path = base::format("/sys/devices/system/cpu/cpu{}/cache/index{}/size", cpu, index);
+    if (!read_number(read_file(path), kib)) return largest; // "32768K"
     largest = std::max(largest, kib << 10);
   }
 }
@@ -83,9 +83,8 @@ bool is_limited(int resource) {
 constexpr const char* huge_folder = "/sys/kernel/mm/transparent_hugepage";
 
 std::uint64_t number_in(const std::string& path) {
-  std::ifstream file(path);
   std::uint64_t number = 0;
-  return file >> number ? number : 0;
+  return read_number(read_file(path), number) ? number : 0;
 }
 
 std::string reserved_folder() {
@@ -113,9 +112,9 @@ std::uint64_t reserved_huge_pages() {
 
 // "always within_size [advise] never deny force"
 std::string shared_huge_pages_policy() {
-  std::ifstream file(base::format("{}/shmem_enabled", huge_folder));
-  for (std::string word; file >> word;)
-    if (word.size() > 2 && word.front() == '[') return word.substr(1, word.size() - 2);
+  const std::string text = read_file(base::format("{}/shmem_enabled", huge_folder));
+  for (std::string_view word : words_of(text))
+    if (word.size() > 2 && word.front() == '[') return std::string(word.substr(1, word.size() - 2));
   return {};
 }
 
@@ -298,10 +297,10 @@ void advise_huge_pages(void* base, std::size_t bytes, HugePages advice) {
 // In smaps, "7f00-7f80 rw-s ..." begins a mapping, and "ShmemPmdMapped:  2048 kB" belongs to it.
 std::uint64_t bytes_in_huge_pages(const void* base, std::size_t bytes) {
   auto begin = reinterpret_cast<std::uintptr_t>(base), end = begin + bytes;
-  std::ifstream file("/proc/self/smaps");
+  const std::string mappings = read_file("/proc/self/smaps");
   constexpr std::string_view field = "ShmemPmdMapped:";
   std::uint64_t found = 0, common = 0;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string_view line : split(mappings, '\n')) {
     std::uintptr_t from = 0, to = 0;
     const char* last = line.data() + line.size();
     auto first = std::from_chars(line.data(), last, from, 16);
@@ -310,7 +309,8 @@ std::uint64_t bytes_in_huge_pages(const void* base, std::size_t bytes) {
       std::uintptr_t low = std::max(from, begin), high = std::min(to, end);
       common = low < high ? high - low : 0;
     } else if (line.starts_with(field)) {
-      std::uint64_t kib = std::strtoull(line.c_str() + field.size(), nullptr, 10);
+      std::uint64_t kib = 0;
+      read_number(line.substr(field.size()), kib);
       found += std::min(kib << 10, common);
     }
   }

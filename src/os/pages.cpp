@@ -1,5 +1,6 @@
 #include "os/pages.h"
 
+#include "os/files.h"
 #include "os/memory.h"
 
 #include <algorithm>
@@ -20,25 +21,6 @@ using base::fail;
 using base::fail_system;
 
 namespace {
-
-/// Reads a whole file. Returns errno, or 0.
-int read_all(const std::string& path, std::string& text) {
-  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return errno;
-  text.clear();
-  // In large pieces, because the process may change its mappings between two reads.
-  std::vector<char> buffer(256u << 10);
-  int error = 0;
-  for (;;) {
-    ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) error = errno;
-    if (got <= 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  close(descriptor);
-  return error;
-}
 
 bool exists(std::int32_t pid) { return access(base::format("/proc/{}", pid).c_str(), F_OK) == 0; }
 
@@ -84,16 +66,16 @@ constexpr std::uint64_t small_range = 16u << 20, too_large = 1ull << 40;
 Result read_nodes(std::vector<Node>& nodes, const std::string& root) {
   std::string folder = root + "/sys/devices/system/node", text;
   CpuSet numbers; // the kernel writes sets of nodes in the same form as sets of processors
-  if (read_all(folder + "/online", text) != 0)
+  if (read_file(folder + "/online", text) != 0)
     return fail(Code::unsupported, "this kernel does not support NUMA nodes (it has no {})", folder);
   NEAR_TRY(parse_cpus(text, numbers));
   std::vector<Node> made;
   for (unsigned number : numbers.members()) {
     Node node;
     node.number = static_cast<int>(number);
-    if (read_all(base::format("{}/node{}/cpulist", folder, number), text) == 0)
+    if (read_file(base::format("{}/node{}/cpulist", folder, number), text) == 0)
       NEAR_TRY(parse_cpus(text, node.cpus));
-    if (read_all(base::format("{}/node{}/meminfo", folder, number), text) == 0) {
+    if (read_file(base::format("{}/node{}/meminfo", folder, number), text) == 0) {
       node.bytes = kib_after(text, "MemTotal:");
       node.free_bytes = kib_after(text, "MemFree:");
     }
@@ -106,14 +88,14 @@ Result read_nodes(std::vector<Node>& nodes, const std::string& root) {
 CpuSet processors_with(int processor, const char* list, const std::string& root) {
   std::string text;
   CpuSet found;
-  if (read_all(base::format("{}/sys/devices/system/cpu/cpu{}/{}", root, processor, list), text) == 0)
+  if (read_file(base::format("{}/sys/devices/system/cpu/cpu{}/{}", root, processor, list), text) == 0)
     (void)!parse_cpus(text, found).ok();
   return found;
 }
 
 Result read_process_file(std::int32_t pid, const char* name, std::string& text) {
   auto path = base::format("/proc/{}/{}", pid, name);
-  if (int error = read_all(path, text); error != 0) return explain(pid, path, error);
+  if (int error = read_file(path, text); error != 0) return explain(pid, path, error);
   return {};
 }
 

@@ -1,6 +1,8 @@
 // The processes of this machine, as /proc lists them.
 #include "os/process.h"
 
+#include "os/files.h"
+
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -20,17 +22,6 @@
 namespace near::os {
 
 namespace {
-
-std::string read_file(const std::string& path) {
-  std::string text;
-  std::array<char, 4096> buffer;
-  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return text;
-  for (ssize_t got; (got = read(descriptor, buffer.data(), buffer.size())) > 0;)
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-  close(descriptor);
-  return text;
-}
 
 // The parent of a process; 0 if the process is gone or a zombie. /proc/<pid>/stat is "pid (name) state parent
 // ...", where the name may contain anything.

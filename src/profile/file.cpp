@@ -1,12 +1,10 @@
 // The location of the profile, and the name of the machine that it belongs to.
 #include "profile/profile.h"
 
+#include "os/files.h"
 #include "os/process.h"
 
-#include <cerrno>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <unistd.h>
 
 namespace near::profile {
@@ -23,18 +21,6 @@ std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
   return hash;
-}
-
-std::string temporary(const std::string& path) { return base::format("{}.{}", path, getpid()); }
-
-Result write_file(const std::string& path, std::string_view text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (file) return {};
-  Result failed = base::fail_system("write", errno, path);
-  unlink(path.c_str());
-  return failed;
 }
 
 /// An absolute path from the environment; a relative one would mean a different folder in each working
@@ -70,15 +56,12 @@ Result load(const std::string& machine, Profile& profile, bool& found) {
   found = false;
   std::string path;
   if (!path_of(machine, path).ok()) return {};
-  std::ifstream file(path, std::ios::binary);
-  std::error_code none;
-  if (!file && !std::filesystem::exists(path, none)) return {};
-  std::string text(largest_file, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  std::string text;
+  const int error = os::read_file(path, text, largest_file);
+  if (error != 0 && access(path.c_str(), F_OK) != 0) return {};
   Profile read;
   Result good =
-      file.bad() || text.empty() ? fail(Code::invalid, "it cannot be read, or is empty") : parse(text, read);
+      error != 0 || text.empty() ? fail(Code::invalid, "it cannot be read, or is empty") : parse(text, read);
   if (good.ok() && read.machine != machine)
     good = fail(Code::invalid, "it belongs to the machine {}, and this is {}", read.machine, machine);
   if (!good.ok())
@@ -88,27 +71,6 @@ Result load(const std::string& machine, Profile& profile, bool& found) {
   profile = std::move(read);
   found = true;
   return {};
-}
-
-Result prepare(const std::string& path) {
-  std::error_code error;
-  auto folder = std::filesystem::path(path).parent_path();
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return fail(Code::system, "the folder {} cannot be created: {}", folder.string(), error.message());
-  NEAR_TRY(write_file(temporary(path), ""));
-  unlink(temporary(path).c_str());
-  return {};
-}
-
-Result save(const Profile& profile, const std::string& path) {
-  auto draft = temporary(path);
-  NEAR_TRY(write_file(draft, text_of(profile)));
-  std::error_code error;
-  std::filesystem::rename(draft, path, error);
-  if (!error) return {};
-  unlink(draft.c_str());
-  return fail(Code::system, "{} cannot be replaced: {}", path, error.message());
 }
 
 } // namespace near::profile

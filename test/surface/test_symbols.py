@@ -45,6 +45,15 @@ def test_the_library_needs_nothing_but_the_c_library(library, request):
     assert "[libmpi_abi.so.1]" in result.out
 
 
+def test_the_library_contains_no_locales(library, request):
+    """A single stream in code that ranks run links the C++ library's locales: 1 MB of code, and memory at start."""
+    if request.config.getoption("--cflags"):
+        return  # a sanitizer's runtime uses them
+    result = harness.run(["nm", "-D", "--undefined-only", library])
+    assert " U malloc" in result.out, result.report()
+    assert "locale" not in result.out, result.report()
+
+
 # As promised by README and packages; raise it only together with them.
 NEWEST_GLIBC = (2, 35)
 

@@ -1,0 +1,32 @@
+// Whole files as text, mostly those by which the kernel tells something, without streams: these would construct the C++
+// library's locales in every process.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace near::os {
+
+/// Reads a whole file, or its first `most` bytes. Returns errno, or 0. After an error `text` contains what was read
+/// before it.
+int read_file(const std::string& path, std::string& text, std::size_t most = SIZE_MAX);
+/// The contents of a file; as much as could be read, so "" if nothing could.
+std::string read_file(const std::string& path);
+
+/// The parts of a text between separators. An empty one at the end is left out.
+std::vector<std::string_view> split(std::string_view text, char separator);
+/// The words of a text, which white space separates.
+std::vector<std::string_view> words_of(std::string_view text);
+
+/// Reads the number with which a text begins, after white space. False if there is none, or if it is too large.
+template <class Number>
+bool read_number(std::string_view text, Number& number) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc{};
+}
+
+} // namespace near::os
