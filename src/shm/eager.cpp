@@ -4,7 +4,19 @@
 #include "base/kill_point.h"
 #include "copy/raw.h"
 
+#include <utility>
+
 namespace near::shm {
+
+namespace {
+
+/// Whether no message has come from the peer since the last one to it that took a packet.
+bool follows_another(Peer& peer) {
+  const std::uint32_t next = peer.receive.expected_sequence;
+  return std::exchange(peer.sequence_at_send, next) == next;
+}
+
+} // namespace
 
 Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   Engine& self = engine();
@@ -13,7 +25,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   if (bytes > self.eager_limit || !peer.send.credit.available(self.credit_limit)) return Eager::refused;
   PacketPool::Taken packet;
   if (bytes > inline_bytes) {
-    packet = self.packets.take();
+    packet = self.packets.take(follows_another(peer));
     if (!packet) return Eager::refused;
     NEAR_KILL_POINT("packet-taken");
   }

@@ -54,7 +54,8 @@ struct FragmentQueue {
 /// A process of the job. It is mapped at the first message to or from it, and stays mapped until this process
 /// ends.
 struct Peer : transport::Peer {
-  std::uint32_t row = 0; ///< its row in the rank table
+  std::uint32_t row = 0;              ///< its row in the rank table
+  std::uint32_t sequence_at_send = 0; ///< of its next message to us, when our last one took a packet
   queue::Producer<> producer;
   // Our lane to it (lanes.cpp).
   bool lane_open = false;

@@ -72,8 +72,8 @@ PacketPool::Taken PacketPool::widen(Taken taken) {
   return taken ? taken : take_below(turn_);
 }
 
-PacketPool::Taken PacketPool::take() {
-  ++uses_since_growth_;
+PacketPool::Taken PacketPool::take(bool in_stream) {
+  uses_since_growth_ += in_stream ? uses_in_stream : 1;
   Taken taken = take_below(turn_);
   if (turn_ < count_) [[unlikely]]
     taken = widen(taken);

@@ -50,8 +50,9 @@ public:
   void build(std::byte* packets, PacketFlag* flags, std::uint32_t count, std::uint32_t most,
              std::uint64_t packet_bytes);
   /// Takes a packet for an eager message: the next free one outside the reserve; if there is none, one is added, which
-  /// is a system call. The result converts to false if there is none and no further one can be added.
-  Taken take();
+  /// is a system call. `in_stream`: the message follows another one that was not answered. The result converts to
+  /// false if there is none and no further one can be added.
+  Taken take(bool in_stream);
   /// Takes a packet for a fragment of a message of `message_bytes` bytes: the next free one outside the reserve (for
   /// a long message, one of the first packets), otherwise any free one of the reserve. The result converts to
   /// false if there is none.
@@ -65,9 +66,9 @@ public:
 
 private:
   static constexpr std::uint32_t group = 64;
-  /// A packet is added after this many eager messages, which takes 1 % of their time, and when an eager message finds no
-  /// free packet.
-  static constexpr std::uint32_t uses_before_growth = 512;
+  /// A packet is added when an eager message finds no free one, and after this many eager messages. Those of streams,
+  /// which gain from many packets, count several times (doc/adr/0018). The system call takes 10 us.
+  static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16;
 
   /// Eager messages rotate through twice `few` packets at first, and through `few` more each time. Four packets of
   /// 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).

@@ -14,6 +14,7 @@ using near::shm::PacketPool;
 
 constexpr std::uint32_t first_packets = 32, most = 200;
 constexpr std::uint64_t packet_bytes = 16u << 10;
+constexpr bool answered = false, in_stream = true;
 
 class Pool : public testing::Test {
 protected:
@@ -33,7 +34,7 @@ protected:
   /// Takes all packets that eager messages may use, until there are none left, and returns them.
   void exhaust() {
     std::vector<PacketPool::Taken> taken;
-    while (PacketPool::Taken next = pool_.take()) taken.push_back(next);
+    while (PacketPool::Taken next = pool_.take(answered)) taken.push_back(next);
     for (auto& each : taken) use(each);
   }
   bool is_populated(std::uint32_t packet) const {
@@ -47,15 +48,23 @@ protected:
   PacketPool pool_;
 };
 
-TEST_F(Pool, a_receiver_that_keeps_up_causes_slow_growth) {
-  for (int i = 0; i < 500; ++i) {
-    use(pool_.take());
+TEST_F(Pool, messages_that_are_answered_cause_slow_growth) {
+  for (int i = 0; i < 4000; ++i) {
+    use(pool_.take(answered));
     use(pool_.take_for_fragment(64u << 10));
   }
   EXPECT_EQ(pool_.count(), first_packets);
-  for (int i = 0; i < 10'000; ++i) use(pool_.take());
+  for (int i = 0; i < 16'000; ++i) use(pool_.take(answered));
   EXPECT_GT(pool_.count(), first_packets);
-  EXPECT_LE(pool_.count(), first_packets + 10'500 / 500);
+  EXPECT_LE(pool_.count(), first_packets + 20'000 / 4000);
+}
+
+TEST_F(Pool, streams_cause_growth_although_the_receiver_keeps_up) {
+  for (int i = 0; i < 200; ++i) use(pool_.take(in_stream));
+  EXPECT_EQ(pool_.count(), first_packets);
+  for (int i = 0; i < 10'000; ++i) use(pool_.take(in_stream));
+  EXPECT_GE(pool_.count(), first_packets + 30);
+  EXPECT_LE(pool_.count(), first_packets + 10'200 / 200);
 }
 
 TEST_F(Pool, fragments_that_find_no_packet_cause_no_growth) {
@@ -69,7 +78,8 @@ TEST_F(Pool, fragments_that_find_no_packet_cause_no_growth) {
 
 TEST_F(Pool, an_eager_message_that_finds_no_packet_adds_one) {
   std::vector<PacketPool::Taken> taken;
-  for (std::uint32_t before = pool_.count(); PacketPool::Taken next = pool_.take(); before = pool_.count()) {
+  for (std::uint32_t before = pool_.count(); PacketPool::Taken next = pool_.take(answered);
+       before = pool_.count()) {
     taken.push_back(next);
     ASSERT_LE(pool_.count(), before + 1) << "one call adds one packet at most";
     if (pool_.count() > before) {
@@ -79,9 +89,9 @@ TEST_F(Pool, an_eager_message_that_finds_no_packet_adds_one) {
   }
   EXPECT_EQ(pool_.count(), most);
   EXPECT_EQ(taken.size(), most - PacketPool::reserve);
-  EXPECT_FALSE(pool_.take());
+  EXPECT_FALSE(pool_.take(answered));
   for (auto& each : taken) use(each);
-  EXPECT_TRUE(pool_.take());
+  EXPECT_TRUE(pool_.take(answered));
 }
 
 TEST_F(Pool, packets_without_memory_are_not_added) {
@@ -94,7 +104,7 @@ TEST_F(Pool, packets_without_memory_are_not_added) {
 TEST_F(Pool, the_first_messages_use_few_packets) {
   std::set<std::uint32_t> seen;
   for (int i = 0; i < 30; ++i) {
-    PacketPool::Taken taken = pool_.take();
+    PacketPool::Taken taken = pool_.take(answered);
     ASSERT_TRUE(taken);
     seen.insert(taken.packet);
     flags_[taken.packet].give_back(taken.generation);
@@ -104,15 +114,15 @@ TEST_F(Pool, the_first_messages_use_few_packets) {
 
 TEST_F(Pool, the_first_messages_use_all_packets_if_they_need_them) {
   std::set<std::uint32_t> seen;
-  while (PacketPool::Taken taken = pool_.take()) seen.insert(taken.packet);
+  while (PacketPool::Taken taken = pool_.take(answered)) seen.insert(taken.packet);
   EXPECT_EQ(seen.size(), most - PacketPool::reserve);
 }
 
 TEST_F(Pool, packets_are_used_in_rotation) {
-  for (int i = 0; i < 200; ++i) use(pool_.take());
+  for (int i = 0; i < 200; ++i) use(pool_.take(answered));
   std::set<std::uint32_t> seen;
   for (std::uint32_t i = 0; i < first_packets - PacketPool::reserve; ++i) {
-    PacketPool::Taken taken = pool_.take();
+    PacketPool::Taken taken = pool_.take(answered);
     ASSERT_TRUE(taken);
     EXPECT_TRUE(seen.insert(taken.packet).second) << taken.packet << " was taken twice in a round";
     flags_[taken.packet].give_back(taken.generation);
