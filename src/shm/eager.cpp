@@ -65,7 +65,11 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
     return Eager::waits;
   }
   send_claimed(peer, std::move(claim));
-  if (!packet) allow_fast_sends(peer.send); // another small message is likely to follow
+  // Another message of this length is likely to follow.
+  if (!packet)
+    allow_fast_sends(peer.send);
+  else if (bytes < StorePolicy::worthwhile || !peer.stores.streaming())
+    self.packets.fetch_next(bytes);
   return Eager::left;
 }
 

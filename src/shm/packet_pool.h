@@ -23,6 +23,7 @@
 
 #include "queue/packet_flag.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -59,6 +60,14 @@ public:
   Taken take_for_fragment(std::uint64_t message_bytes);
   /// Returns a packet that was taken but not sent.
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
+
+  /// Fetches the first `bytes` bytes of the packet that is probably taken next, for writing: its lines are still in the
+  /// cache of the receiver that has read them.
+  void fetch_next(std::uint64_t bytes) const {
+    if (free_ == 0) return;
+    const std::byte* next = at(first_ + static_cast<std::uint32_t>(std::countr_zero(free_)));
+    for (std::uint64_t byte = 0; byte < bytes; byte += base::cache_line) base::fetch_for_writing(next + byte);
+  }
 
   std::byte* at(std::uint32_t packet) const { return packets_ + packet * packet_bytes_; }
   std::uint64_t packet_bytes() const { return packet_bytes_; }
