@@ -49,9 +49,12 @@ public:
       return {};
     return claim_left();
   }
-  /// Like claim(), if left() > 0.
+  /// Like claim(), if left() > 0. Also fetches lines of later slots for writing (doc/adr/0007), but not the next
+  /// slot's first line, which the reader polls.
   Claim<Atomics> claim_left() {
     --left_;
+    base::fetch_for_writing(reinterpret_cast<const std::byte*>(slot_ + 1) + base::cache_line);
+    base::fetch_for_writing(slot_ + fetched_ahead);
     NEAR_KILL_POINT("lane-claimed");
     return Claim<Atomics>(slot_++, word_);
   }
@@ -79,6 +82,8 @@ public:
   }
 
 private:
+  static constexpr std::ptrdiff_t fetched_ahead = 4; ///< slots
+
   std::uint64_t slots() const { return std::uint64_t{1} << bits_; }
   void stand_at(std::uint64_t position, std::uint32_t self) {
     slot_ = &ring_->slots[position & (slots() - 1)];
