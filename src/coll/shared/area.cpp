@@ -14,6 +14,8 @@ namespace {
 
 /// Checks of a flag before a wait is set up: some 50 us.
 constexpr int checks = 4096, checks_between_polls = 16;
+/// Bytes of data in an entry's first line.
+constexpr MPI_Count first_line_bytes = base::cache_line - offsetof(Entry, payload);
 
 std::string describe(const Description& description) {
   std::string text(name_of(static_cast<Collective>(description.collective)));
@@ -139,6 +141,7 @@ Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
   if (!wait_for_entry(number)) [[unlikely]]
     return broken();
   std::byte*& prepared = prepared_[number % ring_depth];
+  prepared_bytes_ = bytes;
   if (bytes <= inline_bytes) {
     at = prepared = entry(rank_, number).payload;
     return {};
@@ -171,6 +174,20 @@ void Area::publish(Number number, const Description& description) {
   mine.flag.raise(number);
   NEAR_KILL_POINT("entry-raised");
   ring_all();
+  if (prepared != nullptr) fetch_ahead(number, description.root >= 0, prepared == mine.payload);
+}
+
+/// Fetches for writing what this rank will write soon (doc/adr/0020), as much as it has written for `number`. If all
+/// ranks wait for each other, they wait for the next entry only after this one. With a root they may wait for it already,
+/// and a line for which another rank waits is better left alone.
+void Area::fetch_ahead(Number number, bool has_root, bool in_entry) {
+  base::fetch_for_writing(&entry(rank_, number + (has_root ? 4 : 1)));
+  if (!in_entry) {
+    if (!has_root || prepared_bytes_ >= 2048) slices_.fetch_next();
+  } else if (prepared_bytes_ > first_line_bytes) {
+    const auto* next = reinterpret_cast<const std::byte*>(&entry(rank_, number + 1));
+    base::fetch_for_writing(next + base::cache_line);
+  }
 }
 
 void Area::publish_failure(Number number, const Description& description) {
@@ -253,6 +270,7 @@ Result Area::wait(int rank, Number number, const Description& description, const
 void Area::publish_result(Number number) {
   own().results[number % ring_depth].flag.raise(number);
   ring_all();
+  base::fetch_for_writing(&own().results[(number + 1) % ring_depth]);
 }
 
 bool Area::has_result(int rank, Number number) const {

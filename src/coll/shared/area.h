@@ -196,6 +196,7 @@ private:
   /// What must be finished before the entry of `number` is written again.
   static Number replaced(Number number) { return number > ring_depth ? number - ring_depth : 0; }
   bool wait_for_entry(Number number);
+  void fetch_ahead(Number number, bool has_root, bool in_entry);
   [[gnu::cold]] void tell_all(const Defect& defect);
   [[gnu::cold]] Result mismatch(const Description& ours, int rank, const Description& theirs);
   /// Another rank has found a defect; tells the remaining ones.
@@ -211,6 +212,7 @@ private:
   std::uint64_t turns_ = 0, publishing_ = 0, ended_ = 0;
   bool broken_ = false;
   std::array<std::byte*, ring_depth> prepared_{}; ///< where the data of own entries is; null: there is none
+  MPI_Count prepared_bytes_ = 0;                  ///< of the entry that was prepared last
   std::uint64_t waits_ = 0;
 };
 

@@ -68,7 +68,16 @@ std::byte* Slices::take(Area& area, std::uint64_t number, std::size_t bytes) {
   next_ = (next_ + 1) % slices_.size();
   slice->area = &area;
   slice->number = number;
+  taken_ = bytes;
   return slice->memory;
+}
+
+void Slices::fetch_next() const {
+  const Slice& next = slices_[next_];
+  if (next.area != nullptr && !next.area->is_over(next.number)) return; // somebody still reads it
+  const std::size_t end = taken_ <= most_fetched ? std::min(taken_, next.bytes) : 0;
+  for (std::size_t byte = 0; byte < end; byte += base::cache_line)
+    base::fetch_for_writing(next.memory + byte);
 }
 
 bool Slices::any_free(std::size_t bytes) const {

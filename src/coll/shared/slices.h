@@ -37,6 +37,8 @@ public:
   /// Returns a slice with `bytes` bytes for this entry of the area, or nullptr if one has to be waited for, or if there
   /// is no memory. An area that holds none need not wait for the slices of others, which may wait for this process.
   std::byte* take(Area& area, std::uint64_t number, std::size_t bytes);
+  /// Fetches as much of the slice that is probably taken next, for writing, as the last one was taken for.
+  void fetch_next() const;
   /// Whether take() would return one.
   bool can_take(const Area& area, std::size_t bytes) { return find(area, bytes) != nullptr; }
   /// Whether take() is worth another try: a slice is free and has `bytes` bytes, or may get them. Changes nothing.
@@ -53,6 +55,9 @@ public:
   }
 
 private:
+  /// Longer slices are not fetched at all: of those, the next one is written at once anyway.
+  static constexpr std::size_t most_fetched = 16u << 10;
+
   struct Slice {
     std::byte* memory = nullptr;
     std::size_t bytes = 0; ///< with pages
@@ -65,7 +70,8 @@ private:
 
   Source source_;
   std::vector<Slice> slices_;
-  std::size_t next_ = 0; ///< the slice that was taken longest ago
+  std::size_t next_ = 0;  ///< the slice that was taken longest ago
+  std::size_t taken_ = 0; ///< bytes of the slice that was taken last
   // After a failure the slices that exist are waited for; asking again would only cost time.
   bool no_more_slices_ = false, no_more_pages_ = false;
 };
