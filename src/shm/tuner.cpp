@@ -166,7 +166,7 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   if (here.messages == 0) begin(here, size_class);
   ++here.messages;
   here.possible |= possible;
-  // Of a window: of those that arrive while messages to the peer are on their way.
+  // Whether this message is the first one since messages to the peer began to be on their way.
   const bool is_first = sends_[0].begin_ns != window_ns_;
   if (is_first) {
     window_ = {sent, window_[0]};
@@ -174,8 +174,10 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   }
   window_ns_ = sends_[0].begin_ns;
   window_[0] = std::max(window_[0], sent);
-  // The first messages of a window come while, or even before, it is being sent.
-  here.in_stream = window_[0] >= stream_messages && ++in_window_ <= 2 * window_[0];
+  // The first messages of a window come while, or even before, it is being sent, so the most that were on their way
+  // count for as many messages as the window may have. A stream that never drains is one endless window.
+  const bool in_window = ++in_window_ <= 2 * window_[0];
+  here.in_stream = sent >= stream_messages || (window_[0] >= stream_messages && in_window);
   if (here.in_stream) sent = std::max(window_[0], window_[1]);
   const bool has_present = here.present != Protocol::count && (possible & bit(here.present)) != 0;
   if (here.trial != Protocol::count && (possible & bit(here.trial)) != 0) {
@@ -185,7 +187,7 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
     return here.trial;
   }
   // If messages go both ways, the peer follows with its next window, so trials begin with one.
-  if (here.in_stream && has_present && !is_first &&
+  if (here.in_stream && in_window && has_present && !is_first &&
       here.messages < std::max(here.last_trial, here.next_trial) + 4 * sent)
     return here.present;
   for (std::size_t protocol = 0; protocol < protocols; ++protocol)

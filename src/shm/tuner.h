@@ -18,10 +18,10 @@
 //
 // If messages go both ways at once, the cost of a protocol depends on what the other direction uses: both processes
 // pack and unpack pipelined messages, and neither has time for the other. Two tuners that decide on their own would
-// then stay with what is best beside the other's choice. So one of the two processes follows the other (follow()), and
-// what the other one decides by is the time until both directions are done: its own transfers, and its waits for
-// messages to the peer. The peer follows with its next window. So a trial begins with a window, only its second window
-// counts, and the windows right after a trial do not count.
+// then stay with what is best beside the other's choice. Therefore one of the two processes follows the other (follow()). The
+// other decides by the time until both directions are done: its own transfers plus its waits for messages to the peer.
+// The follower changes with its next window, so a trial begins with a window, only its second window counts, and the
+// windows right after a trial do not count.
 //
 // A protocol also has a cost after the transfer: a program that rewrites what another processor has read pays
 // for each cache line (doc/adr/0014). So the tuner also measures the pause until the next transfer begins. If

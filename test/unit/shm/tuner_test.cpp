@@ -432,4 +432,31 @@ TEST(Tuner, recognizes_a_stream_both_ways_before_its_own_messages) {
   for (int early : {1, 2, 4}) EXPECT_GT(stream_both_ways(early), 700) << early;
 }
 
+/// Passes `count` messages to the tuner, each while `sent` messages to the peer are on their way.
+bool stream_after(Tuner& tuner, int count, std::uint64_t sent) {
+  const std::uint64_t bytes = 1 << 18;
+  std::uint64_t now = 1'000'000'000;
+  for (int i = 0; i < count; ++i) {
+    const Protocol protocol = tuner.choose(bytes, private_memory, sent);
+    tuner.learn(protocol, bytes, now, now + 20'000);
+    now += 20'000;
+  }
+  return tuner.of(Tuner::class_of(bytes)).in_stream;
+}
+
+/// A program that posts a new message for each that is done always has some on their way.
+TEST(Tuner, recognizes_a_stream_both_ways_that_never_drains) {
+  Tuner tuner;
+  tuner.sends_began(1'000'000);
+  EXPECT_TRUE(stream_after(tuner, 2000, 8));
+}
+
+TEST(Tuner, forgets_a_stream_both_ways_once_messages_go_one_way) {
+  Tuner tuner;
+  tuner.sends_began(1'000'000);
+  EXPECT_TRUE(stream_after(tuner, 8, 8));
+  tuner.sends_ended(2'000'000);
+  EXPECT_FALSE(stream_after(tuner, 16, 0));
+}
+
 } // namespace
