@@ -132,9 +132,9 @@ inline void cpu_relax() {
 
 inline constexpr std::size_t cache_line = 64;
 
-/// Begins to fetch the line at `address` for writing, if it is mapped. By the time of the store it is this core's own,
-/// so the store need not wait until another core has given it up. On x86 __builtin_prefetch() would fetch it for
-/// reading, unless the compiler may assume a processor that has PREFETCHW; others ignore the instruction.
+/// Begins to fetch the line at `address` for writing, if it is mapped. Ideally this core owns it by the time of the
+/// store, which then need not wait until another core has given it up. On x86 __builtin_prefetch() would fetch it for
+/// reading, unless the compiler may assume PREFETCHW; processors without that execute it as a no-op.
 [[gnu::always_inline]] inline void fetch_for_writing(const void* address) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(address)));

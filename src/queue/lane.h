@@ -49,8 +49,9 @@ public:
       return {};
     return claim_left();
   }
-  /// Like claim(), if left() > 0. Also fetches lines of later slots for writing (doc/adr/0007), but not the next
-  /// slot's first line, which the reader polls.
+  /// Like claim(), if left() > 0. Also fetches lines of later slots for writing (doc/adr/0020), but not the next
+  /// slot's first line, which the reader polls. At the end of the ring these are lines of the next lane, and the four
+  /// claims that fetch them do so in vain: wrapping the address would cost more in every claim.
   Claim<Atomics> claim_left() {
     --left_;
     base::fetch_for_writing(reinterpret_cast<const std::byte*>(slot_ + 1) + base::cache_line);

@@ -61,7 +61,7 @@ public:
   /// Returns a packet that was taken but not sent.
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
 
-  /// Fetches the first `bytes` bytes of the packet that is probably taken next, for writing: its lines are still in the
+  /// Fetches the first `bytes` bytes of the packet that is probably taken next, for writing: its lines may still be in the
   /// cache of the receiver that has read them.
   void fetch_next(std::uint64_t bytes) const {
     if (free_ == 0) return;

@@ -16,6 +16,8 @@ namespace {
 constexpr int checks = 4096, checks_between_polls = 16;
 /// Bytes of data in an entry's first line.
 constexpr MPI_Count first_line_bytes = base::cache_line - offsetof(Entry, payload);
+/// Shorter slices gain nothing from being fetched if other ranks wait for them already (doc/adr/0020). Bytes.
+constexpr MPI_Count least_fetched = 2 << 10;
 
 std::string describe(const Description& description) {
   std::string text(name_of(static_cast<Collective>(description.collective)));
@@ -174,16 +176,20 @@ void Area::publish(Number number, const Description& description) {
   mine.flag.raise(number);
   NEAR_KILL_POINT("entry-raised");
   ring_all();
-  if (prepared != nullptr) fetch_ahead(number, description.root >= 0, prepared == mine.payload);
+  if (prepared == nullptr) return;
+  const auto collective = static_cast<Collective>(description.collective);
+  const bool others_wait =
+      description.root >= 0 || collective == Collective::scan || collective == Collective::exscan;
+  fetch_ahead(number, others_wait, prepared == mine.payload);
 }
 
 /// Fetches for writing what this rank will write soon (doc/adr/0020), as much as it has written for `number`. If all
-/// ranks wait for each other, they wait for the next entry only after this one. With a root they may wait for it already,
-/// and a line for which another rank waits is better left alone.
-void Area::fetch_ahead(Number number, bool has_root, bool in_entry) {
-  base::fetch_for_writing(&entry(rank_, number + (has_root ? 4 : 1)));
+/// ranks wait for each other, they wait for the next entry only after this one. Otherwise, with a root or in a scan, some
+/// may wait for it already (`others_wait`), and a line for which another rank waits is better left alone.
+void Area::fetch_ahead(Number number, bool others_wait, bool in_entry) {
+  base::fetch_for_writing(&entry(rank_, number + (others_wait ? 4 : 1)));
   if (!in_entry) {
-    if (!has_root || prepared_bytes_ >= 2048) slices_.fetch_next();
+    if (!others_wait || prepared_bytes_ >= least_fetched) slices_.fetch_next();
   } else if (prepared_bytes_ > first_line_bytes) {
     const auto* next = reinterpret_cast<const std::byte*>(&entry(rank_, number + 1));
     base::fetch_for_writing(next + base::cache_line);

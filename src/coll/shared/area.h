@@ -196,7 +196,7 @@ private:
   /// What must be finished before the entry of `number` is written again.
   static Number replaced(Number number) { return number > ring_depth ? number - ring_depth : 0; }
   bool wait_for_entry(Number number);
-  void fetch_ahead(Number number, bool has_root, bool in_entry);
+  void fetch_ahead(Number number, bool others_wait, bool in_entry);
   [[gnu::cold]] void tell_all(const Defect& defect);
   [[gnu::cold]] Result mismatch(const Description& ours, int rank, const Description& theirs);
   /// Another rank has found a defect; tells the remaining ones.

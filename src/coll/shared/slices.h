@@ -37,7 +37,8 @@ public:
   /// Returns a slice with `bytes` bytes for this entry of the area, or nullptr if one has to be waited for, or if there
   /// is no memory. An area that holds none need not wait for the slices of others, which may wait for this process.
   std::byte* take(Area& area, std::uint64_t number, std::size_t bytes);
-  /// Fetches as much of the slice that is probably taken next, for writing, as the last one was taken for.
+  /// Begins to fetch the slice that take() will probably return next, for writing: as many bytes as the last one was
+  /// taken for.
   void fetch_next() const;
   /// Whether take() would return one.
   bool can_take(const Area& area, std::size_t bytes) { return find(area, bytes) != nullptr; }
@@ -55,7 +56,7 @@ public:
   }
 
 private:
-  /// Longer slices are not fetched at all: of those, the next one is written at once anyway.
+  /// More bytes are not fetched: long data is written chunk by chunk, without a wait in which the next slice could come.
   static constexpr std::size_t most_fetched = 16u << 10;
 
   struct Slice {
