@@ -19,16 +19,6 @@ bool publishes(const Call& call, int rank) {
   }
 }
 
-std::vector<MPI_Count> counts_of(const Call& call, int size) {
-  if (call.collective != Collective::reduce_scatter) return {};
-  return call.receive_blocks.counts.widen(size);
-}
-
-Call with_counts(Call call, const std::vector<MPI_Count>& counts) {
-  if (!counts.empty()) call.receive_blocks.counts = Counts(counts.data());
-  return call;
-}
-
 /// The ranks [first, end) that a rank reads, possibly including itself.
 void find_read(const Call& call, int rank, int size, int& first, int& end) {
   first = 0;
@@ -61,8 +51,12 @@ std::unique_ptr<ShortCall> ShortCall::make(const Call& call, Communicator& commu
 
 ShortCall::ShortCall(const Call& call, Communicator& communicator, Area& area, Function function,
                      MPI_Count bytes)
-    : counts_(counts_of(call, communicator.size)), call_(with_counts(call, counts_)),
-      communicator_(communicator), function_(function), area_call_(area, describe(call, bytes), 1) {
+    : call_(call), communicator_(communicator), function_(function),
+      area_call_(area, describe(call, bytes), 1) {
+  if (call.collective == Collective::reduce_scatter) {
+    counts_ = call.receive_blocks.counts.widen(communicator.size);
+    call_.receive_blocks.counts = Counts(counts_.data());
+  }
   if (!publishes(call, communicator.rank)) area_call_.only_read();
   find_read(call, communicator.rank, communicator.size, first_, end_);
   (void)TagSpace::next(communicator); // a rank with another datatype records the call, which takes a tag

@@ -1,7 +1,7 @@
 // A nonblocking call with little data: its algorithm is executed instead of recorded.
 //
-// Recording a call and running its steps takes several times as long as executing them. Of the algorithms that use an
-// area, those with one chunk do nothing but publish and read. So the algorithm is executed once when the call is made,
+// Recording a call and running its steps takes several times as long as executing them. Algorithms that use an
+// area only publish and read if the data is one chunk. So the algorithm is executed once when the call is made,
 // up to the first read that would wait, and again when everything that it reads is there; what it has published by then
 // is not published again (AreaCall::Part).
 #pragma once
@@ -39,8 +39,8 @@ private:
   void execute(AreaCall::Part part);
   bool execute();
 
-  const std::vector<MPI_Count> counts_; ///< reduce_scatter: the call's own, since programs free theirs early
-  const Call call_;
+  std::vector<MPI_Count> counts_; ///< reduce_scatter: the call's own, since programs free theirs early
+  Call call_;
   Communicator& communicator_;
   const Function function_;
   AreaCall area_call_;
