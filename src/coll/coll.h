@@ -57,10 +57,6 @@ inline Result barrier(Communicator& communicator) { return run(barrier_call(), c
 inline Result broadcast(const Buffer& buffer, int root, Communicator& communicator) {
   return run(broadcast_call(buffer, root), communicator);
 }
-inline Result all_reduce(const void* send, void* receive, MPI_Count count, Datatype& type,
-                         const Operation& operation, Communicator& communicator) {
-  return run(allreduce_call(send, receive, count, type, operation), communicator);
-}
 inline Result gather(const Buffer& send, const Buffer& receive, int root, Communicator& communicator) {
   return run(gather_call(send, receive, root, communicator), communicator);
 }

@@ -12,9 +12,7 @@ namespace near::mpi {
 std::string error_name(int code);
 /// The class of a code; MPI_ERR_UNKNOWN if the code does not exist.
 int class_of(int code);
-/// The largest code in use, which is the attribute MPI_LASTUSEDCODE.
-int last_used_code();
-/// The address of last_used_code() as the attribute needs it; it stays valid.
+/// The address of the largest code in use, the attribute MPI_LASTUSEDCODE; it stays valid.
 int* last_used_code_address();
 
 /// The message of this thread's latest failure if that had this code; else "".

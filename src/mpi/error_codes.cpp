@@ -166,7 +166,6 @@ int class_of(int code) {
   return find_standard(code) != nullptr ? code : MPI_ERR_UNKNOWN;
 }
 
-int last_used_code() { return highest_used; }
 int* last_used_code_address() { return &highest_used; }
 
 namespace impl {

@@ -30,15 +30,6 @@ Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size
   return errno == EAGAIN || errno == EWOULDBLOCK ? Transfer::nothing_now : Transfer::failed;
 }
 
-Transfer read_waiting(int descriptor, char* buffer, std::size_t capacity, std::size_t& bytes) {
-  for (;;) {
-    auto got = read_some(descriptor, buffer, capacity, bytes);
-    if (got != Transfer::nothing_now) return got;
-    pollfd ready{descriptor, POLLIN, 0};
-    poll(&ready, 1, -1);
-  }
-}
-
 Result write_all(int descriptor, const char* data, std::size_t bytes) {
   while (bytes > 0) {
     ssize_t wrote = write(descriptor, data, bytes);

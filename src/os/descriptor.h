@@ -27,8 +27,6 @@ enum class Transfer { some, nothing_now, ended, failed };
 
 /// Reads once, at most `capacity` bytes. `ended` means the end of the file.
 Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size_t& bytes);
-/// Like read_some, but waits for data even if the file description is non-blocking.
-Transfer read_waiting(int descriptor, char* buffer, std::size_t capacity, std::size_t& bytes);
 /// Writes all bytes, and waits as long as that takes. Fails with Code::gone if there is no reader any more
 /// (SIGPIPE must be ignored), otherwise with Code::system and the reason.
 Result write_all(int descriptor, const char* data, std::size_t bytes);

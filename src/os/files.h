@@ -1,5 +1,5 @@
-// Whole files as text, mostly those by which the kernel tells something, without streams: these would construct the C++
-// library's locales in every process.
+// Whole files as text, mostly files of /proc and /sys. Streams are avoided because they would construct the C++ library's
+// locales in every process.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,13 @@ int read_file(const std::string& path, std::string& text, std::size_t most = SIZ
 /// The contents of a file; as much as could be read, so "" if nothing could.
 std::string read_file(const std::string& path);
 
-/// The parts of a text between separators. An empty one at the end is left out.
+/// Splits `text` at each `separator`. If it ends with one, no empty part follows.
 std::vector<std::string_view> split(std::string_view text, char separator);
-/// The words of a text, which white space separates.
+/// Returns the words of `text`, separated by white space.
 std::vector<std::string_view> words_of(std::string_view text);
 
-/// Reads the number with which a text begins, after white space. False if there is none, or if it is too large.
+/// Reads the number with which `text` begins, after white space. Returns false, and leaves `number` unchanged, if there
+/// is none or if it is too large.
 template <class Number>
 bool read_number(std::string_view text, Number& number) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));

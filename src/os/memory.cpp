@@ -181,11 +181,6 @@ void close_descriptor(int descriptor) {
   if (descriptor >= 0) close(descriptor);
 }
 
-Result keep_over_exec(int descriptor, bool keep) {
-  if (fcntl(descriptor, F_SETFD, keep ? 0 : FD_CLOEXEC) != 0) return fail_system("fcntl(F_SETFD)", errno);
-  return {};
-}
-
 Result open_descriptor_of(std::int32_t pid, int number, bool writable, int& descriptor) {
   auto path = base::format("/proc/{}/fd/{}", pid, number);
   // The file may be of any type: opening a pipe or a terminal must neither wait nor make it the controlling
@@ -302,8 +297,8 @@ std::uint64_t bytes_in_huge_pages(const void* base, std::size_t bytes) {
   std::uint64_t found = 0, common = 0;
   for (std::string_view line : split(mappings, '\n')) {
     std::uintptr_t from = 0, to = 0;
-    const char* last = line.data() + line.size();
-    auto first = std::from_chars(line.data(), last, from, 16);
+    const char *begin_of_line = line.begin(), *last = line.end();
+    auto first = std::from_chars(begin_of_line, last, from, 16);
     if (first.ec == std::errc() && first.ptr != last && *first.ptr == '-' &&
         std::from_chars(first.ptr + 1, last, to, 16).ec == std::errc()) {
       std::uintptr_t low = std::max(from, begin), high = std::min(to, end);

@@ -43,8 +43,6 @@ bool is_sealed(int descriptor, std::uint64_t& bytes);
 /// The inode number, to recognise a descriptor; 0 if it is not open.
 std::uint64_t inode_of(int descriptor);
 void close_descriptor(int descriptor);
-/// Sets or clears close-on-exec.
-Result keep_over_exec(int descriptor, bool keep);
 /// Opens /proc/<pid>/fd/<number> for reading, and for writing if `writable`.
 Result open_descriptor_of(std::int32_t pid, int number, bool writable, int& descriptor);
 

@@ -101,7 +101,6 @@ std::size_t signal_descendants(int signal, std::span<const Pid> known);
 
 /// Asks the launcher `pid` to check the rank table (boot/boot.h), by a signal that other programs ignore.
 void send_notice_signal(Pid pid);
-int notice_signal();
 
 /// The processes of this user in /proc.
 std::vector<Pid> own_processes();

@@ -190,7 +190,6 @@ std::size_t signal_descendants(int number, std::span<const Pid> known) {
 
 // A process that does not expect SIGURG ignores it. That matters if the number belongs to another process
 // here, as with a wrapper that has a process namespace of its own.
-int notice_signal() { return SIGURG; }
 void send_notice_signal(Pid pid) {
   if (pid > 1) kill(pid, SIGURG);
 }

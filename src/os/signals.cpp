@@ -41,8 +41,5 @@ void ignore_signal(int number) { std::signal(number, SIG_IGN); }
 void send_signal(std::int32_t pid, int number) {
   if (pid > 1) kill(pid, number);
 }
-void send_signal_to_group(std::int32_t leader, int number) {
-  if (leader > 1) kill(-leader, number);
-}
 
 } // namespace near::os

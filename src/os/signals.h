@@ -36,7 +36,5 @@ std::string signal_name(int signal);
 /// Ignores a signal in this process; processes made by start_process get the default action again.
 void ignore_signal(int signal);
 void send_signal(std::int32_t pid, int signal);
-/// Sends a signal to the process group that `leader` leads.
-void send_signal_to_group(std::int32_t leader, int signal);
 
 } // namespace near::os

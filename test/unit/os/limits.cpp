@@ -91,6 +91,35 @@ TEST_F(limits, out_of_memory_kills_are_counted) {
   EXPECT_EQ(kills.machine, 5u);
 }
 
+TEST_F(limits, cached_file_pages_do_not_count_as_used) {
+  file("proc/self/cgroup", "0::/a\n4:memory:/b\n");
+  file("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+                              "31 24 0:27 / /sys/fs/memory rw - cgroup cgroup rw,memory\n");
+  file("sys/fs/cgroup/a/memory.max", "10000\n");
+  file("sys/fs/cgroup/a/memory.current", "5000\n");
+  file("sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 1000\nactive_file 7\n");
+  file("sys/fs/memory/b/memory.limit_in_bytes", "20000\n");
+  file("sys/fs/memory/b/memory.usage_in_bytes", "6000\n");
+  file("sys/fs/memory/b/memory.stat", "cache 9\ninactive_file 500\ntotal_inactive_file 2000\n");
+  auto found = read();
+  ASSERT_EQ(found.memory.size(), 2u);
+  EXPECT_EQ(found.memory[0].used, 4000u);
+  EXPECT_EQ(found.memory[1].used, 4000u);
+}
+
+TEST_F(limits, out_of_memory_kills_of_version_1_are_counted) {
+  file("proc/self/cgroup", "4:memory:/b\n");
+  file("proc/self/mountinfo", "31 24 0:27 / /sys/fs/memory rw - cgroup cgroup rw,memory\n");
+  file("sys/fs/memory/b/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
+  EXPECT_EQ(os::read_memory_kills(root.string()).group, 4u);
+}
+
+TEST_F(limits, memory_is_compared_with_what_the_machine_has_available) {
+  file("proc/meminfo", "MemTotal:       9999 kB\nMemFree:            1 kB\nMemAvailable:    2048 kB\n");
+  EXPECT_TRUE(os::check_memory(1 << 20, root.string()).ok());
+  EXPECT_TRUE(os::check_memory(3 << 20, root.string()).is(base::Code::no_memory));
+}
+
 TEST(limits_of_this_machine, can_be_read) { (void)os::read_limits(); }
 
 } // namespace
