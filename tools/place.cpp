@@ -158,6 +158,14 @@ void pass_on(os::SignalInbox& inbox, std::int32_t child) {
     if (signal != SIGCHLD && sender != 0) os::send_signal(child, signal);
 }
 
+/// Shows the best sample of a program that has ended; `asserted` is what asserting samples with --watch has returned.
+int report(const PlaceOptions& options, const place::Snapshot& best, int asserted, Output& output) {
+  if (!options.watch && !show(options, best, output).ok()) return complain();
+  // With --watch, samples of a job were asserted as they were taken. A launcher that has not yet started a
+  // job is not its job.
+  return !options.watch || best.job.empty() ? check(options, best) : asserted;
+}
+
 int sample_program(const PlaceOptions& options, Output& output) {
   static constexpr int signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   enum : std::uint64_t { key_signals = 1 };
@@ -207,17 +215,12 @@ int sample_program(const PlaceOptions& options, Output& output) {
     if (!any || tells_more(snapshot, best)) best = std::move(snapshot);
     any = true;
   }
-  if (!any) {
+  if (any && viewer != nullptr) viewer->read_traffic(best); // all traffic, also after the last sample
+  if (!any)
     std::fprintf(stderr, "near: '%s' ended before it could be sampled: %s\n", options.command[0].c_str(),
                  problem.c_str());
-    return ending.status() != 0 ? ending.status() : 1;
-  }
-  if (viewer != nullptr) viewer->read_traffic(best); // all traffic, also after the last sample
-  if (!options.watch && !show(options, best, output).ok()) return complain();
-  // With --watch, samples of a job were asserted as they were taken. A launcher that has not yet started a
-  // job is not its job.
-  if (!options.watch || best.job.empty()) asserted = check(options, best);
-  return ending.status() != 0 ? ending.status() : asserted;
+  const int reported = any ? report(options, best, asserted, output) : 1;
+  return ending.status() != 0 ? ending.status() : reported;
 }
 
 } // namespace

@@ -150,6 +150,43 @@ Result join() {
   return {};
 }
 
+/// Attaches the job's segment and claims this process's row in it, or creates a segment for a job of one process.
+Result enter_segment(const Job& job) {
+  segment::Segment& segment = memory::space().segment;
+  if (job.segment_descriptor < 0)
+    return segment.create(1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN))));
+  NEAR_TRY(segment.attach(job.segment_descriptor, true));
+  if (job.row < job.size) segment.publish_reach();
+  segment.close_descriptor(); // that of the huge pages; the caller owns the other one
+  if (job.row >= segment.header().rows)
+    return fail(Code::invalid, "row {} is outside the rank table of {} rows", job.row, segment.header().rows);
+  if (!object::fits_context({.rank = job.row}))
+    return fail(Code::limit,
+                "process {} has no number for the contexts of its communicators: use fewer processes",
+                job.row);
+  // A program that this rank starts inherits the rank's environment. It must not lay out the region again while
+  // peers use it.
+  std::uint32_t owner = 0;
+  if (!segment.entry(job.row).claimed.cas_relaxed(owner, static_cast<std::uint32_t>(getpid())))
+    return fail(
+        Code::refused,
+        "rank {} of this job is process {}, and a rank can be one MPI program only; one that it starts "
+        "is a job of its own if the NEAR_BOOT_ variables are unset",
+        job.row, owner);
+  NEAR_KILL_POINT("segment-mapped");
+  os::admit_descendants_of(static_cast<std::int32_t>(segment.header().launcher));
+  return {};
+}
+
+/// How long a wait polls before it sleeps, by the knobs. Nanoseconds.
+std::uint64_t spin_time() {
+  constexpr std::uint64_t for_ever = std::uint64_t{1} << 62;
+  const auto& knobs = base::knobs();
+  if (knobs.wait.text == "spin") return for_ever;
+  if (knobs.wait.text == "sleep") return 0;
+  return knobs.spin.automatic ? 100'000 : knobs.spin.number * 1000;
+}
+
 } // namespace
 
 object::Immortal<Engine> engine_storage;
@@ -160,45 +197,13 @@ Result start(const Job& job) {
   if (transport::has_transports())
     return fail(Code::internal, "the node transport must be started before other transports");
   set_internal_handlers();
-  if (job.segment_descriptor < 0) {
-    NEAR_TRY(memory::space().segment.create(
-        1, 1, static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)))));
-  } else {
-    NEAR_TRY(memory::space().segment.attach(job.segment_descriptor, true));
-    if (job.row < job.size) memory::space().segment.publish_reach();
-    memory::space().segment.close_descriptor(); // that of the huge pages; the caller owns the other one
-    if (job.row >= memory::space().segment.header().rows)
-      return fail(Code::invalid, "row {} is outside the rank table of {} rows", job.row,
-                  memory::space().segment.header().rows);
-    if (!object::fits_context({.rank = job.row}))
-      return fail(Code::limit,
-                  "process {} has no number for the contexts of its communicators: use fewer processes",
-                  job.row);
-    // A program that this rank starts inherits the rank's environment. It must not lay out the region again while
-    // peers use it.
-    std::uint32_t owner = 0;
-    if (!memory::space().segment.entry(job.row).claimed.cas_relaxed(owner,
-                                                                    static_cast<std::uint32_t>(getpid())))
-      return fail(
-          Code::refused,
-          "rank {} of this job is process {}, and a rank can be one MPI program only; one that it starts "
-          "is a job of its own if the NEAR_BOOT_ variables are unset",
-          job.row, owner);
-    NEAR_KILL_POINT("segment-mapped");
-    os::admit_descendants_of(static_cast<std::int32_t>(memory::space().segment.header().launcher));
-  }
+  NEAR_TRY(enter_segment(job));
   NEAR_TRY(check_choice_of_copy()); // only now, because the segment decides which rank reports it
   self.row = memory::space().row = job.row;
   self.job_size = memory::space().job_size = job.size;
-  const auto& head = memory::space().segment.header();
-  const auto& knobs = base::knobs();
-  constexpr std::uint64_t for_ever = std::uint64_t{1} << 62;
-  transport::wait_settings.spin_ns = knobs.wait.text == "spin"    ? for_ever
-                                     : knobs.wait.text == "sleep" ? 0
-                                     : knobs.spin.automatic       ? 100'000
-                                                                  : knobs.spin.number * 1000;
-  self.credit_limit = static_cast<std::uint32_t>(knobs.credits.number);
-  self.by_row.assign(head.rows, nullptr);
+  transport::wait_settings.spin_ns = spin_time();
+  self.credit_limit = static_cast<std::uint32_t>(base::knobs().credits.number);
+  self.by_row.assign(memory::space().segment.header().rows, nullptr);
   NEAR_TRY(build_region(job.segment_descriptor));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
