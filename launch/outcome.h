@@ -37,8 +37,8 @@ struct Outcome {
   bool was_in_mpi = false; ///< the rank had a region, so `activity` is known
   segment::Activity activity;
   os::MemoryKills kills; ///< since the job began
-  std::string
-      text; ///< for `not_started`, `unwritten` and `timed_out`: the message; for `vanished`: what the wrapper did
+  /// For `not_started`, `unwritten` and `timed_out`: the message; for `vanished`: what the wrapper did.
+  std::string text;
   int status = 0; ///< what mpiexec exits with
 };
 

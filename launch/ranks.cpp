@@ -239,7 +239,7 @@ void Supervisor::decide_on_lost_ranks() {
   auto rank = static_cast<unsigned>(lost - ranks_.begin());
   Outcome outcome = outcome_of(rank, {lost->pid, 0});
   outcome.reason = Reason::vanished;
-  outcome.text = "has ended too, and nobody has told how";
+  outcome.text = "has ended too; its exit status is unknown";
   outcome.status = 1;
   decide(std::move(outcome));
 }

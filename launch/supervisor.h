@@ -78,9 +78,9 @@ private:
     os::Pid mpi_process = 0;    ///< the MPI process, when a wrapper started it
     int mpi_process_watch = -1; ///< its pidfd
     bool mpi_process_gone = false; ///< it ended without MPI_Finalize, or before it was found
-    os::Ending
-        mpi_process_ending; ///< how it ended, if that could be seen before its parent was told; else pid 0
-    bool aborting = false;  ///< its MPI_Abort was seen
+    /// How it ended, if that could be seen before its parent was told; else pid 0.
+    os::Ending mpi_process_ending;
+    bool aborting = false; ///< its MPI_Abort was seen
   };
 
   // start.cpp

@@ -102,8 +102,9 @@ void Supervisor::wrapper_out_of_time(unsigned rank) {
   }
   Outcome outcome = outcome_of(rank, {at.number, 0});
   outcome.reason = Reason::vanished;
-  outcome.text = at.awaits == Rank::Awaits::mpi_process ? "had started its parent, which alone knows how"
-                                                        : "started it and goes on";
+  outcome.text = at.awaits == Rank::Awaits::mpi_process
+                     ? "had started an intermediate process, the only one that knows its status"
+                     : "is still running";
   outcome.status = 1;
   decide(std::move(outcome));
 }

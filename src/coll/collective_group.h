@@ -91,7 +91,7 @@ public:
   /// Starts a send or receive; finish_until() waits for it.
   Result start_send(const Buffer& buffer, int to);
   Result start_receive(const Buffer& buffer, int from);
-  /// The same if `condition` is true, which a recorded receive finds out when it is its turn.
+  /// Starts a receive if `condition` is true; a recorded receive evaluates it at its turn.
   Result start_receive_if(const bool& condition, const Buffer& buffer, int from);
   /// Waits, oldest first, until at most `remaining` of the started ones are under way; the first error is
   /// returned after all waits. Fails with MPI_ERR_OTHER once ranks have called different collectives in the area.

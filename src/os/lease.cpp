@@ -224,7 +224,8 @@ Result LeasePlanning::open(const LeaseFolder& folder, bool& again) {
 
 LeasePlanning::LeasePlanning(const std::vector<LeaseFolder>& folders) {
   if (!is_known(geteuid())) {
-    problem_ = base::format("user {} of this namespace may be anybody", geteuid());
+    problem_ = base::format(
+        "user ID {} is the overflow ID of this user namespace, so several users may have it", geteuid());
     return;
   }
   for (const auto& folder : folders) {

@@ -37,8 +37,8 @@ struct Limits {
 };
 
 /// Reads the limits of this process. `root` is put before all paths: "" for the real machine; in tests, a
-/// folder with proc/self/cgroup, proc/self/mountinfo and the groups' files. What cannot be read counts as no
-/// limit.
+/// folder with proc/self/cgroup, proc/self/mountinfo and the groups' files. A value that cannot be read
+/// counts as unlimited.
 Limits read_limits(const std::string& root = {});
 
 /// Whether `bytes` more bytes fit into the limits of all enclosing control groups and into the machine's free

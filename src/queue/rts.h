@@ -76,9 +76,9 @@ public:
   }
 
   /// Receiver, after accept(): has finished with the sender's buffer, but found no slot for a FIN. `self` is the
-  /// descriptor's offset, which is not 0, and `left` the sender's stack. Returns true if the stack was empty: then the
-  /// sender must be told that it no longer is. Otherwise whoever made it so tells the sender, which takes this FIN as
-  /// well: what it takes then has been pushed without a gap since that push.
+  /// descriptor's offset, which is not 0, and `left` the sender's stack. Returns true if the stack was empty; the
+  /// caller must then notify the sender. Otherwise the process that pushed onto the empty stack notifies it, and the
+  /// sender takes this FIN as well, because it takes everything that has been pushed since.
   bool leave_fin(Word& left, std::uint64_t self, const LeftFin& fin) {
     cookie_.store_relaxed(fin.cookie);
     outcome_.store_relaxed(fin.outcome);

@@ -107,12 +107,13 @@ struct Target {
   MPI_Count count;
   Datatype* type;
 };
-/// Each of these three sets `pending`, unless that is null, to the operation if it is still under way
-/// when the call returns; its buffers are in use until it is complete at the origin.
+/// Copies `origin` to the target's memory. put(), get() and accumulate() set `pending`, unless that is null, to the
+/// operation if it is still under way when the call returns; its buffers are in use until it is complete at the origin.
 Result put(const Buffer& origin, const Target& target, Window& window, Pending* pending = nullptr);
+/// Copies the target's memory to `origin`; `pending` as for put().
 Result get(const Buffer& origin, const Target& target, Window& window, Pending* pending = nullptr);
-/// target = origin op target, element by element, each atomic with respect to all others of these three
-/// calls. `before` (may be null) receives the old values. With MPI_NO_OP `origin` is not read.
+/// target = origin op target, element by element, each atomic with respect to those of all other
+/// calls of accumulate() and compare_and_swap(). `before` (may be null) receives the old values. With MPI_NO_OP `origin` is not read.
 Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
                   const Operation& operation, Window& window, Pending* pending = nullptr);
 /// Stores `origin` in the target's element if that equals `compare`; `before` receives the old value. The

@@ -340,9 +340,9 @@ void poll(Window& window) {
 
 Result synchronize(Window& window) {
   poll(window);
-  // SYNC: window-sync. Every process that shares the window makes this fence: what one stores before its own,
-  // and then a word that another loads before its, is there behind that one's. Stores that bypass the cache
-  // have been ordered by whoever made them (copy/).
+  // SYNC: window-sync. Every process that shares the window executes this fence. If one process stores data, executes
+  // the fence and then stores a word, another one that loads this word and then executes the fence sees the data.
+  // Stores that bypass the cache are ordered where they are made (copy/).
   base::Hardware::fence_store_load();
   return {};
 }

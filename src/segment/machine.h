@@ -45,8 +45,8 @@ struct alignas(8) MachineHead {
 struct Machine {
   std::span<MachineProcessor> processors;
   std::span<MachineNode> nodes;
-  std::span<std::uint16_t>
-      distances;                    ///< between nodes by index, row by row, as the kernel says; 10: to itself
+  /// Between nodes by index, row by row, as the kernel says; 10: to itself.
+  std::span<std::uint16_t> distances;
   std::span<MachineDevice> devices; ///< those found so far
 };
 

@@ -28,7 +28,7 @@ inline constexpr std::uint64_t first_slice_bytes(std::uint32_t job_size) {
 inline constexpr std::uint64_t checked_reserve = 64ull << 20;
 /// What a job reserves at start is reported from this number of bytes on.
 inline constexpr std::uint64_t large_reserve = std::uint64_t{1} << 30;
-/// The knobs on which that depends, with their values: "NEAR_PACKETS=32, ...".
+/// The knobs that determine the reserved memory, with their values: "NEAR_PACKETS=32, ...".
 std::string reserving_knobs();
 
 } // namespace near::segment

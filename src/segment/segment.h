@@ -104,14 +104,14 @@ struct Header {
   std::int32_t huge_descriptor;
   Offset machine;           ///< of the tables in segment/machine.h; 0 if none
   std::uint64_t far_stride; ///< bytes of address per far arena, a power of two; 0 if none
-  std::uint64_t
-      expected_reserve; ///< the most that one rank reserves at start, as far as mpiexec knows; 0 without it
-  alignas(64)
-      Atomic<std::uint32_t> ready; ///< processes of the first job_size rows that are ready; futex of MPI_Init
-  Atomic<std::uint32_t> fences;    ///< 1 if a process has no membarrier: every sender fences
-  Atomic<std::uint32_t> notices;   ///< bits of Notice
-  Atomic<std::uint32_t> held;      ///< 1 while MPI_Init waits for a debugger to attach
-  Atomic<std::uint64_t> reach;     ///< bytes of each region that all have mapped; `everything`: also the rest
+  /// The most that one rank reserves at start, as far as mpiexec knows; 0 without it.
+  std::uint64_t expected_reserve;
+  /// Processes of the first job_size rows that are ready; futex of MPI_Init.
+  alignas(64) Atomic<std::uint32_t> ready;
+  Atomic<std::uint32_t> fences;  ///< 1 if a process has no membarrier: every sender fences
+  Atomic<std::uint32_t> notices; ///< bits of Notice
+  Atomic<std::uint32_t> held;    ///< 1 while MPI_Init waits for a debugger to attach
+  Atomic<std::uint64_t> reach;   ///< bytes of each region that all have mapped; `everything`: also the rest
   Atomic<std::uint64_t> largest_front;    ///< the largest number of bytes before the arena, of all regions
   alignas(64) InitialEstimates estimates; ///< written before any process of the job starts
 };
@@ -165,8 +165,8 @@ struct alignas(128) Doorbell {
   Atomic<std::uint32_t> bell;         ///< futex word; incremented by each ring
   Atomic<std::uint64_t> slot_waiters; ///< bits (process mod 64): processes that wait for a slot of this rank
   Atomic<std::uint64_t> packet_waiters; ///< not 0 if this rank waits for one of its own packets
-  Atomic<std::uint64_t>
-      left_fins; ///< stack of this rank's descriptors with FINs for it (queue/rts.h): Offset, or 0
+  /// Stack of this rank's descriptors with FINs for it (queue/rts.h): Offset, or 0.
+  Atomic<std::uint64_t> left_fins;
 };
 
 /// What a block is for.

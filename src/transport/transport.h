@@ -45,7 +45,7 @@ inline Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buff
 inline bool try_send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
   return send_eager(peer, envelope, buffer, nullptr) == Eager::left;
 }
-/// Holds messages to a peer back from the fast path, or ends that: earlier messages wait in a layer above.
+/// Keeps messages to a peer off the fast path while earlier ones wait in a layer above (`held`), or allows it again.
 inline void hold_back(Peer& peer, bool held) { peer.operations->hold_back(peer, held); }
 
 /// Sender: announces a message under Handler::p2p_rts. `transfer.done` is called when the receiver has all

@@ -223,7 +223,7 @@ def test_leases_hold_in_a_user_namespace(alone, prefix, tmp_path, unshare):
 
 def test_an_unmapped_user_has_no_leases(alone, prefix, unshare):
     result = alone(f"{prefix}/bin/mpiexec -n 1 --explain true; {prefix}/bin/mpiexec -n 1 true", unshare("--user"))
-    assert "of this namespace may be anybody" in result.out and result.err == "", result.report()
+    assert "is the overflow ID of this user namespace" in result.out and result.err == "", result.report()
 
 
 def test_without_a_folder_there_are_no_leases(alone, prefix, unshare):

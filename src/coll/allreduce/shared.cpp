@@ -32,7 +32,7 @@ Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
     return {};
   };
   for (Number index = 0; index < chunks.count; ++index) {
-    // There are few slices, and one of them is that of the chunk before. What is recorded publishes early anyway.
+    // There are few slices, and one of them is that of the chunk before. Recorded calls publish early anyway.
     if (collected < index && exchange.published() == index && !exchange.can_publish(bytes_of(index)))
       NEAR_TRY(collect());
     NEAR_TRY(exchange.publish_until(index, bytes_of, publish_one));

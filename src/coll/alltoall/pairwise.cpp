@@ -14,7 +14,7 @@ Result exchange(CollectiveGroup& group, SendBlock send_block, ReceiveBlock recei
   for (int round = 1; round < size; ++round) {
     const int to = (rank + round) % size, from = (rank - round + size) % size;
     const Buffer out = send_block(to), in = receive_block(from);
-    // An empty block is no message; the other side knows that it is empty, because the signatures are equal.
+    // No message is sent for an empty block; the other side knows that it is empty, because the signatures are equal.
     if (out.bytes() != 0 && in.bytes() != 0)
       NEAR_TRY(group.send_receive(out, to, in, from));
     else if (out.bytes() != 0)

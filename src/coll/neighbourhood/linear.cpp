@@ -18,7 +18,7 @@ Result exchange(CollectiveGroup& group, const Topology& topology, SendBlock send
   const int swap = topology.kind == MPI_CART ? 1 : 0;
   const int sources = static_cast<int>(topology.sources.size());
   const int destinations = static_cast<int>(topology.destinations.size());
-  // An empty block is no message; the other side knows that it is empty, because the signatures are equal.
+  // No message is sent for an empty block; the other side knows that it is empty, as the signatures are equal.
   for (int i = 0; i < sources; ++i) {
     const int edge = i ^ swap, from = topology.sources[static_cast<std::size_t>(edge)];
     if (from == MPI_PROC_NULL) continue;
