@@ -1,4 +1,5 @@
-// Offers: either the sender withdraws an offer or its receiver takes it, and only that one uses the buffer.
+// The descriptor of an RTS: either the sender cancels the RTS or its receiver accepts it, and only that process
+// uses the buffer. A FIN that finds no slot is left in the descriptor.
 #include "structures.h"
 
 #include "queue/flow_control.h"
@@ -8,7 +9,7 @@ namespace {
 
 using namespace near::model;
 using Word = Weak::Atomic<std::uint32_t>;
-using Offer = near::queue::RtsDescriptor<Weak>;
+using Descriptor = near::queue::RtsDescriptor<Weak>;
 
 constexpr std::uint32_t none = ~0u;
 
@@ -24,88 +25,88 @@ struct Mail {
   Word word{none};
 };
 
-MODEL_SCENARIO(offer, cancel_or_accept_wins_never_both, {{4, 4, 2, 0}}) {
-  Offer offer;
+MODEL_SCENARIO(rts, cancel_or_accept_wins_never_both, {{4, 4, 2, 0}}) {
+  Descriptor descriptor;
   Mail rts(stage, "rts"), finished(stage, "finished");
   std::uint32_t buffer = 0;
   bool cancelled = false, accepted = false;
   stage.thread("sender", [&] {
     put(&buffer, 1u);
-    rts.send(offer.announce());
-    cancelled = offer.cancel();
+    rts.send(descriptor.announce());
+    cancelled = descriptor.cancel();
     if (!cancelled) finished.receive();
-    offer.retire();
+    descriptor.retire();
     put(&buffer, 2u); // belongs to the sender again
   });
   stage.thread("receiver", [&] {
     std::uint32_t generation = rts.receive();
-    if (!offer.is_live(generation)) return;
-    accepted = offer.accept(generation);
+    if (!descriptor.is_live(generation)) return;
+    accepted = descriptor.accept(generation);
     if (!accepted) return;
-    require(get<std::uint32_t>(&buffer) == 1, "the receiver reads what was offered");
+    require(get<std::uint32_t>(&buffer) == 1, "the receiver reads the data of the message");
     finished.send(1);
   });
   stage.go();
   require(cancelled != accepted, "one of cancel and accept wins");
 }
 
-MODEL_SCENARIO(offer, an_rts_of_an_earlier_offer_takes_nothing, {{3, 3, 1, 0}}) {
-  // The first offer is withdrawn or taken; then its descriptor serves another one. The RTS of the first offer
-  // is used late and twice.
-  Offer offer;
+MODEL_SCENARIO(rts, an_rts_of_an_earlier_message_is_not_accepted, {{3, 3, 1, 0}}) {
+  // The first RTS is cancelled or accepted; then its descriptor serves another message. The receiver uses the
+  // first RTS late and twice.
+  Descriptor descriptor;
   Mail first(stage, "first rts"), second(stage, "second rts"), finished(stage, "finished");
   std::uint32_t buffers[2] = {};
-  std::uint32_t taken[2] = {};
+  std::uint32_t accepted[2] = {};
   bool cancelled = false;
   stage.thread("sender", [&] {
     put(&buffers[0], 1u);
-    first.send(offer.announce());
-    cancelled = offer.cancel();
+    first.send(descriptor.announce());
+    cancelled = descriptor.cancel();
     if (!cancelled) finished.receive();
-    offer.retire();
+    descriptor.retire();
     put(&buffers[0], 3u);
     put(&buffers[1], 2u);
-    second.send(offer.announce());
+    second.send(descriptor.announce());
   });
   stage.thread("receiver", [&] {
     std::uint32_t old = first.receive();
-    if (offer.accept(old)) {
-      ++taken[0];
-      require(get<std::uint32_t>(&buffers[0]) == 1, "the receiver reads what was offered");
+    if (descriptor.accept(old)) {
+      ++accepted[0];
+      require(get<std::uint32_t>(&buffers[0]) == 1, "the receiver reads the data of the message");
       finished.send(1);
     }
     std::uint32_t young = second.receive();
-    require(!offer.accept(old), "an old rts takes nothing");
-    require(offer.is_live(young), "nobody but the receiver could have taken it");
-    if (offer.accept(young)) {
-      ++taken[1];
-      require(get<std::uint32_t>(&buffers[1]) == 2, "the receiver reads what was offered");
+    require(!descriptor.accept(old), "an old RTS is not accepted");
+    require(descriptor.is_live(young), "only the receiver could have accepted it");
+    if (descriptor.accept(young)) {
+      ++accepted[1];
+      require(get<std::uint32_t>(&buffers[1]) == 2, "the receiver reads the data of the message");
     }
   });
   stage.go();
-  require(taken[0] == (cancelled ? 0 : 1), "the first offer is taken or withdrawn");
-  require(taken[1] == 1, "the second offer is taken");
+  require(accepted[0] == (cancelled ? 0 : 1), "the first RTS is accepted or cancelled");
+  require(accepted[1] == 1, "the second RTS is accepted");
 }
 
 /// Meanings of the receiver's queue entries for the sender.
 enum : std::uint32_t { plain, fin, look };
 
 /// Receivers that find no slot for their FINs leave them in the descriptors and do not try again. The sender,
-/// which only waits for messages, gets all its buffers back. Offers go to the receivers in turn.
-void fins_are_left(Stage& stage, std::uint32_t offers, bool fences, std::uint32_t receivers = 1) {
+/// which only waits for messages, gets all its buffers back. The receivers take the messages in turn.
+void fins_are_left(Stage& stage, std::uint32_t messages, bool fences, std::uint32_t receivers = 1) {
   using Flow = near::queue::FlowControl<Weak, WeakSystem>;
   ModelQueue queue(stage, 2);
   Weak::Atomic<std::uint64_t> waiters{0}, left{0};
   stage.name(waiters, "waiters");
   stage.name(left, "left");
-  std::array<Offer, 2> offer;
+  std::array<Descriptor, 2> descriptors;
   std::array<std::uint32_t, 2> buffer{};
   Mail rts(stage, "rts");
   std::uint32_t settled = 0;
-  stage.thread("sender", [&, offers, fences] {
-    for (std::uint32_t i = 0; i < offers; ++i) {
+  stage.thread("sender", [&, messages, fences] {
+    for (std::uint32_t i = 0; i < messages; ++i) {
       put(&buffer[i], 1u);
-      require(offer[i].announce() == 0, "the first generation");
+      require(descriptors[i].announce() == 0, "the first generation");
     }
     rts.send(0);
     std::array<bool, 2> done{};
@@ -113,19 +114,19 @@ void fins_are_left(Stage& stage, std::uint32_t offers, bool fences, std::uint32_
       require(!done[i], "a message is received once");
       done[i] = true;
       ++settled;
-      offer[i].retire();
+      descriptors[i].retire();
       put(&buffer[i], 2u); // belongs to the sender again
     };
     auto take_fins = [&] {
       if (left.load_relaxed() == 0) return;
-      Offer::take_fins(
-          left, [&](std::uint64_t offset) -> Offer& { return offer[offset - 1]; },
+      Descriptor::take_fins(
+          left, [&](std::uint64_t offset) -> Descriptor& { return descriptors[offset - 1]; },
           [&](const near::queue::LeftFin& fin) {
-            require(fin.cookie < offers && fin.outcome == 7 + fin.cookie, "the FIN is the receiver's");
+            require(fin.cookie < messages && fin.outcome == 7 + fin.cookie, "the FIN is the receiver's");
             settle(static_cast<std::uint32_t>(fin.cookie));
           });
     };
-    while (settled < offers) {
+    while (settled < messages) {
       std::uint32_t what = plain, which = 0;
       until([&] {
         auto entry = queue.consumer.front([](std::uint32_t) { return false; });
@@ -141,7 +142,7 @@ void fins_are_left(Stage& stage, std::uint32_t offers, bool fences, std::uint32_
     }
   });
   for (std::uint32_t self = 0; self < receivers; ++self)
-    stage.thread("receiver", [&, self, offers, fences, receivers] {
+    stage.thread("receiver", [&, self, messages, fences, receivers] {
       auto producer = queue.producer(self + 1);
       auto send = [&](std::uint32_t what, std::uint32_t which) {
         auto claim = producer.claim();
@@ -154,45 +155,45 @@ void fins_are_left(Stage& stage, std::uint32_t offers, bool fences, std::uint32_
       send(plain, 0); // together, the receivers fill the queue
       if (receivers == 1) send(plain, 0);
       rts.receive();
-      for (std::uint32_t i = self; i < offers; i += receivers) {
-        require(offer[i].accept(0), "nobody withdraws it");
-        require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads what was offered");
+      for (std::uint32_t i = self; i < messages; i += receivers) {
+        require(descriptors[i].accept(0), "nobody cancels it");
+        require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads the data of the message");
         if (send(fin, i)) continue;
-        if (!offer[i].leave_fin(left, i + 1, {i, 7 + i})) continue;
+        if (!descriptors[i].leave_fin(left, i + 1, {i, 7 + i})) continue;
         Flow::add_waiter(waiters, 1);
         Flow::before_recheck(fences);
         send(look, 0);
       }
     });
   stage.go();
-  require(settled == offers, "every buffer comes back");
+  require(settled == messages, "every buffer comes back");
 }
 
-MODEL_SCENARIO(offer, a_fin_without_a_slot_is_found_with_a_barrier_of_all, {{4, 2, 1, 0}}) {
+MODEL_SCENARIO(rts, a_fin_without_a_slot_is_found_with_a_barrier_of_all, {{4, 2, 1, 0}}) {
   fins_are_left(stage, 1, false);
 }
-MODEL_SCENARIO(offer, a_fin_without_a_slot_is_found_with_fences, {{4, 2, 1, 0}}) {
+MODEL_SCENARIO(rts, a_fin_without_a_slot_is_found_with_fences, {{4, 2, 1, 0}}) {
   fins_are_left(stage, 1, true);
 }
-MODEL_SCENARIO(offer, two_fins_without_a_slot_are_found, {{3, 2, 1, 0}}) { fins_are_left(stage, 2, false); }
-MODEL_SCENARIO(offer, fins_of_two_receivers_without_a_slot_are_found, {{2, 1, 0, 0}}) {
+MODEL_SCENARIO(rts, two_fins_without_a_slot_are_found, {{3, 2, 1, 0}}) { fins_are_left(stage, 2, false); }
+MODEL_SCENARIO(rts, fins_of_two_receivers_without_a_slot_are_found, {{2, 1, 0, 0}}) {
   fins_are_left(stage, 2, false, 2);
 }
 
-MODEL_SCENARIO(offer, fins_are_left_while_others_are_taken, {{3, 1, 0, 0}}) {
+MODEL_SCENARIO(rts, fins_are_left_while_others_are_taken, {{3, 1, 0, 0}}) {
   // The sender polls its stack of FINs and announces its next message in the descriptor that it has just
   // taken from there, while another FIN is being pushed.
   constexpr std::uint32_t messages = 3;
   Weak::Atomic<std::uint64_t> left{0};
   stage.name(left, "left");
-  std::array<Offer, 2> offer;
+  std::array<Descriptor, 2> descriptors;
   std::array<std::uint32_t, 2> buffer{};
   Mail first(stage, "first rts"), again(stage, "rts of the descriptor in use again");
   std::uint32_t settled = 0, again_at = 0;
   stage.thread("sender", [&] {
     auto announce = [&](std::uint32_t i) {
       put(&buffer[i], 1u);
-      return offer[i].announce();
+      return descriptors[i].announce();
     };
     announce(0);
     announce(1);
@@ -201,12 +202,12 @@ MODEL_SCENARIO(offer, fins_are_left_while_others_are_taken, {{3, 1, 0, 0}}) {
       until([&] { return left.load_relaxed() != 0; });
       std::array<std::uint32_t, 2> taken{};
       std::uint32_t count = 0;
-      Offer::take_fins(
-          left, [&](std::uint64_t offset) -> Offer& { return offer[offset - 1]; },
+      Descriptor::take_fins(
+          left, [&](std::uint64_t offset) -> Descriptor& { return descriptors[offset - 1]; },
           [&](const near::queue::LeftFin& fin) {
             require(count < 2 && fin.cookie < 2 && fin.outcome == 7 + fin.cookie,
                     "the FIN is the receiver's");
-            offer[fin.cookie].retire();
+            descriptors[fin.cookie].retire();
             taken[count++] = static_cast<std::uint32_t>(fin.cookie);
           });
       for (std::uint32_t each = 0; each < count; ++each) {
@@ -218,9 +219,9 @@ MODEL_SCENARIO(offer, fins_are_left_while_others_are_taken, {{3, 1, 0, 0}}) {
     }
   });
   auto receive = [&](std::uint32_t i, std::uint32_t generation) {
-    require(offer[i].accept(generation), "nobody withdraws it");
-    require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads what was offered");
-    offer[i].leave_fin(left, i + 1, {i, 7 + i});
+    require(descriptors[i].accept(generation), "nobody cancels it");
+    require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads the data of the message");
+    descriptors[i].leave_fin(left, i + 1, {i, 7 + i});
   };
   stage.thread("receiver of two", [&] {
     first.receive();
@@ -236,20 +237,20 @@ MODEL_SCENARIO(offer, fins_are_left_while_others_are_taken, {{3, 1, 0, 0}}) {
   require(settled == messages, "every buffer comes back");
 }
 
-MODEL_SCENARIO(offer, a_receiver_that_dies_while_it_leaves_a_fin_hides_no_other, {{3, 2, 0, 1}}) {
+MODEL_SCENARIO(rts, a_receiver_that_dies_while_it_leaves_a_fin_hides_no_other, {{3, 2, 0, 1}}) {
   Weak::Atomic<std::uint64_t> left{0};
   stage.name(left, "left");
-  std::array<Offer, 2> offer;
+  std::array<Descriptor, 2> descriptors;
   std::array<std::uint32_t, 2> buffer{};
   std::array<bool, 2> settled{};
   for (std::uint32_t i = 0; i < 2; ++i) {
     buffer[i] = 1;
-    offer[i].announce();
+    descriptors[i].announce();
   }
   auto receive = [&](std::uint32_t i) {
-    require(offer[i].accept(0), "nobody withdraws it");
-    require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads what was offered");
-    offer[i].leave_fin(left, i + 1, {i, 7 + i});
+    require(descriptors[i].accept(0), "nobody cancels it");
+    require(get<std::uint32_t>(&buffer[i]) == 1, "the receiver reads the data of the message");
+    descriptors[i].leave_fin(left, i + 1, {i, 7 + i});
   };
   auto mortal = stage.mortal("mortal", [&] { receive(0); });
   auto living = stage.thread("living", [&] { receive(1); });
@@ -258,8 +259,8 @@ MODEL_SCENARIO(offer, a_receiver_that_dies_while_it_leaves_a_fin_hides_no_other,
       until([&] {
         const bool all_over = stage.over({mortal, living}); // if true, this poll is the last one
         if (left.load_relaxed() == 0) return last = all_over;
-        Offer::take_fins(
-            left, [&](std::uint64_t offset) -> Offer& { return offer[offset - 1]; },
+        Descriptor::take_fins(
+            left, [&](std::uint64_t offset) -> Descriptor& { return descriptors[offset - 1]; },
             [&](const near::queue::LeftFin& fin) {
               require(fin.cookie < 2 && fin.outcome == 7 + fin.cookie,
                       "a FIN is on the stack only when it is whole");

@@ -39,7 +39,7 @@ static void send_large(void) {
 static void receive_large(void) {
   OK(MPI_Irecv(data, large, MPI_BYTE, 0, large_tag, MPI_COMM_WORLD, &requests[0]));
   OK(MPI_Recv(&words[0], 1, MPI_INT, 0, word_tag, MPI_COMM_WORLD,
-              MPI_STATUS_IGNORE)); // sent after the offer
+              MPI_STATUS_IGNORE)); // sent after the RTS
   sleep(1);
   OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
   for (int i = 0; i < large; ++i) CHECK(data[i] == (unsigned char)(i * 7 >> 3));

@@ -5,7 +5,7 @@
 
 enum { rounds = 400, largest = 200000 };
 
-/// Sizes that are sent inline, in packets and as offers, in irregular order.
+/// Sizes that are sent inline, in packets and by rendezvous, in irregular order.
 static int size_of(int round) {
   static const int sizes[] = {4, 60000, 100, 0, 3000, largest, 8, 20000, 64, 65};
   return sizes[(round * 7 + round / 10) % 10];

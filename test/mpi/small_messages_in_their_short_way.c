@@ -68,7 +68,7 @@ static void other_types_and_large_counts(void) {
   }
 }
 
-/// Small messages, mixed with packets, offers and synchronous sends, for receives of every kind.
+/// Small messages, mixed with packets, rendezvous messages and synchronous sends, for receives of every kind.
 static void order_among_all_kinds(MPI_Comm comm) {
   static unsigned char buffer[100000];
   static const int sizes[] = {8, 1, 88, 0, 89, 8, 4000, 8, 100000, 16, 8, 33};

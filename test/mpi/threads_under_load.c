@@ -41,7 +41,7 @@ static void work(const struct mine* my) {
     for (int flag = 0; !flag;) OK(MPI_Testsome(burst, requests, &flag, (int[burst]){0}, MPI_STATUSES_IGNORE));
     OK(MPI_Waitall(burst, requests, MPI_STATUSES_IGNORE));
     for (int i = 0; i < burst; ++i) look(in + i * 8, 8, from, me, round + i);
-    // One message of each length: inline, packet, offer; blocking, synchronous, from shared memory.
+    // One message of each length: inline, packet, rendezvous; blocking, synchronous, from shared memory.
     const int bytes = lengths[round % kinds];
     unsigned char* source = round % 3 == 0 ? window : out;
     fill(source, bytes, rank, me, round);

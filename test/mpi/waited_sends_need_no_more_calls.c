@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   // Open until the end, at both ends: a word that is written before the last reader closes the pipe would be lost.
   const int pipe = rank <= 1 ? open(path, O_RDWR) : -1;
   CHECK(rank > 1 || pipe >= 0);
-  // 300 messages exceed every channel. With 128 credits some become offers, with 1000 none.
+  // 300 messages exceed every channel. With 128 credits some become rendezvous messages, with 1000 none.
   for (int round = 0; round < 2 * ways; ++round) {
     const int messages = round < ways ? most : 100;
     if (rank == 0) {

@@ -159,12 +159,12 @@ Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buf
   return {};
 }
 
-bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& buffer,
+bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_bytes, const Buffer& buffer,
             Transfer& transfer) {
   Peer& peer = own(from);
   transfer.peer = &from;
   transfer.buffer = buffer;
-  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(buffer.bytes()));
+  transfer.bytes = std::min<std::uint64_t>(message_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   transfer.busy = true;
   Frame frame{What::cts, 0, {}, rts.words[0], reinterpret_cast<std::uint64_t>(&transfer)};
   frame.envelope.bytes = transfer.bytes;

@@ -19,23 +19,24 @@ namespace {
 
 FakePeer& fake_of(Peer& peer) { return static_cast<FakePeer&>(peer); }
 
-enum class State { offered, matched, gone };
+enum class State { unmatched, matched, gone };
 
-struct Offer {
-  State state = State::offered;
-  std::vector<std::byte> data; ///< offered by a fake process
-  Transfer* sender = nullptr;  ///< offered by this process
+/// An RTS and its message.
+struct Rts {
+  State state = State::unmatched;
+  std::vector<std::byte> data; ///< of a message from a fake process
+  Transfer* sender = nullptr;  ///< of a message from this process
 };
 
 struct Moving {
-  std::uint64_t offer;
+  std::uint64_t rts_number;
   Transfer* transfer;
 };
 
 struct Inner {
   HandlerFunction handlers[static_cast<int>(Handler::count_upper)] = {};
   std::deque<fake::Sent> to_self;
-  std::map<std::uint64_t, Offer> offers;
+  std::map<std::uint64_t, Rts> rts_by_number;
   std::uint64_t next_rts = 1;
   std::map<std::uint64_t, std::vector<std::byte>> packets;
   std::uint64_t next_packet = 1;
@@ -74,17 +75,17 @@ void deliver_rts(FakePeer& from, const Envelope& envelope, std::uint64_t number)
 }
 
 void move(const Moving& what, int error) {
-  Offer& offer = inner.offers[what.offer];
+  Rts& entry = inner.rts_by_number[what.rts_number];
   Transfer& transfer = *what.transfer;
-  offer.state = State::gone;
+  entry.state = State::gone;
   if (error == MPI_SUCCESS && transfer.bytes != 0) {
     auto bytes = static_cast<MPI_Count>(transfer.bytes);
-    if (offer.sender != nullptr)
-      datatype::copy(offer.sender->buffer, transfer.buffer, bytes);
+    if (entry.sender != nullptr)
+      datatype::copy(entry.sender->buffer, transfer.buffer, bytes);
     else
-      datatype::unpack(transfer.buffer, 0, offer.data.data(), bytes);
+      datatype::unpack(transfer.buffer, 0, entry.data.data(), bytes);
   }
-  Transfer* sender = offer.sender;
+  Transfer* sender = entry.sender;
   transfer.done(transfer, error);
   if (sender != nullptr) sender->done(*sender, MPI_SUCCESS);
 }
@@ -112,37 +113,37 @@ Result fake_send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer,
   fake::Sent sent;
   sent.to = &fake_of(peer);
   sent.envelope = envelope;
-  sent.offered = &transfer;
+  sent.transfer = &transfer;
   sent.rts_number = transfer.cookie = inner.next_rts++;
-  inner.offers[sent.rts_number].sender = &transfer;
+  inner.rts_by_number[sent.rts_number].sender = &transfer;
   (fake_of(peer).number == 0 ? inner.to_self.emplace_back() : the_world.sent.emplace_back()) =
       std::move(sent);
   return {};
 }
 
 bool fake_cancel_rts(Transfer& transfer) {
-  Offer& offer = inner.offers[transfer.cookie];
-  if (offer.state != State::offered) return false;
-  offer.state = State::gone;
+  Rts& entry = inner.rts_by_number[transfer.cookie];
+  if (entry.state != State::unmatched) return false;
+  entry.state = State::gone;
   ++the_world.rts_left;
   return true;
 }
 
 bool fake_claim_rts(Peer&, RtsHeader& rts) {
-  if (inner.offers[rts.words[0]].state != State::offered) return false;
-  inner.offers[rts.words[0]].state = State::matched;
+  if (inner.rts_by_number[rts.words[0]].state != State::unmatched) return false;
+  inner.rts_by_number[rts.words[0]].state = State::matched;
   rts.words[1] |= 1;
   return true;
 }
 
-bool fake_accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const Buffer& buffer,
+bool fake_accept(Peer&, const RtsHeader& rts, std::uint64_t message_bytes, const Buffer& buffer,
                  Transfer& transfer) {
-  if ((rts.words[1] & 1) == 0 && inner.offers[rts.words[0]].state != State::offered) return false;
-  Offer& offer = inner.offers[rts.words[0]];
-  offer.state = State::matched;
-  if (offer.sender != nullptr) ++the_world.rts_left;
+  if ((rts.words[1] & 1) == 0 && inner.rts_by_number[rts.words[0]].state != State::unmatched) return false;
+  Rts& entry = inner.rts_by_number[rts.words[0]];
+  entry.state = State::matched;
+  if (entry.sender != nullptr) ++the_world.rts_left;
   transfer.buffer = buffer;
-  transfer.bytes = std::min<std::uint64_t>(offered_bytes, static_cast<std::uint64_t>(buffer.bytes()));
+  transfer.bytes = std::min<std::uint64_t>(message_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   Moving moving{rts.words[0], &transfer};
   if (inner.at_once)
     move(moving, MPI_SUCCESS);
@@ -152,7 +153,7 @@ bool fake_accept(Peer&, const RtsHeader& rts, std::uint64_t offered_bytes, const
 }
 
 bool fake_rts_is_live(const Peer&, const RtsHeader& rts) {
-  return inner.offers[rts.words[0]].state == State::offered;
+  return inner.rts_by_number[rts.words[0]].state == State::unmatched;
 }
 
 void fake_give_back_packet(Peer& owner, std::uint64_t packet) {
@@ -163,10 +164,10 @@ void fake_give_back_credit(Peer& peer) { --fake_of(peer).credits_out; }
 
 void fake_abandon(Peer& peer) {
   for (fake::Sent& sent : the_world.sent) {
-    Offer& offer = inner.offers[sent.rts_number];
-    if (sent.to != &peer || sent.offered == nullptr || offer.state == State::gone) continue;
-    offer.state = State::gone;
-    sent.offered->done(*sent.offered, MPI_ERR_PROC_ABORTED);
+    Rts& entry = inner.rts_by_number[sent.rts_number];
+    if (sent.to != &peer || sent.transfer == nullptr || entry.state == State::gone) continue;
+    entry.state = State::gone;
+    sent.transfer->done(*sent.transfer, MPI_ERR_PROC_ABORTED);
   }
 }
 
@@ -197,7 +198,7 @@ bool advance() {
   if (inner.to_self.empty()) return false;
   fake::Sent sent = std::move(inner.to_self.front());
   inner.to_self.pop_front();
-  if (sent.offered != nullptr)
+  if (sent.transfer != nullptr)
     deliver_rts(*sent.to, sent.envelope, sent.rts_number);
   else
     deliver_eager(*sent.to, sent.envelope, sent.data);
@@ -217,11 +218,11 @@ namespace fake {
 World& world() { return the_world; }
 
 void reset() {
-  HandlerFunction eager = inner.handlers[0], offer = inner.handlers[1];
+  HandlerFunction eager = inner.handlers[0], rts = inner.handlers[1];
   the_world = World{};
   inner = Inner{};
   inner.handlers[0] = eager;
-  inner.handlers[1] = offer;
+  inner.handlers[1] = rts;
   for (std::size_t i = 0; i < the_world.peers.size(); ++i) {
     FakePeer& peer = the_world.peers[i];
     peer.number = static_cast<int>(i);
@@ -246,12 +247,12 @@ void arrive(int from, const Envelope& envelope, const std::string& text) {
 
 std::uint64_t arrive_rts(int from, const Envelope& envelope, const std::string& text) {
   std::uint64_t number = inner.next_rts++;
-  inner.offers[number].data = bytes_of(text);
+  inner.rts_by_number[number].data = bytes_of(text);
   deliver_rts(the_world.peers[static_cast<std::size_t>(from)], envelope, number);
   return number;
 }
 
-void withdraw(std::uint64_t offer) { inner.offers[offer].state = State::gone; }
+void withdraw(std::uint64_t rts_number) { inner.rts_by_number[rts_number].state = State::gone; }
 
 void move_at_once(bool at_once) { inner.at_once = at_once; }
 
@@ -263,15 +264,17 @@ void finish_moving(int error) {
 
 void finish_sent(std::size_t index, int error) {
   Sent& sent = the_world.sent[index];
-  inner.offers[sent.rts_number].state = State::gone;
+  inner.rts_by_number[sent.rts_number].state = State::gone;
   ++the_world.rts_left;
-  sent.offered->done(*sent.offered, error);
+  sent.transfer->done(*sent.transfer, error);
 }
 
-void match_sent(std::size_t index) { inner.offers[the_world.sent[index].rts_number].state = State::matched; }
+void match_sent(std::size_t index) {
+  inner.rts_by_number[the_world.sent[index].rts_number].state = State::matched;
+}
 
 bool cancelled(std::size_t index) {
-  return inner.offers[the_world.sent[index].rts_number].state == State::gone;
+  return inner.rts_by_number[the_world.sent[index].rts_number].state == State::gone;
 }
 
 } // namespace fake
@@ -291,7 +294,7 @@ Peer& peer_of(const object::Communicator& communicator, int rank) {
 void find_peer(const object::Communicator&, int) {}
 void receive_no_more() {}
 bool sends_settled() {
-  return std::none_of(inner.offers.begin(), inner.offers.end(), [](const auto& each) {
+  return std::none_of(inner.rts_by_number.begin(), inner.rts_by_number.end(), [](const auto& each) {
     return each.second.sender != nullptr && each.second.state != State::gone;
   });
 }

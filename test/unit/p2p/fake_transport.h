@@ -23,8 +23,8 @@ struct FakePeer : Peer {
 struct Sent {
   FakePeer* to = nullptr;
   Envelope envelope;
-  std::vector<std::byte> data; ///< of an eager message
-  Transfer* offered = nullptr; ///< of an RTS
+  std::vector<std::byte> data;  ///< of an eager message
+  Transfer* transfer = nullptr; ///< of an RTS
   std::uint64_t rts_number = 0;
 };
 
@@ -50,15 +50,16 @@ bool nothing_held();
 void arrive(int from, const Envelope& envelope, const std::string& text);
 /// An RTS for `text` arrives; it can be withdrawn until it is accepted. Returns its number.
 std::uint64_t arrive_rts(int from, const Envelope& envelope, const std::string& text);
-void withdraw(std::uint64_t offer);
-/// False: the data of accepted offers arrives when finish_moving() is called.
+/// Withdraws the RTS with this number, as its sender would.
+void withdraw(std::uint64_t rts_number);
+/// False: the data of accepted messages arrives when finish_moving() is called.
 void move_at_once(bool at_once);
 void finish_moving(int error = MPI_SUCCESS);
-/// The receiver of a recorded offer has received all its data.
+/// The receiver of a recorded RTS has received all data of the message.
 void finish_sent(std::size_t index, int error = MPI_SUCCESS);
-/// The receiver of a recorded offer has matched it, so it can no longer be cancelled.
+/// The receiver of a recorded RTS has matched it, so it can no longer be cancelled.
 void match_sent(std::size_t index);
-/// Whether a recorded offer was cancelled.
+/// Whether a recorded RTS was cancelled.
 bool cancelled(std::size_t index);
 
 } // namespace fake

@@ -1,4 +1,4 @@
-// Receives over the fake transport: order, wildcards, truncation, offers, cancel, probe.
+// Receives over the fake transport: order, wildcards, truncation, rendezvous, cancel, probe.
 #include "fixture.h"
 
 namespace near::p2p {
@@ -48,9 +48,9 @@ TEST_F(Receiving, an_expected_message_is_delivered_from_the_handler) {
 }
 
 TEST_F(Receiving, a_truncated_message_fills_the_buffer_and_says_both_lengths) {
-  for (bool offered : {false, true}) {
+  for (bool rendezvous : {false, true}) {
     std::string data(400, 'd'), buffer(100, '.');
-    if (offered)
+    if (rendezvous)
       arrive_rts(1, 7, data);
     else
       arrive(1, 7, data);
@@ -64,7 +64,7 @@ TEST_F(Receiving, a_truncated_message_fills_the_buffer_and_says_both_lengths) {
   }
 }
 
-TEST_F(Receiving, eager_messages_and_offers_share_one_order) {
+TEST_F(Receiving, eager_messages_and_rendezvous_share_one_order) {
   arrive(1, 7, "first");
   arrive_rts(1, 7, "second");
   arrive(1, 7, "third");
@@ -73,7 +73,7 @@ TEST_F(Receiving, eager_messages_and_offers_share_one_order) {
   EXPECT_EQ(take(MPI_ANY_SOURCE, 7), "third");
 }
 
-TEST_F(Receiving, a_withdrawn_offer_is_skipped_by_receives_and_probes) {
+TEST_F(Receiving, a_withdrawn_rts_is_skipped_by_receives_and_probes) {
   std::uint64_t first = arrive_rts(1, 7, "gone");
   arrive_rts(1, 7, "here");
   fake::withdraw(first);
@@ -145,7 +145,7 @@ TEST_F(Receiving, the_null_process_answers_at_once) {
 }
 
 TEST_F(Receiving, a_matched_message_is_out_of_reach_for_other_receives_and_its_sender) {
-  std::uint64_t offer = arrive_rts(1, 7, "mine");
+  arrive_rts(1, 7, "mine");
   arrive(1, 7, "theirs");
   bool found = false;
   Message* message = nullptr;
@@ -155,7 +155,6 @@ TEST_F(Receiving, a_matched_message_is_out_of_reach_for_other_receives_and_its_s
   EXPECT_EQ(find_message(public_handle(*message)), message);
   EXPECT_EQ(envelope.bytes, 4);
   EXPECT_EQ(take(MPI_ANY_SOURCE, MPI_ANY_TAG), "theirs");
-  (void)offer;
   std::string buffer(16, '.');
   Request* request = nullptr;
   ASSERT_TRUE(start_receive_matched(*message, text(buffer), request).ok());

@@ -1,4 +1,4 @@
-// Sends over the fake transport: eager, offers, deferral, modes, buffers, cancel, send-receive.
+// Sends over the fake transport: eager, rendezvous, deferral, modes, buffers, cancel, send-receive.
 #include "fixture.h"
 
 #include <new>
@@ -19,7 +19,7 @@ TEST_F(Sending, a_small_blocking_send_leaves_at_once_and_makes_no_request) {
   ASSERT_TRUE(send(text(data), 1, 7, communicator, SendMode::standard).ok());
   ASSERT_EQ(fake::world().sent.size(), 1u);
   EXPECT_EQ(fake::world().sent[0].envelope.tag, 7);
-  EXPECT_EQ(fake::world().sent[0].offered, nullptr);
+  EXPECT_EQ(fake::world().sent[0].transfer, nullptr);
 }
 
 TEST_F(Sending, a_message_to_self_comes_back) {
@@ -36,7 +36,7 @@ TEST_F(Sending, a_synchronous_send_completes_with_its_receiver_even_when_empty) 
   std::string data;
   Request* request = must_start(text(data), 1, 7, communicator, SendMode::synchronous);
   EXPECT_FALSE(request->complete);
-  ASSERT_NE(fake::world().sent[0].offered, nullptr);
+  ASSERT_NE(fake::world().sent[0].transfer, nullptr);
   fake::finish_sent(0);
   EXPECT_TRUE(wait(request).ok());
 }
@@ -192,10 +192,10 @@ TEST_F(Sending, a_program_that_only_sends_looks_for_the_answers_that_the_transpo
   auto sends = [&] {
     EXPECT_TRUE(send(text(data), 1, 1, communicator, SendMode::standard).ok());
     EXPECT_TRUE(wait(must_start(text(data), 1, 1, communicator, SendMode::standard)).ok());
-    Request* offered = must_start(text(large), 1, 1, communicator, SendMode::standard);
+    Request* rendezvous = must_start(text(large), 1, 1, communicator, SendMode::standard);
     const int looks = fake::world().looks;
     fake::finish_sent(fake::world().sent.size() - 1);
-    EXPECT_TRUE(wait(offered).ok());
+    EXPECT_TRUE(wait(rendezvous).ok());
     return looks;
   };
   EXPECT_EQ(sends(), 0);

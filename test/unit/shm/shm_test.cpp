@@ -43,13 +43,13 @@ void on_eager(Arrival& arrival) {
   if (received.packet == 0) transport::give_back_credit(*arrival.from);
 }
 
-struct Offered {
+struct ReceivedRts {
   Envelope envelope;
-  transport::RtsHeader rts;
+  transport::RtsHeader header;
   transport::Peer* from;
 };
-std::deque<Offered> offers;
-void on_rts(Arrival& arrival) { offers.push_back({arrival.envelope, arrival.rts(), arrival.from}); }
+std::deque<ReceivedRts> rts_inbox;
+void on_rts(Arrival& arrival) { rts_inbox.push_back({arrival.envelope, arrival.rts(), arrival.from}); }
 
 void register_handlers() {
   transport::set_handler(Handler::p2p_eager, on_eager);
@@ -137,19 +137,19 @@ TEST(Shm, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_transf
           transfer.done = [](Transfer&, int) { finished = true; };
           require(
               transport::send_rts(peer(1), {7, 0, 99, large}, byte_buffer(data.data(), large), transfer).ok(),
-              "offer");
+              "RTS");
           wait_for([] { return finished; });
           return;
         }
         keep_all_packets = true;
-        wait_for([] { return !offers.empty(); });
+        wait_for([] { return !rts_inbox.empty(); });
         std::vector<unsigned char> data(large);
         Transfer transfer;
         static bool finished;
         finished = false;
         transfer.done = [](Transfer&, int) { finished = true; };
-        auto& offered = offers.front();
-        require(transport::accept(*offered.from, offered.rts, offered.envelope.bytes,
+        auto& received = rts_inbox.front();
+        require(transport::accept(*received.from, received.header, received.envelope.bytes,
                                   byte_buffer(data.data(), large), transfer),
                 "accept");
         wait_for([] { return finished; });
@@ -179,23 +179,23 @@ void transfer_both_ways(std::uint32_t rank) {
       ++finished;
     };
     require(transport::send_rts(peer(other), {7, 0, 1, bytes}, byte_buffer(out.data(), bytes), sending).ok(),
-            "offer");
-    wait_for([] { return !offers.empty(); });
-    auto offered = offers.front();
-    offers.pop_front();
-    require(transport::rts_is_live(*offered.from, offered.rts), "live");
-    require(transport::accept(*offered.from, offered.rts, offered.envelope.bytes,
+            "RTS");
+    wait_for([] { return !rts_inbox.empty(); });
+    auto received = rts_inbox.front();
+    rts_inbox.pop_front();
+    require(transport::rts_is_live(*received.from, received.header), "live");
+    require(transport::accept(*received.from, received.header, received.envelope.bytes,
                               byte_buffer(in.data(), bytes), receiving),
             "accept");
     wait_for([] { return finished == 2; });
-    require(!transport::rts_is_live(*offered.from, offered.rts), "an accepted offer is no longer live");
+    require(!transport::rts_is_live(*received.from, received.header), "an accepted RTS is not live any more");
     require(in.back() == 0xee, "nothing behind the buffer");
     in.pop_back();
     require(in == pattern(bytes, other), "data");
   }
 }
 
-TEST(Shm, offers_travel_over_cross_memory_attach) {
+TEST(Shm, messages_travel_by_cross_memory_attach) {
   run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "cma"}});
 }
 
@@ -209,7 +209,7 @@ TEST(Shm, a_pipeline_that_gets_no_more_memory_works_with_its_first_packets) {
   run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}, {"NEAR_PIPELINE", "0"}});
 }
 
-TEST(Shm, an_offer_of_memory_in_the_segment_is_loaded_directly) {
+TEST(Shm, a_message_in_memory_of_the_segment_is_loaded_directly) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();
     constexpr std::size_t bytes = 1 << 20;
@@ -223,27 +223,28 @@ TEST(Shm, an_offer_of_memory_in_the_segment_is_loaded_directly) {
       auto data = pattern(bytes, 3);
       std::memcpy(shared, data.data(), bytes);
       require(transport::send_rts(peer(1), {7, 0, 1, bytes}, byte_buffer(shared, bytes), transfer).ok(),
-              "offer");
+              "RTS");
       wait_for([] { return finished; });
       require(transport::own_traffic(segment::Path::direct).bytes == bytes, "path");
       require(memory::free_shareable(shared), "release");
       require(!memory::free_shareable(data.data()), "foreign memory is not ours to free");
       return;
     }
-    wait_for([] { return !offers.empty(); });
+    wait_for([] { return !rts_inbox.empty(); });
     std::vector<unsigned char> in(bytes);
-    auto& offered = offers.front();
-    require(transport::accept(*offered.from, offered.rts, bytes, byte_buffer(in.data(), bytes), transfer),
-            "accept");
+    auto& received = rts_inbox.front();
+    require(
+        transport::accept(*received.from, received.header, bytes, byte_buffer(in.data(), bytes), transfer),
+        "accept");
     require(finished, "a direct pull is finished at once");
     require(in == pattern(bytes, 3), "data");
   });
 }
 
-TEST(Shm, a_short_offer_is_loaded_from_behind_its_descriptor) {
+TEST(Shm, a_short_rendezvous_message_is_loaded_from_behind_its_descriptor) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();
-    // The least and the most bytes for both sizes of descriptors; more offers than a page has descriptors.
+    // The least and the most bytes for both sizes of descriptors; more messages than a page has descriptors.
     const std::vector<std::size_t> lengths = {1, 64, 65, 448};
     constexpr std::size_t times = 40;
     static std::size_t finished;
@@ -259,12 +260,12 @@ TEST(Shm, a_short_offer_is_loaded_from_behind_its_descriptor) {
         ++finished;
       };
       if (rank == 1) {
-        wait_for([] { return !offers.empty(); });
+        wait_for([] { return !rts_inbox.empty(); });
         data.emplace_back(length);
-        auto offered = offers.front();
-        offers.pop_front();
-        require(transport::accept(*offered.from, offered.rts, length, byte_buffer(data[i].data(), length),
-                                  transfers[i]),
+        auto received = rts_inbox.front();
+        rts_inbox.pop_front();
+        require(transport::accept(*received.from, received.header, length,
+                                  byte_buffer(data[i].data(), length), transfers[i]),
                 "accept");
         require(finished == i + 1, "a short message is there at once");
         require(data[i] == pattern(length, static_cast<std::uint32_t>(i)), "data");
@@ -273,7 +274,7 @@ TEST(Shm, a_short_offer_is_loaded_from_behind_its_descriptor) {
         require(
             transport::send_rts(peer(1), {7, 0, 1, length}, byte_buffer(data[i].data(), length), transfers[i])
                 .ok(),
-            "offer");
+            "RTS");
       }
     }
     if (rank == 1) return;
@@ -283,7 +284,7 @@ TEST(Shm, a_short_offer_is_loaded_from_behind_its_descriptor) {
 }
 
 TEST(Shm, a_shorter_receive_takes_its_part_and_both_sides_finish) {
-  for (const char* way : {"cma", "pipelined"})
+  for (const char* protocol : {"cma", "pipelined"})
     run_ranks(2,
               [](std::uint32_t rank) {
                 register_handlers();
@@ -296,23 +297,23 @@ TEST(Shm, a_shorter_receive_takes_its_part_and_both_sides_finish) {
                   require(transport::send_rts(peer(1), {7, 0, 1, data.size()},
                                               byte_buffer(data.data(), data.size()), transfer)
                               .ok(),
-                          "offer");
+                          "RTS");
                   wait_for([] { return finished; });
                   return;
                 }
-                wait_for([] { return !offers.empty(); });
+                wait_for([] { return !rts_inbox.empty(); });
                 std::vector<unsigned char> in(40001, 0xee);
-                auto& offered = offers.front();
-                require(transport::accept(*offered.from, offered.rts, data.size(),
+                auto& received = rts_inbox.front();
+                require(transport::accept(*received.from, received.header, data.size(),
                                           byte_buffer(in.data(), 40000), transfer),
                         "accept");
                 wait_for([] { return finished; });
                 require(std::memcmp(in.data(), data.data(), 40000) == 0 && in[40000] == 0xee, "data");
               },
-              {{"NEAR_COPY", way}});
+              {{"NEAR_COPY", protocol}});
 }
 
-TEST(Shm, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_cancelled) {
+TEST(Shm, a_cancelled_rts_cannot_be_accepted_and_an_accepted_one_not_cancelled) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();
     auto data = pattern(100, 0);
@@ -321,22 +322,23 @@ TEST(Shm, a_cancelled_offer_cannot_be_accepted_and_an_accepted_one_not_cancelled
     Transfer first, second;
     first.done = second.done = [](Transfer&, int) { ++finished; };
     if (rank == 0) {
-      require(transport::send_rts(peer(1), {7, 0, 1, 100}, byte_buffer(data.data(), 100), first).ok(),
-              "offer");
+      require(transport::send_rts(peer(1), {7, 0, 1, 100}, byte_buffer(data.data(), 100), first).ok(), "RTS");
       require(transport::cancel_rts(first), "an RTS that nobody matched can be cancelled");
       require(transport::send_rts(peer(1), {7, 0, 2, 100}, byte_buffer(data.data(), 100), second).ok(),
-              "offer");
+              "RTS");
       wait_for([] { return finished == 1; });
       require(!second.busy, "the second is done");
       return;
     }
-    wait_for([] { return offers.size() == 2; });
+    wait_for([] { return rts_inbox.size() == 2; });
     std::vector<unsigned char> in(100);
-    require(!transport::rts_is_live(*offers[0].from, offers[0].rts), "cancelled");
-    require(!transport::accept(*offers[0].from, offers[0].rts, 100, byte_buffer(in.data(), 100), first),
-            "accept");
-    require(transport::accept(*offers[1].from, offers[1].rts, 100, byte_buffer(in.data(), 100), second),
-            "accept");
+    require(!transport::rts_is_live(*rts_inbox[0].from, rts_inbox[0].header), "cancelled");
+    require(
+        !transport::accept(*rts_inbox[0].from, rts_inbox[0].header, 100, byte_buffer(in.data(), 100), first),
+        "accept");
+    require(
+        transport::accept(*rts_inbox[1].from, rts_inbox[1].header, 100, byte_buffer(in.data(), 100), second),
+        "accept");
     wait_for([] { return finished == 1; });
     require(in == data, "data");
   });
