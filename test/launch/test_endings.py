@@ -288,23 +288,23 @@ def test_a_wrapper_that_closes_every_descriptor_does_no_harm(launch, compiled):
     assert result.status == 0, result.report()
 
 
-@pytest.mark.parametrize("ranks, way, says", [
+@pytest.mark.parametrize("ranks, call, says", [
     (2, "barrier", "rank 0 waits in MPI_Barrier on MPI_COMM_WORLD; rank 1 has called MPI_Finalize"),
     (2, "send", "rank 0 waits in MPI_Ssend on MPI_COMM_WORLD; rank 1 has called MPI_Finalize"),
     (2, "other", "rank 0 waits in MPI_Recv; rank 1 has called MPI_Finalize"),
     (3, "barrier", "rank 0 waits in MPI_Barrier on MPI_COMM_WORLD and 1 other waits too; rank 1 has called MPI_Finalize"),
     (3, "busy", "rank 0 waits in MPI_Recv on MPI_COMM_WORLD; rank 1 has called MPI_Finalize"),
 ])
-def test_waiting_for_a_rank_that_has_finalized_is_reported_once(launch, compiled, ranks, way, says):
-    result = launch("-n", ranks, "--oversubscribe", "--timeout", "7", compiled("waits_for_who_has_left"), way)
+def test_waiting_for_a_rank_that_has_finalized_is_reported_once(launch, compiled, ranks, call, says):
+    result = launch("-n", ranks, "--oversubscribe", "--timeout", "7", compiled("waits_for_a_finalized_rank"), call)
     assert result.status == 124, result.report()
     assert [line for line in result.err.splitlines() if "note" in line and says in line], result.report()
     assert result.err.count("note: ") == 1, result.report()
 
 
-@pytest.mark.parametrize("options, way", [([], "slow"), (["-q", "--timeout", "6"], "barrier")])
-def test_waiting_for_a_slow_rank_is_not_reported(launch, compiled, options, way):
-    result = launch("-n", 3, "--oversubscribe", *options, compiled("waits_for_who_has_left"), way)
+@pytest.mark.parametrize("options, call", [([], "slow"), (["-q", "--timeout", "6"], "barrier")])
+def test_waiting_for_a_slow_rank_is_not_reported(launch, compiled, options, call):
+    result = launch("-n", 3, "--oversubscribe", *options, compiled("waits_for_a_finalized_rank"), call)
     assert "note: " not in result.err and (result.status == 0 or options), result.report()
 
 

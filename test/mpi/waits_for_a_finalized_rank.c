@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 int main(int count, char** arguments) {
-  const char* way = count > 1 ? arguments[1] : "";
+  const char* call = count > 1 ? arguments[1] : "";
   OK(MPI_Init(&count, &arguments));
   int rank, size, word = 0;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -13,15 +13,15 @@ int main(int count, char** arguments) {
   MPI_Comm pair;
   OK(MPI_Comm_dup(MPI_COMM_WORLD, &pair));
   if (rank != 1) {
-    if (strcmp(way, "barrier") == 0) MPI_Barrier(MPI_COMM_WORLD);
-    if (strcmp(way, "send") == 0 && rank == 0) MPI_Ssend(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
-    if (strcmp(way, "other") == 0) MPI_Recv(&word, 1, MPI_INT, 1, 7, pair, MPI_STATUS_IGNORE);
-    if (strcmp(way, "busy") == 0 && rank == 0)
+    if (strcmp(call, "barrier") == 0) MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(call, "send") == 0 && rank == 0) MPI_Ssend(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+    if (strcmp(call, "other") == 0) MPI_Recv(&word, 1, MPI_INT, 1, 7, pair, MPI_STATUS_IGNORE);
+    if (strcmp(call, "busy") == 0 && rank == 0)
       MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (strcmp(way, "slow") == 0 && rank == 0)
+    if (strcmp(call, "slow") == 0 && rank == 0)
       MPI_Recv(&word, 1, MPI_INT, 2, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 2) sleep(5); // outside MPI
-    if (strcmp(way, "slow") == 0 && rank == 2) MPI_Send(&word, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+    if (strcmp(call, "slow") == 0 && rank == 2) MPI_Send(&word, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
   }
   OK(MPI_Finalize());
   return 0;
