@@ -46,7 +46,7 @@ Arrived& arrived() {
   return one;
 }
 
-segment::Protocol way_of(Kind kind) {
+segment::Protocol protocol_of(Kind kind) {
   switch (kind) {
   case Kind::direct: return segment::Protocol::direct;
   case Kind::cma: return segment::Protocol::cma;
@@ -146,7 +146,7 @@ void receive_all(const Run& run, int results) {
         wait_for(&Arrived::rts_done);
         Measurement measurement{static_cast<std::uint32_t>(size_class), static_cast<std::uint32_t>(source)};
         const Transfer& transfer = arrived().transfer;
-        if (transfer.protocol != static_cast<std::uint8_t>(way_of(run.kind))) {
+        if (transfer.protocol != static_cast<std::uint8_t>(protocol_of(run.kind))) {
           if (run.kind == Kind::cma) refusal().copy(measurement.refusal, sizeof measurement.refusal - 1);
           report(results, measurement);
           return answer(Next::stop);
