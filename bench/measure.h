@@ -41,7 +41,7 @@ static inline int read_cores(int* cores, int most) {
   return count;
 }
 
-/// The core of process `rank`: they are dealt out in turns. -1 if none are given.
+/// The core of process `rank`: cores are assigned round-robin. -1 if none are given.
 static inline int core_of(int rank) {
   int cores[1024], count = read_cores(cores, 1024);
   return count > 0 ? cores[rank % count] : -1;

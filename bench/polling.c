@@ -1,13 +1,13 @@
 // Programs that wait by polling: they call MPI_Test and its like again and again, and never a call that
 // waits.
 //
-// traversal   microseconds of a breadth-first search of a random graph whose vertices are dealt out to the
-//             ranks. Neighbours travel in messages of up to 32, by MPI_Issend; each rank takes them with
-//             MPI_Testany from persistent receives from any source. A level ends by nonblocking consensus: a
-//             rank whose sends are matched enters MPI_Ibarrier, and goes on receiving until MPI_Test says
-//             that all have. An MPI_Iallreduce, tested as well, says whether there is another level. Source:
-//             Hoefler, Siebert, Lumsdaine, "Scalable communication protocols for dynamic sparse data
-//             exchange", PPoPP 2010.
+// traversal   microseconds of a breadth-first search of a random graph whose vertices are assigned to the
+//             ranks round-robin. Neighbours travel in messages of up to 32, by MPI_Issend; each rank takes
+//             them with MPI_Testany from persistent receives from any source. A level ends by nonblocking
+//             consensus: a rank whose sends are matched enters MPI_Ibarrier, and goes on receiving until
+//             MPI_Test says that all have. An MPI_Iallreduce, tested as well, says whether there is another
+//             level. Source: Hoefler, Siebert, Lumsdaine, "Scalable communication protocols for dynamic
+//             sparse data exchange", PPoPP 2010.
 // token       microseconds of one hop of a message that goes round all ranks, each of which waits for it with
 //             MPI_Iprobe.
 //

@@ -1,8 +1,8 @@
-// A breadth-first search of a Kronecker graph, in which few vertices have many edges. The vertices are dealt out to the
-// ranks. In each level a rank visits the neighbours of its newest vertices; those that others own travel in batches by
-// MPI_Isend. A rank finds batches by MPI_Iprobe, while it visits and while it waits. An empty batch from every other
-// rank ends the level, and MPI_Allreduce says whether there is another one. (The levels of bench/polling.c end by
-// MPI_Ibarrier.) Source: the graph and the simple search of the Graph500 benchmark.
+// A breadth-first search of a Kronecker graph, in which few vertices have many edges. The vertices are assigned to the
+// ranks round-robin. In each level a rank visits the neighbours of its newest vertices; those that others own travel in
+// batches by MPI_Isend. A rank finds batches by MPI_Iprobe, while it visits and while it waits. An empty batch from
+// every other rank ends the level, and MPI_Allreduce says whether there is another one. (The levels of bench/polling.c
+// end by MPI_Ibarrier.) Source: the graph and the simple search of the Graph500 benchmark.
 //
 // Each rank compares the distances of its vertices with those of a search of the whole graph. Alone, it visits the
 // vertices that have arrived last, level by level.
@@ -29,7 +29,8 @@ struct search {
 
 // ---- the graph ----
 
-/// Deals the vertices with many edges, which have small numbers or those with few bits, out to all ranks.
+/// Permutes the numbers of the vertices, so that those with many edges, whose numbers are small or have few bits, are
+/// spread over all ranks.
 static int scatter(int vertex) {
   vertex ^= vertex >> scale / 2;
   vertex = vertex * 0x9e5 % vertices; // an odd factor: the vertices only change places
