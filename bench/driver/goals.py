@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Goal:
-    """`bound`: the most (`at_most`) or least that is allowed. `got`: (value or None, what it is of) from a View."""
+    """`bound`: the most (`at_most`) or least that is allowed. `got`: (value or None, what it is of) from a Comparison."""
 
     what: str
     bound: float
@@ -30,8 +30,8 @@ class Goal:
         return value <= self.bound if self.at_most else value >= self.bound
 
 
-class View:
-    """Figures as the goals ask for them. Ratios are those of NearMPI; None when something was not measured."""
+class Comparison:
+    """NearMPI's figures compared with those of its peers and with the limits. None if something was not measured."""
 
     def __init__(self, figures, peers, instructions=None):
         self.figures, self.peers, self.instructions = figures, peers, instructions or {}
@@ -66,8 +66,8 @@ def _extreme(pairs, worst=max):
     return worst(known) if known else (None, "")
 
 
-def _geometric_mean(view):
-    values = [view.to_peer(key) for key in view.latencies(BUFFERS, 64)]
+def _geometric_mean(comparison):
+    values = [comparison.to_peer(key) for key in comparison.latencies(BUFFERS, 64)]
     values = [value for value in values if value]
     return (statistics.geometric_mean(values), f"{len(values)} sizes") if values else (None, "")
 
@@ -76,63 +76,63 @@ def _rate(size):
     return Key("rate", 2, "rate", "reused", size)
 
 
-def _drop(view):
-    small, larger = view.median(_rate(64)), view.median(_rate(256))
+def _drop(comparison):
+    small, larger = comparison.median(_rate(64)), comparison.median(_rate(256))
     return (small / larger if small and larger else None), ""
 
 
-def _crowd(view):
+def _crowd(comparison):
     keys = [Key("crowd", 8, "latency", "reused", 8), Key("collectives", 8, "barrier", "-", 0)]
     known = [(value, what) for key, what in zip(keys, ("ping-pong", "barrier"), strict=True)
-             if (value := view.to_peer(key)) is not None]
+             if (value := comparison.to_peer(key)) is not None]
     return max(known) if len(known) == 2 else (None, "")
 
 
-def _ratios(view, case, lower_is_better=True, variant=None):
+def _ratios(comparison, case, lower_is_better=True, variant=None):
     """Every known ratio of a case (of one variant), with where it is."""
-    for key in sorted(view.figures.values):
+    for key in sorted(comparison.figures.values):
         if key.case == case and variant in (None, key.variant):
-            value = view.to_peer(key, lower_is_better)
+            value = comparison.to_peer(key, lower_is_better)
             if value is not None:
                 yield value, f"{key.name}, {key.ranks} ranks, {key.variant}, {size_name(key.size)}"
 
 
 def _worst(case, lower_is_better=True, variant=None):
-    def got(view):
-        known = list(_ratios(view, case, lower_is_better, variant))
+    def got(comparison):
+        known = list(_ratios(comparison, case, lower_is_better, variant))
         return (max if lower_is_better else min)(known) if known else (None, "")
     return got
 
 
 def _mean(case):
-    def got(view):
-        values = [value for value, _ in _ratios(view, case)]
+    def got(comparison):
+        values = [value for value, _ in _ratios(comparison, case)]
         return (statistics.geometric_mean(values), f"{len(values)} figures") if values else (None, "")
     return got
 
 
 def _launch(ranks):
-    return lambda view: (view.to_peer(Key("launch", ranks, "launch", "-", 0), only="mpich"), "")
+    return lambda comparison: (comparison.to_peer(Key("launch", ranks, "launch", "-", 0), only="mpich"), "")
 
 
 def _instructions(name):
-    return lambda view: (view.instructions.get(name), "bench/instructions.json")
+    return lambda comparison: (comparison.instructions.get(name), "bench/instructions.json")
 
 
 GOALS = [
-    Goal("8 B half round trip / raw line", 1.25, lambda view: (view.to_limit(_latency(8)), "")),
-    Goal("8 B latency / best peer", 0.85, lambda view: (view.to_peer(_latency(8)), "")),
+    Goal("8 B half round trip / raw line", 1.25, lambda comparison: (comparison.to_limit(_latency(8)), "")),
+    Goal("8 B latency / best peer", 0.85, lambda comparison: (comparison.to_peer(_latency(8)), "")),
     Goal("latency at each size 64 B to 16 MiB, reused and rewritten / best peer at that size: the worst", 1.0,
-         lambda view: _extreme((view.to_peer(key), key) for key in view.latencies(BUFFERS, 64))),
+         lambda comparison: _extreme((comparison.to_peer(key), key) for key in comparison.latencies(BUFFERS, 64))),
     Goal("... their geometric mean", 0.7, _geometric_mean),
     Goal("latency, rewritten, 1 MiB and up / best peer: the worst", 0.4,
-         lambda view: _extreme((view.to_peer(key), key) for key in view.latencies(("rewritten",), MIB))),
+         lambda comparison: _extreme((comparison.to_peer(key), key) for key in comparison.latencies(("rewritten",), MIB))),
     Goal("latency, 64 KiB and up / best copy limit at that size: the worst", 1.15,
-         lambda view: _extreme((view.to_limit(key), key) for key in view.latencies(BUFFERS, LARGE))),
+         lambda comparison: _extreme((comparison.to_limit(key), key) for key in comparison.latencies(BUFFERS, LARGE))),
     Goal("... in buffers of MPI_Alloc_mem", 1.15,
-         lambda view: _extreme((view.to_limit(key), key) for key in view.latencies(("alloc-reused", "alloc-rewritten"), LARGE))),
+         lambda comparison: _extreme((comparison.to_limit(key), key) for key in comparison.latencies(("alloc-reused", "alloc-rewritten"), LARGE))),
     Goal("message rate 1, 8, 64 B / best peer: the least", 1.3,
-         lambda view: _extreme(((view.to_peer(_rate(size), False), _rate(size)) for size in (1, 8, 64)), min),
+         lambda comparison: _extreme(((comparison.to_peer(_rate(size), False), _rate(size)) for size in (1, 8, 64)), min),
          at_most=False),
     Goal("message rate at 64 B / at 256 B", 1.5, _drop),
     Goal("instructions, MPI_Isend of 8 B to enqueue", 100, _instructions("MPI_Isend")),
@@ -149,11 +149,11 @@ GOALS = [
     Goal("2 and 4 threads a rank, latency / best peer: the worst", 1.0, _worst("threads")),
     Goal("2 and 4 threads a rank, message rate / best peer: the least", 1.0, _worst("threads rate", lower_is_better=False),
          at_most=False),
-    Goal("processor time of a rank blocked for 10 ms, %", 2, lambda view: (view.median(Key("idle", 2, "idle", "-", 10)), "")),
+    Goal("processor time of a rank blocked for 10 ms, %", 2, lambda comparison: (comparison.median(Key("idle", 2, "idle", "-", 10)), "")),
     Goal("launch to finalize, 2 ranks / MPICH", 0.6, _launch(2)),
     Goal("launch to finalize, 32 ranks / MPICH", 0.5, _launch(32)),
     Goal("reserved by a rank of 64, before traffic, KiB", 2048,
-         lambda view: (view.median(Key("memory", 64, "reserved", "-", 0)), "")),
+         lambda comparison: (comparison.median(Key("memory", 64, "reserved", "-", 0)), "")),
 ]
 
 
@@ -163,11 +163,11 @@ def committed_instructions():
     return json.loads(path.read_text())["counts"] if path.exists() else {}
 
 
-def goal_table(view):
+def goal_table(comparison):
     """(header, rows) of the goals, with what was not measured in this run marked as such."""
     rows = []
     for goal in GOALS:
-        value, where = goal.got(view)
+        value, where = goal.got(comparison)
         if value is None:
             rows.append([goal.what, goal.target(), "not measured", ""])
         else:

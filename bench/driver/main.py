@@ -7,7 +7,7 @@ from pathlib import Path
 
 from . import machine, results, tables
 from .cases import BUFFERS, CASES, SHORT_SIZES, SIZES, VARIANTS
-from .goals import View, committed_instructions, goal_table
+from .goals import Comparison, committed_instructions, goal_table
 from .libraries import LIMITS, PEERS, ROOT, Unavailable, build, install, nearmpi, unbound
 from .runner import plan, run
 
@@ -111,7 +111,7 @@ def main(arguments=None):
     figures = run(options, libraries)
     print(report(options, figures, libraries))
     if set(options.what) == set(CASES):
-        print(tables.plain(*goal_table(View(figures, options.peers, committed_instructions()))))
+        print(tables.plain(*goal_table(Comparison(figures, options.peers, committed_instructions()))))
     if options.out:
         about["load average after"] = f"{os.getloadavg()[0]:.1f}"
         problem = results.write(options, figures, libraries, about)

@@ -5,7 +5,7 @@ import subprocess
 
 from . import tables
 from .cases import CASES
-from .goals import View, committed_instructions, goal_table
+from .goals import Comparison, committed_instructions, goal_table
 from .libraries import LIMITS, ROOT
 
 
@@ -23,14 +23,14 @@ def _case(case, ranks, figures, libraries):
 
 def markdown(options, figures, libraries, machine):
     """The report as Markdown text."""
-    view = View(figures, options.peers, committed_instructions())
+    comparison = Comparison(figures, options.peers, committed_instructions())
     lines = ["# Results of bench/compare", "",
              f"{figures.rounds} rounds{', ' + figures.cut_short if figures.cut_short else ''}. "
              "Medians ± standard deviation over the rounds; a ratio is the median of the rounds' ratios.",
              f"How it is measured: [README]({os.path.relpath(ROOT / 'bench/README.md', options.out.resolve())}).", "",
              tables.markdown(["machine", ""], [list(row) for row in machine.items()]), "",
              tables.markdown(["library", "version"], _versions(figures, libraries)), "",
-             "## Goals", "", tables.markdown(*goal_table(view)), "", "## Cases", ""]
+             "## Goals", "", tables.markdown(*goal_table(comparison)), "", "## Cases", ""]
     for name in options.what:
         for ranks in CASES[name].ranks_for(options.np):
             lines += _case(CASES[name], ranks, figures, libraries)

@@ -156,18 +156,18 @@ def test_a_summary_has_quartiles():
     assert (one.lower_quartile, one.median, one.upper_quartile) == (5.0, 5.0, 5.0)
 
 
-def goal(view, what):
-    header, rows = goals.goal_table(view)
+def goal(comparison, what):
+    header, rows = goals.goal_table(comparison)
     return next(row for row in rows if row[0].startswith(what))[1:]
 
 
 def test_a_goal_shows_the_result_and_whether_it_is_met():
     made = of_rounds(nearmpi=[2.0], mpich=[4.0], impi=[8.0])
     what = "latency at each size"
-    assert goal(goals.View(made, ["mpich", "impi"]), what) == ["at most 1", "0.500 (64 Ki, reused)", "yes"]
+    assert goal(goals.Comparison(made, ["mpich", "impi"]), what) == ["at most 1", "0.500 (64 Ki, reused)", "yes"]
     made.add(latency(4096), "nearmpi", 0, 3.0)
     made.add(latency(4096), "impi", 0, 2.0)
-    assert goal(goals.View(made, ["mpich", "impi"]), what) == ["at most 1", "1.50 (4 Ki, reused)", "no"]
+    assert goal(goals.Comparison(made, ["mpich", "impi"]), what) == ["at most 1", "1.50 (4 Ki, reused)", "no"]
 
 
 def test_a_goal_of_rates_is_a_least_one():
@@ -177,7 +177,7 @@ def test_a_goal_of_rates_is_a_least_one():
         made.add(key, "nearmpi", 0, ours)
         made.add(key, "mpich", 0, 5.0)
         made.add(key, "impi", 0, 10.0)
-    assert goal(goals.View(made, ["mpich", "impi"]), "message rate 1, 8, 64") == ["at least 1.3", "2.00 (8, reused)", "yes"]
+    assert goal(goals.Comparison(made, ["mpich", "impi"]), "message rate 1, 8, 64") == ["at least 1.3", "2.00 (8, reused)", "yes"]
 
 
 def test_a_goal_of_a_whole_case_is_its_worst_figure_and_their_mean():
@@ -186,7 +186,7 @@ def test_a_goal_of_a_whole_case_is_its_worst_figure_and_their_mean():
         key = figures.Key("sweep", 2, name, "300", 64)
         made.add(key, "nearmpi", 0, ours)
         made.add(key, "mpich", 0, 2.0)
-    rows = goals.goal_table(goals.View(made, ["mpich"]))[1]
+    rows = goals.goal_table(goals.Comparison(made, ["mpich"]))[1]
     at = next(index for index, row in enumerate(rows) if row[0].startswith("all sizes in one process"))
     assert rows[at][1:] == ["at most 1.1", "2.00 (gather, 2 ranks, 300, 64)", "no"]
     assert rows[at + 1][1:] == ["at most 0.75", "1.00 (2 figures)", "no"]
@@ -198,11 +198,11 @@ def test_the_goal_of_programs_is_about_their_communication():
         key = figures.Key("programs", 8, "sort", variant, 0)
         made.add(key, "nearmpi", 0, ours)
         made.add(key, "mpich", 0, 4.0)
-    assert goal(goals.View(made, ["mpich"]), "small programs") == ["at most 0.9", "0.750 (sort, 8 ranks, communication, 0)", "yes"]
+    assert goal(goals.Comparison(made, ["mpich"]), "small programs") == ["at most 0.9", "0.750 (sort, 8 ranks, communication, 0)", "yes"]
 
 
 def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
-    rows = goals.goal_table(goals.View(figures.Figures(), ["mpich"]))[1]
+    rows = goals.goal_table(goals.Comparison(figures.Figures(), ["mpich"]))[1]
     assert len(rows) == len(goals.GOALS)
     assert all(row[2:] == ["not measured", ""] for row in rows)
 
