@@ -11,14 +11,15 @@ namespace {
 /// What parts are aligned to, and the table counts in. Bytes.
 constexpr MPI_Count unit = 4;
 
-struct Place {
+/// Where a part lies among the published ones: an entry of the table before them.
+struct PartRange {
   std::uint16_t begin; ///< in units
   std::uint16_t bytes; ///< message: the part is not here
 };
 constexpr std::uint16_t message = 0xffff;
 static_assert(slice_bytes / unit < message);
 
-constexpr MPI_Count table_bytes(int parts) { return static_cast<MPI_Count>(sizeof(Place)) * parts; }
+constexpr MPI_Count table_bytes(int parts) { return static_cast<MPI_Count>(sizeof(PartRange)) * parts; }
 constexpr MPI_Count round_up(MPI_Count bytes) { return (bytes + unit - 1) / unit * unit; }
 
 MPI_Count longest_part(int parts) {
@@ -44,10 +45,10 @@ void PublishedParts::fill(std::byte* at) const {
   for (const Buffer& part : *parts_) {
     const MPI_Count bytes = part.bytes();
     const bool here = !is_message(bytes, count);
-    const Place place{static_cast<std::uint16_t>(begin / unit),
-                      here ? static_cast<std::uint16_t>(bytes) : message};
-    std::memcpy(entry, &place, sizeof place);
-    entry += sizeof place;
+    const PartRange range{static_cast<std::uint16_t>(begin / unit),
+                          here ? static_cast<std::uint16_t>(bytes) : message};
+    std::memcpy(entry, &range, sizeof range);
+    entry += sizeof range;
     if (!here || bytes == 0) continue;
     datatype::pack(part, 0, at + begin, bytes);
     begin += round_up(bytes);
@@ -67,17 +68,17 @@ struct ArrivingParts::State {
   }
   /// Returns how many bytes it has taken.
   MPI_Count take(const std::byte* published, int part, const Buffer& into, int from) {
-    Place place;
-    std::memcpy(&place, published + table_bytes(part), sizeof place);
-    arrives[static_cast<std::size_t>(from)] = place.bytes == message;
-    if (place.bytes == message) return 0;
-    if (const MPI_Count room = into.bytes(); place.bytes > room) {
+    PartRange range;
+    std::memcpy(&range, published + table_bytes(part), sizeof range);
+    arrives[static_cast<std::size_t>(from)] = range.bytes == message;
+    if (range.bytes == message) return 0;
+    if (const MPI_Count room = into.bytes(); range.bytes > room) {
       note(base::fail(MPI_ERR_TRUNCATE, "rank {} sends {} bytes, but this rank's arguments say {}", from,
-                      place.bytes, room));
+                      range.bytes, room));
       return 0;
     }
-    if (place.bytes != 0) datatype::unpack(into, 0, published + place.begin * unit, place.bytes);
-    return place.bytes;
+    if (range.bytes != 0) datatype::unpack(into, 0, published + range.begin * unit, range.bytes);
+    return range.bytes;
   }
 };
 
