@@ -1,5 +1,5 @@
-// What a pair pays at its beginning: microseconds from the start of the first round trip between ranks 0 and 1
-// until the 1st, 10th, 100th and 1000th has come back.
+// The cost of a pair's first messages: microseconds from the start of the first round trip between ranks 0 and 1
+// until the 1st, 10th, 100th and 1000th has ended.
 //
 //   first SLOT VARIANTS SIZE
 //
@@ -12,7 +12,7 @@ enum { most_bytes = 256 << 20 }; // one way: more round trips than that are left
 
 int main(int argc, char** argv) {
   struct world world = init_mpi(&argc, &argv);
-  pin_to(core_of(world.rank)); // again, in case that MPI_Init has bound the process elsewhere
+  pin_to(core_of(world.rank)); // again, in case MPI_Init has bound the process elsewhere
   require_ranks(world, 2);
   struct arguments arguments = read_arguments(argc, argv);
   size_t bytes = arguments.sizes[0];

@@ -1,4 +1,4 @@
-// What a rank costs that waits: per cent of a processor that process 1, all its threads, takes while it is
+// The cost of a waiting rank: the share of a processor (per cent) that all threads of process 1 use while it is
 // blocked in MPI_Recv. The sizes on the command line are milliseconds that process 0 sleeps before it sends.
 #include "mpi_measure.h"
 

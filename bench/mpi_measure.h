@@ -53,7 +53,7 @@ static inline void print_library(struct world world) {
 
 /// Prints the library's name and the cores that the ranks are bound to.
 static inline void introduce(struct world world) {
-  pin_to(core_of(world.rank)); // again, in case that MPI_Init has bound the process elsewhere
+  pin_to(core_of(world.rank)); // again, in case MPI_Init has bound the process elsewhere
   int mine = bound_core(), cores[1024];
   if (world.size > 1024) MPI_Abort(MPI_COMM_WORLD, 2);
   MPI_Gather(&mine, 1, MPI_INT, cores, 1, MPI_INT, 0, MPI_COMM_WORLD);

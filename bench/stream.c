@@ -1,6 +1,6 @@
 // Messages in a row between ranks 0 and 1 (and 2 and 3 ...): windows of nonblocking messages, each window
 // answered by an empty message. Values: "stream", MB/s one way; "both", MB/s of both ways together, at the
-// same time; "rate", messages a second. Of several pairs the sum.
+// same time; "rate", messages a second. With several pairs, their sum.
 //
 //   stream BUDGET_MS VARIANTS SIZES VALUES
 //

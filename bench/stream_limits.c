@@ -160,7 +160,7 @@ static void windows(void* context, long count) {
   }
 }
 
-/// Nothing is under way, and no number of another method's units is left.
+/// Resets the channel: no message is in flight, and no number of another method's units is left.
 static void reset(struct streams* state) {
   struct channel* to = state->to; // ours to reset: nobody else does anything now
   meet();

@@ -90,7 +90,7 @@ static inline void wait_for(struct flag* flag, uint64_t number) {
 
 // ---- the two ----
 
-/// What both see.
+/// Shared by both processes.
 struct meeting {
   struct flag told, heard; // agree_by_memory
   long numbers[8];
@@ -100,7 +100,7 @@ struct meeting {
   pid_t process[2];
 };
 
-/// What each has of its own.
+/// Private to each process.
 static struct {
   struct meeting* meeting;
   int self;
@@ -198,7 +198,7 @@ static void start_pair(size_t buffer_bytes) {
 
 /// The status to exit with.
 static int end_pair(void) {
-  if (pair.self == 0) signal(SIGCHLD, SIG_DFL); // from here on its end is no failure
+  if (pair.self == 0) signal(SIGCHLD, SIG_DFL); // from here on its end is not a failure
   meet();
   if (pair.self == 1) return 0;
   int status;

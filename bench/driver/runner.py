@@ -71,7 +71,7 @@ def plan(options, libraries):
 
 
 def run(options, libraries):
-    """Figures of all rounds; after Ctrl-C of those that there were."""
+    """Figures of all rounds; after Ctrl-C, of those that have begun."""
     figures, runs = Figures(), plan(options, libraries)
     progress = Progress(options.rounds, len(runs))
     try:
@@ -88,7 +88,7 @@ def run(options, libraries):
 
 
 def _take(figures, case, ranks, library, number, options):
-    """One run's results into `figures`; none is made for who has only failed so far."""
+    """Adds one run's results to `figures`; skips a library that has failed in every round so far."""
     name = library.name
     before = figures.failures[case.name, ranks].get(name)
     if before and len(before.rounds) == number >= GIVE_UP:

@@ -126,7 +126,7 @@ TEST(mutations, the_unkillable_are_orderings_that_exist) {
   std::set<std::string> names;
   for (const Weakening& weakening : weakenings()) names.insert(weakening.name);
   for (const auto& [name, reason] : unkillable()) {
-    EXPECT_EQ(names.count(name), 1u) << name << " of test/model/unkillable.txt is no ordering";
+    EXPECT_EQ(names.count(name), 1u) << name << " in test/model/unkillable.txt is not an ordering";
     EXPECT_GE(reason.size(), 40u) << name << " needs its reason";
   }
 }

@@ -177,7 +177,7 @@ CASES = [
     # The viewer compared with the kernel's counts, and its reports about pages that lie elsewhere.
     Case("near place: its totals are those of numa_maps", "four", "viewed", ranks=(4, 8), standard=(4,),
          says=(SAME, LOCAL, r"^Every page lies where it belongs\.$"), never=("DIFFERENT", "warning:")),
-    Case("near place: memory that was asked for on other nodes is no fault", "four", "viewed", arguments="policies",
+    Case("near place: memory that was requested on other nodes is not a fault", "four", "viewed", arguments="policies",
          ranks=(4,), standard=(4,), says=(SAME, LOCAL), never=("DIFFERENT", "warning:")),
     Case("near place: windows, also one whose parts lie in a row", "four", "viewed", arguments="windows", ranks=(4,),
          standard=(4,), says=(SAME, LOCAL, r"^every rank has pages in windows$"), never=("DIFFERENT", "warning:")),

@@ -49,7 +49,7 @@ struct World {
   std::mutex lock; // protects all mailboxes: tests are small
   std::vector<Mailbox> boxes;
   std::vector<AreaPart> parts; ///< of the area of all ranks
-  /// Of areas of persistent calls, in the order of their making.
+  /// The areas of persistent calls, in order of creation.
   std::deque<std::vector<AreaPart>> further_parts;
   Conditions conditions;
   std::unique_ptr<std::barrier<>> together;

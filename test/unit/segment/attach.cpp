@@ -36,7 +36,7 @@ TEST(Attach, refuses_what_does_not_fit_together) {
   head.job_size = 0, refused("no processes", "0 processes");
   head.rows = 0, refused("no rows", "0 rows");
   head.rows = 0xffffffff, refused("rows whose number overflows", "rows");
-  head.rows = 3, refused("rows that are no power of two", "3 rows");
+  head.rows = 3, refused("rows that are not a power of two", "3 rows");
   head.stride = 0, refused("no stride", "regions of 0 bytes");
   head.stride = 1ull << 63, refused("a stride that overflows", "regions of");
   head.stride = ~0ull / 5 + 1, refused("a product that overflows", "regions of");

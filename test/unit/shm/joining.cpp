@@ -168,7 +168,7 @@ TEST_F(Joining, a_process_that_joins_later_exchanges_messages_with_the_early_one
       try {
         (void)peer(late);
       } catch (const std::runtime_error&) { reached = false; }
-      require(!reached, "a row without a process is no peer");
+      require(!reached, "a row without a process is not a peer");
       if (row == 0) {
         send_all(1, row);
         receive_all(1);

@@ -447,7 +447,8 @@ TEST(Shm, kept_memory_is_bounded_and_goes_when_it_is_needed) {
     require(kept == most / each, "as many are kept as the bound allows");
     require(listed_use(blocks.front()) == missing, "the first ones went");
     require(memory::allocate_shareable(1ull << 42, {}) == nullptr, "more than the machine has");
-    for (void* block : blocks) require(listed_use(block) == missing, "nothing is kept from who needs it");
+    for (void* block : blocks)
+      require(listed_use(block) == missing, "no block is kept while memory is needed");
     void* fresh = memory::allocate_shareable(each, {});
     require(fresh != nullptr && *static_cast<char*>(fresh) == 0, "new pages are zeros");
     std::vector<void*> small;
@@ -470,10 +471,10 @@ TEST(Shm, memory_has_one_owner_also_when_the_list_is_full) {
     require(listed_use(blocks.back()) == allocated_use, "for what is in use");
     void* w = memory::allocate_shareable(os::page_size(), {}, segment::BlockUse::window);
     require(w != nullptr && listed_use(w) == missing, "then the list is full");
-    require(!memory::free_shareable(w), "it is a window's all the same");
+    require(!memory::free_shareable(w), "it still belongs to the window");
     void* a = memory::allocate_shareable(os::page_size(), {});
     require(a != nullptr && a != w, "and nobody else gets it");
-    require(!memory::free_shareable(a, segment::BlockUse::window), "this is no window's");
+    require(!memory::free_shareable(a, segment::BlockUse::window), "this does not belong to a window");
     require(memory::free_shareable(a) && !memory::free_shareable(a), "freed once");
     require(memory::free_shareable(w, segment::BlockUse::window), "release");
     require(!memory::free_shareable(w, segment::BlockUse::window), "once");
