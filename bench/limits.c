@@ -20,16 +20,16 @@
 // A ping-pong needs no word that the sender's buffer is free again: the answer says it.
 #include "two_processes.h"
 
-// ---- what both processes see ----
+// ---- shared by both processes ----
 
-enum { ring_bytes = 1 << 20, most_slots = 8 };
+enum { ring_bytes = 1 << 20, max_slots = 8 };
 
-/// One direction. Only the sender raises `offered`, `pushed` and `filled`, only the receiver `taken`.
+/// One direction. Only the sender raises `announced`, `pushed` and `filled`, only the receiver `taken`.
 struct channel {
-  struct flag offered;            // messages that may be fetched
-  struct flag pushed;             // messages whose half the sender has copied
-  struct flag taken;              // chunks that the receiver has copied out
-  struct flag filled[most_slots]; // per slot: the number of its newest chunk
+  struct flag announced;         // messages that may be fetched
+  struct flag pushed;            // messages whose half the sender has copied
+  struct flag taken;             // chunks that the receiver has copied out
+  struct flag filled[max_slots]; // per slot: the number of its newest chunk
   _Alignas(4096) unsigned char ring[ring_bytes];
 };
 
@@ -84,48 +84,48 @@ static size_t half_of(size_t bytes) {
   return (bytes / 2 + unit - 1) / unit * unit;
 }
 
-static void offer(struct side* side) { raise_to(&outgoing(side)->offered, side->sent); }
-static void await_offer(struct side* side) { wait_for(&incoming(side)->offered, side->received); }
+static void announce(struct side* side) { raise_to(&outgoing(side)->announced, side->sent); }
+static void await_announcement(struct side* side) { wait_for(&incoming(side)->announced, side->received); }
 
 static void receive_cma(struct side* side) {
-  await_offer(side);
+  await_announcement(side);
   fetch(side->in, 0, side->bytes);
 }
 
 static void send_cma_half(struct side* side) {
   size_t half = half_of(side->bytes);
-  offer(side);
+  announce(side);
   bring(side, half, side->bytes - half);
   raise_to(&outgoing(side)->pushed, side->sent);
 }
 
 static void receive_cma_half(struct side* side) {
-  await_offer(side);
+  await_announcement(side);
   fetch(side->in, 0, half_of(side->bytes));
   wait_for(&incoming(side)->pushed, side->received);
 }
 
 static void receive_pull(struct side* side) {
-  await_offer(side);
+  await_announcement(side);
   copy(side->in, side->shared_out[!pair.self], side->bytes);
 }
 
 static void send_half(struct side* side) {
   size_t half = half_of(side->bytes);
-  offer(side);
+  announce(side);
   copy(side->shared_in[!pair.self] + half, side->out + half, side->bytes - half);
   raise_to(&outgoing(side)->pushed, side->sent);
 }
 
 static void receive_half(struct side* side) {
-  await_offer(side);
+  await_announcement(side);
   copy(side->in, side->shared_out[!pair.self], half_of(side->bytes));
   wait_for(&incoming(side)->pushed, side->received);
 }
 
 static void send_push(struct side* side) {
   stream(side->shared_in[!pair.self], side->out, side->bytes);
-  offer(side);
+  announce(side);
 }
 
 static void send_ring(struct side* side) {
@@ -156,7 +156,7 @@ static void receive_ring(struct side* side) {
 // Chunks from what fits in the first-level cache to what leaves the second-level one; rings are as short as
 // pipelining allows, since every slot more is cache less.
 static const struct method methods[] = {
-    {.name = "cma_pull", .send = offer, .receive = receive_cma},
+    {.name = "cma_pull", .send = announce, .receive = receive_cma},
     {.name = "cma_halves", .send = send_cma_half, .receive = receive_cma_half},
     {.name = "ring/4K", .send = send_ring, .receive = receive_ring, .chunk = 4096, .slots = 8, .fill = copy},
     {.name = "ring/16K",
@@ -189,9 +189,9 @@ static const struct method methods[] = {
      .chunk = 65536,
      .slots = 8,
      .fill = stream},
-    {.name = "pull", .send = offer, .receive = receive_pull, .shared_out = true},
+    {.name = "pull", .send = announce, .receive = receive_pull, .shared_out = true},
     {.name = "halves", .send = send_half, .receive = receive_half, .shared_out = true, .shared_in = true},
-    {.name = "push_stream", .send = send_push, .receive = await_offer, .shared_in = true},
+    {.name = "push_stream", .send = send_push, .receive = await_announcement, .shared_in = true},
 };
 
 // ---- measuring ----

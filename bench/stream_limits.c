@@ -19,10 +19,10 @@
 
 enum { ring_bytes = 1 << 20, most_chunks = 8 };
 
-/// One direction. Only the sender raises `offered`, `filled` and what the units hold, only the receiver
+/// One direction. Only the sender raises `announced`, `filled` and what the units hold, only the receiver
 /// `taken` and `answered`.
 struct channel {
-  struct flag offered;             // messages that may be fetched
+  struct flag announced;           // messages that may be fetched
   struct flag taken;               // units that the receiver has emptied
   struct flag answered;            // windows that have arrived
   struct flag filled[most_chunks]; // the numbers of chunks; those of slots are inside
@@ -112,18 +112,19 @@ static void receive_units(struct streams* state) {
   }
 }
 
-static void offer_messages(struct streams* state) {
+static void announce_messages(struct streams* state) {
   struct track* track = &state->sent;
   for (; track->message < state->window; ++track->message) {
     if (state->touch)
       rewrite_lines(pair.out + (size_t)track->message * state->distance, state->bytes, state->number);
-    raise_to(&state->to->offered, ++track->messages);
+    raise_to(&state->to->announced, ++track->messages);
   }
 }
 
 static void fetch_messages(struct streams* state) {
   struct track* track = &state->received;
-  for (; track->message < state->window && seen(&state->from->offered) > track->messages; ++track->message) {
+  for (; track->message < state->window && seen(&state->from->announced) > track->messages;
+       ++track->message) {
     size_t at = (size_t)track->message * state->distance;
     fetch(pair.in + at, at, state->bytes);
     ++track->messages;
@@ -146,7 +147,7 @@ static void windows(void* context, long count) {
     state->received.message = state->receives ? 0 : state->window;
     while (state->sent.message < state->window || state->received.message < state->window) {
       if (by_kernel) {
-        offer_messages(state);
+        announce_messages(state);
         fetch_messages(state);
       } else {
         send_units(state);
@@ -165,7 +166,7 @@ static void reset(struct streams* state) {
   struct channel* to = state->to; // ours to reset: nobody else does anything now
   meet();
   fill_with_numbers(to->ring, ring_bytes);
-  raise_to(&to->offered, 0);
+  raise_to(&to->announced, 0);
   raise_to(&to->taken, 0);
   raise_to(&to->answered, 0);
   for (uint64_t place = 0; place < state->method->units; ++place)
