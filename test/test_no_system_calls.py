@@ -6,13 +6,13 @@ import shutil
 import pytest
 
 
-@pytest.mark.parametrize("way", ["direct", "auto"])
-def test_messages_between_shareable_buffers_take_no_system_call(mpiexec, compiled, tmp_path, way):
+@pytest.mark.parametrize("protocol", ["direct", "auto"])
+def test_messages_between_shareable_buffers_take_no_system_call(mpiexec, compiled, tmp_path, protocol):
     assert shutil.which("strace"), "strace is not installed: dev/setup test installs it"
     log = tmp_path / "trace"
     # Without sleeps: these are system calls, and the tracer delays the other rank.
     result = mpiexec(2, ["strace", "-ff", "-o", log, compiled("exchange_shareable_memory")],
-                     env={"NEAR_COPY": way, "NEAR_WAIT": "spin"}, timeout=120)
+                     env={"NEAR_COPY": protocol, "NEAR_WAIT": "spin"}, timeout=120)
     assert result.status == 0 and not result.timed_out, result.report()
     traced = 0
     for file in tmp_path.glob("trace.*"):

@@ -156,23 +156,23 @@ def test_a_profile_that_cannot_be_used_is_ignored_with_one_warning(damage, plant
     assert (result.status, result.err) == (0, ""), result.report()
 
 
-def praising(measured, way):
-    """A profile in which `way` is a hundred times faster than the other protocol."""
-    cost = {"pipelined": "90000 1000 1000 100000", "cma": "90000 100000 100000 1000"}[way]
+def praising(measured, protocol):
+    """A profile in which `protocol` is a hundred times faster than the other protocol."""
+    cost = {"pipelined": "90000 1000 1000 100000", "cma": "90000 100000 100000 1000"}[protocol]
     return [*measured[1][:3], *(f"cost {distance} 4096 rewritten {cost}" for distance in ("core", "l3", "machine")),
             "end"]
 
 
 @needs_two
-@pytest.mark.parametrize("way", ["pipelined", "cma"])
-def test_the_first_large_message_takes_the_way_that_the_profile_calls_fastest(way, measured, plant, launch, tmp_path,
-                                                                            compiled):
+@pytest.mark.parametrize("protocol", ["pipelined", "cma"])
+def test_the_first_large_message_takes_the_protocol_that_the_profile_calls_fastest(
+        protocol, measured, plant, launch, tmp_path, compiled):
     if any(line.startswith("no-cma") for line in measured[1]):
         pytest.skip("the kernel does not let processes copy from each other here")
-    plant(praising(measured, way))
+    plant(praising(measured, protocol))
     result = launch("-n", "2", compiled("first_large_messages"), env={"XDG_CACHE_HOME": tmp_path, "NEAR_STATS": 1})
     assert result.status == 0, result.report()
-    assert len(re.findall(rf"{way}: 1 messages, {1 << 20} bytes", result.err)) == 2, result.report()
+    assert len(re.findall(rf"{protocol}: 1 messages, {1 << 20} bytes", result.err)) == 2, result.report()
 
 
 @needs_two

@@ -140,7 +140,7 @@ def test_a_planner_that_does_not_finish_is_reported(alone, prefix, tmp_path):
 
 # ---- other users -------------------------------------------------------------------------------------------
 
-STRANGER = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+OTHER_USER = "setpriv --reuid 65534 --regid 65534 --clear-groups"
 SQUAT = """import os, socket, sys, time
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
@@ -167,7 +167,7 @@ def squatted(unshare):
             mount -t tmpfs -o mode=1777 tmpfs /tmp
             mount -t tmpfs -o mode=755,{run} tmpfs /run
             mkdir -m 700 /tmp/home; export HOME=${{HOME_HERE:-/tmp/home}}
-            {STRANGER} mkdir -m 700 /tmp/nearmpi-0
+            {OTHER_USER} mkdir -m 700 /tmp/nearmpi-0
             {sys.executable} -c '{SQUAT}' nearmpi/0/planning nearmpi/0/$$/0-63 >/tmp/held & squatter=$!
             for i in $(seq 400); do grep -q held /tmp/held && break; sleep 0.05; done
             grep -q held /tmp/held

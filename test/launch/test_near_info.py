@@ -10,9 +10,9 @@ import harness
 import pytest
 
 
-@pytest.mark.parametrize("way", ["pipelined", "cma", "auto"])
-def test_the_protocols_of_a_running_job_are_shown(start, prefix, compiled, way):
-    job = start("-n", "2", "-x", f"NEAR_COPY={way}", compiled("talk_for_ever"))
+@pytest.mark.parametrize("protocol", ["pipelined", "cma", "auto"])
+def test_the_protocols_of_a_running_job_are_shown(start, prefix, compiled, protocol):
+    job = start("-n", "2", "-x", f"NEAR_COPY={protocol}", compiled("talk_for_ever"))
     job.wait_for("talk_for_ever", 2)
     deadline = time.monotonic() + 30
     while True:
@@ -24,8 +24,8 @@ def test_the_protocols_of_a_running_job_are_shown(start, prefix, compiled, way):
             break
         assert time.monotonic() < deadline, seen.report()
         time.sleep(0.05)
-    if way != "auto":
-        assert {row[3] for row in rows} == {way}, seen.report()
+    if protocol != "auto":
+        assert {row[3] for row in rows} == {protocol}, seen.report()
     job.signal(signal.SIGINT)
     assert job.finish()[0] == 130
 

@@ -137,20 +137,20 @@ def test_each_field_of_the_json_is_documented_and_vice_versa(near, counted):
         assert f"`{name}`" in text
 
 
-def sent_by_each(way):
+def sent_by_each(protocol):
     """The messages that counted_messages sends to its right neighbour and to itself."""
     right = {"inline": {"messages": 4, "bytes": 24}, "packet": {"messages": 2, "bytes": 2000},
-             way: {"messages": 1, "bytes": 1 << 20}}
+             protocol: {"messages": 1, "bytes": 1 << 20}}
     return right, {"inline": {"messages": 2, "bytes": 48}}
 
 
 @pytest.fixture
 def counted(start, compiled):
-    """counted(way): a job of three ranks that have sent their messages and wait forever."""
+    """counted(protocol): a job of three ranks that have sent their messages and wait forever."""
     jobs = []
 
-    def begin(way):
-        jobs.append(start("-n", "3", "-x", f"NEAR_COPY={way}", compiled("counted_messages"), "hold"))
+    def begin(protocol):
+        jobs.append(start("-n", "3", "-x", f"NEAR_COPY={protocol}", compiled("counted_messages"), "hold"))
         jobs[-1].wait_for("has-sent", 3)
         return jobs[-1]
 
@@ -160,13 +160,13 @@ def counted(start, compiled):
         assert job.finish()[0] == 130
 
 
-@pytest.mark.parametrize("way", ["direct", "cma", "pipelined"])
-def test_every_message_is_in_the_matrix_by_pair_and_path(near, prefix, counted, way):
-    job = counted(way)
+@pytest.mark.parametrize("protocol", ["direct", "cma", "pipelined"])
+def test_every_message_is_in_the_matrix_by_pair_and_path(near, prefix, counted, protocol):
+    job = counted(protocol)
     document = look(near, "--job", job.pid)
     pairs = {(each["from"], each["to"]): each for each in document["traffic"]}
     assert list(pairs) == [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0), (2, 2)]
-    right, itself = sent_by_each(way)
+    right, itself = sent_by_each(protocol)
     for (sender, receiver), pair in pairs.items():
         assert pair["paths"] == (itself if sender == receiver else right)
         assert pair["messages"] == sum(path["messages"] for path in pair["paths"].values())
@@ -175,7 +175,7 @@ def test_every_message_is_in_the_matrix_by_pair_and_path(near, prefix, counted, 
     seen = near("--job", job.pid)
     assert re.search(r"^ +1 +- +48 +1\.0M$", seen.out, re.M), seen.report()
     seen = near("--job", job.pid, "--all")
-    assert re.search(rf"^ +2 to 0 .* inline 24 in 4, packet 2\.0K in 2, {way} 1\.0M in 1$", seen.out, re.M), seen.report()
+    assert re.search(rf"^ +2 to 0 .* inline 24 in 4, packet 2\.0K in 2, {protocol} 1\.0M in 1$", seen.out, re.M), seen.report()
     seen = harness.run([prefix / "bin/near", "top", "--once", "--job", job.pid])  # the sums
     assert len(re.findall(r" 9 +1\.0 MiB ", seen.out)) == 3, seen.report()
 

@@ -54,7 +54,7 @@ def test_a_job_in_a_job_has_its_own(launch, prefix, program):
         result.report()
 
 
-def test_a_program_that_a_rank_starts_is_alone_and_not_taken_for_a_strangers(launch, program):
+def test_a_program_that_a_rank_starts_is_a_job_of_its_own(launch, program):
     result = launch("--oversubscribe", "-n", 2, program, str(program))
     assert sorted(line.split()[0] for line in result.out.splitlines()) == ["0", "0"], result.report()
 

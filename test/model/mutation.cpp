@@ -1,4 +1,4 @@
-// The mutation gate: if any single ordering of a header in src/queue is weakened, a scenario fails. The
+// The mutation tests: if any single ordering of a header in src/queue is weakened, a scenario fails. The
 // orderings are found in the text of the headers, so a new one that no scenario needs fails here.
 #include "explore.h"
 #include "sources.h"

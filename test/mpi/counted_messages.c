@@ -40,10 +40,10 @@ int main(int count, char** arguments) {
   int rank, size;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  const char* way = getenv("NEAR_COPY");
-  CHECK(way != NULL);
+  const char* protocol = getenv("NEAR_COPY");
+  CHECK(protocol != NULL);
   // Memory of the segment is copied directly or pipelined through packets; only private memory can use CMA.
-  int shareable = strcmp(way, "cma") != 0;
+  int shareable = strcmp(protocol, "cma") != 0;
   if (shareable) OK(MPI_Alloc_mem(large, MPI_INFO_NULL, &out));
   if (!shareable) out = malloc(large);
   in = malloc(large);
@@ -57,7 +57,7 @@ int main(int count, char** arguments) {
   for (int i = 0; i < 2; ++i) send(24, rank, rank);
   sent("inline", 6, 3 * 8 + 2 * 24);
   sent("packet", 2, 2000);
-  sent(size == 1 ? "direct" : way, 1, large); // a process copies its own messages
+  sent(size == 1 ? "direct" : protocol, 1, large); // a process copies its own messages
   if (strcmp(mode, "die") == 0 && rank == 1) {
     sleep(2);
     raise(SIGKILL);

@@ -57,8 +57,8 @@ static void wait_for_data(struct Load load) {
   for (int i = 0; i < load.times; ++i)
     while (!is_here(load, i)) make_progress();
 }
-static MPI_Comm gate; ///< for barriers that are separate from the calls on MPI_COMM_WORLD
-static void everybody(void) { OK(MPI_Barrier(gate)); }
+static MPI_Comm barriers; ///< for barriers that are separate from the calls on MPI_COMM_WORLD
+static void everybody(void) { OK(MPI_Barrier(barriers)); }
 
 /// Frees the request at once, or waits first and then frees it if it is persistent.
 static void end(MPI_Request* request, enum Ending ending) {
@@ -470,7 +470,7 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
   CHECK(size % 2 == 0);
-  OK(MPI_Comm_dup(MPI_COMM_WORLD, &gate));
+  OK(MPI_Comm_dup(MPI_COMM_WORLD, &barriers));
   partner = rank ^ 1;
   sends = rank % 2 == 0;
   static const struct {
@@ -506,7 +506,7 @@ int main(int argc, char** argv) {
   }
   CHECK(ran > 0);
   free(memory);
-  OK(MPI_Comm_free(&gate));
+  OK(MPI_Comm_free(&barriers));
   OK(MPI_Finalize());
   return 0;
 }

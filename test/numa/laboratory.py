@@ -18,7 +18,7 @@ ROOT = HERE.parent.parent
 KEPT = ROOT / "build/numa"
 KERNELS = ["linux-image-cloud-amd64", "linux-image-virtual"]  # Debian's and Ubuntu's name for the newest kernel
 PACKAGES = ["busybox-static"]
-# Drivers of the network card, if they are modules of the kernel, in the order in which they are loaded.
+# Drivers of the NIC, if they are modules of the kernel, in the order in which they are loaded.
 MODULES = ["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "failover",
            "net_failover", "virtio_net"]
 MARK = "::numa::"  # begins those lines of the console that are for this program
@@ -239,7 +239,7 @@ def qemu_arguments(machine, kernel, initramfs):
 
 def boot(machine, name, commands, limit, system, root, wire=None):
     """Boots the machine, runs the shell commands there and returns the console output. It ends within `limit` seconds.
-    `wire`: adds a network card, whose cable is this connected socket; another machine has the other end."""
+    `wire`: adds a NIC, whose cable is this connected socket; another machine has the other end."""
     init = INIT.format(mark=MARK, limit=limit, commands=commands)
     initramfs = KEPT / f"{name}.cpio.gz"
     initramfs.write_bytes(gzip.compress(archive({**system, "init": (0o100755, init.encode())}), compresslevel=1))

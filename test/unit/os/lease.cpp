@@ -233,20 +233,22 @@ TEST(LeaseFolders, end_with_the_one_that_another_user_can_take) {
 
 // ---- another user ---------------------------------------------------------------------------------------
 
-constexpr uid_t stranger = 65534;
+constexpr uid_t other_user = 65534;
 
 /// Runs `act` in a child as another user and returns the child's exit status. Requires root.
-int as_stranger(const std::function<int()>& act) {
+int as_other_user(const std::function<int()>& act) {
   pid_t child = fork();
   if (child == 0)
-    _exit(setresgid(stranger, stranger, stranger) == 0 && setresuid(stranger, stranger, stranger) == 0 ? act()
-                                                                                                       : 99);
+    _exit(setresgid(other_user, other_user, other_user) == 0 &&
+                  setresuid(other_user, other_user, other_user) == 0
+              ? act()
+              : 99);
   int status = -1;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-class LeasesOfStrangers : public Leases {
+class LeasesOfOtherUsers : public Leases {
 protected:
   void SetUp() override {
     Leases::SetUp();
@@ -254,8 +256,8 @@ protected:
   }
 };
 
-TEST_F(LeasesOfStrangers, a_folder_of_that_name_is_not_used) {
-  ASSERT_EQ(as_stranger([&] { return mkdir(folders[0].path.c_str(), 0700); }), 0);
+TEST_F(LeasesOfOtherUsers, a_folder_of_that_name_is_not_used) {
+  ASSERT_EQ(as_other_user([&] { return mkdir(folders[0].path.c_str(), 0700); }), 0);
   LeasePlanning planning(folders);
   EXPECT_NE(planning.problem().find("belongs to user 65534, not to user 0"), std::string::npos)
       << planning.problem();
@@ -263,18 +265,18 @@ TEST_F(LeasesOfStrangers, a_folder_of_that_name_is_not_used) {
   EXPECT_TRUE(fs::is_empty(folders[0].path));
 }
 
-TEST_F(LeasesOfStrangers, a_link_of_that_name_is_not_followed) {
+TEST_F(LeasesOfOtherUsers, a_link_of_that_name_is_not_followed) {
   ASSERT_EQ(mkdir((root + "/mine").c_str(), 0700), 0);
-  ASSERT_EQ(as_stranger([&] { return symlink((root + "/mine").c_str(), folders[0].path.c_str()); }), 0);
+  ASSERT_EQ(as_other_user([&] { return symlink((root + "/mine").c_str(), folders[0].path.c_str()); }), 0);
   LeasePlanning planning(folders);
   EXPECT_NE(planning.problem(), "");
   EXPECT_NE(planning.intrusion().find("belongs to user 65534, not to user 0"), std::string::npos);
   EXPECT_TRUE(fs::is_empty(root + "/mine"));
 }
 
-TEST_F(LeasesOfStrangers, the_owner_of_a_taken_folder_is_named_even_if_it_may_not_be_opened) {
+TEST_F(LeasesOfOtherUsers, the_owner_of_a_taken_folder_is_named_even_if_it_may_not_be_opened) {
   ASSERT_EQ(mkdir(folders[0].path.c_str(), 0700), 0);
-  EXPECT_EQ(as_stranger([&] {
+  EXPECT_EQ(as_other_user([&] {
               LeasePlanning planning(folders);
               bool told =
                   planning.intrusion().find("belongs to user 0, not to user 65534") != std::string::npos;
@@ -283,17 +285,17 @@ TEST_F(LeasesOfStrangers, the_owner_of_a_taken_folder_is_named_even_if_it_may_no
             0);
 }
 
-TEST_F(LeasesOfStrangers, a_taken_folder_is_not_reported_if_there_is_another) {
-  ASSERT_EQ(as_stranger([&] { return mkdir((root + "/taken").c_str(), 0700); }), 0);
+TEST_F(LeasesOfOtherUsers, a_taken_folder_is_not_reported_if_there_is_another) {
+  ASSERT_EQ(as_other_user([&] { return mkdir((root + "/taken").c_str(), 0700); }), 0);
   LeasePlanning planning({{root + "/taken"}, folders[0]});
   EXPECT_EQ(planning.problem() + planning.intrusion(), "");
 }
 
-TEST_F(LeasesOfStrangers, a_strangers_file_is_not_used) {
+TEST_F(LeasesOfOtherUsers, a_file_of_another_user_is_not_used) {
   ASSERT_EQ(mkdir(folders[0].path.c_str(), 0700), 0);
   std::string name = folders[0].path + "/nearmpi-leases";
   close(open(name.c_str(), O_CREAT | O_RDWR, 0600));
-  ASSERT_EQ(chown(name.c_str(), stranger, stranger), 0);
+  ASSERT_EQ(chown(name.c_str(), other_user, other_user), 0);
   EXPECT_NE(LeasePlanning(folders).problem().find("belongs to user 65534"), std::string::npos);
   ASSERT_EQ(chown(name.c_str(), 0, 0), 0);
   ASSERT_EQ(chmod(name.c_str(), 0666), 0);
@@ -302,11 +304,11 @@ TEST_F(LeasesOfStrangers, a_strangers_file_is_not_used) {
   EXPECT_EQ(planning.intrusion(), ""); // the user can correct this
 }
 
-TEST_F(LeasesOfStrangers, nobody_else_can_hold_the_lock_or_a_row) {
+TEST_F(LeasesOfOtherUsers, nobody_else_can_hold_the_lock_or_a_row) {
   Holder holder(folders, set_of(0, 0));
   std::string name = folders[0].path + "/nearmpi-leases";
-  EXPECT_EQ(as_stranger([&] { return open(name.c_str(), O_RDONLY) < 0 && errno == EACCES ? 0 : 1; }), 0);
-  EXPECT_EQ(as_stranger([&] {
+  EXPECT_EQ(as_other_user([&] { return open(name.c_str(), O_RDONLY) < 0 && errno == EACCES ? 0 : 1; }), 0);
+  EXPECT_EQ(as_other_user([&] {
               LeasePlanning planning(folders);
               planning.take(set_of(1, 1));
               return planning.problem().empty() || !planning.others().empty() ? 1 : 0;
