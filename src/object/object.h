@@ -88,7 +88,9 @@ public:
     if (chunk == nullptr) [[unlikely]]
       return nullptr;
     Entry& entry = chunk[index & (chunk_size - 1)];
-    return entry.live && entry.object()->handle == static_cast<HandleBits>(bits) ? entry.object() : nullptr;
+    if (!entry.live || entry.object()->handle != static_cast<HandleBits>(bits)) [[unlikely]]
+      return nullptr;
+    return entry.object();
   }
 
   /// Destroys the object and retires its handle.
