@@ -44,6 +44,36 @@ struct Mailbox {
   }
 };
 
+/// The turns of ranks that share one processor.
+class Turns {
+public:
+  explicit Turns(int ranks) : ended_(static_cast<std::size_t>(ranks)) {}
+  void begin(int rank) {
+    std::unique_lock guard(lock_);
+    changed_.wait(guard, [&] { return turn_ == rank; });
+  }
+  /// Lets the other ranks run until they wait, and returns at this rank's next turn; at once if it has `ended`.
+  void pass(int rank, bool ended) {
+    const auto own = static_cast<std::size_t>(rank);
+    {
+      std::unique_lock guard(lock_);
+      ended_[own] = ended;
+      std::size_t next = own;
+      do next = (next + 1) % ended_.size();
+      while (ended_[next] && next != own);
+      turn_ = static_cast<int>(next);
+    }
+    changed_.notify_all();
+    if (!ended) begin(rank);
+  }
+
+private:
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::vector<bool> ended_;
+  int turn_ = 0;
+};
+
 struct World {
   explicit World(int size) : boxes(static_cast<std::size_t>(size)), parts(static_cast<std::size_t>(size)) {}
   std::mutex lock; // protects all mailboxes: tests are small
@@ -53,6 +83,7 @@ struct World {
   std::deque<std::vector<AreaPart>> further_parts;
   Conditions conditions;
   std::unique_ptr<std::barrier<>> together;
+  std::unique_ptr<Turns> turns; ///< null: the ranks run at the same time
 };
 
 World* world = nullptr;
@@ -206,6 +237,7 @@ void run_threads(int total, const Conditions& conditions, const std::function<vo
   World fresh(total);
   fresh.conditions = conditions;
   fresh.together = std::make_unique<std::barrier<>>(total);
+  if (conditions.one_processor) fresh.turns = std::make_unique<Turns>(total);
   world = &fresh;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < total; ++rank)
@@ -243,7 +275,9 @@ void run_ranks(int size, const Conditions& conditions,
     communicator.size = communicator.peers = size;
     communicator.process_ids = group.members.data();
     if (size > 1) communicator.extension = make_area(rank, world->parts, slices);
+    if (world->turns != nullptr) world->turns->begin(rank);
     body(communicator);
+    if (world->turns != nullptr) world->turns->pass(rank, true);
     // No rank frees its slices before all ranks have read them.
     world->together->arrive_and_wait();
     communicator.extension.reset();
@@ -376,7 +410,10 @@ void wait_until_stored(bool (*done)(void*), void* argument) {
     if (std::chrono::steady_clock::now() > limit) stuck(nullptr);
     (void)progress();
     advance_schedules();
-    std::this_thread::yield();
+    if (world->turns != nullptr)
+      world->turns->pass(me, false);
+    else
+      std::this_thread::yield();
   }
 }
 

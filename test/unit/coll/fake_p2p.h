@@ -19,6 +19,8 @@ struct Conditions {
   std::size_t eager_bytes = 0;
   std::size_t slices = 2;  ///< number that each rank has for its area in shared memory
   int without_slices = -1; ///< a rank that has none
+  /// The ranks take turns, in their order: each runs until it waits in an area. They must exchange no messages.
+  bool one_processor = false;
 };
 
 /// Runs `body` once per rank of a fresh communicator of this size, each in its own thread, and waits for all.
