@@ -112,8 +112,8 @@ struct Target {
 Result put(const Buffer& origin, const Target& target, Window& window, Pending* pending = nullptr);
 /// Copies the target's memory to `origin`; `pending` as for put().
 Result get(const Buffer& origin, const Target& target, Window& window, Pending* pending = nullptr);
-/// target = origin op target, element by element, each atomic with respect to those of all other
-/// calls of accumulate() and compare_and_swap(). `before` (may be null) receives the old values. With MPI_NO_OP `origin` is not read.
+/// target = origin op target, element by element, each atomic with respect to those of all other calls of accumulate()
+/// and compare_and_swap(). `before` (may be null) receives the old values. With MPI_NO_OP `origin` is not read.
 Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
                   const Operation& operation, Window& window, Pending* pending = nullptr);
 /// Stores `origin` in the target's element if that equals `compare`; `before` receives the old value. The

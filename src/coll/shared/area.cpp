@@ -18,6 +18,8 @@ constexpr int checks = 4096, checks_between_polls = 16;
 constexpr MPI_Count first_line_bytes = base::cache_line - offsetof(Entry, payload);
 /// Shorter slices gain nothing from being fetched if other ranks wait for them already (doc/adr/0020). Bytes.
 constexpr MPI_Count least_fetched = 2 << 10;
+/// How many numbers ahead an entry is fetched if another rank may wait for the next one.
+constexpr Number far_ahead = 4;
 
 std::string describe(const Description& description) {
   std::string text(name_of(static_cast<Collective>(description.collective)));
@@ -187,7 +189,7 @@ void Area::publish(Number number, const Description& description) {
 /// ranks wait for each other, they wait for the next entry only after this one. Otherwise, with a root or in a scan, some
 /// may wait for it already (`others_wait`), and a line for which another rank waits is better left alone.
 void Area::fetch_ahead(Number number, bool others_wait, bool in_entry) {
-  base::fetch_for_writing(&entry(rank_, number + (others_wait ? 4 : 1)));
+  base::fetch_for_writing(&entry(rank_, number + (others_wait ? far_ahead : 1)));
   if (!in_entry) {
     if (!others_wait || prepared_bytes_ >= least_fetched) slices_.fetch_next();
   } else if (prepared_bytes_ > first_line_bytes) {
