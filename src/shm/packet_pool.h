@@ -65,8 +65,7 @@ public:
   /// cache of the receiver that has read them.
   void fetch_next(std::uint64_t bytes) const {
     if (free_ == 0) return;
-    const std::byte* next = at(first_ + static_cast<std::uint32_t>(std::countr_zero(free_)));
-    for (std::uint64_t byte = 0; byte < bytes; byte += base::cache_line) base::fetch_for_writing(next + byte);
+    base::fetch_for_writing(at(first_ + static_cast<std::uint32_t>(std::countr_zero(free_))), bytes);
   }
 
   std::byte* at(std::uint32_t packet) const { return packets_ + packet * packet_bytes_; }

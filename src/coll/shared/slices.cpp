@@ -75,9 +75,7 @@ std::byte* Slices::take(Area& area, std::uint64_t number, std::size_t bytes) {
 void Slices::fetch_next() const {
   const Slice& next = slices_[next_];
   if (next.area != nullptr && !next.area->is_over(next.number)) return; // somebody still reads it
-  const std::size_t end = taken_ <= most_fetched ? std::min(taken_, next.bytes) : 0;
-  for (std::size_t byte = 0; byte < end; byte += base::cache_line)
-    base::fetch_for_writing(next.memory + byte);
+  if (taken_ <= most_fetched) base::fetch_for_writing(next.memory, std::min(taken_, next.bytes));
 }
 
 bool Slices::any_free(std::size_t bytes) const {
