@@ -18,10 +18,16 @@ std::uint64_t bytes_by_knobs();
 
 /// What collectives begin with: a process's part of the area of MPI_COMM_WORLD, and the first of its slices
 /// (coll/shared). They have addresses in each region, and memory where the job's own communicator can have an area.
-inline constexpr std::uint64_t area_part_bytes = 4096, slice_bytes = 64u << 10;
+inline constexpr std::uint64_t area_part_bytes = 20u << 10, slice_bytes = 64u << 10;
 inline constexpr std::uint32_t region_slices = 8, most_area_ranks = 64;
+inline constexpr bool job_has_area(std::uint32_t job_size) {
+  return job_size > 1 && job_size <= most_area_ranks;
+}
+inline constexpr std::uint64_t first_part_bytes(std::uint32_t job_size) {
+  return job_has_area(job_size) ? area_part_bytes : 0;
+}
 inline constexpr std::uint64_t first_slice_bytes(std::uint32_t job_size) {
-  return job_size > 1 && job_size <= most_area_ranks ? slice_bytes : 0;
+  return job_has_area(job_size) ? slice_bytes : 0;
 }
 
 /// What the ranks of a job reserve at start is checked against the memory of all, from this number of bytes on.

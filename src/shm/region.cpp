@@ -117,7 +117,7 @@ Result lay_out(Layout& made) {
   made.credits_at = made.queue_at + align_to_page(queue::SlotQueue<>::bytes(made.slots));
   made.flags_at = made.credits_at + align_to_page(std::uint64_t{head.rows} * sizeof(queue::CreditCounter<>));
   made.area_at = made.flags_at + align_to_page(made.most_packets * sizeof(PacketFlag));
-  made.lanes_at = made.area_at + align_to_page(segment::area_part_bytes);
+  made.lanes_at = made.area_at + align_to_page(segment::first_part_bytes(engine().job_size));
   made.slices_at = made.lanes_at + align_to_page(made.lanes * queue::LaneRing<>::bytes(lane_slots));
   made.packets_at = made.slices_at + align_to_page(segment::region_slices * segment::slice_bytes);
   made.statistics_at = made.packets_at + made.most_packets * made.packet_bytes;

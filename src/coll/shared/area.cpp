@@ -121,7 +121,7 @@ void Area::end_turn() {
 
 bool Area::can_prepare(Number number, MPI_Count bytes) {
   return !broken_ && is_over(replaced(number)) &&
-         (bytes <= inline_bytes || slices_.can_take(*this, static_cast<std::size_t>(bytes)));
+         (bytes <= piece_bytes || slices_.can_take(*this, static_cast<std::size_t>(bytes)));
 }
 
 bool Area::prepares_at_once(Number number, MPI_Count bytes) {
@@ -129,7 +129,7 @@ bool Area::prepares_at_once(Number number, MPI_Count bytes) {
     return true;
   if (!is_over(replaced(number))) return false;
   const auto needed = static_cast<std::size_t>(bytes);
-  return bytes <= inline_bytes || slices_.can_take(*this, needed) || slices_.exhausted(needed);
+  return bytes <= piece_bytes || slices_.can_take(*this, needed) || slices_.exhausted(needed);
 }
 
 /// Waits until the entry may be written. False if the area is broken.
@@ -148,6 +148,10 @@ Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
   prepared_bytes_ = bytes;
   if (bytes <= inline_bytes) {
     at = prepared = entry(rank_, number).payload;
+    return {};
+  }
+  if (bytes <= piece_bytes) {
+    at = prepared = piece(number);
     return {};
   }
   const auto needed = static_cast<std::size_t>(bytes);
@@ -171,8 +175,8 @@ void Area::publish(Number number, const Description& description) {
   if (prepared == nullptr) {
     mine.description.where = Where::no_memory;
   } else if (prepared != mine.payload) {
-    mine.description.where = Where::slice;
-    mine.slice = static_cast<segment::Offset>(prepared - base_);
+    mine.description.where = Where::elsewhere;
+    mine.data = static_cast<segment::Offset>(prepared - base_);
   }
   NEAR_KILL_POINT("entry-written");
   mine.flag.raise(number);
@@ -190,11 +194,14 @@ void Area::publish(Number number, const Description& description) {
 /// may wait for it already (`others_wait`), and a line for which another rank waits is better left alone.
 void Area::fetch_ahead(Number number, bool others_wait, bool in_entry) {
   base::fetch_for_writing(&entry(rank_, number + (others_wait ? far_ahead : 1)));
-  if (!in_entry) {
-    if (!others_wait || prepared_bytes_ >= least_fetched) slices_.fetch_next();
-  } else if (prepared_bytes_ > first_line_bytes) {
+  if (in_entry) {
+    if (prepared_bytes_ <= first_line_bytes) return;
     const auto* next = reinterpret_cast<const std::byte*>(&entry(rank_, number + 1));
     base::fetch_for_writing(next + base::cache_line);
+  } else if (prepared_bytes_ <= piece_bytes) {
+    if (!others_wait) base::fetch_for_writing(piece(number + 1), static_cast<std::size_t>(prepared_bytes_));
+  } else if (!others_wait || prepared_bytes_ >= least_fetched) {
+    slices_.fetch_next();
   }
 }
 
@@ -207,7 +214,7 @@ void Area::publish_failure(Number number, const Description& description) {
 std::byte* Area::data(int rank, Number number) const {
   if (rank == rank_) return prepared_[number % ring_depth];
   Entry& from = entry(rank, number);
-  return from.description.where == Where::here ? from.payload : base_ + from.slice;
+  return from.description.where == Where::here ? from.payload : base_ + from.data;
 }
 
 void Area::tell_all(const Defect& defect) {

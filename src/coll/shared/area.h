@@ -1,12 +1,13 @@
 // The area of a communicator in shared memory: where its ranks exchange data of collectives without messages.
 //
-// Each rank owns one page of it, its part, which it allocates and in which others write a counter only
+// Each rank owns some pages of it, its part, which it allocates and in which others write a counter only
 // (doc/collectives.md):
 //
 //   finished         flag: up to which number this rank has finished reading the others' entries
 //   entries[depth]   a flag each, what the collective is, and the data: up to `inline_bytes` in the entry itself,
-//                    longer data in a slice that the entry names (slices.h)
-//   results[depth]   a flag each: this rank has reduced its share of that number's data, in its slice
+//                    longer data in a piece or slice that the entry names
+//   results[depth]   a flag each: this rank has reduced its share of that number's data, in place
+//   pieces[depth]    data of up to `piece_bytes`; longer data lies in a slice (slices.h)
 //
 // All ranks number the entries alike: a collective takes as many numbers as it has chunks, which is a function of
 // facts that all ranks know, so root and ranks find each other without a message. A rank overwrites entry
@@ -33,7 +34,7 @@ using object::Communicator;
 using queue::Number;
 
 /// Where the data of an entry is.
-enum class Where : std::uint8_t { here, slice, no_memory };
+enum class Where : std::uint8_t { here, elsewhere, no_memory };
 
 /// The collective that a rank calls, to check that all ranks call the same one.
 struct Description {
@@ -52,6 +53,8 @@ Description describe(const Call& call, MPI_Count bytes);
 inline constexpr Number ring_depth = 16;
 /// Data of up to this many bytes lies in the entry.
 inline constexpr MPI_Count inline_bytes = 96;
+/// Longer data of up to this many bytes lies in the piece that belongs to the entry.
+inline constexpr MPI_Count piece_bytes = 1024;
 
 struct alignas(128) Entry {
   queue::SequenceFlag<> flag;
@@ -59,7 +62,7 @@ struct alignas(128) Entry {
   Description description;
   union {
     std::byte payload[inline_bytes];
-    segment::Offset slice; ///< Where::slice
+    segment::Offset data; ///< Where::elsewhere
   };
 };
 static_assert(sizeof(Entry) == 128 && offsetof(Entry, payload) % 16 == 0);
@@ -83,6 +86,7 @@ struct AreaPart {
   struct alignas(64) {
     queue::SequenceFlag<> flag;
   } results[ring_depth];
+  alignas(64) std::byte pieces[ring_depth][piece_bytes];
 };
 static_assert(sizeof(AreaPart) <= segment::area_part_bytes);
 
@@ -190,6 +194,12 @@ private:
     return members_[static_cast<std::size_t>(rank)].part->entries[number % ring_depth];
   }
   AreaPart& own() const { return *members_[static_cast<std::size_t>(rank_)].part; }
+  /// The own piece of a number. Pieces of successive numbers are not adjacent: a processor that reads one fetches the
+  /// beginning of what follows it in memory, which this rank may be writing.
+  std::byte* piece(Number number) const {
+    static_assert(ring_depth % 7 != 0);
+    return own().pieces[number * 7 % ring_depth];
+  }
   template <class Done>
   void wait_until(Done&& done);
   void ring_all();

@@ -39,10 +39,11 @@ base::Result populate_slice(std::byte* slice, std::size_t had, std::size_t bytes
   return begin < end ? memory::populate_pages(slice + begin, end - begin) : base::Result{};
 }
 
-/// A page for this process's part of an area.
+/// Pages for this process's part of an area.
 AreaPart* allocate_part() {
   void* made = nullptr;
-  if (!memory::allocate_pages(1, made).ok()) return nullptr;
+  const std::size_t pages = base::round_up(sizeof(AreaPart), os::page_size()) / os::page_size();
+  if (!memory::allocate_pages(pages, made).ok()) return nullptr;
   return new (made) AreaPart;
 }
 
@@ -178,8 +179,7 @@ bool shares_segment(const Communicator& communicator) {
 
 /// Whether the regions contain the parts of this communicator's area, so that nobody has to ask where they are.
 bool is_prepared(const Communicator& communicator) {
-  return &communicator == object::world() &&
-         segment::first_slice_bytes(memory::space().segment.job_size()) != 0;
+  return &communicator == object::world() && segment::job_has_area(memory::space().segment.job_size());
 }
 
 /// Tells every rank where the parts of all others lie, by messages.
@@ -241,7 +241,7 @@ Result allocate_area(Communicator& communicator, bool has_slices, Extension& mad
 /// The slices that a persistent call needs, so that a start neither allocates nor, as a rule, waits: a second one for the
 /// next start while others still read. False if there is no memory for them.
 bool make_slices(Slices& slices, MPI_Count bytes) {
-  if (bytes <= inline_bytes) return true;
+  if (bytes <= piece_bytes) return true;
   const auto needed = static_cast<std::size_t>((bytes + slice_bytes - 1) / slice_bytes);
   const std::size_t most = home().own_slices < many_own_slices ? most_slices : 2;
   return slices.make(std::clamp<std::size_t>(needed, 2, most),

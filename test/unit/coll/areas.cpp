@@ -423,17 +423,17 @@ TEST(areas, slices_that_a_failed_rank_has_not_read_become_free) {
   ASSERT_EQ(first_number(own, most_slices), 1u);
   std::byte* at = nullptr;
   for (Number number = 1; number <= most_slices; ++number) {
-    ASSERT_TRUE(own.prepare(number, 1000, at).ok());
+    ASSERT_TRUE(own.prepare(number, 2000, at).ok());
     own.publish(number, {});
   }
   own.finish(most_slices);
   parts[1].finished.raise(most_slices);
-  EXPECT_FALSE(slices.any_free(1000));
+  EXPECT_FALSE(slices.any_free(2000));
   own.process_failed({.rank = 7}); // not a member
   EXPECT_FALSE(own.is_broken());
   own.process_failed({.rank = 2});
   EXPECT_TRUE(own.is_broken());
-  EXPECT_TRUE(slices.any_free(1000));
+  EXPECT_TRUE(slices.any_free(2000));
 }
 
 /// Otherwise, in a program with threads, two areas could wait for each other's ranks.
@@ -455,15 +455,15 @@ TEST(areas, an_area_without_a_slice_does_not_wait_for_those_of_another) {
   std::byte* at = nullptr;
   ASSERT_EQ(first_number(first, most_slices + 1), 1u);
   for (Number number = 1; number <= most_slices; ++number) {
-    ASSERT_TRUE(first.prepare(number, 1000, at).ok());
+    ASSERT_TRUE(first.prepare(number, 2000, at).ok());
     first.publish(number, {});
   }
-  EXPECT_FALSE(first.can_prepare(most_slices + 1, 1000));
+  EXPECT_FALSE(first.can_prepare(most_slices + 1, 2000));
   ASSERT_EQ(first_number(second, 2), 1u);
-  ASSERT_TRUE(second.can_prepare(1, 1000));
-  ASSERT_TRUE(second.prepare(1, 1000, at).ok());
+  ASSERT_TRUE(second.can_prepare(1, 2000));
+  ASSERT_TRUE(second.prepare(1, 2000, at).ok());
   second.publish(1, {});
-  EXPECT_FALSE(second.can_prepare(2, 1000)) << "it has one";
+  EXPECT_FALSE(second.can_prepare(2, 2000)) << "it has one";
 }
 
 /// If a free slice is too short and there is no memory to extend it, a rank does not wait for it.
@@ -473,7 +473,7 @@ TEST(areas, a_rank_does_not_wait_for_a_slice_that_is_too_short) {
   for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];
   static std::vector<std::vector<std::byte>> memory;
   static std::size_t pages;
-  pages = 5000;
+  pages = 6000;
   auto reserve = [](std::size_t, void*& at, std::size_t&) -> base::Result {
     at = memory.emplace_back(slice_bytes).data();
     return {};
@@ -489,10 +489,10 @@ TEST(areas, a_rank_does_not_wait_for_a_slice_that_is_too_short) {
   std::byte* at = nullptr;
   ASSERT_TRUE(own.prepare(1, 4000, at).ok());
   own.publish(1, {});
-  ASSERT_TRUE(own.prepare(2, 1000, at).ok());
+  ASSERT_TRUE(own.prepare(2, 2000, at).ok());
   own.publish(2, {});
   own.finish(2);
-  parts[1].finished.raise(2); // both slices are free; one has only 1000 bytes
+  parts[1].finished.raise(2); // both slices are free; one has only 2000 bytes
   EXPECT_FALSE(own.can_prepare(3, 5000));
   EXPECT_TRUE(slices.exhausted(5000));
   EXPECT_FALSE(slices.any_free(5000));
@@ -550,16 +550,16 @@ TEST(areas, a_slice_is_taken_again_only_after_its_own_rank_has_read_it) {
   ASSERT_EQ(first_number(own, 2), 1u);
   ASSERT_EQ(first_number(other, 2), 1u);
   std::byte* at = nullptr;
-  ASSERT_TRUE(own.prepare(1, 1000, at).ok());
+  ASSERT_TRUE(own.prepare(1, 2000, at).ok());
   own.publish(1, {});
   const std::byte* data = nullptr;
   ASSERT_TRUE(other.wait(0, 1, {}, data).ok());
   EXPECT_EQ(data, at);
-  EXPECT_FALSE(own.can_prepare(2, 1000));
+  EXPECT_FALSE(own.can_prepare(2, 2000));
   other.finish(1);
-  EXPECT_FALSE(own.can_prepare(2, 1000)) << "this rank has not read it";
+  EXPECT_FALSE(own.can_prepare(2, 2000)) << "this rank has not read it";
   own.finish(1);
-  EXPECT_TRUE(own.can_prepare(2, 1000));
+  EXPECT_TRUE(own.can_prepare(2, 2000));
 }
 
 /// Bytes that all ranks of a call have read of others, and how many of them from the other node. The call has vectors of

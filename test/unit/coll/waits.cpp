@@ -82,6 +82,23 @@ TEST_F(Waits, a_rank_waits_at_most_once_for_each_call_with_little_data) {
             << names_[which] << " of " << count << " elements on " << size << " ranks";
 }
 
+/// A root or a rank that only publishes is ahead of the others by all entries, and then lets them catch up.
+TEST_F(Waits, short_data_of_one_rank_or_for_one_rank_waits_once_for_all_entries) {
+  constexpr int calls = 10 * ring_depth;
+  struct Block {
+    const char* name;
+    MPI_Count elements; // of a block, if 1 KiB is published
+  };
+  for (const Block& block : {Block{"broadcast", 128}, {"reduce", 128}, {"gather", 128}, {"scatter", 16}}) {
+    const auto which =
+        static_cast<std::size_t>(std::find(names_.begin(), names_.end(), block.name) - names_.begin());
+    ASSERT_LT(which, names_.size()) << block.name;
+    for (MPI_Count count : {block.elements / 16, block.elements})
+      EXPECT_LE(most_waits(8, which, count, calls), calls / ring_depth + 2)
+          << block.name << " of blocks of " << count << " elements";
+  }
+}
+
 /// Long data waits for slices, and reductions by shares for the results. At most so many waits a call, on eight ranks:
 TEST_F(Waits, a_rank_waits_rarely_in_calls_with_long_data) {
   constexpr MPI_Count elements_of_64_kib = 8192;
