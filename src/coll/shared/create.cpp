@@ -20,6 +20,10 @@ constexpr std::size_t most_areas = 256;
 /// Once a process has this many slices for persistent calls, further calls get two at most.
 constexpr std::size_t many_own_slices = 64;
 
+/// A rank that publishes number n has heard in the others' entries that they have finished n - 2. So the slice that it
+/// takes next is known to be free, and can be fetched, if it last held n - 2 or an earlier one (doc/adr/0020).
+constexpr std::size_t slices_in_rotation = 4;
+
 /// This process's own control page.
 segment::ControlPage& own_control() { return memory::space().segment.control(object::own_process().rank); }
 
@@ -68,7 +72,7 @@ struct Extension;
 
 /// Never destroyed: communicators may be freed at exit.
 struct Home {
-  Slices slices{{reserve_slice, populate_slice}};
+  Slices slices{{reserve_slice, populate_slice, slices_in_rotation}};
   std::vector<SpareSlice> spare_slices;
   std::size_t own_slices = 0;    ///< of persistent calls, spare ones included
   std::vector<Extension*> used;  ///< not freed yet

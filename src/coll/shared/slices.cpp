@@ -43,8 +43,11 @@ bool Slices::make(std::size_t count, std::size_t bytes) {
                      [&](Slice& slice) { return has_pages(slice, bytes); });
 }
 
-/// The first free slice whose turn it is; a new one if all others are in use.
+/// The first free slice whose turn it is; a new one if all others are in use, or too few for a rotation.
 Slices::Slice* Slices::find(const Area& area, std::size_t bytes) {
+  if (slices_.size() < source_.rotation && bytes <= most_fetched && grow() &&
+      has_pages(slices_.back(), bytes))
+    return &slices_.back();
   bool holds_one = false;
   for (std::size_t tried = 0; tried < slices_.size(); ++tried) {
     const std::size_t index = (next_ + tried) % slices_.size();

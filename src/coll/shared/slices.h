@@ -29,6 +29,8 @@ public:
   struct Source {
     base::Result (*reserve)(std::size_t index, void*& made, std::size_t& had);
     base::Result (*populate)(std::byte* slice, std::size_t had, std::size_t bytes);
+    /// Data that is fetched ahead rotates through this many slices at least: with fewer, the next one is still in use.
+    std::size_t rotation = 0;
   };
   explicit Slices(Source source) : source_(source) {}
 

@@ -562,6 +562,48 @@ TEST(areas, a_slice_is_taken_again_only_after_its_own_rank_has_read_it) {
   EXPECT_TRUE(own.can_prepare(2, 2000));
 }
 
+/// A slice that is still in use cannot be fetched ahead.
+TEST(areas, short_data_rotates_through_enough_slices) {
+  std::array<AreaPart, 2> parts{};
+  std::vector<AreaMember> members(2);
+  for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];
+  static std::vector<std::vector<std::byte>> memory;
+  memory.clear();
+  auto reserve = [](std::size_t, void*& at, std::size_t&) -> base::Result {
+    at = memory.emplace_back(slice_bytes).data();
+    return {};
+  };
+  auto populate = [](std::byte*, std::size_t, std::size_t) { return base::Result{}; };
+  Slices slices({reserve, populate, 4}), few({reserve, populate});
+  Area own(members, 0, nullptr, slices);
+  ASSERT_EQ(first_number(own, 9), 1u);
+  std::vector<std::byte*> at(9);
+  for (Number number = 1; number < 9; ++number) {
+    ASSERT_TRUE(own.prepare(number, 2000, at[number]).ok());
+    own.publish(number, {});
+    own.finish(number);
+    parts[1].finished.raise(number); // so each slice is free at once
+  }
+  for (Number number = 5; number < 9; ++number) EXPECT_EQ(at[number], at[number - 4]);
+  EXPECT_EQ(memory.size(), 4u);
+  std::byte* piece = nullptr;
+  ASSERT_TRUE(own.prepare(9, piece_bytes, piece).ok());
+  EXPECT_GE(piece, parts[0].pieces[0]);
+  EXPECT_LT(piece, parts[0].pieces[0] + sizeof parts[0].pieces) << "shorter data needs no slice";
+
+  memory.clear();
+  Area other(members, 1, nullptr, few);
+  ASSERT_EQ(first_number(other, 2), 1u);
+  std::byte* first = nullptr;
+  for (Number number = 1; number < 3; ++number) {
+    ASSERT_TRUE(other.prepare(number, 2000, first).ok());
+    other.publish(number, {});
+    other.finish(number);
+    parts[0].finished.raise(9);
+  }
+  EXPECT_EQ(memory.size(), 1u) << "nor does a persistent call make more than it needs";
+}
+
 /// Bytes that all ranks of a call have read of others, and how many of them from the other node. The call has vectors of
 /// long_elements integers.
 struct Moved {
