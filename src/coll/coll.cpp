@@ -203,13 +203,21 @@ Result check_copyable(const Call& call) {
 
 enum class Form : std::uint8_t { blocking, nonblocking, persistent };
 
+/// What a rank publishes if it publishes a part for each rank: each begins at a cache line.
+MPI_Count bytes_in_parts(const Facts& facts) {
+  return part_stride((published_bytes(facts) + facts.size - 1) / facts.size, facts.size) * facts.size;
+}
+
 /// What this rank publishes in a call, in bytes. `area`: one that the communicator already has.
 MPI_Count bytes_of_rank(const Call& call, const Facts& facts, const Area& area) {
   const int rank = area.rank();
   const bool is_root = rank == call.root, leads = area.leader_of(area.node_of(rank), call.root) == rank;
   switch (call.collective) {
   case Collective::broadcast: return is_root || leads ? published_bytes(facts) : 0;
-  case Collective::scatter: return is_root ? published_bytes(facts) : 0;
+  case Collective::scatter: return is_root ? bytes_in_parts(facts) : 0;
+  case Collective::alltoall:
+  case Collective::reduce_scatter:
+  case Collective::reduce_scatter_block: return bytes_in_parts(facts);
   case Collective::gather: return is_root ? 0 : published_bytes(facts);
   default: return std::max(published_bytes(facts), bytes_of_parts(call, rank, facts.size));
   }

@@ -184,13 +184,19 @@ base::Result reserve_slice(std::size_t, void*& made, std::size_t&) {
   return {};
 }
 
+/// Whether a persistent call is being prepared: its starts may allocate nothing.
+thread_local bool prepares = false;
 base::Result reserve_own_slice(std::size_t, void*& made, std::size_t&) {
+  if (!prepares) return base::fail(MPI_ERR_NO_MEM, "a start needs a slice");
   slice_memory.push_back(std::make_unique<std::byte[]>(slice_bytes));
   made = slice_memory.back().get();
   return {};
 }
 
 base::Result populate_slice(std::byte*, std::size_t, std::size_t) { return {}; }
+base::Result populate_own_slice(std::byte*, std::size_t, std::size_t) {
+  return prepares ? base::Result{} : base::fail(MPI_ERR_NO_MEM, "a start needs more of a slice");
+}
 
 } // namespace
 
@@ -222,13 +228,16 @@ std::unique_ptr<AreaExtension> make_area(int rank, std::vector<AreaPart>& parts,
   return made;
 }
 
-Result Extension::make_another(object::Communicator& communicator, MPI_Count,
+Result Extension::make_another(object::Communicator& communicator, MPI_Count bytes,
                                std::unique_ptr<AreaExtension>& made) {
   const std::lock_guard guard(world->lock);
   const std::size_t index = own_slices.size();
   while (world->further_parts.size() <= index)
     world->further_parts.emplace_back(static_cast<std::size_t>(communicator.size));
-  own_slices.push_back(std::make_unique<Slices>(Slices::Source{reserve_own_slice, populate_slice}));
+  own_slices.push_back(std::make_unique<Slices>(Slices::Source{reserve_own_slice, populate_own_slice}));
+  prepares = true;
+  if (bytes > piece_bytes) own_slices.back()->make(2, static_cast<std::size_t>(std::min(bytes, slice_bytes)));
+  prepares = false;
   made = make_area(communicator.rank, world->further_parts[index], *own_slices.back());
   return {};
 }
