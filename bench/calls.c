@@ -12,6 +12,8 @@
 //   window_8, window_256   so many receives of 8 or 256 bytes are posted, and all of their messages lie in
 //                 shared memory when MPI_Waitall is called
 //   iallreduce    the other rank's value is there when MPI_Wait is called
+//   publish       broadcasts of the counted rank; the other one has read all that came before
+//   read, reduce  the other rank, root of a broadcast or not of a reduction, has returned from the call
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -141,6 +143,43 @@ static void iallreduce_1(long number) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void publish_0(long number) {
+  await(&steps->partner, number - 1);
+  MPI_Bcast(data, 8, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void publish_1(long number) {
+  MPI_Bcast(data, 8, MPI_BYTE, 0, MPI_COMM_WORLD);
+  atomic_store(&steps->partner, number);
+}
+
+static void read_0(long number) {
+  await(&steps->partner, number);
+  MPI_Bcast(data, 8, MPI_BYTE, 1, MPI_COMM_WORLD);
+  atomic_store(&steps->counted, number);
+}
+
+static void read_1(long number) {
+  await(&steps->counted, number - 1);
+  MPI_Bcast(data, 8, MPI_BYTE, 1, MPI_COMM_WORLD);
+  atomic_store(&steps->partner, number);
+}
+
+static void reduce_0(long number) {
+  long own = number, sum = 0;
+  await(&steps->partner, number);
+  MPI_Reduce(&own, &sum, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  atomic_store(&steps->counted, number);
+  require(sum == 2 * number, "wrong sum");
+}
+
+static void reduce_1(long number) {
+  long own = number;
+  await(&steps->counted, number - 1);
+  MPI_Reduce(&own, NULL, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  atomic_store(&steps->partner, number);
+}
+
 static void test_empty(int rank, int size, long count) {
   if (rank != 0) MPI_Send(data, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
   for (int other = 1; rank == 0 && other < size; ++other)
@@ -163,11 +202,18 @@ static const struct {
   const char* name;
   void (*of_rank[2])(long number);
 } scenarios[] = {
-    {"send", {send_0, partner_receives}},         {"isend", {isend_0, partner_receives}},
-    {"recv", {recv_0, send_ahead_of_0}},          {"irecv", {irecv_0, send_after_0}},
-    {"test_done", {test_done_0, send_after_0}},   {"test_empty", {NULL, NULL}},
-    {"window_8", {window_8_0, window_8_1}},       {"window_256", {window_256_0, window_256_1}},
+    {"send", {send_0, partner_receives}},
+    {"isend", {isend_0, partner_receives}},
+    {"recv", {recv_0, send_ahead_of_0}},
+    {"irecv", {irecv_0, send_after_0}},
+    {"test_done", {test_done_0, send_after_0}},
+    {"test_empty", {NULL, NULL}},
+    {"window_8", {window_8_0, window_8_1}},
+    {"window_256", {window_256_0, window_256_1}},
     {"iallreduce", {iallreduce_0, iallreduce_1}},
+    {"publish", {publish_0, publish_1}},
+    {"read", {read_0, read_1}},
+    {"reduce", {reduce_0, reduce_1}},
 };
 
 int main(int argc, char** argv) {

@@ -54,6 +54,9 @@ COUNTS = [
     _call("MPI_Test", "MPI_Test, nothing there, 64 peers", "test_empty", 65, ALONE),
     Count("MPI_Irecv and MPI_Waitall, a message of 32", "window_8", WINDOW, messages=32),
     Count("MPI_Irecv and MPI_Waitall, a message of 32, 256 bytes", "window_256", WINDOW, messages=32),
+    _call("MPI_Bcast", "MPI_Bcast, root", "publish"),
+    _call("MPI_Bcast", "MPI_Bcast, arrived", "read"),
+    _call("MPI_Reduce", "MPI_Reduce, arrived", "reduce"),
     Count("MPI_Iallreduce and MPI_Wait", "iallreduce", ("MPI_Iallreduce", "PMPI_Iallreduce", "MPI_Wait", "PMPI_Wait")),
     Count("poll, 64 peers", "test_empty", ("near::p2p::poll*",), 65, variables=ALONE),
 ]

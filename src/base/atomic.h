@@ -143,7 +143,7 @@ inline constexpr std::size_t cache_line = 64;
 #endif
 }
 
-/// The same for all lines of `bytes` bytes that begin at the beginning of a line.
+/// Begins to fetch the lines of `bytes` bytes for writing; `first` is at the beginning of a line.
 inline void fetch_for_writing(const std::byte* first, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += cache_line) fetch_for_writing(first + at);
 }

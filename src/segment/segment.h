@@ -196,7 +196,7 @@ struct ControlPage {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t pid;
-  /// Offsets from the start of the segment.
+  /// Offsets from the start of the segment. Parts follow one another; `area_part` is empty unless job_has_area().
   Offset queue, credits, packet_flags, area_part, lanes, slices, packets, statistics, traffic, blocks, arena;
   std::uint64_t queue_slots, lane_count, packet_count, packet_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in private memory; peers read it to test CMA

@@ -158,7 +158,7 @@ static inline struct Pages existing_pages(const struct Mapped* segment, uint64_t
 
 /// The parts that a process owns. All but the last are in its region, one after the other; the far arenas
 /// follow the regions.
-enum { parts = 13, arena = 11, far_arena = 12 };
+enum { parts = 13, area = 4, arena = 11, far_arena = 12 };
 static const char* const part_names[parts] = {"control", "queue",  "credits",  "flags",      "area",
                                               "lanes",   "slices", "packets",  "statistics", "traffic",
                                               "blocks",  "arena",  "far arena"};
@@ -196,7 +196,8 @@ static inline struct Region region_of(const struct Mapped* segment, int slot) {
   region.begin[far_arena] = (slots + 1ull) * stride + (uint64_t)slot * far_stride;
   region.end[far_arena] = region.begin[far_arena] + far_stride;
   for (int part = 0; part < parts; ++part)
-    if (region.begin[part] >= region.end[part] || region.begin[part] % page_bytes != 0)
+    // Without an area of MPI_COMM_WORLD its part is empty.
+    if (region.begin[part] + (part != area) > region.end[part] || region.begin[part] % page_bytes != 0)
       cannot("part %s of slot %d does not begin on a page before its end", part_names[part], slot);
   return region;
 }

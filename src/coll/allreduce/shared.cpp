@@ -3,8 +3,8 @@
 // flat     Every rank publishes its vector and reduces all of them. Cost: (p + 1) n beta + (p - 1) n gamma, and one wait
 //          for each chunk: for short vectors, and for two ranks at any length, since both then read as many bytes of the
 //          other as with shares.
-// shares   Every rank publishes its vector, reduces its share of all vectors in its own slice, and copies the shares of
-//          all. Cost: 4 n beta + n gamma, and two waits for each chunk. While a rank would wait for the others' results
+// shares   Every rank publishes its vector, reduces its share of all vectors in its own piece or slice, and copies the
+//          shares of all. Cost: 4 n beta + n gamma, and two waits for each chunk. While a rank would wait for the others' results
 //          of one chunk, it publishes and reduces the next one.
 #include "coll/shared/reduction.h"
 

@@ -22,10 +22,10 @@ Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call) {
     NEAR_TRY(group.scratch_bytes(bytes, packed));
   if (!contiguous && tree.is_root()) NEAR_TRY(group.copy(call.receive, packed));
 
-  const MPI_Count piece_bytes = (bytes + size - 1) / size;
+  const MPI_Count bytes_each = (bytes + size - 1) / size;
   auto pieces = [&](int first, int count) {
-    MPI_Count begin = std::min(bytes, piece_bytes * first);
-    return byte_range(packed, begin, std::min(bytes, piece_bytes * (first + count)) - begin);
+    MPI_Count begin = std::min(bytes, bytes_each * first);
+    return byte_range(packed, begin, std::min(bytes, bytes_each * (first + count)) - begin);
   };
 
   // Scatter: a subtree's pieces lie together, because they are numbered by position in the tree.

@@ -11,7 +11,7 @@
 //
 // All ranks number the entries alike: a collective takes as many numbers as it has chunks, which is a function of
 // facts that all ranks know, so root and ranks find each other without a message. A rank overwrites entry
-// `number - depth` and its slice only when all ranks have finished it (queue/sequence_flag.h). Each entry repeats up to
+// `number - depth` and its piece or slice only when all ranks have finished it (queue/sequence_flag.h). Each entry repeats up to
 // which number its writer has finished, so ranks that hear from each other anyway need not look at those flags.
 //
 // No call allocates memory, except for slices, and these are kept. A rank that waits polls first and then sleeps on its
@@ -26,6 +26,7 @@
 
 #include <array>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 namespace near::coll {
@@ -170,7 +171,7 @@ public:
   void finish(Number number);
   /// Whether all other ranks have finished the number.
   bool all_finished(Number number);
-  /// Whether this rank has, too, which reads its own data: then its entry and slice of that number are free.
+  /// Whether this rank has, too, which reads its own data: then its entry, piece or slice of that number are free.
   bool is_over(Number number) { return finished_ >= number && all_finished(number); }
   /// Whether all ranks have finished all numbers so far.
   bool is_over() { return all_finished(next_ - 1); }
@@ -197,8 +198,9 @@ private:
   /// The own piece of a number. Pieces of successive numbers are not adjacent: a processor that reads one fetches the
   /// beginning of what follows it in memory, which this rank may be writing.
   std::byte* piece(Number number) const {
-    static_assert(ring_depth % 7 != 0);
-    return own().pieces[number * 7 % ring_depth];
+    constexpr Number step = 7;
+    static_assert(std::gcd(step, ring_depth) == 1, "each number of a ring has a piece of its own");
+    return own().pieces[number * step % ring_depth];
   }
   template <class Done>
   void wait_until(Done&& done);

@@ -20,8 +20,9 @@ constexpr std::size_t most_areas = 256;
 /// Once a process has this many slices for persistent calls, further calls get two at most.
 constexpr std::size_t many_own_slices = 64;
 
-/// A rank that publishes number n has heard in the others' entries that they have finished n - 2. So the slice that it
-/// takes next is known to be free, and can be fetched, if it last held n - 2 or an earlier one (doc/adr/0020).
+/// Where all ranks read each other's entries, a rank that publishes number n has heard in them that the others have
+/// finished n - 2. So the slice that it takes next is known to be free, and can be fetched, if it last held n - 2 or an
+/// earlier number: with three slices. A rank that runs ahead by one number needs a fourth (doc/adr/0020).
 constexpr std::size_t slices_in_rotation = 4;
 
 /// This process's own control page.
@@ -52,7 +53,7 @@ AreaPart* allocate_part() {
 }
 
 /// An area that this process has freed. First others may still read this process's slices, and this one
-/// looks at their pages to learn when they have finished; then it leaves the area, and the others may use their pages
+/// looks at their parts to learn when they have finished; then it leaves the area, and the others may use their parts
 /// again; when all have left, so does it.
 struct Retired {
   std::unique_ptr<Slices> slices; ///< of a persistent call
@@ -77,8 +78,8 @@ struct Home {
   std::size_t own_slices = 0;    ///< of persistent calls, spare ones included
   std::vector<Extension*> used;  ///< not freed yet
   std::vector<Retired> retired;  ///< freed by this process; another one may still read
-  std::vector<AreaPart*> unused; ///< pages for further areas
-  std::size_t parts = 0;         ///< pages that exist
+  std::vector<AreaPart*> unused; ///< parts for further areas
+  std::size_t parts = 0;         ///< how many exist
 };
 Home& home() {
   static Home& only = *new Home;
@@ -112,11 +113,11 @@ void leave(Retired& retired) {
   transport::wake_waiting_threads();
 }
 
-/// Leaves the areas that are over, and takes back the pages that all other members have left.
+/// Leaves the areas that are over, and takes back the parts that all other members have left.
 void reap() {
   std::erase_if(home().retired, [](Retired& retired) {
     if (retired.area != nullptr && retired.area->is_over()) leave(retired);
-    // SYNC: area-left. Acquire: the page is written again after the last reads of all others.
+    // SYNC: area-left. Acquire: the part is written again after the last reads of all others.
     if (retired.area != nullptr || retired.own().left.load_acquire() != retired.parts.size() - 1)
       return false;
     home().unused.push_back(&retired.own());
@@ -160,7 +161,7 @@ struct Extension final : AreaExtension {
   }
 };
 
-/// Ends what waits for this process. The page of an area with a failed member is not used again: whether that member
+/// Ends what waits for this process. The part of an area with a failed member is not used again: whether that member
 /// has left it is unknown.
 void process_failed(const object::ProcessId& process) {
   for (Extension* extension : home().used)

@@ -30,7 +30,7 @@ struct Chunks {
 Chunks chunks_of(MPI_Count total, MPI_Count unit = 1, int parts = 1);
 /// How many chunks beyond the one that it reads a rank publishes, if it can do so without a wait.
 Number chunks_ahead();
-/// The distance of parts of `bytes` bytes in an entry or slice.
+/// The distance of parts of `bytes` bytes in an entry, piece or slice.
 inline MPI_Count part_stride(MPI_Count bytes, int parts) {
   return bytes * parts <= inline_bytes ? bytes : (bytes + 63) / 64 * 64;
 }

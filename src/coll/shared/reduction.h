@@ -34,7 +34,7 @@ public:
 
   // A chunk of `bytes` bytes that all ranks have published, of which each reduces its share.
 
-  /// Reduces this rank's share in place, in its own slice, and tells the others. Each share is reduced by one rank, in
+  /// Reduces this rank's share in place, in its own piece or slice, and tells the others. Each share is reduced by one rank, in
   /// an order that depends on the rank alone.
   Result fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const;
   /// Copies all reduced shares.

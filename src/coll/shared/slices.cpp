@@ -36,18 +36,34 @@ bool Slices::has_pages(Slice& slice, std::size_t bytes) {
 }
 
 bool Slices::make(std::size_t count, std::size_t bytes) {
-  no_more_slices_ = no_more_pages_ = false; // there may be memory again
+  no_more_slices_ = no_more_pages_ = no_rotation_ = false; // there may be memory again
   while (slices_.size() < count)
     if (!grow()) return false;
   return std::all_of(slices_.begin(), slices_.begin() + static_cast<std::ptrdiff_t>(count),
                      [&](Slice& slice) { return has_pages(slice, bytes); });
 }
 
-/// The first free slice whose turn it is; a new one if all others are in use, or too few for a rotation.
+/// Adds a slice if the one whose turn it is has been used before, and there are too few for a rotation. Nothing is lost
+/// if there is no memory for it.
+void Slices::extend_rotation(std::size_t bytes) {
+  if (slices_.size() >= source_.rotation || bytes > most_fetched || no_rotation_) return;
+  if (slices_.empty() || slices_[next_].area == nullptr) return;
+  void* made = nullptr;
+  std::size_t had = 0;
+  no_rotation_ = !source_.reserve(slices_.size(), made, had).ok();
+  if (no_rotation_) return;
+  Slice slice{.memory = static_cast<std::byte*>(made), .bytes = had};
+  if (had < bytes) {
+    no_rotation_ = !source_.populate(slice.memory, had, bytes).ok();
+    if (no_rotation_) return;
+    slice.bytes = bytes;
+  }
+  next_ = slices_.size();
+  slices_.push_back(slice);
+}
+
+/// The first free slice whose turn it is; a new one if all others are in use.
 Slices::Slice* Slices::find(const Area& area, std::size_t bytes) {
-  if (slices_.size() < source_.rotation && bytes <= most_fetched && grow() &&
-      has_pages(slices_.back(), bytes))
-    return &slices_.back();
   bool holds_one = false;
   for (std::size_t tried = 0; tried < slices_.size(); ++tried) {
     const std::size_t index = (next_ + tried) % slices_.size();
@@ -56,7 +72,6 @@ Slices::Slice* Slices::find(const Area& area, std::size_t bytes) {
       holds_one = holds_one || slice.area == &area;
       continue;
     }
-    slice.area = nullptr;
     if (!has_pages(slice, bytes)) continue;
     next_ = index;
     return &slice;
@@ -66,6 +81,7 @@ Slices::Slice* Slices::find(const Area& area, std::size_t bytes) {
 }
 
 std::byte* Slices::take(Area& area, std::uint64_t number, std::size_t bytes) {
+  extend_rotation(bytes);
   Slice* slice = find(area, bytes);
   if (slice == nullptr) return nullptr;
   next_ = (next_ + 1) % slices_.size();

@@ -29,7 +29,8 @@ public:
   struct Source {
     base::Result (*reserve)(std::size_t index, void*& made, std::size_t& had);
     base::Result (*populate)(std::byte* slice, std::size_t had, std::size_t bytes);
-    /// Data that is fetched ahead rotates through this many slices at least: with fewer, the next one is still in use.
+    /// Short data rotates through this many slices at least, if there is memory for them, so that the next one is free
+    /// and can be fetched ahead. At most segment::region_slices: reserve() may be called again for an index below it.
     std::size_t rotation = 0;
   };
   explicit Slices(Source source) : source_(source) {}
@@ -64,11 +65,12 @@ private:
   struct Slice {
     std::byte* memory = nullptr;
     std::size_t bytes = 0; ///< with pages
-    Area* area = nullptr;  ///< null: free
+    Area* area = nullptr;  ///< that has used it last; null: none
     std::uint64_t number = 0;
   };
   Slice* find(const Area& area, std::size_t bytes);
   bool grow();
+  void extend_rotation(std::size_t bytes);
   bool has_pages(Slice& slice, std::size_t bytes);
 
   Source source_;
@@ -76,7 +78,7 @@ private:
   std::size_t next_ = 0;  ///< the slice that was taken longest ago
   std::size_t taken_ = 0; ///< bytes of the slice that was taken last
   // After a failure the slices that exist are waited for; asking again would only cost time.
-  bool no_more_slices_ = false, no_more_pages_ = false;
+  bool no_more_slices_ = false, no_more_pages_ = false, no_rotation_ = false;
 };
 
 } // namespace near::coll

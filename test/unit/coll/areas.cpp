@@ -4,6 +4,7 @@
 
 #include <array>
 #include <barrier>
+#include <numeric>
 #include <string>
 
 namespace near::coll::test {
@@ -205,25 +206,31 @@ TEST(areas, ranks_may_have_different_datatypes_in_a_short_call) {
 TEST(areas, entries_that_are_published_early_are_kept_until_their_own_rank_has_read_them) {
   make_types();
   constexpr int calls = 5 * ring_depth;
-  for (int late : {0, 1, 2}) {
-    std::barrier<> together(3);
-    run_ranks(3, Conditions{everything}, [&](object::Communicator& c) {
-      Datatype& type = *datatype::find_datatype(MPI_INT32_T);
-      const datatype::Operation& operation = *datatype::find_operation(MPI_SUM);
-      std::int32_t own[calls], sums[calls];
-      p2p::Request* requests[calls] = {};
-      if (c.rank == late) together.arrive_and_wait();
-      for (int i = 0; i < calls; ++i) {
-        own[i] = c.rank + i;
-        ASSERT_TRUE(start(allreduce_call(&own[i], &sums[i], 1, type, operation), c, requests[i]).ok());
-      }
-      if (c.rank != late) together.arrive_and_wait();
-      for (int i = 0; i < calls; ++i) {
-        ASSERT_TRUE(wait(requests[i]).ok());
-        ASSERT_EQ(sums[i], 3 + 3 * i);
-      }
-    });
-  }
+  for (int late : {0, 1, 2})
+    for (int elements : {1, 30, 250}) { // in the first line of an entry, in pieces
+      std::barrier<> together(3);
+      run_ranks(3, Conditions{everything}, [&](object::Communicator& c) {
+        Datatype& type = *datatype::find_datatype(MPI_INT32_T);
+        const datatype::Operation& operation = *datatype::find_operation(MPI_SUM);
+        std::vector<std::int32_t> own[calls], sums[calls];
+        p2p::Request* requests[calls] = {};
+        if (c.rank == late) together.arrive_and_wait();
+        for (int i = 0; i < calls; ++i) {
+          own[i].resize(static_cast<std::size_t>(elements));
+          sums[i].resize(own[i].size());
+          std::iota(own[i].begin(), own[i].end(), c.rank + i);
+          ASSERT_TRUE(
+              start(allreduce_call(own[i].data(), sums[i].data(), elements, type, operation), c, requests[i])
+                  .ok());
+        }
+        if (c.rank != late) together.arrive_and_wait();
+        for (int i = 0; i < calls; ++i) {
+          ASSERT_TRUE(wait(requests[i]).ok());
+          for (int at = 0; at < elements; ++at)
+            ASSERT_EQ(sums[i][static_cast<std::size_t>(at)], 3 + 3 * (i + at));
+        }
+      });
+    }
 }
 
 /// Each rank starts them in an order of its own, and again before others have finished.
@@ -394,7 +401,7 @@ TEST(areas, a_short_call_that_fails_leaves_nothing_behind) {
     std::barrier<> together(2);
     run_ranks(2, Conditions{everything, most_slices}, [&](object::Communicator& c) {
       Area& area = *static_cast<AreaExtension&>(*c.extension).area;
-      const MPI_Count cells = c.rank == 0 ? 20 : 30; // more than an entry holds, and a mismatch
+      const MPI_Count cells = c.rank == 0 ? 200 : 300; // more than a piece holds, and a mismatch
       TestBuffer own(derived ? Layout::gaps : Layout::split, cells), all(Layout::split, 2 * cells);
       p2p::Request* request = nullptr;
       ASSERT_TRUE(start(allgather_call(own.argument(), all.argument(0, cells), c), c, request).ok());
@@ -602,6 +609,52 @@ TEST(areas, short_data_rotates_through_enough_slices) {
     parts[0].finished.raise(9);
   }
   EXPECT_EQ(memory.size(), 1u) << "nor does a persistent call make more than it needs";
+}
+
+/// A rotation is a gain, no need: what exists already is used first, and nothing is lost if there is no memory for it.
+TEST(areas, a_rotation_begins_with_the_first_slice_and_does_without_the_others) {
+  std::array<AreaPart, 2> parts{};
+  std::vector<AreaMember> members(2);
+  for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];
+  static std::vector<std::vector<std::byte>> memory;
+  static int refused;
+  memory.clear();
+  memory.reserve(most_slices);
+  refused = 0;
+  auto reserve = [](std::size_t index, void*& at, std::size_t& had) -> base::Result {
+    if (index == memory.size()) memory.emplace_back(slice_bytes);
+    at = memory[index].data();
+    had = index == 0 ? slice_bytes : 0;
+    return {};
+  };
+  auto populate = [](std::byte* slice, std::size_t, std::size_t) -> base::Result {
+    if (slice != memory[1].data() || ++refused > 1) return {};
+    return base::fail(MPI_ERR_NO_MEM, "not now");
+  };
+  Slices slices({reserve, populate, 4});
+  Area own(members, 0, nullptr, slices);
+  ASSERT_EQ(first_number(own, 5), 1u);
+  std::byte* at = nullptr;
+  auto publish = [&](Number number, MPI_Count bytes) {
+    EXPECT_TRUE(own.can_prepare(number, bytes));
+    ASSERT_TRUE(own.prepare(number, bytes, at).ok());
+    own.publish(number, {});
+  };
+  publish(1, 2000);
+  EXPECT_EQ(at, memory[0].data());
+  EXPECT_EQ(memory.size(), 1u) << "the first slice was not used before";
+  own.finish(1);
+  parts[1].finished.raise(1);
+  for (Number number = 2; number < 4; ++number) {
+    publish(number, 2000);
+    EXPECT_EQ(at, memory[0].data());
+    own.finish(number);
+    parts[1].finished.raise(number);
+  }
+  EXPECT_EQ(refused, 1) << "asked once";
+  publish(4, slice_bytes);
+  publish(5, slice_bytes); // needs a second one, for which there is memory now
+  EXPECT_EQ(at, memory[1].data());
 }
 
 /// Bytes that all ranks of a call have read of others, and how many of them from the other node. The call has vectors of

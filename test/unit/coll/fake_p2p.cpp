@@ -276,7 +276,7 @@ void run_ranks(int size, const Conditions& conditions,
     object::Group group;
     group.members = members(0, size);
     group.rank = rank;
-    Slices slices({reserve_slice, populate_slice});
+    Slices slices({reserve_slice, populate_slice, 4});
     object::Communicator communicator;
     communicator.context = 4;
     communicator.group = &group;
