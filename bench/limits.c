@@ -11,7 +11,8 @@
 // - touch: no transfer; what "rewritten" rewrites and reads, by one process in its own cache
 // - cma_pull: the receiver copies with process_vm_readv
 // - cma_halves: ... the first half, while the sender copies the second one with process_vm_writev
-// - ring: the sender copies chunks into a shared ring, the receiver copies them out, both at the same time
+// - ring: the sender copies chunks into a shared ring, the receiver copies them out, both at the same time; "-4M" is the
+//   length of the ring, otherwise four or eight chunks
 // - ring_stream: ... the sender with stores that bypass its cache (non-temporal)
 // - pull: the sender's buffer is shared memory; the receiver copies from it
 // - halves: both buffers are shared; sender and receiver copy half each
@@ -22,7 +23,7 @@
 
 // ---- shared by both processes ----
 
-enum { ring_bytes = 1 << 20, max_slots = 8 };
+enum { ring_bytes = 4 << 20, max_slots = 256 };
 
 /// One direction. Only the sender raises `announced`, `pushed` and `filled`, only the receiver `taken`.
 struct channel {
@@ -153,8 +154,9 @@ static void receive_ring(struct side* side) {
   }
 }
 
-// Chunks from what fits in the first-level cache to what leaves the second-level one; rings are as short as
-// pipelining allows, since every slot more is cache less.
+// Chunks from what fits in the first-level cache to what leaves the second-level one. Rings are as short as pipelining
+// allows, since every slot more is cache less, or longer than a second-level cache, so that the receiver's has dropped a
+// slot by the time the sender writes it again: which is faster depends on the processor.
 static const struct method methods[] = {
     {.name = "cma_pull", .send = announce, .receive = receive_cma},
     {.name = "cma_halves", .send = send_cma_half, .receive = receive_cma_half},
@@ -170,6 +172,18 @@ static const struct method methods[] = {
      .receive = receive_ring,
      .chunk = 65536,
      .slots = 4,
+     .fill = copy},
+    {.name = "ring/16K-4M",
+     .send = send_ring,
+     .receive = receive_ring,
+     .chunk = 16384,
+     .slots = 256,
+     .fill = copy},
+    {.name = "ring/64K-4M",
+     .send = send_ring,
+     .receive = receive_ring,
+     .chunk = 65536,
+     .slots = 64,
      .fill = copy},
     {.name = "ring_stream/4K",
      .send = send_ring,
@@ -300,7 +314,7 @@ static void measure_all(struct side* side, const struct arguments* arguments) {
     for (size_t method = 0; method < sizeof methods / sizeof methods[0]; ++method) {
       // A smaller chunk has the message in one piece already.
       if (method > 0 && methods[method].fill && methods[method - 1].fill == methods[method].fill &&
-          methods[method - 1].chunk >= side->bytes)
+          methods[method - 1].chunk >= side->bytes && methods[method - 1].chunk < methods[method].chunk)
         continue;
       if (!pair.cma && strncmp(methods[method].name, "cma", 3) == 0) continue;
       side->touch = false;
