@@ -139,6 +139,7 @@ unsigned processors_of(const Job& job) {
 /// not have that much. The pages of queues and packets exist from MPI_Init on, whatever is sent. `needed` is
 /// the most that one rank needs of the segment, and `reserved` the part of it that it reserves.
 Result check_cost(const Job& job, char** environment, std::uint64_t& needed, std::uint64_t& reserved) {
+  const segment::JobShape shape{job.command.mapping.ranks, processors_of(job)};
   std::uint64_t total = 0;
   std::string dearest;
   for (const auto& application : job.command.applications) {
@@ -147,12 +148,12 @@ Result check_cost(const Job& job, char** environment, std::uint64_t& needed, std
     for (auto& row : rows) entries.push_back(row.data());
     entries.push_back(nullptr);
     NEAR_TRY(base::read_knobs(entries.data()));
-    std::uint64_t one = segment::reserved_by_knobs();
+    std::uint64_t one = segment::reserved_by_knobs(shape);
     total += one * application.ranks;
-    needed = std::max(needed, segment::bytes_by_knobs());
+    needed = std::max(needed, segment::bytes_by_knobs(shape));
     if (one > reserved) {
       reserved = one;
-      dearest = segment::reserving_knobs();
+      dearest = segment::reserving_knobs(shape);
     }
   }
   NEAR_TRY(base::read_knobs(environment));

@@ -53,11 +53,14 @@ int info(bool knobs) {
       std::printf("%-20s %-10s %s (%s)%s\n", knob->name.c_str(), knob->text.c_str(), knob->help,
                   base::expected_of(*knob).c_str(),
                   knob->set ? base::format(" (set; default {})", knob->default_text).c_str() : "");
-    std::printf("\nEach rank reserves %llu KiB when it begins (NEAR_PACKETS, NEAR_EAGER_LIMIT, "
-                "NEAR_QUEUE_SLOTS), and up "
-                "to %llu KiB once there is traffic (NEAR_PIPELINE).\n",
-                static_cast<unsigned long long>(segment::reserved_by_knobs() >> 10),
-                static_cast<unsigned long long>(segment::bytes_by_knobs() >> 10));
+    constexpr segment::JobShape alone, pair{.ranks = 2, .processors = 2};
+    std::printf(
+        "\nEach rank reserves %llu KiB when it begins (NEAR_PACKETS, NEAR_EAGER_LIMIT, NEAR_QUEUE_SLOTS), "
+        "or %llu KiB in a job of 2 to 16 ranks with a processor each, and up to %llu KiB once there is "
+        "traffic (NEAR_PIPELINE).\n",
+        static_cast<unsigned long long>(segment::reserved_by_knobs(alone) >> 10),
+        static_cast<unsigned long long>(segment::reserved_by_knobs(pair) >> 10),
+        static_cast<unsigned long long>(segment::bytes_by_knobs(pair) >> 10));
     return 0;
   }
   topo::Machine machine;

@@ -14,6 +14,11 @@ namespace {
 
 constexpr std::uint64_t queue_slot_bytes = 128;
 
+/// By default a rank starts with `few` packets, or, in a job of 2 to `small_job` ranks with a processor each, with
+/// `many`, of 16 KiB each unless the eager limit is larger.
+constexpr std::uint64_t few = 32, many = 64;
+constexpr std::uint32_t small_job = 16;
+
 } // namespace
 
 std::uint64_t packet_bytes() {
@@ -21,21 +26,27 @@ std::uint64_t packet_bytes() {
                         os::page_size());
 }
 
-std::uint64_t reserved_by_knobs() {
-  const auto& knobs = base::knobs();
-  return knobs.packets.number * packet_bytes() + std::bit_ceil(knobs.queue_slots.number) * queue_slot_bytes;
+std::uint64_t first_packets(JobShape job) {
+  const auto& packets = base::knobs().packets;
+  if (!packets.automatic) return packets.number;
+  return job.ranks > 1 && job.ranks <= small_job && job.ranks <= job.processors ? many : few;
 }
 
-std::string reserving_knobs() {
+std::uint64_t reserved_by_knobs(JobShape job) {
   const auto& knobs = base::knobs();
-  return base::format("NEAR_PACKETS={}, NEAR_EAGER_LIMIT={}, NEAR_QUEUE_SLOTS={}", knobs.packets.number,
+  return first_packets(job) * packet_bytes() + std::bit_ceil(knobs.queue_slots.number) * queue_slot_bytes;
+}
+
+std::string reserving_knobs(JobShape job) {
+  const auto& knobs = base::knobs();
+  return base::format("NEAR_PACKETS={}, NEAR_EAGER_LIMIT={}, NEAR_QUEUE_SLOTS={}", first_packets(job),
                       knobs.eager_limit.text, knobs.queue_slots.number);
 }
 
-std::uint64_t bytes_by_knobs() {
-  const auto& knobs = base::knobs();
-  std::uint64_t begin_with = knobs.packets.number * packet_bytes();
-  return reserved_by_knobs() - begin_with + std::max<std::uint64_t>(begin_with, knobs.pipeline.number);
+std::uint64_t bytes_by_knobs(JobShape job) {
+  const std::uint64_t begin_with = first_packets(job) * packet_bytes();
+  return reserved_by_knobs(job) - begin_with +
+         std::max<std::uint64_t>(begin_with, base::knobs().pipeline.number);
 }
 
 } // namespace near::segment

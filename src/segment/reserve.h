@@ -9,12 +9,21 @@ namespace near::segment {
 /// The smallest size of packets, whatever the eager limit is: fragments of large messages are this long.
 inline constexpr std::uint64_t smallest_packet = 16u << 10;
 
+/// What a job's size says about how much memory each of its ranks should have from the beginning.
+struct JobShape {
+  std::uint32_t ranks = 1, processors = 1;
+};
+
 /// Bytes of one packet.
 std::uint64_t packet_bytes();
+/// The number of packets that a rank starts with. By default there are more in a small job whose ranks have a processor
+/// each: long messages gain from packets that the receiver's second-level cache has lost before they are written again
+/// (doc/adr/0018).
+std::uint64_t first_packets(JobShape job);
 /// Bytes of the queue and of the packets that exist from the beginning.
-std::uint64_t reserved_by_knobs();
+std::uint64_t reserved_by_knobs(JobShape job);
 /// Bytes of address for the queue and all packets, including those that are added under traffic.
-std::uint64_t bytes_by_knobs();
+std::uint64_t bytes_by_knobs(JobShape job);
 
 /// What collectives begin with: a process's part of the area of MPI_COMM_WORLD, and the first of its slices
 /// (coll/shared). Without an area of MPI_COMM_WORLD, regions have no part, and slices have addresses but no memory at first.
@@ -35,6 +44,6 @@ inline constexpr std::uint64_t checked_reserve = 64ull << 20;
 /// What a job reserves at start is reported from this number of bytes on.
 inline constexpr std::uint64_t large_reserve = std::uint64_t{1} << 30;
 /// The knobs that determine the reserved memory, with their values: "NEAR_PACKETS=32, ...".
-std::string reserving_knobs();
+std::string reserving_knobs(JobShape job);
 
 } // namespace near::segment

@@ -277,8 +277,10 @@ Result map_regions(int descriptor, const Segment::Facts& facts, bool writable, s
   std::byte* at = nullptr;
   NEAR_TRY(os::map_shared(descriptor, bytes, writable, at));
   // Valgrind's leak check would read everything that is readable, and so allocate all pages.
-  reach = os::addresses_are_few() ? std::min(wanted_stride(facts.rows, bytes_by_knobs()), facts.stride)
-                                  : facts.stride;
+  reach =
+      os::addresses_are_few()
+          ? std::min(wanted_stride(facts.rows, bytes_by_knobs({facts.job_size, facts.cores})), facts.stride)
+          : facts.stride;
   if (reach < facts.stride)
     for (std::uint64_t region = 0; region <= facts.rows; ++region)
       if (Result closed = os::close_pages(at + region * facts.stride + reach, facts.stride - reach);

@@ -228,7 +228,7 @@ public:
   /// pages are reserved and free, makes a second memfd of those; if that fails, the job has none. `needed` is
   /// the largest size that a process's queue and packets may need, since processes may have different knobs.
   Result create(std::uint32_t rows, std::uint32_t job_size, std::uint32_t cores,
-                std::uint64_t needed = bytes_by_knobs());
+                std::uint64_t needed = bytes_by_knobs({}));
   /// Maps an existing segment. Checks its seals, and everything in the header that readers rely on. If there
   /// are too few addresses, maps only the regions. `writable` is false for tools, which need no second memfd.
   /// The descriptor remains the caller's; this object owns that of the second memfd.

@@ -25,7 +25,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   if (bytes > self.eager_limit || !peer.send.credit.available(self.credit_limit)) return Eager::refused;
   PacketPool::Taken packet;
   if (bytes > inline_bytes) {
-    packet = self.packets.take(follows_another(peer));
+    packet = self.packets.take(bytes, follows_another(peer));
     if (!packet) return Eager::refused;
     NEAR_KILL_POINT("packet-taken");
   }

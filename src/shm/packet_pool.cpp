@@ -61,25 +61,34 @@ PacketPool::Taken PacketPool::take_below(std::uint32_t end) {
   return mark(first_ + bit);
 }
 
-/// Widens the rotation of eager messages, by the result of take_below(): after 32 uses, or at once if there was
-/// no free packet.
-PacketPool::Taken PacketPool::widen(Taken taken) {
+/// Widens the rotation of eager messages to `most` packets at most, by the result of take_below(): after 32 uses, or at
+/// once if there was no free packet.
+PacketPool::Taken PacketPool::widen(Taken taken, std::uint32_t most) {
   if (taken) {
     if (++uses_since_widening_ < uses_before_widening) return taken;
     uses_since_widening_ = 0;
   }
-  turn_ = std::min(turn_ + few, count_);
+  turn_ = std::min(turn_ + few, most);
   return taken ? taken : take_below(turn_);
 }
 
-PacketPool::Taken PacketPool::take(bool in_stream) {
+/// For an eager message that has found no free packet in the rotation.
+PacketPool::Taken PacketPool::take_any_or_grow() {
+  turn_ = count_;
+  if (Taken taken = take_below(count_)) return taken;
+  return grow() ? mark(count_ - 1) : Taken{};
+}
+
+PacketPool::Taken PacketPool::take(std::uint64_t bytes, bool in_stream) {
   uses_since_growth_ += in_stream ? uses_in_stream : 1;
-  Taken taken = take_below(turn_);
-  if (turn_ < count_) [[unlikely]]
-    taken = widen(taken);
+  const std::uint32_t most =
+      bytes < short_message && !in_stream ? std::min(enough_for_short, count_) : count_;
+  Taken taken = take_below(std::min(turn_, most));
+  if (turn_ < most) [[unlikely]]
+    taken = widen(taken, most);
   if (taken) [[likely]]
     return taken;
-  return grow() ? mark(count_ - 1) : Taken{};
+  return take_any_or_grow();
 }
 
 PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t message_bytes) {

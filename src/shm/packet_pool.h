@@ -15,7 +15,7 @@
 // A long message sweeps those caches anyway, and its packets compete with its buffers for the last-level cache;
 // so its fragments rotate through the first packets only (doc/adr/0014).
 //
-// A process starts with a few packets, and others are added one by one, mainly when an eager message finds
+// A process starts with a few packets, more in small jobs, and others are added one by one, mainly when an eager message finds
 // none: the kernel needs 10 to 20 us for the pages of a packet. For a similar reason eager messages rotate
 // through few packets at first: a receiver has a page fault at packets that it has not read before
 // (doc/adr/0018).
@@ -50,10 +50,10 @@ public:
   /// `count` must exceed `reserve`.
   void build(std::byte* packets, PacketFlag* flags, std::uint32_t count, std::uint32_t most,
              std::uint64_t packet_bytes);
-  /// Takes a packet for an eager message: the next free one outside the reserve; if there is none, one is added, which
-  /// is a system call. `in_stream`: the message follows another one that was not answered. The result converts to
-  /// false if there is none and no further one can be added.
-  Taken take(bool in_stream);
+  /// Takes a packet for an eager message of `bytes` bytes: the next free one of the rotation, otherwise any free one
+  /// outside the reserve; if there is none, one is added, which is a system call. `in_stream`: the message follows another
+  /// one that was not answered. The result converts to false if there is none and no further one can be added.
+  Taken take(std::uint64_t bytes, bool in_stream);
   /// Takes a packet for a fragment of a message of `message_bytes` bytes: the next free one outside the reserve (for
   /// a long message, one of the first packets), otherwise any free one of the reserve. The result converts to
   /// false if there is none.
@@ -81,6 +81,10 @@ private:
   /// Eager messages rotate through twice `few` packets at first, and through `few` more each time. Four packets of
   /// 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).
   static constexpr std::uint32_t few = 4, uses_before_widening = 32;
+  /// Shorter messages that are answered stay within the first `enough_for_short` packets: more would only cost the receiver
+  /// page faults.
+  static constexpr std::uint64_t short_message = 2048;
+  static constexpr std::uint32_t enough_for_short = 32;
 
   /// A message of at least `long_message` bytes is long; its fragments rotate through `long_turn` bytes of
   /// packets.
@@ -90,7 +94,8 @@ private:
   Taken take_below(std::uint32_t end);
   bool look_at_next_group(std::uint32_t end);
   [[gnu::cold]] bool grow();
-  [[gnu::cold]] Taken widen(Taken taken);
+  [[gnu::cold]] Taken widen(Taken taken, std::uint32_t most);
+  [[gnu::cold]] [[gnu::noinline]] Taken take_any_or_grow();
 
   std::byte* packets_ = nullptr;
   PacketFlag* flags_ = nullptr;

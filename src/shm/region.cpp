@@ -40,15 +40,17 @@ std::string raise_limits() {
                       addresses && files ? " and that on " : "", files ? "file sizes (ulimit -f)" : "");
 }
 
+segment::JobShape job_shape() { return {engine().job_size, memory::space().segment.cores()}; }
+
 /// Reports, once per job, that its ranks reserve much memory, unless mpiexec has done so: it does not see knobs that
 /// are set between it and the rank, and there is none in a job of one rank.
 void report_reserve() {
   auto& head = memory::space().segment.header();
-  const std::uint64_t each = segment::reserved_by_knobs(), all = each * engine().job_size;
+  const std::uint64_t each = segment::reserved_by_knobs(job_shape()), all = each * engine().job_size;
   if (each <= head.expected_reserve || all < segment::large_reserve) return;
   if (!segment::first_to_say(head, segment::Notice::reserve)) return;
   base::log(Level::warning, "{} MiB of packets and queues for {} ({}) are reserved now", all >> 20,
-            base::counted(engine().job_size, "rank"), segment::reserving_knobs());
+            base::counted(engine().job_size, "rank"), segment::reserving_knobs(job_shape()));
 }
 
 /// Returns the descriptor whose lock this process holds while it checks and allocates what it reserves, or -1.
@@ -58,7 +60,7 @@ void report_reserve() {
 /// each finds what those before it have allocated in use, and needs to know nothing of those that come later. A sum
 /// over ranks that allocate meanwhile would count some pages twice, and refuse jobs that fit.
 int turn_to_reserve(int segment_descriptor) {
-  const std::uint64_t each = segment::reserved_by_knobs();
+  const std::uint64_t each = segment::reserved_by_knobs(job_shape());
   const bool checked = each <= memory::space().segment.header().expected_reserve;
   return checked || each * engine().job_size < segment::checked_reserve ? -1 : segment_descriptor;
 }
@@ -72,7 +74,7 @@ Result check_reserve(std::uint64_t bytes) {
       ranks == 1 ? std::string("1 rank") : base::format("rank {} of {} ranks", engine().row, ranks);
   return fail(fits.code(),
               "{} MiB of packets and queues for {} ({}) do not fit: {}; lower the one that is too large{}",
-              bytes >> 20, whose, segment::reserving_knobs(), std::string(base::failure_text()),
+              bytes >> 20, whose, segment::reserving_knobs(job_shape()), std::string(base::failure_text()),
               ranks == 1 ? "" : ", or start fewer ranks");
 }
 
@@ -104,7 +106,7 @@ Result lay_out(Layout& made) {
   made.slots = std::bit_ceil(knobs.queue_slots.number);
   made.lanes = static_cast<std::uint32_t>(knobs.lanes.number);
   made.packet_bytes = segment::packet_bytes();
-  made.packets = static_cast<std::uint32_t>(knobs.packets.number);
+  made.packets = static_cast<std::uint32_t>(segment::first_packets(job_shape()));
   if (made.packets < 2 * PacketPool::reserve || knobs.lanes.number > most_lanes)
     return fail(Code::internal, "the table of knobs allows what the transport cannot do");
   // If a limit (ulimit -v, -f) made the segment small, use fewer packets, so that an arena still fits.

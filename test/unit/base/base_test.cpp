@@ -134,7 +134,7 @@ TEST_F(KnobReading, a_value_reaches_its_member_and_auto_is_told_apart) {
 
 TEST_F(KnobReading, a_wrong_value_is_an_error_that_names_variable_value_and_form) {
   EXPECT_FALSE(read({"NEAR_PACKETS=many"}).ok());
-  EXPECT_EQ(failure_text(), "NEAR_PACKETS=many: expected a number from 16 to 1048576");
+  EXPECT_EQ(failure_text(), "NEAR_PACKETS=many: expected a number from 16 to 1048576, or auto");
   EXPECT_FALSE(read({"NEAR_STATS=yes"}).ok());
   EXPECT_FALSE(read({"NEAR_EAGER_LIMIT=8x"}).ok());
   EXPECT_FALSE(read({"NEAR_LOG=loud"}).ok());
@@ -142,7 +142,7 @@ TEST_F(KnobReading, a_wrong_value_is_an_error_that_names_variable_value_and_form
 
 TEST_F(KnobReading, a_value_outside_the_range_is_an_error_that_names_the_range) {
   for (auto [entry, expected] :
-       {std::pair{"NEAR_PACKETS=1", "a number from 16 to 1048576"},
+       {std::pair{"NEAR_PACKETS=1", "a number from 16 to 1048576, or auto"},
         {"NEAR_QUEUE_SLOTS=99999999999", "a number from 4 to 1048576"},
         {"NEAR_LANES=33", "a number from 0 to 32"},
         {"NEAR_CREDITS=0", "a number from 1 to 1073741824"},

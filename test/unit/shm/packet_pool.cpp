@@ -34,7 +34,7 @@ protected:
   /// Takes all packets that eager messages may use, until there are none left, and returns them.
   void exhaust() {
     std::vector<PacketPool::Taken> taken;
-    while (PacketPool::Taken next = pool_.take(answered)) taken.push_back(next);
+    while (PacketPool::Taken next = pool_.take(4096, answered)) taken.push_back(next);
     for (auto& each : taken) use(each);
   }
   bool is_populated(std::uint32_t packet) const {
@@ -50,19 +50,19 @@ protected:
 
 TEST_F(Pool, messages_that_are_answered_cause_slow_growth) {
   for (int i = 0; i < 4000; ++i) {
-    use(pool_.take(answered));
+    use(pool_.take(4096, answered));
     use(pool_.take_for_fragment(64u << 10));
   }
   EXPECT_EQ(pool_.count(), first_packets);
-  for (int i = 0; i < 16'000; ++i) use(pool_.take(answered));
+  for (int i = 0; i < 16'000; ++i) use(pool_.take(4096, answered));
   EXPECT_GT(pool_.count(), first_packets);
   EXPECT_LE(pool_.count(), first_packets + 20'000 / 4000);
 }
 
 TEST_F(Pool, streams_cause_growth_although_the_receiver_keeps_up) {
-  for (int i = 0; i < 200; ++i) use(pool_.take(in_stream));
+  for (int i = 0; i < 200; ++i) use(pool_.take(256, in_stream));
   EXPECT_EQ(pool_.count(), first_packets);
-  for (int i = 0; i < 10'000; ++i) use(pool_.take(in_stream));
+  for (int i = 0; i < 10'000; ++i) use(pool_.take(256, in_stream));
   EXPECT_GE(pool_.count(), first_packets + 30);
   EXPECT_LE(pool_.count(), first_packets + 10'200 / 200);
 }
@@ -78,7 +78,7 @@ TEST_F(Pool, fragments_that_find_no_packet_cause_no_growth) {
 
 TEST_F(Pool, an_eager_message_that_finds_no_packet_adds_one) {
   std::vector<PacketPool::Taken> taken;
-  for (std::uint32_t before = pool_.count(); PacketPool::Taken next = pool_.take(answered);
+  for (std::uint32_t before = pool_.count(); PacketPool::Taken next = pool_.take(4096, answered);
        before = pool_.count()) {
     taken.push_back(next);
     ASSERT_LE(pool_.count(), before + 1) << "one call adds one packet at most";
@@ -89,9 +89,9 @@ TEST_F(Pool, an_eager_message_that_finds_no_packet_adds_one) {
   }
   EXPECT_EQ(pool_.count(), most);
   EXPECT_EQ(taken.size(), most - PacketPool::reserve);
-  EXPECT_FALSE(pool_.take(answered));
+  EXPECT_FALSE(pool_.take(4096, answered));
   for (auto& each : taken) use(each);
-  EXPECT_TRUE(pool_.take(answered));
+  EXPECT_TRUE(pool_.take(4096, answered));
 }
 
 TEST_F(Pool, packets_without_memory_are_not_added) {
@@ -104,7 +104,7 @@ TEST_F(Pool, packets_without_memory_are_not_added) {
 TEST_F(Pool, the_first_messages_use_few_packets) {
   std::set<std::uint32_t> seen;
   for (int i = 0; i < 30; ++i) {
-    PacketPool::Taken taken = pool_.take(answered);
+    PacketPool::Taken taken = pool_.take(4096, answered);
     ASSERT_TRUE(taken);
     seen.insert(taken.packet);
     flags_[taken.packet].give_back(taken.generation);
@@ -114,19 +114,35 @@ TEST_F(Pool, the_first_messages_use_few_packets) {
 
 TEST_F(Pool, the_first_messages_use_all_packets_if_they_need_them) {
   std::set<std::uint32_t> seen;
-  while (PacketPool::Taken taken = pool_.take(answered)) seen.insert(taken.packet);
+  while (PacketPool::Taken taken = pool_.take(4096, answered)) seen.insert(taken.packet);
   EXPECT_EQ(seen.size(), most - PacketPool::reserve);
 }
 
 TEST_F(Pool, packets_are_used_in_rotation) {
-  for (int i = 0; i < 200; ++i) use(pool_.take(answered));
+  for (int i = 0; i < 200; ++i) use(pool_.take(4096, answered));
   std::set<std::uint32_t> seen;
   for (std::uint32_t i = 0; i < first_packets - PacketPool::reserve; ++i) {
-    PacketPool::Taken taken = pool_.take(answered);
+    PacketPool::Taken taken = pool_.take(4096, answered);
     ASSERT_TRUE(taken);
     EXPECT_TRUE(seen.insert(taken.packet).second) << taken.packet << " was taken twice in a round";
     flags_[taken.packet].give_back(taken.generation);
   }
+}
+
+TEST_F(Pool, short_messages_stay_within_few_packets_as_long_as_they_find_one) {
+  PacketPool large;
+  large.build(memory_, flags_.data(), most, most, packet_bytes);
+  std::set<std::uint32_t> seen;
+  for (int i = 0; i < 5000; ++i) {
+    PacketPool::Taken taken = large.take(256, answered);
+    ASSERT_TRUE(taken);
+    seen.insert(taken.packet);
+    flags_[taken.packet].give_back(taken.generation);
+  }
+  EXPECT_EQ(seen.size(), 32 - PacketPool::reserve);
+  seen.clear();
+  while (PacketPool::Taken taken = large.take(256, answered)) seen.insert(taken.packet);
+  EXPECT_EQ(seen.size(), most - PacketPool::reserve);
 }
 
 } // namespace
