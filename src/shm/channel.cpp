@@ -56,7 +56,7 @@ bool flush(Peer& peer) {
   for (const PendingMessage& message : dropped) {
     if (message.header.in_packet != 0) {
       const auto& reference = *reinterpret_cast<const PacketReference*>(message.header.payload);
-      engine().packets.put_back({reference.packet, reference.generation});
+      put_back(peer, reference);
     }
     if (message.waiter != nullptr) message.waiter->done(*message.waiter, MPI_SUCCESS);
   }
@@ -85,11 +85,12 @@ bool flush_pending() {
 
 bool waits_for_flow_control() {
   const Engine& self = engine();
-  return !self.pending_peers.empty() || !self.fragment_peers.empty();
+  return !self.pending_peers.empty() || !self.fragment_peers.empty() || self.keeps_packets;
 }
 
 [[gnu::cold]] void register_as_waiter() {
   const Engine& self = engine();
+  if (self.keeps_packets) give_back_kept_packets();
   std::uint64_t us = std::uint64_t{1} << self.row % 64;
   for (const Peer* peer : self.pending_peers)
     transport::FlowControlCalls::add_waiter(peer->control->doorbell.slot_waiters, us);

@@ -4,28 +4,16 @@
 #include "base/kill_point.h"
 #include "copy/raw.h"
 
-#include <utility>
-
 namespace near::shm {
-
-namespace {
-
-/// Whether no message has come from the peer since the last one to it that took a packet.
-bool follows_another(Peer& peer) {
-  const std::uint32_t next = peer.receive.expected_sequence;
-  return std::exchange(peer.sequence_at_send, next) == next;
-}
-
-} // namespace
 
 Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
   stop_fast_sends(peer); // returns the credits of unused fast sends
   if (bytes > self.eager_limit || !peer.send.credit.available(self.credit_limit)) return Eager::refused;
-  PacketPool::Taken packet;
+  OutgoingPacket packet;
   if (bytes > inline_bytes) {
-    packet = self.packets.take(bytes, follows_another(peer));
+    packet = take_packet(peer, bytes);
     if (!packet) return Eager::refused;
     NEAR_KILL_POINT("packet-taken");
   }
@@ -34,7 +22,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   MessageHeader waiting;
   auto claim = claim_slot(peer);
   if (!claim && waiter == nullptr) {
-    if (packet) self.packets.put_back(packet);
+    if (packet) put_back(peer, packet.reference);
     return Eager::refused;
   }
   MessageHeader& header = claim ? header_of(claim) : waiting;
@@ -45,9 +33,8 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
     header.in_packet = 0;
   } else {
     header.in_packet = 1;
-    *reinterpret_cast<PacketReference*>(header.payload) = {packet.packet, static_cast<std::uint32_t>(bytes),
-                                                           packet.generation};
-    payload = self.packets.at(packet.packet);
+    *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
+    payload = packet.at;
   }
   if (bytes != 0) {
     if (buffer.type->contiguous && bytes >= StorePolicy::worthwhile)
@@ -68,16 +55,17 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   // Another message of this length is likely to follow.
   if (!packet)
     allow_fast_sends(peer.send);
-  else if (bytes < StorePolicy::worthwhile || !peer.stores.streaming())
+  else if (peer.kept.empty() && (bytes < StorePolicy::worthwhile || !peer.stores.streaming()))
     self.packets.fetch_next(bytes);
   return Eager::left;
 }
 
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer) {
   Peer& from = own(*receive_state.peer);
+  from.kept.message_came();
   const auto& reference = *reinterpret_cast<const PacketReference*>(message.payload);
-  copy::raw(buffer, from.packets + reference.packet * from.packet_bytes, reference.bytes);
-  give_back_packet(from, packet_of(reference));
+  copy::raw(buffer, packet_at(from, reference.packet, reference.is_receivers), reference.bytes);
+  done_with_packet(from, reference);
 }
 
 } // namespace near::shm

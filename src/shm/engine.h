@@ -3,6 +3,7 @@
 
 #include "memory/space.h"
 #include "object/object.h"
+#include "shm/kept_packets.h"
 #include "shm/packet_pool.h"
 #include "shm/shm.h"
 #include "shm/store_policy.h"
@@ -79,6 +80,7 @@ struct Peer : transport::Peer {
   bool long_first = false; ///< which of the two came first last time
   bool on_fragment_list = false;
   StorePolicy stores;           ///< the stores that fill packets for it
+  KeptPackets kept;             ///< packets for our next messages to it
   std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made at the first large one
   std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
   /// How it received our last message of each size class, and for how many more messages from it that counts.
@@ -131,6 +133,7 @@ struct Engine {
   std::vector<Peer*> pending_peers;                        ///< peers with pending messages
   std::vector<Peer*> fragment_peers;                       ///< peers with transfers in their fragment queues
   std::vector<CooperativeSend> cooperative_sends;
+  bool keeps_packets = false; ///< packets may be kept for a peer
   bool fins_are_left = false; ///< receivers have left FINs that must be collected
   bool deferred_work = false; ///< one of the four members above may not be empty, or always_polled is set
   bool always_polled = false; ///< other transports exist, so no poll may stop at is_idle()
@@ -229,10 +232,42 @@ void register_as_waiter();
 /// Returns true if a message has arrived. This is the check before sleeping, made without the engine lock.
 bool has_arrived();
 
+/// Returns where a packet that a message to or from this peer names is mapped. `is_ours`: it is one of this process's.
+inline std::byte* packet_at(const Peer& peer, std::uint32_t packet, bool is_ours) {
+  return is_ours ? engine().packets.at(packet) : peer.packets + packet * peer.packet_bytes;
+}
 /// Returns the number by which the layers above know a packet in use; never 0.
 inline std::uint64_t packet_of(const PacketReference& reference) {
-  return (std::uint64_t{reference.generation} << 32 | reference.packet) + 1;
+  return (std::uint64_t{reference.is_receivers} << 40 | std::uint64_t{reference.generation} << 32 |
+          reference.packet) +
+         1;
 }
+
+/// A packet that is about to be sent, and where to put the payload.
+struct OutgoingPacket {
+  PacketReference reference;
+  std::byte* at = nullptr; ///< nullptr: there is no packet
+  explicit operator bool() const { return at != nullptr; }
+};
+/// Takes a packet for an eager message of `bytes` bytes to this peer: a kept one, or one of this process's.
+OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes);
+/// Takes a packet for a fragment of `bytes` bytes of this transfer.
+OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes);
+/// Takes back a packet that was not sent.
+void put_back(Peer& peer, const PacketReference& reference);
+/// Returns a packet that a message from this peer has brought to its owner.
+void return_packet(Peer& from, const PacketReference& reference);
+/// Keeps the packet of a message to which there may be an answer, or returns those of earlier ones with it.
+[[gnu::noinline]] void keep_packet(Peer& from, const PacketReference& reference);
+/// Call once a packet that a message from this peer has brought has been read.
+inline void done_with_packet(Peer& from, const PacketReference& reference) {
+  if (from.kept.expects_answer() || !from.kept.empty())
+    keep_packet(from, reference);
+  else
+    return_packet(from, reference);
+}
+/// Returns all packets that are kept.
+void give_back_kept_packets();
 
 // Handlers of the transport's own messages.
 void handle_fin(Arrival& arrival);

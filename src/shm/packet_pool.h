@@ -58,7 +58,7 @@ public:
   /// a long message, one of the first packets), otherwise any free one of the reserve. The result converts to
   /// false if there is none.
   Taken take_for_fragment(std::uint64_t message_bytes);
-  /// Returns a packet that was taken but not sent.
+  /// Returns a packet that was taken and not sent, or that has come back in a message (kept_packets.h).
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
 
   /// Fetches the first `bytes` bytes of the packet that is probably taken next, for writing: its lines may still be in the

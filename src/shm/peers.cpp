@@ -20,6 +20,7 @@ namespace {
   peer.packets = memory::space().segment.at<std::byte>(control.packets);
   peer.packet_flags = memory::space().segment.at<PacketFlag>(control.packet_flags);
   peer.packet_bytes = control.packet_bytes;
+  if (row != self.row) peer.kept.set_limit((self.packets.count() - PacketPool::reserve) * 2 / 3);
   peer.operations = &operations;
   peer.send.doorbell = &control.doorbell;
   peer.send.traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + row;

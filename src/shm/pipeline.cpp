@@ -42,18 +42,17 @@ constexpr int fragments_per_round = 4;
 
 /// Sends one fragment of the transfer. Returns false if there is no free packet or slot.
 bool send_fragment(Transfer& transfer) {
-  Engine& self = engine();
   Peer& peer = peer_of(transfer);
-  PacketPool::Taken packet = self.packets.take_for_fragment(transfer.bytes);
+  std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.fragment_bytes);
+  OutgoingPacket packet = take_packet_for_fragment(peer, transfer, bytes);
   if (!packet) return false;
   NEAR_KILL_POINT("fragment-taken");
   auto claim = claim_slot(peer);
   if (!claim) {
-    self.packets.put_back(packet);
+    put_back(peer, packet.reference);
     return false;
   }
-  std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.fragment_bytes);
-  std::byte* at = self.packets.at(packet.packet);
+  std::byte* at = packet.at;
   if (transfer.buffer.is_contiguous() && bytes >= StorePolicy::worthwhile)
     peer.stores.copy(
         at, static_cast<const std::byte*>(transfer.buffer.contiguous_start()) + transfer.position, bytes);
@@ -68,8 +67,7 @@ bool send_fragment(Transfer& transfer) {
   header.handler =
       static_cast<std::uint8_t>(answered ? InternalHandler::fragment : InternalHandler::prefix_fragment);
   header.in_packet = 1;
-  *reinterpret_cast<PacketReference*>(header.payload) = {packet.packet, static_cast<std::uint32_t>(bytes),
-                                                         packet.generation};
+  *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
   send_claimed(peer, std::move(claim));
   NEAR_KILL_POINT("fragment-sent");
   transfer.position += bytes;

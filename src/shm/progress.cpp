@@ -24,9 +24,10 @@ HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
                   std::min<std::uint64_t>(header.envelope.bytes, inline_bytes), 0};
   if (header.in_packet != 0) {
     const auto& reference = *reinterpret_cast<const PacketReference*>(header.payload);
-    arrival.payload = from.packets + reference.packet * from.packet_bytes;
+    arrival.payload = packet_at(from, reference.packet, reference.is_receivers);
     arrival.payload_bytes = reference.bytes;
     arrival.packet = packet_of(reference);
+    if (header.handler == static_cast<std::uint8_t>(Handler::p2p_eager)) from.kept.message_came();
     handlers[header.handler](arrival);
     if (arrival.packet != 0) give_back_packet(from, arrival.packet);
     return;
@@ -93,17 +94,6 @@ bool has_arrived() {
   for (std::uint32_t i = 0; i < self.lane_count; ++i)
     if (self.lanes[i].open.load_relaxed() != 0 && self.lanes[i].reader.has_message()) return true;
   return self.queue.has_message();
-}
-
-void give_back_packet(Peer& owner, std::uint64_t packet) {
-  NEAR_KILL_POINT("packet-used");
-  std::uint64_t reference = packet - 1;
-  owner.packet_flags[static_cast<std::uint32_t>(reference)].give_back(
-      static_cast<std::uint8_t>(reference >> 32));
-  auto& doorbell = owner.control->doorbell;
-  transport::FlowControlCalls::wake_waiters(doorbell.packet_waiters, engine().fences, [&](std::uint64_t) {
-    transport::DoorbellCalls::announce(doorbell.bell);
-  });
 }
 
 [[gnu::noinline]] bool make_progress() {

@@ -225,6 +225,7 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tran
   if (peer.rts_out != nullptr) peer.rts_out->previous = &transfer;
   peer.rts_out = &transfer;
   peer.may_withdraw = true;
+  peer.kept.message_left();
   ++self.rts_out;
   if (++peer.rts_count == 1 && peer.both_ways != 0) peer.tuner->sends_began(os::monotonic_ns());
   NodeRts rts{};
@@ -286,6 +287,7 @@ bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const
   if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;
   transfer.peer = &peer;
   transfer.buffer = buffer;
+  peer.kept.message_came();
   transfer.bytes = std::min<std::uint64_t>(announced_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   segment::Path path = segment::Path::direct;
   if (transfer.bytes == 0) drop_prefix(peer, rts);

@@ -35,11 +35,13 @@ struct MessageHeader {
 };
 static_assert(sizeof(MessageHeader) == queue::slot_body_bytes, "a slot is two cache lines");
 
-/// The location of a payload that is too long for a slot: one of the sender's packets.
+/// The location of a payload that is too long for a slot: a packet of the sender's, or one of the receiver's that the
+/// sender has kept (kept_packets.h).
 struct PacketReference {
   std::uint32_t packet;
   std::uint32_t bytes;
   std::uint8_t generation;
+  bool is_receivers; ///< the packet is the receiver's own
 };
 
 /// The RTS of this transport, which the layers above see as a transport::RtsHeader.

@@ -63,6 +63,56 @@ void packets_travel(Stage& stage, std::uint32_t packets, std::uint32_t messages,
   stage.go();
 }
 
+/// A packet goes to the reader, back to its owner in the answer, and to the reader again, who returns it. Its owner then
+/// takes it for another message.
+void a_packet_goes_back_and_forth(Stage& stage) {
+  Flag flag;
+  std::uint32_t memory = 0;
+  ModelQueue questions(stage, 4), answers(stage, 4);
+  stage.name(flag.generation, "flag");
+  auto send = [&memory](auto& producer, std::uint32_t content) {
+    put(&memory, content);
+    Claim claim;
+    until([&] { return static_cast<bool>(claim = producer.claim()); });
+    put(claim.body(), content);
+    claim.commit();
+  };
+  auto receive = [&memory](ModelQueue& queue, std::uint32_t content) {
+    until([&] {
+      auto entry = queue.consumer.front([](std::uint32_t) { return false; });
+      if (entry.body == nullptr) return false;
+      require(get<std::uint32_t>(entry.body) == content, "messages arrive in order");
+      queue.consumer.pop();
+      return true;
+    });
+    require(get<std::uint32_t>(&memory) == content, "a packet holds what was sent in it last");
+  };
+  stage.thread("owner", [&] {
+    auto producer = questions.producer(0);
+    send(producer, 1);
+    receive(answers, 2);
+    send(producer, 3); // in the packet that has come back
+    until([&] { return flag.is_home(1); });
+    send(producer, 4);
+    receive(answers, 5);
+    flag.give_back(2); // the owner returns it itself
+    require(flag.is_home(2), "the owner sees that the packet is home");
+  });
+  stage.thread("reader", [&] {
+    auto producer = answers.producer(0);
+    receive(questions, 1);
+    send(producer, 2);
+    receive(questions, 3);
+    flag.give_back(1);
+    receive(questions, 4);
+    send(producer, 5);
+  });
+  stage.go();
+}
+
+MODEL_SCENARIO(packets, a_packet_travels_back_in_an_answer, {{2, 2, 1, 0}}) {
+  a_packet_goes_back_and_forth(stage);
+}
 MODEL_SCENARIO(packets, a_packet_is_written_again_only_when_it_is_home, {{2, 2, 1, 0}}) {
   packets_travel(stage, 2, 4, 0);
 }

@@ -1,0 +1,70 @@
+// Packets that go back and forth between this process and one peer.
+//
+// A process that has read a packet has its lines in its cache, and the other process would have to fetch them to write
+// them again. So a receiver does not return a packet at once, but keeps it for its next messages to the peer that has
+// sent it, whoever owns the packet:
+//
+//   A, owner of the packet              B
+//   take it, fill it      -- message -->  read it, keep it
+//   read it, keep it      <-- message --  fill it: the reference says that the packet is the receiver's own
+//   fill it               -- message -->  ...
+//
+// This pays only if there will be such messages. A peer that sends one message after the other needs its packets back:
+// so only those of the last few messages that have not been answered are kept.
+//
+// The right to return a packet to its owner goes with the message, so there is still one process at a time that may
+// write its flag. A process keeps a bounded number of packets for each peer: those that it has read last. It returns all
+// before it sleeps. Packets of the reserve are never kept, so fragments make progress whatever others keep, and an eager
+// message without a packet becomes a rendezvous: nobody waits for kept packets.
+//
+// doc/adr/0021 has the figures.
+#pragma once
+
+#include "shm/wire.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace near::shm {
+
+class KeptPackets {
+public:
+  static constexpr std::uint32_t most = 32;
+
+  /// Keeps at most `limit` packets from now on; at most `most`.
+  void set_limit(std::uint32_t limit) { limit_ = std::min(limit, most); }
+  bool empty() const { return count_ == 0; }
+  /// A message from the peer has come that lies in packets, or may.
+  void message_came() { ++unanswered_; }
+  /// Such a message to the peer is on its way.
+  void message_left() { unanswered_ = 0; }
+  /// Whether the next message to the peer is likely to need the packet of one that has just come.
+  bool expects_answer() const { return unanswered_ <= few_messages; }
+
+  /// Keeps a packet that a message from the peer has brought, and calls give_back(reference) with the packet that it
+  /// replaces, if any. References are as in the messages that have brought the packets.
+  template <class GiveBack>
+  void keep(const PacketReference& packet, GiveBack&& give_back) {
+    if (limit_ == 0) return give_back(packet);
+    if (count_ == limit_) give_back(pop());
+    ring_[(first_ + count_++) % most] = packet;
+  }
+  /// Takes the packet that has been kept longest. There must be one.
+  PacketReference pop() {
+    const PacketReference packet = ring_[first_];
+    first_ = (first_ + 1) % most;
+    --count_;
+    return packet;
+  }
+
+private:
+  static constexpr std::uint32_t few_messages = 2;
+
+  std::uint32_t unanswered_ = 0; ///< messages from the peer since the last one to it
+  std::array<PacketReference, most> ring_{};
+  std::uint32_t first_ = 0, count_ = 0, limit_ = 0;
+};
+
+} // namespace near::shm

@@ -1,0 +1,91 @@
+// Which packets messages to a peer use, and what becomes of those that its messages have brought (kept_packets.h).
+#include "shm/engine.h"
+
+#include "base/kill_point.h"
+
+#include <utility>
+
+namespace near::shm {
+
+namespace {
+
+/// Whether no message has come from the peer since the last one to it that took a packet.
+bool follows_another(Peer& peer) {
+  const std::uint32_t next = peer.receive.expected_sequence;
+  return std::exchange(peer.sequence_at_send, next) == next;
+}
+
+/// A packet that a message from the peer has brought, as a message to it names it, or the reverse.
+PacketReference from_the_other_side(PacketReference reference) {
+  reference.is_receivers = !reference.is_receivers;
+  return reference;
+}
+
+OutgoingPacket take_kept(Peer& peer, std::uint64_t bytes) {
+  PacketReference reference = from_the_other_side(peer.kept.pop());
+  reference.bytes = static_cast<std::uint32_t>(bytes);
+  return {reference, packet_at(peer, reference.packet, !reference.is_receivers)};
+}
+
+OutgoingPacket take_own(PacketPool::Taken taken, std::uint64_t bytes) {
+  if (!taken) return {};
+  return {{taken.packet, static_cast<std::uint32_t>(bytes), taken.generation, false},
+          engine().packets.at(taken.packet)};
+}
+
+} // namespace
+
+void return_packet(Peer& from, const PacketReference& reference) {
+  NEAR_KILL_POINT("packet-used");
+  if (reference.is_receivers) {
+    engine().packets.put_back({reference.packet, reference.generation});
+    return;
+  }
+  from.packet_flags[reference.packet].give_back(reference.generation);
+  auto& doorbell = from.control->doorbell;
+  transport::FlowControlCalls::wake_waiters(doorbell.packet_waiters, engine().fences, [&](std::uint64_t) {
+    transport::DoorbellCalls::announce(doorbell.bell);
+  });
+}
+
+OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes) {
+  const bool in_stream = follows_another(peer);
+  peer.kept.message_left();
+  if (!peer.kept.empty() && bytes <= peer.packet_bytes) return take_kept(peer, bytes);
+  return take_own(engine().packets.take(bytes, in_stream), bytes);
+}
+
+OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes) {
+  if (!peer.kept.empty() && bytes <= peer.packet_bytes) return take_kept(peer, bytes);
+  return take_own(engine().packets.take_for_fragment(transfer.bytes), bytes);
+}
+
+void put_back(Peer& peer, const PacketReference& reference) {
+  return_packet(peer, from_the_other_side(reference));
+}
+
+void keep_packet(Peer& from, const PacketReference& reference) {
+  if (!from.kept.expects_answer()) {
+    while (!from.kept.empty()) return_packet(from, from.kept.pop());
+    return return_packet(from, reference);
+  }
+  if (reference.packet < PacketPool::reserve) return return_packet(from, reference);
+  NEAR_KILL_POINT("packet-kept");
+  engine().keeps_packets = true;
+  from.kept.keep(reference, [&](const PacketReference& replaced) { return_packet(from, replaced); });
+}
+
+void give_back_packet(Peer& from, std::uint64_t packet) {
+  const std::uint64_t code = packet - 1;
+  done_with_packet(
+      from, {static_cast<std::uint32_t>(code), 0, static_cast<std::uint8_t>(code >> 32), (code >> 40) != 0});
+}
+
+void give_back_kept_packets() {
+  Engine& self = engine();
+  self.keeps_packets = false;
+  for (Peer* peer : self.peers)
+    while (!peer->kept.empty()) return_packet(*peer, peer->kept.pop());
+}
+
+} // namespace near::shm

@@ -1,0 +1,80 @@
+// Packets that are kept for the next message to the peer that has sent them.
+#include "shm/kept_packets.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace {
+
+using near::shm::KeptPackets;
+using near::shm::PacketReference;
+
+class Kept : public testing::Test {
+protected:
+  void keep(std::uint32_t packet) {
+    kept_.keep(
+        PacketReference{.packet = packet, .bytes = 100, .generation = 7, .is_receivers = packet % 2 == 1},
+        [this](const PacketReference& back) { returned_.push_back(back.packet); });
+  }
+  std::vector<std::uint32_t> take_all() {
+    std::vector<std::uint32_t> taken;
+    while (!kept_.empty()) taken.push_back(kept_.pop().packet);
+    return taken;
+  }
+
+  KeptPackets kept_;
+  std::vector<std::uint32_t> returned_;
+};
+
+TEST_F(Kept, come_out_in_the_order_in_which_they_came) {
+  kept_.set_limit(4);
+  for (std::uint32_t packet : {11u, 12u, 13u}) keep(packet);
+  EXPECT_EQ(take_all(), (std::vector<std::uint32_t>{11, 12, 13}));
+  EXPECT_TRUE(returned_.empty());
+}
+
+TEST_F(Kept, are_those_that_came_last) {
+  kept_.set_limit(3);
+  for (std::uint32_t packet = 1; packet <= 100; ++packet) keep(packet);
+  EXPECT_EQ(returned_.size(), 97u);
+  EXPECT_EQ(returned_.front(), 1u);
+  EXPECT_EQ(returned_.back(), 97u);
+  EXPECT_EQ(take_all(), (std::vector<std::uint32_t>{98, 99, 100}));
+}
+
+TEST_F(Kept, are_none_without_a_limit) {
+  keep(5);
+  EXPECT_TRUE(kept_.empty());
+  EXPECT_EQ(returned_, (std::vector<std::uint32_t>{5}));
+}
+
+TEST_F(Kept, never_exceed_the_space_for_them) {
+  kept_.set_limit(1000);
+  for (std::uint32_t packet = 0; packet < 200; ++packet) keep(packet);
+  EXPECT_EQ(take_all().size(), KeptPackets::most);
+  EXPECT_EQ(returned_.size(), 200 - KeptPackets::most);
+}
+
+TEST_F(Kept, know_their_generation_and_owner) {
+  kept_.set_limit(2);
+  keep(3);
+  keep(4);
+  PacketReference first = kept_.pop(), second = kept_.pop();
+  EXPECT_TRUE(first.is_receivers);
+  EXPECT_FALSE(second.is_receivers);
+  EXPECT_EQ(first.generation, 7);
+}
+
+TEST_F(Kept, are_worth_keeping_until_several_messages_were_not_answered) {
+  EXPECT_TRUE(kept_.expects_answer());
+  kept_.message_came();
+  kept_.message_came();
+  EXPECT_TRUE(kept_.expects_answer());
+  kept_.message_came();
+  EXPECT_FALSE(kept_.expects_answer());
+  kept_.message_left();
+  EXPECT_TRUE(kept_.expects_answer());
+}
+
+} // namespace
