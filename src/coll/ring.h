@@ -12,9 +12,10 @@ inline Buffer ring_slice(const Buffer& vector, int index, int size) {
   return slice(vector, begin, end - begin);
 }
 
-/// Every rank's `vector` holds its contribution; afterwards slice r of rank r's vector is the reduction of
-/// all slices r, and the others hold partial results. For commutative operations. p - 1 rounds.
-Result ring_reduce_scatter(CollectiveGroup& group, const Operation& operation, const Buffer& vector);
+/// `own` is every rank's contribution, which may lie in `vector`. Afterwards slice r of rank r's vector is the reduction
+/// of all slices r, and the others hold partial results. For commutative operations. p - 1 rounds.
+Result ring_reduce_scatter(CollectiveGroup& group, const Operation& operation, const Buffer& own,
+                           const Buffer& vector);
 
 /// Spreads slice r of rank r's vector to all ranks. p - 1 rounds.
 Result ring_allgather(CollectiveGroup& group, const Buffer& vector);

@@ -8,8 +8,7 @@
 namespace near::coll {
 
 Result allreduce_ring(CollectiveGroup& group, const Call& call) {
-  NEAR_TRY(group.copy(call.send, call.receive));
-  NEAR_TRY(ring_reduce_scatter(group, *call.operation, call.receive));
+  NEAR_TRY(ring_reduce_scatter(group, *call.operation, call.send, call.receive));
   return ring_allgather(group, call.receive);
 }
 

@@ -10,8 +10,7 @@ Result reduce_ring_gather(CollectiveGroup& group, const Call& call) {
   const int rank = group.rank(), size = group.size();
   Buffer vector = call.receive;
   if (rank != call.root) NEAR_TRY(group.scratch(call.send.count, *call.send.type, vector));
-  NEAR_TRY(group.copy(call.send, vector));
-  NEAR_TRY(ring_reduce_scatter(group, *call.operation, vector));
+  NEAR_TRY(ring_reduce_scatter(group, *call.operation, call.send, vector));
   if (rank != call.root) return group.send(ring_slice(vector, rank, size), call.root);
   for (int step = 1; step < size; ++step) {
     const int from = (rank + step) % size;
