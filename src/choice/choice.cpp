@@ -38,6 +38,9 @@ Lack elements_in_area(const Facts& facts) {
   return facts.elementwise ? in_area(facts) : "needs a predefined operation on elements without gaps";
 }
 Lack commutative(const Facts& facts) { return facts.commutative ? nullptr : "needs a commutative operation"; }
+Lack commutative_in_area(const Facts& facts) {
+  return facts.commutative ? in_area(facts) : commutative(facts);
+}
 Lack power_of_two(const Facts& facts) {
   return base::is_power_of_two(static_cast<std::uint64_t>(facts.size)) ? nullptr
                                                                        : "needs a power of two of ranks";
@@ -56,6 +59,11 @@ bool always(const Facts&) { return true; }
 bool told_by_one(const Facts& facts) {
   return facts.shared_processors && facts.size <= 64 && facts.bytes <= 1 << 10;
 }
+/// Two ranks with a processor each: both send at once, or one of them does. Measured (doc/adr/0021).
+bool is_pair(const Facts& facts) { return facts.size == 2 && !facts.shared_processors; }
+bool pair_exchanges(const Facts& facts) { return is_pair(facts) && facts.bytes >= 4 << 10; }
+bool pair_sends(const Facts& facts) { return is_pair(facts) && facts.bytes >= 64 << 10; }
+bool pair_sends_far(const Facts& facts) { return is_pair(facts) && facts.bytes >= 512 << 10; }
 /// Reading all vectors costs less than a second wait, or no more bytes than reading shares does.
 bool reads_all(const Facts& facts) { return facts.size == 2 || facts.bytes * facts.size <= 32 << 10; }
 /// Fewer bytes cross between nodes, which is worth a second copy at one rank of each node.

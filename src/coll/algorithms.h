@@ -8,6 +8,16 @@
 
 namespace near::coll {
 
+/// All ranks, which have an area, tell each other what they call (shared/meeting.cpp). Fails with MPI_ERR_OTHER if it is
+/// not the same.
+Result meet(CollectiveGroup& group, const Call& call);
+/// An algorithm of messages in a group that has an area.
+template <Result (*algorithm)(CollectiveGroup&, const Call&)>
+Result after_meeting(CollectiveGroup& group, const Call& call) {
+  NEAR_TRY(meet(group, call));
+  return algorithm(group, call);
+}
+
 Result barrier_dissemination(CollectiveGroup& group, const Call& call);
 Result barrier_linear(CollectiveGroup& group, const Call& call);
 Result barrier_shared(CollectiveGroup& group, const Call& call);

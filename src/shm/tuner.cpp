@@ -177,6 +177,7 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   // The first messages of a window come while, or even before, it is being sent, so the most that were on their way
   // count for as many messages as the window may have. A stream that never drains is one endless window.
   const bool in_window = ++in_window_ <= 2 * window_[0];
+  here.exchanges = sent != 0;
   here.in_stream = sent >= stream_messages || (window_[0] >= stream_messages && in_window);
   if (here.in_stream) sent = std::max(window_[0], window_[1]);
   const bool has_present = here.present != Protocol::count && (possible & bit(here.present)) != 0;
@@ -305,9 +306,9 @@ void Tuner::conclude_trial(Class& here, std::uint64_t bytes) {
   const std::uint32_t first_half = here.length - here.length / 2;
   const std::uint32_t summed = here.measured > first_half ? here.measured - first_half : here.measured;
   // In a stream, transfers may end together, and the peer works at the same time: only their mean tells what each one
-  // costs.
-  const bool is_stream = 2 * here.overlapped > summed || here.in_stream;
-  end_trial(here, is_stream ? here.sum / static_cast<float>(summed) : here.least, bytes);
+  // costs. In an exchange the cost depends on which of the two processes began, so the least one tells too little.
+  const bool takes_mean = 2 * here.overlapped > summed || here.in_stream || here.exchanges;
+  end_trial(here, takes_mean ? here.sum / static_cast<float>(summed) : here.least, bytes);
 }
 
 void Tuner::learn_from_trial(Class& here, float took, bool overlapped, std::uint64_t bytes) {

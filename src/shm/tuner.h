@@ -70,6 +70,7 @@ public:
     std::uint32_t worse = 0; ///< messages in a row for which the current protocol was much slower than before
     Protocol present = Protocol::count;
     bool in_stream = false; ///< many messages are on their way in both directions
+    bool exchanges = false; ///< at least one message is on its way in the other direction
     // In a stream many messages are under way, and the first of a window waits for all the others: only the mean of
     // many tells what each one costs.
     float batch_sum = 0; ///< of the costs of the present protocol's last few messages

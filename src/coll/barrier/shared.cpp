@@ -1,16 +1,9 @@
 // Barrier in the area: every rank raises its flag and looks at all others. Cost: one cache line to each rank, at the same
 // time; one wait.
-#include "coll/shared/exchange.h"
+#include "coll/algorithms.h"
 
 namespace near::coll {
 
-Result barrier_shared(CollectiveGroup& group, const Call& call) {
-  Exchange exchange(group, call, 1);
-  NEAR_TRY(exchange.publish(0, [](std::byte*) {}));
-  for (int step = 1; step < exchange.size(); ++step)
-    NEAR_TRY(exchange.wait((exchange.rank() + step) % exchange.size(), 0));
-  exchange.finish(0);
-  return {};
-}
+Result barrier_shared(CollectiveGroup& group, const Call& call) { return meet(group, call); }
 
 } // namespace near::coll
