@@ -18,8 +18,7 @@ Result ring_reduce_scatter(CollectiveGroup& group, const Operation& operation, c
     const int leaves = (rank - 1 - round + size) % size, grows = (rank - 2 - round + 2 * size) % size;
     const Buffer mine = ring_slice(own, grows, size), growing = ring_slice(vector, grows, size);
     const Buffer incoming = in_place ? Buffer{scratch.address, growing.count, growing.type} : growing;
-    NEAR_TRY(
-        group.send_receive(ring_slice(round == 0 ? own : vector, leaves, size), right, incoming, left));
+    NEAR_TRY(group.send_receive(ring_slice(round == 0 ? own : vector, leaves, size), right, incoming, left));
     NEAR_TRY(in_place ? group.reduce(operation, incoming, growing) : group.reduce(operation, mine, growing));
   }
   return {};

@@ -84,6 +84,14 @@ def test_the_algorithms_of_collectives_are_shown_by_size(prefix):
     ], seen.report()
 
 
+def test_two_ranks_with_a_processor_each_exchange_longer_data_by_messages(prefix):
+    own = coll(prefix, "allreduce,broadcast", "--ranks", "2", "--processors", "2", "--nodes", "1")
+    assert [row[2:4] for row in rows_of(own)] == [["up to 2 KiB", "shared_flat"], ["4 KiB to 16 MiB", "pair"],
+                                                  ["up to 256 KiB", "shared"], ["512 KiB to 16 MiB", "pair"]], own.report()
+    shared = coll(prefix, "allreduce,broadcast", "--ranks", "2", "--processors", "1", "--nodes", "1")
+    assert [row[3] for row in rows_of(shared)] == ["shared_flat", "shared"], shared.report()
+
+
 def test_broadcasts_over_several_numa_nodes_have_leaders(prefix):
     seen = coll(prefix, "broadcast", "--ranks", "8", "--processors", "8", "--nodes", "4")
     assert seen.out.startswith("8 ranks on 8 processors of 4 NUMA nodes\n"), seen.report()
@@ -112,11 +120,13 @@ def test_the_reasons_of_the_choice_are_shown(prefix):
     blocking = seen.out.partition("\n  blocking\n")[2].partition("\n  user-defined")[0]
     assert [" ".join(line.split()) for line in blocking.splitlines()] == [
         "up to 32 KiB recursive_doubling",
+        "not pair: needs an area in shared memory",
         "not shared_flat: needs an area in shared memory",
         "not shared_shares: needs an area in shared memory",
         "not linear: not expected to be the fastest",
         "not ring: not expected to be the fastest",
         "64 KiB to 16 MiB ring",
+        "not pair: needs an area in shared memory",
         "not shared_flat: needs an area in shared memory",
         "not shared_shares: needs an area in shared memory",
         "not linear: not expected to be the fastest",
