@@ -23,6 +23,9 @@
 #ifndef MFD_HUGE_SHIFT
 #define MFD_HUGE_SHIFT 26
 #endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -311,6 +314,8 @@ std::uint64_t bytes_in_huge_pages(const void* base, std::size_t bytes) {
   }
   return found;
 }
+
+void map_pages(void* base, std::size_t bytes) { (void)madvise(base, bytes, MADV_POPULATE_READ); }
 
 Result populate(void* base, std::size_t bytes, bool touching) {
   while (madvise(base, bytes, MADV_POPULATE_WRITE) != 0) {

@@ -80,6 +80,9 @@ std::uint64_t bytes_in_huge_pages(const void* base, std::size_t bytes);
 /// has none left. Before Linux 5.14 it touches the pages one by one, which ends the process if a reserved
 /// huge page is no longer available; without `touching` it fails with Code::unsupported instead.
 Result populate(void* base, std::size_t bytes, bool touching = true);
+/// Maps pages of shared memory that have been written by other processes, so that reading them causes no page faults. Does
+/// nothing where the kernel cannot (before Linux 5.14).
+void map_pages(void* base, std::size_t bytes);
 /// The number of bytes in allocated pages of a shared range, whoever has touched them. The range must consist
 /// of whole pages.
 std::uint64_t bytes_in_core(const void* base, std::size_t bytes);

@@ -14,10 +14,9 @@ namespace {
 
 constexpr std::uint64_t queue_slot_bytes = 128;
 
-/// By default a rank starts with `few` packets, or, in a job of 2 to `small_job` ranks with a processor each, with
-/// `many`, of 16 KiB each unless the eager limit is larger.
+/// By default a rank starts with `few` packets, in a small job with `many`, of 16 KiB each unless the eager limit is
+/// larger.
 constexpr std::uint64_t few = 32, many = 64;
-constexpr std::uint32_t small_job = 16;
 
 } // namespace
 
@@ -26,10 +25,15 @@ std::uint64_t packet_bytes() {
                         os::page_size());
 }
 
+bool is_small_job(JobShape job) {
+  constexpr std::uint32_t most = 16;
+  return job.ranks > 1 && job.ranks <= most && job.ranks <= job.processors;
+}
+
 std::uint64_t first_packets(JobShape job) {
   const auto& packets = base::knobs().packets;
   if (!packets.automatic) return packets.number;
-  return job.ranks > 1 && job.ranks <= small_job && job.ranks <= job.processors ? many : few;
+  return is_small_job(job) ? many : few;
 }
 
 std::uint64_t reserved_by_knobs(JobShape job) {

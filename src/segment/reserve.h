@@ -14,6 +14,9 @@ struct JobShape {
   std::uint32_t ranks = 1, processors = 1;
 };
 
+/// Whether it is a small job whose ranks have a processor each: each of them prepares for messages to all others.
+bool is_small_job(JobShape job);
+
 /// Bytes of one packet.
 std::uint64_t packet_bytes();
 /// The number of packets that a rank starts with. By default there are more in a small job whose ranks have a processor

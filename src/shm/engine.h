@@ -220,6 +220,13 @@ extern const transport::Transport node_transport;
 /// Lays out, binds and reserves this process's region. Other processes read nothing of it before the phase is
 /// `ready`. `segment_descriptor` is the job's segment, or -1 in a job without mpiexec.
 Result build_region(int segment_descriptor);
+/// The size of the job with which this process began.
+segment::JobShape job_shape();
+/// In a small job, maps all peers, and the pages with which messages from and to them begin: the first message of a pair
+/// would otherwise take several page faults.
+void map_peers_ahead();
+/// Chooses the protocols of messages from this peer; made when it is first needed.
+Tuner& tuner_of(Peer& peer);
 /// Registers the handlers of the transport's own messages.
 void set_internal_handlers();
 /// Sends pending messages as far as their receivers have free slots. Returns true if any were sent, or

@@ -1,6 +1,10 @@
 // The processes of the job as peers of this one: their mapping and their statistics.
 #include "shm/engine.h"
 
+#include "os/memory.h"
+
+#include <algorithm>
+
 namespace near::shm {
 
 namespace {
@@ -43,6 +47,37 @@ bool has_left(const Peer& peer) {
 Peer& peer_in(std::uint32_t row) {
   Peer* peer = engine().by_row[row];
   return peer != nullptr ? *peer : own(transport::peer_at({.rank = row}));
+}
+
+void map_peers_ahead() {
+  Engine& self = engine();
+  if (self.row >= self.job_size || !segment::is_small_job(job_shape())) return;
+  // Of the packets of all peers together.
+  constexpr std::uint64_t most_packet_bytes = 1u << 20;
+  const segment::Segment& job = memory::space().segment;
+  for (std::uint32_t row = 0; row < self.job_size; ++row) {
+    if (row == self.row) continue;
+    Peer& peer = peer_in(row);
+    const segment::ControlPage& control = *peer.control;
+    const std::uint64_t begin = job.region(row),
+                        lanes = std::min<std::uint64_t>(control.lane_count, first_lanes);
+    os::map_pages(job.at<std::byte>(begin),
+                  control.lanes + lanes * queue::LaneRing<>::bytes(lane_slots) - begin);
+    os::map_pages(peer.packets, std::min(segment::first_packets(job_shape()) * peer.packet_bytes,
+                                         most_packet_bytes / (self.job_size - 1)) /
+                                    os::page_size() * os::page_size());
+    // Stores that change nothing allocate the pages of the counters.
+    for (segment::Traffic* path : self.traffic) path[row].messages.bump_relaxed(0);
+    statistics_of(peer)->streaming.store_relaxed(0);
+    (void)tuner_of(peer);
+  }
+}
+
+Tuner& tuner_of(Peer& peer) {
+  if (peer.tuner == nullptr)
+    peer.tuner = std::make_unique<Tuner>(statistics_of(peer), &estimates_of(peer),
+                                         memory::space().segment.header().estimates.basis);
+  return *peer.tuner;
 }
 
 transport::Peer* connect(object::ProcessId process) {

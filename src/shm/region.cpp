@@ -19,6 +19,8 @@
 
 namespace near::shm {
 
+segment::JobShape job_shape() { return {engine().job_size, memory::space().segment.cores()}; }
+
 using base::Code;
 using base::fail;
 using base::Level;
@@ -39,8 +41,6 @@ std::string raise_limits() {
   return base::format("raise the limit on {}{}{}, ", addresses ? "address space (ulimit -v)" : "",
                       addresses && files ? " and that on " : "", files ? "file sizes (ulimit -f)" : "");
 }
-
-segment::JobShape job_shape() { return {engine().job_size, memory::space().segment.cores()}; }
 
 /// Reports, once per job, that its ranks reserve much memory, unless mpiexec has done so: it does not see knobs that
 /// are set between it and the rank, and there is none in a job of one rank.

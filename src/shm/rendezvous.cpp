@@ -125,20 +125,17 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
     possible |= Tuner::bit(provider.protocol);
   }
   const Provider* named = named_provider();
-  if (peer.tuner == nullptr) {
-    const segment::InitialEstimates& estimates = memory::space().segment.header().estimates;
-    peer.tuner = std::make_unique<Tuner>(statistics_of(peer), &estimates_of(peer), estimates.basis);
-  }
+  Tuner& tuner = tuner_of(peer);
   for (;;) {
     const Provider* provider = named;
     if (named != nullptr && (possible & Tuner::bit(named->protocol)) != 0)
-      peer.tuner->take(named->protocol, transfer.bytes);
+      tuner.take(named->protocol, transfer.bytes);
     else if (transfer.bytes < worth_timing)
       provider = &provider_of(smallest_overhead(possible));
     else if (Protocol its = choice_to_follow(peer, transfer.bytes, possible); its != Protocol::count)
-      peer.tuner->follow((provider = &provider_of(its))->protocol, transfer.bytes);
+      tuner.follow((provider = &provider_of(its))->protocol, transfer.bytes);
     else
-      provider = &provider_of(peer.tuner->choose(transfer.bytes, possible, peer.rts_count));
+      provider = &provider_of(tuner.choose(transfer.bytes, possible, peer.rts_count));
     transfer.protocol = static_cast<std::uint8_t>(provider->protocol);
     transfer.began_ns = os::monotonic_ns();
     outcome = provider->pull(peer, rts, transfer);
@@ -146,7 +143,7 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
       if (rts.prefix != 0 && provider->protocol != Protocol::pipelined) drop_prefix(peer, rts);
       return provider;
     }
-    peer.tuner->refused(provider->protocol, transfer.bytes);
+    tuner.refused(provider->protocol, transfer.bytes);
     possible &= ~Tuner::bit(provider->protocol);
   }
 }

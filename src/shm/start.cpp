@@ -218,6 +218,7 @@ Result start(const Job& job) {
   waits.oversubscribed = self.oversubscribed;
   transport::add(node_transport);
   transport::set_running(true);
+  map_peers_ahead();
   return {};
 }
 
