@@ -63,6 +63,11 @@ bool told_by_one(const Facts& facts) {
 bool is_pair(const Facts& facts) { return facts.size == 2 && !facts.shared_processors; }
 bool pair_exchanges(const Facts& facts) { return is_pair(facts) && facts.bytes >= 4 << 10; }
 bool pair_sends(const Facts& facts) { return is_pair(facts) && facts.bytes >= 64 << 10; }
+/// Reductions by messages need temporary memory, up to as much as the vector if it is reduced in place, so not for the
+/// longest ones.
+constexpr MPI_Count most_temporary = 32 << 20;
+bool pair_reduces(const Facts& facts) { return pair_exchanges(facts) && facts.bytes <= most_temporary; }
+bool pair_reduces_at_root(const Facts& facts) { return pair_sends(facts) && facts.bytes <= most_temporary; }
 bool pair_sends_far(const Facts& facts) { return is_pair(facts) && facts.bytes >= 512 << 10; }
 /// Reading all vectors costs less than a second wait, or no more bytes than reading shares does.
 bool reads_all(const Facts& facts) { return facts.size == 2 || facts.bytes * facts.size <= 32 << 10; }
@@ -80,6 +85,8 @@ bool long_or_few_ranks(const Facts& facts) { return facts.bytes > 4 << 10 || fac
 bool few_to_scan(const Facts& facts) { return facts.size <= 8; }
 
 using enum Collective;
+
+constexpr std::string_view pair_name = "pair";
 
 constexpr auto rows = std::to_array<Algorithm>({
 #define NEAR_ALGORITHM(collective, name, function, lack, wins) {collective, #name, lack, wins},
@@ -199,6 +206,8 @@ bool uses_area(Facts facts) {
   facts.area = false;
   return !row.admits(facts);
 }
+
+bool only_meets(const Facts& facts) { return choose(facts).name == pair_name; }
 
 Result configure(std::string_view text, bool shared_processors) {
   std::array<const Algorithm*, collective_count> wanted{};

@@ -105,6 +105,9 @@ MPI_Count published_bytes(const Facts& facts);
 /// Whether the algorithm that is chosen if there is an area uses it.
 bool uses_area(Facts facts);
 
+/// Whether the algorithm that is chosen publishes no data in the area: it consists of messages.
+bool only_meets(const Facts& facts);
+
 /// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
 /// job has the same, and the same answer to whether it has more ranks than processors. Fails with MPI_ERR_ARG
 /// that names the unknown word and the nearest known one.

@@ -233,9 +233,10 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Schedul
   Facts facts = facts_of(call, communicator.size);
   facts.recorded = true;
   if (!uses_area(facts)) return {};
+  facts.area = true;
+  const MPI_Count bytes = choice::only_meets(facts) ? 0 : bytes_of_rank(call, facts, shared);
   std::unique_ptr<AreaExtension> own;
-  NEAR_TRY(static_cast<AreaExtension&>(*communicator.extension)
-               .make_another(communicator, bytes_of_rank(call, facts, shared), own));
+  NEAR_TRY(static_cast<AreaExtension&>(*communicator.extension).make_another(communicator, bytes, own));
   area = own->area.get();
   schedule->keep(std::move(own));
   return {};
