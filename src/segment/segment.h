@@ -52,7 +52,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 15;
+inline constexpr std::uint32_t layout_version = 16;
 /// The largest number of processes of a job, and of rows of its rank table.
 inline constexpr std::uint32_t most_rows = 65536;
 
@@ -198,7 +198,9 @@ struct ControlPage {
   std::uint32_t pid;
   /// Offsets from the start of the segment. Parts follow one another; `area_part` is empty unless job_has_area().
   Offset queue, credits, packet_flags, area_part, lanes, slices, packets, statistics, traffic, blocks, arena;
-  std::uint64_t queue_slots, lane_count, packet_count, packet_bytes, arena_bytes;
+  std::uint64_t queue_slots, lane_count;
+  std::uint64_t packet_count; ///< of the packets that exist from the start
+  std::uint64_t packet_bytes, arena_bytes;
   std::uint64_t probe_address; ///< of `probe_value` in private memory; peers read it to test CMA
   std::uint64_t probe_value;
   /// One bit for each of the first 1024 processes: set if `statistics` has data for it. The pages of other rows may

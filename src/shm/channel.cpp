@@ -56,7 +56,7 @@ bool flush(Peer& peer) {
   for (const PendingMessage& message : dropped) {
     if (message.header.in_packet != 0) {
       const auto& reference = *reinterpret_cast<const PacketReference*>(message.header.payload);
-      put_back(peer, reference);
+      put_back(peer, {.reference = reference});
     }
     if (message.waiter != nullptr) message.waiter->done(*message.waiter, MPI_SUCCESS);
   }
@@ -85,18 +85,19 @@ bool flush_pending() {
 
 bool waits_for_flow_control() {
   const Engine& self = engine();
-  return !self.pending_peers.empty() || !self.fragment_peers.empty() || self.keeps_packets;
+  return !self.pending_peers.empty() || !self.fragment_peers.empty() || self.kept_packets != 0;
 }
 
 [[gnu::cold]] void register_as_waiter() {
   const Engine& self = engine();
-  if (self.keeps_packets) give_back_kept_packets();
+  if (self.kept_packets != 0) return_kept_packets();
   std::uint64_t us = std::uint64_t{1} << self.row % 64;
   for (const Peer* peer : self.pending_peers)
     transport::FlowControlCalls::add_waiter(peer->control->doorbell.slot_waiters, us);
   for (const Peer* peer : self.fragment_peers)
     transport::FlowControlCalls::add_waiter(peer->control->doorbell.slot_waiters, us);
-  transport::FlowControlCalls::add_waiter(self.control->doorbell.packet_waiters, us);
+  if (!self.fragment_peers.empty())
+    transport::FlowControlCalls::add_waiter(self.control->doorbell.packet_waiters, us);
 }
 
 // Call after taking messages: nothing else wakes a sender that sleeps until a slot is free.

@@ -22,7 +22,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   MessageHeader waiting;
   auto claim = claim_slot(peer);
   if (!claim && waiter == nullptr) {
-    if (packet) put_back(peer, packet.reference);
+    if (packet) put_back(peer, packet);
     return Eager::refused;
   }
   MessageHeader& header = claim ? header_of(claim) : waiting;
@@ -55,7 +55,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   // Another message of this length is likely to follow.
   if (!packet)
     allow_fast_sends(peer.send);
-  else if (peer.kept.empty() && (bytes < StorePolicy::worthwhile || !peer.stores.streaming()))
+  else if (!packet.was_kept && (bytes < StorePolicy::worthwhile || !peer.stores.streaming()))
     self.packets.fetch_next(bytes);
   return Eager::left;
 }

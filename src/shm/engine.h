@@ -52,8 +52,8 @@ struct FragmentQueue {
   void pop() { first = first->behind; }
 };
 
-/// A process of the job. It is mapped at the first message to or from it, and stays mapped until this process
-/// ends.
+/// A process of the job. It is mapped at the first message to or from it, in small jobs before, and stays mapped until this
+/// process ends.
 struct Peer : transport::Peer {
   std::uint32_t row = 0;              ///< its row in the rank table
   std::uint32_t sequence_at_send = 0; ///< of its next message to us, when our last one took a packet
@@ -81,7 +81,7 @@ struct Peer : transport::Peer {
   bool on_fragment_list = false;
   StorePolicy stores;           ///< the stores that fill packets for it
   KeptPackets kept;             ///< packets for our next messages to it
-  std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made at the first large one
+  std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made when it is needed, in small jobs before
   std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
   /// How it received our last message of each size class, and for how many more messages from it that counts.
   std::array<Protocol, Tuner::classes> its_choice{};
@@ -127,16 +127,16 @@ struct Engine {
   std::uint32_t open_lanes = 0; ///< a bit for each of `lanes` that is open
   std::array<LaneIn, most_lanes> lanes;
   std::vector<Peer*> by_row; ///< by row of the rank table; nullptr: not mapped
-  std::vector<Peer*> peers;  ///< all mapped peers, in the order of their first messages
+  std::vector<Peer*> peers;  ///< all mapped peers, in the order in which they were mapped
   PacketPool packets;
   std::array<segment::Traffic*, segment::paths> traffic{}; ///< ours, by path; each has a row per receiver
   std::vector<Peer*> pending_peers;                        ///< peers with pending messages
   std::vector<Peer*> fragment_peers;                       ///< peers with transfers in their fragment queues
   std::vector<CooperativeSend> cooperative_sends;
-  bool keeps_packets = false; ///< packets may be kept for a peer
-  bool fins_are_left = false; ///< receivers have left FINs that must be collected
-  bool deferred_work = false; ///< one of the four members above may not be empty, or always_polled is set
-  bool always_polled = false; ///< other transports exist, so no poll may stop at is_idle()
+  bool fins_are_left = false;     ///< receivers have left FINs that must be collected
+  bool deferred_work = false;     ///< one of the four members above may not be empty, or always_polled is set
+  bool always_polled = false;     ///< other transports exist, so no poll may stop at is_idle()
+  std::uint32_t kept_packets = 0; ///< for all peers together
   std::array<std::vector<RtsDescriptor*>, rts_sizes.size()> free_rts; ///< free descriptors, by size
   std::array<std::size_t, rts_sizes.size()> rts_pages{}; ///< pages of descriptors allocated so far, by size
   std::size_t rts_out = 0;                               ///< messages announced to any peer and not finished
@@ -189,7 +189,7 @@ bool claim_rts(NodeRts& rts);
 bool rts_is_live(const NodeRts& rts);
 bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const Buffer& buffer,
             Transfer& transfer);
-void give_back_packet(Peer& owner, std::uint64_t packet);
+void give_back_packet(Peer& from, std::uint64_t packet);
 void hold_back(Peer& peer, bool held);
 bool has_ended(Peer& peer);
 Result register_memory(void* address, std::size_t bytes, copy::MemoryKind kind,
@@ -232,9 +232,11 @@ void set_internal_handlers();
 /// Sends pending messages as far as their receivers have free slots. Returns true if any were sent, or
 /// dropped because their receiver has left.
 bool flush_pending();
-/// Returns true if anything waits for a slot of a peer's queue or lane, or for one of our packets.
+/// Returns true if anything waits for a slot of a peer's queue or lane, or for one of our packets, or if packets are kept,
+/// which must be returned before a sleep.
 bool waits_for_flow_control();
-/// Registers this process as a waiter for everything that it waits for. A barrier must follow.
+/// Returns the packets that are kept, and registers this process as a waiter for everything that it waits for. A barrier
+/// must follow.
 void register_as_waiter();
 /// Returns true if a message has arrived. This is the check before sleeping, made without the engine lock.
 bool has_arrived();
@@ -252,8 +254,9 @@ inline std::uint64_t packet_of(const PacketReference& reference) {
 
 /// A packet that is about to be sent, and where to put the payload.
 struct OutgoingPacket {
-  PacketReference reference;
+  PacketReference reference{};
   std::byte* at = nullptr; ///< nullptr: there is no packet
+  bool was_kept = false;
   explicit operator bool() const { return at != nullptr; }
 };
 /// Takes a packet for an eager message of `bytes` bytes to this peer: a kept one, or one of this process's.
@@ -261,10 +264,10 @@ OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes);
 /// Takes a packet for a fragment of `bytes` bytes of this transfer.
 OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes);
 /// Takes back a packet that was not sent.
-void put_back(Peer& peer, const PacketReference& reference);
+void put_back(Peer& peer, const OutgoingPacket& packet);
 /// Returns a packet that a message from this peer has brought to its owner.
 void return_packet(Peer& from, const PacketReference& reference);
-/// Keeps the packet of a message to which there may be an answer, or returns those of earlier ones with it.
+/// Keeps the packet if its message may be answered; otherwise returns it together with those kept earlier.
 [[gnu::noinline]] void keep_packet(Peer& from, const PacketReference& reference);
 /// Call once a packet that a message from this peer has brought has been read.
 inline void done_with_packet(Peer& from, const PacketReference& reference) {
@@ -273,8 +276,9 @@ inline void done_with_packet(Peer& from, const PacketReference& reference) {
   else
     return_packet(from, reference);
 }
-/// Returns all packets that are kept.
-void give_back_kept_packets();
+/// Returns the packets that are kept for this peer, or for all.
+void return_kept_packets(Peer& peer);
+void return_kept_packets();
 
 // Handlers of the transport's own messages.
 void handle_fin(Arrival& arrival);

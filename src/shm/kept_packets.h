@@ -13,8 +13,8 @@
 // so only those of the last few messages that have not been answered are kept.
 //
 // The right to return a packet to its owner goes with the message, so there is still one process at a time that may
-// write its flag. A process keeps a bounded number of packets for each peer: those that it has read last. It returns all
-// before it sleeps. Packets of the reserve are never kept, so fragments make progress whatever others keep, and an eager
+// write its flag. A process keeps a bounded number of packets for each peer: those that it has read last. It returns
+// them all before it sleeps. Packets of the reserve are never kept, so fragments make progress whatever others keep, and an eager
 // message without a packet becomes a rendezvous: nobody waits for kept packets.
 //
 // doc/adr/0021 has the figures.
@@ -57,6 +57,12 @@ public:
     first_ = (first_ + 1) % most;
     --count_;
     return packet;
+  }
+  /// Keeps a packet again that pop() has just returned and that was not sent.
+  void push_front(const PacketReference& packet) {
+    first_ = (first_ + most - 1) % most;
+    ring_[first_] = packet;
+    ++count_;
   }
 
 private:

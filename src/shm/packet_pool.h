@@ -1,5 +1,5 @@
 // The packets of this process, for medium messages and for fragments of large ones. Only this process takes
-// and writes them; receivers read them and return them.
+// them. Receivers read them and return them, perhaps after they have sent a message of their own in them (kept_packets.h).
 //
 //   packets | 0 | 1 | 2 | ... | 63 | 64 | ...           packet_bytes each, page-aligned
 //   flags   | 5 | 5 | 4 | ... |  5 |  4 | ...           one byte each: the generation that was returned last

@@ -23,8 +23,9 @@ PacketReference from_the_other_side(PacketReference reference) {
 
 OutgoingPacket take_kept(Peer& peer, std::uint64_t bytes) {
   PacketReference reference = from_the_other_side(peer.kept.pop());
+  --engine().kept_packets;
   reference.bytes = static_cast<std::uint32_t>(bytes);
-  return {reference, packet_at(peer, reference.packet, !reference.is_receivers)};
+  return {reference, packet_at(peer, reference.packet, !reference.is_receivers), true};
 }
 
 OutgoingPacket take_own(PacketPool::Taken taken, std::uint64_t bytes) {
@@ -60,19 +61,25 @@ OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, st
   return take_own(engine().packets.take_for_fragment(transfer.bytes), bytes);
 }
 
-void put_back(Peer& peer, const PacketReference& reference) {
-  return_packet(peer, from_the_other_side(reference));
+void put_back(Peer& peer, const OutgoingPacket& packet) {
+  const PacketReference reference = from_the_other_side(packet.reference);
+  if (!packet.was_kept) return return_packet(peer, reference);
+  peer.kept.push_front(reference);
+  ++engine().kept_packets;
 }
 
 void keep_packet(Peer& from, const PacketReference& reference) {
   if (!from.kept.expects_answer()) {
-    while (!from.kept.empty()) return_packet(from, from.kept.pop());
+    return_kept_packets(from);
     return return_packet(from, reference);
   }
   if (reference.packet < PacketPool::reserve) return return_packet(from, reference);
   NEAR_KILL_POINT("packet-kept");
-  engine().keeps_packets = true;
-  from.kept.keep(reference, [&](const PacketReference& replaced) { return_packet(from, replaced); });
+  ++engine().kept_packets;
+  from.kept.keep(reference, [&](const PacketReference& replaced) {
+    --engine().kept_packets;
+    return_packet(from, replaced);
+  });
 }
 
 void give_back_packet(Peer& from, std::uint64_t packet) {
@@ -81,11 +88,12 @@ void give_back_packet(Peer& from, std::uint64_t packet) {
       from, {static_cast<std::uint32_t>(code), 0, static_cast<std::uint8_t>(code >> 32), (code >> 40) != 0});
 }
 
-void give_back_kept_packets() {
-  Engine& self = engine();
-  self.keeps_packets = false;
-  for (Peer* peer : self.peers)
-    while (!peer->kept.empty()) return_packet(*peer, peer->kept.pop());
+void return_kept_packets(Peer& peer) {
+  for (; !peer.kept.empty(); --engine().kept_packets) return_packet(peer, peer.kept.pop());
+}
+
+void return_kept_packets() {
+  for (Peer* peer : engine().peers) return_kept_packets(*peer);
 }
 
 } // namespace near::shm

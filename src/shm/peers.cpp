@@ -24,7 +24,11 @@ namespace {
   peer.packets = memory::space().segment.at<std::byte>(control.packets);
   peer.packet_flags = memory::space().segment.at<PacketFlag>(control.packet_flags);
   peer.packet_bytes = control.packet_bytes;
-  if (row != self.row) peer.kept.set_limit((self.packets.count() - PacketPool::reserve) * 2 / 3);
+  // All others together keep at most two thirds of this process's packets, if they have as many.
+  if (row != self.row && self.job_size > 1)
+    peer.kept.set_limit(
+        (static_cast<std::uint32_t>(segment::first_packets(job_shape())) - PacketPool::reserve) * 2 / 3 /
+        (self.job_size - 1));
   peer.operations = &operations;
   peer.send.doorbell = &control.doorbell;
   peer.send.traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + row;
@@ -52,8 +56,8 @@ Peer& peer_in(std::uint32_t row) {
 void map_peers_ahead() {
   Engine& self = engine();
   if (self.row >= self.job_size || !segment::is_small_job(job_shape())) return;
-  // Of the packets of all peers together.
-  constexpr std::uint64_t most_packet_bytes = 1u << 20;
+  // Of the packets of all peers together, and of what comes before them in each region: knobs may make it large.
+  constexpr std::uint64_t most_packet_bytes = 1u << 20, most_front_bytes = 256u << 10;
   const segment::Segment& job = memory::space().segment;
   for (std::uint32_t row = 0; row < self.job_size; ++row) {
     if (row == self.row) continue;
@@ -61,11 +65,11 @@ void map_peers_ahead() {
     const segment::ControlPage& control = *peer.control;
     const std::uint64_t begin = job.region(row),
                         lanes = std::min<std::uint64_t>(control.lane_count, first_lanes);
-    os::map_pages(job.at<std::byte>(begin),
-                  control.lanes + lanes * queue::LaneRing<>::bytes(lane_slots) - begin);
-    os::map_pages(peer.packets, std::min(segment::first_packets(job_shape()) * peer.packet_bytes,
-                                         most_packet_bytes / (self.job_size - 1)) /
-                                    os::page_size() * os::page_size());
+    const std::uint64_t front = control.lanes + lanes * queue::LaneRing<>::bytes(lane_slots) - begin;
+    os::map_pages(job.at<std::byte>(begin), std::min(front, most_front_bytes));
+    const std::uint64_t packets =
+        std::min(control.packet_count * control.packet_bytes, most_packet_bytes / (self.job_size - 1));
+    os::map_pages(peer.packets, packets / os::page_size() * os::page_size());
     // Stores that change nothing allocate the pages of the counters.
     for (segment::Traffic* path : self.traffic) path[row].messages.bump_relaxed(0);
     statistics_of(peer)->streaming.store_relaxed(0);

@@ -49,7 +49,7 @@ bool send_fragment(Transfer& transfer) {
   NEAR_KILL_POINT("fragment-taken");
   auto claim = claim_slot(peer);
   if (!claim) {
-    put_back(peer, packet.reference);
+    put_back(peer, packet);
     return false;
   }
   std::byte* at = packet.at;

@@ -214,7 +214,7 @@ segment::ControlPage& write_control_page(const Layout& layout) {
   control->arena = layout.arena_at;
   control->queue_slots = layout.slots;
   control->lane_count = layout.lanes;
-  control->packet_count = layout.most_packets;
+  control->packet_count = layout.packets;
   control->packet_bytes = layout.packet_bytes;
   control->arena_bytes = layout.begin + job.header().stride - layout.arena_at;
   probe_word = static_cast<std::uint64_t>(getpid()) * 0x9e3779b97f4a7c15u ^ os::monotonic_ns();

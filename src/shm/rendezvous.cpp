@@ -285,6 +285,8 @@ bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const
   transfer.peer = &peer;
   transfer.buffer = buffer;
   peer.kept.message_came();
+  if (!peer.kept.expects_answer())
+    return_kept_packets(peer); // it may announce messages because it lacks packets
   transfer.bytes = std::min<std::uint64_t>(announced_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   segment::Path path = segment::Path::direct;
   if (transfer.bytes == 0) drop_prefix(peer, rts);

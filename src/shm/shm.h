@@ -34,7 +34,7 @@ void allow_fast_sends(SendState& send_state);
 void more_to_do(SendState& send_state);
 /// Wakes the processes that sleep until a slot of this process's queue or lanes is free.
 void wake_slot_waiters();
-/// Copies a payload from the sender's packet to `buffer` and returns the packet.
+/// Copies a payload from its packet to `buffer`; the packet is no longer needed.
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer);
 
 } // namespace near::shm

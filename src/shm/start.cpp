@@ -236,6 +236,7 @@ bool is_drained() {
 
 void leave() {
   if (base::knobs().stats.number != 0) report_traffic();
+  return_kept_packets();
   NEAR_KILL_POINT("finalize-drained");
   // SYNC: rank-phase. A process that sees `finalized` sees the last messages that this process committed.
   memory::space()

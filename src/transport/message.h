@@ -44,7 +44,7 @@ struct Arrival {
   const Envelope& envelope;
   const std::byte* payload;
   std::size_t payload_bytes;
-  /// Nonzero: the payload lies in a packet of the sender's that may be kept with keep_packet().
+  /// Nonzero: the payload lies in a packet that may be kept with keep_packet().
   std::uint64_t packet;
   RtsHeader rts() const {
     RtsHeader copy;

@@ -21,8 +21,8 @@ namespace near::transport {
 void set_handler(Handler handler, HandlerFunction function);
 
 /// Returns a packet that keep_packet() kept.
-inline void give_back_packet(Peer& owner, std::uint64_t packet) {
-  owner.operations->give_back_packet(owner, packet);
+inline void give_back_packet(Peer& from, std::uint64_t packet) {
+  from.operations->give_back_packet(from, packet);
 }
 /// Returns the credit of one eager message to its sender. Call it once for each arrival under
 /// Handler::p2p_eager, when the memory of the message is released.
