@@ -29,7 +29,7 @@ HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
     arrival.packet = packet_of(reference);
     if (header.handler == static_cast<std::uint8_t>(Handler::p2p_eager)) from.kept.message_came();
     handlers[header.handler](arrival);
-    if (arrival.packet != 0) give_back_packet(from, arrival.packet);
+    if (arrival.packet != 0) done_with_packet(from, reference);
     return;
   }
   handlers[header.handler](arrival);
