@@ -14,8 +14,8 @@
 //
 // The right to return a packet to its owner goes with the message, so there is still one process at a time that may
 // write its flag. A process keeps a bounded number of packets for each peer: those that it has read last. It returns
-// them all before it sleeps. Packets of the reserve are never kept, so fragments make progress whatever others keep, and an eager
-// message without a packet becomes a rendezvous: nobody waits for kept packets.
+// them all before it sleeps. Packets of the reserve are never kept, so fragments make progress whatever others keep, and
+// an eager message without a packet becomes a rendezvous: no message depends on a packet that another process keeps.
 //
 // doc/adr/0021 has the figures.
 #pragma once

@@ -15,8 +15,8 @@
 // A long message sweeps those caches anyway, and its packets compete with its buffers for the last-level cache;
 // so its fragments rotate through the first packets only (doc/adr/0014).
 //
-// A process starts with a few packets, more in small jobs, and others are added one by one, mainly when an eager message finds
-// none: the kernel needs 10 to 20 us for the pages of a packet. For a similar reason eager messages rotate
+// A process starts with a few packets, more in small jobs. Others are added one by one, mainly when an eager message
+// finds none: the kernel needs 10 to 20 us for the pages of a packet. For a similar reason eager messages rotate
 // through few packets at first: a receiver has a page fault at packets that it has not read before
 // (doc/adr/0018).
 #pragma once
