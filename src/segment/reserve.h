@@ -30,7 +30,7 @@ std::uint64_t bytes_by_knobs(JobShape job);
 
 /// What collectives begin with: a process's part of the area of MPI_COMM_WORLD, and the first of its slices
 /// (coll/shared). Without an area of MPI_COMM_WORLD, regions have no part, and slices have addresses but no memory at first.
-inline constexpr std::uint64_t area_part_bytes = 20u << 10, slice_bytes = 64u << 10;
+inline constexpr std::uint64_t area_part_bytes = 52u << 10, slice_bytes = 64u << 10;
 inline constexpr std::uint32_t region_slices = 8, most_area_ranks = 64;
 inline constexpr bool job_has_area(std::uint32_t job_size) {
   return job_size > 1 && job_size <= most_area_ranks;

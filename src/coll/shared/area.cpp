@@ -39,6 +39,10 @@ int count_nodes(const std::vector<AreaMember>& members) {
   return static_cast<int>(nodes.size());
 }
 
+/// Whether data that would lie in a piece may lie in a slice if no piece is free. A rank with a processor of its own
+/// waits for a piece: the others are about to read it.
+bool may_use_slice(MPI_Count bytes) { return bytes > piece_bytes || ranks_share_processors(); }
+
 } // namespace
 
 Description describe(const Call& call, MPI_Count bytes) {
@@ -90,12 +94,17 @@ void Area::ring_all() {
 }
 
 bool Area::all_finished(Number number) {
+  if (number <= known_finished_) [[likely]]
+    return true;
+  Number least = ~Number{0};
   for (int i = 0; i < size(); ++i) {
     AreaMember& member = members_[static_cast<std::size_t>(i)];
-    if (i == rank_ || member.finished >= number) continue;
-    member.finished = std::max(member.finished, member.part->finished.value());
+    if (i == rank_) continue;
+    if (member.finished < number) member.finished = std::max(member.finished, member.part->finished.value());
     if (member.finished < number) return false;
+    least = std::min(least, member.finished);
   }
+  known_finished_ = least;
   return true;
 }
 
@@ -119,17 +128,45 @@ void Area::end_turn() {
   ++ended_;
 }
 
+bool Area::is_piece_free(MPI_Count bytes) {
+  return bytes <= piece_bytes && is_over(pieces_.next(static_cast<std::size_t>(bytes)).before);
+}
+
+/// Whether there is room for data of so many bytes, of the next number, without a wait.
+bool Area::has_room(MPI_Count bytes) {
+  return bytes <= inline_bytes || is_piece_free(bytes) ||
+         (may_use_slice(bytes) && slices_.can_take(*this, static_cast<std::size_t>(bytes)));
+}
+
+/// Whether take_room() is worth another try.
+bool Area::may_have_room(MPI_Count bytes) {
+  return is_piece_free(bytes) || (may_use_slice(bytes) && slices_.any_free(static_cast<std::size_t>(bytes)));
+}
+
+/// Whether no wait would help.
+bool Area::is_out_of_memory(MPI_Count bytes) const {
+  return bytes > piece_bytes && slices_.exhausted(static_cast<std::size_t>(bytes));
+}
+
+/// A piece or slice for the data of this number; nullptr if none is free.
+std::byte* Area::take_room(Number number, MPI_Count bytes) {
+  const auto needed = static_cast<std::size_t>(bytes);
+  if (is_piece_free(bytes)) {
+    std::byte* const piece = own().pieces + pieces_.next(needed).offset;
+    pieces_.take(needed, number);
+    return piece;
+  }
+  return may_use_slice(bytes) ? slices_.take(*this, number, needed) : nullptr;
+}
+
 bool Area::can_prepare(Number number, MPI_Count bytes) {
-  return !broken_ && is_over(replaced(number)) &&
-         (bytes <= piece_bytes || slices_.can_take(*this, static_cast<std::size_t>(bytes)));
+  return !broken_ && is_over(replaced(number)) && has_room(bytes);
 }
 
 bool Area::prepares_at_once(Number number, MPI_Count bytes) {
   if (broken_ || is_broken()) [[unlikely]]
     return true;
-  if (!is_over(replaced(number))) return false;
-  const auto needed = static_cast<std::size_t>(bytes);
-  return bytes <= piece_bytes || slices_.can_take(*this, needed) || slices_.exhausted(needed);
+  return is_over(replaced(number)) && (has_room(bytes) || is_out_of_memory(bytes));
 }
 
 /// Waits until the entry may be written. False if the area is broken.
@@ -150,15 +187,10 @@ Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
     at = prepared = entry(rank_, number).payload;
     return {};
   }
-  if (bytes <= piece_bytes) {
-    at = prepared = piece(number);
-    return {};
-  }
-  const auto needed = static_cast<std::size_t>(bytes);
-  at = prepared = slices_.take(*this, number, needed);
-  while (at == nullptr && !slices_.exhausted(needed)) {
-    wait_until([this, needed] { return slices_.any_free(needed) || is_broken(); });
-    at = prepared = slices_.take(*this, number, needed);
+  at = prepared = take_room(number, bytes);
+  while (at == nullptr && !is_out_of_memory(bytes)) {
+    wait_until([this, bytes] { return may_have_room(bytes) || is_broken(); });
+    at = prepared = take_room(number, bytes);
     if (at == nullptr && is_broken()) return broken();
   }
   if (at == nullptr)
@@ -199,7 +231,8 @@ void Area::fetch_ahead(Number number, bool others_wait, bool in_entry) {
     const auto* next = reinterpret_cast<const std::byte*>(&entry(rank_, number + 1));
     base::fetch_for_writing(next + base::cache_line);
   } else if (prepared_bytes_ <= piece_bytes) {
-    if (!others_wait) base::fetch_for_writing(piece(number + 1), static_cast<std::size_t>(prepared_bytes_));
+    const auto bytes = static_cast<std::size_t>(prepared_bytes_);
+    if (!others_wait) base::fetch_for_writing(own().pieces + pieces_.next(bytes).offset, bytes);
   } else if (!others_wait || prepared_bytes_ >= least_fetched) {
     slices_.fetch_next();
   }
@@ -283,20 +316,20 @@ Result Area::wait(int rank, Number number, const Description& description, const
 }
 
 void Area::publish_result(Number number) {
-  own().results[number % ring_depth].flag.raise(number);
+  own().results[number % result_flags].flag.raise(number);
   ring_all();
-  base::fetch_for_writing(&own().results[(number + 1) % ring_depth]);
+  base::fetch_for_writing(&own().results[(number + 1) % result_flags]);
 }
 
 bool Area::has_result(int rank, Number number) const {
   const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
-  return part.results[number % ring_depth].flag.has(number) || is_broken_at(rank);
+  return part.results[number % result_flags].flag.has(number) || is_broken_at(rank);
 }
 
 Result Area::wait_for_result(int rank, Number number) {
   wait_until([&] { return has_result(rank, number); });
   const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
-  return part.results[number % ring_depth].flag.has(number) ? Result{} : broken();
+  return part.results[number % result_flags].flag.has(number) ? Result{} : broken();
 }
 
 void Area::finish(Number number) {

@@ -6,8 +6,8 @@
 //   finished         flag: up to which number this rank has finished reading the others' entries
 //   entries[depth]   a flag each, what the collective is, and the data: up to `inline_bytes` in the entry itself,
 //                    longer data in a piece or slice that the entry names
-//   results[depth]   a flag each: this rank has reduced its share of that number's data, in place
-//   pieces[depth]    data of up to `piece_bytes`; longer data lies in a slice (slices.h)
+//   results          a flag each: this rank has reduced its share of that number's data, in place
+//   pieces           data of up to `piece_bytes` (pieces.h); longer data lies in a slice (slices.h)
 //
 // All ranks number the entries alike: a collective takes as many numbers as it has chunks, which is a function of
 // facts that all ranks know, so root and ranks find each other without a message. A rank overwrites entry
@@ -19,6 +19,7 @@
 #pragma once
 
 #include "coll/call.h"
+#include "coll/shared/pieces.h"
 #include "coll/shared/slices.h"
 #include "object/communicator.h"
 #include "queue/sequence_flag.h"
@@ -26,7 +27,6 @@
 
 #include <array>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 namespace near::coll {
@@ -50,11 +50,14 @@ struct Description {
 };
 Description describe(const Call& call, MPI_Count bytes);
 
-/// Entries of a rank, of which each holds the data of one number.
-inline constexpr Number ring_depth = 16;
+/// Entries of a rank, of which each holds the data of one number. A rank that only publishes may be so many calls ahead of
+/// the others; where ranks share processors, each wait costs them a turn (doc/adr/0023).
+inline constexpr Number ring_depth = 128;
+/// Flags of results. Flags only grow, so one that a later number has raised tells that the earlier result was there, too.
+inline constexpr Number result_flags = 16;
 /// Data of up to this many bytes lies in the entry.
 inline constexpr MPI_Count inline_bytes = 96;
-/// Longer data of up to this many bytes lies in the piece that belongs to the entry.
+/// Longer data of up to this many bytes lies in a piece.
 inline constexpr MPI_Count piece_bytes = 1024;
 
 struct alignas(128) Entry {
@@ -86,8 +89,8 @@ struct AreaPart {
   Entry entries[ring_depth];
   struct alignas(64) {
     queue::SequenceFlag<> flag;
-  } results[ring_depth];
-  alignas(64) std::byte pieces[ring_depth][piece_bytes];
+  } results[result_flags];
+  alignas(128) std::byte pieces[Pieces::bytes];
 };
 static_assert(sizeof(AreaPart) <= segment::area_part_bytes);
 
@@ -195,19 +198,17 @@ private:
     return members_[static_cast<std::size_t>(rank)].part->entries[number % ring_depth];
   }
   AreaPart& own() const { return *members_[static_cast<std::size_t>(rank_)].part; }
-  /// The own piece of a number. Pieces of successive numbers are not adjacent: a processor that reads one fetches the
-  /// beginning of what follows it in memory, which this rank may be writing.
-  std::byte* piece(Number number) const {
-    constexpr Number step = 7;
-    static_assert(std::gcd(step, ring_depth) == 1, "each number of a ring has a piece of its own");
-    return own().pieces[number * step % ring_depth];
-  }
   template <class Done>
   void wait_until(Done&& done);
   void ring_all();
   /// What must be finished before the entry of `number` is written again.
   static Number replaced(Number number) { return number > ring_depth ? number - ring_depth : 0; }
   bool wait_for_entry(Number number);
+  bool is_piece_free(MPI_Count bytes);
+  bool has_room(MPI_Count bytes);
+  bool may_have_room(MPI_Count bytes);
+  bool is_out_of_memory(MPI_Count bytes) const;
+  std::byte* take_room(Number number, MPI_Count bytes);
   void fetch_ahead(Number number, bool others_wait, bool in_entry);
   [[gnu::cold]] void tell_all(const Defect& defect);
   [[gnu::cold]] Result mismatch(const Description& ours, int rank, const Description& theirs);
@@ -220,7 +221,8 @@ private:
   Slices& slices_;
   segment::Counters* counters_;
   int nodes_;
-  Number next_ = 1, finished_ = 0;
+  Pieces pieces_;
+  Number next_ = 1, finished_ = 0, known_finished_ = 0; ///< known_finished_: by all others
   std::uint64_t turns_ = 0, publishing_ = 0, ended_ = 0;
   bool broken_ = false;
   std::array<std::byte*, ring_depth> prepared_{}; ///< where the data of own entries is; null: there is none

@@ -73,7 +73,7 @@ struct Extension;
 
 /// Never destroyed: communicators may be freed at exit.
 struct Home {
-  Slices slices{{reserve_slice, populate_slice, slices_in_rotation}};
+  Slices slices{{reserve_slice, populate_slice, slices_in_rotation, ranks_share_processors()}};
   std::vector<SpareSlice> spare_slices;
   std::size_t own_slices = 0;    ///< of persistent calls, spare ones included
   std::vector<Extension*> used;  ///< not freed yet
@@ -256,7 +256,8 @@ bool make_slices(Slices& slices, MPI_Count bytes) {
 Result Extension::make_another(Communicator& communicator, MPI_Count bytes,
                                std::unique_ptr<AreaExtension>& made) {
   auto another = std::make_unique<Extension>();
-  another->own_slices = std::make_unique<Slices>(Slices::Source{reserve_own_slice, populate_slice});
+  another->own_slices =
+      std::make_unique<Slices>(Slices::Source{.reserve = reserve_own_slice, .populate = populate_slice});
   const bool has_slices = make_slices(*another->own_slices, bytes);
   NEAR_TRY(allocate_area(communicator, has_slices, *another));
   made = std::move(another);

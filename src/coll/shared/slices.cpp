@@ -1,6 +1,7 @@
 // See slices.h.
 #include "coll/shared/slices.h"
 
+#include "base/checked.h"
 #include "coll/shared/area.h"
 
 #include <algorithm>
@@ -62,8 +63,17 @@ void Slices::extend_rotation(std::size_t bytes) {
   slices_.push_back(slice);
 }
 
+/// Room behind what one of this area's slices holds, for Source::packs. Free slices go first, so that ranks which exchange
+/// data, and are never far ahead, keep to little memory.
+Slices::Place Slices::find_behind(const Area& area, std::size_t bytes) {
+  for (Slice& slice : slices_)
+    if (slice.area == &area && slice.used + bytes <= slice_bytes && has_pages(slice, slice.used + bytes))
+      return {&slice, slice.used};
+  return {};
+}
+
 /// The first free slice whose turn it is; a new one if all others are in use.
-Slices::Slice* Slices::find(const Area& area, std::size_t bytes) {
+Slices::Place Slices::find(const Area& area, std::size_t bytes) {
   bool holds_one = false;
   for (std::size_t tried = 0; tried < slices_.size(); ++tried) {
     const std::size_t index = (next_ + tried) % slices_.size();
@@ -74,24 +84,28 @@ Slices::Slice* Slices::find(const Area& area, std::size_t bytes) {
     }
     if (!has_pages(slice, bytes)) continue;
     next_ = index;
-    return &slice;
+    return {&slice, 0};
   }
-  if (holds_one && slices_.size() >= most_slices) return nullptr;
-  return grow() && has_pages(slices_.back(), bytes) ? &slices_.back() : nullptr;
+  if (source_.packs)
+    if (const Place place = find_behind(area, bytes); place.slice != nullptr) return place;
+  if (holds_one && slices_.size() >= most_slices) return {};
+  return grow() && has_pages(slices_.back(), bytes) ? Place{&slices_.back(), 0} : Place{};
 }
 
 std::byte* Slices::take(Area& area, std::uint64_t number, std::size_t bytes) {
   extend_rotation(bytes);
-  Slice* slice = find(area, bytes);
-  if (slice == nullptr) return nullptr;
-  next_ = (next_ + 1) % slices_.size();
-  slice->area = &area;
-  slice->number = number;
+  const Place place = find(area, bytes);
+  if (place.slice == nullptr) return nullptr;
+  if (place.offset == 0) next_ = (next_ + 1) % slices_.size();
+  place.slice->used = base::round_up(place.offset + bytes, 2 * base::cache_line);
+  place.slice->area = &area;
+  place.slice->number = number;
   taken_ = bytes;
-  return slice->memory;
+  return place.slice->memory + place.offset;
 }
 
 void Slices::fetch_next() const {
+  if (source_.packs) return; // another rank has the processor before this one uses it
   const Slice& next = slices_[next_];
   if (next.area != nullptr && !next.area->is_over(next.number)) return; // somebody still reads it
   if (taken_ <= most_fetched) base::fetch_for_writing(next.memory, std::min(taken_, next.bytes));

@@ -32,6 +32,9 @@ public:
     /// Short data rotates through this many slices at least, if there is memory for them, so that the next one is free
     /// and can be fetched ahead. At most segment::region_slices: reserve() may be called again for an index below it.
     std::size_t rotation = 0;
+    /// If no slice is free, puts data behind what lies in one, so that more of it may be under way: for ranks that share
+    /// processors, to which each wait costs a turn.
+    bool packs = false;
   };
   explicit Slices(Source source) : source_(source) {}
 
@@ -44,7 +47,7 @@ public:
   /// taken for.
   void fetch_next() const;
   /// Whether take() would return one.
-  bool can_take(const Area& area, std::size_t bytes) { return find(area, bytes) != nullptr; }
+  bool can_take(const Area& area, std::size_t bytes) { return find(area, bytes).slice != nullptr; }
   /// Whether take() is worth another try: a slice is free and has `bytes` bytes, or may get them. Changes nothing.
   bool any_free(std::size_t bytes) const;
   /// Whether no slice has `bytes` bytes, and there is no memory for one.
@@ -65,10 +68,16 @@ private:
   struct Slice {
     std::byte* memory = nullptr;
     std::size_t bytes = 0; ///< with pages
+    std::size_t used = 0;  ///< by data of `number` and earlier entries
     Area* area = nullptr;  ///< that has used it last; null: none
     std::uint64_t number = 0;
   };
-  Slice* find(const Area& area, std::size_t bytes);
+  struct Place {
+    Slice* slice = nullptr; ///< null: there is none
+    std::size_t offset = 0;
+  };
+  Place find(const Area& area, std::size_t bytes);
+  Place find_behind(const Area& area, std::size_t bytes);
   bool grow();
   void extend_rotation(std::size_t bytes);
   bool has_pages(Slice& slice, std::size_t bytes);

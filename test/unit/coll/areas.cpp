@@ -4,6 +4,8 @@
 
 #include <array>
 #include <barrier>
+#include <cstring>
+#include <map>
 #include <numeric>
 #include <string>
 
@@ -595,8 +597,8 @@ TEST(areas, short_data_rotates_through_enough_slices) {
   EXPECT_EQ(memory.size(), 4u);
   std::byte* piece = nullptr;
   ASSERT_TRUE(own.prepare(9, piece_bytes, piece).ok());
-  EXPECT_GE(piece, parts[0].pieces[0]);
-  EXPECT_LT(piece, parts[0].pieces[0] + sizeof parts[0].pieces) << "shorter data needs no slice";
+  EXPECT_GE(piece, parts[0].pieces);
+  EXPECT_LT(piece, parts[0].pieces + sizeof parts[0].pieces) << "shorter data needs no slice";
 
   memory.clear();
   Area other(members, 1, nullptr, few);
@@ -655,6 +657,84 @@ TEST(areas, a_rotation_begins_with_the_first_slice_and_does_without_the_others) 
   publish(4, slice_bytes);
   publish(5, slice_bytes); // needs a second one, for which there is memory now
   EXPECT_EQ(at, memory[1].data());
+}
+
+/// Where ranks share processors, a rank that publishes little data may be far ahead of those that read it.
+TEST(areas, slices_are_filled_before_more_are_made) {
+  std::array<AreaPart, 2> parts{};
+  std::vector<AreaMember> members(2);
+  for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];
+  static std::vector<std::vector<std::byte>> memory;
+  memory.clear();
+  memory.reserve(most_slices);
+  auto reserve = [](std::size_t, void*& made, std::size_t&) -> base::Result {
+    made = memory.emplace_back(slice_bytes).data();
+    return {};
+  };
+  static std::size_t pages;
+  pages = 0;
+  auto populate = [](std::byte*, std::size_t had, std::size_t bytes) -> base::Result {
+    pages += bytes - had;
+    return {};
+  };
+  Slices slices({.reserve = reserve, .populate = populate, .packs = true});
+  Area own(members, 0, nullptr, slices);
+  constexpr MPI_Count bytes = 5000;
+  constexpr Number in_slice = slice_bytes / (bytes + 128), all = in_slice * most_slices;
+  ASSERT_EQ(first_number(own, all + 10), 1u);
+  std::vector<std::byte*> at(all + 10);
+  auto publish = [&](Number number) {
+    ASSERT_TRUE(own.can_prepare(number, bytes)) << number;
+    ASSERT_TRUE(own.prepare(number, bytes, at[number]).ok());
+    own.publish(number, {});
+    own.finish(number);
+  };
+  for (Number number = 1; number <= all; ++number) {
+    publish(number);
+    EXPECT_EQ(memory.size(), (number - 1) / in_slice + 1) << number;
+    std::memset(at[number], static_cast<int>(number), bytes);
+  }
+  EXPECT_FALSE(own.can_prepare(all + 1, bytes)) << "all slices are full";
+  EXPECT_LE(pages, most_slices * slice_bytes);
+  for (Number number = 1; number <= all; ++number)
+    for (const MPI_Count byte : {MPI_Count{0}, bytes - 1})
+      EXPECT_EQ(at[number][byte], static_cast<std::byte>(number)) << number << " was overwritten";
+
+  parts[1].finished.raise(in_slice - 1);
+  EXPECT_FALSE(own.can_prepare(all + 1, bytes)) << "the last data of a slice is still being read";
+  parts[1].finished.raise(in_slice);
+  publish(all + 1);
+  EXPECT_EQ(at[all + 1], at[1]);
+  parts[1].finished.raise(all + 1);
+  for (Number number = all + 2; number < all + 10; ++number) {
+    publish(number);
+    parts[1].finished.raise(number);
+    EXPECT_EQ(at[number], memory[(number - all - 1) % most_slices].data()) << "free slices go first";
+  }
+}
+
+TEST(pieces, successive_data_lies_apart_and_room_is_asked_for_once_it_is_used_again) {
+  Pieces pieces;
+  std::map<std::size_t, Number> used; // by unit
+  std::size_t last = Pieces::ring_bytes;
+  const std::size_t sizes[] = {97, 1024, 130, 512, 1000, 128, 700};
+  for (Number number = 1; number < 2000; ++number) {
+    const std::size_t bytes = sizes[number % std::size(sizes)];
+    const Pieces::Place place = pieces.next(bytes);
+    ASSERT_LE(place.offset + bytes, Pieces::bytes);
+    EXPECT_EQ(place.offset % Pieces::unit, 0u);
+    Number newest = 0;
+    for (std::size_t unit = place.offset / Pieces::unit; unit * Pieces::unit < place.offset + bytes; ++unit) {
+      newest = std::max(newest, used[unit]);
+      used[unit] = number;
+    }
+    EXPECT_EQ(place.before, newest);
+    EXPECT_NE(place.offset / Pieces::ring_bytes, last / Pieces::ring_bytes) << "adjacent to the data before";
+    EXPECT_TRUE(place.before == 0 || number - place.before >= 2 * Pieces::ring_bytes / 1024 - 2) << number;
+    last = place.offset;
+    pieces.take(bytes, number);
+    EXPECT_EQ(pieces.next(bytes).offset / Pieces::ring_bytes, 1 - place.offset / Pieces::ring_bytes);
+  }
 }
 
 /// Bytes that all ranks of a call have read of others, and how many of them from the other node. The call has vectors of

@@ -82,8 +82,8 @@ TEST_F(Waits, a_rank_waits_at_most_once_for_each_call_with_little_data) {
             << names_[which] << " of " << count << " elements on " << size << " ranks";
 }
 
-/// A root or a rank that only publishes is ahead of the others by all entries, and then lets them catch up.
-TEST_F(Waits, short_data_of_one_rank_or_for_one_rank_waits_once_for_all_entries) {
+/// A root or a rank that only publishes is ahead of the others by all entries or pieces, and then lets them catch up.
+TEST_F(Waits, short_data_of_one_rank_or_for_one_rank_waits_once_for_all_entries_or_pieces) {
   constexpr int calls = 10 * ring_depth;
   struct Block {
     const char* name;
@@ -93,8 +93,9 @@ TEST_F(Waits, short_data_of_one_rank_or_for_one_rank_waits_once_for_all_entries)
     const auto which =
         static_cast<std::size_t>(std::find(names_.begin(), names_.end(), block.name) - names_.begin());
     ASSERT_LT(which, names_.size()) << block.name;
-    for (MPI_Count count : {block.elements / 16, block.elements})
-      EXPECT_LE(most_waits(8, which, count, calls), calls / ring_depth + 2)
+    for (auto [count, ahead] :
+         {std::pair{block.elements / 16, ring_depth}, {block.elements, Number{Pieces::bytes / piece_bytes}}})
+      EXPECT_LE(most_waits(8, which, count, calls), calls / ahead + 2)
           << block.name << " of blocks of " << count << " elements";
   }
 }
