@@ -9,7 +9,7 @@ Result Allgather_call(const void* sendbuf, MPI_Count sendcount, Datatype* sendty
                receive = buffer_of(recvbuf, recvcount, &recvtype);
   NEAR_TRY(check_aliasing(send, receive));
   if (!comm.is_inter()) NEAR_TRY(check_aliasing(send, coll::block(receive, comm.rank)));
-  call = coll::allgather_call(send, receive, comm);
+  call.make([&] { return coll::allgather_call(send, receive, comm); });
   return {};
 }
 
@@ -19,7 +19,7 @@ Result Allgatherv_call(const void* sendbuf, MPI_Count sendcount, Datatype* sendt
   const Buffer send = buffer_of(sendbuf, sendcount, sendtype);
   const Blocks receive{recvbuf, recvcounts, displs, &recvtype, nullptr};
   NEAR_TRY(check_aliasing(send, receive, comm.peers));
-  call = coll::allgatherv_call(send, receive, comm);
+  call.make([&] { return coll::allgatherv_call(send, receive, comm); });
   return {};
 }
 

@@ -8,7 +8,7 @@ Result Alltoall_call(const void* sendbuf, MPI_Count sendcount, Datatype* sendtyp
   const Buffer send = buffer_of(sendbuf, sendcount, sendtype),
                receive = buffer_of(recvbuf, recvcount, &recvtype);
   NEAR_TRY(check_aliasing(send, receive));
-  call = coll::alltoall_call(send, receive);
+  call.make([&] { return coll::alltoall_call(send, receive); });
   return {};
 }
 
@@ -18,7 +18,7 @@ Result Alltoallv_call(const void* sendbuf, Counts sendcounts, Counts sdispls, Da
   const Blocks send{const_cast<void*>(sendbuf), sendcounts, sdispls, sendtype, nullptr};
   const Blocks receive{recvbuf, recvcounts, rdispls, &recvtype, nullptr};
   NEAR_TRY(check_aliasing(send, receive, comm.peers));
-  call = coll::alltoallv_call(send, receive);
+  call.make([&] { return coll::alltoallv_call(send, receive); });
   return {};
 }
 
@@ -31,7 +31,7 @@ Result Alltoallw_call(const void* sendbuf, Counts sendcounts, Counts sdispls, co
   const Blocks send{const_cast<void*>(sendbuf), sendcounts, sdispls, nullptr, call.send_types.data()};
   const Blocks receive{recvbuf, recvcounts, rdispls, nullptr, call.receive_types.data()};
   if (!in_place) NEAR_TRY(check_aliasing(send, receive, comm.peers));
-  call = coll::alltoallv_call(send, receive);
+  call.make([&] { return coll::alltoallv_call(send, receive); });
   return {};
 }
 

@@ -4,13 +4,13 @@
 namespace near::mpi::impl {
 
 Result Barrier_call(Communicator&, CollectiveCall& call) {
-  call = coll::barrier_call();
+  call.make([&] { return coll::barrier_call(); });
   return {};
 }
 
 Result Bcast_call(void* buffer, MPI_Count count, Datatype& datatype, int root, Communicator&,
                   CollectiveCall& call) {
-  call = coll::broadcast_call(buffer_of(buffer, count, &datatype), root);
+  call.make([&] { return coll::broadcast_call(buffer_of(buffer, count, &datatype), root); });
   return {};
 }
 

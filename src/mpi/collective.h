@@ -6,16 +6,40 @@
 #include "coll/coll.h"
 #include "mpi/impl.h"
 
+#include <new>
+#include <type_traits>
+#include <vector>
+
 namespace near::mpi::impl {
 
 using coll::Blocks;
 using datatype::Buffer;
 
 /// The description of a collective call, as X_call makes it, with the arrays of datatypes that the w forms
-/// refer to.
-struct CollectiveCall : coll::Call {
-  using coll::Call::operator=;
+/// refer to. It is long, so nothing of it is written before X_call makes it in its place: clearing and copying it took
+/// as long as a short collective's data needs to the other rank.
+class CollectiveCall {
+public:
+  CollectiveCall() {}
+  ~CollectiveCall() {}
+  CollectiveCall(const CollectiveCall&) = delete;
+  CollectiveCall& operator=(const CollectiveCall&) = delete;
+
+  /// describe() returns the coll::Call.
+  template <class Describe>
+  void make(Describe&& describe) {
+    static_assert(std::is_trivially_destructible_v<coll::Call>);
+    ::new (static_cast<void*>(&call_)) coll::Call(describe());
+  }
+  /// Precondition: it has been made.
+  operator const coll::Call&() const { return call_; }
+
   std::vector<Datatype*> send_types, receive_types;
+
+private:
+  union {
+    coll::Call call_;
+  };
 };
 
 inline Buffer buffer_of(const void* address, MPI_Count count, Datatype* type) {

@@ -11,7 +11,7 @@ Result Gather_call(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                receive = buffer_of(recvbuf, recvcount, recvtype);
   if (!comm.is_inter() && comm.rank == root && sendbuf != MPI_IN_PLACE)
     NEAR_TRY(check_aliasing(send, coll::block(receive, root)));
-  call = coll::gather_call(send, receive, root, comm);
+  call.make([&] { return coll::gather_call(send, receive, root, comm); });
   return {};
 }
 
@@ -21,7 +21,7 @@ Result Gatherv_call(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype
   const Buffer send = buffer_of(sendbuf, sendcount, sendtype);
   const Blocks receive{recvbuf, recvcounts, displs, recvtype, nullptr};
   if (!comm.is_inter() && comm.rank == root) NEAR_TRY(check_aliasing(send, receive, comm.size));
-  call = coll::gatherv_call(send, receive, root, comm);
+  call.make([&] { return coll::gatherv_call(send, receive, root, comm); });
   return {};
 }
 
@@ -32,7 +32,7 @@ Result Scatter_call(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype
                receive = buffer_of(recvbuf, recvcount, recvtype);
   if (!comm.is_inter() && comm.rank == root && recvbuf != MPI_IN_PLACE)
     NEAR_TRY(check_aliasing(coll::block(send, root), receive));
-  call = coll::scatter_call(send, receive, root, comm);
+  call.make([&] { return coll::scatter_call(send, receive, root, comm); });
   return {};
 }
 
@@ -42,7 +42,7 @@ Result Scatterv_call(const void* sendbuf, Counts sendcounts, Counts displs, Data
   const Blocks send{const_cast<void*>(sendbuf), sendcounts, displs, sendtype, nullptr};
   const Buffer receive = buffer_of(recvbuf, recvcount, recvtype);
   if (!comm.is_inter() && comm.rank == root) NEAR_TRY(check_aliasing(receive, send, comm.size));
-  call = coll::scatterv_call(send, receive, root, comm);
+  call.make([&] { return coll::scatterv_call(send, receive, root, comm); });
   return {};
 }
 

@@ -40,7 +40,7 @@ Result Neighbor_allgather_call(const void* sendbuf, MPI_Count sendcount, Datatyp
                receive = buffer_of(recvbuf, recvcount, &recvtype);
   NEAR_TRY(check_separate(
       *comm.topology, [&](int) { return send; }, [&](int i) { return coll::block(receive, i); }));
-  call = coll::neighbor_allgather_call(send, receive, *comm.topology);
+  call.make([&] { return coll::neighbor_allgather_call(send, receive, *comm.topology); });
   return {};
 }
 
@@ -50,7 +50,7 @@ Result Neighbor_allgatherv_call(const void* sendbuf, MPI_Count sendcount, Dataty
   const Buffer send = buffer_of(sendbuf, sendcount, &sendtype);
   const Blocks receive{recvbuf, recvcounts, displs, &recvtype, nullptr};
   NEAR_TRY(check_separate(*comm.topology, [&](int) { return send; }, [&](int i) { return receive.at(i); }));
-  call = coll::neighbor_allgatherv_call(send, receive, *comm.topology);
+  call.make([&] { return coll::neighbor_allgatherv_call(send, receive, *comm.topology); });
   return {};
 }
 
@@ -62,7 +62,7 @@ Result Neighbor_alltoall_call(const void* sendbuf, MPI_Count sendcount, Datatype
   NEAR_TRY(check_separate(
       *comm.topology, [&](int i) { return coll::block(send, i); },
       [&](int i) { return coll::block(receive, i); }));
-  call = coll::neighbor_alltoall_call(send, receive, *comm.topology);
+  call.make([&] { return coll::neighbor_alltoall_call(send, receive, *comm.topology); });
   return {};
 }
 
@@ -72,7 +72,7 @@ Result Neighbor_alltoallv_call(const void* sendbuf, Counts sendcounts, Counts sd
   const Blocks send{const_cast<void*>(sendbuf), sendcounts, sdispls, &sendtype, nullptr};
   const Blocks receive{recvbuf, recvcounts, rdispls, &recvtype, nullptr};
   NEAR_TRY(check_separate(send, receive, *comm.topology));
-  call = coll::neighbor_alltoallv_call(send, receive, *comm.topology);
+  call.make([&] { return coll::neighbor_alltoallv_call(send, receive, *comm.topology); });
   return {};
 }
 
@@ -85,7 +85,7 @@ Result Neighbor_alltoallw_call(const void* sendbuf, Counts sendcounts, Counts sd
   const Blocks send{const_cast<void*>(sendbuf), sendcounts, sdispls, nullptr, call.send_types.data()};
   const Blocks receive{recvbuf, recvcounts, rdispls, nullptr, call.receive_types.data()};
   NEAR_TRY(check_separate(send, receive, *comm.topology));
-  call = coll::neighbor_alltoallw_call(send, receive, *comm.topology);
+  call.make([&] { return coll::neighbor_alltoallw_call(send, receive, *comm.topology); });
   return {};
 }
 

@@ -8,14 +8,14 @@ Result Reduce_call(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype
                    int root, Communicator& comm, CollectiveCall& call) {
   if (comm.rank == root && !comm.is_inter())
     NEAR_TRY(check_aliasing(buffer_of(sendbuf, count, &datatype), buffer_of(recvbuf, count, &datatype)));
-  call = coll::reduce_call(sendbuf, recvbuf, count, datatype, op, root, comm);
+  call.make([&] { return coll::reduce_call(sendbuf, recvbuf, count, datatype, op, root, comm); });
   return {};
 }
 
 Result Allreduce_call(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Operation& op,
                       Communicator&, CollectiveCall& call) {
   NEAR_TRY(check_aliasing(buffer_of(sendbuf, count, &datatype), buffer_of(recvbuf, count, &datatype)));
-  call = coll::allreduce_call(sendbuf, recvbuf, count, datatype, op);
+  call.make([&] { return coll::allreduce_call(sendbuf, recvbuf, count, datatype, op); });
   return {};
 }
 
@@ -23,7 +23,7 @@ Result Reduce_scatter_call(const void* sendbuf, void* recvbuf, Counts recvcounts
                            Operation& op, Communicator& comm, CollectiveCall& call) {
   if (recvcounts[comm.rank] != 0)
     NEAR_TRY(check_aliasing(buffer_of(sendbuf, 1, &datatype), buffer_of(recvbuf, 1, &datatype)));
-  call = coll::reduce_scatter_call(sendbuf, recvbuf, recvcounts, datatype, op);
+  call.make([&] { return coll::reduce_scatter_call(sendbuf, recvbuf, recvcounts, datatype, op); });
   return {};
 }
 
@@ -31,7 +31,7 @@ Result Reduce_scatter_block_call(const void* sendbuf, void* recvbuf, MPI_Count r
                                  Operation& op, Communicator&, CollectiveCall& call) {
   NEAR_TRY(
       check_aliasing(buffer_of(sendbuf, recvcount, &datatype), buffer_of(recvbuf, recvcount, &datatype)));
-  call = coll::reduce_scatter_block_call(sendbuf, recvbuf, recvcount, datatype, op);
+  call.make([&] { return coll::reduce_scatter_block_call(sendbuf, recvbuf, recvcount, datatype, op); });
   return {};
 }
 

@@ -8,7 +8,7 @@ Result Scan_call(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& 
                  Communicator& comm, CollectiveCall& call) {
   NEAR_TRY(check_intra(comm));
   NEAR_TRY(check_aliasing(buffer_of(sendbuf, count, &datatype), buffer_of(recvbuf, count, &datatype)));
-  call = coll::scan_call(sendbuf, recvbuf, count, datatype, op);
+  call.make([&] { return coll::scan_call(sendbuf, recvbuf, count, datatype, op); });
   return {};
 }
 
@@ -16,7 +16,7 @@ Result Exscan_call(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype
                    Communicator& comm, CollectiveCall& call) {
   NEAR_TRY(check_intra(comm));
   NEAR_TRY(check_aliasing(buffer_of(sendbuf, count, &datatype), buffer_of(recvbuf, count, &datatype)));
-  call = coll::exscan_call(sendbuf, recvbuf, count, datatype, op);
+  call.make([&] { return coll::exscan_call(sendbuf, recvbuf, count, datatype, op); });
   return {};
 }
 
