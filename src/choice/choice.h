@@ -62,6 +62,8 @@ struct Facts {
   bool area = false;              ///< the ranks have an area in shared memory, and the call may use it
   MPI_Count longest = 0;          ///< reduce_scatter: bytes of the longest block
   bool elementwise = true;        ///< reductions: predefined operation, elements without gaps
+
+  bool operator==(const Facts&) const = default;
 };
 
 struct Algorithm {

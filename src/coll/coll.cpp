@@ -6,6 +6,7 @@
 #include "coll/schedule.h"
 #include "coll/shared/parts.h"
 #include "coll/shared/short_call.h"
+#include "coll/shared/straight.h"
 
 #include <algorithm>
 #include <utility>
@@ -263,6 +264,9 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
 } // namespace
 
 Result run(const Call& call, Communicator& communicator) {
+  Result result;
+  if (run_straight(call, communicator, result)) [[likely]]
+    return result;
   return perform(call, communicator, Form::blocking);
 }
 

@@ -221,6 +221,14 @@ void Area::publish(Number number, const Description& description) {
   fetch_ahead(number, others_wait, prepared == mine.payload);
 }
 
+void Area::finish_and_publish(Number number, const Description& description) {
+  finished_ = number;
+  NEAR_KILL_POINT("entry-read");
+  own().finished.raise(number);
+  publish(number, description);
+  transport::wake_waiting_threads(); // one may wait for a slice
+}
+
 /// Fetches for writing what this rank will write soon (doc/adr/0020), as much as it has written for `number`. If all
 /// ranks wait for each other, they wait for the next entry only after this one. Otherwise, with a root or in a scan, some
 /// may wait for it already (`others_wait`), and a line for which another rank waits is better left alone.

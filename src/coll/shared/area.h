@@ -127,6 +127,9 @@ public:
   /// Takes the next `numbers` numbers, too; `first` is the first of them.
   std::uint64_t take_turn(Number numbers, Number& first);
   bool is_turn(std::uint64_t turn) const { return turn == ended_; }
+  /// Whether no call is under way. A blocking call then need not take turns, only a number.
+  bool is_idle() const { return turns_ == ended_; }
+  Number take_number() { return next_++; }
   void wait_for_turn(std::uint64_t turn);
   void end_turn();
   /// Whether all calls before this one have published everything.
@@ -144,6 +147,8 @@ public:
   Result prepare(Number number, MPI_Count bytes, std::byte*& at);
   /// Shows the entry to the others, and wakes those that wait for it.
   void publish(Number number, const Description& description);
+  /// Like finish(), then publish(), for a rank that reads nothing.
+  void finish_and_publish(Number number, const Description& description);
   /// Publishes an entry that has no data because there is no memory for it. Does nothing in a broken area.
   void publish_failure(Number number, const Description& description);
 
@@ -190,6 +195,15 @@ public:
   /// Tells the area that `process` has failed: if it is a member, the area is broken, and nobody waits for it.
   [[gnu::cold]] void process_failed(const object::ProcessId& process);
 
+  /// The facts of the last call of a collective, and whether it was one with little data: see straight.cpp.
+  struct LastChoice {
+    choice::Facts facts;
+    bool is_short = false;
+  };
+  LastChoice& last_choice(Collective collective) {
+    return last_choices_[static_cast<std::size_t>(collective)];
+  }
+
   /// For tests: how often this process did not find at once what it needed.
   std::uint64_t waits() const { return waits_; }
 
@@ -228,6 +242,7 @@ private:
   std::array<std::byte*, ring_depth> prepared_{}; ///< where the data of own entries is; null: there is none
   MPI_Count prepared_bytes_ = 0;                  ///< of the entry that was prepared last
   std::uint64_t waits_ = 0;
+  std::array<LastChoice, collective_count> last_choices_{};
 };
 
 /// The area of a communicator, which its first collective makes, if it need not send messages or `may_wait`; nullptr if

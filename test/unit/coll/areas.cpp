@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <span>
 #include <string>
 
 namespace near::coll::test {
@@ -43,10 +44,11 @@ void expect(TestBuffer& buffer, int number, int rank, MPI_Count first, MPI_Count
     }
 }
 
-TEST(areas, long_data_moves_in_chunks) {
-  in_areas([](object::Communicator& c, const Perform& perform) {
+/// One call of each kind that moves data, with buffers of which some have gaps.
+void move_data(std::span<const MPI_Count> counts) {
+  in_areas([counts](object::Communicator& c, const Perform& perform) {
     int number = 0;
-    for (MPI_Count cells : long_counts) {
+    for (MPI_Count cells : counts) {
       const Layout layout = layout_at(++number, c.rank);
       for (int root : roots(c.size)) {
         TestBuffer buffer(layout, cells);
@@ -75,6 +77,14 @@ TEST(areas, long_data_moves_in_chunks) {
         expect(own, number, rank * c.size + c.rank, rank * cells, cells);
     }
   });
+}
+
+TEST(areas, long_data_moves_in_chunks) { move_data(long_counts); }
+
+/// Ranks whose buffers have no gaps go straight (straight.cpp), the others of the same call do not.
+TEST(areas, little_data_moves_the_same_way_with_and_without_gaps) {
+  constexpr MPI_Count in_entries_and_pieces[] = {1, 3, 12, 13, 60, 128, 129, 500};
+  move_data(in_entries_and_pieces);
 }
 
 /// The value of an element tells its rank and position; sums do not overflow.
