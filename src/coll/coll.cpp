@@ -225,8 +225,9 @@ MPI_Count bytes_of_rank(const Call& call, const Facts& facts, const Area& area) 
 }
 
 /// The area that the call may use. Starts of persistent calls need not have the same order at all ranks, so each call
-/// has an area of its own. Neighbourhood collectives consist of messages.
-Result area_for(const Call& call, Communicator& communicator, Form form, Schedule* schedule, Area*& area) {
+/// has an area of its own, which `own` then keeps. Neighbourhood collectives consist of messages.
+Result area_for(const Call& call, Communicator& communicator, Form form, Area*& area,
+                std::unique_ptr<AreaExtension>& own) {
   if (call.topology != nullptr) return {};
   NEAR_TRY(find_area(communicator, form != Form::nonblocking, area));
   if (form != Form::persistent || area == nullptr) return {};
@@ -236,29 +237,43 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Schedul
   if (!uses_area(facts)) return {};
   facts.area = true;
   const MPI_Count bytes = choice::only_meets(facts) ? 0 : bytes_of_rank(call, facts, shared);
-  std::unique_ptr<AreaExtension> own;
   NEAR_TRY(static_cast<AreaExtension&>(*communicator.extension).make_another(communicator, bytes, own));
   area = own->area.get();
-  schedule->keep(std::move(own));
   return {};
 }
 
-/// Executes the call, or records it into `schedule`.
-Result perform(const Call& call, Communicator& communicator, Form form, Schedule* schedule = nullptr) {
+Result perform(const Call& call, Communicator& communicator) {
   NEAR_TRY(check_copyable(call));
   if (communicator.is_inter()) [[unlikely]]
-    return perform_between_groups(call, communicator, schedule);
+    return perform_between_groups(call, communicator, nullptr);
   Area* area = nullptr;
-  NEAR_TRY(area_for(call, communicator, form, schedule, area));
-  if (schedule != nullptr && area != nullptr) schedule->keep(call, communicator.size);
-  CollectiveGroup group(communicator, schedule, area);
+  std::unique_ptr<AreaExtension> own;
+  NEAR_TRY(area_for(call, communicator, Form::blocking, area, own));
+  CollectiveGroup group(communicator, nullptr, area);
   return run(group, call);
 }
 
+/// Makes a request for the call, which is recorded unless a ShortCall serves.
 Result record(const Call& call, Communicator& communicator, Form form, p2p::Request*& made) {
+  const bool persistent = form == Form::persistent;
+  NEAR_TRY(check_copyable(call));
+  if (communicator.is_inter()) [[unlikely]] {
+    auto schedule = std::make_unique<Schedule>();
+    NEAR_TRY(perform_between_groups(call, communicator, schedule.get()));
+    return p2p::make_scheduled(&communicator, std::move(schedule), persistent, made);
+  }
+  Area* area = nullptr;
+  std::unique_ptr<AreaExtension> own;
+  NEAR_TRY(area_for(call, communicator, form, area, own));
+  if (area != nullptr)
+    if (auto short_call = ShortCall::make(call, communicator, *area, own))
+      return p2p::make_scheduled(&communicator, std::move(short_call), persistent, made);
   auto schedule = std::make_unique<Schedule>();
-  NEAR_TRY(perform(call, communicator, form, schedule.get()));
-  return p2p::make_scheduled(&communicator, std::move(schedule), form == Form::persistent, made);
+  if (area != nullptr) schedule->keep(call, communicator.size);
+  if (own != nullptr) schedule->keep(std::move(own));
+  CollectiveGroup group(communicator, schedule.get(), area);
+  NEAR_TRY(run(group, call));
+  return p2p::make_scheduled(&communicator, std::move(schedule), persistent, made);
 }
 
 } // namespace
@@ -267,18 +282,10 @@ Result run(const Call& call, Communicator& communicator) {
   Result result;
   if (run_straight(call, communicator, result)) [[likely]]
     return result;
-  return perform(call, communicator, Form::blocking);
+  return perform(call, communicator);
 }
 
 Result start(const Call& call, Communicator& communicator, p2p::Request*& made) {
-  if (call.topology == nullptr && !communicator.is_inter()) {
-    NEAR_TRY(check_copyable(call));
-    Area* area = nullptr;
-    NEAR_TRY(find_area(communicator, false, area));
-    if (area != nullptr)
-      if (auto short_call = ShortCall::make(call, communicator, *area))
-        return p2p::make_scheduled(&communicator, std::move(short_call), false, made);
-  }
   return record(call, communicator, Form::nonblocking, made);
 }
 

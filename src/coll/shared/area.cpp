@@ -57,6 +57,16 @@ Description describe(const Call& call, MPI_Count bytes) {
   return made;
 }
 
+bool publishes(const Call& call, int rank) {
+  switch (call.collective) {
+  case Collective::broadcast:
+  case Collective::scatter: return rank == call.root;
+  case Collective::reduce:
+  case Collective::gather: return rank != call.root;
+  default: return true;
+  }
+}
+
 Area::Area(std::vector<AreaMember> members, int rank, std::byte* base, Slices& slices,
            segment::Counters* counters)
     : members_(std::move(members)), rank_(rank), base_(base), slices_(slices), counters_(counters),
@@ -113,19 +123,8 @@ bool Area::is_broken() const {
                      [](const AreaMember& member) { return member.part->broken.load_relaxed() != 0; });
 }
 
-void Area::wait_for_turn(std::uint64_t turn) {
+void Area::wait_for_earlier(std::uint64_t turn) {
   wait_until([this, turn] { return is_turn(turn); });
-}
-
-std::uint64_t Area::take_turn(Number numbers, Number& first) {
-  first = next_;
-  next_ += numbers;
-  return turns_++;
-}
-
-void Area::end_turn() {
-  end_publishing(ended_);
-  ++ended_;
 }
 
 bool Area::is_piece_free(MPI_Count bytes) {

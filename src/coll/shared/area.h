@@ -49,6 +49,8 @@ struct Description {
   }
 };
 Description describe(const Call& call, MPI_Count bytes);
+/// Whether a rank publishes data in a call of one chunk.
+bool publishes(const Call& call, int rank);
 
 /// Entries of a rank, of which each holds the data of one number. A rank that only publishes may be so many calls ahead of
 /// the others; where ranks share processors, each wait costs them a turn (doc/adr/0023).
@@ -125,13 +127,23 @@ public:
 
   // Calls take turns in the order of take_turn() (area_call.h).
   /// Takes the next `numbers` numbers, too; `first` is the first of them.
-  std::uint64_t take_turn(Number numbers, Number& first);
+  std::uint64_t take_turn(Number numbers, Number& first) {
+    first = next_;
+    next_ += numbers;
+    return turns_++;
+  }
   bool is_turn(std::uint64_t turn) const { return turn == ended_; }
   /// Whether no call is under way. A blocking call then need not take turns, only a number.
   bool is_idle() const { return turns_ == ended_; }
   Number take_number() { return next_++; }
-  void wait_for_turn(std::uint64_t turn);
-  void end_turn();
+  void wait_for_turn(std::uint64_t turn) {
+    if (!is_turn(turn)) [[unlikely]]
+      wait_for_earlier(turn);
+  }
+  void end_turn() {
+    end_publishing(ended_);
+    ++ended_;
+  }
   /// Whether all calls before this one have published everything.
   bool may_publish(std::uint64_t turn) const { return turn == publishing_; }
   /// This call has; the next one may begin to.
@@ -217,6 +229,7 @@ private:
   void ring_all();
   /// What must be finished before the entry of `number` is written again.
   static Number replaced(Number number) { return number > ring_depth ? number - ring_depth : 0; }
+  void wait_for_earlier(std::uint64_t turn);
   bool wait_for_entry(Number number);
   bool is_piece_free(MPI_Count bytes);
   bool has_room(MPI_Count bytes);

@@ -72,6 +72,22 @@ public:
     published_ = index + 1;
     return {};
   }
+  /// Like publish(), for a rank that reads nothing in this call, of one chunk: at its turn it then has finished.
+  template <class Fill>
+  Result only_publish(MPI_Count bytes, Fill&& fill) {
+    if (!is_turn()) return publish(0, bytes, fill);
+    if (published_ != 0) return {};
+    if (part_ != Part::whole) {
+      wanted_ = bytes;
+      if (must_wait_to_publish()) return not_yet;
+    }
+    std::byte* at = nullptr;
+    NEAR_TRY(area_.prepare(number(0), bytes, at));
+    fill(at);
+    area_.finish_and_publish(number(0), description_);
+    published_ = finished_ = 1;
+    return {};
+  }
   bool can_publish(Number index, MPI_Count bytes) const { return area_.can_prepare(number(index), bytes); }
   /// Before its turn it would not fail either: errors are found at a call's turn.
   bool publishes_at_once(Number index, MPI_Count bytes) const {

@@ -2,22 +2,13 @@
 #include "coll/shared/short_call.h"
 
 #include "coll/collective_group.h"
+#include "coll/shared/straight.h"
 #include "coll/spare_memory.h"
 
 namespace near::coll {
 namespace {
 
 bool has_predefined_type(const Buffer& buffer) { return buffer.type == nullptr || buffer.type->predefined; }
-
-bool publishes(const Call& call, int rank) {
-  switch (call.collective) {
-  case Collective::broadcast:
-  case Collective::scatter: return rank == call.root;
-  case Collective::reduce:
-  case Collective::gather: return rank != call.root;
-  default: return true;
-  }
-}
 
 /// The ranks [first, end) that a rank reads, possibly including itself.
 void find_read(const Call& call, int rank, int size, int& first, int& end) {
@@ -38,20 +29,24 @@ void find_read(const Call& call, int rank, int size, int& first, int& end) {
 
 } // namespace
 
-std::unique_ptr<ShortCall> ShortCall::make(const Call& call, Communicator& communicator, Area& area) {
+std::unique_ptr<ShortCall> ShortCall::make(const Call& call, Communicator& communicator, Area& area,
+                                           std::unique_ptr<AreaExtension>& own) {
   // Recorded calls keep the types that they use.
   if (!has_predefined_type(call.send) || !has_predefined_type(call.receive)) return nullptr;
   Facts facts = facts_of(call, communicator.size);
   facts.recorded = facts.area = true;
   facts.nodes = area.nodes();
-  const Function function = find_short(facts);
-  return function != nullptr ? std::make_unique<ShortCall>(call, communicator, area, function, facts.bytes)
-                             : nullptr;
+  const bool straight = goes_straight(call);
+  const Function function = straight ? nullptr : find_short(facts);
+  if (straight ? !is_short(facts, area) : function == nullptr) return nullptr;
+  auto made = std::make_unique<ShortCall>(call, communicator, area, function, facts.bytes);
+  made->own_ = std::move(own);
+  return made;
 }
 
 ShortCall::ShortCall(const Call& call, Communicator& communicator, Area& area, Function function,
                      MPI_Count bytes)
-    : call_(call), communicator_(communicator), function_(function),
+    : call_(call), communicator_(communicator), function_(function), bytes_(bytes),
       area_call_(area, describe(call, bytes), 1) {
   if (call.collective == Collective::reduce_scatter) {
     counts_ = call.receive_blocks.counts.widen(communicator.size);
@@ -68,6 +63,7 @@ void ShortCall::operator delete(void* memory, std::size_t) { SpareMemory<ShortCa
 Result ShortCall::begin() {
   area_call_.begin();
   next_ = first_;
+  outcome_ = {};
   return {};
 }
 
@@ -96,6 +92,11 @@ void ShortCall::note(Result result) {
 
 void ShortCall::execute(AreaCall::Part part) {
   area_call_.restrict_to(part);
+  if (function_ == nullptr) {
+    Result result = publish_straight(call_, area_call_, bytes_);
+    if (part == AreaCall::Part::reading && result.ok()) result = read_straight(call_, area_call_, bytes_);
+    return note(result);
+  }
   CollectiveGroup group(communicator_, area_call_);
   note(function_(group, call_));
 }

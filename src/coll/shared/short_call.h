@@ -1,9 +1,9 @@
-// A nonblocking call with little data: its algorithm is executed instead of recorded.
+// A nonblocking or persistent call with little data: its algorithm is executed instead of recorded.
 //
 // Recording a call and running its steps takes several times as long as executing them. Algorithms that use an
 // area only publish and read if the data is one chunk. So the algorithm is executed once when the call is made,
 // up to the first read that would wait, and again when everything that it reads is there; what it has published by then
-// is not published again (AreaCall::Part).
+// is not published again (AreaCall::Part). Calls that have a straight form (straight.h) execute its halves instead.
 #pragma once
 
 #include "coll/registry.h"
@@ -19,9 +19,12 @@ namespace near::coll {
 class ShortCall final : public p2p::Schedule {
 public:
   /// The schedule of the call if it may be executed that way; else null, and the call has to be recorded. All ranks decide
-  /// alike, except that each one looks at its own datatypes.
-  static std::unique_ptr<ShortCall> make(const Call& call, Communicator& communicator, Area& area);
+  /// alike, except that each one looks at its own datatypes. `own`: the area of a persistent call, which is kept if there
+  /// is a schedule.
+  static std::unique_ptr<ShortCall> make(const Call& call, Communicator& communicator, Area& area,
+                                         std::unique_ptr<AreaExtension>& own);
 
+  /// `function` is null if the call has a straight form.
   ShortCall(const Call& call, Communicator& communicator, Area& area, Function function, MPI_Count bytes);
   // From memory of earlier calls.
   static void* operator new(std::size_t size);
@@ -42,7 +45,9 @@ private:
   std::vector<MPI_Count> counts_; ///< reduce_scatter: the call's own, since programs free theirs early
   Call call_;
   Communicator& communicator_;
+  std::unique_ptr<AreaExtension> own_; ///< before what uses it
   const Function function_;
+  const MPI_Count bytes_;
   AreaCall area_call_;
   int first_ = 0, end_ = 0; ///< the ranks that this one reads
   mutable int next_ = 0;    ///< those before it have published

@@ -1,17 +1,34 @@
-// Blocking calls with little data, without what longer or recorded ones need.
+// Calls with little data, without what longer ones need.
 //
 // A call whose data is one chunk publishes at most once and reads each rank at most once. Where its buffers have no gaps
 // either, a few copies are all that is left of its algorithm. These functions do that: what they publish is byte for byte
 // what the algorithms of the registry publish, so ranks of one call may go either way, and the choice is the same.
 #pragma once
 
-#include "coll/call.h"
+#include "coll/registry.h"
+#include "coll/shared/area_call.h"
 
 namespace near::coll {
 
-using object::Communicator;
+/// Whether the collective has such a form, and this rank's buffers have no gaps.
+bool goes_straight(const Call& call);
 
-/// Executes the call if it can be done that way; then `result` is its result. Otherwise nothing has happened.
+// One rank's part in a nonblocking or persistent call, in two halves. `area_call` has one number; in a rank that publishes
+// nothing, it knows that (AreaCall::only_read). `bytes`: of a vector, or of one rank's block.
+/// Publishes what this rank publishes, if anything. If it reads nothing it then has finished, if it is the call's turn.
+Result publish_straight(const Call& call, AreaCall& area_call, MPI_Count bytes);
+/// Reads what this rank reads, and finishes. After publish_straight().
+Result read_straight(const Call& call, AreaCall& area_call, MPI_Count bytes);
+
+[[gnu::cold]] bool find_choice(const Facts& facts, Area::LastChoice& last);
+/// Whether the algorithm that is chosen is one with little data, as find_short() says. Programs make the same call again
+/// and again, so the area keeps the last answer for each collective.
+inline bool is_short(const Facts& facts, Area& area) {
+  Area::LastChoice& last = area.last_choice(facts.collective);
+  return last.facts == facts ? last.is_short : find_choice(facts, last);
+}
+
+/// Executes the blocking call if it can be done that way; then `result` is its result. Otherwise nothing has happened.
 bool run_straight(const Call& call, Communicator& communicator, Result& result);
 
 } // namespace near::coll
