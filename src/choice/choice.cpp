@@ -62,13 +62,12 @@ bool told_by_one(const Facts& facts) {
 /// Two ranks with a processor each: both send at once, or one of them does. Measured (doc/adr/0021).
 bool is_pair(const Facts& facts) { return facts.size == 2 && !facts.shared_processors; }
 bool pair_exchanges(const Facts& facts) { return is_pair(facts) && facts.bytes >= 4 << 10; }
-bool pair_sends(const Facts& facts) { return is_pair(facts) && facts.bytes >= 64 << 10; }
+bool pair_sends(const Facts& facts) { return is_pair(facts) && facts.bytes >= 16 << 10; }
 /// Reductions by messages need temporary memory, up to as much as the vector if it is reduced in place, so not for the
 /// longest ones.
 constexpr MPI_Count most_temporary = 32 << 20;
 bool pair_reduces(const Facts& facts) { return pair_exchanges(facts) && facts.bytes <= most_temporary; }
 bool pair_reduces_at_root(const Facts& facts) { return pair_sends(facts) && facts.bytes <= most_temporary; }
-bool pair_sends_far(const Facts& facts) { return is_pair(facts) && facts.bytes >= 512 << 10; }
 /// Reading all vectors costs less than a second wait, or no more bytes than reading shares does.
 bool reads_all(const Facts& facts) { return facts.size == 2 || facts.bytes * facts.size <= 32 << 10; }
 /// Fewer bytes cross between nodes, which is worth a second copy at one rank of each node.

@@ -87,7 +87,7 @@ def test_the_algorithms_of_collectives_are_shown_by_size(prefix):
 def test_two_ranks_with_a_processor_each_exchange_longer_data_by_messages(prefix):
     own = coll(prefix, "allreduce,broadcast", "--ranks", "2", "--processors", "2", "--nodes", "1")
     assert [row[2:4] for row in rows_of(own)] == [["up to 2 KiB", "shared_flat"], ["4 KiB to 16 MiB", "pair"],
-                                                  ["up to 256 KiB", "shared"], ["512 KiB to 16 MiB", "pair"]], own.report()
+                                                  ["up to 8 KiB", "shared"], ["16 KiB to 16 MiB", "pair"]], own.report()
     shared = coll(prefix, "allreduce,broadcast", "--ranks", "2", "--processors", "1", "--nodes", "1")
     assert [row[3] for row in rows_of(shared)] == ["shared_flat", "shared"], shared.report()
 

@@ -220,10 +220,14 @@ void Area::publish(Number number, const Description& description) {
   fetch_ahead(number, others_wait, prepared == mine.payload);
 }
 
-void Area::finish_and_publish(Number number, const Description& description) {
+void Area::raise_finished(Number number) {
   finished_ = number;
   NEAR_KILL_POINT("entry-read");
   own().finished.raise(number);
+}
+
+void Area::finish_and_publish(Number number, const Description& description) {
+  raise_finished(number);
   publish(number, description);
   transport::wake_waiting_threads(); // one may wait for a slice
 }
@@ -340,9 +344,7 @@ Result Area::wait_for_result(int rank, Number number) {
 }
 
 void Area::finish(Number number) {
-  finished_ = number;
-  NEAR_KILL_POINT("entry-read");
-  own().finished.raise(number);
+  raise_finished(number);
   ring_all();
   transport::wake_waiting_threads(); // one may wait for a slice
 }

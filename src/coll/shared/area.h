@@ -236,6 +236,7 @@ private:
   bool may_have_room(MPI_Count bytes);
   bool is_out_of_memory(MPI_Count bytes) const;
   std::byte* take_room(Number number, MPI_Count bytes);
+  void raise_finished(Number number);
   void fetch_ahead(Number number, bool others_wait, bool in_entry);
   [[gnu::cold]] void tell_all(const Defect& defect);
   [[gnu::cold]] Result mismatch(const Description& ours, int rank, const Description& theirs);
