@@ -27,16 +27,20 @@ class Failure:
 @dataclass
 class Figures:
     """values[key][library][round] = number; failures[case, ranks][library]; notes[library] = its own words.
-    rounds: how many were begun; cut_short: why there are fewer than asked for."""
+    rounds: how many were begun; cut_short: why there are fewer than asked for.
+    lines[key][library][round]: what a bare cache line took before and after the run (tell_states_apart)."""
 
     values: dict = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
     failures: dict = field(default_factory=lambda: defaultdict(dict))
     notes: dict = field(default_factory=lambda: defaultdict(dict))
+    lines: dict = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
+    states: list = field(default_factory=list)
     rounds: int = 0
     cut_short: str = ""
 
-    def add(self, key, library, number, value):
+    def add(self, key, library, number, value, lines=()):
         self.values[key][library][number] = value
+        self.lines[key][library][number] = lines
 
     def fail(self, case, ranks, library, number, reason):
         failure = self.failures[case, ranks].setdefault(library, Failure([], ""))
@@ -47,6 +51,40 @@ class Figures:
     def series(self, key, library):
         """{round: value}; empty when there is none."""
         return self.values.get(key, {}).get(library, {})
+
+
+    def tell_states_apart(self):
+        """Makes ratios compare only runs that met the machine in the same state.
+
+        A virtual processor may move: for some seconds two of them share a cache, and then they do not. A cache line tells
+        which: its times fall into groups, and `states` gets the median of each, from the fastest on. Rounds in `values`
+        become (round, state); a run in which the state has changed is comparable with no other.
+        """
+        groups = groups_of({line for libraries in self.lines.values() for rounds in libraries.values()
+                            for lines in rounds.values() for line in lines})
+        self.states = [statistics.median(group) for group in groups]
+
+        def state(key, library, number):
+            met = {next(i for i, group in enumerate(groups) if line <= group[-1]) for line in self.lines[key][library][number]}
+            return met.pop() if len(met) == 1 else library if met else None
+
+        for key, libraries in self.values.items():
+            for library, series in libraries.items():
+                libraries[library] = {(number, state(key, library, number)): value for number, value in series.items()}
+
+
+APART = 1.5  # neighbouring times of a line that differ by this factor belong to different states
+
+
+def groups_of(lines):
+    """The numbers in ascending order, in groups that lie APART."""
+    groups = []
+    for line in sorted(lines):
+        if groups and line < groups[-1][-1] * APART:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    return groups
 
 
 @dataclass(frozen=True)

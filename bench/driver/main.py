@@ -104,6 +104,7 @@ def main(arguments=None):
         libraries = libraries_of(options)
         for case, _, library in plan(options, libraries):
             build(library, case.program_of(library))
+        build(LIMITS, "limits")
     except Unavailable as reason:
         print(f"bench: {reason}", file=sys.stderr)
         return 1

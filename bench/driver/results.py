@@ -27,6 +27,7 @@ def markdown(options, figures, libraries, machine):
     lines = ["# Results of bench/compare", "",
              f"{figures.rounds} rounds{', ' + figures.cut_short if figures.cut_short else ''}. "
              "Medians ± standard deviation over the rounds; a ratio is the median of the rounds' ratios.",
+             *tables.states(figures),
              f"How it is measured: [README]({os.path.relpath(ROOT / 'bench/README.md', options.out.resolve())}).", "",
              tables.markdown(["machine", ""], [list(row) for row in machine.items()]), "",
              tables.markdown(["library", "version"], _versions(figures, libraries)), "",

@@ -4,7 +4,7 @@ import sys
 
 from .cases import CASES
 from .figures import Figures, Key
-from .libraries import LIMITS, ROOT
+from .libraries import BUILD, LIMITS, ROOT
 from .progress import Progress
 
 sys.path.insert(0, str(ROOT / "test"))
@@ -59,6 +59,18 @@ def once(library, case, ranks, options):
     return values, notes, wrong(library, ranks, options.cores, result, notes)
 
 
+LINE = "line/1"
+
+
+def line(options):
+    """What a cache line takes from one core to another now, as a list of one number of microseconds; none if that cannot be told."""
+    if len(set(options.cores)) < 2:
+        return []
+    result = harness.run([BUILD / LIMITS.binary / "limits", "3", "reused", "8"], timeout=30,
+                         env={"BENCH_CORES": ",".join(map(str, options.cores))})
+    return [value for name, _, _, value in read(result.out)[0] if name == LINE]
+
+
 def plan(options, libraries):
     """What one round runs, in order: [(case, ranks, library)]."""
     runs = []
@@ -84,6 +96,7 @@ def run(options, libraries):
     except KeyboardInterrupt:
         figures.cut_short = f"interrupted in round {figures.rounds} of {options.rounds}"
     progress.end()
+    figures.tell_states_apart()
     return figures
 
 
@@ -94,10 +107,12 @@ def _take(figures, case, ranks, library, number, options):
     if before and len(before.rounds) == number >= GIVE_UP:
         figures.fail(case.name, ranks, name, number, before.reason)
         return
+    lines = line(options)
     values, notes, reason = once(library, case, ranks, options)
+    lines += line(options)
     figures.notes[name].update(notes)
     for what, variant, size, value in values:
-        figures.add(Key(case.name, ranks, what, variant, size), name, number, value)
+        figures.add(Key(case.name, ranks, what, variant, size), name, number, value, lines)
     if reason:
         if CASES[case.name].programs:
             reason = f"{case.program}: {reason}"

@@ -2,7 +2,7 @@
 
 import csv
 
-from .figures import best, limit, ratio, ratios, summarise
+from .figures import best, groups_of, limit, ratio, ratios, summarise
 
 
 def number(value):
@@ -31,6 +31,17 @@ def cell(series, pick=None):
         return number(pick(series.values()))
     got = summarise(series)
     return f"{number(got.median)} ±{number(got.deviation)}"
+
+
+def states(figures):
+    """A sentence on the states in which the machine was met, if there were several."""
+    if len(figures.states) < 2:
+        return []
+    times = ", ".join(number(line) for line in figures.states)
+    runs = [lines for libraries in figures.lines.values() for rounds in libraries.values() for lines in rounds.values()]
+    changed = sum(len(groups_of(lines)) > 1 for lines in runs)
+    return [f"A bare cache line took {times} us from core to core: the machine has states that alternate. A ratio compares runs in the same state. "
+            f"It changed during the runs of {changed} of {len(runs)} figures, which are in the medians only."]
 
 
 def rows_of(case, ranks, figures):

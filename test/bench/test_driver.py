@@ -44,6 +44,36 @@ def test_a_ratio_compares_within_rounds_that_both_have():
     assert figures.ratio({}, {}) is None
 
 
+def in_states(**lines):
+    """Figures of three rounds, each in the states that a line of so many us tells: in_states(nearmpi=[(0.04, 0.05), ...])."""
+    made = figures.Figures()
+    for library, rounds in lines.items():
+        for number, around in enumerate(rounds):
+            made.add(latency(8), library, number, 10.0 * max(around, default=1) + number, around)
+    made.tell_states_apart()
+    return made
+
+
+def test_ratios_compare_runs_that_met_the_machine_in_the_same_state():
+    near, far = 0.045, 0.17
+    made = in_states(nearmpi=[(near, 0.05), (near, near), (far, 0.15), (far, near)],
+                     mpich=[(near, near), (far, far), (0.14, far), (far, near)])
+    assert made.states == pytest.approx([0.0475, 0.155], abs=0.01)
+    ours, theirs = made.series(latency(8), "nearmpi"), made.series(latency(8), "mpich")
+    assert len(figures.ratios(ours, theirs)) == 2, "round 1 met two states, and in round 3 it changed during the runs"
+    assert figures.summarise(ours).rounds == 4, "but no value is lost"
+    assert "A bare cache line took 0.0475, 0.150 us" in tables.states(made)[0]
+    assert "during the runs of 2 of 8 figures" in tables.states(made)[0]
+
+
+def test_a_machine_in_one_state_is_not_spoken_of():
+    made = in_states(nearmpi=[(0.04, 0.05)] * 3, mpich=[(0.045, 0.045)] * 3)
+    assert len(figures.ratios(made.series(latency(8), "nearmpi"), made.series(latency(8), "mpich"))) == 3
+    assert tables.states(made) == []
+    unknown = in_states(nearmpi=[()] * 3, mpich=[()] * 3)
+    assert len(figures.ratios(unknown.series(latency(8), "nearmpi"), unknown.series(latency(8), "mpich"))) == 3
+
+
 def test_the_best_is_least_or_most_and_ignores_libraries_without_results():
     candidates = {"a": {0: 1.0, 1: 9.0, 2: 9.0}, "b": {0: 2.0}, "c": {}}
     assert figures.best(candidates) == "b"
@@ -94,7 +124,7 @@ def test_a_case_of_several_programs_runs_each_of_them():
 
 def test_the_failure_of_one_of_several_programs_says_which_one(monkeypatch):
     monkeypatch.setattr(runner, "once", lambda *_: ([], {}, "it broke"))
-    options = type("Options", (), {"what": ["programs"], "rounds": 1, "np": 2})
+    options = type("Options", (), {"what": ["programs"], "rounds": 1, "np": 2, "cores": []})
     made = runner.run(options, [NEAR])
     assert tables.failures(CASES["programs"], 8, made, [NEAR], 1) == [
         "NearMPI failed in 1 of 1 rounds: programs/bfs: it broke"]
@@ -216,10 +246,10 @@ def test_an_interrupted_run_keeps_its_rounds(monkeypatch):
 
     calls = []
     monkeypatch.setattr(runner, "once", once)
-    options = type("Options", (), {"what": ["collectives"], "rounds": 9, "np": 2})
+    options = type("Options", (), {"what": ["collectives"], "rounds": 9, "np": 2, "cores": []})
     made = runner.run(options, [NEAR])
     assert (made.rounds, made.cut_short) == (2, "interrupted in round 2 of 9")
-    assert made.series(figures.Key("collectives", 2, "barrier", "-", 0), "nearmpi") == {0: 5.0, 1: 5.0}
+    assert list(made.series(figures.Key("collectives", 2, "barrier", "-", 0), "nearmpi").values()) == [5.0, 5.0]
 
 
 def test_what_a_library_prints_itself_is_not_taken_for_a_value():
