@@ -171,6 +171,10 @@ CASES = [
          says=tuple(rf"rank {rank}\b.*collectives read {read << 20} bytes of other ranks, {crossing << 20} of them from other"
                     for rank, read, crossing in ((0, 1, 1), (1, 2, 0), (2, 2, 2), (3, 2, 0), (4, 2, 2), (5, 2, 0), (6, 2, 1),
                                                  (7, 1, 0)))),
+    # Each rank reads its eighth of the seven other vectors, and the other seven eighths of the sum, from the six ranks on other nodes too.
+    Case("an allreduce reads no byte twice, from other nodes neither", "four", "crossings", arguments="allreduce", ranks=(8,), standard=(8,),
+         environment={"NEAR_STATS": "1"}, never=(r"[1-9]\d* wrong bytes",),
+         says=tuple(rf"rank {rank}\b.*collectives read {2 * 7 << 17} bytes of other ranks, {2 * 6 << 17} of them from other" for rank in range(8))),
     Case("communicators of ranks that are bound to nodes", "four", "hardware_parts", ranks=(6,), options="--bind-to numa",
          says=(r"^divided by hwloc://Package$",)),
 
