@@ -31,6 +31,7 @@ Lack in_area(const Facts& facts) {
     return "would record more than 8192 steps of the nonblocking call";
   return nullptr;
 }
+Lack two_in_area(const Facts& facts) { return facts.size == 2 ? in_area(facts) : "needs two ranks"; }
 Lack nodes_in_area(const Facts& facts) {
   return facts.nodes > 1 ? in_area(facts) : "needs ranks on several NUMA nodes";
 }

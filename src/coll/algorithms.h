@@ -18,6 +18,12 @@ Result after_meeting(CollectiveGroup& group, const Call& call) {
   return algorithm(group, call);
 }
 
+// Of two ranks that have an area (shared/meeting.cpp).
+Result broadcast_pair(CollectiveGroup& group, const Call& call);
+Result gather_pair(CollectiveGroup& group, const Call& call);
+Result scatter_pair(CollectiveGroup& group, const Call& call);
+Result reduce_pair(CollectiveGroup& group, const Call& call);
+
 Result barrier_dissemination(CollectiveGroup& group, const Call& call);
 Result barrier_linear(CollectiveGroup& group, const Call& call);
 Result barrier_shared(CollectiveGroup& group, const Call& call);

@@ -265,6 +265,11 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
   Area* area = nullptr;
   std::unique_ptr<AreaExtension> own;
   NEAR_TRY(area_for(call, communicator, form, area, own));
+  if (area != nullptr && form == Form::nonblocking && p2p::sent_request != MPI_REQUEST_NULL &&
+      finish_straight(call, communicator, *area)) {
+    made = p2p::finished_request();
+    return {};
+  }
   if (area != nullptr)
     if (auto short_call = ShortCall::make(call, communicator, *area, own))
       return p2p::make_scheduled(&communicator, std::move(short_call), persistent, made);

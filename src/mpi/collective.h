@@ -16,7 +16,7 @@ using coll::Blocks;
 using datatype::Buffer;
 
 /// The description of a collective call, as X_call makes it, with the arrays of datatypes that the w forms
-/// refer to. It is long, so nothing of it is written before X_call makes it in its place: clearing and copying it took
+/// refer to. It is large, so nothing writes it before X_call constructs it in place: clearing and copying it took
 /// as long as a short collective's data needs to the other rank.
 class CollectiveCall {
 public:

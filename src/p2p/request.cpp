@@ -26,6 +26,8 @@ Request* find_request(MPI_Request handle) {
   return requests().find(reinterpret_cast<std::uintptr_t>(handle));
 }
 
+Request* finished_request() { return find_request(sent_request); }
+
 std::size_t live_requests() { return requests().live() - (sent_request != MPI_REQUEST_NULL); }
 
 Result no_request() {

@@ -67,9 +67,12 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
 /// The live request of this handle; nullptr for MPI_REQUEST_NULL and for invalid handles.
 Request* find_request(MPI_Request handle);
 
-/// The request of every send that left at once: complete, with the empty status. It has no owner. A
-/// completion call only sets the handle to null, so any number of sends may share it. Made by attach().
+/// The request of every send that left at once, and of other operations that are over when they are made: complete, with
+/// the empty status. It has no owner. A completion call only sets the handle to null, so any number of them may share it.
+/// Made by attach().
 inline MPI_Request sent_request = MPI_REQUEST_NULL;
+/// That request; nullptr if there was no memory for it.
+Request* finished_request();
 
 /// The number of live requests without sent_request, for the leak report of MPI_Finalize.
 std::size_t live_requests();

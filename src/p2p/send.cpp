@@ -220,7 +220,7 @@ Result start_send(const Buffer& buffer, int destination, int tag, Communicator& 
                   Request*& made, Channel channel) {
   if (destination != MPI_PROC_NULL && leaves_at_once(mode) &&
       send_at_once(buffer, destination, tag, communicator, channel)) {
-    made = find_request(sent_request);
+    made = finished_request();
     look_for_answers(mode, channel);
     return {};
   }

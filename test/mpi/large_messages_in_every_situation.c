@@ -8,7 +8,7 @@
 
 enum { longest = 1 << 20, answer_tag = 99 };
 
-static const int sizes[] = {8193, 16384, 40000, 65536, 65537, 131072, 300001, longest};
+static const int sizes[] = {16385, 20000, 40000, 65536, 65537, 131072, 300001, longest};
 enum { size_count = sizeof sizes / sizeof *sizes };
 
 static char out[4][longest], in[4][longest];
@@ -56,7 +56,7 @@ static void several_at_once(int rank) {
 }
 
 static void too_long(int rank) {
-  const int room[] = {0, 1, 5000, 8192, 8193, 40000};
+  const int room[] = {0, 1, 5000, 16384, 16385, 40000};
   for (int s = 0; s < size_count; ++s)
     for (int r = 0; r < 6; ++r) {
       if (room[r] >= sizes[s]) continue;

@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   make_types();
   // Empty blocks, short blocks, and blocks that are sent by rendezvous.
-  static const int lengths[] = {0, 1, 50, 12000};
+  static const int lengths[] = {0, 1, 50, 20000};
   for (int which = 0; which < topologies; ++which) {
     MPI_Comm comm = make_topology(which);
     if (comm == MPI_COMM_NULL) continue;

@@ -9,7 +9,7 @@ enum { threads = 4, rounds = 300, largest = 100000 };
 static int rank, size;
 
 static int size_of(int round) {
-  static const int sizes[] = {0, 8, 500, 9000, largest};
+  static const int sizes[] = {0, 8, 500, 20000, largest};
   return sizes[round % 5];
 }
 

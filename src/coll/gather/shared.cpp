@@ -1,6 +1,6 @@
 // Gather through slices: every rank publishes its block chunk by chunk, and the root reads one rank after the other.
-// Cost: 2 n beta at each rank, and at the root, p n beta; a rank waits for the root only if its block has more chunks
-// than its ring has entries.
+// Cost: 2 n beta at each rank, and at the root, p n beta; a rank waits for the root only if its block needs more
+// slices than it has.
 //
 // Blocks of different sizes (gatherv) are published whole, or are messages if they are too long for a slice.
 #include "coll/shared/parts.h"

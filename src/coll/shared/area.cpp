@@ -39,10 +39,6 @@ int count_nodes(const std::vector<AreaMember>& members) {
   return static_cast<int>(nodes.size());
 }
 
-/// Whether data that would lie in a piece may lie in a slice if no piece is free. A rank with a processor of its own
-/// waits for a piece: the others are about to read it.
-bool may_use_slice(MPI_Count bytes) { return bytes > piece_bytes || ranks_share_processors(); }
-
 } // namespace
 
 Description describe(const Call& call, MPI_Count bytes) {
@@ -130,6 +126,11 @@ void Area::wait_for_earlier(std::uint64_t turn) {
 bool Area::is_piece_free(MPI_Count bytes) {
   return bytes <= piece_bytes && is_over(pieces_.next(static_cast<std::size_t>(bytes)).before);
 }
+
+/// Whether data may lie in a slice. Data that would lie in a piece may if no piece is free, but only where slices are filled:
+/// a rank with a processor of its own waits, since the others are about to read a piece, and the start of a persistent call
+/// makes no slices.
+bool Area::may_use_slice(MPI_Count bytes) const { return bytes > piece_bytes || slices_.packs(); }
 
 /// Whether there is room for data of so many bytes, of the next number, without a wait.
 bool Area::has_room(MPI_Count bytes) {
@@ -311,6 +312,8 @@ bool Area::waits_at_once(int rank, Number number) const {
 }
 
 Result Area::wait(int rank, Number number, const Description& description, const std::byte*& at) {
+  if (broken_) [[unlikely]]
+    return broken();
   Entry& from = entry(rank, number);
   AreaMember& member = members_[static_cast<std::size_t>(rank)];
   wait_until([&] { return waits_at_once(rank, number); });

@@ -10,9 +10,9 @@
 //   pieces           data of up to `piece_bytes` (pieces.h); longer data lies in a slice (slices.h)
 //
 // All ranks number the entries alike: a collective takes as many numbers as it has chunks, which is a function of
-// facts that all ranks know, so root and ranks find each other without a message. A rank overwrites entry
-// `number - depth` and its piece or slice only when all ranks have finished it (queue/sequence_flag.h). Each entry repeats up to
-// which number its writer has finished, so ranks that hear from each other anyway need not look at those flags.
+// facts that all ranks know, so root and ranks find each other without a message. A rank overwrites an
+// entry, piece or slice only when all ranks have finished the number that it last held (queue/sequence_flag.h). Each entry
+// repeats up to which number its writer has finished, so ranks that hear from each other anyway need not look at those flags.
 //
 // No call allocates memory, except for slices, and these are kept. A rank that waits polls first and then sleeps on its
 // doorbell; a rank that raises a flag rings the members that sleep.
@@ -49,13 +49,14 @@ struct Description {
   }
 };
 Description describe(const Call& call, MPI_Count bytes);
-/// Whether a rank publishes data in a call of one chunk.
+/// Whether a rank publishes an entry in a call of one chunk.
 bool publishes(const Call& call, int rank);
 
-/// Entries of a rank, of which each holds the data of one number. A rank that only publishes may be so many calls ahead of
+/// Entries of a rank, of which each holds the data of one number. A rank that only publishes may be this many calls ahead of
 /// the others; where ranks share processors, each wait costs them a turn (doc/adr/0023).
 inline constexpr Number ring_depth = 128;
-/// Flags of results. Flags only grow, so one that a later number has raised tells that the earlier result was there, too.
+/// Flags of results. A rank raises them in the order of numbers, so one that a later number has raised tells that the
+/// earlier result was there, too. A rank that ends a call without its result has met an error that all who read it meet.
 inline constexpr Number result_flags = 16;
 /// Data of up to this many bytes lies in the entry.
 inline constexpr MPI_Count inline_bytes = 96;
@@ -152,6 +153,8 @@ public:
   }
   /// Whether prepare() would succeed without waiting.
   bool can_prepare(Number number, MPI_Count bytes);
+  /// The same for the number that take_number() would return.
+  bool can_prepare_next(MPI_Count bytes) { return can_prepare(next_, bytes); }
   /// Whether it would return without waiting, perhaps with an error.
   bool prepares_at_once(Number number, MPI_Count bytes);
   /// Where the data of this rank's entry goes, `bytes` at most slice_bytes. Waits until all ranks have finished the
@@ -168,6 +171,12 @@ public:
   /// memory, and with MPI_ERR_OTHER if it calls another collective than `description`, or has found one that does. From
   /// then on the area is broken: every call fails.
   Result wait(int rank, Number number, const Description& description, const std::byte*& data);
+  /// Whether wait() for the number that take_number() would return would succeed without waiting.
+  bool is_readable(int rank, const Description& description) const {
+    const Entry& from = entry(rank, next_);
+    return !broken_ && from.flag.has(next_) && from.description.is_same_call(description) &&
+           from.description.where != Where::no_memory;
+  }
   /// Whether wait() would return without waiting, perhaps with an error.
   bool waits_at_once(int rank, Number number) const;
   /// The rank's data of a number that wait() has returned, or that this rank has prepared.
@@ -232,6 +241,7 @@ private:
   void wait_for_earlier(std::uint64_t turn);
   bool wait_for_entry(Number number);
   bool is_piece_free(MPI_Count bytes);
+  bool may_use_slice(MPI_Count bytes) const;
   bool has_room(MPI_Count bytes);
   bool may_have_room(MPI_Count bytes);
   bool is_out_of_memory(MPI_Count bytes) const;

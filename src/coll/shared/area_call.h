@@ -72,7 +72,8 @@ public:
     published_ = index + 1;
     return {};
   }
-  /// Like publish(), for a rank that reads nothing in this call, of one chunk: at its turn it then has finished.
+  /// Like publish(), for a rank that reads nothing in this call, of one chunk: it has then finished, provided it is the
+  /// call's turn.
   template <class Fill>
   Result only_publish(MPI_Count bytes, Fill&& fill) {
     if (!is_turn()) return publish(0, bytes, fill);

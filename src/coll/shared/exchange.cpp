@@ -8,7 +8,7 @@ namespace {
 constexpr MPI_Count one_chunk = 16 << 10;
 /// Longer data is cut into this many chunks, or into ones of the largest size.
 constexpr MPI_Count pipeline_chunks = 4, least_chunk = 8 << 10, largest_chunk = 32 << 10;
-/// Where ranks share processors, a rank fills as many slices as it has in a turn.
+/// Where ranks share processors, a rank fills as many slices as it has in a turn: eight chunks, or more shorter ones.
 constexpr Number most_ahead = 15;
 static_assert(most_ahead < ring_depth && most_ahead >= most_slices);
 

@@ -1,9 +1,36 @@
-// Algorithms of messages for ranks that have an area: they tell each other what they call before the first message, so
-// ranks that call different collectives are told, and none waits for messages that do not come. Cost: one cache line to
-// each rank, and one wait.
+// Algorithms of messages for ranks that have an area: whoever receives a message first reads in the area what the other
+// rank calls, so ranks that call different collectives are told, and none waits for messages that do not come. Cost: one
+// cache line, and a wait of those that receive.
 #include "coll/shared/exchange.h"
 
 namespace near::coll {
+namespace {
+
+/// Those that send data publish what they call, and those that receive it read that. A rank that only sends waits for
+/// nobody.
+Result tell(CollectiveGroup& group, const Call& call) {
+  Exchange exchange(group, call, 1);
+  const int size = exchange.size(), rank = exchange.rank();
+  if (publishes(call, rank)) {
+    NEAR_TRY(exchange.publish(0, [](std::byte*) {}));
+  } else {
+    exchange.only_read();
+    const bool from_root = call.collective == Collective::broadcast || call.collective == Collective::scatter;
+    for (int step = 1; step < size; ++step)
+      if (const int from = (rank + step) % size; !from_root || from == call.root)
+        NEAR_TRY(exchange.wait(from, 0));
+  }
+  exchange.finish(0);
+  return {};
+}
+
+/// Does not wait for ever if the receiver has found that the ranks call different collectives.
+Result send(CollectiveGroup& group, const Buffer& buffer, int to) {
+  NEAR_TRY(group.start_send(buffer, to));
+  return group.finish_all();
+}
+
+} // namespace
 
 Result meet(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 1);
@@ -12,6 +39,30 @@ Result meet(CollectiveGroup& group, const Call& call) {
     NEAR_TRY(exchange.wait((exchange.rank() + step) % exchange.size(), 0));
   exchange.finish(0);
   return {};
+}
+
+Result broadcast_pair(CollectiveGroup& group, const Call& call) {
+  NEAR_TRY(tell(group, call));
+  return group.rank() == call.root ? send(group, call.receive, 1 - call.root)
+                                   : group.receive(call.receive, call.root);
+}
+
+Result gather_pair(CollectiveGroup& group, const Call& call) {
+  NEAR_TRY(tell(group, call));
+  if (group.rank() == call.root) return gather_linear(group, call);
+  return call.send.bytes() != 0 ? send(group, call.send, call.root) : Result{};
+}
+
+Result scatter_pair(CollectiveGroup& group, const Call& call) {
+  NEAR_TRY(tell(group, call));
+  return scatter_linear(group, call);
+}
+
+/// The binomial tree reduces what is not commutative at rank 0, which then sends the result to the root: both receive.
+Result reduce_pair(CollectiveGroup& group, const Call& call) {
+  if (call.root != 0 && !call.operation->commutative) return after_meeting<reduce_binomial>(group, call);
+  NEAR_TRY(tell(group, call));
+  return group.rank() == call.root ? reduce_binomial(group, call) : send(group, call.send, call.root);
 }
 
 } // namespace near::coll

@@ -1,6 +1,6 @@
 // Where a rank's part of an area holds data that is too long for an entry, but needs no slice.
 //
-// Two rings of bytes, which successive data uses in turns: a processor that reads a piece fetches the beginning of what
+// Two rings of bytes, which successive data uses alternately: a processor that reads a piece fetches the beginning of what
 // follows it in memory, which the writer may be filling for the next number. Shorter data takes less room, so more of it
 // may be under way. A piece is free when the data in it and all earlier data is over: every rank has read it.
 #pragma once

@@ -1,7 +1,7 @@
 // A nonblocking or persistent call with little data: its algorithm is executed instead of recorded.
 //
-// Recording a call and running its steps takes several times as long as executing them. Algorithms that use an
-// area only publish and read if the data is one chunk. So the algorithm is executed once when the call is made,
+// Recording a call and running its steps takes several times as long as executing them. If the data is one
+// chunk, algorithms that use an area do nothing but publish and read. So the algorithm is executed once when the call is made,
 // up to the first read that would wait, and again when everything that it reads is there; what it has published by then
 // is not published again (AreaCall::Part). Calls that have a straight form (straight.h) execute its halves instead.
 #pragma once

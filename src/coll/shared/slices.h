@@ -38,6 +38,8 @@ public:
   };
   explicit Slices(Source source) : source_(source) {}
 
+  /// See Source::packs.
+  bool packs() const { return source_.packs; }
   /// Makes sure that there are `count` slices with `bytes` bytes each. False if there is no memory for them.
   bool make(std::size_t count, std::size_t bytes);
   /// Returns a slice with `bytes` bytes for this entry of the area, or nullptr if one has to be waited for, or if there

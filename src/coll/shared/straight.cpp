@@ -92,7 +92,7 @@ private:
   bool published_, finished_ = false;
 };
 
-/// The same of a call that takes turns.
+/// A nonblocking or persistent call's use of the area: forwards to its AreaCall.
 class CallInTurn {
 public:
   explicit CallInTurn(AreaCall& call) : call_(call) {}
@@ -252,7 +252,10 @@ private:
 } // namespace
 
 bool goes_straight(const Call& call) {
-  return has_form(call.collective) && is_one_block(call.send) && is_one_block(call.receive);
+  if (!has_form(call.collective) || !is_one_block(call.send) || !is_one_block(call.receive)) return false;
+  // A program that is wrong may send less than it receives.
+  const bool exchanges = call.collective == Collective::allgather || call.collective == Collective::alltoall;
+  return !exchanges || call.send.bytes() == call.receive.bytes();
 }
 
 bool find_choice(const Facts& facts, Area::LastChoice& last) {
@@ -270,14 +273,54 @@ Result read_straight(const Call& call, AreaCall& area_call, MPI_Count bytes) {
   return Straight(call, use, bytes).read();
 }
 
+namespace {
+
+/// The facts of a call that goes straight, if the choice among algorithms admits it.
+bool find_facts(const Call& call, int size, Area& area, bool recorded, Facts& facts) {
+  facts = facts_of(call, size);
+  facts.recorded = recorded;
+  facts.area = true;
+  facts.nodes = area.nodes();
+  return is_short(facts, area);
+}
+
+/// Whether others have published what this rank, which publishes nothing, reads in the next call.
+bool is_all_there(const Call& call, Area& area, const Description& description) {
+  if (call.collective == Collective::broadcast || call.collective == Collective::scatter)
+    return area.is_readable(call.root, description);
+  for (int rank = 0; rank < area.size(); ++rank)
+    if (rank != area.rank() && !area.is_readable(rank, description)) return false;
+  return true;
+}
+
+} // namespace
+
+bool finish_straight(const Call& call, Communicator& communicator, Area& area) {
+  if (!has_root(call.collective) || !area.is_idle() || !goes_straight(call)) return false;
+  Facts facts;
+  if (!find_facts(call, communicator.size, area, true, facts)) return false;
+  const bool publishing = publishes(call, communicator.rank);
+  const int parts = call.collective == Collective::scatter ? communicator.size : 1;
+  const Description description = describe(call, facts.bytes);
+  if (publishing ? !area.can_prepare_next(part_stride(facts.bytes, parts) * parts)
+                 : !is_all_there(call, area, description))
+    return false;
+  (void)TagSpace::next(communicator);
+  SoleCall use(area, description, publishing);
+  Straight straight(call, use, facts.bytes);
+  Result result = straight.publish();
+  if (result.ok()) result = straight.read();
+  if (!result.ok()) [[unlikely]] // it cannot fail: nothing was left to be waited for
+    use.abandon();
+  return true;
+}
+
 bool run_straight(const Call& call, Communicator& communicator, Result& result) {
-  if (communicator.extension == nullptr || !goes_straight(call)) return false;
+  if (communicator.extension == nullptr || communicator.is_inter() || !goes_straight(call)) return false;
   Area* const area = static_cast<AreaExtension&>(*communicator.extension).area.get();
   if (area == nullptr || !area->is_idle()) return false;
-  Facts facts = facts_of(call, communicator.size);
-  facts.area = true;
-  facts.nodes = area->nodes();
-  if (!is_short(facts, *area)) return false;
+  Facts facts;
+  if (!find_facts(call, communicator.size, *area, false, facts)) return false;
   (void)TagSpace::next(communicator); // as a rank whose buffer has gaps does
   SoleCall use(*area, describe(call, facts.bytes), publishes(call, communicator.rank));
   Straight straight(call, use, facts.bytes);

@@ -15,7 +15,8 @@ bool goes_straight(const Call& call);
 
 // One rank's part in a nonblocking or persistent call, in two halves. `area_call` has one number; in a rank that publishes
 // nothing, it knows that (AreaCall::only_read). `bytes`: of a vector, or of one rank's block.
-/// Publishes what this rank publishes, if anything. If it reads nothing it then has finished, if it is the call's turn.
+/// Publishes what this rank publishes, if anything. A rank that reads nothing has then finished, provided it is the call's
+/// turn.
 Result publish_straight(const Call& call, AreaCall& area_call, MPI_Count bytes);
 /// Reads what this rank reads, and finishes. After publish_straight().
 Result read_straight(const Call& call, AreaCall& area_call, MPI_Count bytes);
@@ -27,6 +28,10 @@ inline bool is_short(const Facts& facts, Area& area) {
   Area::LastChoice& last = area.last_choice(facts.collective);
   return last.facts == facts ? last.is_short : find_choice(facts, last);
 }
+
+/// Executes the nonblocking call if it can be done that way and need not wait: this rank only publishes, and there is room,
+/// or it only reads, and all is there. Otherwise nothing has happened.
+bool finish_straight(const Call& call, Communicator& communicator, Area& area);
 
 /// Executes the blocking call if it can be done that way; then `result` is its result. Otherwise nothing has happened.
 bool run_straight(const Call& call, Communicator& communicator, Result& result);
