@@ -29,7 +29,7 @@ IMPL_HEAD = f"""\
 namespace near::mpi::impl {{
 
 {USING}
-struct CollectiveCall; // mpi/collective.h
+class CollectiveCall; // mpi/collective.h
 
 """
 
