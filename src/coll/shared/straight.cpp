@@ -284,6 +284,18 @@ bool find_facts(const Call& call, int size, Area& area, bool recorded, Facts& fa
   return is_short(facts, area);
 }
 
+/// While no other call is under way in the area.
+Result execute(const Call& call, Communicator& communicator, Area& area, MPI_Count bytes) {
+  (void)TagSpace::next(communicator); // as a rank whose buffer has gaps does
+  SoleCall use(area, describe(call, bytes), publishes(call, communicator.rank));
+  Straight straight(call, use, bytes);
+  Result result = straight.publish();
+  if (result.ok()) result = straight.read();
+  if (!result.ok()) [[unlikely]]
+    use.abandon();
+  return result;
+}
+
 /// Whether others have published what this rank, which publishes nothing, reads in the next call.
 bool is_all_there(const Call& call, Area& area, const Description& description) {
   if (call.collective == Collective::broadcast || call.collective == Collective::scatter)
@@ -305,13 +317,7 @@ bool finish_straight(const Call& call, Communicator& communicator, Area& area) {
   if (publishing ? !area.can_prepare_next(part_stride(facts.bytes, parts) * parts)
                  : !is_all_there(call, area, description))
     return false;
-  (void)TagSpace::next(communicator);
-  SoleCall use(area, description, publishing);
-  Straight straight(call, use, facts.bytes);
-  Result result = straight.publish();
-  if (result.ok()) result = straight.read();
-  if (!result.ok()) [[unlikely]] // it cannot fail: nothing was left to be waited for
-    use.abandon();
+  (void)execute(call, communicator, area, facts.bytes); // cannot fail: nothing is left to be waited for
   return true;
 }
 
@@ -321,13 +327,7 @@ bool run_straight(const Call& call, Communicator& communicator, Result& result) 
   if (area == nullptr || !area->is_idle()) return false;
   Facts facts;
   if (!find_facts(call, communicator.size, *area, false, facts)) return false;
-  (void)TagSpace::next(communicator); // as a rank whose buffer has gaps does
-  SoleCall use(*area, describe(call, facts.bytes), publishes(call, communicator.rank));
-  Straight straight(call, use, facts.bytes);
-  result = straight.publish();
-  if (result.ok()) result = straight.read();
-  if (!result.ok()) [[unlikely]]
-    use.abandon();
+  result = execute(call, communicator, *area, facts.bytes);
   return true;
 }
 
