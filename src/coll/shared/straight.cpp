@@ -37,7 +37,7 @@ bool has_form(Collective collective) {
   }
 }
 
-/// A blocking call's use of the area while no other call is under way: like AreaCall, but without turns and parts.
+/// How a call uses the area that is executed at once, while no other is under way: like AreaCall, but without turns and parts.
 class SoleCall {
 public:
   SoleCall(Area& area, const Description& description, bool publishes)
