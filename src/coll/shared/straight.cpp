@@ -49,18 +49,14 @@ public:
 
   template <class Fill>
   Result publish(MPI_Count bytes, Fill&& fill) {
-    std::byte* at = nullptr;
-    NEAR_TRY(area_.prepare(number_, bytes, at));
-    fill(at);
+    NEAR_TRY(prepare(bytes, fill));
     area_.publish(number_, description_);
     published_ = true;
     return {};
   }
   template <class Fill>
   Result only_publish(MPI_Count bytes, Fill&& fill) {
-    std::byte* at = nullptr;
-    NEAR_TRY(area_.prepare(number_, bytes, at));
-    fill(at);
+    NEAR_TRY(prepare(bytes, fill));
     area_.finish_and_publish(number_, description_);
     published_ = finished_ = true;
     return {};
@@ -86,6 +82,14 @@ public:
   }
 
 private:
+  template <class Fill>
+  Result prepare(MPI_Count bytes, Fill&& fill) {
+    std::byte* at = nullptr;
+    NEAR_TRY(area_.prepare(number_, bytes, at));
+    fill(at);
+    return {};
+  }
+
   Area& area_;
   const Description description_;
   const Number number_;
