@@ -121,7 +121,7 @@ private:
   void note(Result result);
 
   /// A call of this many steps needs no memory but the schedule's own.
-  static constexpr std::size_t usual_steps = 12, usual_bytes = 4096;
+  static constexpr std::size_t usual_steps = 20, usual_bytes = 6 << 10;
   alignas(std::max_align_t) std::byte usual_[usual_bytes]; // not initialised
   std::pmr::monotonic_buffer_resource arena_{usual_, usual_bytes};
   std::pmr::vector<Entry> steps_{&arena_};
