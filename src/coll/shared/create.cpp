@@ -243,13 +243,15 @@ Result allocate_area(Communicator& communicator, bool has_slices, Extension& mad
   return {};
 }
 
-/// The slices that a persistent call needs, so that a start neither allocates nor, as a rule, waits: a second one for the
-/// next start while others still read. False if there is no memory for them.
+/// The slices that a persistent call needs, so that a start neither allocates nor, as a rule, waits: further ones for the
+/// next starts while others still read, as many as short data rotates through. False if there is no memory for them.
 bool make_slices(Slices& slices, MPI_Count bytes) {
   if (bytes <= piece_bytes) return true;
   const auto needed = static_cast<std::size_t>((bytes + slice_bytes - 1) / slice_bytes);
   const std::size_t most = home().own_slices < many_own_slices ? most_slices : 2;
-  return slices.make(std::clamp<std::size_t>(needed, 2, most),
+  const std::size_t least =
+      bytes <= static_cast<MPI_Count>(Slices::most_rotating) ? std::min(slices_in_rotation, most) : 2;
+  return slices.make(std::clamp(needed, least, most),
                      static_cast<std::size_t>(std::min<MPI_Count>(bytes, slice_bytes)));
 }
 

@@ -47,7 +47,7 @@ bool Slices::make(std::size_t count, std::size_t bytes) {
 /// Adds a slice if the one whose turn it is has been used before, and there are too few for a rotation. Nothing is lost
 /// if there is no memory for it.
 void Slices::extend_rotation(std::size_t bytes) {
-  if (slices_.size() >= source_.rotation || bytes > most_fetched || no_rotation_) return;
+  if (slices_.size() >= source_.rotation || bytes > most_rotating || no_rotation_) return;
   if (slices_.empty() || slices_[next_].area == nullptr) return;
   void* made = nullptr;
   std::size_t had = 0;
@@ -108,7 +108,7 @@ void Slices::fetch_next() const {
   if (source_.packs) return; // another rank has the processor before this one uses it
   const Slice& next = slices_[next_];
   if (next.area != nullptr && !next.area->is_over(next.number)) return; // somebody still reads it
-  if (taken_ <= most_fetched) base::fetch_for_writing(next.memory, std::min(taken_, next.bytes));
+  if (taken_ <= most_rotating) base::fetch_for_writing(next.memory, std::min(taken_, next.bytes));
 }
 
 bool Slices::any_free(std::size_t bytes) const {

@@ -36,6 +36,9 @@ public:
     /// processors, to which each wait costs a turn.
     bool packs = false;
   };
+  /// Longer data does not rotate, and is not fetched: it is written chunk by chunk, without a wait in which the next slice
+  /// could come. Bytes.
+  static constexpr std::size_t most_rotating = 16u << 10;
   explicit Slices(Source source) : source_(source) {}
 
   /// See Source::packs.
@@ -64,9 +67,6 @@ public:
   }
 
 private:
-  /// More bytes are not fetched: long data is written chunk by chunk, without a wait in which the next slice could come.
-  static constexpr std::size_t most_fetched = 16u << 10;
-
   struct Slice {
     std::byte* memory = nullptr;
     std::size_t bytes = 0; ///< with pages
