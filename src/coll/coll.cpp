@@ -253,6 +253,17 @@ Result perform(const Call& call, Communicator& communicator) {
   return run(group, call);
 }
 
+/// The rest of a call of start_straight(), as a schedule.
+std::unique_ptr<ShortCall> go_on(const Call& call, Communicator& communicator, AreaCall& rest) {
+  try {
+    return std::make_unique<ShortCall>(call, communicator, std::move(rest));
+  } catch (const std::bad_alloc&) {
+    (void)rest.abandon(true); // waits for nothing: this rank has published
+    rest.end();
+    throw;
+  }
+}
+
 /// Makes a request for the call, which is recorded unless a ShortCall serves.
 Result record(const Call& call, Communicator& communicator, Form form, p2p::Request*& made) {
   const bool persistent = form == Form::persistent;
@@ -265,11 +276,6 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
   Area* area = nullptr;
   std::unique_ptr<AreaExtension> own;
   NEAR_TRY(area_for(call, communicator, form, area, own));
-  if (area != nullptr && form == Form::nonblocking && p2p::sent_request != MPI_REQUEST_NULL &&
-      finish_straight(call, communicator, *area)) {
-    made = p2p::finished_request();
-    return {};
-  }
   if (area != nullptr)
     if (auto short_call = ShortCall::make(call, communicator, *area, own))
       return p2p::make_scheduled(&communicator, std::move(short_call), persistent, made);
@@ -291,6 +297,12 @@ Result run(const Call& call, Communicator& communicator) {
 }
 
 Result start(const Call& call, Communicator& communicator, p2p::Request*& made) {
+  std::optional<AreaCall> rest;
+  if (p2p::sent_request != MPI_REQUEST_NULL && start_straight(call, communicator, rest)) [[likely]] {
+    if (rest) return p2p::make_scheduled(&communicator, go_on(call, communicator, *rest), false, made);
+    made = p2p::finished_request();
+    return {};
+  }
   return record(call, communicator, Form::nonblocking, made);
 }
 

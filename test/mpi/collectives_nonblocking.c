@@ -3,6 +3,8 @@
 // and point-to-point messages are sent meanwhile.
 #include "check.h"
 
+#include <string.h>
+
 enum { many = 20, count = 3000 };
 
 static void add(void* in, void* inout, int* length, MPI_Datatype* type) {
@@ -53,6 +55,25 @@ int main(int argc, char** argv) {
   int done = 0;
   while (!done) OK(MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE));
   for (int i = 0; i < 2 * count; ++i) CHECK(to[i] == (i % 2 == 0 ? size * i : -7));
+
+  // The same with short blocks without gaps, again and again: some calls are over when they are made, others wait.
+  for (int round = 0; round < 300; ++round) {
+    MPI_Datatype three;
+    int block[3] = {rank, round, rank + round}, cast[3] = {-1, -1, -1};
+    static int blocks[3 * 64];
+    CHECK(size <= 64);
+    if (rank == round % size) memcpy(cast, block, sizeof cast);
+    OK(MPI_Type_contiguous(3, MPI_INT, &three));
+    OK(MPI_Type_commit(&three));
+    OK(MPI_Iallgather(block, 1, three, blocks, 1, three, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Ibcast(cast, 1, three, round % size, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Type_free(&three));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    for (int from = 0; from < size; ++from)
+      CHECK(blocks[3 * from] == from && blocks[3 * from + 1] == round &&
+            blocks[3 * from + 2] == from + round);
+    CHECK(cast[0] == round % size && cast[1] == round && cast[2] == round % size + round);
+  }
 
   // Persistent collectives.
   int mine = 0, total = 0;

@@ -63,6 +63,18 @@ bool publishes(const Call& call, int rank) {
   }
 }
 
+RankRange ranks_read(const Call& call, int rank, int size) {
+  switch (call.collective) {
+  case Collective::broadcast:
+  case Collective::scatter: return {call.root, call.root + 1};
+  case Collective::reduce:
+  case Collective::gather: return {0, rank == call.root ? size : 0};
+  case Collective::scan:
+  case Collective::exscan: return {0, rank};
+  default: return {0, size};
+  }
+}
+
 Area::Area(std::vector<AreaMember> members, int rank, std::byte* base, Slices& slices,
            segment::Counters* counters)
     : members_(std::move(members)), rank_(rank), base_(base), slices_(slices), counters_(counters),

@@ -51,6 +51,11 @@ struct Description {
 Description describe(const Call& call, MPI_Count bytes);
 /// Whether a rank publishes an entry in a call of one chunk.
 bool publishes(const Call& call, int rank);
+/// The ranks that a rank reads in a call of one chunk, possibly including itself: from first to before end.
+struct RankRange {
+  int first, end;
+};
+RankRange ranks_read(const Call& call, int rank, int size);
 
 /// Entries of a rank, of which each holds the data of one number. A rank that only publishes may be this many calls ahead of
 /// the others; where ranks share processors, each wait costs them a turn (doc/adr/0023).
@@ -171,10 +176,10 @@ public:
   /// memory, and with MPI_ERR_OTHER if it calls another collective than `description`, or has found one that does. From
   /// then on the area is broken: every call fails.
   Result wait(int rank, Number number, const Description& description, const std::byte*& data);
-  /// Whether wait() for the number that take_number() would return would succeed without waiting.
-  bool is_readable(int rank, const Description& description) const {
-    const Entry& from = entry(rank, next_);
-    return !broken_ && from.flag.has(next_) && from.description.is_same_call(description) &&
+  /// Whether wait() would succeed without waiting.
+  bool is_readable(int rank, Number number, const Description& description) const {
+    const Entry& from = entry(rank, number);
+    return !broken_ && from.flag.has(number) && from.description.is_same_call(description) &&
            from.description.where != Where::no_memory;
   }
   /// Whether wait() would return without waiting, perhaps with an error.

@@ -15,6 +15,14 @@ class AreaCall {
 public:
   AreaCall(Area& area, const Description& description, Number count)
       : area_(area), description_(description), count_(count) {}
+  /// A call that has taken this number, its only one, while no other one was under way, and has published what it has to.
+  struct Published {};
+  AreaCall(Area& area, const Description& description, Number number, Published)
+      : area_(area), description_(description), count_(1), first_(number), published_(1) {
+    Number none;
+    turn_ = area_.take_turn(0, none);
+  }
+  AreaCall(AreaCall&&) = default; // the area knows a call by its turn only
   AreaCall(const AreaCall&) = delete;
   AreaCall& operator=(const AreaCall&) = delete;
 
@@ -40,6 +48,8 @@ public:
   int rank() const { return area_.rank(); }
   int size() const { return area_.size(); }
   Number count() const { return count_; }
+  /// The bytes of the call, as describe() was told.
+  MPI_Count bytes() const { return static_cast<MPI_Count>(description_.bytes); }
   /// Returns what `rank` has published: this rank, or one whose entry was read.
   std::byte* data(int rank, Number index) const { return area_.data(rank, number(index)); }
 
@@ -92,7 +102,7 @@ public:
   bool can_publish(Number index, MPI_Count bytes) const { return area_.can_prepare(number(index), bytes); }
   /// Before its turn it would not fail either: errors are found at a call's turn.
   bool publishes_at_once(Number index, MPI_Count bytes) const {
-    return is_turn() ? area_.prepares_at_once(number(index), bytes) : can_publish(index, bytes);
+    return can_publish(index, bytes) || (is_turn() && area_.prepares_at_once(number(index), bytes));
   }
   /// Waits for a chunk of a rank and passes it to consume(data), which reads `bytes` bytes.
   template <class Consume>

@@ -10,33 +10,15 @@ namespace {
 
 bool has_predefined_type(const Buffer& buffer) { return buffer.type == nullptr || buffer.type->predefined; }
 
-/// The ranks [first, end) that a rank reads, possibly including itself.
-void find_read(const Call& call, int rank, int size, int& first, int& end) {
-  first = 0;
-  switch (call.collective) {
-  case Collective::broadcast:
-  case Collective::scatter:
-    first = call.root;
-    end = call.root + 1;
-    break;
-  case Collective::reduce:
-  case Collective::gather: end = rank == call.root ? size : 0; break;
-  case Collective::scan:
-  case Collective::exscan: end = rank; break;
-  default: end = size;
-  }
-}
-
 } // namespace
 
 std::unique_ptr<ShortCall> ShortCall::make(const Call& call, Communicator& communicator, Area& area,
                                            std::unique_ptr<AreaExtension>& own) {
-  // Recorded calls keep the types that they use.
-  if (!has_predefined_type(call.send) || !has_predefined_type(call.receive)) return nullptr;
   Facts facts = facts_of(call, communicator.size);
   facts.recorded = facts.area = true;
   facts.nodes = area.nodes();
   const bool straight = goes_straight(call);
+  if (!straight && !(has_predefined_type(call.send) && has_predefined_type(call.receive))) return nullptr;
   const Function function = straight ? nullptr : find_short(facts);
   if (straight ? !is_short(facts, area) : function == nullptr) return nullptr;
   auto made = std::make_unique<ShortCall>(call, communicator, area, function, facts.bytes);
@@ -47,29 +29,53 @@ std::unique_ptr<ShortCall> ShortCall::make(const Call& call, Communicator& commu
 ShortCall::ShortCall(const Call& call, Communicator& communicator, Area& area, Function function,
                      MPI_Count bytes)
     : call_(call), communicator_(communicator), function_(function), bytes_(bytes),
-      area_call_(area, describe(call, bytes), 1) {
+      area_call_(area, describe(call, bytes), 1),
+      read_(ranks_read(call, communicator.rank, communicator.size)) {
+  keep_types();
   if (call.collective == Collective::reduce_scatter) {
     counts_ = call.receive_blocks.counts.widen(communicator.size);
     call_.receive_blocks.counts = Counts(counts_.data());
   }
   if (!publishes(call, communicator.rank)) area_call_.only_read();
-  find_read(call, communicator.rank, communicator.size, first_, end_);
   (void)TagSpace::next(communicator); // a rank with another datatype records the call, which takes a tag
+}
+
+ShortCall::ShortCall(const Call& call, Communicator& communicator, AreaCall&& rest)
+    : call_(call), communicator_(communicator), function_(nullptr), bytes_(rest.bytes()),
+      area_call_(std::move(rest)), read_(ranks_read(call, communicator.rank, communicator.size)),
+      has_begun_(true) {
+  keep_types();
+}
+
+/// Programs may free the types of a call that is under way.
+void ShortCall::keep_types() {
+  types_ = {call_.send.type, call_.receive.type};
+  for (Datatype*& type : types_)
+    if (type != nullptr) type = type->predefined ? nullptr : object::keep(type);
+}
+
+ShortCall::~ShortCall() {
+  if (has_begun_) [[unlikely]] { // there was no memory for a request
+    (void)area_call_.abandon(true);
+    area_call_.end();
+  }
+  for (Datatype* type : types_)
+    if (type != nullptr) datatype::release(type);
 }
 
 void* ShortCall::operator new(std::size_t size) { return SpareMemory<ShortCall>::take(size); }
 void ShortCall::operator delete(void* memory, std::size_t) { SpareMemory<ShortCall>::keep(memory); }
 
 Result ShortCall::begin() {
-  area_call_.begin();
-  next_ = first_;
+  if (!std::exchange(has_begun_, false)) area_call_.begin();
+  next_ = read_.first;
   outcome_ = {};
   return {};
 }
 
 /// Whether all that this rank reads is there, or never will be: the area is broken.
 bool ShortCall::can_read() const {
-  for (int rank = next_; rank < end_; ++rank) {
+  for (int rank = next_; rank < read_.end; ++rank) {
     if (!area_call_.reads_at_once(rank, 0)) return false;
     if (area_call_.is_broken_at(rank)) return true;
     next_ = rank + 1;
@@ -93,7 +99,8 @@ void ShortCall::note(Result result) {
 void ShortCall::execute(AreaCall::Part part) {
   area_call_.restrict_to(part);
   if (function_ == nullptr) {
-    Result result = publish_straight(call_, area_call_, bytes_);
+    Result result;
+    if (area_call_.published() == 0) result = publish_straight(call_, area_call_, bytes_);
     if (part == AreaCall::Part::reading && result.ok()) result = read_straight(call_, area_call_, bytes_);
     return note(result);
   }
@@ -107,7 +114,7 @@ bool ShortCall::execute() {
   if (!area_call_.is_turn() || !can_read()) {
     if (area_call_.published() == 0) execute(AreaCall::Part::publishing);
     area_call_.pass_on();
-  } else if (next_ < end_) {
+  } else if (next_ < read_.end) {
     note(area_call_.broken());
   } else {
     execute(AreaCall::Part::reading);

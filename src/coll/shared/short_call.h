@@ -10,6 +10,7 @@
 #include "coll/shared/area_call.h"
 #include "p2p/p2p.h"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,11 @@ public:
 
   /// `function` is null if the call has a straight form.
   ShortCall(const Call& call, Communicator& communicator, Area& area, Function function, MPI_Count bytes);
+  /// The rest of a call of start_straight().
+  ShortCall(const Call& call, Communicator& communicator, AreaCall&& rest);
+  ~ShortCall() override;
+  ShortCall(const ShortCall&) = delete;
+  ShortCall& operator=(const ShortCall&) = delete;
   // From memory of earlier calls.
   static void* operator new(std::size_t size);
   static void operator delete(void* memory, std::size_t size);
@@ -37,6 +43,7 @@ public:
   std::string_view sentence() const override { return sentence_; }
 
 private:
+  void keep_types();
   bool can_read() const;
   void note(Result result);
   void execute(AreaCall::Part part);
@@ -49,8 +56,10 @@ private:
   const Function function_;
   const MPI_Count bytes_;
   AreaCall area_call_;
-  int first_ = 0, end_ = 0; ///< the ranks that this one reads
-  mutable int next_ = 0;    ///< those before it have published
+  const RankRange read_;             ///< the ranks that this one reads
+  mutable int next_ = 0;             ///< those of them before it have published
+  bool has_begun_ = false;           ///< and has no request yet
+  std::array<Datatype*, 2> types_{}; ///< the call's own references; null: predefined
   Result outcome_;
   std::string sentence_;
 };

@@ -43,6 +43,7 @@ public:
   SoleCall(Area& area, const Description& description, bool publishes)
       : area_(area), description_(description), number_(area.take_number()), published_(!publishes) {}
 
+  Number number() const { return number_; }
   int rank() const { return area_.rank(); }
   int size() const { return area_.size(); }
   bool finished() const { return finished_; }
@@ -279,6 +280,13 @@ Result read_straight(const Call& call, AreaCall& area_call, MPI_Count bytes) {
 
 namespace {
 
+/// The communicator's area if the call may go straight there now.
+Area* area_of(const Call& call, const Communicator& communicator) {
+  if (communicator.extension == nullptr || communicator.is_inter() || !goes_straight(call)) return nullptr;
+  Area* const area = static_cast<AreaExtension&>(*communicator.extension).area.get();
+  return area != nullptr && area->is_idle() ? area : nullptr;
+}
+
 /// The facts of a call that goes straight, if the choice among algorithms admits it.
 bool find_facts(const Call& call, int size, Area& area, bool recorded, Facts& facts) {
   facts = facts_of(call, size);
@@ -288,50 +296,52 @@ bool find_facts(const Call& call, int size, Area& area, bool recorded, Facts& fa
   return is_short(facts, area);
 }
 
-/// While no other call is under way in the area.
-Result execute(const Call& call, Communicator& communicator, Area& area, MPI_Count bytes) {
+/// Whether others have published what this rank reads in the call of this number.
+bool is_all_there(const Call& call, const Area& area, Number number, const Description& description) {
+  const auto [first, end] = ranks_read(call, area.rank(), area.size());
+  for (int rank = first; rank < end; ++rank)
+    if (rank != area.rank() && !area.is_readable(rank, number, description)) return false;
+  return true;
+}
+
+/// While no other call is under way in the area. Where it would have to wait before it reads, it does not if the rest of the
+/// call can be left in `rest`.
+Result execute(const Call& call, Communicator& communicator, Area& area, MPI_Count bytes,
+               std::optional<AreaCall>* rest) {
   (void)TagSpace::next(communicator); // as a rank whose buffer has gaps does
-  SoleCall use(area, describe(call, bytes), publishes(call, communicator.rank));
+  const Description description = describe(call, bytes);
+  SoleCall use(area, description, publishes(call, communicator.rank));
   Straight straight(call, use, bytes);
   Result result = straight.publish();
+  if (rest != nullptr && !is_all_there(call, area, use.number(), description)) {
+    rest->emplace(area, description, use.number(), AreaCall::Published{});
+    return result;
+  }
   if (result.ok()) result = straight.read();
   if (!result.ok()) [[unlikely]]
     use.abandon();
   return result;
 }
 
-/// Whether others have published what this rank, which publishes nothing, reads in the next call.
-bool is_all_there(const Call& call, Area& area, const Description& description) {
-  if (call.collective == Collective::broadcast || call.collective == Collective::scatter)
-    return area.is_readable(call.root, description);
-  for (int rank = 0; rank < area.size(); ++rank)
-    if (rank != area.rank() && !area.is_readable(rank, description)) return false;
-  return true;
-}
-
 } // namespace
 
-bool finish_straight(const Call& call, Communicator& communicator, Area& area) {
-  if (!has_root(call.collective) || !area.is_idle() || !goes_straight(call)) return false;
+bool start_straight(const Call& call, Communicator& communicator, std::optional<AreaCall>& rest) {
+  Area* const area = area_of(call, communicator);
   Facts facts;
-  if (!find_facts(call, communicator.size, area, true, facts)) return false;
-  const bool publishing = publishes(call, communicator.rank);
-  const int parts = call.collective == Collective::scatter ? communicator.size : 1;
-  const Description description = describe(call, facts.bytes);
-  if (publishing ? !area.can_prepare_next(part_stride(facts.bytes, parts) * parts)
-                 : !is_all_there(call, area, description))
-    return false;
-  (void)execute(call, communicator, area, facts.bytes); // cannot fail: nothing is left to be waited for
+  if (area == nullptr || !find_facts(call, communicator.size, *area, true, facts)) return false;
+  const bool in_parts = call.collective == Collective::scatter || call.collective == Collective::alltoall;
+  const MPI_Count bytes =
+      in_parts ? part_stride(facts.bytes, communicator.size) * communicator.size : facts.bytes;
+  if (publishes(call, communicator.rank) && !area->can_prepare_next(bytes)) return false;
+  (void)execute(call, communicator, *area, facts.bytes, &rest); // cannot fail: it waits for nothing
   return true;
 }
 
 bool run_straight(const Call& call, Communicator& communicator, Result& result) {
-  if (communicator.extension == nullptr || communicator.is_inter() || !goes_straight(call)) return false;
-  Area* const area = static_cast<AreaExtension&>(*communicator.extension).area.get();
-  if (area == nullptr || !area->is_idle()) return false;
+  Area* const area = area_of(call, communicator);
   Facts facts;
-  if (!find_facts(call, communicator.size, *area, false, facts)) return false;
-  result = execute(call, communicator, *area, facts.bytes);
+  if (area == nullptr || !find_facts(call, communicator.size, *area, false, facts)) return false;
+  result = execute(call, communicator, *area, facts.bytes, nullptr);
   return true;
 }
 

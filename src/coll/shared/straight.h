@@ -8,6 +8,8 @@
 #include "coll/registry.h"
 #include "coll/shared/area_call.h"
 
+#include <optional>
+
 namespace near::coll {
 
 /// Whether the collective has such a form, and this rank's buffers have no gaps.
@@ -29,9 +31,10 @@ inline bool is_short(const Facts& facts, Area& area) {
   return last.facts == facts ? last.is_short : find_choice(facts, last);
 }
 
-/// Executes the nonblocking call if it can be done that way and need not wait: this rank only publishes, and there is room,
-/// or it only reads, and all is there. Otherwise nothing has happened.
-bool finish_straight(const Call& call, Communicator& communicator, Area& area);
+/// Starts the nonblocking call if it can be done that way, it is its turn, and this rank can publish at once: it does that
+/// first of all, since the others may be waiting for it. If all that it reads is there, the call is then over; else what
+/// remains is in `rest`. False: nothing has happened.
+bool start_straight(const Call& call, Communicator& communicator, std::optional<AreaCall>& rest);
 
 /// Executes the blocking call if it can be done that way; then `result` is its result. Otherwise nothing has happened.
 bool run_straight(const Call& call, Communicator& communicator, Result& result);
