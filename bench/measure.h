@@ -142,6 +142,11 @@ static inline int ascending(const void* left, const void* right) {
   return (difference > 0) - (difference < 0);
 }
 
+static inline double median(double* values, int count) {
+  qsort(values, (size_t)count, sizeof *values, ascending);
+  return values[count / 2];
+}
+
 struct driver {
   double budget; // seconds that one figure may take, about
   agree* tell;
@@ -185,8 +190,7 @@ static inline double seconds_each(repeat* work, void* context, const struct driv
     for (int batch = 0; batch < plan[1]; ++batch) sum += times[batch];
     return sum / (double)plan[1];
   }
-  qsort(times, (size_t)plan[1], sizeof times[0], ascending);
-  return times[plan[1] / 2];
+  return median(times, (int)plan[1]);
 }
 
 // ---- words of the command line and of the output ----

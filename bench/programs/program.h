@@ -46,11 +46,6 @@ static inline double time_of_run(const struct program* program, void* state, boo
   return (latest[0] + latest[1]) / (double)count;
 }
 
-static inline double median(double* values, int count) {
-  qsort(values, (size_t)count, sizeof *values, ascending);
-  return values[count / 2];
-}
-
 static inline void measure_program(const struct program* program, void* state, struct world world,
                                    double budget) {
   double whole[most_batches], communication[most_batches], seconds;
