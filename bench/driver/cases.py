@@ -12,6 +12,10 @@ NONE = ("-",)  # the variant of values that know none
 MESSAGES = ("1", "10", "100", "1000")  # how many round trips, or repetitions
 THREAD_SIZES = (8, 1024, 8192, 16384, 65536)
 PROGRAMS = {"stencil": "stencil", "cg": "conjugate gradients", "sort": "sample sort", "bfs": "breadth-first search"}
+GUIDELINES = ("barrier<=allreduce", "allreduce<=reduce+broadcast", "allreduce<=reduce_scatter_block+allgather", "reduce<=allreduce",
+              "broadcast<=scatter+allgather", "gather<=allgather", "scatter<=broadcast", "allgather<=gather+broadcast",
+              "allgather<=alltoall", "reduce_scatter_block<=reduce+scatter", "scan<=exscan+reduce_local", "gather<=gatherv",
+              "scatter<=scatterv", "allgather<=allgatherv", "alltoall<=alltoallv")
 COLLECTIVES = ("broadcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter")
 
 
@@ -39,6 +43,8 @@ class Case:
     programs: tuple = ()  # several, each with a process of its own, instead of `program`
     whole_run: bool = False  # the result is how long the launcher took, in seconds
     time_limit: float = 60  # seconds for one run of the program
+    base_variant: str = ""  # the one that the others are compared with, in the same run
+    plots: bool = True  # is it drawn?
 
     def ranks_for(self, np):
         if self.ranks:
@@ -92,6 +98,10 @@ CASES = {
              variants=("reused",), sizes=(8, 4096), budget=100),
         Case("collectives", "Barrier and allreduce", "collectives", "us", {"barrier": "barrier", "allreduce": "allreduce"},
              ranks=(2, 8), sizes=(4,), budget=50),
+        Case("guidelines", "Collectives and their mock-ups from other collectives", "guidelines", "us",
+             {name: name.replace("<=", " <= ").replace("+", " + ") for name in GUIDELINES}, ranks=(2, 8),
+             variants=("collective", "mock-up"), variant_title="what is called", base_variant="mock-up",
+             sizes=(8, 1024, 16 << 10, 256 << 10), plots=False),
         Case("polling", "Programs that poll", "polling", "us", {"traversal": "breadth-first search", "token": "hop of a token"},
              ranks=(2, 4, 8, 16), sizes=(0,), budget=100, time_limit=120),
         Case("programs", "Small programs: one run", "", "us", PROGRAMS, ranks=(2, 8), variants=("communication", "whole"),

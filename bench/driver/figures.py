@@ -2,7 +2,7 @@
 
 import statistics
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, order=True)
@@ -126,6 +126,12 @@ def ratio(ours, theirs, pick=None):
         return pick(ours.values()) / pick(theirs.values()) if ours and theirs else None
     both = ratios(ours, theirs)
     return statistics.median(both.values()) if both else None
+
+
+def ratio_to_variant(figures, key, library, variant, pick=None):
+    """Median of a library's ratios to another variant of the same thing, or None if that is the key's own."""
+    base = replace(key, variant=variant)
+    return ratio(figures.series(key, library), figures.series(base, library), pick) if base != key else None
 
 
 def best(candidates, lower_is_better=True, pick=None):

@@ -139,6 +139,8 @@ def main(source, folder):
     rows = read(source)
     results = [row for row in rows if row["library"] != "limits"]
     for case, of_case in groups(results, "case").items():
+        if not CASES[case[0]].plots:
+            continue
         few = []
         for key, group in groups(of_case, "case", "ranks", "name", "variant").items():
             if len({row["bytes"] for row in group}) >= enough_for_a_curve:

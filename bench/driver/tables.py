@@ -2,7 +2,7 @@
 
 import csv
 
-from .figures import best, groups_of, limit, ratio, ratios, summarise
+from .figures import best, groups_of, limit, ratio, ratio_to_variant, ratios, summarise
 
 
 def number(value):
@@ -60,7 +60,8 @@ def peer_ratio(case, key, figures, ours, peers, pick=None):
 
 
 def table(case, ranks, figures, libraries, best_round=False):
-    """(header, rows) as text: medians and deviations, the ratios of the first library to best peer and to the limit.
+    """(header, rows) as text: medians and deviations, the ratios of the first library to best peer, to its own
+    `base_variant` and to the limit.
 
     With `best_round`, each library's best round instead of its median.
     """
@@ -73,6 +74,8 @@ def table(case, ranks, figures, libraries, best_round=False):
     header += [who.title for who in libraries]
     if peers:
         header.append("/ best peer")
+    if case.base_variant:
+        header.append(f"/ {case.base_variant}")
     limited = case.limits_for(ranks)
     if limited:
         header += ["limit", "by", "/ limit"]
@@ -85,6 +88,8 @@ def table(case, ranks, figures, libraries, best_round=False):
         if peers:
             value, name = peer_ratio(case, key, figures, ours.name, [who.name for who in peers], pick)
             row.append(f"{number(value)} {name or ''}")
+        if case.base_variant:
+            row.append(number(ratio_to_variant(figures, key, ours.name, case.base_variant, pick)))
         if limited:
             method, series = limit(figures, key, pick, case.lower_is_better)
             row += [cell(series, pick).split(" ")[0], method or "-", number(ratio(figures.series(key, ours.name), series, pick))]

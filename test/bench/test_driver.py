@@ -231,6 +231,30 @@ def test_the_goal_of_programs_is_about_their_communication():
     assert goal(goals.Comparison(made, ["mpich"]), "small programs") == ["at most 0.9", "0.750 (sort, 8 ranks, communication, 0)", "yes"]
 
 
+def guideline(**rounds):
+    """Figures of the guideline scatter <= broadcast, 8 ranks: guideline(collective=[1.0], mock_up=[2.0])."""
+    made = figures.Figures()
+    for variant, values in rounds.items():
+        for number, value in enumerate(values):
+            made.add(figures.Key("guidelines", 8, "scatter<=broadcast", variant.replace("_", "-"), 1024), "nearmpi", number, value)
+    return made
+
+
+def test_a_table_has_the_ratio_to_the_base_variant_of_the_same_round():
+    made = guideline(collective=[2.0, 9.0, 1.0], mock_up=[1.0, 10.0, 2.0])
+    header, rows = tables.table(CASES["guidelines"], 8, made, [NEAR])
+    assert header == ["what", "bytes", "what is called", "NearMPI", "/ mock-up"]
+    assert [(row[2], row[-1]) for row in rows] == [("collective", "0.900"), ("mock-up", "-")]
+
+
+def test_the_goal_of_guidelines_is_the_worst_ratio_to_a_mock_up():
+    made = guideline(collective=[3.0], mock_up=[2.0])
+    made.add(figures.Key("guidelines", 2, "gather<=gatherv", "collective", 8), "nearmpi", 0, 1.0)
+    made.add(figures.Key("guidelines", 2, "gather<=gatherv", "mock-up", 8), "nearmpi", 0, 4.0)
+    assert goal(goals.Comparison(made, []), "guidelines") == ["at most 1.05", "1.50 (scatter <= broadcast, 8 ranks, 1 Ki)", "no"]
+    assert goal(goals.Comparison(guideline(collective=[3.0]), []), "guidelines") == ["at most 1.05", "not measured", ""]
+
+
 def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
     rows = goals.goal_table(goals.Comparison(figures.Figures(), ["mpich"]))[1]
     assert len(rows) == len(goals.GOALS)
@@ -305,7 +329,7 @@ def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
     values = (tmp_path / "results.csv").read_text()
     for case in CASES.values():
         for name in case.shows:
-            assert re.search(rf"^{case.name},\d+,{name},[-a-z0-9]+,\d+,nearmpi,", values, re.MULTILINE), (case.name, name)
+            assert re.search(rf"^{case.name},\d+,{re.escape(name)},[-a-z0-9]+,\d+,nearmpi,", values, re.MULTILINE), (case.name, name)
     for method in ("line/1", "cma_pull", "cma_halves", "ring/16K", "ring_stream/16K", "pull", "halves", "push_stream"):
         assert f",{method}," in values
     for value, methods in {"stream": ("slots/64", "ring/64K", "ring_stream/64K", "cma"), "both": ("slots/128", "ring/16K", "cma"),
