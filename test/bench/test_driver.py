@@ -255,6 +255,15 @@ def test_the_goal_of_guidelines_is_the_worst_ratio_to_a_mock_up():
     assert goal(goals.Comparison(guideline(collective=[3.0]), []), "guidelines") == ["at most 1.05", "not measured", ""]
 
 
+def test_the_goals_of_forms_tell_nonblocking_from_persistent_calls():
+    made = figures.Figures()
+    for variant, value in (("blocking", 2.0), ("nonblocking", 2.2), ("persistent", 2.1)):
+        made.add(figures.Key("forms", 2, "barrier", variant, 0), "nearmpi", 0, value)
+    comparison = goals.Comparison(made, [])
+    assert goal(comparison, "nonblocking collective") == ["at most 1.15", "1.10 (barrier, 2 ranks, 0)", "yes"]
+    assert goal(comparison, "persistent collective") == ["at most 1", "1.05 (barrier, 2 ranks, 0)", "no"]
+
+
 def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
     rows = goals.goal_table(goals.Comparison(figures.Figures(), ["mpich"]))[1]
     assert len(rows) == len(goals.GOALS)
