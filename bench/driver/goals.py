@@ -88,6 +88,12 @@ def _crowd(comparison):
     return max(known) if len(known) == 2 else (None, "")
 
 
+def _barrier(comparison):
+    line = limit(comparison.figures, _latency(8))[1]  # half a round trip
+    value = ratio(comparison.figures.series(Key("collectives", 2, "barrier", "-", 0), OURS), line)
+    return (value / 2 if value else None), ""
+
+
 def _ratios(comparison, case, lower_is_better=True, variant=None):
     """Every known ratio of a case (of one variant), with where it is."""
     for key in sorted(comparison.figures.values):
@@ -154,6 +160,7 @@ GOALS = [
     Goal("... their geometric mean", 0.75, _mean("sweep")),
     Goal("collectives, 8 ranks on 2 cores / best peer: the worst", 1.0, _worst("crowded sweep")),
     Goal("... their geometric mean", 0.5, _mean("crowded sweep")),
+    Goal("barrier of 2 ranks / raw line there and back", 2.0, _barrier),
     Goal("guidelines, 2 and 8 ranks: a collective / its mock-up from others (1, and 0.05 for noise): the worst", 1.05,
          _worst_variant("guidelines", "collective")),
     Goal("nonblocking collective and MPI_Wait, 2 and 8 ranks / blocking: the worst", 1.15, _worst_variant("forms", "nonblocking")),

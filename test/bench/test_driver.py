@@ -264,6 +264,13 @@ def test_the_goals_of_forms_tell_nonblocking_from_persistent_calls():
     assert goal(comparison, "persistent collective") == ["at most 1", "1.05 (barrier, 2 ranks, 0)", "no"]
 
 
+def test_the_goal_of_a_barrier_is_a_line_there_and_back():
+    made = figures.Figures()
+    made.add(latency(0, "reused", "line/1"), "limits", 0, 0.05)
+    made.add(figures.Key("collectives", 2, "barrier", "-", 0), "nearmpi", 0, 0.15)
+    assert goal(goals.Comparison(made, []), "barrier of 2 ranks") == ["at most 2", "1.50", "yes"]
+
+
 def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
     rows = goals.goal_table(goals.Comparison(figures.Figures(), ["mpich"]))[1]
     assert len(rows) == len(goals.GOALS)
