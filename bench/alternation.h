@@ -28,15 +28,30 @@ static inline double time_of_block(struct operands* my, const struct way* way) {
   return latest[0] + latest[1];
 }
 
+/// The time of a block that lasts as long as `enough`: the least of three, so that one which waited for a core does not
+/// spoil the plan. One that is longer than the whole budget is not repeated: it has one call, and is hardly disturbed.
+static inline double time_if_enough(struct operands* my, const struct way* way, double enough,
+                                    double budget) {
+  double seconds = time_of_block(my, way);
+  for (int i = 1; i < 3 && seconds >= enough && (way->calls > 1 || seconds < budget); ++i) {
+    double again = time_of_block(my, way);
+    if (again < seconds) seconds = again;
+  }
+  return seconds;
+}
+
 /// Finds how many calls a block has and how many blocks there are, so that they together fill the budget; the blocks
-/// that it takes are a warm-up. All ranks come to the same numbers.
+/// that it takes are a warm-up. All ranks come to the same numbers. Blocks of different ways last equally long,
+/// because the time in which the ranks leave the barrier is a part of each.
 static inline void plan_blocks(struct operands* my, struct way* way, double budget) {
-  double seconds;
+  double seconds, enough = budget / most_blocks;
   way->calls = 1;
   time_of_block(my, way); // connections are made, pages are touched
-  while ((seconds = time_of_block(my, way)) < budget / most_blocks) way->calls *= 2;
-  way->blocks = seconds * fewest_batches > budget ? fewest_batches : (int)(budget / seconds);
-  if (way->blocks > most_blocks) way->blocks = most_blocks;
+  while ((seconds = time_if_enough(my, way, enough, budget)) < enough) way->calls *= 2;
+  double each = seconds / (double)way->calls;
+  way->calls = each < enough ? (long)(enough / each) : 1;
+  double all = budget / (each * (double)way->calls);
+  way->blocks = all < fewest_batches ? fewest_batches : all > most_blocks ? most_blocks : (int)all;
 }
 
 /// Sets `seconds` of each way to the median over its blocks. `budget`: seconds that each may take, about.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from .libraries import LIMITS
+from .libraries import LIMITS, PEERS
 
 BUFFERS = ("reused", "rewritten")
 VARIANTS = (*BUFFERS, "alloc-reused", "alloc-rewritten")
@@ -45,11 +45,21 @@ class Case:
     time_limit: float = 60  # seconds for one run of the program
     base_variant: str = ""  # the one that the others are compared with, in the same run
     plots: bool = True  # is it drawn?
+    steps: bool = False  # the results are steps between neighbouring sizes and numbers of ranks (figures.steps)
+    short_ranks: tuple = ()  # instead of `ranks`, when the command line asks for few sizes
+    most_rounds: int = 1 << 62  # it is left out of later rounds
+    ours_only: bool = False  # it compares NearMPI with itself, and the peers do not run it
 
-    def ranks_for(self, np):
+    def ranks_for(self, options):
+        if self.short_ranks and options.few_sizes:
+            return self.short_ranks
         if self.ranks:
             return self.ranks
-        return (2, np) if self.one_pair_too and np != 2 else (np,)
+        return (2, options.np) if self.one_pair_too and options.np != 2 else (options.np,)
+
+    def run_by(self, libraries):
+        """Those of the libraries that run it."""
+        return [library for library in libraries if not (self.ours_only and library.name in PEERS)]
 
     def runs(self, options):
         """The case as it is run: once, or once for each size if it is cold, or once for each of several programs."""
@@ -101,11 +111,15 @@ CASES = {
         Case("guidelines", "Collectives and their mock-ups from other collectives", "guidelines", "us",
              {name: name.replace("<=", " <= ").replace("+", " + ") for name in GUIDELINES}, ranks=(2, 8),
              variants=("collective", "mock-up"), variant_title="what is called", base_variant="mock-up",
-             sizes=(8, 1024, 16 << 10, 256 << 10), plots=False),
+             sizes=(8, 1024, 16 << 10, 256 << 10), plots=False, ours_only=True),
         Case("forms", "Nonblocking and persistent collectives beside the blocking call", "forms", "us",
              {name: name for name in ("barrier", *COLLECTIVES)}, ranks=(2, 8), variants=("blocking", "nonblocking", "persistent"),
              variant_title="form", base_variant="blocking", sizes=(8, 1024, 64 << 10), more=(",".join(("barrier", *COLLECTIVES)),),
-             plots=False),
+             plots=False, ours_only=True),
+        Case("cliffs", "Steps between neighbouring sizes and numbers of ranks", "cliffs", "us",
+             {name: name for name in ("barrier", *COLLECTIVES)}, ranks=tuple(range(1, 33)),
+             short_ranks=(1, 2, 3, 4, 5, 8, 9, 16, 17), sizes=tuple(2**n for n in range(2, 21)), budget=10,
+             more=(",".join(("barrier", *COLLECTIVES)),), plots=False, steps=True, most_rounds=5, ours_only=True),
         Case("polling", "Programs that poll", "polling", "us", {"traversal": "breadth-first search", "token": "hop of a token"},
              ranks=(2, 4, 8, 16), sizes=(0,), budget=100, time_limit=120),
         Case("programs", "Small programs: one run", "", "us", PROGRAMS, ranks=(2, 8), variants=("communication", "whole"),

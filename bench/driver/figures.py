@@ -36,6 +36,7 @@ class Figures:
     lines: dict = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
     states: list = field(default_factory=list)
     rounds: int = 0
+    processors: int = 2  # that the ranks are bound to
     cut_short: str = ""
 
     def add(self, key, library, number, value, lines=()):
@@ -132,6 +133,26 @@ def ratio_to_variant(figures, key, library, variant, pick=None):
     """Median of a library's ratios to another variant of the same thing, or None if that is the key's own."""
     base = replace(key, variant=variant)
     return ratio(figures.series(key, library), figures.series(base, library), pick) if base != key else None
+
+
+# The steps of a case, with titles. The last two are changes of another kind than the first two: ranks begin to
+# communicate, and they begin to wait for a processor.
+STEPS = {"size": "twice the size", "ranks": "one rank more", "first": "... from 1 rank to 2", "sharing": "... that shares a processor first"}
+
+
+def steps(figures, case, library, pick=None):
+    """(kind, key before, key after, factor) of each step of a case to twice the size, or to one rank more.
+
+    The factor is the time after the step, divided by the time before it and by how much more the step asks for: 2, or
+    the ratio of the numbers of ranks. So 1 means that the time has grown in proportion.
+    """
+    for before in sorted(key for key in figures.values if key.case == case):
+        more = before.ranks + 1
+        alone = "first" if more == 2 else "sharing" if more == figures.processors + 1 else "ranks"
+        for kind, after, growth in (("size", replace(before, size=2 * before.size), 2), (alone, replace(before, ranks=more), more / before.ranks)):
+            value = ratio(figures.series(after, library), figures.series(before, library), pick) if after != before else None
+            if value is not None:
+                yield kind, before, after, value / growth
 
 
 def best(candidates, lower_is_better=True, pick=None):

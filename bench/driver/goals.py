@@ -5,9 +5,9 @@ import statistics
 from dataclasses import dataclass
 
 from .cases import BUFFERS, CASES
-from .figures import Key, best, limit, ratio, ratio_to_variant
+from .figures import Key, best, limit, ratio, ratio_to_variant, steps
 from .libraries import ROOT
-from .tables import number, size_name
+from .tables import number, size_name, step_name
 
 OURS = "nearmpi"
 LARGE = 65536  # from here on a message is a copy, and what it costs apart from that hardly counts
@@ -127,6 +127,14 @@ def _mean(case):
     return got
 
 
+def _worst_step(*kinds):
+    def got(comparison):
+        known = [(factor, f"{after.name}, {step_name(before, after)}")
+                 for kind, before, after, factor in steps(comparison.figures, "cliffs", OURS) if kind in kinds]
+        return max(known) if known else (None, "")
+    return got
+
+
 def _launch(ranks):
     return lambda comparison: (comparison.to_peer(Key("launch", ranks, "launch", "-", 0), only="mpich"), "")
 
@@ -166,6 +174,9 @@ GOALS = [
     Goal("nonblocking collective and MPI_Wait, 2 and 8 ranks / blocking: the worst", 1.15, _worst_variant("forms", "nonblocking")),
     Goal("persistent collective, MPI_Start and MPI_Wait, 2 and 8 ranks / blocking: the worst", 1.0,
          _worst_variant("forms", "persistent")),
+    Goal("cliffs, 1 to 32 ranks on 2 cores, 4 B to 1 MiB: growth by one step / growth in proportion: the worst", 1.5,
+         _worst_step("size", "ranks")),
+    Goal("... from 1 rank to 2", 1.5, _worst_step("first")),
     Goal("small programs, 2 and 8 ranks: communication time / best peer: the worst", 0.9,
          _worst("programs", variant="communication")),
     Goal("2 and 4 threads a rank, latency / best peer: the worst", 1.0, _worst("threads")),

@@ -65,6 +65,7 @@ def parse(arguments=None):
         parser.error("--np: pairs need an even number of ranks")
     if options.unbound and options.cores:
         parser.error("--unbound: the programs bind themselves, unless there is --cores none")
+    options.few_sizes = options.short or bool(options.sizes)
     options.rounds = options.rounds or (8 if options.short else 40)
     options.sizes = sorted(set(options.sizes or (SHORT_SIZES if options.short else SIZES)))
     return options
@@ -89,12 +90,9 @@ def report(options, figures, libraries):
     parts = [figures.cut_short] if figures.cut_short else []
     for name in options.what:
         case = CASES[name]
-        for ranks in case.ranks_for(options.np):
-            shown = "best" if options.best_round else "median ± deviation"
-            parts.append(f"{case.title}, {ranks} ranks, {case.unit}: {shown} of {figures.rounds} rounds")
-            parts.append(tables.plain(*tables.table(case, ranks, figures, libraries, options.best_round)))
-            parts += tables.failures(case, ranks, figures, [*libraries, LIMITS], figures.rounds)
-            parts.append("")
+        shown = "best" if options.best_round else "median" if case.steps else "median ± deviation"
+        for title, _, content, failures in tables.sections(case, options, figures, libraries, options.best_round):
+            parts += [f"{title}: {shown} of {min(figures.rounds, case.most_rounds)} rounds", tables.plain(*content), *failures, ""]
     return "\n".join(parts)
 
 

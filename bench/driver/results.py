@@ -13,11 +13,14 @@ def _versions(figures, libraries):
     return [[who.title, figures.notes.get(who.name, {}).get("library", "no run succeeded")] for who in libraries]
 
 
-def _case(case, ranks, figures, libraries):
-    lines = [f"### {case.title}, {ranks} ranks, {case.unit}", "", tables.markdown(*tables.table(case, ranks, figures, libraries))]
-    lines += ["", *(f"- **{text}**" for text in tables.failures(case, ranks, figures, [*libraries, LIMITS], figures.rounds))]
-    lines += ["", "<details><summary>minimum, median, mean, deviation</summary>", "",
-              tables.markdown(*tables.statistics_table(case, ranks, figures, [*libraries, LIMITS])), "", "</details>", ""]
+def _case(case, options, figures, libraries):
+    lines = []
+    for title, ranks, content, failures in tables.sections(case, options, figures, libraries):
+        lines += [f"### {title}", "", tables.markdown(*content), "", *(f"- **{text}**" for text in failures)]
+        if ranks:
+            lines += ["", "<details><summary>minimum, median, mean, deviation</summary>", "",
+                      tables.markdown(*tables.statistics_table(case, ranks, figures, [*libraries, LIMITS])), "", "</details>"]
+        lines.append("")
     return lines
 
 
@@ -33,8 +36,7 @@ def markdown(options, figures, libraries, machine):
              tables.markdown(["library", "version"], _versions(figures, libraries)), "",
              "## Goals", "", tables.markdown(*goal_table(comparison)), "", "## Cases", ""]
     for name in options.what:
-        for ranks in CASES[name].ranks_for(options.np):
-            lines += _case(CASES[name], ranks, figures, libraries)
+        lines += _case(CASES[name], options, figures, libraries)
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """Runs the libraries in turns, round by round, and collects what their programs print."""
 
+import os
 import sys
 
 from .cases import CASES
@@ -76,22 +77,23 @@ def plan(options, libraries):
     runs = []
     for name in options.what:
         case = CASES[name]
-        for ranks in case.ranks_for(options.np):
-            who = [*libraries, LIMITS] if case.limits_for(ranks) else libraries
+        for ranks in case.ranks_for(options):
+            who = [*case.run_by(libraries), *([LIMITS] if case.limits_for(ranks) else [])]
             runs += [(part, ranks, library) for part in case.runs(options) for library in who]
     return runs
 
 
 def run(options, libraries):
     """Figures of all rounds; after Ctrl-C, of those that have begun."""
-    figures, runs = Figures(), plan(options, libraries)
+    figures, runs = Figures(processors=len(set(options.cores)) or os.cpu_count()), plan(options, libraries)
     progress = Progress(options.rounds, len(runs))
     try:
         for number in range(options.rounds):
             figures.rounds = number + 1
             for case, ranks, library in runs:
                 progress.before(number, f"{case.name}, {ranks} ranks, {library.title}")
-                _take(figures, case, ranks, library, number, options)
+                if number < case.most_rounds:
+                    _take(figures, case, ranks, library, number, options)
                 progress.after()
     except KeyboardInterrupt:
         figures.cut_short = f"interrupted in round {figures.rounds} of {options.rounds}"

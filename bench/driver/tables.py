@@ -2,7 +2,8 @@
 
 import csv
 
-from .figures import best, groups_of, limit, ratio, ratio_to_variant, ratios, summarise
+from .figures import STEPS, best, groups_of, limit, ratio, ratio_to_variant, ratios, steps, summarise
+from .libraries import LIMITS
 
 
 def number(value):
@@ -97,6 +98,30 @@ def table(case, ranks, figures, libraries, best_round=False):
     return header, rows
 
 
+def step_name(before, after):
+    """64 Ki to 128 Ki, 5 ranks; or 4 to 5 ranks, 64 Ki."""
+    if before.ranks == after.ranks:
+        return f"{size_name(before.size)} to {size_name(after.size)}, {after.ranks} rank{'s' if after.ranks > 1 else ''}"
+    return f"{before.ranks} to {after.ranks} ranks" + (f", {size_name(after.size)}" if after.size else "")
+
+
+def step_table(case, figures, libraries, best_round=False):
+    """(header, rows) as text: for each number of a case, the worst step of each kind."""
+    pick = min if best_round else None
+    worst = {}
+    for who in libraries:
+        for kind, before, after, factor in steps(figures, case.name, who.name, pick):
+            at = (after.name, kind, who.name)
+            worst[at] = max(worst.get(at, (0, "")), (factor, step_name(before, after)))
+    rows = []
+    for name, title in case.shows.items():
+        for kind, step in STEPS.items():
+            cells = [worst.get((name, kind, who.name)) for who in libraries]
+            if any(cells):
+                rows.append([title, step, *(f"{number(got[0])} ({got[1]})" if got else "-" for got in cells)])
+    return ["what", "step", *(who.title for who in libraries)], rows
+
+
 def statistics_table(case, ranks, figures, libraries):
     """(header, rows) as text: one row for each number of each library, every method of the limits too."""
     keys = [key for key in sorted(figures.values) if (key.case, key.ranks) == (case.name, ranks)]
@@ -113,8 +138,22 @@ def statistics_table(case, ranks, figures, libraries):
 def failures(case, ranks, figures, libraries, rounds):
     """A sentence for every library that failed."""
     titles = {who.name: who.title for who in libraries}
-    return [f"{titles.get(name, name)} failed in {len(failure.rounds)} of {rounds} rounds: {failure.reason}"
+    return [f"{titles.get(name, name)} failed in {len(failure.rounds)} of {min(rounds, case.most_rounds)} rounds: {failure.reason}"
             for name, failure in figures.failures.get((case.name, ranks), {}).items()]
+
+
+def sections(case, options, figures, libraries, best_round=False):
+    """(title, ranks, (header, rows), failures) of each table of a case; ranks is None if it is about several numbers of ranks."""
+    everyone = [*libraries, LIMITS]
+    if case.steps:
+        failed = [f"{ranks} ranks: {text}" for ranks in case.ranks_for(options)
+                  for text in failures(case, ranks, figures, everyone, figures.rounds)]
+        yield f"{case.title}, growth of the time / growth in proportion, the worst", None, \
+            step_table(case, figures, case.run_by(libraries), best_round), failed
+        return
+    for ranks in case.ranks_for(options):
+        yield f"{case.title}, {ranks} ranks, {case.unit}", ranks, table(case, ranks, figures, case.run_by(libraries), best_round), \
+            failures(case, ranks, figures, everyone, figures.rounds)
 
 
 def plain(header, rows):

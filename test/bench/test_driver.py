@@ -271,6 +271,53 @@ def test_the_goal_of_a_barrier_is_a_line_there_and_back():
     assert goal(goals.Comparison(made, []), "barrier of 2 ranks") == ["at most 2", "1.50", "yes"]
 
 
+def cliffs(**times):
+    """Figures of an allreduce on two processors: cliffs(ranks2=[of 4 B, of 8 B, ...])."""
+    made = figures.Figures()
+    for ranks, values in times.items():
+        for power, value in enumerate(values):
+            made.add(figures.Key("cliffs", int(ranks.removeprefix("ranks")), "allreduce", "-", 4 << power), "nearmpi", 0, value)
+    return made
+
+
+def test_a_step_is_the_growth_of_the_time_over_the_growth_in_proportion():
+    made = cliffs(ranks1=[1.0], ranks2=[4.0, 16.0], ranks3=[12.0], ranks4=[32.0], ranks6=[1.0])
+    found = {(kind, before.ranks, before.size): factor for kind, before, _, factor in figures.steps(made, "cliffs", "nearmpi")}
+    assert found == {("first", 1, 4): 2.0, ("size", 2, 4): 2.0, ("sharing", 2, 4): 2.0, ("ranks", 3, 4): 2.0}
+    assert tables.step_table(CASES["cliffs"], made, [NEAR])[1] == [
+        ["allreduce", "twice the size", "2.00 (4 to 8, 2 ranks)"], ["allreduce", "one rank more", "2.00 (3 to 4 ranks, 4)"],
+        ["allreduce", "... from 1 rank to 2", "2.00 (1 to 2 ranks, 4)"],
+        ["allreduce", "... that shares a processor first", "2.00 (2 to 3 ranks, 4)"]]
+
+
+def test_ranks_share_processors_first_when_they_are_more():
+    made = cliffs(ranks2=[1.0], ranks3=[1.0], ranks4=[1.0], ranks5=[1.0])
+    made.processors = 4
+    assert [kind for kind, *_ in figures.steps(made, "cliffs", "nearmpi")] == ["ranks", "ranks", "sharing"]
+
+
+def test_the_goal_of_cliffs_does_not_count_the_step_to_shared_processors():
+    made = cliffs(ranks1=[1.0, 1.6], ranks2=[4.0], ranks3=[60.0], ranks4=[88.0])
+    assert goal(goals.Comparison(made, []), "cliffs") == ["at most 1.5", "1.10 (allreduce, 3 to 4 ranks, 4)", "yes"]
+    assert goal(goals.Comparison(made, []), "... from 1 rank") == ["at most 1.5", "2.00 (allreduce, 1 to 2 ranks, 4)", "no"]
+
+
+def test_cliffs_run_on_fewer_ranks_for_few_sizes_and_without_peers():
+    options = type("Options", (), {"what": ["cliffs"], "np": 2, "few_sizes": True})
+    assert {who.name for _, _, who in runner.plan(options, [NEAR, PEER])} == {"nearmpi"}
+    assert max(ranks for _, ranks, _ in runner.plan(options, [NEAR])) < 32
+    options.few_sizes = False
+    assert [ranks for _, ranks, _ in runner.plan(options, [NEAR])] == list(range(1, 33))
+
+
+def test_a_case_may_be_left_out_of_later_rounds(monkeypatch):
+    calls = []
+    monkeypatch.setattr(runner, "once", lambda *_: (calls.append(1), ([("barrier", "-", 0, 5.0)], {}, None))[1])
+    options = type("Options", (), {"what": ["cliffs"], "rounds": 9, "np": 2, "cores": [], "few_sizes": True})
+    runner.run(options, [NEAR])
+    assert len(calls) == CASES["cliffs"].most_rounds * len(CASES["cliffs"].short_ranks)
+
+
 def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
     rows = goals.goal_table(goals.Comparison(figures.Figures(), ["mpich"]))[1]
     assert len(rows) == len(goals.GOALS)
