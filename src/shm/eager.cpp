@@ -37,8 +37,8 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
     payload = packet.at;
   }
   if (bytes != 0) {
-    if (buffer.type->contiguous && bytes >= StorePolicy::worthwhile)
-      peer.stores.copy(payload, buffer.contiguous_start(), bytes);
+    if (buffer.type->contiguous && bytes >= copy::StorePolicy::worthwhile)
+      fill_packet(peer, payload, buffer.contiguous_start(), bytes);
     else if (buffer.type->contiguous)
       copy::raw(payload, buffer.contiguous_start(), bytes);
     else
@@ -55,7 +55,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   // Another message of this length is likely to follow.
   if (!packet)
     allow_fast_sends(peer.send);
-  else if (!packet.was_kept && (bytes < StorePolicy::worthwhile || !peer.stores.streaming()))
+  else if (!packet.was_kept && (bytes < copy::StorePolicy::worthwhile || !peer.stores.streaming()))
     self.packets.fetch_next(bytes);
   return Eager::left;
 }

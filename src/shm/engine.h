@@ -1,12 +1,12 @@
 // The engine: the state and functions that the files of the node transport share. Not for the layers above.
 #pragma once
 
+#include "copy/store_policy.h"
 #include "memory/space.h"
 #include "object/object.h"
 #include "shm/kept_packets.h"
 #include "shm/packet_pool.h"
 #include "shm/shm.h"
-#include "shm/store_policy.h"
 #include "shm/tuner.h"
 #include "transport/doorbell.h"
 #include "transport/registry.h"
@@ -79,7 +79,9 @@ struct Peer : transport::Peer {
       fragments;           ///< of short and of long transfers, so that long ones delay no short ones
   bool long_first = false; ///< which of the two came first last time
   bool on_fragment_list = false;
-  StorePolicy stores;           ///< the stores that fill packets for it
+  /// The stores that fill packets for it. If they are streaming ones, it must read from memory, so these must be much cheaper
+  /// for this process. Tried first, because they are never very slow.
+  copy::StorePolicy stores{copy::Store::streaming, 3};
   KeptPackets kept;             ///< packets for our next messages to it
   std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made when it is needed, in small jobs before
   std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
@@ -343,6 +345,13 @@ bool has_left(const Peer& peer);
 
 /// Returns the statistics of this peer in our region; tools display them from now on.
 segment::PairStatistics* statistics_of(Peer& peer);
+/// Displays the stores of its packets there.
+[[gnu::cold]] void show_stores(Peer& peer);
+/// Fills a packet for this peer: at least copy::StorePolicy::worthwhile bytes.
+inline void fill_packet(Peer& peer, std::byte* to, const void* from, std::uint64_t bytes) {
+  if (peer.stores.copy(to, from, bytes)) [[unlikely]]
+    show_stores(peer);
+}
 
 /// Returns the job's initial estimates for a process at this peer's distance.
 const segment::PairEstimates& estimates_of(const Peer& peer);

@@ -142,7 +142,6 @@ void marker_sent(Peer& peer, const MessageHeader& header) {
                                          granted.position);
     NEAR_KILL_POINT("lane-switched");
     peer.lane_open = true;
-    peer.stores.show_in(statistics_of(peer));
   } else if (header.handler == static_cast<std::uint8_t>(InternalHandler::lane_return)) {
     NEAR_KILL_POINT("lane-returned");
     peer.lane_open = false;

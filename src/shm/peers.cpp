@@ -104,6 +104,14 @@ segment::PairStatistics* statistics_of(Peer& peer) {
   return memory::space().segment.at<segment::PairStatistics>(self.control->statistics) + peer.row;
 }
 
+void show_stores(Peer& peer) {
+  if (!peer.lane_open) return; // few messages do not deserve a page of statistics
+  segment::PairStatistics& shown = *statistics_of(peer);
+  for (bool streaming : {false, true})
+    shown.store_cost[streaming].store_relaxed(segment::statistic_of(peer.stores.cost(streaming)));
+  shown.streaming.store_relaxed(peer.stores.streaming());
+}
+
 const segment::PairEstimates& estimates_of(const Peer& peer) {
   const segment::Segment& job = memory::space().segment;
   // The location of an unbound process is everything that it may use, which says little about its distance.

@@ -7,7 +7,7 @@
 //                                                 send_fragments: pack into a packet,
 //   handle_fragment: unpack  <------------------  send the fragment, and so on
 //
-// The sender chooses the stores (store_policy.h).
+// The sender chooses the stores (copy/store_policy.h).
 //
 // Eager prefix: if the receive has probably been posted and the message will probably be pipelined, its first
 // fragments follow the RTS at once, with the number of the prefix. A posted receive takes them as they arrive,
@@ -53,9 +53,8 @@ bool send_fragment(Transfer& transfer) {
     return false;
   }
   std::byte* at = packet.at;
-  if (transfer.buffer.is_contiguous() && bytes >= StorePolicy::worthwhile)
-    peer.stores.copy(
-        at, static_cast<const std::byte*>(transfer.buffer.contiguous_start()) + transfer.position, bytes);
+  if (transfer.buffer.is_contiguous() && bytes >= copy::StorePolicy::worthwhile)
+    fill_packet(peer, at, transfer.buffer.contiguous_start() + transfer.position, bytes);
   else
     datatype::pack(transfer.buffer, static_cast<MPI_Count>(transfer.position), at,
                    static_cast<MPI_Count>(bytes));

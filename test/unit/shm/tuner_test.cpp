@@ -1,5 +1,4 @@
 // The tuner of protocols and the store policy, with simulated costs and no copies.
-#include "shm/store_policy.h"
 #include "shm/tuner.h"
 
 #include <gtest/gtest.h>
@@ -364,17 +363,6 @@ TEST(Tuner, shows_a_figure_beyond_all_bounds_as_the_largest) {
   const auto& row = shown->from_it[Tuner::class_of(1 << 13)];
   EXPECT_EQ(row.cost[pipelined].load_relaxed(), ~0u);
   EXPECT_EQ(row.cost[cma].load_relaxed(), 40u * 1024);
-}
-
-TEST(StorePolicy, begin_with_what_the_profile_says_if_it_says_anything) {
-  StorePolicy stores;
-  stores.begin_with({0, 30000});
-  EXPECT_TRUE(stores.streaming());
-  stores.begin_with({27000, 33000});
-  EXPECT_FALSE(stores.streaming());
-  EXPECT_FLOAT_EQ(stores.cost(true), 33000.0f / 1024);
-  stores.begin_with({650000, 39000});
-  EXPECT_TRUE(stores.streaming());
 }
 
 TEST(Tuner, begins_a_new_size_with_what_its_neighbour_knows) {

@@ -1,0 +1,39 @@
+#include "copy/store_policy.h"
+
+#include "base/knob.h"
+#include "os/clock.h"
+
+#include <algorithm>
+
+namespace near::copy {
+
+void StorePolicy::begin_with(const std::array<std::uint32_t, 2>& costs) {
+  if (costs[0] == 0 || costs[1] == 0) return;
+  for (int kind = 0; kind < 2; ++kind) cost_[kind] = static_cast<float>(costs[kind]) / 1024;
+  streaming_ = better_streaming();
+}
+
+StorePolicy::Use StorePolicy::begin_timed() {
+  static const std::string& named = base::knobs().stores.text;
+  if (named != "auto") streaming_ = named == "streaming";
+  // Time the kind in use, to keep its statistics current, and the other kind in turn.
+  const bool other = named == "auto" && (turn_++ & 1) != 0;
+  return {streaming_ != other ? Store::streaming : Store::cached, os::monotonic_ns()};
+}
+
+void StorePolicy::end_timed(const Use& use, std::uint64_t bytes) {
+  const float took =
+      static_cast<float>(os::monotonic_ns() - use.since_ns) * 1024.0f / static_cast<float>(bytes);
+  float& cost = cost_[use.stores == Store::streaming];
+  // Raise the cost slowly, because these copies may have been interrupted. Lower it at once, because no disturbance makes
+  // a copy faster.
+  cost = cost == 0 || took < cost ? took : cost + 0.2f * std::min(took - cost, 4 * cost);
+  if (cost_[0] != 0 && cost_[1] != 0) {
+    const bool better = better_streaming();
+    interval_ = better == streaming_ ? std::min(interval_ * 2, longest) : shortest;
+    streaming_ = better;
+  }
+  next_ = interval_ / 2;
+}
+
+} // namespace near::copy

@@ -1,0 +1,64 @@
+// The choice between cached and streaming stores, with times that are made up.
+#include "copy/store_policy.h"
+#include "os/clock.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+using namespace near;
+using copy::Store;
+using copy::StorePolicy;
+
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+
+/// Makes `count` copies that take so long. Returns how many used streaming stores.
+int use(StorePolicy& policy, int count, std::uint64_t cached_ns, std::uint64_t streaming_ns) {
+  int streaming = 0;
+  for (int i = 0; i < count; ++i) {
+    StorePolicy::Use use = policy.begin();
+    const bool is_streaming = use.stores == Store::streaming;
+    if (use.since_ns != 0) use.since_ns = os::monotonic_ns() - (is_streaming ? streaming_ns : cached_ns);
+    policy.end(use, 4096);
+    streaming += is_streaming;
+  }
+  return streaming;
+}
+
+} // namespace
+
+TEST(StorePolicy, begins_with_what_the_profile_says_if_it_says_anything) {
+  StorePolicy stores(Store::streaming, 3);
+  stores.begin_with({0, 30000});
+  EXPECT_TRUE(stores.streaming());
+  stores.begin_with({27000, 33000});
+  EXPECT_FALSE(stores.streaming());
+  EXPECT_FLOAT_EQ(stores.cost(true), 33000.0f / 1024);
+  stores.begin_with({650000, 39000});
+  EXPECT_TRUE(stores.streaming());
+}
+
+TEST(StorePolicy, keeps_what_was_tried_first_while_it_is_the_better_one) {
+  StorePolicy cached(Store::cached, 1.3f), streaming(Store::streaming, 1.3f);
+  EXPECT_LE(use(cached, 1000, 20 * ms, 20 * ms), 10);
+  EXPECT_GE(use(streaming, 1000, 100 * ms, 20 * ms), 990);
+}
+
+TEST(StorePolicy, changes_within_a_few_copies_and_back_when_the_times_change) {
+  StorePolicy policy(Store::cached, 1.3f);
+  EXPECT_GE(use(policy, 1000, 200 * ms, 20 * ms), 980);
+  EXPECT_TRUE(policy.streaming());
+  use(policy, 1000, 20 * ms, 50 * ms);
+  EXPECT_FALSE(policy.streaming());
+  EXPECT_LE(use(policy, 1000, 20 * ms, 50 * ms), 4);
+}
+
+TEST(StorePolicy, takes_streaming_stores_only_if_they_are_better_by_the_factor) {
+  StorePolicy packets(Store::streaming, 3), slices(Store::cached, 1.3f);
+  use(packets, 100, 200 * ms, 100 * ms);
+  use(slices, 100, 200 * ms, 100 * ms);
+  EXPECT_FALSE(packets.streaming());
+  EXPECT_TRUE(slices.streaming());
+}
