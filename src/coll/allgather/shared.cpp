@@ -24,9 +24,9 @@ Result exchange_blocks(CollectiveGroup& group, const Call& call, MPI_Count longe
   };
   NEAR_TRY(exchange_all(
       exchange, chunks.count, [&](Number index) { return chunks.bytes(index, own); },
-      [=, from = call.send](Number index, std::byte* at) {
+      [=, from = call.send](Number index, const Room& room) {
         if (const MPI_Count bytes = chunks.bytes(index, own); bytes != 0)
-          datatype::pack(from, chunks.offset(index), at, bytes);
+          room.pack(0, from, chunks.offset(index), bytes);
       },
       take));
   return group.copy(call.send, block_of(exchange.rank()));

@@ -20,8 +20,8 @@ Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, chunks.count);
   auto bytes_of = [&](Number index) { return chunks.bytes(index); };
   auto publish_one = [&](Number next) {
-    return exchange.publish(bytes_of(next), [=](std::byte* at) {
-      vectors.copy(at, vectors.send(chunks.offset(next)), chunks.bytes(next));
+    return exchange.publish(bytes_of(next), [=](const Room& room) {
+      room.put(0, vectors.send(chunks.offset(next)), chunks.bytes(next));
     });
   };
   Number collected = 0;

@@ -12,10 +12,10 @@ Result alltoall_shared(CollectiveGroup& group, const Call& call) {
   const Chunks chunks = chunks_of(call.receive.bytes(), 1, size);
   Exchange exchange(group, call, chunks.count);
   auto stride = [=](Number index) { return part_stride(chunks.bytes(index), size); };
-  auto fill = [=, all = call.send](Number index, std::byte* at) {
+  auto fill = [=, all = call.send](Number index, const Room& room) {
     for (int to = 0; to < size; ++to)
       if (to != rank)
-        datatype::pack(block(all, to), chunks.offset(index), at + to * stride(index), chunks.bytes(index));
+        room.pack(to * stride(index), block(all, to), chunks.offset(index), chunks.bytes(index));
   };
   auto take = [&](Number index) -> Result {
     for (int step = 1; step < size; ++step) {
@@ -39,7 +39,7 @@ Result alltoallv_shared(CollectiveGroup& group, const Call& call) {
   std::vector<Buffer> parts;
   for (int to = 0; to < size; ++to) parts.push_back(to == rank ? none : call.send_blocks.at(to));
   const PublishedParts own(std::move(parts));
-  NEAR_TRY(exchange.publish(own.bytes(), [own](std::byte* at) { own.fill(at); }));
+  NEAR_TRY(exchange.publish(own.bytes(), [own](const Room& room) { own.fill(room); }));
   NEAR_TRY(group.copy(call.send_blocks.at(rank), call.receive_blocks.at(rank)));
   ArrivingParts blocks(group, exchange);
   for (int step = 1; step < size; ++step) {

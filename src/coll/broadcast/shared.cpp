@@ -12,7 +12,7 @@ Result broadcast_from(Exchange& exchange, const Chunks& chunks, const Call& call
   for (Number index = 0; index < chunks.count; ++index) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index);
     const Buffer buffer = call.receive;
-    auto fill = [=](std::byte* at) { datatype::pack(buffer, offset, at, bytes); };
+    auto fill = [=](const Room& room) { room.pack(0, buffer, offset, bytes); };
     if (is_root) {
       NEAR_TRY(exchange.publish(bytes, fill));
     } else {

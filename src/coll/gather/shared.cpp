@@ -25,7 +25,7 @@ Result gather_shared(CollectiveGroup& group, const Call& call) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index);
     if (!is_root)
       NEAR_TRY(exchange.publish(
-          bytes, [=, own = call.send](std::byte* at) { datatype::pack(own, offset, at, bytes); }));
+          bytes, [=, own = call.send](const Room& room) { room.pack(0, own, offset, bytes); }));
     for (int step = 1; is_root && step < exchange.size(); ++step) {
       const int from = (call.root + step) % exchange.size();
       const Buffer to = block(call.receive, from);
@@ -42,7 +42,7 @@ Result gatherv_shared(CollectiveGroup& group, const Call& call) {
   const int size = exchange.size();
   if (exchange.rank() != call.root) {
     const PublishedParts own({call.send});
-    NEAR_TRY(exchange.publish(own.bytes(), [own](std::byte* at) { own.fill(at); }));
+    NEAR_TRY(exchange.publish(own.bytes(), [own](const Room& room) { own.fill(room); }));
     exchange.finish(0);
     if (is_message(call.send.bytes(), 1)) NEAR_TRY(group.start_send(call.send, call.root));
     return group.finish_all();

@@ -15,8 +15,7 @@ Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
   for (Number index = 0; index < chunks.count; ++index) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index);
     if (!is_root)
-      NEAR_TRY(
-          exchange.publish(bytes, [=](std::byte* at) { vectors.copy(at, vectors.send(offset), bytes); }));
+      NEAR_TRY(exchange.publish(bytes, [=](const Room& room) { room.put(0, vectors.send(offset), bytes); }));
     for (int step = 1; is_root && step < exchange.size(); ++step)
       NEAR_TRY(exchange.read((call.root + step) % exchange.size(), index, bytes, [=](const std::byte* data) {
         const std::byte* own = step == 1 ? vectors.send(offset) : vectors.receive(offset);
@@ -33,8 +32,8 @@ Result reduce_shared_shares(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, chunks.count);
   return exchange_all(
       exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },
-      [=](Number index, std::byte* at) {
-        vectors.copy(at, vectors.send(chunks.offset(index)), chunks.bytes(index));
+      [=](Number index, const Room& room) {
+        room.put(0, vectors.send(chunks.offset(index)), chunks.bytes(index));
       },
       [&](Number index) -> Result {
         NEAR_TRY(vectors.fold_shares(exchange, index, chunks.bytes(index)));

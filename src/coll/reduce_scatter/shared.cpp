@@ -23,10 +23,10 @@ Result reduce_scatter_shared(CollectiveGroup& group, const Call& call) {
   auto bytes_of = [=](Number index, int of) { return chunks.bytes(index, begin_of(of + 1) - begin_of(of)); };
   return exchange_all(
       exchange, chunks.count, [&](Number index) { return stride(index) * size; },
-      [=](Number index, std::byte* at) {
+      [=](Number index, const Room& room) {
         for (int to = 0; to < size; ++to)
-          vectors.copy(at + to * stride(index), vectors.send(begin_of(to) + chunks.offset(index)),
-                       bytes_of(index, to));
+          room.put(to * stride(index), vectors.send(begin_of(to) + chunks.offset(index)),
+                   bytes_of(index, to));
       },
       [&](Number index) {
         return vectors.fold(exchange, index, rank * stride(index), vectors.receive(chunks.offset(index)),

@@ -22,9 +22,9 @@ Result scatter_shared(CollectiveGroup& group, const Call& call) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index),
                     stride = part_stride(bytes, size);
     if (is_root) {
-      NEAR_TRY(exchange.publish(stride * size, [=, all = call.send, root = call.root](std::byte* at) {
+      NEAR_TRY(exchange.publish(stride * size, [=, all = call.send, root = call.root](const Room& room) {
         for (int to = 0; to < size; ++to)
-          if (to != root) datatype::pack(block(all, to), offset, at + to * stride, bytes);
+          if (to != root) room.pack(to * stride, block(all, to), offset, bytes);
       }));
     } else {
       const MPI_Count mine = exchange.rank() * stride;
@@ -52,7 +52,7 @@ Result scatterv_shared(CollectiveGroup& group, const Call& call) {
   std::vector<Buffer> parts;
   for (int to = 0; to < size; ++to) parts.push_back(to == rank ? none : call.send_blocks.at(to));
   const PublishedParts all(parts);
-  NEAR_TRY(exchange.publish(all.bytes(), [all](std::byte* at) { all.fill(at); }));
+  NEAR_TRY(exchange.publish(all.bytes(), [all](const Room& room) { all.fill(room); }));
   exchange.finish(0);
   for (int step = 1; step < size; ++step) {
     const int to = (rank + step) % size;

@@ -21,6 +21,7 @@
 #include "coll/call.h"
 #include "coll/shared/pieces.h"
 #include "coll/shared/slices.h"
+#include "copy/store_policy.h"
 #include "object/communicator.h"
 #include "queue/sequence_flag.h"
 #include "segment/segment.h"
@@ -67,6 +68,9 @@ inline constexpr Number result_flags = 16;
 inline constexpr MPI_Count inline_bytes = 96;
 /// Longer data of up to this many bytes lies in a piece.
 inline constexpr MPI_Count piece_bytes = 1024;
+
+/// Slices are filled by streaming stores if cached ones take more than so many times as long (doc/adr/0025).
+inline constexpr float stores_factor = 1.3f;
 
 struct alignas(128) Entry {
   queue::SequenceFlag<> flag;
@@ -221,6 +225,10 @@ public:
   /// Tells the area that `process` has failed: if it is a member, the area is broken, and nobody waits for it.
   [[gnu::cold]] void process_failed(const object::ProcessId& process);
 
+  /// The stores that fill slices: how long they take depends on who has read the slice, so each collective has its own.
+  /// Cached stores are tried first, which are never slower where the ranks share a cache.
+  copy::StorePolicy& stores(Collective collective) { return stores_[static_cast<std::size_t>(collective)]; }
+
   /// The facts of the last call of a collective, and whether it was one with little data: see straight.cpp.
   struct LastChoice {
     choice::Facts facts;
@@ -272,6 +280,8 @@ private:
   MPI_Count prepared_bytes_ = 0;                  ///< of the entry that was prepared last
   std::uint64_t waits_ = 0;
   std::array<LastChoice, collective_count> last_choices_{};
+  std::vector<copy::StorePolicy> stores_{collective_count,
+                                         copy::StorePolicy(copy::Store::cached, stores_factor)};
 };
 
 /// The area of a communicator, which its first collective makes, if it need not send messages or `may_wait`; nullptr if

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "coll/shared/area.h"
+#include "coll/shared/room.h"
 
 namespace near::coll {
 
@@ -77,7 +78,7 @@ public:
     }
     std::byte* at = nullptr;
     NEAR_TRY(area_.prepare(number(index), bytes, at));
-    fill(at);
+    fill_room(at, bytes, fill);
     area_.publish(number(index), description_);
     published_ = index + 1;
     return {};
@@ -94,7 +95,7 @@ public:
     }
     std::byte* at = nullptr;
     NEAR_TRY(area_.prepare(number(0), bytes, at));
-    fill(at);
+    fill_room(at, bytes, fill);
     area_.finish_and_publish(number(0), description_);
     published_ = finished_ = 1;
     return {};
@@ -169,6 +170,15 @@ public:
   }
 
 private:
+  template <class Fill>
+  void fill_room(std::byte* at, MPI_Count bytes, Fill&& fill) {
+    const auto length = static_cast<std::uint64_t>(bytes);
+    if (length < copy::StorePolicy::worthwhile) return fill(Room(at, copy::Store::cached));
+    copy::StorePolicy& stores = area_.stores(static_cast<Collective>(description_.collective));
+    const auto use = stores.begin();
+    fill(Room(at, use.stores));
+    stores.end(use, length);
+  }
   Number number(Number index) const { return first_ + index; }
 
   Area& area_;

@@ -52,7 +52,7 @@ public:
   const Area& area() const { return call_->area(); }
   bool is_recorded() const { return schedule_ != nullptr; }
 
-  /// Publishes the next chunk, after fill(address), which writes `bytes` bytes there.
+  /// Publishes the next chunk, after fill(room), which writes `bytes` bytes there.
   template <class Fill>
   Result publish(MPI_Count bytes, Fill fill) {
     const Number index = published_++;
@@ -143,7 +143,7 @@ template <class BytesOf, class Fill, class Take>
 Result exchange_all(Exchange& exchange, Number chunks, BytesOf&& bytes_of, Fill fill, Take&& take) {
   for (Number index = 0; index < chunks; ++index) {
     NEAR_TRY(exchange.publish_until(index, bytes_of, [&](Number next) {
-      return exchange.publish(bytes_of(next), [fill, next](std::byte* at) { fill(next, at); });
+      return exchange.publish(bytes_of(next), [fill, next](const Room& room) { fill(next, room); });
     }));
     NEAR_TRY(take(index));
     exchange.finish(index);

@@ -38,10 +38,10 @@ PublishedParts::PublishedParts(std::vector<Buffer> parts)
     if (const MPI_Count bytes = part.bytes(); !is_message(bytes, count)) bytes_ += round_up(bytes);
 }
 
-void PublishedParts::fill(std::byte* at) const {
+void PublishedParts::fill(const Room& room) const {
   const int count = static_cast<int>(parts_->size());
   MPI_Count begin = table_bytes(count);
-  std::byte* entry = at;
+  std::byte* entry = room;
   for (const Buffer& part : *parts_) {
     const MPI_Count bytes = part.bytes();
     const bool here = !is_message(bytes, count);
@@ -50,7 +50,7 @@ void PublishedParts::fill(std::byte* at) const {
     std::memcpy(entry, &range, sizeof range);
     entry += sizeof range;
     if (!here || bytes == 0) continue;
-    datatype::pack(part, 0, at + begin, bytes);
+    room.pack(begin, part, 0, bytes);
     begin += round_up(bytes);
   }
 }

@@ -22,7 +22,7 @@ public:
   explicit PublishedParts(std::vector<Buffer> parts);
   /// Bytes of the table and of the parts that are not messages.
   MPI_Count bytes() const { return bytes_; }
-  void fill(std::byte* at) const;
+  void fill(const Room& room) const;
 
 private:
   std::shared_ptr<const std::vector<Buffer>> parts_;

@@ -56,8 +56,8 @@ Result fold_up_to(CollectiveGroup& group, const Call& call, int last) {
   Exchange exchange(group, call, chunks.count);
   return exchange_all(
       exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },
-      [=](Number index, std::byte* at) {
-        vectors.copy(at, vectors.send(chunks.offset(index)), chunks.bytes(index));
+      [=](Number index, const Room& room) {
+        room.put(0, vectors.send(chunks.offset(index)), chunks.bytes(index));
       },
       [&](Number index) {
         return vectors.fold(exchange, index, 0, vectors.receive(chunks.offset(index)), chunks.bytes(index),
