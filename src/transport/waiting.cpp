@@ -186,10 +186,15 @@ public:
     for (Follower* each = waiting.first; each != nullptr; each = each->next_)
       if (each->asleep_) return each->wake();
   }
-  [[gnu::noinline]] static void wake_those_that_may_be_done() {
+  /// Returns whether there was one.
+  [[gnu::noinline]] static bool wake_those_that_may_be_done() {
+    bool any = false;
     for (Follower* each = waiting.first; each != nullptr; each = each->next_)
-      if (each->woken_.load_relaxed() == 0 && (each->check_ == nullptr || each->check_(each->argument_)))
+      if (each->woken_.load_relaxed() == 0 && (each->check_ == nullptr || each->check_(each->argument_))) {
         each->wake();
+        any = true;
+      }
+    return any;
   }
 
 private:
@@ -207,10 +212,8 @@ private:
   bool asleep_ = false;
 };
 
-void tell_followers() {
-  if (waiting.first != nullptr) [[unlikely]]
-    Follower::wake_those_that_may_be_done();
-}
+/// Returns whether one was woken.
+bool tell_followers() { return waiting.first != nullptr && Follower::wake_those_that_may_be_done(); }
 
 /// Waits while another thread leads. Returns true if done() was true, false if this thread has become the
 /// leader.
@@ -289,12 +292,18 @@ void EngineLock::leave() {
 
 namespace {
 
+/// How many more polls a thread makes before it follows a leader that, with this few processors, hardly runs at the same
+/// time. To sleep for a reply that is on its way, and be woken for it, takes two switches between threads.
+constexpr int more_among_threads = 8;
+
 /// The first polls of a wait, before anything is set up for a longer one; returns true if done() was true. Often the
 /// reply is here before a clock could be read. With more ranks than processors its sender may need this
 /// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
-  for (int poll = self.oversubscribed ? turns : fast_path.polls; poll > 0; --poll) {
+  int polls = self.oversubscribed ? turns : fast_path.polls;
+  if (waiting.leader != 0 && waiting.count >= self.processors) polls *= more_among_threads;
+  for (int poll = 0; poll < polls; ++poll) {
     bool moved = progress();
     if (moved) wake_waiting_threads();
     if ((moved || self.oversubscribed || Watch::exists()) && done(argument)) return true;
@@ -328,7 +337,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
       tell_followers();
     }
     if (moved) {
-      tell_followers();
+      // One that was woken may need this processor: the kernel lets this thread go on for a while.
+      if (tell_followers() && waiting.count > self.processors) give_way();
       spin_until = os::monotonic_ns() + self.spin_ns;
       sleep_ns = self.first_sleep_ns;
       continue;
