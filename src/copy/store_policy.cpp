@@ -24,15 +24,15 @@ StorePolicy::Use StorePolicy::begin_timed() {
 void StorePolicy::end_timed(const Use& use, std::uint64_t bytes) {
   const float took =
       static_cast<float>(os::monotonic_ns() - use.since_ns) * 1024.0f / static_cast<float>(bytes);
-  float& cost = cost_[use.stores == Store::streaming];
-  // Raise the cost slowly, because these copies may have been interrupted. Lower it at once, because no disturbance makes
-  // a copy faster.
-  cost = cost == 0 || took < cost ? took : cost + 0.2f * std::min(took - cost, 4 * cost);
-  if (cost_[0] != 0 && cost_[1] != 0) {
-    const bool better = better_streaming();
-    interval_ = better == streaming_ ? std::min(interval_ * 2, longest) : shortest;
-    streaming_ = better;
-  }
+  const bool streaming = use.stores == Store::streaming;
+  float &cost = cost_[streaming], &last = last_[streaming];
+  // These copies may have been interrupted, but hardly twice in a row. No disturbance makes a copy faster.
+  const bool surprising = streaming == streaming_ && cost != 0 && took > 2 * cost;
+  cost = last == 0 ? took : std::min(last, took);
+  last = took;
+  interval_ = surprising ? std::max(interval_ / 8, shortest) : std::min(interval_ * 2, longest);
+  if (cost_[0] == 0 || cost_[1] == 0 || better_streaming() != streaming_) interval_ = shortest;
+  if (cost_[0] != 0 && cost_[1] != 0) streaming_ = better_streaming();
   next_ = interval_ / 2;
 }
 

@@ -64,7 +64,8 @@ private:
   void end_timed(const Use& use, std::uint64_t bytes);
 
   float factor_;
-  float cost_[2] = {0, 0};
+  float cost_[2] = {0, 0}; ///< the lower one of the last two
+  float last_[2] = {0, 0};
   bool streaming_;
   std::uint32_t interval_ = shortest, next_ = 0, turn_ = 0;
 };

@@ -55,6 +55,15 @@ TEST(StorePolicy, changes_within_a_few_copies_and_back_when_the_times_change) {
   EXPECT_LE(use(policy, 1000, 20 * ms, 50 * ms), 4);
 }
 
+TEST(StorePolicy, ignores_a_copy_that_was_interrupted) {
+  StorePolicy policy(Store::cached, 1.3f);
+  use(policy, 1000, 20 * ms, 20 * ms);
+  StorePolicy::Use interrupted{Store::cached, os::monotonic_ns() - 500 * ms};
+  policy.end(interrupted, 4096);
+  EXPECT_FALSE(policy.streaming());
+  EXPECT_LE(use(policy, 1000, 20 * ms, 20 * ms), 20);
+}
+
 TEST(StorePolicy, takes_streaming_stores_only_if_they_are_better_by_the_factor) {
   StorePolicy packets(Store::streaming, 3), slices(Store::cached, 1.3f);
   use(packets, 100, 200 * ms, 100 * ms);
