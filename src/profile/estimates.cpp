@@ -11,10 +11,10 @@ namespace {
 /// Programs send, most often, what they have just computed.
 constexpr auto usual = static_cast<std::size_t>(Source::rewritten);
 
-/// Streaming only where cached stores take so much more, as for packets (shm/engine.h): the receiver then reads
-/// from memory. One that was not measured is not taken.
+/// Streaming only where cached stores take so much more, as for packets (shm/engine.h). One that was not measured is not
+/// taken.
 bool streaming_pays(const std::array<std::uint32_t, 2>& cost) {
-  return cost[1] != 0 && (cost[0] == 0 || cost[0] > 3 * cost[1]);
+  return cost[1] != 0 && (cost[0] == 0 || std::uint64_t{2} * cost[0] > std::uint64_t{3} * cost[1]);
 }
 
 /// The entry of `list` nearest to `at` for which good() holds.

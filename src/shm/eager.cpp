@@ -37,8 +37,8 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
     payload = packet.at;
   }
   if (bytes != 0) {
-    if (buffer.type->contiguous && bytes >= copy::StorePolicy::worthwhile)
-      fill_packet(peer, payload, buffer.contiguous_start(), bytes);
+    if (packet && buffer.type->contiguous && bytes >= copy::StorePolicy::worthwhile)
+      fill_packet(peer, packet, buffer.contiguous_start(), bytes);
     else if (buffer.type->contiguous)
       copy::raw(payload, buffer.contiguous_start(), bytes);
     else

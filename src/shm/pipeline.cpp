@@ -29,7 +29,8 @@ namespace {
 /// The fragment size in bytes. Small fragments let the two copies of a short message overlap. Large ones need
 /// fewer headers and, with streaming stores, fewer waits until the stores have drained.
 std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
-  bool short_fragments = bytes <= 64u << 10 && !peer.stores.streaming();
+  const copy::StorePolicy& stores = peer.kept.empty() ? peer.stores : peer.stores_of_kept;
+  bool short_fragments = bytes <= 64u << 10 && !stores.streaming();
   return std::min<std::uint64_t>(short_fragments ? 8u << 10 : 16u << 10, engine().packets.packet_bytes());
 }
 
@@ -52,11 +53,10 @@ bool send_fragment(Transfer& transfer) {
     put_back(peer, packet);
     return false;
   }
-  std::byte* at = packet.at;
   if (transfer.buffer.is_contiguous() && bytes >= copy::StorePolicy::worthwhile)
-    fill_packet(peer, at, transfer.buffer.contiguous_start() + transfer.position, bytes);
+    fill_packet(peer, packet, transfer.buffer.contiguous_start() + transfer.position, bytes);
   else
-    datatype::pack(transfer.buffer, static_cast<MPI_Count>(transfer.position), at,
+    datatype::pack(transfer.buffer, static_cast<MPI_Count>(transfer.position), packet.at,
                    static_cast<MPI_Count>(bytes));
   NEAR_KILL_POINT("fragment-filled");
   bool answered = transfer.remote_cookie != 0;
