@@ -4,8 +4,15 @@
 #include "os/clock.h"
 
 #include <algorithm>
+#include <string>
 
 namespace near::copy {
+
+namespace {
+
+const std::string& named() { return base::knobs().stores.text; }
+
+} // namespace
 
 void StorePolicy::begin_with(const std::array<std::uint32_t, 2>& costs) {
   if (costs[0] == 0 || costs[1] == 0) return;
@@ -14,10 +21,13 @@ void StorePolicy::begin_with(const std::array<std::uint32_t, 2>& costs) {
 }
 
 StorePolicy::Use StorePolicy::begin_timed() {
-  static const std::string& named = base::knobs().stores.text;
-  if (named != "auto") streaming_ = named == "streaming";
+  next_ = interval_ / 2;
+  if (named() != "auto") {
+    streaming_ = named() == "streaming";
+    return {streaming_ ? Store::streaming : Store::cached, os::monotonic_ns()};
+  }
   // Time the kind in use, to keep its statistics current, and the other kind in turn.
-  const bool other = named == "auto" && (turn_++ & 1) != 0;
+  const bool other = (turn_++ & 1) != 0;
   return {streaming_ != other ? Store::streaming : Store::cached, os::monotonic_ns()};
 }
 
@@ -31,9 +41,15 @@ void StorePolicy::end_timed(const Use& use, std::uint64_t bytes) {
   cost = last == 0 ? took : std::min(last, took);
   last = took;
   interval_ = surprising ? std::max(interval_ / 8, shortest) : std::min(interval_ * 2, longest);
-  if (cost_[0] == 0 || cost_[1] == 0 || better_streaming() != streaming_) interval_ = shortest;
-  if (cost_[0] != 0 && cost_[1] != 0) streaming_ = better_streaming();
+  if (named() == "auto") choose();
   next_ = interval_ / 2;
+}
+
+void StorePolicy::choose() {
+  const bool known = cost_[0] != 0 && cost_[1] != 0;
+  if (known && better_streaming() == streaming_) return;
+  interval_ = shortest;
+  if (known) streaming_ = !streaming_;
 }
 
 } // namespace near::copy

@@ -40,7 +40,8 @@ public:
       return {streaming_ ? Store::streaming : Store::cached, 0};
     return begin_timed();
   }
-  /// After these copies, of `bytes` bytes altogether. Returns what copy() does.
+  /// After these copies, of `bytes` bytes altogether. Returns what copy() does. Not necessary if nothing was copied with these
+  /// stores.
   bool end(const Use& use, std::uint64_t bytes) {
     if (use.since_ns == 0) [[likely]]
       return false;
@@ -62,6 +63,7 @@ private:
   bool better_streaming() const { return cost_[0] > factor_ * cost_[1]; }
   Use begin_timed();
   void end_timed(const Use& use, std::uint64_t bytes);
+  void choose();
 
   float factor_;
   float cost_[2] = {0, 0}; ///< the lower one of the last two

@@ -29,4 +29,6 @@ void barrier_all_registered() { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EX
 
 void yield() { sched_yield(); }
 
+int current_processor() { return sched_getcpu(); }
+
 } // namespace near::os

@@ -21,5 +21,7 @@ void barrier_all_registered();
 
 /// Lets another runnable thread use this processor.
 void yield();
+/// The processor that this thread runs on now; -1: unknown.
+int current_processor();
 
 } // namespace near::os

@@ -214,7 +214,6 @@ Result start(const Job& job) {
   waits.doorbell = &self.control->doorbell;
   waits.sleeps = &self.control->counters.sleeps;
   waits.longest_sleep_ns = longest_sleep_ns();
-  if (os::CpuSet own; os::affinity_of(0, own).ok()) waits.processors = own.count();
   waits.fences = self.fences;
   waits.oversubscribed = self.oversubscribed;
   transport::add(node_transport);

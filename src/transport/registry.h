@@ -65,9 +65,8 @@ struct WaitSettings {
   std::uint64_t longest_sleep_ns = sleep_limit_ns; ///< up to this
   /// The interval at which a process that sleeps on descriptors checks the transports that have none.
   std::uint64_t descriptor_sleep_ns = 1'000'000;
-  std::uint32_t processors = ~0u; ///< that this process may run on
-  bool fences = false;            ///< the kernel has no expedited barrier: senders fence
-  bool oversubscribed = false;    ///< ranks share processors: waits yield
+  bool fences = false;         ///< the kernel has no expedited barrier: senders fence
+  bool oversubscribed = false; ///< ranks share processors: waits yield
 };
 extern WaitSettings wait_settings;
 

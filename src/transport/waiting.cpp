@@ -147,6 +147,7 @@ class Follower;
 struct WaitingThreads {
   std::uint32_t count = 0;   ///< leader and followers
   std::uintptr_t leader = 0; ///< 0: no thread waits, or a follower is awake that sees it
+  int leader_processor = -1; ///< where it ran last
   bool leader_sleeps = false;
   std::uint32_t events = 0; ///< calls of wake_waiting_threads(): the leader polls again before it sleeps
   Follower* first = nullptr;
@@ -175,6 +176,7 @@ public:
   void listen() { woken_.store_relaxed(0); }
   void sleep() {
     asleep_ = true;
+    processor_ = os::current_processor();
     {
       LockPause unlocked;
       os::futex_wait(woken_.address(), 0, sleep_limit_ns);
@@ -186,15 +188,15 @@ public:
     for (Follower* each = waiting.first; each != nullptr; each = each->next_)
       if (each->asleep_) return each->wake();
   }
-  /// Returns whether there was one.
+  /// Returns whether one of them will probably run on this thread's processor.
   [[gnu::noinline]] static bool wake_those_that_may_be_done() {
-    bool any = false;
+    bool here = false;
     for (Follower* each = waiting.first; each != nullptr; each = each->next_)
       if (each->woken_.load_relaxed() == 0 && (each->check_ == nullptr || each->check_(each->argument_))) {
+        here = here || (each->asleep_ && each->processor_ == os::current_processor());
         each->wake();
-        any = true;
       }
-    return any;
+    return here;
   }
 
 private:
@@ -210,9 +212,10 @@ private:
   Follower *previous_, *next_ = nullptr;
   base::Atomic<std::uint32_t> woken_{0}; ///< changed under the engine lock, which orders all else
   bool asleep_ = false;
+  int processor_ = -1; ///< where it fell asleep
 };
 
-/// Returns whether one was woken.
+/// Returns whether one was woken that needs this thread's processor.
 bool tell_followers() { return waiting.first != nullptr && Follower::wake_those_that_may_be_done(); }
 
 /// Waits while another thread leads. Returns true if done() was true, false if this thread has become the
@@ -241,6 +244,7 @@ class Lead {
 public:
   explicit Lead(bool nested) : nested_(nested) {
     waiting.leader = this_thread();
+    waiting.leader_processor = os::current_processor();
     ++waiting.count;
   }
   ~Lead() {
@@ -292,8 +296,7 @@ void EngineLock::leave() {
 
 namespace {
 
-/// How many more polls a thread makes before it follows a leader that, with this few processors, hardly runs at the same
-/// time. To sleep for a reply that is on its way, and be woken for it, takes two switches between threads.
+/// How many more polls a thread makes before it follows a leader that waits for this very processor. To sleep for a reply that is on its way, and be woken for it, takes two switches between threads.
 constexpr int more_among_threads = 8;
 
 /// The first polls of a wait, before anything is set up for a longer one; returns true if done() was true. Often the
@@ -302,7 +305,8 @@ constexpr int more_among_threads = 8;
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
   int polls = self.oversubscribed ? turns : fast_path.polls;
-  if (waiting.leader != 0 && waiting.count >= self.processors) polls *= more_among_threads;
+  if (waiting.leader != 0 && self.spin_ns != 0 && waiting.leader_processor == os::current_processor())
+    polls *= more_among_threads;
   for (int poll = 0; poll < polls; ++poll) {
     bool moved = progress();
     if (moved) wake_waiting_threads();
@@ -337,13 +341,17 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
       tell_followers();
     }
     if (moved) {
-      // One that was woken may need this processor: the kernel lets this thread go on for a while.
-      if (tell_followers() && waiting.count > self.processors) give_way();
+      // The kernel lets this thread go on for a while, although one that was woken needs its processor.
+      if (tell_followers()) {
+        if (done(argument)) return;
+        give_way();
+      }
       spin_until = os::monotonic_ns() + self.spin_ns;
       sleep_ns = self.first_sleep_ns;
       continue;
     }
     if (Watch::exists() && Watch::any_changed()) tell_followers();
+    if (waiting.first != nullptr) waiting.leader_processor = os::current_processor();
     if (!spins) {
       if (waiting.events != events) continue;
       waiting.leader_sleeps = true;

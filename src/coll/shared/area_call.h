@@ -172,12 +172,12 @@ public:
 private:
   template <class Fill>
   void fill_room(std::byte* at, MPI_Count bytes, Fill&& fill) {
-    const auto length = static_cast<std::uint64_t>(bytes);
-    if (length < copy::StorePolicy::worthwhile) return fill(Room(at, copy::Store::cached));
+    if (bytes <= piece_bytes) return fill(Room(at, copy::Store::cached));
     copy::StorePolicy& stores = area_.stores(static_cast<Collective>(description_.collective));
     const auto use = stores.begin();
-    fill(Room(at, use.stores));
-    stores.end(use, length);
+    const Room room(at, use.stores);
+    fill(room);
+    if (2 * room.chosen_bytes() > static_cast<std::uint64_t>(bytes)) stores.end(use, room.chosen_bytes());
   }
   Number number(Number index) const { return first_ + index; }
 

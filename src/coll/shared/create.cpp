@@ -251,8 +251,8 @@ bool make_slices(Slices& slices, MPI_Count bytes) {
   const std::size_t most = home().own_slices < many_own_slices ? most_slices : 2;
   const std::size_t least =
       bytes <= static_cast<MPI_Count>(Slices::most_rotating) ? std::min(slices_in_rotation, most) : 2;
-  return slices.make(std::clamp(needed, least, most),
-                     static_cast<std::size_t>(std::min<MPI_Count>(bytes, slice_bytes)));
+  const auto length = static_cast<std::size_t>(std::min<MPI_Count>(bytes, slice_bytes));
+  return slices.make(std::clamp(needed, least, most), length) || slices.make(2, length);
 }
 
 Result Extension::make_another(Communicator& communicator, MPI_Count bytes,

@@ -313,7 +313,7 @@ Result execute(const Call& call, Communicator& communicator, Area& area, MPI_Cou
   SoleCall use(area, description, publishes(call, communicator.rank));
   Straight straight(call, use, bytes);
   Result result = straight.publish();
-  if (rest != nullptr && !is_all_there(call, area, use.number(), description)) {
+  if (rest != nullptr && result.ok() && !is_all_there(call, area, use.number(), description)) {
     rest->emplace(area, description, use.number(), AreaCall::Published{});
     return result;
   }

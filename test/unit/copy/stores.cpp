@@ -1,10 +1,13 @@
 // The choice between cached and streaming stores, with times that are made up.
+#include "base/knob.h"
 #include "copy/store_policy.h"
 #include "os/clock.h"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
+#include <string>
 
 using namespace near;
 using copy::Store;
@@ -53,6 +56,20 @@ TEST(StorePolicy, changes_within_a_few_copies_and_back_when_the_times_change) {
   use(policy, 1000, 20 * ms, 50 * ms);
   EXPECT_FALSE(policy.streaming());
   EXPECT_LE(use(policy, 1000, 20 * ms, 50 * ms), 4);
+}
+
+TEST(StorePolicy, obeys_the_knob_whatever_the_profile_says) {
+  for (const bool streaming : {false, true}) {
+    std::string entry = std::string("NEAR_STORES=") + (streaming ? "streaming" : "cached");
+    char* environment[] = {entry.data(), nullptr};
+    ASSERT_TRUE(base::read_knobs(environment).ok());
+    StorePolicy policy(Store::streaming, 3);
+    policy.begin_with(streaming ? std::array{27000u, 33000u} : std::array{650000u, 39000u});
+    use(policy, 1, 20 * ms, 20 * ms);
+    EXPECT_EQ(use(policy, 1000, 20 * ms, 20 * ms), streaming ? 1000 : 0);
+  }
+  char* none[] = {nullptr};
+  ASSERT_TRUE(base::read_knobs(none).ok());
 }
 
 TEST(StorePolicy, ignores_a_copy_that_was_interrupted) {
