@@ -1,14 +1,14 @@
-// Waiting, and the one lock of the engine: a thread polls for a while, then sleeps on this rank's doorbell.
+// Waiting: a thread polls for a while, then sleeps on this rank's doorbell.
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/futex.h"
 #include "transport/doorbell.h"
+#include "transport/lock_pause.h"
 #include "transport/polling.h"
 #include "transport/registry.h"
 
 #include <algorithm>
 #include <array>
-#include <pthread.h>
 #include <vector>
 
 namespace near::transport {
@@ -16,46 +16,6 @@ namespace near::transport {
 WaitSettings wait_settings;
 
 namespace {
-
-/// The holder of the engine lock, which protects all of it but `owner`. Never destroyed.
-struct LockState {
-  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  base::Atomic<std::uintptr_t> owner{0};
-  int depth = 0;
-};
-LockState& lock_state() {
-  static LockState& state = *new LockState;
-  return state;
-}
-std::uintptr_t this_thread() {
-  thread_local char mark;
-  return reinterpret_cast<std::uintptr_t>(&mark);
-}
-
-/// Gives the lock up for a while, however often this thread holds it.
-class LockPause {
-public:
-  LockPause() {
-    LockState& state = lock_state();
-    if (state.owner.load_relaxed() != this_thread()) return;
-    depth_ = state.depth;
-    state.depth = 0;
-    state.owner.store_relaxed(0);
-    pthread_mutex_unlock(&state.mutex);
-  }
-  ~LockPause() {
-    if (depth_ == 0) return;
-    LockState& state = lock_state();
-    pthread_mutex_lock(&state.mutex);
-    state.owner.store_relaxed(this_thread());
-    state.depth = depth_;
-  }
-  LockPause(const LockPause&) = delete;
-  LockPause& operator=(const LockPause&) = delete;
-
-private:
-  int depth_ = 0;
-};
 
 segment::Doorbell& own_doorbell() {
   static segment::Doorbell unheard{}; // without a node transport, no process rings
@@ -276,22 +236,6 @@ void wake_waiting_threads() {
 void give_way() {
   LockPause unlocked;
   os::yield();
-}
-
-void EngineLock::enter() {
-  LockState& state = lock_state();
-  if (state.owner.load_relaxed() != this_thread()) {
-    pthread_mutex_lock(&state.mutex);
-    state.owner.store_relaxed(this_thread());
-  }
-  ++state.depth;
-}
-
-void EngineLock::leave() {
-  LockState& state = lock_state();
-  if (--state.depth != 0) return;
-  state.owner.store_relaxed(0);
-  pthread_mutex_unlock(&state.mutex);
 }
 
 namespace {

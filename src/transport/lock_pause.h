@@ -1,0 +1,23 @@
+// For threads that wait: giving up the engine lock meanwhile.
+#pragma once
+
+#include <cstdint>
+
+namespace near::transport {
+
+/// A number that no other living thread of this process has.
+std::uintptr_t this_thread();
+
+/// Gives the engine lock up for a while, however often this thread holds it.
+class LockPause {
+public:
+  LockPause();
+  ~LockPause();
+  LockPause(const LockPause&) = delete;
+  LockPause& operator=(const LockPause&) = delete;
+
+private:
+  int depth_ = 0;
+};
+
+} // namespace near::transport
