@@ -15,11 +15,11 @@ namespace near::copy {
 
 class StorePolicy {
 public:
-  /// Bytes. Shorter copies cannot be timed reliably and always use cached stores.
+  /// Bytes. Shorter copies cannot be timed reliably.
   static constexpr std::uint64_t worthwhile = 1024;
 
   /// `first`: the stores that are tried first. Non-temporal ones are taken if cached ones take more than `factor` times as
-  /// long: readers find in memory what they have written.
+  /// long: readers have to fetch from memory what they have written.
   StorePolicy(Store first, float factor) : factor_(factor), streaming_(first == Store::streaming) {}
 
   /// Copies with the stores that are to be used. `bytes` must be at least `worthwhile`. Returns whether that was timed, after

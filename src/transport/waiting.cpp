@@ -240,7 +240,8 @@ void give_way() {
 
 namespace {
 
-/// How many more polls a thread makes before it follows a leader that waits for this very processor. To sleep for a reply that is on its way, and be woken for it, takes two switches between threads.
+/// How many times as many polls a thread makes before it follows a leader that waits for this very processor. To sleep for a
+/// reply that is on its way, and be woken for it, takes two switches between threads.
 constexpr int more_among_threads = 8;
 
 /// The first polls of a wait, before anything is set up for a longer one; returns true if done() was true. Often the

@@ -226,7 +226,7 @@ public:
   [[gnu::cold]] void process_failed(const object::ProcessId& process);
 
   /// The stores that fill slices: how long they take depends on who has read the slice, so each collective has its own.
-  /// Cached stores are tried first, which are never slower where the ranks share a cache.
+  /// Cached stores are tried first: where the ranks share a cache, they are hardly ever slower.
   copy::StorePolicy& stores(Collective collective) { return stores_[static_cast<std::size_t>(collective)]; }
 
   /// The facts of the last call of a collective, and whether it was one with little data: see straight.cpp.

@@ -1,4 +1,4 @@
-// The tuner of protocols and the store policy, with simulated costs and no copies.
+// The tuner of protocols, with simulated costs and no copies.
 #include "shm/tuner.h"
 
 #include <gtest/gtest.h>
