@@ -197,7 +197,8 @@ int collectives(const CollectivesOptions& options) {
     nodes = machine.numas;
   }
   nodes = std::clamp(nodes, 1u, ranks);
-  const bool shared = ranks > processors, area = ranks > 1 && ranks <= segment::most_area_ranks;
+  const int shared = ranks > processors ? static_cast<int>(processors) : 0;
+  const bool area = ranks > 1 && ranks <= segment::most_area_ranks;
   const auto& knob = base::knobs().coll;
   if (!choice::configure(knob.text, shared).ok()) return complain();
 
@@ -205,14 +206,14 @@ int collectives(const CollectivesOptions& options) {
               "NEAR_COLL: %s\n",
               base::counted(ranks, "rank").c_str(), base::counted(processors, "processor").c_str(),
               nodes > 1 ? base::format(" of {} NUMA nodes", nodes).c_str() : "",
-              shared ? ", which they share" : "", area ? "yes" : "no", segment::most_area_ranks,
+              shared != 0 ? ", which they share" : "", area ? "yes" : "no", segment::most_area_ranks,
               base::printable(knob.text).c_str());
   std::vector<Facts> calls;
   for (auto collective : wanted)
     calls.push_back({.collective = collective,
                      .size = static_cast<int>(ranks),
-                     .shared_processors = shared,
                      .nodes = static_cast<int>(nodes),
+                     .shared_processors = shared,
                      .area = area});
   if (!options.why) {
     print_table(calls);

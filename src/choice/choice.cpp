@@ -58,10 +58,10 @@ Lack out_of_place_in_area(const Facts& facts) {
 bool always(const Facts&) { return true; }
 /// Where ranks share processors: up to this many short messages cost rank 0 less than the other ranks' turns.
 bool told_by_one(const Facts& facts) {
-  return facts.shared_processors && facts.size <= 64 && facts.bytes <= 1 << 10;
+  return facts.shared_processors != 0 && facts.size <= 64 && facts.bytes <= 1 << 10;
 }
 /// Two ranks with a processor each: both send at once, or one of them does. Measured (doc/adr/0021).
-bool is_pair(const Facts& facts) { return facts.size == 2 && !facts.shared_processors; }
+bool is_pair(const Facts& facts) { return facts.size == 2 && facts.shared_processors == 0; }
 bool pair_exchanges(const Facts& facts) { return is_pair(facts) && facts.bytes >= 4 << 10; }
 bool pair_sends(const Facts& facts) { return is_pair(facts) && facts.bytes >= 16 << 10; }
 /// Reductions by messages need temporary memory, up to as much as the vector if it is reduced in place, so not for the
@@ -112,7 +112,7 @@ constexpr auto first_rows = [] {
 
 /// What NEAR_COLL names, by collective; null: automatic.
 std::array<const Algorithm*, collective_count> named{};
-bool processors_are_shared = false;
+int processors_shared = 0;
 
 Result unknown(std::string_view what, std::string_view word, std::span<const std::string_view> known) {
   auto hint = base::did_you_mean(word, known);
@@ -183,7 +183,9 @@ bool has_root(Collective collective) {
          collective == scatter || collective == scatterv;
 }
 
-bool ranks_share_processors() { return processors_are_shared; }
+int shared_processors() { return processors_shared; }
+
+bool ranks_share_processors() { return processors_shared != 0; }
 
 const Algorithm* named_algorithm(Collective collective) { return named[number(collective)]; }
 
@@ -209,7 +211,7 @@ bool uses_area(Facts facts) {
 
 bool only_meets(const Facts& facts) { return choose(facts).name == pair_name; }
 
-Result configure(std::string_view text, bool shared_processors) {
+Result configure(std::string_view text, int shared_processors) {
   std::array<const Algorithm*, collective_count> wanted{};
   if (text != "auto")
     while (!text.empty()) {
@@ -218,7 +220,7 @@ Result configure(std::string_view text, bool shared_processors) {
       text.remove_prefix(std::min(comma + 1, text.size()));
     }
   named = wanted;
-  processors_are_shared = shared_processors;
+  processors_shared = shared_processors;
   return {};
 }
 

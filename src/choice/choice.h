@@ -55,13 +55,13 @@ struct Facts {
   MPI_Count bytes = 0;
   int size = 1;
   bool commutative = true;
-  bool in_place = false;          ///< alltoall family
-  bool shared_processors = false; ///< the job has more ranks than processors
-  bool recorded = false;          ///< nonblocking or persistent
-  int nodes = 1;                  ///< number of NUMA nodes on which the ranks run
-  bool area = false;              ///< the ranks have an area in shared memory, and the call may use it
-  MPI_Count longest = 0;          ///< reduce_scatter: bytes of the longest block
-  bool elementwise = true;        ///< reductions: predefined operation, elements without gaps
+  bool in_place = false;     ///< alltoall family
+  bool recorded = false;     ///< nonblocking or persistent
+  int nodes = 1;             ///< number of NUMA nodes on which the ranks run
+  int shared_processors = 0; ///< number of processors if the job has more ranks, 0 if each rank has its own
+  bool area = false;         ///< the ranks have an area in shared memory, and the call may use it
+  MPI_Count longest = 0;     ///< reduce_scatter: bytes of the longest block
+  bool elementwise = true;   ///< reductions: predefined operation, elements without gaps
 
   bool operator==(const Facts&) const = default;
 };
@@ -111,10 +111,11 @@ bool uses_area(Facts facts);
 bool only_meets(const Facts& facts);
 
 /// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
-/// job has the same, and the same answer to whether it has more ranks than processors. Fails with MPI_ERR_ARG
+/// job has the same, and the same number of shared processors. Fails with MPI_ERR_ARG
 /// that names the unknown word and the nearest known one.
-Result configure(std::string_view text, bool shared_processors = false);
+Result configure(std::string_view text, int shared_processors = 0);
 /// As configure() was told.
+int shared_processors();
 bool ranks_share_processors();
 
 } // namespace near::choice

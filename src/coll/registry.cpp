@@ -37,7 +37,7 @@ Function find_short(const Facts& facts) {
 }
 
 Facts facts_of(const Call& call, int size) {
-  Facts facts{.collective = call.collective, .size = size, .shared_processors = ranks_share_processors()};
+  Facts facts{.collective = call.collective, .size = size, .shared_processors = choice::shared_processors()};
   if (call.operation != nullptr) {
     facts.commutative = call.operation->commutative;
     facts.elementwise = call.operation->builtin != datatype::Builtin::user && call.send.type->contiguous;

@@ -56,7 +56,7 @@ Result start_engine() {
   bool always = yield == "always";
   p2p::let_polls_yield(always || (yield == "auto" && transport::polls_should_yield()), always);
   // Needs the segment, in which the ranks agree which of them reports an error.
-  NEAR_TRY(coll::configure(base::knobs().coll.text, transport::shares_processors()));
+  NEAR_TRY(coll::configure(base::knobs().coll.text, transport::shared_processors()));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
   if (start.segment_descriptor >= 0) os::close_descriptor(start.segment_descriptor);

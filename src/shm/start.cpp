@@ -208,7 +208,7 @@ Result start(const Job& job) {
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
   NEAR_TRY(self.row < self.job_size ? meet() : join());
-  self.oversubscribed = transport::shares_processors() || transport::shares_its_processors();
+  self.oversubscribed = transport::shared_processors() != 0 || transport::shares_its_processors();
   if (self.oversubscribed) transport::fast_path.polls = 1;
   transport::WaitSettings& waits = transport::wait_settings;
   waits.doorbell = &self.control->doorbell;

@@ -67,10 +67,10 @@ segment::Amount own_traffic(segment::Path path) {
   return sum;
 }
 
-bool shares_processors() {
-  if (!job_segment().mapped()) return false;
+int shared_processors() {
+  if (!job_segment().mapped()) return 0;
   const auto& head = job_segment().header();
-  return head.cores < head.job_size;
+  return head.cores < head.job_size ? static_cast<int>(head.cores) : 0;
 }
 
 bool polls_should_yield() { return wait_settings.oversubscribed; }

@@ -167,8 +167,8 @@ void stop();
 /// Whether MPI runs in this process, so that it may communicate.
 bool running();
 
-/// Whether the job has more processes here than processors; all of them get the same answer.
-bool shares_processors();
+/// The number of processors here if the job has more processes, otherwise 0; all of them get the same answer.
+int shared_processors();
 /// Which of the programs of its job this process runs, from 0, as in `mpiexec -n 1 a : -n 1 b`.
 std::uint32_t own_application();
 /// The number of processes that the job can have: one for each processor, or as many as it has if these are more.

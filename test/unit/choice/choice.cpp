@@ -38,8 +38,8 @@ void for_all_facts(Check&& check) {
                       .size = size,
                       .commutative = (flags & 1) != 0,
                       .in_place = (flags & 2) != 0,
-                      .shared_processors = (flags & 4) != 0,
                       .recorded = (flags & 8) != 0,
+                      .shared_processors = (flags & 4) != 0 ? 2 : 0,
                       .area = (flags & 16) != 0,
                       .elementwise = (flags & 32) != 0});
 }
@@ -48,7 +48,7 @@ std::string text_of(const Facts& facts) {
   return base::format(
       "{} of {} bytes on {} ranks{}{}{}{}{}{}", name_of(facts.collective), facts.bytes, facts.size,
       facts.commutative ? ", commutative" : "", facts.in_place ? ", in place" : "",
-      facts.shared_processors ? ", sharing processors" : "", facts.recorded ? ", recorded" : "",
+      facts.shared_processors != 0 ? ", sharing processors" : "", facts.recorded ? ", recorded" : "",
       facts.area ? ", area" : "", facts.elementwise ? ", elementwise" : "");
 }
 
@@ -144,10 +144,10 @@ TEST(choice, the_knob_names_an_algorithm_where_its_limits_allow) {
 TEST(choice, ranks_that_share_processors_meet_at_one_of_them) {
   Facts facts{.collective = Collective::barrier, .size = 8};
   EXPECT_STREQ(choose(facts).name, "dissemination");
-  facts.shared_processors = true;
+  facts.shared_processors = 2;
   EXPECT_STREQ(choose(facts).name, "linear");
   EXPECT_STREQ(
-      choose({.collective = Collective::allreduce, .bytes = 8, .size = 8, .shared_processors = true}).name,
+      choose({.collective = Collective::allreduce, .bytes = 8, .size = 8, .shared_processors = 2}).name,
       "linear");
   facts.size = 1000;
   EXPECT_STREQ(choose(facts).name, "dissemination");
