@@ -69,8 +69,18 @@ bool pair_sends(const Facts& facts) { return is_pair(facts) && facts.bytes >= 16
 constexpr MPI_Count most_temporary = 32 << 20;
 bool pair_reduces(const Facts& facts) { return pair_exchanges(facts) && facts.bytes <= most_temporary; }
 bool pair_reduces_at_root(const Facts& facts) { return pair_sends(facts) && facts.bytes <= most_temporary; }
-/// Reading all vectors costs less than a second wait, or no more bytes than reading shares does.
-bool reads_all(const Facts& facts) { return facts.size == 2 || facts.bytes * facts.size <= 32 << 10; }
+/// Reading all vectors costs less than a second wait, or no more bytes than reading shares does. A wait is longer where
+/// ranks share processors.
+bool reads_all(const Facts& facts) {
+  return facts.size == 2 || facts.bytes * facts.size <= (facts.shared_processors != 0 ? 96 << 10 : 32 << 10);
+}
+/// Where ranks share processors, distributing a reduction gains little if there are few of these, and costs every rank
+/// another turn. A turn takes as long as reducing about 64 KiB.
+bool root_reads_all(const Facts& facts) {
+  if (facts.shared_processors == 0) return reads_all(facts);
+  const int others = facts.shared_processors - 1;
+  return others <= 1 || facts.bytes * others <= 64 << 10 || reads_all(facts);
+}
 /// Fewer bytes cross between nodes, which is worth a second copy at one rank of each node.
 bool saves_crossings(const Facts& facts) { return facts.size >= 2 * facts.nodes && facts.bytes >= 4 << 10; }
 bool long_broadcast(const Facts& facts) { return facts.bytes >= 256 << 10 && facts.size >= 4; }
