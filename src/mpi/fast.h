@@ -105,8 +105,7 @@ inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_D
   if (line.function.load_relaxed() != 0 || transport::expects_answer()) return false;
   const object::Communicator* communicator = object::find_communicator(comm);
   std::uint64_t size = datatype::predefined_contiguous_size(datatype);
-  if (size == 0 ||
-      !may_send(buffer, count, size, destination, tag, communicator, transport::fast_path.eager_limit))
+  if (size == 0 || !may_send(buffer, count, size, destination, tag, communicator, transport::longest_eager()))
     return false;
   std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
   const Inside inside(line, function);

@@ -139,7 +139,7 @@ Result send_buffered(const Buffer& buffer, Peer& peer, const Envelope& envelope,
     return base::fail(MPI_ERR_BUFFER,
                       "a buffered send of {} bytes does not fit the attached buffer of {} bytes",
                       envelope.bytes, store->size());
-  if (envelope.bytes <= transport::eager_limit() && may_overtake_nothing(peer) &&
+  if (envelope.bytes <= transport::longest_eager() && may_overtake_nothing(peer) &&
       transport::try_send_eager(peer, envelope, buffer))
     return {};
   std::byte* start = store->reserve(envelope.bytes);

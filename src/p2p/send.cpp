@@ -54,7 +54,7 @@ bool put_on_wire(EngineRequest& send, Result& result) {
   result = {};
   send.transfer.owner = &send;
   send.transfer.done = send_done;
-  if (send.mode != SendMode::synchronous && send.envelope.bytes <= transport::eager_limit()) {
+  if (send.mode != SendMode::synchronous && send.envelope.bytes <= transport::longest_eager()) {
     transport::Eager sent = transport::send_eager(*send.peer, send.envelope, send.buffer, &send.transfer);
     if (sent == transport::Eager::left) finish_eager(send);
     if (sent == transport::Eager::waits) send.stage = Stage::moving;
@@ -123,7 +123,7 @@ bool send_at_once(const Buffer& buffer, int destination, int tag, const Communic
   Peer& peer = transport::peer_of(communicator, destination);
   Envelope envelope{context_of(communicator, channel), communicator.rank, tag,
                     static_cast<std::uint64_t>(buffer.bytes())};
-  return envelope.bytes <= transport::eager_limit() && copy::can_copy(buffer.kind) &&
+  return envelope.bytes <= transport::longest_eager() && copy::can_copy(buffer.kind) &&
          may_overtake_nothing(peer) && transport::try_send_eager(peer, envelope, buffer);
 }
 

@@ -88,7 +88,7 @@ bool has_failed(const Peer& peer);
 
 /// What the fast path must know of the node; set when its transport starts.
 struct FastPath {
-  std::uint64_t eager_limit = 0;
+  std::uint64_t eager_limit = 0, longest_eager = 0;
   int polls = 32; ///< of a lane whose next message is probably on its way; 1 where ranks share processors
 };
 inline constinit FastPath fast_path;
