@@ -130,6 +130,16 @@ inline void cpu_relax() {
 #endif
 }
 
+/// Waits until all stores of this thread have left it: those that others wait for then do not compete with later copies.
+/// For speed only; use Hardware::fence_store_load() to order something.
+inline void drain_stores() {
+#if defined(__x86_64__)
+  __builtin_ia32_mfence();
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 inline constexpr std::size_t cache_line = 64;
 
 /// Begins to fetch the line at `address` for writing, if it is mapped. Ideally this core owns it by the time of the

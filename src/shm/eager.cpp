@@ -10,7 +10,10 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   Engine& self = engine();
   std::uint64_t bytes = envelope.bytes;
   stop_fast_sends(peer); // returns the credits of unused fast sends
-  if (bytes > self.eager_limit || !peer.send.credit.available(self.credit_limit)) return Eager::refused;
+  if (bytes > self.eager_limit)
+    return bytes <= self.train_limit && can_leave_as_train(peer, buffer) ? send_train(peer, envelope, buffer)
+                                                                         : Eager::refused;
+  if (!peer.send.credit.available(self.credit_limit)) return Eager::refused;
   OutgoingPacket packet;
   if (bytes > inline_bytes) {
     packet = take_packet(peer, bytes);

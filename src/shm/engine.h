@@ -6,6 +6,7 @@
 #include "object/object.h"
 #include "shm/kept_packets.h"
 #include "shm/packet_pool.h"
+#include "shm/packet_train.h"
 #include "shm/shm.h"
 #include "shm/tuner.h"
 #include "transport/doorbell.h"
@@ -75,6 +76,8 @@ struct Peer : transport::Peer {
   std::uint32_t prefixes = 0;     ///< number of the last eager prefix
   int prefix_trust = 1; ///< above 0: it usually posts receives early and receives our messages pipelined
   PrefixIn prefix_in;
+  TrainIn train_in;
+  std::vector<KeptTrain> kept_trains; ///< in the order in which they came
   std::array<FragmentQueue, 2>
       fragments;           ///< of short and of long transfers, so that long ones delay no short ones
   bool long_first = false; ///< which of the two came first last time
@@ -144,7 +147,8 @@ struct Engine {
   std::array<std::size_t, rts_sizes.size()> rts_pages{}; ///< pages of descriptors allocated so far, by size
   std::size_t rts_out = 0;                               ///< messages announced to any peer and not finished
   std::uint32_t credit_limit = 0;
-  std::uint64_t eager_limit = 0;
+  std::uint64_t eager_limit = 0; ///< of a message in one packet
+  std::uint64_t train_limit = 0; ///< of one in several; eager_limit: there are no trains
   bool fences = false;
   bool oversubscribed = false;
   bool receives_no_more = false;
@@ -215,6 +219,7 @@ bool write_private_memory(Peer& peer, std::span<os::Run> theirs, std::span<os::R
 
 // Called by the transport layer.
 bool make_progress();
+HandlerFunction handler_of(Handler handler);
 void set_handler(Handler handler, HandlerFunction function);
 void receive_no_more();
 bool sends_settled();
@@ -264,6 +269,9 @@ struct OutgoingPacket {
 };
 /// Takes a packet for an eager message of `bytes` bytes to this peer: a kept one, or one of this process's.
 OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes);
+/// Takes as many packets for the parts of a message, each of `bytes` bytes at most. Returns false, and takes none, if there
+/// are not enough.
+bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> packets);
 /// Takes a packet for a fragment of `bytes` bytes of this transfer.
 OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes);
 /// Takes back a packet that was not sent.
@@ -289,6 +297,8 @@ void handle_cts(Arrival& arrival);
 void handle_fragment(Arrival& arrival);
 void handle_prefix_fragment(Arrival& arrival);
 void handle_cooperate(Arrival& arrival);
+void handle_train(Arrival& arrival);
+void handle_train_part(Arrival& arrival);
 void handle_last_call(Arrival& arrival);
 void handle_closed(Arrival& arrival);
 void handle_lane_request(Arrival& arrival);
@@ -301,6 +311,15 @@ void handle_lane_return(Arrival& arrival);
 bool send_fragments();
 /// Copies one chunk of each cooperative send. Call it only if there are any; returns true.
 bool push_chunks();
+/// Sender: whether a message to the peer, not longer than `train_limit`, may be a train.
+bool can_leave_as_train(const Peer& peer, const Buffer& buffer);
+/// Sends a message as a train, unless packets or slots are missing.
+Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer);
+/// Receiver: takes what has arrived of a train, and binds the transfer to the rest. `transfer` contains the peer, the buffer
+/// and the number of bytes.
+void accept_train(Peer& peer, std::uint32_t number, Transfer& transfer);
+/// Whether NEAR_COPY admits the pipelined protocol, which trains are like.
+bool may_be_pipelined();
 /// Sender: returns true if a message of `bytes` bytes that is about to be announced gets an eager prefix.
 bool wants_eager_prefix(const Peer& peer, std::uint64_t bytes);
 void send_prefix(Peer& peer, Transfer& transfer);

@@ -56,6 +56,20 @@ OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes) {
   return take_own(engine().packets.take(bytes, in_stream), bytes);
 }
 
+bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> packets) {
+  const bool in_stream = follows_another(peer);
+  peer.kept.message_left();
+  for (std::size_t i = 0; i < packets.size(); ++i) {
+    packets[i] = !peer.kept.empty() && bytes <= peer.packet_bytes
+                     ? take_kept(peer, bytes)
+                     : take_own(engine().packets.take(bytes, in_stream), bytes);
+    if (packets[i]) continue;
+    while (i-- > 0) put_back(peer, packets[i]);
+    return false;
+  }
+  return true;
+}
+
 OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes) {
   if (!peer.kept.empty() && bytes <= peer.packet_bytes) return take_kept(peer, bytes);
   return take_own(engine().packets.take_for_fragment(transfer.bytes), bytes);

@@ -74,12 +74,16 @@ void set_handler(Handler handler, HandlerFunction function) {
   handlers[static_cast<int>(handler)] = function;
 }
 
+HandlerFunction handler_of(Handler handler) { return handlers[static_cast<int>(handler)]; }
+
 void set_internal_handlers() {
   handlers[static_cast<int>(InternalHandler::fin)] = handle_fin;
   handlers[static_cast<int>(InternalHandler::cts)] = handle_cts;
   handlers[static_cast<int>(InternalHandler::fragment)] = handle_fragment;
   handlers[static_cast<int>(InternalHandler::prefix_fragment)] = handle_prefix_fragment;
   handlers[static_cast<int>(InternalHandler::cooperate)] = handle_cooperate;
+  handlers[static_cast<int>(InternalHandler::train)] = handle_train;
+  handlers[static_cast<int>(InternalHandler::train_part)] = handle_train_part;
   handlers[static_cast<int>(InternalHandler::last_call)] = handle_last_call;
   handlers[static_cast<int>(InternalHandler::closed)] = handle_closed;
   handlers[static_cast<int>(InternalHandler::lane_request)] = handle_lane_request;

@@ -24,8 +24,6 @@ namespace near::shm {
 namespace {
 
 constexpr int no_memory = MPI_ERR_NO_MEM;
-/// In NodeRts::flags, set only by the receiver: the descriptor is already matched.
-constexpr std::uint32_t rts_claimed = 1;
 
 /// Allocates more descriptors in our arena: as many pages as there are already, within bounds, because
 /// allocating one page costs as much as many messages. Descriptors are never freed, so the descriptor of an
@@ -201,6 +199,10 @@ void settle(Transfer& transfer, std::uint64_t bytes, segment::Path path) {
 
 } // namespace
 
+bool may_be_pipelined() {
+  return named_provider() == nullptr || named_provider()->protocol == Protocol::pipelined;
+}
+
 Result reserve_rts() { return grow_rts(0); }
 
 Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer& transfer) {
@@ -269,9 +271,12 @@ bool cancel_rts(Transfer& transfer) {
   return true;
 }
 
-bool rts_is_live(const NodeRts& rts) { return descriptor_of(rts.descriptor).is_live(rts.generation); }
+bool rts_is_live(const NodeRts& rts) {
+  return (rts.flags & rts_train) != 0 || descriptor_of(rts.descriptor).is_live(rts.generation);
+}
 
 bool claim_rts(NodeRts& rts) {
+  if ((rts.flags & rts_train) != 0) return true;
   if (!descriptor_of(rts.descriptor).accept(rts.generation)) return false;
   NEAR_KILL_POINT("rts-matched");
   rts.flags |= rts_claimed;
@@ -280,14 +285,18 @@ bool claim_rts(NodeRts& rts) {
 
 bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const Buffer& buffer,
             Transfer& transfer) {
-  NodeRts own = rts;
-  if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;
   transfer.peer = &peer;
   transfer.buffer = buffer;
+  transfer.bytes = std::min<std::uint64_t>(announced_bytes, static_cast<std::uint64_t>(buffer.bytes()));
+  if ((rts.flags & rts_train) != 0) {
+    accept_train(peer, rts.prefix, transfer);
+    return true;
+  }
+  NodeRts own = rts;
+  if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;
   peer.kept.message_came();
   if (!peer.kept.expects_answer())
     return_kept_packets(peer); // it may announce messages because it lacks packets
-  transfer.bytes = std::min<std::uint64_t>(announced_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   segment::Path path = segment::Path::direct;
   if (transfer.bytes == 0) drop_prefix(peer, rts);
   if (transfer.bytes != 0) {

@@ -52,10 +52,16 @@ struct NodeRts {
   std::uint64_t cookie;       ///< identifies the sender's transfer
   std::uint32_t generation;   ///< of the descriptor
   std::uint32_t flags;
-  std::uint32_t prefix; ///< number of the eager prefix that follows; 0: none
+  std::uint32_t prefix; ///< number of the eager prefix that follows, or of the train; 0: none
   std::uint32_t unused = 0;
 };
 static_assert(sizeof(NodeRts) == sizeof(RtsHeader));
+
+// In NodeRts::flags, set only by the receiver.
+/// The descriptor is already matched.
+inline constexpr std::uint32_t rts_claimed = 1;
+/// There is no descriptor: the message is a train, which has come, or is coming.
+inline constexpr std::uint32_t rts_train = 2;
 
 /// Handlers of the transport's own messages, and the type of each payload.
 enum class InternalHandler : std::uint8_t {
@@ -64,13 +70,15 @@ enum class InternalHandler : std::uint8_t {
   cooperate,       ///< the receiver pulls by CMA and lets the sender push from the back: CooperationRequest
   fragment,        ///< a pipelined fragment in a packet: context = receiver's cookie, bytes = position
   prefix_fragment, ///< a fragment sent before the CTS: tag = number of the eager prefix, bytes = position
-  last_call,       ///< asks a receiver whether it will receive anything more; answered once that is certain
-  closed,          ///< the answer to last_call: no, and everything sent before the question has been seen
-  lane_request,    ///< the sender has sent many messages and asks for a lane
-  lane_granted,    ///< the receiver's answer: LaneGrant
-  lane_switch,     ///< the sender's last message in the queue; the next one is in the lane: LaneGrant
-  lane_recall,     ///< the receiver needs the lane for another pair: LaneGrant
-  lane_return,     ///< the sender's last message in the lane; the next one is in the queue: LaneGrant
+  train,        ///< the first part of a train (packet_train.cpp), in a packet; the envelope is the message's
+  train_part,   ///< a further one
+  last_call,    ///< asks a receiver whether it will receive anything more; answered once that is certain
+  closed,       ///< the answer to last_call: no, and everything sent before the question has been seen
+  lane_request, ///< the sender has sent many messages and asks for a lane
+  lane_granted, ///< the receiver's answer: LaneGrant
+  lane_switch,  ///< the sender's last message in the queue; the next one is in the lane: LaneGrant
+  lane_recall,  ///< the receiver needs the lane for another pair: LaneGrant
+  lane_return,  ///< the sender's last message in the lane; the next one is in the queue: LaneGrant
   count,
 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { largest = 1 << 20, huge = 3 << 20, packet = 6000, ask_for_lane = 40 };
+enum { largest = 1 << 20, huge = 3 << 20, packet = 6000, train = 40000, ask_for_lane = 40 };
 
 static int rank, size;
 static char *out, *in;
@@ -71,6 +71,22 @@ static void flood(int round) {
     look(in, i % 4 == 0 ? packet : 8, from, round);
   }
   OK(MPI_Waitall(many, requests, MPI_STATUSES_IGNORE));
+}
+
+// Messages in several packets, before their receives are posted and after.
+static void send_trains(int round) {
+  enum { some = 3 };
+  MPI_Request requests[some];
+  const int to = (rank + 1) % size, from = (rank + size - 1) % size;
+  fill(out, train, round);
+  for (int i = 0; i < some; ++i) OK(MPI_Isend(out, train, MPI_BYTE, to, 9, MPI_COMM_WORLD, &requests[i]));
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  for (int i = 0; i < some; ++i) {
+    OK(MPI_Recv(in, train, MPI_BYTE, from, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    look(in, train, from, round);
+  }
+  OK(MPI_Waitall(some, requests, MPI_STATUSES_IGNORE));
+  for (int step = 1; step < size; ++step) exchange(out, train, step, round);
 }
 
 // The odd rank receives while the even one is outside MPI and has a full queue, so FINs find no slot.
@@ -184,6 +200,7 @@ int main(int argc, char** argv) {
     exchange(shared, largest, 1, round);
     help(round);
     flood(round);
+    send_trains(round);
     leave_fins(round);
     cancel_and_probe(round);
     collect(round);

@@ -1,0 +1,75 @@
+// Messages that leave before they are received although they are longer than eager_limit().
+#include "suite.h"
+
+#include <algorithm>
+#include <array>
+
+namespace near::test {
+namespace {
+
+/// Sends a message eagerly if the transport takes it, otherwise by an RTS; returns whether it has left.
+bool send_either_way(Peer& to, int tag, Bytes& data, Side& side) {
+  const Buffer buffer = buffer_of(data.data(), data.size());
+  if (transport::try_send_eager(to, {5, 0, tag, data.size()}, buffer)) return side.finished = true;
+  announce(to, tag, buffer, side);
+  return false;
+}
+
+/// The receiver takes messages while they arrive, or the last ones first, into buffers of their size, shorter ones, and none.
+TEST_P(Conformance, messages_between_the_eager_limits_arrive_whole_whenever_they_are_taken) {
+  const bool leave_early = GetParam() == "shm" || GetParam() == "shm_scarce" || GetParam() == "shm_pipelined";
+  run([=](Part& part) {
+    constexpr int warm_up = 200, count = 120, at_once = 4;
+    const std::size_t least = transport::eager_limit() + 1, most = transport::longest_eager();
+    auto length = [&](int i) { return least + static_cast<std::size_t>(i) * 4099 % (most - least + 1); };
+    auto room = [&](int i) { return i % 7 == 3 ? length(i) / 2 : i % 7 == 5 ? 0 : length(i); };
+    auto data = [&](int i) { return pattern(length(i), static_cast<unsigned>(i)); };
+    if (most < least) return;
+    if (part.sends) {
+      for (int i = 0; i < warm_up; ++i) send_eager(*part.other, -1, pattern(8, 1));
+      int left = 0;
+      for (int i = 0; i < count; i += at_once) {
+        std::array<Bytes, at_once> out;
+        std::array<Side, at_once> sides;
+        for (int j = 0; j < at_once; ++j) {
+          const auto at = static_cast<std::size_t>(j);
+          left += send_either_way(*part.other, i + j, out[at] = data(i + j), sides[at]);
+        }
+        wait_for([&] {
+          return std::all_of(sides.begin(), sides.end(), [](const Side& side) { return side.finished; });
+        });
+      }
+      require(!leave_early || left != 0, "some leave before they are received");
+    }
+    if (part.receives) {
+      for (int i = 0; i < warm_up; ++i) (void)next();
+      for (int i = 0; i < count; i += at_once) {
+        std::array<Bytes, at_once> in;
+        std::array<Side, at_once> sides;
+        std::vector<Arrived> some;
+        auto begin = [&](const Arrived& message) {
+          const auto at = static_cast<std::size_t>(message.envelope.tag - i);
+          in[at].resize(room(message.envelope.tag));
+          take(message, buffer_of(in[at].data(), in[at].size()), sides[at]);
+        };
+        for (int j = 0; j < at_once; ++j) {
+          some.push_back(next());
+          require(some.back().envelope.tag == i + j && some.back().envelope.bytes == length(i + j),
+                  "messages arrive in order, with their lengths");
+          if (i % 8 == 0) begin(some.back());
+        }
+        if (i % 8 != 0) std::for_each(some.rbegin(), some.rend(), begin);
+        for (int j = 0; j < at_once; ++j) {
+          const auto at = static_cast<std::size_t>(j);
+          wait_for([&] { return sides[at].finished; });
+          Bytes expected = data(i + j);
+          expected.resize(room(i + j));
+          require(sides[at].error == MPI_SUCCESS && in[at] == expected, "and their bytes");
+        }
+      }
+    }
+  });
+}
+
+} // namespace
+} // namespace near::test
