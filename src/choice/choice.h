@@ -111,8 +111,8 @@ bool uses_area(Facts facts);
 bool only_meets(const Facts& facts);
 
 /// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
-/// job has the same, and the same number of shared processors. Fails with MPI_ERR_ARG
-/// that names the unknown word and the nearest known one.
+/// job has the same, and the same number of shared processors. Fails with MPI_ERR_ARG that names the unknown
+/// word and the nearest known one.
 Result configure(std::string_view text, int shared_processors = 0);
 /// As configure() was told.
 int shared_processors();

@@ -68,22 +68,32 @@ public:
   std::uint32_t find_free(std::uint32_t most) {
     left_ = 0;
     if (ring_ == nullptr) return 0;
-    std::uint64_t position =
-        (SlotWord::generation(word_) << bits_) + static_cast<std::uint64_t>(slot_ - ring_->slots);
-    if (position == limit_) {
-      // SYNC: lane-space. The reader has finished with the slots' bodies before we overwrite them.
-      limit_ = ring_->consumed.load_acquire() + slots();
-      if (position == limit_) return 0;
-    }
+    const std::uint64_t position = next_position();
+    std::uint64_t free = free_from(position, 1);
+    if (free == 0) return 0;
     stand_at(position, SlotWord::claimer(word_));
-    std::uint64_t to_the_end = slots() - (position & (slots() - 1)), free = limit_ - position;
+    std::uint64_t to_the_end = slots() - (position & (slots() - 1));
     if (to_the_end < free) free = to_the_end;
     left_ = static_cast<std::uint32_t>(free < most ? free : most);
     return left_;
   }
+  /// Whether the next `count` claims will succeed.
+  bool has_free(std::uint32_t count) {
+    return ring_ != nullptr && free_from(next_position(), count) >= count;
+  }
 
 private:
   static constexpr std::ptrdiff_t fetched_ahead = 4; ///< slots
+
+  std::uint64_t next_position() const {
+    return (SlotWord::generation(word_) << bits_) + static_cast<std::uint64_t>(slot_ - ring_->slots);
+  }
+  /// The number of free slots from `position` on. Reads the reader's line only if fewer than `wanted` are known.
+  std::uint64_t free_from(std::uint64_t position, std::uint64_t wanted) {
+    // SYNC: lane-space. The reader has finished with the slots' bodies before we overwrite them.
+    if (limit_ - position < wanted) limit_ = ring_->consumed.load_acquire() + slots();
+    return limit_ - position;
+  }
 
   std::uint64_t slots() const { return std::uint64_t{1} << bits_; }
   void stand_at(std::uint64_t position, std::uint32_t self) {

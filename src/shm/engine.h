@@ -147,8 +147,7 @@ struct Engine {
   std::array<std::size_t, rts_sizes.size()> rts_pages{}; ///< pages of descriptors allocated so far, by size
   std::size_t rts_out = 0;                               ///< messages announced to any peer and not finished
   std::uint32_t credit_limit = 0;
-  std::uint64_t eager_limit = 0; ///< of a message in one packet
-  std::uint64_t train_limit = 0; ///< of one in several; eager_limit: there are no trains
+  std::uint64_t eager_limit = 0;
   bool fences = false;
   bool oversubscribed = false;
   bool receives_no_more = false;
@@ -311,9 +310,7 @@ void handle_lane_return(Arrival& arrival);
 bool send_fragments();
 /// Copies one chunk of each cooperative send. Call it only if there are any; returns true.
 bool push_chunks();
-/// Sender: whether a message to the peer, not longer than `train_limit`, may be a train.
-bool can_leave_as_train(const Peer& peer, const Buffer& buffer);
-/// Sends a message as a train, unless packets or slots are missing.
+/// Sends a message of up to `longest_train` bytes as a train, unless packets or slots are missing or there is a better way.
 Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer);
 /// Receiver: takes what has arrived of a train, and binds the transfer to the rest. `transfer` contains the peer, the buffer
 /// and the number of bytes.
@@ -373,6 +370,10 @@ inline void fill_packet(Peer& peer, const OutgoingPacket& packet, const void* fr
   if (stores.copy(packet.at, from, bytes)) [[unlikely]]
     show_stores(peer);
 }
+
+/// Fills it with `bytes` packed bytes of the buffer from `position` on.
+void pack_into(Peer& peer, const OutgoingPacket& packet, const Buffer& buffer, std::uint64_t position,
+               std::uint64_t bytes);
 
 /// Returns the job's initial estimates for a process at this peer's distance.
 const segment::PairEstimates& estimates_of(const Peer& peer);

@@ -1,18 +1,17 @@
 // Packet trains: messages that are too long for one packet, but short enough to leave at once in several.
 //
-//   sender                                             receiver
-//   takes packets and slots for all parts, or none
-//   fills and sends part 0  --- train: whole size --->  matched like an RTS, but nothing is answered
-//   fills and sends part 1  --- train_part ---------->  copied into the receive, or kept with the earlier parts
+//   sender                                               receiver
+//   takes packets for all parts
+//   fills and sends part 0  --- train: the whole size --->  matched like an RTS, but nothing is answered
+//   fills and sends part 1  --- train_part ------------->  copied into the receive, or kept with the earlier parts
 //   ...
 //
 // So the receiver copies one part while the sender fills the next, as with fragments of a pipelined message, and nobody
-// waits for an answer: for the sender it is an eager message. An unexpected train keeps its packets, like an unexpected
-// eager message; a sender that has no packet left announces its messages by an RTS.
+// waits for an answer: for the sender it is an eager message, though it takes no credit. An unexpected train keeps its
+// packets, like an unexpected eager message; a sender that has no packet left announces its messages by an RTS.
 //
-// The parts of a train follow each other in the lane, since all slots are claimed before the first one is filled. So at
-// most one train is arriving from each peer. There are no trains through the queue: sending through it may ask for a lane,
-// and that message would come between slots that are claimed and not committed.
+// A train leaves only if the pair's lane has slots for all of it, and nothing else is sent meanwhile. So its parts follow
+// each other, and at most one train is arriving from each peer.
 #include "shm/engine.h"
 #include "shm/provider.h"
 
@@ -33,34 +32,11 @@ std::uint64_t part_bytes_of(std::uint64_t bytes) {
   return base::round_up((bytes + parts - 1) / parts, base::cache_line);
 }
 
-/// The packets and slots of a train that is about to leave.
-struct Outgoing {
-  std::array<OutgoingPacket, most_train_parts> packets;
-  std::array<queue::Claim<>, most_train_parts> claims;
-};
-
-/// Takes what `parts` parts need; takes nothing if something is missing.
-bool prepare(Peer& peer, std::uint64_t part_bytes, std::size_t parts, Outgoing& train) {
-  if (!take_packets(peer, part_bytes, std::span(train.packets).first(parts))) return false;
-  NEAR_KILL_POINT("train-packets-taken");
-  for (std::size_t i = 0; i < parts; ++i) {
-    train.claims[i] = claim_slot(peer);
-    if (train.claims[i]) continue;
-    for (std::size_t each = parts; each-- > 0;) put_back(peer, train.packets[each]);
-    return false; // the receiver skips the slots that were claimed
-  }
-  return true;
-}
-
 /// Copies the next part into the receive buffer, or as much of it as there is room for. Returns whether that is the end.
 bool take_part(Transfer& transfer, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - transfer.position);
-  if (transfer.buffer.is_contiguous())
-    copy::copy(static_cast<std::byte*>(transfer.buffer.contiguous_start()) + transfer.position, from, bytes,
-               copy::Store::cached);
-  else
-    datatype::unpack(transfer.buffer, static_cast<MPI_Count>(transfer.position), from,
-                     static_cast<MPI_Count>(bytes));
+  datatype::unpack(transfer.buffer, static_cast<MPI_Count>(transfer.position), from,
+                   static_cast<MPI_Count>(bytes));
   transfer.position += bytes;
   NEAR_KILL_POINT("train-part-copied");
   return transfer.position == transfer.bytes;
@@ -71,6 +47,14 @@ void finish(Transfer& transfer) {
   transfer.done(transfer, MPI_SUCCESS);
 }
 
+bool may_leave(const Peer& peer, const Buffer& buffer) {
+  // Pending messages go first, and one of them may end the use of the lane.
+  if (!peer.lane_open || !peer.pending.empty() || peer.row == engine().row || !may_be_pipelined())
+    return false;
+  // The receiver loads what is in shared memory directly.
+  return !buffer.is_contiguous() || !memory::space().segment.contains(buffer.contiguous_start());
+}
+
 KeptTrain::Part part_of(Arrival& arrival) {
   KeptTrain::Part part{arrival.payload, arrival.payload_bytes, arrival.packet};
   transport::keep_packet(arrival);
@@ -79,32 +63,26 @@ KeptTrain::Part part_of(Arrival& arrival) {
 
 } // namespace
 
-bool can_leave_as_train(const Peer& peer, const Buffer& buffer) {
-  if (!peer.lane_open || peer.row == engine().row || !may_be_pipelined()) return false;
-  // The receiver loads what is in shared memory directly.
-  return !buffer.is_contiguous() || !memory::space().segment.contains(buffer.contiguous_start());
-}
-
 Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
   const std::uint64_t part_bytes = part_bytes_of(envelope.bytes);
-  const std::size_t parts = (envelope.bytes + part_bytes - 1) / part_bytes;
-  Outgoing train;
-  if (!prepare(peer, part_bytes, parts, train)) return Eager::refused;
-  for (std::size_t i = 0; i < parts; ++i) {
-    OutgoingPacket& packet = train.packets[i];
+  const auto parts = static_cast<std::uint32_t>((envelope.bytes + part_bytes - 1) / part_bytes);
+  if (!may_leave(peer, buffer) || !peer.send.lane.has_free(parts)) return Eager::refused;
+  std::array<OutgoingPacket, most_train_parts> packets;
+  if (!take_packets(peer, part_bytes, std::span(packets).first(parts))) return Eager::refused;
+  NEAR_KILL_POINT("train-packets-taken");
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    OutgoingPacket& packet = packets[i];
     const std::uint64_t position = i * part_bytes, bytes = std::min(part_bytes, envelope.bytes - position);
     packet.reference.bytes = static_cast<std::uint32_t>(bytes);
-    MessageHeader& header = header_of(train.claims[i]);
+    auto claim = claim_slot(peer);
+    MessageHeader& header = header_of(claim);
     header.envelope = envelope;
     header.handler = static_cast<std::uint8_t>(i == 0 ? InternalHandler::train : InternalHandler::train_part);
     header.in_packet = 1;
     *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
-    if (buffer.is_contiguous() && bytes >= copy::StorePolicy::worthwhile)
-      fill_packet(peer, packet, buffer.contiguous_start() + position, bytes);
-    else
-      datatype::pack(buffer, static_cast<MPI_Count>(position), packet.at, static_cast<MPI_Count>(bytes));
+    pack_into(peer, packet, buffer, position, bytes);
     NEAR_KILL_POINT("train-part-filled");
-    send_claimed(peer, std::move(train.claims[i]));
+    send_claimed(peer, std::move(claim));
     NEAR_KILL_POINT("train-part-sent");
     // The next copy would keep the stores that show this part waiting: 0.1 us with a cache in common.
     if (i + 1 < parts) base::drain_stores();

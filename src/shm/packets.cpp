@@ -57,22 +57,32 @@ OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes) {
 }
 
 bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> packets) {
+  const std::uint32_t before = peer.sequence_at_send;
   const bool in_stream = follows_another(peer);
-  peer.kept.message_left();
   for (std::size_t i = 0; i < packets.size(); ++i) {
     packets[i] = !peer.kept.empty() && bytes <= peer.packet_bytes
                      ? take_kept(peer, bytes)
                      : take_own(engine().packets.take(bytes, in_stream), bytes);
     if (packets[i]) continue;
     while (i-- > 0) put_back(peer, packets[i]);
+    peer.sequence_at_send = before;
     return false;
   }
+  peer.kept.message_left();
   return true;
 }
 
 OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes) {
   if (!peer.kept.empty() && bytes <= peer.packet_bytes) return take_kept(peer, bytes);
   return take_own(engine().packets.take_for_fragment(transfer.bytes), bytes);
+}
+
+void pack_into(Peer& peer, const OutgoingPacket& packet, const Buffer& buffer, std::uint64_t position,
+               std::uint64_t bytes) {
+  if (buffer.is_contiguous() && bytes >= copy::StorePolicy::worthwhile)
+    fill_packet(peer, packet, buffer.contiguous_start() + position, bytes);
+  else
+    datatype::pack(buffer, static_cast<MPI_Count>(position), packet.at, static_cast<MPI_Count>(bytes));
 }
 
 void put_back(Peer& peer, const OutgoingPacket& packet) {

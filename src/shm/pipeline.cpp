@@ -53,11 +53,7 @@ bool send_fragment(Transfer& transfer) {
     put_back(peer, packet);
     return false;
   }
-  if (transfer.buffer.is_contiguous() && bytes >= copy::StorePolicy::worthwhile)
-    fill_packet(peer, packet, transfer.buffer.contiguous_start() + transfer.position, bytes);
-  else
-    datatype::pack(transfer.buffer, static_cast<MPI_Count>(transfer.position), packet.at,
-                   static_cast<MPI_Count>(bytes));
+  pack_into(peer, packet, transfer.buffer, transfer.position, bytes);
   NEAR_KILL_POINT("fragment-filled");
   bool answered = transfer.remote_cookie != 0;
   MessageHeader& header = header_of(claim);

@@ -247,12 +247,8 @@ Result build_region(int segment_descriptor) {
   fill(layout, addable_packets);
   self.eager_limit = std::max<std::uint64_t>(base::knobs().eager_limit.number, inline_bytes);
   // A limit below the default says that few messages should leave before they are received.
-  const bool has_trains = self.eager_limit >= segment::smallest_packet;
-  self.train_limit =
-      has_trains ? std::max(self.eager_limit, std::min(longest_train, most_train_parts * layout.packet_bytes))
-                 : self.eager_limit;
+  if (self.eager_limit >= segment::smallest_packet) transport::fast_path.longest_eager = longest_train;
   transport::fast_path.eager_limit = self.eager_limit;
-  transport::fast_path.longest_eager = self.train_limit;
   space.kept.build();
   self.control = &write_control_page(layout);
   space.blocks.build(space.segment.at<segment::Block>(layout.blocks_at), &self.control->block_count);

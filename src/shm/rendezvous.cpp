@@ -285,6 +285,8 @@ bool claim_rts(NodeRts& rts) {
 
 bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const Buffer& buffer,
             Transfer& transfer) {
+  NodeRts own = rts;
+  if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;
   transfer.peer = &peer;
   transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(announced_bytes, static_cast<std::uint64_t>(buffer.bytes()));
@@ -292,8 +294,6 @@ bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const
     accept_train(peer, rts.prefix, transfer);
     return true;
   }
-  NodeRts own = rts;
-  if ((rts.flags & rts_claimed) == 0 && !claim_rts(own)) return false;
   peer.kept.message_came();
   if (!peer.kept.expects_answer())
     return_kept_packets(peer); // it may announce messages because it lacks packets

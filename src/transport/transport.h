@@ -15,6 +15,8 @@
 #include "memory/space.h"
 #include "transport/peer.h"
 
+#include <algorithm>
+
 namespace near::transport {
 
 /// Registers the function that every transport calls when a message of this kind arrives.
