@@ -53,7 +53,6 @@ class Figures:
         """{round: value}; empty when there is none."""
         return self.values.get(key, {}).get(library, {})
 
-
     def tell_states_apart(self):
         """Makes ratios compare only runs that met the machine in the same state.
 
@@ -73,7 +72,19 @@ class Figures:
             for library, series in libraries.items():
                 libraries[library] = {(number, state(key, library, number)): value for number, value in series.items()}
 
+    def in_state(self, state):
+        """The Figures of the runs that met the machine in this one of `states` only, where that was in ENOUGH rounds."""
+        few = min(ENOUGH, self.rounds)
+        found = Figures(rounds=self.rounds, processors=self.processors)
+        for key, libraries in self.values.items():
+            for library, series in libraries.items():
+                met = {number: value for number, value in series.items() if number[1] == state}
+                if len(met) >= few:
+                    found.values[key][library] = met
+        return found
 
+
+ENOUGH = 3  # fewer rounds say nothing about a state of the machine
 APART = 1.5  # neighbouring times of a line that differ by this factor belong to different states
 
 

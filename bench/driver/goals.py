@@ -196,14 +196,27 @@ def committed_instructions():
     return json.loads(path.read_text())["counts"] if path.exists() else {}
 
 
+def _states(comparison):
+    """[(what is told about the result, Comparison)]: one of all runs, or one of each state in which the machine was met."""
+    figures = comparison.figures
+    if len(figures.states) < 2:
+        return [("got", comparison)]
+    found = [(line, figures.in_state(state)) for state, line in enumerate(figures.states)]
+    return [(f"got, line {number(line)} us", Comparison(only, comparison.peers, comparison.instructions)) for line, only in found if only.values]
+
+
 def goal_table(comparison):
-    """(header, rows) of the goals, with what was not measured in this run marked as such."""
+    """(header, rows) of the goals, with what was not measured marked as such. A goal is met if it is in each state."""
+    states = _states(comparison)
     rows = []
     for goal in GOALS:
-        value, where = goal.got(comparison)
-        if value is None:
-            rows.append([goal.what, goal.target(), "not measured", ""])
-        else:
-            rows.append([goal.what, goal.target(), number(value) + (f" ({where})" if where else ""),
-                         "yes" if goal.met(value) else "no"])
-    return ["what", "target", "got", "met?"], rows
+        cells, met = [], []
+        for _, each in states:
+            value, where = goal.got(each)
+            if value is None:
+                cells.append("not measured")
+            else:
+                cells.append(number(value) + (f" ({where})" if where else ""))
+                met.append(goal.met(value))
+        rows.append([goal.what, goal.target(), *cells, ("yes" if all(met) else "no") if met else ""])
+    return ["what", "target", *(title for title, _ in states), "met?"], rows

@@ -200,6 +200,18 @@ def test_a_goal_shows_the_result_and_whether_it_is_met():
     assert goal(goals.Comparison(made, ["mpich", "impi"]), what) == ["at most 1", "1.50 (4 Ki, reused)", "no"]
 
 
+def test_a_goal_must_be_met_in_each_state_of_the_machine():
+    near, far = 0.04, 0.16
+    made = figures.Figures(rounds=7)
+    for number, (line, ours) in enumerate([(near, 2.0)] * 3 + [(far, 6.0)] * 3 + [(0.5, 99.0)]):
+        made.add(latency(65536), "nearmpi", number, ours, [line, line])
+        made.add(latency(65536), "mpich", number, 4.0, [line, line])
+    made.tell_states_apart()
+    header, _ = goals.goal_table(goals.Comparison(made, ["mpich"]))
+    assert header == ["what", "target", "got, line 0.0400 us", "got, line 0.160 us", "met?"]  # one round says nothing about the last state
+    assert goal(goals.Comparison(made, ["mpich"]), "latency at each size") == ["at most 1", "0.500 (64 Ki, reused)", "1.50 (64 Ki, reused)", "no"]
+
+
 def test_a_goal_of_rates_is_a_least_one():
     made = figures.Figures()
     for size, ours in ((1, 30.0), (8, 20.0), (64, 28.0)):
