@@ -82,10 +82,9 @@ struct Peer : transport::Peer {
       fragments;           ///< of short and of long transfers, so that long ones delay no short ones
   bool long_first = false; ///< which of the two came first last time
   bool on_fragment_list = false;
-  /// The stores that fill packets for it (doc/adr/0027): those that it has read last, and those that this process has read
-  /// last and kept, whose lines are here. Streaming stores are never very slow, so they are tried first where cached ones
-  /// may be.
-  copy::StorePolicy stores{copy::Store::streaming, 1.5f}, stores_of_kept{copy::Store::cached, 3};
+  /// The stores that fill packets for it, except those that this process has kept: their lines are here, so they take
+  /// cached stores (doc/adr/0027). Streaming stores are never very slow, so they are tried first.
+  copy::StorePolicy stores{copy::Store::streaming, 1.5f};
   KeptPackets kept;             ///< packets for our next messages to it
   std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made when it is needed, in small jobs before
   std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
@@ -366,8 +365,9 @@ segment::PairStatistics* statistics_of(Peer& peer);
 [[gnu::cold]] void show_stores(Peer& peer);
 /// Fills a packet for this peer: at least copy::StorePolicy::worthwhile bytes.
 inline void fill_packet(Peer& peer, const OutgoingPacket& packet, const void* from, std::uint64_t bytes) {
-  copy::StorePolicy& stores = packet.was_kept ? peer.stores_of_kept : peer.stores;
-  if (stores.copy(packet.at, from, bytes)) [[unlikely]]
+  if (packet.was_kept)
+    copy::copy(packet.at, from, bytes, copy::Store::cached);
+  else if (peer.stores.copy(packet.at, from, bytes)) [[unlikely]]
     show_stores(peer);
 }
 
