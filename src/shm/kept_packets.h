@@ -9,6 +9,9 @@
 //   read it, keep it      <-- message --  fill it: the reference says that the packet is the receiver's own
 //   fill it               -- message -->  ...
 //
+// Messages take the packets that were kept last, so that as few as possible go back and forth: their lines are in the
+// caches of the two. Fragments of a long message, which sweep the caches anyway, take those that were kept first.
+//
 // This pays only if there will be such messages. A peer that sends one message after the other needs its packets back:
 // so only those of the last few messages that have not been answered are kept.
 //
@@ -25,7 +28,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <utility>
+#include <span>
 
 namespace near::shm {
 
@@ -48,22 +51,27 @@ public:
   template <class GiveBack>
   void keep(const PacketReference& packet, GiveBack&& give_back) {
     if (limit_ == 0) return give_back(packet);
-    if (count_ == limit_) give_back(pop());
-    ring_[(first_ + count_++) % most] = packet;
+    if (count_ == limit_) give_back(pop_oldest());
+    push(packet);
+  }
+  std::uint32_t count() const { return count_; }
+  /// Takes the packet that was kept last. There must be one.
+  PacketReference pop() { return ring_[(first_ + --count_) % most]; }
+  /// Takes the packets that were kept last, in the order in which they were kept. There must be so many.
+  void pop(std::span<PacketReference> packets) {
+    count_ -= static_cast<std::uint32_t>(packets.size());
+    for (std::uint32_t i = 0; PacketReference & packet : packets)
+      packet = ring_[(first_ + count_ + i++) % most];
   }
   /// Takes the packet that has been kept longest. There must be one.
-  PacketReference pop() {
+  PacketReference pop_oldest() {
     const PacketReference packet = ring_[first_];
     first_ = (first_ + 1) % most;
     --count_;
     return packet;
   }
-  /// Keeps a packet again that pop() has just returned and that was not sent.
-  void push_front(const PacketReference& packet) {
-    first_ = (first_ + most - 1) % most;
-    ring_[first_] = packet;
-    ++count_;
-  }
+  /// Keeps a packet again that has just been taken and was not sent.
+  void push(const PacketReference& packet) { ring_[(first_ + count_++) % most] = packet; }
 
 private:
   static constexpr std::uint32_t few_messages = 2;

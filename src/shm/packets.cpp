@@ -3,6 +3,8 @@
 
 #include "base/kill_point.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace near::shm {
@@ -21,8 +23,9 @@ PacketReference from_the_other_side(PacketReference reference) {
   return reference;
 }
 
-OutgoingPacket take_kept(Peer& peer, std::uint64_t bytes) {
-  PacketReference reference = from_the_other_side(peer.kept.pop());
+/// `kept`: what the peer's kept packets have returned.
+OutgoingPacket take_kept(Peer& peer, const PacketReference& kept, std::uint64_t bytes) {
+  PacketReference reference = from_the_other_side(kept);
   --engine().kept_packets;
   reference.bytes = static_cast<std::uint32_t>(bytes);
   return {reference, packet_at(peer, reference.packet, !reference.is_receivers), true};
@@ -52,28 +55,32 @@ void return_packet(Peer& from, const PacketReference& reference) {
 OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes) {
   const bool in_stream = follows_another(peer);
   peer.kept.message_left();
-  if (!peer.kept.empty() && bytes <= peer.packet_bytes) return take_kept(peer, bytes);
+  if (!peer.kept.empty() && bytes <= peer.packet_bytes) return take_kept(peer, peer.kept.pop(), bytes);
   return take_own(engine().packets.take(bytes, in_stream), bytes);
 }
 
 bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> packets) {
+  const std::size_t most_kept = bytes <= peer.packet_bytes ? peer.kept.count() : 0;
+  const std::size_t from_kept = std::min(most_kept, packets.size());
+  const std::span<OutgoingPacket> own = packets.subspan(from_kept);
   const std::uint32_t before = peer.sequence_at_send;
   const bool in_stream = follows_another(peer);
-  for (std::size_t i = 0; i < packets.size(); ++i) {
-    packets[i] = !peer.kept.empty() && bytes <= peer.packet_bytes
-                     ? take_kept(peer, bytes)
-                     : take_own(engine().packets.take(bytes, in_stream), bytes);
-    if (packets[i]) continue;
-    while (i-- > 0) put_back(peer, packets[i]);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    own[i] = take_own(engine().packets.take(bytes, in_stream), bytes);
+    if (own[i]) continue;
+    while (i-- > 0) put_back(peer, own[i]);
     peer.sequence_at_send = before;
     return false;
   }
+  std::array<PacketReference, KeptPackets::most> kept;
+  peer.kept.pop(std::span(kept).first(from_kept));
+  for (std::size_t i = 0; i < from_kept; ++i) packets[i] = take_kept(peer, kept[i], bytes);
   peer.kept.message_left();
   return true;
 }
 
 OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes) {
-  if (!peer.kept.empty() && bytes <= peer.packet_bytes) return take_kept(peer, bytes);
+  if (!peer.kept.empty() && bytes <= peer.packet_bytes) return take_kept(peer, peer.kept.pop_oldest(), bytes);
   return take_own(engine().packets.take_for_fragment(transfer.bytes), bytes);
 }
 
@@ -88,7 +95,7 @@ void pack_into(Peer& peer, const OutgoingPacket& packet, const Buffer& buffer, s
 void put_back(Peer& peer, const OutgoingPacket& packet) {
   const PacketReference reference = from_the_other_side(packet.reference);
   if (!packet.was_kept) return return_packet(peer, reference);
-  peer.kept.push_front(reference);
+  peer.kept.push(reference);
   ++engine().kept_packets;
 }
 
@@ -113,7 +120,7 @@ void give_back_packet(Peer& from, std::uint64_t packet) {
 }
 
 void return_kept_packets(Peer& peer) {
-  for (; !peer.kept.empty(); --engine().kept_packets) return_packet(peer, peer.kept.pop());
+  for (; !peer.kept.empty(); --engine().kept_packets) return_packet(peer, peer.kept.pop_oldest());
 }
 
 void return_kept_packets() {

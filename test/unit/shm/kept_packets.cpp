@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 namespace {
@@ -19,7 +20,7 @@ protected:
   }
   std::vector<std::uint32_t> take_all() {
     std::vector<std::uint32_t> taken;
-    while (!kept_.empty()) taken.push_back(kept_.pop().packet);
+    while (!kept_.empty()) taken.push_back(kept_.pop_oldest().packet);
     return taken;
   }
 
@@ -27,11 +28,32 @@ protected:
   std::vector<std::uint32_t> returned_;
 };
 
-TEST_F(Kept, come_out_in_the_order_in_which_they_came) {
+TEST_F(Kept, come_out_with_the_last_or_the_first_one_first) {
   kept_.set_limit(4);
-  for (std::uint32_t packet : {11u, 12u, 13u}) keep(packet);
+  for (std::uint32_t packet : {11u, 12u, 13u, 14u}) keep(packet);
+  EXPECT_EQ(kept_.pop().packet, 14u);
   EXPECT_EQ(take_all(), (std::vector<std::uint32_t>{11, 12, 13}));
   EXPECT_TRUE(returned_.empty());
+}
+
+TEST_F(Kept, come_out_together_in_the_order_in_which_they_came) {
+  kept_.set_limit(4);
+  for (std::uint32_t packet = 1; packet <= KeptPackets::most + 2; ++packet)
+    keep(packet); // goes round the ring
+  std::array<PacketReference, 3> last;
+  kept_.pop(last);
+  EXPECT_EQ(last[0].packet, KeptPackets::most);
+  EXPECT_EQ(last[2].packet, KeptPackets::most + 2);
+  EXPECT_EQ(take_all(), (std::vector<std::uint32_t>{KeptPackets::most - 1}));
+}
+
+TEST_F(Kept, are_kept_again_as_the_last_ones) {
+  kept_.set_limit(4);
+  keep(1);
+  keep(2);
+  const PacketReference taken = kept_.pop();
+  kept_.push(taken);
+  EXPECT_EQ(take_all(), (std::vector<std::uint32_t>{1, 2}));
 }
 
 TEST_F(Kept, are_those_that_came_last) {
@@ -60,7 +82,7 @@ TEST_F(Kept, know_their_generation_and_owner) {
   kept_.set_limit(2);
   keep(3);
   keep(4);
-  PacketReference first = kept_.pop(), second = kept_.pop();
+  PacketReference first = kept_.pop_oldest(), second = kept_.pop_oldest();
   EXPECT_TRUE(first.is_receivers);
   EXPECT_FALSE(second.is_receivers);
   EXPECT_EQ(first.generation, 7);
