@@ -40,9 +40,17 @@ public:
   void set_limit(std::uint32_t limit) { limit_ = std::min(limit, most); }
   bool empty() const { return count_ == 0; }
   /// A message from the peer has come that lies in packets, or may.
-  void message_came() { ++unanswered_; }
+  void message_came() {
+    ++unanswered_;
+    not_answered_ = 0;
+  }
   /// Such a message to the peer is on its way.
-  void message_left() { unanswered_ = 0; }
+  void message_left() {
+    unanswered_ = 0;
+    ++not_answered_;
+  }
+  /// Whether such messages go both ways, not only to the peer.
+  bool are_answered() const { return not_answered_ <= few_messages; }
   /// Whether the next message to the peer is likely to need the packet of one that has just come.
   bool expects_answer() const { return unanswered_ <= few_messages; }
 
@@ -76,7 +84,8 @@ public:
 private:
   static constexpr std::uint32_t few_messages = 2;
 
-  std::uint32_t unanswered_ = 0; ///< messages from the peer since the last one to it
+  std::uint32_t unanswered_ = 0;   ///< messages from the peer since the last one to it
+  std::uint32_t not_answered_ = 0; ///< messages to the peer since the last one from it
   std::array<PacketReference, most> ring_{};
   std::uint32_t first_ = 0, count_ = 0, limit_ = 0;
 };

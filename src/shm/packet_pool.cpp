@@ -91,6 +91,13 @@ PacketPool::Taken PacketPool::take(std::uint64_t bytes, bool in_stream) {
   return take_any_or_grow();
 }
 
+PacketPool::Taken PacketPool::take_for_train(bool in_stream) {
+  uses_since_growth_ += in_stream ? uses_in_stream : 1;
+  Taken taken = take_below(turn_);
+  while (!taken && turn_ < count_) taken = widen(taken, count_);
+  return taken;
+}
+
 PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t message_bytes) {
   auto enough = static_cast<std::uint32_t>(long_turn / packet_bytes_);
   std::uint32_t end =

@@ -54,6 +54,9 @@ public:
   /// outside the reserve; if there is none, one is added, which is a system call. `in_stream`: the message follows another
   /// one that was not answered. The result converts to false if there is none and no further one can be added.
   Taken take(std::uint64_t bytes, bool in_stream);
+  /// Takes a packet for a part of a train, as for an eager message, but never adds one: a train would wait for many system
+  /// calls. The result converts to false if there is none.
+  Taken take_for_train(bool in_stream);
   /// Takes a packet for a fragment of a message of `message_bytes` bytes: the next free one outside the reserve (for
   /// a long message, one of the first packets), otherwise any free one of the reserve. The result converts to
   /// false if there is none.

@@ -10,6 +10,9 @@
 // waits for an answer: for the sender it is an eager message, though it takes no credit. An unexpected train keeps its
 // packets, like an unexpected eager message; a sender that has no packet left announces its messages by an RTS.
 //
+// While messages go one way, trains are short (longest_in_stream): a sender that gets far ahead of its receiver takes space in
+// the caches from it, where the answer to an RTS would hold it back.
+//
 // A train leaves only if the pair's lane has slots for all of it, and nothing else is sent meanwhile. So its parts follow
 // each other, and at most one train is arriving from each peer.
 #include "shm/engine.h"
@@ -47,7 +50,8 @@ void finish(Transfer& transfer) {
   transfer.done(transfer, MPI_SUCCESS);
 }
 
-bool may_leave(const Peer& peer, const Buffer& buffer) {
+bool may_leave(const Peer& peer, const Envelope& envelope, const Buffer& buffer) {
+  if (envelope.bytes > longest_in_stream && !peer.kept.are_answered()) return false;
   // Pending messages go first, and one of them may end the use of the lane.
   if (!peer.lane_open || !peer.pending.empty() || peer.row == engine().row || !may_be_pipelined())
     return false;
@@ -66,7 +70,7 @@ KeptTrain::Part part_of(Arrival& arrival) {
 Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
   const std::uint64_t part_bytes = part_bytes_of(envelope.bytes);
   const auto parts = static_cast<std::uint32_t>((envelope.bytes + part_bytes - 1) / part_bytes);
-  if (!may_leave(peer, buffer) || !peer.send.lane.has_free(parts)) return Eager::refused;
+  if (!may_leave(peer, envelope, buffer) || !peer.send.lane.has_free(parts)) return Eager::refused;
   std::array<OutgoingPacket, most_train_parts> packets;
   if (!take_packets(peer, part_bytes, std::span(packets).first(parts))) return Eager::refused;
   NEAR_KILL_POINT("train-packets-taken");

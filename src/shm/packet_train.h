@@ -9,8 +9,9 @@
 
 namespace near::shm {
 
-inline constexpr std::size_t most_train_parts = 4;
-inline constexpr std::uint64_t longest_train = 64u << 10; ///< bytes
+inline constexpr std::size_t most_train_parts = 32;
+/// Bytes, in general and while messages go one way only.
+inline constexpr std::uint64_t longest_train = 512u << 10, longest_in_stream = 64u << 10;
 
 /// The train that has arrived last from one peer, perhaps not all of it (packet_train.cpp).
 struct TrainIn {

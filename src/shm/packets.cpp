@@ -66,7 +66,7 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
   const std::uint32_t before = peer.sequence_at_send;
   const bool in_stream = follows_another(peer);
   for (std::size_t i = 0; i < own.size(); ++i) {
-    own[i] = take_own(engine().packets.take(bytes, in_stream), bytes);
+    own[i] = take_own(engine().packets.take_for_train(in_stream), bytes);
     if (own[i]) continue;
     while (i-- > 0) put_back(peer, own[i]);
     peer.sequence_at_send = before;

@@ -7,7 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { largest = 1 << 20, huge = 3 << 20, packet = 6000, train = 40000, ask_for_lane = 40 };
+enum {
+  largest = 1 << 20,
+  huge = 3 << 20,
+  packet = 6000,
+  train = 40000,
+  long_train = 300000,
+  ask_for_lane = 40
+};
 
 static int rank, size;
 static char *out, *in;
@@ -87,6 +94,7 @@ static void send_trains(int round) {
   }
   OK(MPI_Waitall(some, requests, MPI_STATUSES_IGNORE));
   for (int step = 1; step < size; ++step) exchange(out, train, step, round);
+  for (int step = 1; step < size; ++step) exchange(out, long_train, step, round);
 }
 
 // The odd rank receives while the even one is outside MPI and has a full queue, so FINs find no slot.

@@ -88,6 +88,16 @@ TEST_F(Kept, know_their_generation_and_owner) {
   EXPECT_EQ(first.generation, 7);
 }
 
+TEST_F(Kept, know_that_messages_go_one_way_after_several_without_an_answer) {
+  kept_.message_left();
+  kept_.message_left();
+  EXPECT_TRUE(kept_.are_answered());
+  kept_.message_left();
+  EXPECT_FALSE(kept_.are_answered());
+  kept_.message_came();
+  EXPECT_TRUE(kept_.are_answered());
+}
+
 TEST_F(Kept, are_worth_keeping_until_several_messages_were_not_answered) {
   EXPECT_TRUE(kept_.expects_answer());
   kept_.message_came();
