@@ -14,6 +14,7 @@
 // - ring: the sender copies chunks into a shared ring, the receiver copies them out, both at the same time; "-4M" is the
 //   length of the ring, otherwise four or eight chunks
 // - ring_stream: ... the sender with stores that bypass its cache (non-temporal)
+// - turns: ... the chunks of both directions are the same, so each process writes those that it has just read
 // - pull: the sender's buffer is shared memory; the receiver copies from it
 // - halves: both buffers are shared; sender and receiver copy half each
 // - push_stream: the receiver's buffer is shared; the sender stores into it, bypassing its cache
@@ -35,7 +36,9 @@ struct channel {
 };
 
 struct shared {
-  struct channel from[2]; // the direction in which process i sends
+  struct channel from[2];           // the direction in which process i sends
+  struct flag turned[2][max_slots]; // by sender and chunk: the newest message
+  _Alignas(4096) unsigned char turns[ring_bytes];
   struct flag common_line, own_line[2];
 };
 
@@ -154,6 +157,23 @@ static void receive_ring(struct side* side) {
   }
 }
 
+// A message that has been received has been read as a whole, so the answer may fill any chunk.
+static void send_turns(struct side* side) {
+  const size_t each = side->method->chunk;
+  for (size_t at = 0; at < side->bytes; at += each) {
+    copy(side->shared->turns + at, side->out + at, side->bytes - at < each ? side->bytes - at : each);
+    raise_to(&side->shared->turned[pair.self][at / each], side->sent);
+  }
+}
+
+static void receive_turns(struct side* side) {
+  const size_t each = side->method->chunk;
+  for (size_t at = 0; at < side->bytes; at += each) {
+    wait_for(&side->shared->turned[!pair.self][at / each], side->received);
+    copy(side->in + at, side->shared->turns + at, side->bytes - at < each ? side->bytes - at : each);
+  }
+}
+
 // Chunks from what fits in the first-level cache to what leaves the second-level one. Rings are as short as pipelining
 // allows, since every slot more is cache less, or longer than a second-level cache, so that the receiver's has dropped a
 // slot by the time the sender writes it again: which is faster depends on the processor.
@@ -203,6 +223,8 @@ static const struct method methods[] = {
      .chunk = 65536,
      .slots = 8,
      .fill = stream},
+    {.name = "turns/8K", .send = send_turns, .receive = receive_turns, .chunk = 8192, .fill = copy},
+    {.name = "turns/16K", .send = send_turns, .receive = receive_turns, .chunk = 16384, .fill = copy},
     {.name = "pull", .send = announce, .receive = receive_pull, .shared_out = true},
     {.name = "halves", .send = send_half, .receive = receive_half, .shared_out = true, .shared_in = true},
     {.name = "push_stream", .send = send_push, .receive = await_announcement, .shared_in = true},
@@ -312,6 +334,7 @@ static void measure_all(struct side* side, const struct arguments* arguments) {
       print_value("touch", "rewritten", side->bytes, each * 1e6);
     }
     for (size_t method = 0; method < sizeof methods / sizeof methods[0]; ++method) {
+      if (methods[method].send == send_turns && side->bytes > max_slots * methods[method].chunk) continue;
       // A smaller chunk has the message in one piece already.
       if (method > 0 && methods[method].fill && methods[method - 1].fill == methods[method].fill &&
           methods[method - 1].chunk >= side->bytes && methods[method - 1].chunk < methods[method].chunk)
@@ -329,6 +352,7 @@ int main(int argc, char** argv) {
   struct arguments arguments = read_arguments(argc, argv);
   size_t largest = largest_size(&arguments) + 4096;
   me.shared = new_shared(sizeof *me.shared);
+  fill_with_numbers(me.shared->turns, ring_bytes);
   for (int i = 0; i < 2; ++i) {
     fill_with_numbers(me.shared->from[i].ring, ring_bytes);
     fill_with_numbers(me.shared_out[i] = new_shared(largest), largest);
