@@ -60,7 +60,7 @@ static void work(const struct mine* my) {
     look(in, bytes, from, me, round);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     // A message that is never received is cancelled while others are under way.
-    OK(MPI_Isend(out, largest, MPI_BYTE, to, 5000 + me, MPI_COMM_WORLD, &request));
+    OK(MPI_Issend(out, largest, MPI_BYTE, to, 5000 + me, MPI_COMM_WORLD, &request));
     OK(MPI_Cancel(&request));
     OK(MPI_Wait(&request, &status));
     int cancelled;
