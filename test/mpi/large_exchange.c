@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   MPI_Type_commit(&wide);
   MPI_Type_commit(&narrow);
   exchange(5, wide, 60000 * sizeof(double), rank, size);
-  exchange(3, narrow, 60000 * sizeof(double), rank, size);
+  exchange(4, narrow, 60000 * sizeof(double), rank, size);
   MPI_Type_free(&wide);
   MPI_Type_free(&narrow);
   one_way(rank, size);
