@@ -147,6 +147,7 @@ struct Engine {
   std::size_t rts_out = 0;                               ///< messages announced to any peer and not finished
   std::uint32_t credit_limit = 0;
   std::uint64_t eager_limit = 0;
+  bool kept_take_cached = true; ///< whether kept packets take cached stores: NEAR_STORES may name others
   bool fences = false;
   bool oversubscribed = false;
   bool receives_no_more = false;
@@ -365,7 +366,7 @@ segment::PairStatistics* statistics_of(Peer& peer);
 [[gnu::cold]] void show_stores(Peer& peer);
 /// Fills a packet for this peer: at least copy::StorePolicy::worthwhile bytes.
 inline void fill_packet(Peer& peer, const OutgoingPacket& packet, const void* from, std::uint64_t bytes) {
-  if (packet.was_kept)
+  if (packet.was_kept && engine().kept_take_cached)
     copy::copy(packet.at, from, bytes, copy::Store::cached);
   else if (peer.stores.copy(packet.at, from, bytes)) [[unlikely]]
     show_stores(peer);

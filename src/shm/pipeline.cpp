@@ -29,7 +29,7 @@ namespace {
 /// The fragment size in bytes. Small fragments let the two copies of a short message overlap. Large ones need
 /// fewer headers and, with streaming stores, fewer waits until the stores have drained.
 std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
-  const bool cached = !peer.kept.empty() || !peer.stores.streaming();
+  const bool cached = (!peer.kept.empty() && engine().kept_take_cached) || !peer.stores.streaming();
   const bool short_fragments = bytes <= 64u << 10 && cached;
   return std::min<std::uint64_t>(short_fragments ? 8u << 10 : 16u << 10, engine().packets.packet_bytes());
 }

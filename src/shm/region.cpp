@@ -246,6 +246,7 @@ Result build_region(int segment_descriptor) {
   NEAR_KILL_POINT("region-reserved");
   fill(layout, addable_packets);
   self.eager_limit = std::max<std::uint64_t>(base::knobs().eager_limit.number, inline_bytes);
+  self.kept_take_cached = base::knobs().stores.text != "streaming";
   // A limit below the default says that few messages should leave before they are received.
   if (self.eager_limit >= segment::smallest_packet) transport::fast_path.longest_eager = longest_train;
   transport::fast_path.eager_limit = self.eager_limit;
