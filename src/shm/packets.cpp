@@ -63,6 +63,7 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
   const std::size_t most_kept = bytes <= peer.packet_bytes ? peer.kept.count() : 0;
   const std::size_t from_kept = std::min(most_kept, packets.size());
   const std::span<OutgoingPacket> own = packets.subspan(from_kept);
+  if (own.size() > engine().packets.count() - PacketPool::reserve) return false;
   const std::uint32_t before = peer.sequence_at_send;
   const bool in_stream = follows_another(peer);
   for (std::size_t i = 0; i < own.size(); ++i) {
