@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { threads = 8, largest = 200000, burst = 24, rounds = 30 };
+enum { threads = 8, longer = 200000, largest = 600000, burst = 24, rounds = 30 };
 
 static int rank, size, endless;
 
@@ -24,7 +24,7 @@ static void look(const unsigned char* at, int bytes, int from, int thread, int s
 }
 
 static void work(const struct mine* my) {
-  static const int lengths[] = {0, 8, 88, 89, 3000, 16384, 16385, largest};
+  static const int lengths[] = {0, 8, 88, 89, 3000, 16384, 16385, longer, largest};
   enum { kinds = sizeof lengths / sizeof *lengths };
   unsigned char *out = malloc(largest), *in = malloc(largest), *window;
   OK(MPI_Alloc_mem(largest, MPI_INFO_NULL, &window));
@@ -41,7 +41,7 @@ static void work(const struct mine* my) {
     for (int flag = 0; !flag;) OK(MPI_Testsome(burst, requests, &flag, (int[burst]){0}, MPI_STATUSES_IGNORE));
     OK(MPI_Waitall(burst, requests, MPI_STATUSES_IGNORE));
     for (int i = 0; i < burst; ++i) look(in + i * 8, 8, from, me, round + i);
-    // One message of each length: inline, packet, rendezvous; blocking, synchronous, from shared memory.
+    // One message of each length: inline, packet, train, rendezvous; blocking, synchronous, from shared memory.
     const int bytes = lengths[round % kinds];
     unsigned char* source = round % 3 == 0 ? window : out;
     fill(source, bytes, rank, me, round);
@@ -60,7 +60,7 @@ static void work(const struct mine* my) {
     look(in, bytes, from, me, round);
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     // A message that is never received is cancelled while others are under way.
-    OK(MPI_Issend(out, largest, MPI_BYTE, to, 5000 + me, MPI_COMM_WORLD, &request));
+    OK(MPI_Isend(out, largest, MPI_BYTE, to, 5000 + me, MPI_COMM_WORLD, &request));
     OK(MPI_Cancel(&request));
     OK(MPI_Wait(&request, &status));
     int cancelled;
