@@ -334,6 +334,7 @@ static void measure_all(struct side* side, const struct arguments* arguments) {
       print_value("touch", "rewritten", side->bytes, each * 1e6);
     }
     for (size_t method = 0; method < sizeof methods / sizeof methods[0]; ++method) {
+      // The sender does not know which chunks of a message have been read, so it fills each once.
       if (methods[method].send == send_turns && side->bytes > max_slots * methods[method].chunk) continue;
       // A smaller chunk has the message in one piece already.
       if (method > 0 && methods[method].fill && methods[method - 1].fill == methods[method].fill &&

@@ -197,7 +197,7 @@ def committed_instructions():
 
 
 def _states(comparison):
-    """[(what is told about the result, Comparison)]: one of all runs, or one of each state in which the machine was met."""
+    """[(title of the column of results, Comparison)]: one of all runs, or one of each state in which the machine was met."""
     figures = comparison.figures
     if len(figures.states) < 2:
         return [("got", comparison)]
