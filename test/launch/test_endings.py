@@ -16,8 +16,12 @@ def one_line(text):
     return text.count("\n") == 1
 
 
-def test_the_status_of_the_first_failing_rank_is_the_jobs(launch):
-    result = launch("-n", "3", "--oversubscribe", "sh", "-c", "[ $NEAR_BOOT_RANK = 1 ] && exit 42; sleep 1000")
+def test_the_status_of_the_first_failing_rank_is_the_jobs(launch, tmp_path):
+    # Rank 1 fails once the last rank runs: the message counts ranks that had not been started apart.
+    last = tmp_path / "last"
+    failing = f"until [ -e {last} ]; do sleep 0.01; done; exit 42"
+    script = f"[ $NEAR_BOOT_RANK = 2 ] && touch {last}; [ $NEAR_BOOT_RANK = 1 ] && {{ {failing}; }}; sleep 1000"
+    result = launch("-n", "3", "--oversubscribe", "sh", "-c", script)
     assert result.status == 42 and one_line(result.err), result.report()
     assert re.search(r"rank 1 \(sh, pid \d+\) exited with status 42; 2 other ranks were ended with it", result.err)
 
