@@ -15,9 +15,10 @@ const std::string& named() { return base::knobs().stores.text; }
 } // namespace
 
 void StorePolicy::begin_with(const std::array<std::uint32_t, 2>& costs) {
+  if (named() != "auto") streaming_ = named() == "streaming";
   if (costs[0] == 0 || costs[1] == 0) return;
   for (int kind = 0; kind < 2; ++kind) cost_[kind] = static_cast<float>(costs[kind]) / 1024;
-  streaming_ = better_streaming();
+  if (named() == "auto") streaming_ = better_streaming();
 }
 
 StorePolicy::Use StorePolicy::begin_timed() {
@@ -47,9 +48,17 @@ void StorePolicy::end_timed(const Use& use, std::uint64_t bytes) {
 
 void StorePolicy::choose() {
   const bool known = cost_[0] != 0 && cost_[1] != 0;
-  if (known && better_streaming() == streaming_) return;
+  if (known && better_streaming() == streaming_) {
+    cheap_ = 0;
+    return;
+  }
+  if (known && streaming_ && ++cheap_ < wanted_) return;
   interval_ = shortest;
-  if (known) streaming_ = !streaming_;
+  if (!known) return;
+  cheap_ = 0;
+  if (!streaming_) wanted_ = std::min(2 * wanted_, most_wanted);
+  streaming_ = !streaming_;
+  if (!streaming_) interval_ = settling_;
 }
 
 } // namespace near::copy

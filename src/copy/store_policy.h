@@ -18,9 +18,22 @@ public:
   /// Bytes. Shorter copies cannot be timed reliably.
   static constexpr std::uint64_t worthwhile = 1024;
 
-  /// `first`: the stores that are tried first. Non-temporal ones are taken if cached ones take more than `factor` times as
-  /// long: readers have to fetch from memory what they have written.
-  StorePolicy(Store first, float factor) : factor_(factor), streaming_(first == Store::streaming) {}
+  /// When one of the two kinds of stores replaces the other.
+  struct Bounds {
+    /// Non-temporal ones replace cached ones that take more than this many times as long.
+    float leave;
+    /// Cached ones replace non-temporal ones if they take at most this many times as long. Above `leave` for copies whose
+    /// cost depends on the stores before: cached stores to lines that were written by non-temporal ones, and have left all
+    /// caches, take up to five times as long, and once all are in a cache as long as these.
+    float enter;
+    /// After such a change the first `settling` copies are not timed, so that they do not show the cost of before.
+    std::uint32_t settling;
+  };
+  /// `first`: the stores that are tried first. `factor`: both bounds.
+  StorePolicy(Store first, float factor) : StorePolicy(first, {factor, factor, shortest / 2}) {}
+  StorePolicy(Store first, const Bounds& bounds)
+      : leave_(bounds.leave), enter_(bounds.enter), settling_(2 * bounds.settling),
+        streaming_(first == Store::streaming) {}
 
   /// Copies with the stores that are to be used. `bytes` must be at least `worthwhile`. Returns whether that was timed, after
   /// which the costs may differ.
@@ -37,7 +50,7 @@ public:
   };
   Use begin() {
     if (next_-- != 0) [[likely]]
-      return {streaming_ ? Store::streaming : Store::cached, 0};
+      return {present(), 0};
     return begin_timed();
   }
   /// After these copies, of `bytes` bytes altogether. Returns what copy() does. Not necessary if nothing was copied with these
@@ -53,23 +66,31 @@ public:
   void begin_with(const std::array<std::uint32_t, 2>& costs);
 
   bool streaming() const { return streaming_; }
+  /// The stores in use, for copies that are not to be timed.
+  Store present() const { return streaming_ ? Store::streaming : Store::cached; }
   /// The cost of a copy with these stores in nanoseconds per KiB; 0: unknown.
   float cost(bool streaming) const { return cost_[streaming]; }
 
 private:
   /// The smallest and the largest number of copies between two trials of the other kind.
   static constexpr std::uint32_t shortest = 8, longest = 256;
+  /// Each time that cached stores turn out to be slower after all, twice as many measurements must speak for them before the
+  /// next attempt, up to so many.
+  static constexpr std::uint32_t most_wanted = 16;
 
-  bool better_streaming() const { return cost_[0] > factor_ * cost_[1]; }
+  bool better_streaming() const { return cost_[0] > (streaming_ ? enter_ : leave_) * cost_[1]; }
   Use begin_timed();
   void end_timed(const Use& use, std::uint64_t bytes);
   void choose();
 
-  float factor_;
+  float leave_, enter_;
+  std::uint32_t settling_;
   float cost_[2] = {0, 0}; ///< the lower one of the last two
   float last_[2] = {0, 0};
   bool streaming_;
   std::uint32_t interval_ = shortest, next_ = 0, turn_ = 0;
+  std::uint32_t cheap_ = 0;  ///< measurements in a row that spoke for cached stores while others were in use
+  std::uint32_t wanted_ = 1; ///< how many it takes
 };
 
 } // namespace near::copy

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 using namespace near;
 using copy::Store;
@@ -87,4 +88,49 @@ TEST(StorePolicy, takes_streaming_stores_only_if_they_are_better_by_the_factor) 
   use(slices, 100, 200 * ms, 100 * ms);
   EXPECT_FALSE(packets.streaming());
   EXPECT_TRUE(slices.streaming());
+}
+
+TEST(StorePolicy, stays_with_cached_stores_between_the_two_bounds) {
+  StorePolicy policy(Store::streaming, {.leave = 3, .enter = 5, .settling = 64});
+  while (policy.streaming()) use(policy, 1, 400 * ms, 100 * ms);
+  use(policy, 1000, 250 * ms, 100 * ms);
+  EXPECT_FALSE(policy.streaming());
+  while (!policy.streaming()) use(policy, 1, 400 * ms, 100 * ms);
+}
+
+TEST(StorePolicy, measures_cached_stores_again_only_when_they_have_settled) {
+  StorePolicy policy(Store::streaming, {.leave = 3, .enter = 5, .settling = 64});
+  while (policy.streaming()) use(policy, 1, 400 * ms, 100 * ms);
+  // So many copies still cost what they did before.
+  EXPECT_EQ(use(policy, 64, 400 * ms, 100 * ms), 0);
+  EXPECT_LE(use(policy, 1000, 100 * ms, 100 * ms), 8);
+  EXPECT_FALSE(policy.streaming());
+}
+
+TEST(StorePolicy, returns_to_cached_stores_less_and_less_readily) {
+  StorePolicy policy(Store::streaming, {.leave = 3, .enter = 5, .settling = 8});
+  // Cached stores look cheap while the others are in use, and are expensive then.
+  std::vector<int> attempts;
+  for (int copy = 0; attempts.size() < 8; ++copy) {
+    const bool before = policy.streaming();
+    use(policy, 1, (before ? 400 : 900) * ms, 100 * ms);
+    if (before && !policy.streaming()) attempts.push_back(copy);
+  }
+  EXPECT_GT(attempts[7] - attempts[6], 4 * (attempts[1] - attempts[0]));
+  // What lasts is believed.
+  use(policy, 20000, 100 * ms, 100 * ms);
+  EXPECT_FALSE(policy.streaming());
+}
+
+TEST(StorePolicy, obeys_the_knob_before_the_first_measurement) {
+  for (const bool streaming : {false, true}) {
+    std::string entry = std::string("NEAR_STORES=") + (streaming ? "streaming" : "cached");
+    char* environment[] = {entry.data(), nullptr};
+    ASSERT_TRUE(base::read_knobs(environment).ok());
+    StorePolicy policy(streaming ? Store::cached : Store::streaming, 3);
+    policy.begin_with({0, 0});
+    EXPECT_EQ(policy.present(), streaming ? Store::streaming : Store::cached);
+  }
+  char* none[] = {nullptr};
+  ASSERT_TRUE(base::read_knobs(none).ok());
 }
