@@ -40,7 +40,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   }
   if (bytes != 0) {
     if (packet && buffer.type->contiguous && bytes >= copy::StorePolicy::worthwhile)
-      fill_packet(peer, packet, buffer.contiguous_start(), bytes);
+      fill_packet(peer, peer.stores, packet, buffer.contiguous_start(), bytes);
     else if (buffer.type->contiguous)
       copy::raw(payload, buffer.contiguous_start(), bytes);
     else

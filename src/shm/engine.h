@@ -82,9 +82,11 @@ struct Peer : transport::Peer {
       fragments;           ///< of short and of long transfers, so that long ones delay no short ones
   bool long_first = false; ///< which of the two came first last time
   bool on_fragment_list = false;
-  /// The stores that fill packets for it, except those that this process has kept: their lines are here, so they take
-  /// cached stores (doc/adr/0027). Streaming stores are never very slow, so they are tried first.
+  /// The stores that fill packets for it, of eager messages and of fragments, except those that this process has kept: their
+  /// lines are here, so they take cached stores. Streaming stores are never very slow, so they are tried first. Fragments take
+  /// cached stores up to a higher cost, since their receiver is usually the one that is waited for (doc/adr/0027).
   copy::StorePolicy stores{copy::Store::streaming, 1.5f};
+  copy::StorePolicy fragment_stores{copy::Store::streaming, {.leave = 3.0f, .enter = 5.0f, .settling = 64}};
   KeptPackets kept;             ///< packets for our next messages to it
   std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made when it is needed, in small jobs before
   std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
@@ -265,6 +267,8 @@ struct OutgoingPacket {
   std::byte* at = nullptr; ///< nullptr: there is no packet
   bool was_kept = false;
   explicit operator bool() const { return at != nullptr; }
+  /// Whether no peer has read it yet, so that its lines are in no other cache. True once in 256 later uses too.
+  bool is_new() const { return reference.generation == 1; }
 };
 /// Takes a packet for an eager message of `bytes` bytes to this peer: a kept one, or one of this process's.
 OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes);
@@ -362,19 +366,22 @@ bool has_left(const Peer& peer);
 
 /// Returns the statistics of this peer in our region; tools display them from now on.
 segment::PairStatistics* statistics_of(Peer& peer);
-/// Displays the stores of its packets there.
-[[gnu::cold]] void show_stores(Peer& peer);
-/// Fills a packet for this peer: at least copy::StorePolicy::worthwhile bytes.
-inline void fill_packet(Peer& peer, const OutgoingPacket& packet, const void* from, std::uint64_t bytes) {
+/// Displays the stores there that are in use for its packets: of the policy that was measured last.
+[[gnu::cold]] void show_stores(Peer& peer, const copy::StorePolicy& stores);
+/// Fills a packet for this peer, which has this policy: at least copy::StorePolicy::worthwhile bytes.
+inline void fill_packet(Peer& peer, copy::StorePolicy& stores, const OutgoingPacket& packet, const void* from,
+                        std::uint64_t bytes) {
   if (packet.was_kept && engine().kept_take_cached)
     copy::copy(packet.at, from, bytes, copy::Store::cached);
-  else if (peer.stores.copy(packet.at, from, bytes)) [[unlikely]]
-    show_stores(peer);
+  else if (packet.is_new()) // what it costs to fill it says nothing about later ones
+    copy::copy(packet.at, from, bytes, stores.present());
+  else if (stores.copy(packet.at, from, bytes)) [[unlikely]]
+    show_stores(peer, stores);
 }
 
 /// Fills it with `bytes` packed bytes of the buffer from `position` on.
-void pack_into(Peer& peer, const OutgoingPacket& packet, const Buffer& buffer, std::uint64_t position,
-               std::uint64_t bytes);
+void pack_into(Peer& peer, copy::StorePolicy& stores, const OutgoingPacket& packet, const Buffer& buffer,
+               std::uint64_t position, std::uint64_t bytes);
 
 /// Returns the job's initial estimates for a process at this peer's distance.
 const segment::PairEstimates& estimates_of(const Peer& peer);

@@ -84,7 +84,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
     header.handler = static_cast<std::uint8_t>(i == 0 ? InternalHandler::train : InternalHandler::train_part);
     header.in_packet = 1;
     *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
-    pack_into(peer, packet, buffer, position, bytes);
+    pack_into(peer, peer.stores, packet, buffer, position, bytes);
     NEAR_KILL_POINT("train-part-filled");
     send_claimed(peer, std::move(claim));
     NEAR_KILL_POINT("train-part-sent");

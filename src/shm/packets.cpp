@@ -85,10 +85,10 @@ OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, st
   return take_own(engine().packets.take_for_fragment(transfer.bytes), bytes);
 }
 
-void pack_into(Peer& peer, const OutgoingPacket& packet, const Buffer& buffer, std::uint64_t position,
-               std::uint64_t bytes) {
+void pack_into(Peer& peer, copy::StorePolicy& stores, const OutgoingPacket& packet, const Buffer& buffer,
+               std::uint64_t position, std::uint64_t bytes) {
   if (buffer.is_contiguous() && bytes >= copy::StorePolicy::worthwhile)
-    fill_packet(peer, packet, buffer.contiguous_start() + position, bytes);
+    fill_packet(peer, stores, packet, buffer.contiguous_start() + position, bytes);
   else
     datatype::pack(buffer, static_cast<MPI_Count>(position), packet.at, static_cast<MPI_Count>(bytes));
 }

@@ -35,7 +35,8 @@ namespace {
   peer.send.credit =
       queue::CreditAccount<>(memory::space().segment.at<queue::CreditCounter<>>(control.credits) + self.row);
   peer.receive.released = memory::space().segment.at<queue::CreditCounter<>>(self.control->credits) + row;
-  peer.stores.begin_with(estimates_of(peer).store_cost);
+  for (copy::StorePolicy* stores : {&peer.stores, &peer.fragment_stores})
+    stores->begin_with(estimates_of(peer).store_cost);
   self.peers.push_back(&peer);
   self.by_row[row] = &peer;
   return peer;
@@ -104,12 +105,12 @@ segment::PairStatistics* statistics_of(Peer& peer) {
   return memory::space().segment.at<segment::PairStatistics>(self.control->statistics) + peer.row;
 }
 
-void show_stores(Peer& peer) {
+void show_stores(Peer& peer, const copy::StorePolicy& stores) {
   if (!peer.lane_open) return; // few messages do not deserve a page of statistics
   segment::PairStatistics& shown = *statistics_of(peer);
   for (bool streaming : {false, true})
-    shown.store_cost[streaming].store_relaxed(segment::statistic_of(peer.stores.cost(streaming)));
-  shown.streaming.store_relaxed(peer.stores.streaming());
+    shown.store_cost[streaming].store_relaxed(segment::statistic_of(stores.cost(streaming)));
+  shown.streaming.store_relaxed(stores.streaming());
 }
 
 const segment::PairEstimates& estimates_of(const Peer& peer) {

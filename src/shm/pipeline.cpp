@@ -7,7 +7,7 @@
 //                                                 send_fragments: pack into a packet,
 //   handle_fragment: unpack  <------------------  send the fragment, and so on
 //
-// The sender chooses the stores (copy/store_policy.h).
+// The sender chooses the stores (Peer::fragment_stores).
 //
 // Eager prefix: if the receive has probably been posted and the message will probably be pipelined, its first
 // fragments follow the RTS at once, with the number of the prefix. A posted receive takes them as they arrive,
@@ -29,7 +29,7 @@ namespace {
 /// The fragment size in bytes. Small fragments let the two copies of a short message overlap. Large ones need
 /// fewer headers and, with streaming stores, fewer waits until the stores have drained.
 std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
-  const bool cached = (!peer.kept.empty() && engine().kept_take_cached) || !peer.stores.streaming();
+  const bool cached = (!peer.kept.empty() && engine().kept_take_cached) || !peer.fragment_stores.streaming();
   const bool short_fragments = bytes <= 64u << 10 && cached;
   return std::min<std::uint64_t>(short_fragments ? 8u << 10 : 16u << 10, engine().packets.packet_bytes());
 }
@@ -53,7 +53,7 @@ bool send_fragment(Transfer& transfer) {
     put_back(peer, packet);
     return false;
   }
-  pack_into(peer, packet, transfer.buffer, transfer.position, bytes);
+  pack_into(peer, peer.fragment_stores, packet, transfer.buffer, transfer.position, bytes);
   NEAR_KILL_POINT("fragment-filled");
   bool answered = transfer.remote_cookie != 0;
   MessageHeader& header = header_of(claim);
