@@ -74,6 +74,12 @@ bool pair_reduces_at_root(const Facts& facts) { return pair_sends(facts) && fact
 bool reads_all(const Facts& facts) {
   return facts.size == 2 || facts.bytes * facts.size <= (facts.shared_processors != 0 ? 96 << 10 : 32 << 10);
 }
+/// The same for an allreduce, where all of this work is done on few processors: reading all vectors, rather than only the
+/// root, costs each processor as much as a turn of each rank. Measured on two processors with 4 to 32 ranks.
+bool all_read_all(const Facts& facts) {
+  if (facts.shared_processors == 0 || facts.shared_processors > 2) return reads_all(facts);
+  return facts.bytes * (facts.size - 2) <= 16 << 10;
+}
 /// Where ranks share processors, distributing a reduction gains little if there are few of these, and costs every rank
 /// another turn. Measured on two processors; with more of them, an estimate: a turn takes as long as reducing 64 KiB.
 bool root_reads_all(const Facts& facts) {
@@ -84,6 +90,10 @@ bool root_reads_all(const Facts& facts) {
   case 2: return facts.bytes <= 1 << 20;
   default: return facts.bytes <= (64 << 10) / (facts.shared_processors - 1);
   }
+}
+/// Every rank then reads the result, so there is less to gain, at any length. Not measured with more processors.
+bool root_reduces_alone(const Facts& facts) {
+  return facts.shared_processors == 1 || facts.shared_processors == 2;
 }
 /// Fewer bytes cross between nodes, which is worth a second copy at one rank of each node.
 bool saves_crossings(const Facts& facts) { return facts.size >= 2 * facts.nodes && facts.bytes >= 4 << 10; }

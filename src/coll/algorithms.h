@@ -42,6 +42,7 @@ Result allreduce_recursive_doubling(CollectiveGroup& group, const Call& call);
 Result allreduce_linear(CollectiveGroup& group, const Call& call);
 Result allreduce_ring(CollectiveGroup& group, const Call& call);
 Result allreduce_shared_flat(CollectiveGroup& group, const Call& call);
+Result allreduce_shared_root(CollectiveGroup& group, const Call& call);
 Result allreduce_shared_shares(CollectiveGroup& group, const Call& call);
 
 Result gather_binomial(CollectiveGroup& group, const Call& call);

@@ -1,8 +1,10 @@
-// Allreduce in the area, in two forms.
+// Allreduce in the area, in three forms.
 //
 // flat     Every rank publishes its vector and reduces all of them. Cost: (p + 1) n beta + (p - 1) n gamma, and one wait
 //          for each chunk: for short vectors, and for two ranks at any length, since both then read as many bytes of the
 //          other as with shares.
+// root     Every rank but rank 0 publishes its vector; rank 0 reduces them and publishes the result. Cost: p n (beta + gamma)
+//          at rank 0, and one wait for each chunk at all ranks: for ranks that share processors.
 // shares   Every rank publishes its vector, reduces its share of all vectors in its own piece or slice, and copies the
 //          shares of all. Cost: 4 n beta + n gamma, and two waits for each chunk. While a rank would wait for the others' results
 //          of one chunk, it publishes and reduces the next one.
@@ -12,6 +14,32 @@ namespace near::coll {
 
 Result allreduce_shared_flat(CollectiveGroup& group, const Call& call) {
   return fold_up_to(group, call, group.size() - 1);
+}
+
+Result allreduce_shared_root(CollectiveGroup& group, const Call& call) {
+  const Vectors vectors(call);
+  const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
+  Exchange exchange(group, call, chunks.count);
+  auto bytes_of = [&](Number index) { return chunks.bytes(index); };
+  auto publish_one = [&](Number next) {
+    return exchange.publish(bytes_of(next), [=](const Room& room) {
+      room.put(0, vectors.send(chunks.offset(next)), chunks.bytes(next));
+    });
+  };
+  for (Number index = 0; index < chunks.count; ++index) {
+    const MPI_Count bytes = bytes_of(index), offset = chunks.offset(index);
+    if (exchange.rank() != 0) {
+      NEAR_TRY(exchange.publish_until(index, bytes_of, publish_one));
+      NEAR_TRY(exchange.read(0, index, bytes, [=](const std::byte* data) {
+        vectors.copy(vectors.receive(offset), data, bytes);
+      }));
+    } else {
+      NEAR_TRY(vectors.fold_at_root(exchange, index, bytes, offset));
+      NEAR_TRY(exchange.relay(bytes, [=](const Room& room) { room.put(0, vectors.receive(offset), bytes); }));
+    }
+    exchange.finish(index);
+  }
+  return {};
 }
 
 Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {

@@ -16,11 +16,8 @@ Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index);
     if (!is_root)
       NEAR_TRY(exchange.publish(bytes, [=](const Room& room) { room.put(0, vectors.send(offset), bytes); }));
-    for (int step = 1; is_root && step < exchange.size(); ++step)
-      NEAR_TRY(exchange.read((call.root + step) % exchange.size(), index, bytes, [=](const std::byte* data) {
-        const std::byte* own = step == 1 ? vectors.send(offset) : vectors.receive(offset);
-        vectors.combine(data, own, vectors.receive(offset), bytes);
-      }));
+    else
+      NEAR_TRY(vectors.fold_at_root(exchange, index, bytes, offset));
     exchange.finish(index);
   }
   return {};

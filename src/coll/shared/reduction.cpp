@@ -17,6 +17,17 @@ Result Vectors::fold(Exchange& exchange, Number index, MPI_Count at, std::byte* 
   return {};
 }
 
+Result Vectors::fold_at_root(Exchange& exchange, Number index, MPI_Count bytes, MPI_Count offset) const {
+  const Vectors vectors = *this;
+  for (int step = 1; step < exchange.size(); ++step)
+    NEAR_TRY(
+        exchange.read((exchange.rank() + step) % exchange.size(), index, bytes, [=](const std::byte* data) {
+          const std::byte* own = step == 1 ? vectors.send(offset) : vectors.receive(offset);
+          vectors.combine(data, own, vectors.receive(offset), bytes);
+        }));
+  return {};
+}
+
 Result Vectors::fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const {
   const int own = exchange.rank(), size = exchange.size();
   const Share share = share_of(bytes, own, size);

@@ -32,6 +32,10 @@ public:
   /// that compute it get the same bits.
   Result fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes, int last) const;
 
+  /// At the only rank that reduces a chunk, of `bytes` bytes from `offset` on: its receive buffer gets what it and all others, which
+  /// have published it, contribute.
+  Result fold_at_root(Exchange& exchange, Number index, MPI_Count bytes, MPI_Count offset) const;
+
   // A chunk of `bytes` bytes that all ranks have published, of which each reduces its share.
 
   /// Reduces this rank's share in place, in its own piece or slice, and tells the others. Each share is reduced by one rank, in

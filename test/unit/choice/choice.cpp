@@ -6,6 +6,7 @@
 
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace near::choice {
@@ -162,6 +163,26 @@ TEST(choice, a_root_reduces_alone_where_few_processors_are_shared) {
     EXPECT_STREQ(choose(facts).name, "shared_flat") << processors;
     facts.bytes = 2 * longest;
     EXPECT_STREQ(choose(facts).name, "shared_shares") << processors;
+  }
+}
+
+TEST(choice, one_rank_reduces_for_all_where_two_processors_are_shared) {
+  Facts facts{.collective = Collective::allreduce, .area = true};
+  for (auto [processors, size, longest] : {std::tuple{2, 4, 8 << 10}, {2, 8, 2 << 10}, {2, 32, 512}}) {
+    facts.shared_processors = processors;
+    facts.size = size;
+    facts.bytes = longest;
+    EXPECT_STREQ(choose(facts).name, "shared_flat") << size;
+    facts.bytes = 2 * longest;
+    EXPECT_STREQ(choose(facts).name, "shared_root") << size;
+    facts.bytes = 64 << 20;
+    EXPECT_STREQ(choose(facts).name, "shared_root") << size;
+  }
+  facts.shared_processors = 3;
+  for (MPI_Count bytes : {16 << 10, 64 << 20}) {
+    facts.bytes = bytes;
+    facts.size = 8;
+    EXPECT_STREQ(choose(facts).name, "shared_shares") << bytes;
   }
 }
 
