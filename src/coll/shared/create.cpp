@@ -17,7 +17,7 @@ namespace {
 /// The number of areas that a process has at a time; further communicators and persistent calls use messages.
 constexpr std::size_t most_areas = 256;
 
-/// Once a process has this many slices for persistent calls, further calls get two at most.
+/// Once a process has this many slices for persistent calls, further calls get two at most, as long as their data.
 constexpr std::size_t many_own_slices = 64;
 
 /// Where all ranks read each other's entries, a rank that publishes number n has heard in them that the others have
@@ -243,24 +243,37 @@ Result allocate_area(Communicator& communicator, bool has_slices, Extension& mad
   return {};
 }
 
-/// The slices that a persistent call needs, so that a start neither allocates nor, as a rule, waits: further ones for the
-/// next starts while others still read, as many as short data rotates through. False if there is no memory for them.
-bool make_slices(Slices& slices, MPI_Count bytes) {
-  if (bytes <= piece_bytes) return true;
+/// How many slices a persistent call needs, of how many bytes, so that a start neither allocates nor, as a rule, waits: further
+/// ones for the next starts while others still read, as many as short data rotates through, or, where ranks share processors,
+/// as lets them be a few starts ahead.
+struct OwnSlices {
+  std::size_t count = 0, bytes = 0;
+};
+OwnSlices own_slices_for(MPI_Count bytes) {
+  const bool many = home().own_slices >= many_own_slices, packs = ranks_share_processors() && !many;
+  if (bytes <= (packs ? inline_bytes : piece_bytes)) return {};
+  const std::size_t most = many ? 2 : most_slices;
+  if (bytes <= piece_bytes) return {1, static_cast<std::size_t>(slice_bytes)};
   const auto needed = static_cast<std::size_t>((bytes + slice_bytes - 1) / slice_bytes);
-  const std::size_t most = home().own_slices < many_own_slices ? most_slices : 2;
+  if (packs) return {std::min(slices_in_rotation * needed, most), static_cast<std::size_t>(slice_bytes)};
   const std::size_t least =
       bytes <= static_cast<MPI_Count>(Slices::most_rotating) ? std::min(slices_in_rotation, most) : 2;
-  const auto length = static_cast<std::size_t>(std::min<MPI_Count>(bytes, slice_bytes));
-  return slices.make(std::clamp(needed, least, most), length) || slices.make(2, length);
+  return {std::clamp(needed, least, most), static_cast<std::size_t>(std::min<MPI_Count>(bytes, slice_bytes))};
 }
 
 Result Extension::make_another(Communicator& communicator, MPI_Count bytes,
                                std::unique_ptr<AreaExtension>& made) {
   auto another = std::make_unique<Extension>();
+  const OwnSlices needed = own_slices_for(bytes);
   another->own_slices =
-      std::make_unique<Slices>(Slices::Source{.reserve = reserve_own_slice, .populate = populate_slice});
-  const bool has_slices = make_slices(*another->own_slices, bytes);
+      std::make_unique<Slices>(Slices::Source{.reserve = reserve_own_slice,
+                                              .populate = populate_slice,
+                                              .packs = ranks_share_processors(),
+                                              .most = std::max<std::size_t>(needed.count, 1),
+                                              .grows = false});
+  Slices& slices = *another->own_slices;
+  const bool has_slices =
+      slices.make(needed.count, needed.bytes) || (needed.count > 2 && slices.make(2, needed.bytes));
   NEAR_TRY(allocate_area(communicator, has_slices, *another));
   made = std::move(another);
   return {};

@@ -67,7 +67,8 @@ void Slices::extend_rotation(std::size_t bytes) {
 /// data, and are never far ahead, keep to little memory.
 Slices::Place Slices::find_behind(const Area& area, std::size_t bytes) {
   for (Slice& slice : slices_)
-    if (slice.area == &area && slice.used + bytes <= slice_bytes && has_pages(slice, slice.used + bytes))
+    if (slice.area == &area && slice.used + bytes <= (source_.grows ? slice_bytes : slice.bytes) &&
+        has_pages(slice, slice.used + bytes))
       return {&slice, slice.used};
   return {};
 }
@@ -88,7 +89,7 @@ Slices::Place Slices::find(const Area& area, std::size_t bytes) {
   }
   if (source_.packs)
     if (const Place place = find_behind(area, bytes); place.slice != nullptr) return place;
-  if (holds_one && slices_.size() >= most_slices) return {};
+  if (holds_one && slices_.size() >= source_.most) return {};
   return grow() && has_pages(slices_.back(), bytes) ? Place{&slices_.back(), 0} : Place{};
 }
 

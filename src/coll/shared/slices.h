@@ -35,6 +35,10 @@ public:
     /// If no slice is free, puts data behind what lies in one, so that more of it may be under way: for ranks that share
     /// processors, to which each wait costs a turn.
     bool packs = false;
+    /// Further slices are made only for an area that holds none.
+    std::size_t most = most_slices;
+    /// Whether pages are made for data that is packed.
+    bool grows = true;
   };
   /// Longer data does not rotate, and is not fetched: it is written chunk by chunk, without a wait in which the next slice
   /// could come. Bytes.
