@@ -269,7 +269,7 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
   const bool persistent = form == Form::persistent;
   NEAR_TRY(check_copyable(call));
   if (communicator.is_inter()) [[unlikely]] {
-    auto schedule = std::make_unique<Schedule>();
+    auto schedule = std::make_unique<Schedule>(form == Form::nonblocking);
     NEAR_TRY(perform_between_groups(call, communicator, schedule.get()));
     return p2p::make_scheduled(&communicator, std::move(schedule), persistent, made);
   }
@@ -279,7 +279,7 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
   if (area != nullptr)
     if (auto short_call = ShortCall::make(call, communicator, *area, own))
       return p2p::make_scheduled(&communicator, std::move(short_call), persistent, made);
-  auto schedule = std::make_unique<Schedule>();
+  auto schedule = std::make_unique<Schedule>(form == Form::nonblocking);
   if (area != nullptr) schedule->keep(call, communicator.size);
   if (own != nullptr) schedule->keep(std::move(own));
   CollectiveGroup group(communicator, schedule.get(), area);

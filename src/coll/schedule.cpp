@@ -6,15 +6,23 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace near::coll {
 
 void* Schedule::operator new(std::size_t size) { return SpareMemory<Schedule>::take(size); }
 void Schedule::operator delete(void* memory, std::size_t) { SpareMemory<Schedule>::keep(memory); }
 
-Schedule::Schedule() { steps_.reserve(usual_steps); }
+Schedule::Schedule(bool begins) : executes_(begins), under_way_(begins) { steps_.reserve(usual_steps); }
 
 Schedule::~Schedule() {
+  if (under_way_) [[unlikely]] {
+    try {
+      abandon();
+    } catch (const std::bad_alloc&) {
+      under_way_ = false; // nothing more can be done: others may wait for this rank
+    }
+  }
   for (Datatype* type : types_) datatype::release(type);
   for (Operation* operation : operations_) datatype::release(operation);
 }
@@ -24,6 +32,32 @@ Schedule::Step Schedule::add(Entry entry) {
   return steps_.size() - 1;
 }
 
+/// A message, which is started at once if nothing before it has to wait.
+Schedule::Step Schedule::add_message(Entry entry) {
+  const Step step = add(std::move(entry));
+  if (executes_) {
+    note(run(steps_[step]));
+    steps_[step].kind = Kind::started;
+  }
+  return step;
+}
+
+/// There is no memory to record the rest of a call that has begun. No message may write into buffers that are about to be
+/// freed, and nobody may wait for what this rank does not publish. Waits for messages that cannot be cancelled any more, and
+/// for the calls before this one in its area.
+void Schedule::abandon() {
+  for (Entry& entry : steps_) {
+    if (entry.request == nullptr) continue;
+    (void)p2p::cancel(*entry.request);
+    p2p::wait_complete(*entry.request);
+    (void)finished(entry);
+  }
+  if (area_call_ == nullptr) return;
+  area_call_->wait_for_turn();
+  (void)area_call_->abandon(true);
+  area_call_->end();
+}
+
 void Schedule::keep_type(Datatype* type) {
   if (type == nullptr || type->predefined) return;
   if (std::find(types_.begin(), types_.end(), type) == types_.end()) types_.push_back(object::keep(type));
@@ -31,21 +65,24 @@ void Schedule::keep_type(Datatype* type) {
 
 Schedule::Step Schedule::send(const Buffer& buffer, int to, int tag, Communicator& communicator) {
   keep_type(buffer.type);
-  return add({.kind = Kind::send, .peer = to, .tag = tag, .a = buffer, .communicator = &communicator});
+  return add_message(
+      {.kind = Kind::send, .peer = to, .tag = tag, .a = buffer, .communicator = &communicator});
 }
 
 Schedule::Step Schedule::receive(const Buffer& buffer, int from, int tag, Communicator& communicator,
                                  const bool* condition) {
   keep_type(buffer.type);
-  return add({.kind = Kind::receive,
-              .peer = from,
-              .tag = tag,
-              .a = buffer,
-              .communicator = &communicator,
-              .condition = condition});
+  return add_message({.kind = Kind::receive,
+                      .peer = from,
+                      .tag = tag,
+                      .a = buffer,
+                      .communicator = &communicator,
+                      .condition = condition});
 }
 
 Result Schedule::wait(Step message) {
+  if (executes_ && finished(steps_[message])) return {};
+  executes_ = false;
   add({.kind = Kind::wait, .message = message});
   return {};
 }
@@ -63,11 +100,18 @@ Result Schedule::finish_until(std::size_t remaining) {
   return {};
 }
 
+Result Schedule::add_local(Entry entry) {
+  if (executes_)
+    note(run(entry));
+  else
+    add(std::move(entry));
+  return {};
+}
+
 Result Schedule::copy(const Buffer& from, const Buffer& to) {
   keep_type(from.type);
   keep_type(to.type);
-  add({.kind = Kind::copy, .a = from, .b = to});
-  return {};
+  return add_local({.kind = Kind::copy, .a = from, .b = to});
 }
 
 Result Schedule::reduce(const Operation& operation, const Buffer& in, const Buffer& inout) {
@@ -75,8 +119,7 @@ Result Schedule::reduce(const Operation& operation, const Buffer& in, const Buff
   auto* kept = const_cast<Operation*>(&operation);
   if (!kept->predefined && std::find(operations_.begin(), operations_.end(), kept) == operations_.end())
     operations_.push_back(object::keep(kept));
-  add({.kind = Kind::reduce, .a = in, .b = inout, .operation = &operation});
-  return {};
+  return add_local({.kind = Kind::reduce, .a = in, .b = inout, .operation = &operation});
 }
 
 Result Schedule::allocate(std::size_t bytes, std::byte*& at) {
@@ -90,6 +133,7 @@ Result Schedule::allocate(std::size_t bytes, std::byte*& at) {
 
 AreaCall& Schedule::use_area(Area& area, const Description& description, std::uint64_t numbers) {
   area_call_.reset(place<AreaCall>(area, description, numbers));
+  if (under_way_) area_call_->begin();
   turn_ = steps_.size();
   attempt([at = area_call_.get()] { return at->is_turn(); }, [] { return Result{}; });
   return *area_call_;
@@ -111,6 +155,7 @@ void Schedule::keep(const Call& call, int size) {
 void Schedule::keep(std::unique_ptr<AreaExtension> area) { own_area_ = std::move(area); }
 
 Result Schedule::begin() {
+  if (under_way_) return {};
   next_ = next_early_ = 0;
   outcome_ = {};
   for (Entry& step : steps_) step.done = false;
@@ -122,8 +167,19 @@ bool Schedule::may_advance() const {
   if (!outcome_.ok()) return true;
   if (next_ >= steps_.size()) return false;
   const Entry& entry = steps_[next_];
-  if (entry.kind == Kind::attempt) return entry.attempt->ready();
-  return area_call_ != nullptr && area_call_->is_broken();
+  if (entry.kind == Kind::attempt && entry.attempt->ready()) return true;
+  if (area_call_ == nullptr) return false;
+  if (entry.kind == Kind::wait && area_call_->is_broken()) return true;
+  if (!may_attempt_early()) return false;
+  const auto early = std::find_if(early_.begin() + static_cast<std::ptrdiff_t>(next_early_), early_.end(),
+                                  [this](Step step) { return step >= next_; });
+  return early != early_.end() && !steps_[*early].done && steps_[*early].attempt->ready();
+}
+
+/// Steps that do not concern the area come first, and a rank publishes a limited number of chunks ahead of what it reads.
+bool Schedule::may_attempt_early() const {
+  return next_ >= turn_ && (area_call_->may_publish() || area_call_->is_turn()) &&
+         area_call_->published() <= area_call_->finished() + chunks_ahead();
 }
 
 /// Does the step if it need not wait. True if it has been done, now or before.
@@ -137,9 +193,8 @@ bool Schedule::attempted(Entry& entry) {
 
 /// While a step has to wait: does the next early one if it need not; before the call's turn, as many as it may.
 void Schedule::attempt_next_early() {
-  // Steps that do not concern the area come first, and a rank publishes a limited number of chunks ahead of what it reads.
   if (area_call_ == nullptr || next_ < turn_) return;
-  while (area_call_->may_publish() && area_call_->published() <= area_call_->finished() + chunks_ahead()) {
+  while (may_attempt_early()) {
     while (next_early_ < early_.size() && early_[next_early_] < next_) ++next_early_;
     if (next_early_ == early_.size() || !attempted(steps_[early_[next_early_]])) break;
     ++next_early_;
@@ -148,9 +203,21 @@ void Schedule::attempt_next_early() {
   area_call_->pass_on();
 }
 
+/// After the failure of a message: if an early step finds that the ranks call different collectives, that says more.
+void Schedule::look_for_mismatch() {
+  if (area_call_ == nullptr) return;
+  const Result failure = std::exchange(outcome_, {});
+  std::string sentence = std::exchange(sentence_, {});
+  attempt_next_early();
+  if (!outcome_.ok()) return;
+  outcome_ = failure;
+  sentence_ = std::move(sentence);
+}
+
 /// Keeps the first failure, which becomes the collective's.
 void Schedule::note(Result result) {
   if (result.ok() || !outcome_.ok()) return;
+  executes_ = false;
   outcome_ = result;
   sentence_ = base::failure_text();
 }
@@ -168,6 +235,7 @@ Result Schedule::run(Entry& entry) {
   case Kind::reduce:
     datatype::reduce(*entry.operation, entry.a.address, entry.b.address, entry.a.count, *entry.a.type);
     return {};
+  case Kind::started:
   case Kind::wait:
   case Kind::attempt: break;
   }
@@ -203,6 +271,7 @@ bool Schedule::advance(p2p::Completion& completion) {
       note(run(entry));
     }
     if (!outcome_.ok()) [[unlikely]] {
+      look_for_mismatch();
       for (Entry& other : steps_)
         if (other.request != nullptr) (void)p2p::cancel(*other.request);
       next_ = steps_.size();
@@ -217,6 +286,7 @@ bool Schedule::advance(p2p::Completion& completion) {
     if (!outcome_.ok() && !(area_call_->is_turn() && area_call_->abandon(false))) return false;
     area_call_->end();
   }
+  under_way_ = false;
   completion = p2p::Completion{};
   completion.error = object::error_class(outcome_);
   return true;

@@ -1,9 +1,12 @@
-// A recorded collective: the verbs that a collective group was given, run later by the progress engine.
+// A recorded collective: the verbs that a collective group was given, run by the progress engine.
 // Nonblocking and persistent collectives are schedules; a persistent one is run again and again.
 //
 // A schedule is a list of steps that run in order. A send or receive step only starts its message; a wait
 // step holds the schedule until one earlier message is finished. So a schedule does exactly what the blocking
 // form does, and a verb that would block costs the progress engine one test.
+//
+// A nonblocking call has begun when it is recorded. So its verbs are executed instead, until one of them would have to wait:
+// only that one and those behind it become steps.
 #pragma once
 
 #include "coll/call.h"
@@ -25,7 +28,8 @@ struct AreaExtension;
 
 class Schedule final : public p2p::Schedule {
 public:
-  Schedule();
+  /// `begins`: the call begins while it is recorded, and runs once.
+  explicit Schedule(bool begins);
   ~Schedule() override;
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
@@ -51,12 +55,14 @@ public:
   /// Records a step of the area's call: runs act(), which returns a Result, as soon as ready() is true.
   template <class Ready, class Act>
   void attempt(Ready ready, Act act) {
+    if (executes_ && executed(ready, act)) return;
     add_attempt(place<AttemptOf<Ready, Act>>(ready, act), false);
   }
   /// A step that may also be done before its turn, if the schedule has to wait for an earlier one, but not before the
   /// early step before it.
   template <class Ready, class Act>
   void attempt_early(Ready ready, Act act) {
+    if (executes_ && executed(ready, act)) return;
     add_attempt(place<AttemptOf<Ready, Act>>(ready, act), true);
   }
   /// Keeps the types of what is recorded by attempts. Their operations are predefined ones.
@@ -74,7 +80,7 @@ public:
   std::string_view sentence() const override { return sentence_; }
 
 private:
-  enum class Kind : std::uint8_t { send, receive, wait, copy, reduce, attempt };
+  enum class Kind : std::uint8_t { send, receive, started, wait, copy, reduce, attempt };
   /// For objects in the arena.
   struct Destroy {
     template <class T>
@@ -107,11 +113,24 @@ private:
     Communicator* communicator = nullptr;
     const bool* condition = nullptr; ///< receive; null: always
     const Operation* operation = nullptr;
-    p2p::Request* request = nullptr; ///< send, receive: while under way
+    p2p::Request* request = nullptr; ///< send, receive, started: while under way
     std::unique_ptr<Attempt, Destroy> attempt{};
     bool done = false; ///< attempt
   };
   Step add(Entry entry);
+  Step add_message(Entry entry);
+  Result add_local(Entry entry);
+  /// Whether it need not wait, and so has been done. Otherwise nothing more is executed before the progress engine runs this.
+  template <class Ready, class Act>
+  bool executed(Ready& ready, Act& act) {
+    executes_ = ready();
+    if (!executes_) return false;
+    note(act());
+    return true;
+  }
+  bool may_attempt_early() const;
+  void look_for_mismatch();
+  void abandon();
   void add_attempt(Attempt* attempt, bool early);
   bool attempted(Entry& entry);
   void attempt_next_early();
@@ -127,6 +146,8 @@ private:
   std::pmr::vector<Entry> steps_{&arena_};
   std::pmr::vector<Step> early_{&arena_}; ///< steps that may be done before their turn
   std::size_t next_early_ = 0;
+  bool executes_;                           ///< what is recorded is done at once
+  bool under_way_;                          ///< begun while it was recorded, and not over
   Step turn_ = 0;                           ///< the step that waits for the turn of the call in its area
   std::unique_ptr<AreaExtension> own_area_; ///< of a persistent call
   std::unique_ptr<AreaCall, Destroy> area_call_;

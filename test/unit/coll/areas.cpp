@@ -1,4 +1,6 @@
 // Areas in shared memory: long data in many chunks, few slices, no slices, ranks that call different collectives.
+#include "coll/collective_group.h"
+#include "coll/schedule.h"
 #include "coll/shared/area.h"
 #include "forms.h"
 
@@ -351,6 +353,25 @@ TEST(areas, every_rank_gets_an_error_that_names_both_collectives) {
         EXPECT_NE(std::string(base::failure_text()).find(each), std::string::npos) << base::failure_text();
       EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
       EXPECT_NE(std::string(base::failure_text()).find("cannot be used"), std::string::npos);
+    });
+}
+
+/// As if there were no memory for its request: the call has begun, and what it still has to publish fails.
+TEST(areas, nobody_waits_for_a_call_that_cannot_be_recorded_to_its_end) {
+  make_types();
+  for (MPI_Count cells : {1, 10'000, 200'000})
+    run_ranks(3, Conditions{everything, 1}, [&](object::Communicator& c) {
+      TestBuffer own(Layout::plain, cells), all(Layout::plain, 3 * cells);
+      const Call call = allgather_call(own.argument(0, cells), all.argument(0, cells), c);
+      if (c.rank == 0) {
+        Schedule begun(true);
+        CollectiveGroup group(c, &begun, static_cast<AreaExtension&>(*c.extension).area.get());
+        ASSERT_TRUE(run(group, call).ok());
+      } else {
+        const Result result = run(call, c);
+        EXPECT_TRUE(result.ok() || result.code() == MPI_ERR_NO_MEM) << base::failure_text();
+      }
+      blocking(barrier_call(), c);
     });
 }
 

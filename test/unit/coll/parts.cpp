@@ -126,7 +126,7 @@ TEST(Parts, an_allreduce_over_leaders_can_be_recorded_and_run_again) {
   make_objects();
   run_ranks(7, Conditions{0}, [&](object::Communicator& c) {
     Vector vector(length);
-    auto schedule = std::make_unique<Schedule>();
+    auto schedule = std::make_unique<Schedule>(false);
     {
       CollectiveGroup whole(c, schedule.get());
       ASSERT_TRUE(by_leaders(whole, 3, vector).ok());
