@@ -17,6 +17,14 @@ Result after_meeting(CollectiveGroup& group, const Call& call) {
   NEAR_TRY(meet(group, call));
   return algorithm(group, call);
 }
+/// An algorithm of messages, which every rank sends at once, in a group that has an area: a call that is recorded starts them,
+/// and meets the others while it waits for theirs.
+Result meet_meanwhile(Result (*algorithm)(CollectiveGroup&, const Call&), CollectiveGroup& group,
+                      const Call& call);
+template <Result (*algorithm)(CollectiveGroup&, const Call&)>
+Result while_meeting(CollectiveGroup& group, const Call& call) {
+  return meet_meanwhile(algorithm, group, call);
+}
 
 // Of two ranks that have an area (shared/meeting.cpp).
 Result broadcast_pair(CollectiveGroup& group, const Call& call);

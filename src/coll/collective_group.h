@@ -6,9 +6,9 @@
 // its ranks with a tag space of their own, takes a fresh tag; a part of another group shares that one's tag.
 //
 // An algorithm is a straight-line program of verbs: which it calls depends on its arguments, never on
-// data that arrived. So the same text serves both kinds of calls. A blocking collective executes each
-// verb at once. A nonblocking or persistent one records them in a Schedule, which the progress engine
-// runs (schedule.h).
+// data that arrived. So the same text serves all kinds of calls. A blocking collective executes each
+// verb at once. A persistent one records them in a Schedule, which the progress engine runs, and a nonblocking
+// one those that it cannot execute without a wait (schedule.h).
 //
 // Messages of a collective travel on the communicator's collective channel under one tag per call, so
 // successive collectives never match each other; inside one call, messages between two ranks match in program
@@ -81,7 +81,7 @@ public:
   /// The bytes of the call, as choice::Facts has them. Set by run().
   MPI_Count bytes() const { return bytes_; }
   void set_bytes(MPI_Count bytes) { bytes_ = bytes; }
-  /// What the verbs are recorded into; null if they are executed.
+  /// What the verbs are recorded into; null if they are executed, whether they wait or not.
   Schedule* schedule() const { return schedule_; }
 
   Result send(const Buffer& buffer, int to);

@@ -95,6 +95,14 @@ public:
                        [=] { return call->read(rank, index, bytes, consume); });
     return {};
   }
+  /// For a recorded call that waits for messages of the rank, like wait(): also tried while it does, so that it learns that the
+  /// rank calls something else.
+  Result wait_early(int rank, Number index) {
+    AreaCall* const call = call_;
+    schedule_->attempt_early([=] { return call->is_turn() && call->reads_at_once(rank, index); },
+                             [=] { return call->read(rank, index, 0, [](const std::byte*) {}); });
+    return {};
+  }
   /// Waits for a chunk like read(), but reads nothing.
   Result wait(int rank, Number index) {
     return read(rank, index, 0, [](const std::byte*) {});

@@ -1,6 +1,7 @@
 // Algorithms of messages for ranks that have an area: whoever receives a message first reads in the area what the other
 // rank calls, so ranks that call different collectives are told, and none waits for messages that do not come. Cost: one
-// cache line, and a wait of those that receive.
+// cache line, and a wait of those that receive. A call that is recorded may start its messages first, and read what the
+// other rank calls while it waits for them.
 #include "coll/shared/exchange.h"
 
 namespace near::coll {
@@ -37,6 +38,21 @@ Result meet(CollectiveGroup& group, const Call& call) {
   NEAR_TRY(exchange.publish(0, [](std::byte*) {}));
   for (int step = 1; step < exchange.size(); ++step)
     NEAR_TRY(exchange.wait((exchange.rank() + step) % exchange.size(), 0));
+  exchange.finish(0);
+  return {};
+}
+
+Result meet_meanwhile(Result (*algorithm)(CollectiveGroup&, const Call&), CollectiveGroup& group,
+                      const Call& call) {
+  if (group.schedule() == nullptr) {
+    NEAR_TRY(meet(group, call));
+    return algorithm(group, call);
+  }
+  Exchange exchange(group, call, 1);
+  NEAR_TRY(exchange.publish(0, [](std::byte*) {}));
+  NEAR_TRY(algorithm(group, call));
+  for (int step = 1; step < exchange.size(); ++step)
+    NEAR_TRY(exchange.wait_early((exchange.rank() + step) % exchange.size(), 0));
   exchange.finish(0);
   return {};
 }
