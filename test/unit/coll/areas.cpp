@@ -748,6 +748,47 @@ TEST(areas, slices_are_filled_before_more_are_made) {
   }
 }
 
+/// Those of a persistent call, whose starts allocate nothing.
+TEST(areas, slices_that_do_not_grow_are_filled_as_far_as_they_have_pages) {
+  std::array<AreaPart, 2> parts{};
+  std::vector<AreaMember> members(2);
+  for (std::size_t i = 0; i < 2; ++i) members[i].part = &parts[i];
+  static std::vector<std::vector<std::byte>> memory;
+  memory.clear();
+  memory.reserve(2);
+  auto reserve = [](std::size_t, void*& made, std::size_t&) -> base::Result {
+    made = memory.emplace_back(slice_bytes).data();
+    return {};
+  };
+  static int populated;
+  populated = 0;
+  auto populate = [](std::byte*, std::size_t, std::size_t) -> base::Result {
+    ++populated;
+    return {};
+  };
+  Slices slices({.reserve = reserve, .populate = populate, .packs = true, .most = 2, .grows = false});
+  constexpr MPI_Count bytes = 5000;
+  constexpr Number in_slice = 3;
+  ASSERT_TRUE(slices.make(2, in_slice * (bytes + 128)));
+  Area own(members, 0, nullptr, slices);
+  ASSERT_EQ(first_number(own, 2 * in_slice + 1), 1u);
+  std::byte* at = nullptr;
+  for (Number number = 1; number <= 2 * in_slice; ++number) {
+    ASSERT_TRUE(own.can_prepare(number, bytes)) << number;
+    ASSERT_TRUE(own.prepare(number, bytes, at).ok());
+    own.publish(number, {});
+    own.finish(number);
+  }
+  EXPECT_FALSE(own.can_prepare(2 * in_slice + 1, bytes)) << "both slices are full";
+  EXPECT_EQ(memory.size(), 2u);
+  EXPECT_EQ(populated, 2);
+  // Free slices go first, so the first one holds numbers 1, 3 and 4.
+  parts[1].finished.raise(3);
+  EXPECT_FALSE(own.can_prepare(2 * in_slice + 1, bytes));
+  parts[1].finished.raise(4);
+  EXPECT_TRUE(own.can_prepare(2 * in_slice + 1, bytes));
+}
+
 TEST(pieces, successive_data_lies_apart_and_room_is_asked_for_once_it_is_used_again) {
   Pieces pieces;
   std::map<std::size_t, Number> used; // by unit
