@@ -21,11 +21,7 @@ Result allreduce_shared_root(CollectiveGroup& group, const Call& call) {
   const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
   auto bytes_of = [&](Number index) { return chunks.bytes(index); };
-  auto publish_one = [&](Number next) {
-    return exchange.publish(bytes_of(next), [=](const Room& room) {
-      room.put(0, vectors.send(chunks.offset(next)), chunks.bytes(next));
-    });
-  };
+  auto publish_one = [&](Number next) { return vectors.publish(exchange, chunks, next); };
   for (Number index = 0; index < chunks.count; ++index) {
     const MPI_Count bytes = bytes_of(index), offset = chunks.offset(index);
     if (exchange.rank() != 0) {
@@ -47,11 +43,7 @@ Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
   const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
   auto bytes_of = [&](Number index) { return chunks.bytes(index); };
-  auto publish_one = [&](Number next) {
-    return exchange.publish(bytes_of(next), [=](const Room& room) {
-      room.put(0, vectors.send(chunks.offset(next)), chunks.bytes(next));
-    });
-  };
+  auto publish_one = [&](Number next) { return vectors.publish(exchange, chunks, next); };
   Number collected = 0;
   auto collect = [&]() -> Result {
     NEAR_TRY(vectors.collect_shares(exchange, collected, bytes_of(collected),

@@ -15,7 +15,7 @@ Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
   for (Number index = 0; index < chunks.count; ++index) {
     const MPI_Count bytes = chunks.bytes(index), offset = chunks.offset(index);
     if (!is_root)
-      NEAR_TRY(exchange.publish(bytes, [=](const Room& room) { room.put(0, vectors.send(offset), bytes); }));
+      NEAR_TRY(vectors.publish(exchange, chunks, index));
     else
       NEAR_TRY(vectors.fold_at_root(exchange, index, bytes, offset));
     exchange.finish(index);

@@ -26,6 +26,13 @@ public:
     datatype::combine(operation_, first, second, to, bytes / type_.size, type_);
   }
 
+  /// Publishes a chunk of what this rank contributes: the next one.
+  Result publish(Exchange& exchange, const Chunks& chunks, Number next) const {
+    const std::byte* const from = send(chunks.offset(next));
+    const MPI_Count bytes = chunks.bytes(next);
+    return exchange.publish(bytes, [=](const Room& room) { room.put(0, from, bytes); });
+  }
+
   // The following wait for what they read.
 
   /// to = what ranks [0, last] have published of a chunk, `bytes` bytes from `at` on. In the order of ranks, so that all
