@@ -268,7 +268,7 @@ Result Extension::make_another(Communicator& communicator, MPI_Count bytes,
   another->own_slices =
       std::make_unique<Slices>(Slices::Source{.reserve = reserve_own_slice,
                                               .populate = populate_slice,
-                                              .packs = ranks_share_processors(),
+                                              .packs = ranks_share_processors() && needed.count != 0,
                                               .most = std::max<std::size_t>(needed.count, 1),
                                               .grows = false});
   Slices& slices = *another->own_slices;
