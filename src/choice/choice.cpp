@@ -74,8 +74,9 @@ bool pair_reduces_at_root(const Facts& facts) { return pair_sends(facts) && fact
 bool reads_all(const Facts& facts) {
   return facts.size == 2 || facts.bytes * facts.size <= (facts.shared_processors != 0 ? 96 << 10 : 32 << 10);
 }
-/// The same for an allreduce, where all of this work is done on few processors: reading all vectors, rather than only the
-/// root, costs each processor as much as a turn of each rank. Measured on two processors with 4 to 32 ranks.
+/// For an allreduce. Where all ranks share one or two processors, these do the work of every rank that reads all vectors: up to
+/// this size it costs less than the second turn of each rank if only one reads them. Measured on two processors with 4 to 32
+/// ranks.
 bool all_read_all(const Facts& facts) {
   if (facts.shared_processors == 0 || facts.shared_processors > 2) return reads_all(facts);
   return facts.bytes * (facts.size - 2) <= 16 << 10;
@@ -91,7 +92,7 @@ bool root_reads_all(const Facts& facts) {
   default: return facts.bytes <= (64 << 10) / (facts.shared_processors - 1);
   }
 }
-/// Every rank then reads the result, so there is less to gain, at any length. Not measured with more processors.
+/// For an allreduce, at any length: all ranks wait for the result anyway. Not measured with more processors.
 bool root_reduces_alone(const Facts& facts) {
   return facts.shared_processors == 1 || facts.shared_processors == 2;
 }

@@ -18,8 +18,8 @@ void StorePolicy::begin_with(const std::array<std::uint32_t, 2>& costs) {
   if (named() != "auto") streaming_ = named() == "streaming";
   if (costs[0] == 0 || costs[1] == 0) return;
   for (int kind = 0; kind < 2; ++kind) cost_[kind] = static_cast<float>(costs[kind]) / 1024;
-  if (named() == "auto")
-    streaming_ = cost_[0] > leave_ * cost_[1]; // they were measured after the same stores
+  // Each kind was measured after copies of its own kind.
+  if (named() == "auto") streaming_ = cost_[0] > leave_ * cost_[1];
 }
 
 StorePolicy::Use StorePolicy::begin_timed() {

@@ -22,9 +22,9 @@ public:
   struct Bounds {
     /// Non-temporal ones replace cached ones that take more than this many times as long.
     float leave;
-    /// Cached ones replace non-temporal ones if they take at most this many times as long. Above `leave` for copies whose
-    /// cost depends on the stores before: cached stores to lines that were written by non-temporal ones, and have left all
-    /// caches, take up to five times as long, and once all are in a cache as long as these.
+    /// Cached ones replace non-temporal ones if they take at most this many times as long. Greater than `leave` where the cost
+    /// depends on the stores before: cached stores to lines that non-temporal ones have sent to memory take up to five times
+    /// as long as these, but no longer than these once the lines are in a cache.
     float enter;
     /// After such a change the first `settling` copies are not timed, so that they do not show the cost of before.
     std::uint32_t settling;

@@ -82,9 +82,9 @@ struct Peer : transport::Peer {
       fragments;           ///< of short and of long transfers, so that long ones delay no short ones
   bool long_first = false; ///< which of the two came first last time
   bool on_fragment_list = false;
-  /// The stores that fill packets for it, of eager messages and of fragments, except those that this process has kept: their
-  /// lines are here, so they take cached stores. Streaming stores are never very slow, so they are tried first. Fragments take
-  /// cached stores up to a higher cost, since their receiver is usually the one that is waited for (doc/adr/0027).
+  /// The stores that fill its packets with eager messages, and with fragments. Packets that this process has kept take cached
+  /// stores, since their lines are here. Streaming stores are never very slow, so they are tried first. Fragments accept cached
+  /// ones at a higher cost, since it is usually their receiver that is waited for (doc/adr/0027).
   copy::StorePolicy stores{copy::Store::streaming, 1.5f};
   copy::StorePolicy fragment_stores{copy::Store::streaming, {.leave = 3.0f, .enter = 5.0f, .settling = 64}};
   KeptPackets kept;             ///< packets for our next messages to it

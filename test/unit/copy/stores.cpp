@@ -98,6 +98,14 @@ TEST(StorePolicy, stays_with_cached_stores_between_the_two_bounds) {
   while (!policy.streaming()) use(policy, 1, 400 * ms, 100 * ms);
 }
 
+TEST(StorePolicy, begins_with_the_kind_that_it_would_not_leave) {
+  StorePolicy policy(Store::streaming, {.leave = 3, .enter = 5, .settling = 64});
+  policy.begin_with({40000, 10000});
+  EXPECT_TRUE(policy.streaming());
+  policy.begin_with({20000, 10000});
+  EXPECT_FALSE(policy.streaming());
+}
+
 TEST(StorePolicy, measures_cached_stores_again_only_when_they_have_settled) {
   StorePolicy policy(Store::streaming, {.leave = 3, .enter = 5, .settling = 64});
   while (policy.streaming()) use(policy, 1, 400 * ms, 100 * ms);
