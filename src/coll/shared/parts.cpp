@@ -1,8 +1,9 @@
 // See parts.h.
 #include "coll/shared/parts.h"
 
+#include "coll/shared/kept_error.h"
+
 #include <cstring>
-#include <string>
 #include <utility>
 
 namespace near::coll {
@@ -58,14 +59,8 @@ void PublishedParts::fill(const Room& room) const {
 struct ArrivingParts::State {
   explicit State(int ranks) : arrives(std::make_unique<bool[]>(static_cast<std::size_t>(ranks))) {}
   std::unique_ptr<bool[]> arrives; ///< by rank: its part is a message
-  Result first;                    ///< error
-  std::string text;
+  KeptError error;
 
-  void note(Result result) {
-    if (result.ok() || !first.ok()) return;
-    first = result;
-    text = base::failure_text();
-  }
   /// Returns how many bytes it has taken.
   MPI_Count take(const std::byte* published, int part, const Buffer& into, int from) {
     PartRange range;
@@ -73,8 +68,8 @@ struct ArrivingParts::State {
     arrives[static_cast<std::size_t>(from)] = range.bytes == message;
     if (range.bytes == message) return 0;
     if (const MPI_Count room = into.bytes(); range.bytes > room) {
-      note(base::fail(MPI_ERR_TRUNCATE, "rank {} sends {} bytes, but this rank's arguments say {}", from,
-                      range.bytes, room));
+      error.note(base::fail(MPI_ERR_TRUNCATE, "rank {} sends {} bytes, but this rank's arguments say {}",
+                            from, range.bytes, room));
       return 0;
     }
     if (range.bytes != 0) datatype::unpack(into, 0, published + range.begin * unit, range.bytes);
@@ -96,14 +91,13 @@ Result ArrivingParts::start_receive(int from, const Buffer& into) {
   return group_.start_receive_if(state_->arrives[static_cast<std::size_t>(from)], into, from);
 }
 
-void ArrivingParts::finish_until(std::size_t remaining) { state_->note(group_.finish_until(remaining)); }
+void ArrivingParts::finish_until(std::size_t remaining) {
+  state_->error.note(group_.finish_until(remaining));
+}
 
 Result ArrivingParts::finish() {
   finish_until(0);
-  return exchange_.act([state = state_]() -> Result {
-    const Result first = std::exchange(state->first, {}); // a persistent call may be started again
-    return first.ok() ? first : base::fail(first.code(), "{}", state->text);
-  });
+  return exchange_.act([state = state_] { return state->error.take(); });
 }
 
 MPI_Count bytes_of_parts(const Call& call, int rank, int size) {
