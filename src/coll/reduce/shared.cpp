@@ -8,7 +8,7 @@ namespace near::coll {
 
 Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
   const Vectors vectors(call);
-  const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
+  const Chunks chunks = chunks_one_way(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
   const bool is_root = exchange.rank() == call.root;
   if (is_root) exchange.only_read();
@@ -25,7 +25,7 @@ Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
 
 Result reduce_shared_shares(CollectiveGroup& group, const Call& call) {
   const Vectors vectors(call);
-  const Chunks chunks = chunks_of(call.send.bytes(), vectors.unit());
+  const Chunks chunks = chunks_one_way(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
   return exchange_all(
       exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },

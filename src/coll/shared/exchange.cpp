@@ -8,9 +8,18 @@ namespace {
 constexpr MPI_Count one_chunk = 16 << 10;
 /// Longer data is cut into this many chunks, or into ones of the largest size.
 constexpr MPI_Count pipeline_chunks = 4, least_chunk = 8 << 10, largest_chunk = 32 << 10;
+/// The same for data that goes one way (doc/adr/0029).
+constexpr MPI_Count one_way_chunks = 2, largest_one_way = slice_bytes;
 /// Where ranks share processors, a rank fills as many slices as it has in a turn: eight chunks, or more shorter ones.
 constexpr Number most_ahead = 15;
 static_assert(most_ahead < ring_depth && most_ahead >= most_slices);
+
+/// Chunks of about `chunk` bytes, and at most `most`.
+Chunks cut(MPI_Count total, MPI_Count chunk, MPI_Count unit, MPI_Count most) {
+  chunk = std::min((std::min(chunk, total) + 63) / 64 * 64, most / 64 * 64);
+  chunk -= chunk % unit;
+  return Chunks{total, chunk, static_cast<Number>((total + chunk - 1) / chunk)};
+}
 
 } // namespace
 
@@ -18,12 +27,18 @@ Number chunks_ahead() { return ranks_share_processors() ? most_ahead : 1; }
 
 Chunks chunks_of(MPI_Count total, MPI_Count unit, int parts) {
   if (total == 0) return {};
-  MPI_Count most = slice_bytes / parts / 64 * 64, chunk = most;
+  MPI_Count chunk = slice_bytes / parts;
   if (!ranks_share_processors() && total * parts > one_chunk)
     chunk = std::clamp(total / pipeline_chunks, least_chunk / parts, largest_chunk / parts);
-  chunk = std::min((std::min(chunk, total) + 63) / 64 * 64, most);
-  chunk -= chunk % unit;
-  return Chunks{total, chunk, static_cast<Number>((total + chunk - 1) / chunk)};
+  return cut(total, chunk, unit, slice_bytes / parts);
+}
+
+Chunks chunks_one_way(MPI_Count total, MPI_Count unit) {
+  if (total == 0) return {};
+  MPI_Count chunk = slice_bytes;
+  if (!ranks_share_processors() && total > one_chunk)
+    chunk = std::clamp(total / one_way_chunks, least_chunk, largest_one_way);
+  return cut(total, chunk, unit, slice_bytes);
 }
 
 Exchange::Exchange(CollectiveGroup& group, const Call& call, Number chunks)
