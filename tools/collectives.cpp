@@ -106,11 +106,13 @@ std::vector<Kind> other_kinds(const Facts& blocking) {
                           {"MPI_IN_PLACE", blocking},
                           {"user-defined operation, commutative", blocking},
                           {"user-defined operation, not commutative", blocking},
-                          {"communicator without an area", blocking}};
+                          {"communicator without an area", blocking},
+                          {"kernel that lets no rank read another's memory", blocking}};
   kinds[1].facts.in_place = true;
   kinds[2].facts.elementwise = false;
   kinds[3].facts.elementwise = kinds[3].facts.commutative = false;
-  kinds[4].facts.area = false;
+  kinds[4].facts.area = kinds[4].facts.reads_memory = false;
+  kinds[5].facts.reads_memory = false;
   return kinds;
 }
 
@@ -203,10 +205,11 @@ int collectives(const CollectivesOptions& options) {
   if (!choice::configure(knob.text, shared).ok()) return complain();
 
   std::printf("%s on %s%s%s\narea in shared memory: %s (2 to %u ranks of one machine have one)\n"
-              "NEAR_COLL: %s\n",
+              "%sNEAR_COLL: %s\n",
               base::counted(ranks, "rank").c_str(), base::counted(processors, "processor").c_str(),
               nodes > 1 ? base::format(" of {} NUMA nodes", nodes).c_str() : "",
               shared != 0 ? ", which they share" : "", area ? "yes" : "no", segment::most_area_ranks,
+              area ? "ranks read each other's memory: yes (unless the kernel forbids it)\n" : "",
               base::printable(knob.text).c_str());
   std::vector<Facts> calls;
   for (auto collective : wanted)
@@ -214,7 +217,8 @@ int collectives(const CollectivesOptions& options) {
                      .size = static_cast<int>(ranks),
                      .nodes = static_cast<int>(nodes),
                      .shared_processors = shared,
-                     .area = area});
+                     .area = area,
+                     .reads_memory = area});
   if (!options.why) {
     print_table(calls);
     return 0;

@@ -51,6 +51,13 @@ Lack out_of_place(const Facts& facts) { return facts.in_place ? "does not work w
 Lack out_of_place_in_area(const Facts& facts) {
   return facts.in_place ? out_of_place(facts) : in_area(facts);
 }
+Lack reading_memory(const Facts& facts) {
+  if (!facts.area) return in_area(facts);
+  return facts.reads_memory ? nullptr : "needs ranks that can read each other's memory";
+}
+Lack out_of_place_reading(const Facts& facts) {
+  return facts.in_place ? out_of_place(facts) : reading_memory(facts);
+}
 
 // What is expected to be the fastest. The crossing points are where the formulas at the heads of the algorithms' files
 // cross for the costs of messages inside one machine (alpha about a microsecond, beta about a tenth of a nanosecond per
@@ -98,6 +105,18 @@ bool root_reduces_alone(const Facts& facts) {
 }
 /// Fewer bytes cross between nodes, which is worth a second copy at one rank of each node.
 bool saves_crossings(const Facts& facts) { return facts.size >= 2 * facts.nodes && facts.bytes >= 4 << 10; }
+/// Where each of more than two ranks has its processor. One reader at a time for each part costs a root less than chunks with a
+/// part for every rank, which all read while it writes the next one. Measured with 4, 8 and 16 ranks (doc/adr/0029).
+bool have_processors(const Facts& facts) { return facts.size > 2 && facts.shared_processors == 0; }
+bool long_parts(const Facts& facts) { return have_processors(facts) && facts.bytes >= 8 << 10; }
+bool long_exchange(const Facts& facts) { return have_processors(facts) && facts.bytes >= 16 << 10; }
+/// All blocks together no longer fit into the caches, so one copy by the kernel costs less than two without it.
+bool longest_parts(const Facts& facts) {
+  return have_processors(facts) && facts.bytes >= (4 << 20) / facts.size;
+}
+bool longest_exchange(const Facts& facts) {
+  return long_exchange(facts) && facts.bytes >= (768 << 10) / facts.size;
+}
 bool long_broadcast(const Facts& facts) { return facts.bytes >= 256 << 10 && facts.size >= 4; }
 bool long_allreduce(const Facts& facts) { return facts.bytes >= 64 << 10; }
 bool long_reduce(const Facts& facts) { return long_allreduce(facts) && facts.size >= 4; }
@@ -111,7 +130,7 @@ bool few_to_scan(const Facts& facts) { return facts.size <= 8; }
 
 using enum Collective;
 
-constexpr std::string_view pair_name = "pair";
+constexpr std::string_view pair_name = "pair", messages_name = "messages", single_copy_name = "single_copy";
 
 constexpr auto rows = std::to_array<Algorithm>({
 #define NEAR_ALGORITHM(collective, name, function, lack, wins) {collective, #name, lack, wins},
@@ -234,7 +253,15 @@ bool uses_area(Facts facts) {
   return !row.admits(facts);
 }
 
-bool only_meets(const Facts& facts) { return choose(facts).name == pair_name; }
+bool publishes_no_data(const Facts& facts) {
+  const std::string_view chosen = choose(facts).name;
+  return chosen == pair_name || chosen == messages_name || chosen == single_copy_name;
+}
+
+bool wants_to_read_memory(Facts facts) {
+  facts.area = facts.reads_memory = true;
+  return choose(facts).name == single_copy_name;
+}
 
 Result configure(std::string_view text, int shared_processors) {
   std::array<const Algorithm*, collective_count> wanted{};

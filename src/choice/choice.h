@@ -60,6 +60,7 @@ struct Facts {
   int nodes = 1;             ///< number of NUMA nodes on which the ranks run
   int shared_processors = 0; ///< number of processors if the job has more ranks, 0 if each rank has its own
   bool area = false;         ///< the ranks have an area in shared memory, and the call may use it
+  bool reads_memory = false; ///< every rank can read the private memory of all others
   MPI_Count longest = 0;     ///< reduce_scatter: bytes of the longest block
   bool elementwise = true;   ///< reductions: predefined operation, elements without gaps
 
@@ -107,8 +108,11 @@ MPI_Count published_bytes(const Facts& facts);
 /// Whether the algorithm that is chosen if there is an area uses it.
 bool uses_area(Facts facts);
 
-/// Whether the algorithm that is chosen publishes no data in the area: it consists of messages.
-bool only_meets(const Facts& facts);
+/// Whether the algorithm that is chosen publishes no data in the area: it consists of messages, or ranks read the data where it
+/// lies.
+bool publishes_no_data(const Facts& facts);
+/// Whether the algorithm that is chosen if ranks can read each other's private memory does so.
+bool wants_to_read_memory(Facts facts);
 
 /// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
 /// job has the same, and the same number of shared processors. Fails with MPI_ERR_ARG that names the unknown

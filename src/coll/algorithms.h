@@ -26,6 +26,8 @@ Result while_meeting(CollectiveGroup& group, const Call& call) {
   return meet_meanwhile(algorithm, group, call);
 }
 
+/// As scatter_linear(), for any number of ranks that have an area (shared/meeting.cpp).
+Result scatter_messages(CollectiveGroup& group, const Call& call);
 // Of two ranks that have an area (shared/meeting.cpp).
 Result broadcast_pair(CollectiveGroup& group, const Call& call);
 Result gather_pair(CollectiveGroup& group, const Call& call);
@@ -63,6 +65,7 @@ Result scatter_binomial(CollectiveGroup& group, const Call& call);
 Result scatter_linear(CollectiveGroup& group, const Call& call);
 Result scatterv_linear(CollectiveGroup& group, const Call& call);
 Result scatter_shared(CollectiveGroup& group, const Call& call);
+Result scatter_single_copy(CollectiveGroup& group, const Call& call);
 Result scatterv_shared(CollectiveGroup& group, const Call& call);
 
 Result allgather_recursive_doubling(CollectiveGroup& group, const Call& call);
@@ -78,6 +81,7 @@ Result alltoall_pairwise(CollectiveGroup& group, const Call& call);
 Result alltoallv_swap(CollectiveGroup& group, const Call& call);
 Result alltoallv_pairwise(CollectiveGroup& group, const Call& call);
 Result alltoall_shared(CollectiveGroup& group, const Call& call);
+Result alltoall_single_copy(CollectiveGroup& group, const Call& call);
 Result alltoallv_shared(CollectiveGroup& group, const Call& call);
 
 Result reduce_scatter_pairwise(CollectiveGroup& group, const Call& call);

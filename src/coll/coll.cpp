@@ -6,6 +6,7 @@
 #include "coll/schedule.h"
 #include "coll/shared/parts.h"
 #include "coll/shared/short_call.h"
+#include "coll/shared/single_copy.h"
 #include "coll/shared/straight.h"
 
 #include <algorithm>
@@ -231,14 +232,16 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Area*& 
   if (call.topology != nullptr) return {};
   NEAR_TRY(find_area(communicator, form != Form::nonblocking, area));
   if (form != Form::persistent || area == nullptr) return {};
-  const Area& shared = *std::exchange(area, nullptr);
+  Area& shared = *std::exchange(area, nullptr);
   Facts facts = facts_of(call, communicator.size);
+  NEAR_TRY(agree_on_reading(call, facts, communicator, shared));
   facts.recorded = true;
   if (!uses_area(facts)) return {};
-  facts.area = true;
-  const MPI_Count bytes = choice::only_meets(facts) ? 0 : bytes_of_rank(call, facts, shared);
+  add_area(facts, shared);
+  const MPI_Count bytes = choice::publishes_no_data(facts) ? 0 : bytes_of_rank(call, facts, shared);
   NEAR_TRY(static_cast<AreaExtension&>(*communicator.extension).make_another(communicator, bytes, own));
   area = own->area.get();
+  if (area != nullptr) area->set_reading(shared.reading());
   return {};
 }
 

@@ -74,6 +74,7 @@ public:
   /// The number of ranks that messages can be exchanged with: the other group's on an intercommunicator, else
   /// size().
   int peers() const { return ranks_.size(); }
+  Communicator& communicator() const { return communicator_; }
   /// The area in which the ranks can exchange data without messages; null if they have none.
   Area* area() const { return area_; }
   /// The call's use of the area, if it has begun; else null, and the algorithm begins it.

@@ -2,7 +2,7 @@
 #include "coll/registry.h"
 
 #include "coll/algorithms.h"
-#include "coll/shared/area.h"
+#include "coll/shared/single_copy.h"
 
 #include <algorithm>
 
@@ -76,12 +76,21 @@ Facts facts_of(const Call& call, int size) {
   return facts;
 }
 
+void add_area(Facts& facts, const Area& area) {
+  facts.area = true;
+  facts.nodes = area.nodes();
+  facts.reads_memory =
+      area.reading() == Area::Reading::yes || (area.reading() == Area::Reading::unknown && !facts.recorded);
+}
+
 Result run(CollectiveGroup& group, const Call& call) {
   Facts facts = facts_of(call, group.size());
   group.set_bytes(facts.bytes);
   facts.recorded = group.schedule() != nullptr;
-  facts.area = group.area() != nullptr;
-  if (facts.area) facts.nodes = group.area()->nodes();
+  if (Area* const area = group.area(); area != nullptr) {
+    if (!facts.recorded) NEAR_TRY(agree_on_reading(call, facts, group.communicator(), *area));
+    add_area(facts, *area);
+  }
   return functions[choice::index_of(choose(facts))](group, call);
 }
 

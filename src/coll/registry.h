@@ -10,8 +10,13 @@ using choice::Algorithm, choice::algorithms, choice::choose, choice::configure, 
     choice::has_root, choice::name_of, choice::published_bytes, choice::ranks_share_processors,
     choice::uses_area;
 
+class Area;
+
 /// The facts of a call in a group of `size` ranks, as blocking and without an area.
 Facts facts_of(const Call& call, int size);
+/// Adds those of the area that the call may use. A blocking call may expect that its ranks can read each other's memory until
+/// they have agreed on that: run() asks them if it matters.
+void add_area(Facts& facts, const Area& area);
 /// What executes or records a call: an algorithm of the table.
 using Function = Result (*)(CollectiveGroup& group, const Call& call);
 /// The algorithm that is chosen, if it uses the area and publishes and reads one chunk at each rank; else null.

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <sys/prctl.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 namespace near::os {
 
@@ -36,6 +37,14 @@ Run opposite(std::uint64_t address, std::span<const Run> mine) {
 }
 
 } // namespace
+
+bool is_readable_by_peers(const void* address, std::size_t bytes) {
+  auto* const first = static_cast<std::byte*>(const_cast<void*>(address));
+  std::byte seen[2];
+  const Run ends[] = {{first, 1}, {first + bytes - 1, 1}}, into[] = {{seen, sizeof seen}};
+  std::size_t copied = 0;
+  return read_peer(getpid(), ends, into, copied).ok() && copied == sizeof seen;
+}
 
 Result read_peer(std::int32_t pid, std::uint64_t address, std::span<const Run> into, std::size_t& copied) {
   const Run theirs = opposite(address, into);

@@ -21,6 +21,10 @@ struct Run {
 /// nothing on a kernel without Yama, which has no such restriction.
 void admit_descendants_of(std::int32_t pid);
 
+/// Whether other processes can read this process's memory there, as far as the first and the last of `bytes` bytes tell: the
+/// kernel reads neither memory of devices for another process nor what is not mapped.
+bool is_readable_by_peers(const void* address, std::size_t bytes);
+
 /// Copies consecutive bytes of process `pid`, from `address` on, into the runs. `copied` is less than
 /// requested if the rest is not mapped in one of the processes. Fails if nothing can be copied; the message
 /// names errno.

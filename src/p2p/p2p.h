@@ -19,6 +19,12 @@ void forget(Communicator& communicator);
 /// fails. There is one such function: every call must pass the same one.
 void watch_failures(void (*function)(const object::ProcessId& process));
 
+/// Whether this process can read the private memory of the rank's process.
+bool reads_memory_of(const Communicator& communicator, int rank);
+/// Copies into.bytes() bytes from `address` on in the memory of the rank's process, which must not change them meanwhile. Fails
+/// with MPI_ERR_BUFFER if the kernel does not read them, after which part of them may have been copied.
+Result read_memory(const Communicator& communicator, int rank, std::uint64_t address, const Buffer& into);
+
 enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };
 
 /// Fast path of blocking and nonblocking sends: sends the whole message at once, without a request. Returns

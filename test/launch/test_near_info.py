@@ -78,8 +78,9 @@ def test_the_algorithms_of_collectives_are_shown_by_size(prefix):
         ["allreduce", "the vector", "up to 4 KiB", "shared_flat", ""],
         ["", "", "8 KiB to 16 MiB", "shared_shares", ""],
         ["broadcast", "the vector", "up to 16 MiB", "shared", ""],
-        ["alltoall", "one block", "up to 2 MiB", "shared", ""],
-        ["", "", "4 MiB to 16 MiB", "shared", "pairwise"],
+        ["alltoall", "one block", "up to 8 KiB", "shared", ""],
+        ["", "", "16 KiB to 64 KiB", "messages", ""],
+        ["", "", "128 KiB to 16 MiB", "single_copy", ""],
         ["alltoallv", "", "any", "shared", ""],
     ], seen.report()
 

@@ -229,6 +229,11 @@ public:
   /// Cached stores are tried first: where the ranks share a cache, they are hardly ever slower.
   copy::StorePolicy& stores(Collective collective) { return stores_[static_cast<std::size_t>(collective)]; }
 
+  /// Whether every rank can read the private memory of all others: unknown until they have agreed on it (single_copy.h).
+  enum class Reading : std::uint8_t { unknown, no, yes };
+  Reading reading() const { return reading_; }
+  void set_reading(Reading reading) { reading_ = reading; }
+
   /// The facts of the last call of a collective, and whether it was one with little data: see straight.cpp.
   struct LastChoice {
     choice::Facts facts;
@@ -276,6 +281,7 @@ private:
   Number next_ = 1, finished_ = 0, known_finished_ = 0; ///< known_finished_: by all others
   std::uint64_t turns_ = 0, publishing_ = 0, ended_ = 0;
   bool broken_ = false;
+  Reading reading_ = Reading::unknown;
   std::array<std::byte*, ring_depth> prepared_{}; ///< where the data of own entries is; null: there is none
   MPI_Count prepared_bytes_ = 0;                  ///< of the entry that was prepared last
   std::uint64_t waits_ = 0;

@@ -25,9 +25,15 @@ Result tell(CollectiveGroup& group, const Call& call) {
   return {};
 }
 
-/// Does not wait for ever if the receiver has found that the ranks call different collectives.
+// These do not wait for ever if a rank has found that the ranks call different collectives.
+
 Result send(CollectiveGroup& group, const Buffer& buffer, int to) {
   NEAR_TRY(group.start_send(buffer, to));
+  return group.finish_all();
+}
+
+Result receive(CollectiveGroup& group, const Buffer& buffer, int from) {
+  NEAR_TRY(group.start_receive(buffer, from));
   return group.finish_all();
 }
 
@@ -72,6 +78,13 @@ Result gather_pair(CollectiveGroup& group, const Call& call) {
 Result scatter_pair(CollectiveGroup& group, const Call& call) {
   NEAR_TRY(tell(group, call));
   return scatter_linear(group, call);
+}
+
+/// The root may learn from one rank that it makes another call, and then sends nothing to the others.
+Result scatter_messages(CollectiveGroup& group, const Call& call) {
+  NEAR_TRY(tell(group, call));
+  if (group.rank() == call.root) return scatter_linear(group, call);
+  return call.receive.bytes() != 0 ? receive(group, call.receive, call.root) : Result{};
 }
 
 /// The binomial tree reduces what is not commutative at rank 0, which then sends the result to the root: both receive.

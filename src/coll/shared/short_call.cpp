@@ -15,8 +15,8 @@ bool has_predefined_type(const Buffer& buffer) { return buffer.type == nullptr |
 std::unique_ptr<ShortCall> ShortCall::make(const Call& call, Communicator& communicator, Area& area,
                                            std::unique_ptr<AreaExtension>& own) {
   Facts facts = facts_of(call, communicator.size);
-  facts.recorded = facts.area = true;
-  facts.nodes = area.nodes();
+  facts.recorded = true;
+  add_area(facts, area);
   const bool straight = goes_straight(call);
   if (!straight && !(has_predefined_type(call.send) && has_predefined_type(call.receive))) return nullptr;
   const Function function = straight ? nullptr : find_short(facts);

@@ -291,8 +291,7 @@ Area* area_of(const Call& call, const Communicator& communicator) {
 bool find_facts(const Call& call, int size, Area& area, bool recorded, Facts& facts) {
   facts = facts_of(call, size);
   facts.recorded = recorded;
-  facts.area = true;
-  facts.nodes = area.nodes();
+  add_area(facts, area);
   return is_short(facts, area);
 }
 

@@ -32,7 +32,7 @@ template <class Check>
 void for_all_facts(Check&& check) {
   for (int collective = 0; collective < collective_count; ++collective)
     for (int size = 1; size <= 32; ++size)
-      for (int flags = 0; flags < 1 << 6; ++flags)
+      for (int flags = 0; flags < 1 << 7; ++flags)
         for (MPI_Count bytes = 0; bytes <= 16 << 20; bytes = bytes == 0 ? 1 : 2 * bytes)
           check(Facts{.collective = static_cast<Collective>(collective),
                       .bytes = bytes,
@@ -42,15 +42,17 @@ void for_all_facts(Check&& check) {
                       .recorded = (flags & 8) != 0,
                       .shared_processors = (flags & 4) != 0 ? 2 : 0,
                       .area = (flags & 16) != 0,
+                      .reads_memory = (flags & 64) != 0,
                       .elementwise = (flags & 32) != 0});
 }
 
 std::string text_of(const Facts& facts) {
-  return base::format(
-      "{} of {} bytes on {} ranks{}{}{}{}{}{}", name_of(facts.collective), facts.bytes, facts.size,
-      facts.commutative ? ", commutative" : "", facts.in_place ? ", in place" : "",
-      facts.shared_processors != 0 ? ", sharing processors" : "", facts.recorded ? ", recorded" : "",
-      facts.area ? ", area" : "", facts.elementwise ? ", elementwise" : "");
+  return base::format("{} of {} bytes on {} ranks{}{}{}{}{}{}{}", name_of(facts.collective), facts.bytes,
+                      facts.size, facts.commutative ? ", commutative" : "",
+                      facts.in_place ? ", in place" : "",
+                      facts.shared_processors != 0 ? ", sharing processors" : "",
+                      facts.recorded ? ", recorded" : "", facts.area ? ", area" : "",
+                      facts.reads_memory ? ", reading memory" : "", facts.elementwise ? ", elementwise" : "");
 }
 
 /// Counts calls for which a rule does not hold, and keeps the first one for the message.
@@ -188,8 +190,12 @@ TEST(choice, one_rank_reduces_for_all_where_two_processors_are_shared) {
 
 /// A recorded call takes memory for each step.
 TEST(choice, long_calls_in_an_area_are_not_recorded) {
-  Facts facts{
-      .collective = Collective::alltoall, .bytes = 1 << 20, .size = 8, .recorded = true, .area = true};
+  Facts facts{.collective = Collective::alltoall,
+              .bytes = 1 << 20,
+              .size = 8,
+              .recorded = true,
+              .shared_processors = 2,
+              .area = true};
   EXPECT_STREQ(choose(facts).name, "shared");
   facts.bytes = 4 << 20;
   EXPECT_STREQ(choose(facts).name, "pairwise");

@@ -19,7 +19,7 @@ namespace {
 /// Slightly more than a slice, four slices, and more chunks than a ring has entries.
 constexpr MPI_Count long_counts[] = {8200, 40000, 90000};
 
-/// Runs `body` with different numbers of ranks and slices.
+/// Runs `body` with different numbers of ranks and slices, and with ranks that can read each other's memory or not.
 void in_areas(const std::function<void(object::Communicator&, const Perform&)>& body,
               std::initializer_list<int> processors = {0, 2}) {
   make_types();
@@ -28,9 +28,15 @@ void in_areas(const std::function<void(object::Communicator&, const Perform&)>& 
     for (int size : {2, 3, 5})
       for (std::size_t slices : {std::size_t{1}, std::size_t{2}, most_slices}) {
         SCOPED_TRACE(std::to_string(size) + " ranks with " + std::to_string(slices) + " slices");
-        for (const Perform& perform : {Perform(blocking), Perform(nonblocking), Perform(persistent)}) {
-          run_ranks(size, Conditions{everything, slices}, [&](object::Communicator& c) { body(c, perform); });
-          ASSERT_FALSE(testing::Test::HasFailure());
+        for (int without_reading : {-1, 1}) {
+          // Only there, ranks read each other's memory if they can.
+          if (without_reading >= 0 && (size == 2 || shared_processors != 0)) continue;
+          for (const Perform& perform : {Perform(blocking), Perform(nonblocking), Perform(persistent)}) {
+            const Conditions conditions{
+                .eager_bytes = everything, .slices = slices, .without_reading = without_reading};
+            run_ranks(size, conditions, [&](object::Communicator& c) { body(c, perform); });
+            ASSERT_FALSE(testing::Test::HasFailure());
+          }
         }
       }
   }
@@ -337,8 +343,9 @@ TEST(areas, ranks_that_call_different_collectives_get_an_error) {
 /// This includes a rank that only hears of the mismatch from others, and one with chunks left to publish.
 TEST(areas, every_rank_gets_an_error_that_names_both_collectives) {
   make_types();
+  const Conditions conditions{.eager_bytes = everything, .slices = most_slices, .messages_remain = true};
   for (bool later : {false, true})
-    run_ranks(3, Conditions{everything, most_slices}, [&](object::Communicator& c) {
+    run_ranks(3, conditions, [&](object::Communicator& c) {
       TestBuffer own(Layout::plain, 40'000), all(Layout::plain, 40'000);
       const Call call = c.rank == 1 ? allgather_call(own.argument(0, 10'000), all.argument(0, 10'000), c)
                                     : alltoall_call(own.argument(0, 10'000), all.argument(0, 10'000));
@@ -368,7 +375,9 @@ TEST(areas, nobody_waits_for_a_call_that_cannot_be_recorded_to_its_end) {
         CollectiveGroup group(c, &begun, static_cast<AreaExtension&>(*c.extension).area.get());
         ASSERT_TRUE(run(group, call).ok());
       } else {
-        const Result result = run(call, c);
+        p2p::Request* request = nullptr;
+        ASSERT_TRUE(start(call, c, request).ok());
+        const Result result = wait(request);
         EXPECT_TRUE(result.ok() || result.code() == MPI_ERR_NO_MEM) << base::failure_text();
       }
       blocking(barrier_call(), c);
@@ -883,8 +892,13 @@ TEST(areas, gathers_and_exchanges_read_each_block_once) {
                     })
         .bytes;
   };
-  EXPECT_EQ(read_by([](const Buffer& in, const Buffer& out) { return alltoall_call(in, out); }),
-            3 * vector_bytes);
+  for (const char* way : {"alltoall=shared", "alltoall=single_copy"}) {
+    ASSERT_TRUE(configure(way).ok());
+    EXPECT_EQ(read_by([](const Buffer& in, const Buffer& out) { return alltoall_call(in, out); }),
+              3 * vector_bytes)
+        << way;
+  }
+  ASSERT_TRUE(configure("auto").ok());
   object::Communicator unused;
   EXPECT_EQ(read_by([&](const Buffer& in, const Buffer& out) { return allgather_call(in, out, unused); }),
             3 * vector_bytes);

@@ -19,6 +19,10 @@ struct Conditions {
   std::size_t eager_bytes = 0;
   std::size_t slices = 2;  ///< number that each rank has for its area in shared memory
   int without_slices = -1; ///< a rank that has none
+  /// Ranks call different collectives, so some of their messages are never received.
+  bool messages_remain = false;
+  /// A rank that can read no other one's memory.
+  int without_reading = -1;
   /// The ranks take turns, in their order: each runs until it waits in an area. They must exchange no messages.
   bool one_processor = false;
 };

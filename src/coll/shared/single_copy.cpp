@@ -1,0 +1,108 @@
+// See single_copy.h.
+#include "coll/shared/single_copy.h"
+
+#include "coll/registry.h"
+#include "memory/segments.h"
+#include "os/peer_memory.h"
+
+#include <cstring>
+
+namespace near::coll {
+namespace {
+
+/// What an entry says.
+struct Place {
+  std::uint64_t address = 0;  ///< in the owner's process
+  segment::Offset shared = 0; ///< the same in the segment; 0: it does not lie there
+};
+static_assert(sizeof(Place) <= inline_bytes);
+
+Place place_of(const std::byte* data) {
+  const segment::Segment& job = memory::space().segment;
+  return {reinterpret_cast<std::uint64_t>(data), job.contains(data) ? job.offset_of(data) : 0};
+}
+
+/// Copies `into.bytes()` bytes that lie `offset` behind the beginning of what `from` exposes.
+Result read_there(const Communicator& communicator, int from, const Place& place, MPI_Count offset,
+                  const Buffer& into) {
+  if (place.shared == 0)
+    return p2p::read_memory(communicator, from, place.address + static_cast<std::uint64_t>(offset), into);
+  const std::byte* const at = memory::space().segment.at<std::byte>(place.shared);
+  datatype::unpack(into, 0, at + offset, into.bytes());
+  return {};
+}
+
+} // namespace
+
+SingleCopies::SingleCopies(CollectiveGroup& group, const Call& call)
+    : group_(group), exchange_(group, call, 1), error_(std::make_shared<KeptError>()) {}
+
+Result SingleCopies::expose(const Buffer& data) {
+  const MPI_Count bytes = data.bytes();
+  const bool as_it_lies =
+      bytes == 0 || (data.is_contiguous() &&
+                     (memory::space().segment.contains(data.contiguous_start()) ||
+                      os::is_readable_by_peers(data.contiguous_start(), static_cast<std::size_t>(bytes))));
+  std::byte* packed = nullptr;
+  if (!as_it_lies) {
+    Buffer memory;
+    NEAR_TRY(group_.scratch_bytes(bytes, memory));
+    packed = static_cast<std::byte*>(memory.address);
+  }
+  return exchange_.publish(sizeof(Place), [=](std::byte* entry) {
+    if (packed != nullptr) datatype::pack(data, 0, packed, bytes);
+    const Place place = bytes == 0 ? Place{} : place_of(packed != nullptr ? packed : data.contiguous_start());
+    std::memcpy(entry, &place, sizeof place);
+  });
+}
+
+Result SingleCopies::expose_nothing() {
+  return exchange_.publish(0, [](std::byte*) {});
+}
+
+Result SingleCopies::read(int from, MPI_Count offset, const Buffer& into) {
+  const Communicator* const communicator = &group_.communicator();
+  return exchange_.read(from, 0, into.bytes(), [=, error = error_](const std::byte* entry) {
+    Place place;
+    std::memcpy(&place, entry, sizeof place);
+    if (into.bytes() != 0) error->note(read_there(*communicator, from, place, offset, into));
+  });
+}
+
+void SingleCopies::end_reading() { exchange_.publish_result(0); }
+
+Result SingleCopies::wait_for(int reader) {
+  NEAR_TRY(exchange_.wait(reader, 0)); // it makes the same call
+  return exchange_.read_result(reader, 0, 0, [](const std::byte*) {});
+}
+
+Result SingleCopies::finish() {
+  exchange_.finish(0);
+  return exchange_.act([error = error_] { return error->take(); });
+}
+
+Result SingleCopies::finish_together() {
+  end_reading();
+  for (int step = 1; step < size(); ++step)
+    NEAR_TRY(exchange_.read_result((rank() + step) % size(), 0, 0, [](const std::byte*) {}));
+  return finish();
+}
+
+Result agree_on_reading(const Call& call, const Facts& facts, Communicator& communicator, Area& area) {
+  if (area.reading() != Area::Reading::unknown || !choice::wants_to_read_memory(facts)) return {};
+  bool all = true;
+  for (int rank = 0; rank < communicator.size && all; ++rank)
+    all = rank == communicator.rank || p2p::reads_memory_of(communicator, rank);
+  CollectiveGroup group(communicator, nullptr, &area);
+  group.set_bytes(facts.bytes);
+  Exchange exchange(group, call, 1);
+  NEAR_TRY(exchange.publish(1, [all](std::byte* entry) { *entry = std::byte{all}; }));
+  for (int step = 1; step < exchange.size(); ++step)
+    NEAR_TRY(exchange.read((exchange.rank() + step) % exchange.size(), 0, 0, // no payload, so not counted
+                           [&](const std::byte* entry) { all = all && *entry != std::byte{0}; }));
+  exchange.finish(0);
+  area.set_reading(all ? Area::Reading::yes : Area::Reading::no);
+  return {};
+}
+
+} // namespace near::coll
