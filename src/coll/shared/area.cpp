@@ -18,10 +18,16 @@ constexpr int checks = 4096, checks_between_polls = 16;
 constexpr MPI_Count first_line_bytes = base::cache_line - offsetof(Entry, payload);
 /// Shorter slices gain nothing from being fetched if other ranks wait for them already (doc/adr/0020). Bytes.
 constexpr MPI_Count least_fetched = 2 << 10;
+/// A rank that waits for an entry looks after so many fruitless looks whether its owner has gone past it, not earlier: the owner is
+/// about to write those lines. Where ranks share processors, there are few looks.
+constexpr std::uint64_t looks_between = 64, looks_between_shared = 4;
 /// How many numbers ahead an entry is fetched if another rank may wait for the next one.
 constexpr Number far_ahead = 4;
 
+constexpr auto no_collective = static_cast<std::uint8_t>(Collective::count);
+
 std::string describe(const Description& description) {
+  if (description.collective == no_collective) return "something else";
   std::string text(name_of(static_cast<Collective>(description.collective)));
   if (description.collective != static_cast<std::uint8_t>(Collective::barrier))
     text += base::format(" of {} bytes", description.bytes);
@@ -262,6 +268,11 @@ void Area::fetch_ahead(Number number, bool others_wait, bool in_entry) {
   }
 }
 
+void Area::end_failing() {
+  // SYNC: area-failing. Release: the failures have been published.
+  own().failing.store_release(0);
+}
+
 void Area::publish_failure(Number number, const Description& description) {
   if (!wait_for_entry(number)) return hear();
   prepared_[number % ring_depth] = nullptr;
@@ -319,8 +330,27 @@ void Area::process_failed(const object::ProcessId& process) {
   }
 }
 
+bool Area::has_gone_past(int rank, Number number) const {
+  const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
+  // A rank publishes its numbers in their order, and each before it declares the next one as finished, except when it fails.
+  // SYNC: area-failing. Acquire: if it is over, the failures are there.
+  const bool later = entry(rank, number + 1).flag.has(number + 1) ||
+                     (part.finished.has(number + 1) && part.failing.load_acquire() == 0);
+  return later &&
+         !entry(rank, number).flag.has(number); // after the other looks, which say that it would be there
+}
+
+Result Area::left_behind(const Description& ours, int rank) {
+  if (!broken_) tell_all({ours, {.collective = no_collective}, rank_, rank});
+  return base::fail(MPI_ERR_OTHER,
+                    "rank {} calls {}, but rank {} of the same communicator makes another call", rank_,
+                    describe(ours), rank);
+}
+
 bool Area::waits_at_once(int rank, Number number) const {
-  return entry(rank, number).flag.has(number) || is_broken_at(rank);
+  if (entry(rank, number).flag.has(number) || is_broken_at(rank)) return true;
+  return ++looks_ % (ranks_share_processors() ? looks_between_shared : looks_between) == 0 &&
+         has_gone_past(rank, number);
 }
 
 Result Area::wait(int rank, Number number, const Description& description, const std::byte*& at) {
@@ -330,7 +360,7 @@ Result Area::wait(int rank, Number number, const Description& description, const
   AreaMember& member = members_[static_cast<std::size_t>(rank)];
   wait_until([&] { return waits_at_once(rank, number); });
   if (!from.flag.has(number)) [[unlikely]]
-    return broken();
+    return is_broken_at(rank) ? broken() : left_behind(description, rank);
   member.finished = std::max(member.finished, from.finished);
   if (!from.description.is_same_call(description)) [[unlikely]]
     return mismatch(description, rank, from.description);

@@ -85,7 +85,7 @@ static_assert(sizeof(Entry) == 128 && offsetof(Entry, payload) % 16 == 0);
 
 /// Why an area cannot be used any more: two ranks call different collectives under one number, or a rank has failed.
 struct Defect {
-  Description description{}, other{};
+  Description description{}, other{}; ///< of no collective: all that is known of it is that it is another one
   std::int32_t rank = -1;
   std::int32_t other_rank = -1; ///< -1: `rank` has failed
 };
@@ -98,6 +98,8 @@ struct AreaPart {
   /// 1 once this rank has found a defect, or heard of one: the others stop waiting for it.
   base::Atomic<std::uint32_t> broken;
   Defect defect; ///< written before `broken`
+  /// 1 while this rank declares numbers as finished of which it will publish failures.
+  base::Atomic<std::uint32_t> failing;
   Entry entries[ring_depth];
   struct alignas(64) {
     queue::SequenceFlag<> flag;
@@ -175,6 +177,9 @@ public:
   void finish_and_publish(Number number, const Description& description);
   /// Publishes an entry that has no data because there is no memory for it. Does nothing in a broken area.
   void publish_failure(Number number, const Description& description);
+  /// Before a rank declares numbers as finished of which it has not published all, and after it has published the failures.
+  void begin_failing() { own().failing.store_relaxed(1); }
+  void end_failing();
 
   /// Waits for another rank's entry; `data` is what it has prepared. Fails with MPI_ERR_NO_MEM if that rank had no
   /// memory, and with MPI_ERR_OTHER if it calls another collective than `description`, or has found one that does. From
@@ -267,7 +272,11 @@ private:
   void raise_finished(Number number);
   void fetch_ahead(Number number, bool others_wait, bool in_entry);
   [[gnu::cold]] void tell_all(const Defect& defect);
+  /// Whether the rank has gone on to later numbers without having published this one: it makes another call, in which it only
+  /// reads.
+  bool has_gone_past(int rank, Number number) const;
   [[gnu::cold]] Result mismatch(const Description& ours, int rank, const Description& theirs);
+  [[gnu::cold]] Result left_behind(const Description& ours, int rank);
   /// Another rank has found a defect; tells the remaining ones.
   [[gnu::cold]] void hear();
 
@@ -285,6 +294,7 @@ private:
   std::array<std::byte*, ring_depth> prepared_{}; ///< where the data of own entries is; null: there is none
   MPI_Count prepared_bytes_ = 0;                  ///< of the entry that was prepared last
   std::uint64_t waits_ = 0;
+  mutable std::uint64_t looks_ = 0; ///< for entries that were not there
   std::array<LastChoice, collective_count> last_choices_{};
   std::vector<copy::StorePolicy> stores_{collective_count,
                                          copy::StorePolicy(copy::Store::cached, stores_factor)};

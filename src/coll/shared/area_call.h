@@ -161,11 +161,13 @@ public:
   /// needs no wait unless `waits`. True once nothing remains. At this call's turn only.
   bool abandon(bool waits) {
     part_ = Part::whole;
+    area_.begin_failing();
     if (finished_ != count_) finish(count_ - 1);
     for (; published_ < count_; ++published_) {
       if (!waits && !area_.prepares_at_once(number(published_), 0)) return false;
       area_.publish_failure(number(published_), description_);
     }
+    area_.end_failing();
     return true;
   }
 

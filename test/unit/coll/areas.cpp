@@ -341,6 +341,42 @@ TEST(areas, ranks_that_call_different_collectives_get_an_error) {
 }
 
 /// This includes a rank that only hears of the mismatch from others, and one with chunks left to publish.
+/// Nobody publishes what the odd rank waits for. It is told once the rank that it takes for the root publishes something else, or
+/// has read more.
+TEST(areas, a_wrong_root_is_found_when_the_others_go_on) {
+  make_types();
+  for (const Perform& then : {Perform([](const Call&, object::Communicator& c) {
+                                EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
+                              }),
+                              Perform([](const Call& same, object::Communicator& c) {
+                                // As many as the root may be ahead of the odd rank, and more.
+                                int calls = 0;
+                                while (calls < 20 * static_cast<int>(ring_depth) && run(same, c).ok())
+                                  ++calls;
+                                EXPECT_LT(calls, 20 * static_cast<int>(ring_depth));
+                              })})
+    for (MPI_Count cells : {1, 40, 100'000})
+      for (bool later : {false, true})
+        run_ranks(3, Conditions{everything, most_slices}, [&](object::Communicator& c) {
+          TestBuffer buffer(Layout::plain, cells);
+          const Call call = broadcast_call(buffer.argument(), c.rank == 2 ? 1 : 0);
+          Result result;
+          if (later) {
+            p2p::Request* request = nullptr;
+            ASSERT_TRUE(start(call, c, request).ok());
+            result = wait(request);
+          } else {
+            result = run(call, c);
+          }
+          if (c.rank != 2 && result.ok()) return then(call, c);
+          EXPECT_EQ(result.code(), MPI_ERR_OTHER);
+          if (c.rank == 2 && !later) {
+            const std::string text(base::failure_text());
+            EXPECT_NE(text.find("root 1"), std::string::npos) << text;
+          }
+        });
+}
+
 TEST(areas, every_rank_gets_an_error_that_names_both_collectives) {
   make_types();
   const Conditions conditions{.eager_bytes = everything, .slices = most_slices, .messages_remain = true};
