@@ -130,10 +130,10 @@ CASES = {
              variants=("2", "4"), variant_title="threads of a rank", sizes=THREAD_SIZES, budget=50, more=("rate",),
              lower_is_better=False, time_limit=120),
         Case("idle", "Processor time of a rank that waits in MPI_Recv", "idle", "% of a core", {"idle": ""}, ranks=(2,),
-             sizes=(10, 100, 1000), size_title="waits ms"),
+             sizes=(10, 100, 1000), size_title="waits ms", most_rounds=10),
         Case("launch", "Launch, MPI_Init, barrier, MPI_Finalize", "launch", "s", {"launch": ""}, ranks=(2, 8, 32),
              sizes=(0,), whole_run=True),
         Case("memory", "Memory of a rank after MPI_Init", "memory", "KiB", {"pss": "PSS", "reserved": "reserved"},
-             ranks=(2, 8, 32, 64), sizes=(0,)),
+             ranks=(2, 8, 32, 64), sizes=(0,), most_rounds=10),
     ]
 }

@@ -1,17 +1,21 @@
 """Runs the libraries in turns, round by round, and collects what their programs print."""
 
+import collections
 import os
 import sys
+import time
 
 from .cases import CASES
 from .figures import Figures, Key
-from .libraries import BUILD, LIMITS, ROOT
+from .libraries import BUILD, LIMITS, PEERS, ROOT
 from .progress import Progress
 
 sys.path.insert(0, str(ROOT / "test"))
 import harness  # noqa: E402  the watchdog of the tests: also ends what leaves its process group
 
-GIVE_UP = 2  # after so many rounds, a library that has failed in each is spared the case
+GIVE_UP = 2  # after so many rounds with it, a library that has failed in each is spared the case
+LONG = 8  # seconds; a peer that takes longer for a case ...
+SELDOM = 4  # ... runs it in one of so many rounds
 
 
 def read(text):
@@ -83,17 +87,50 @@ def plan(options, libraries):
     return runs
 
 
+class Patience:
+    """Who runs what in a round: the others should not wait for the slowest one all the time."""
+
+    def __init__(self):
+        self._took = {}  # seconds of the last run
+        self._rounds = collections.defaultdict(set)
+
+    def wants(self, run, number):
+        case, _, library = run
+        slow = library.name in PEERS and self._took.get(self._part(run), 0) > LONG
+        return number < case.most_rounds and not (slow and number % SELDOM != 0)
+
+    def note(self, run, number, seconds):
+        self._took[self._part(run)] = seconds
+        self._rounds[self._whole(run)].add(number)
+
+    def has_failed_always(self, run, number, failure):
+        """`failure`: its Failure so far, or None."""
+        before = self._rounds[self._whole(run)] - {number}
+        return failure is not None and len(before) >= GIVE_UP and before <= set(failure.rounds)
+
+    @staticmethod
+    def _whole(run):
+        case, ranks, library = run
+        return case.name, ranks, library.name
+
+    @staticmethod
+    def _part(run):
+        case, ranks, library = run
+        return case.name, case.program, case.sizes, ranks, library.name
+
+
 def run(options, libraries):
     """Figures of all rounds; after Ctrl-C, of those that have begun."""
     figures, runs = Figures(processors=len(set(options.cores)) or os.cpu_count()), plan(options, libraries)
-    progress = Progress(options.rounds, len(runs))
+    progress, patience = Progress(options.rounds, len(runs)), Patience()
     try:
         for number in range(options.rounds):
             figures.rounds = number + 1
-            for case, ranks, library in runs:
+            for each in runs:
+                case, ranks, library = each
                 progress.before(number, f"{case.name}, {ranks} ranks, {library.title}")
-                if number < case.most_rounds:
-                    _take(figures, case, ranks, library, number, options)
+                if patience.wants(each, number):
+                    _take(figures, each, number, options, patience)
                 progress.after()
     except KeyboardInterrupt:
         figures.cut_short = f"interrupted in round {figures.rounds} of {options.rounds}"
@@ -102,15 +139,18 @@ def run(options, libraries):
     return figures
 
 
-def _take(figures, case, ranks, library, number, options):
+def _take(figures, run, number, options, patience):
     """Adds one run's results to `figures`; skips a library that has failed in every round so far."""
+    case, ranks, library = run
     name = library.name
     before = figures.failures[case.name, ranks].get(name)
-    if before and len(before.rounds) == number >= GIVE_UP:
+    if patience.has_failed_always(run, number, before):
         figures.fail(case.name, ranks, name, number, before.reason)
         return
+    started = time.monotonic()
     lines = line(options)
     values, notes, reason = once(library, case, ranks, options)
+    patience.note(run, number, time.monotonic() - started)
     lines += line(options)
     figures.notes[name].update(notes)
     for what, variant, size, value in values:

@@ -330,6 +330,38 @@ def test_a_case_may_be_left_out_of_later_rounds(monkeypatch):
     assert len(calls) == CASES["cliffs"].most_rounds * len(CASES["cliffs"].short_ranks)
 
 
+def rounds_of(who, seconds, rounds, monkeypatch, reason=None):
+    """The rounds, from 0, in which `who` runs a case that takes it so many seconds."""
+    clock, ran = [0.0], []
+
+    def once(library, case, ranks, options):
+        ran.append(round_now())
+        clock[0] += seconds
+        return ([] if reason else [("latency", "2", 8, 5.0)]), {}, reason
+
+    def round_now():
+        return shown[-1]
+
+    shown = []
+    monkeypatch.setattr(runner, "once", once)
+    monkeypatch.setattr(runner.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(runner.Progress, "before", lambda self, number, what: shown.append(number))
+    options = type("Options", (), {"what": ["threads"], "rounds": rounds, "np": 2, "cores": []})
+    runner.run(options, [who])
+    return ran
+
+
+def test_a_slow_peer_runs_in_every_fourth_round(monkeypatch):
+    assert rounds_of(PEER, runner.LONG + 1, 10, monkeypatch) == [0, 4, 8]
+    assert rounds_of(PEER, runner.LONG - 1, 10, monkeypatch) == list(range(10))
+    assert rounds_of(NEAR, runner.LONG + 1, 10, monkeypatch) == list(range(10))
+
+
+def test_a_library_that_fails_in_two_rounds_is_spared_the_case(monkeypatch):
+    assert rounds_of(PEER, 1, 10, monkeypatch, "it broke") == [0, 1]
+    assert rounds_of(PEER, runner.LONG + 1, 10, monkeypatch, "it broke") == [0, 4]
+
+
 def test_a_goal_that_was_not_measured_is_neither_met_nor_missed():
     rows = goals.goal_table(goals.Comparison(figures.Figures(), ["mpich"]))[1]
     assert len(rows) == len(goals.GOALS)
