@@ -1,6 +1,7 @@
 // See single_copy.h.
 #include "coll/shared/single_copy.h"
 
+#include "base/atomic.h"
 #include "coll/registry.h"
 #include "memory/segments.h"
 #include "os/peer_memory.h"
@@ -62,11 +63,19 @@ Result SingleCopies::expose_nothing() {
 
 Result SingleCopies::read(int from, MPI_Count offset, const Buffer& into) {
   const Communicator* const communicator = &group_.communicator();
-  return exchange_.read(from, 0, into.bytes(), [=, error = error_](const std::byte* entry) {
-    Place place;
-    std::memcpy(&place, entry, sizeof place);
-    if (into.bytes() != 0) error->note(read_there(*communicator, from, place, offset, into));
-  });
+  return exchange_.read(from, 0, into.bytes(),
+                        [=, error = error_, call = &exchange_.call()](const std::byte* entry) {
+                          if (into.bytes() == 0) return;
+                          Place place;
+                          std::memcpy(&place, entry, sizeof place);
+                          Result result = read_there(*communicator, from, place, offset, into);
+                          // SYNC: area-broken. An owner that has met an error does not wait for its readers. It has broken the area before it
+                          // returned and its program changed what was read.
+                          base::Hardware::fence_store_load();
+                          if (call->is_broken_at(from)) [[unlikely]]
+                            result = call->broken();
+                          error->note(result);
+                        });
 }
 
 void SingleCopies::end_reading() { exchange_.publish_result(0); }

@@ -2,6 +2,7 @@
 #include "coll/shared/area.h"
 #include "forms.h"
 
+#include <barrier>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -120,12 +121,14 @@ TEST_F(SingleCopies, a_rank_may_use_its_buffer_again_once_it_returns) {
 
 /// With slices nobody would read what a rank says that takes itself for the root of a scatter.
 TEST_F(SingleCopies, a_wrong_root_is_found) {
+  std::barrier<> together(3);
   run_ranks(3, Conditions{.eager_bytes = everything, .slices = 2}, [&](object::Communicator& c) {
     Vectors data(c);
     blocking(calls()[0](data.out.data(), data.in.data(), c), c);
     const Buffer out{data.out.data(), elements_of_block, datatype::find_datatype(MPI_INT)},
         in{data.in.data(), elements_of_block, out.type};
     const Result result = run(scatter_call(out, in, c.rank == 1 ? 1 : 0, c), c);
+    together.arrive_and_wait();             // the others may still read this rank's data
     if (c.rank == 2 && result.ok()) return; // its root makes the same call
     EXPECT_EQ(result.code(), MPI_ERR_OTHER);
     const std::string text(base::failure_text());
@@ -135,12 +138,14 @@ TEST_F(SingleCopies, a_wrong_root_is_found) {
 }
 
 TEST_F(SingleCopies, ranks_that_call_different_collectives_get_an_error) {
+  std::barrier<> together(3);
   for (bool agreed : {false, true})
     run_ranks(3, Conditions{.eager_bytes = everything, .slices = 2}, [&](object::Communicator& c) {
       Vectors data(c);
       if (agreed) blocking(calls()[1](data.out.data(), data.in.data(), c), c);
       const Call call = calls()[c.rank == 1 ? 0 : 1](data.out.data(), data.in.data(), c);
       EXPECT_EQ(run(call, c).code(), MPI_ERR_OTHER);
+      together.arrive_and_wait(); // the others may still read this rank's data
     });
 }
 
