@@ -281,8 +281,7 @@ void Area::publish_failure(Number number, const Description& description) {
 
 std::byte* Area::data(int rank, Number number) const {
   if (rank == rank_) return prepared_[number % ring_depth];
-  Entry& from = entry(rank, number);
-  return from.description.where == Where::here ? from.payload : base_ + from.data;
+  return data_of(entry(rank, number));
 }
 
 void Area::tell_all(const Defect& defect) {
@@ -358,16 +357,18 @@ Result Area::wait(int rank, Number number, const Description& description, const
     return broken();
   Entry& from = entry(rank, number);
   AreaMember& member = members_[static_cast<std::size_t>(rank)];
-  wait_until([&] { return waits_at_once(rank, number); });
-  if (!from.flag.has(number)) [[unlikely]]
-    return is_broken_at(rank) ? broken() : left_behind(description, rank);
+  if (!from.flag.has(number)) {
+    wait_until([&] { return waits_at_once(rank, number); });
+    if (!from.flag.has(number)) [[unlikely]]
+      return is_broken_at(rank) ? broken() : left_behind(description, rank);
+  }
   member.finished = std::max(member.finished, from.finished);
   if (!from.description.is_same_call(description)) [[unlikely]]
     return mismatch(description, rank, from.description);
   if (from.description.where == Where::no_memory) [[unlikely]]
     return base::fail(MPI_ERR_NO_MEM, "rank {} has no memory in which to exchange data of a collective",
                       rank);
-  at = data(rank, number);
+  at = data_of(from);
   return {};
 }
 

@@ -239,9 +239,13 @@ public:
   Reading reading() const { return reading_; }
   void set_reading(Reading reading) { reading_ = reading; }
 
-  /// The facts of the last call of a collective, and whether it was one with little data: see straight.cpp.
+  /// The last call of a collective whose buffers have no gaps: what its choice depends on, and whether it was one with little
+  /// data (straight.h).
   struct LastChoice {
-    choice::Facts facts;
+    MPI_Count bytes = -1;
+    datatype::Builtin operation = datatype::Builtin::user; ///< user: any of the program, or none
+    bool in_place = false, recorded = false;
+    Reading reading = Reading::unknown;
     bool is_short = false;
   };
   LastChoice& last_choice(Collective collective) {
@@ -254,6 +258,9 @@ public:
 private:
   Entry& entry(int rank, Number number) const {
     return members_[static_cast<std::size_t>(rank)].part->entries[number % ring_depth];
+  }
+  std::byte* data_of(Entry& entry) const {
+    return entry.description.where == Where::here ? entry.payload : base_ + entry.data;
   }
   AreaPart& own() const { return *members_[static_cast<std::size_t>(rank_)].part; }
   template <class Done>

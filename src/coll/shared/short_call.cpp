@@ -14,14 +14,20 @@ bool has_predefined_type(const Buffer& buffer) { return buffer.type == nullptr |
 
 std::unique_ptr<ShortCall> ShortCall::make(const Call& call, Communicator& communicator, Area& area,
                                            std::unique_ptr<AreaExtension>& own) {
-  Facts facts = facts_of(call, communicator.size);
-  facts.recorded = true;
-  add_area(facts, area);
-  const bool straight = goes_straight(call);
-  if (!straight && !(has_predefined_type(call.send) && has_predefined_type(call.receive))) return nullptr;
-  const Function function = straight ? nullptr : find_short(facts);
-  if (straight ? !is_short(facts, area) : function == nullptr) return nullptr;
-  auto made = std::make_unique<ShortCall>(call, communicator, area, function, facts.bytes);
+  MPI_Count bytes = 0;
+  Function function = nullptr;
+  if (goes_straight(call)) {
+    if (!is_short(call, area, true, bytes)) return nullptr;
+  } else {
+    if (!has_predefined_type(call.send) || !has_predefined_type(call.receive)) return nullptr;
+    Facts facts = facts_of(call, communicator.size);
+    facts.recorded = true;
+    add_area(facts, area);
+    bytes = facts.bytes;
+    function = find_short(facts);
+    if (function == nullptr) return nullptr;
+  }
+  auto made = std::make_unique<ShortCall>(call, communicator, area, function, bytes);
   made->own_ = std::move(own);
   return made;
 }

@@ -263,8 +263,36 @@ bool goes_straight(const Call& call) {
   return !exchanges || call.send.bytes() == call.receive.bytes();
 }
 
-bool find_choice(const Facts& facts, Area::LastChoice& last) {
-  last = {facts, find_short(facts) != nullptr};
+namespace {
+
+/// Facts::bytes of a call that goes straight.
+MPI_Count bytes_of(const Call& call) {
+  switch (call.collective) {
+    using enum Collective;
+  case barrier: return 0;
+  case gather:
+  case reduce:
+  case allreduce: return call.send.bytes();
+  default: return call.receive.bytes();
+  }
+}
+
+[[gnu::noinline]] bool choose_short(const Call& call, const Area& area, bool recorded) {
+  Facts facts = facts_of(call, area.size());
+  facts.recorded = recorded;
+  add_area(facts, area);
+  return find_short(facts) != nullptr;
+}
+
+} // namespace
+
+bool is_short(const Call& call, Area& area, bool recorded, MPI_Count& bytes) {
+  bytes = bytes_of(call);
+  const auto operation = call.operation != nullptr ? call.operation->builtin : datatype::Builtin::user;
+  Area::LastChoice& last = area.last_choice(call.collective);
+  if (last.bytes != bytes || last.operation != operation || last.in_place != call.in_place ||
+      last.recorded != recorded || last.reading != area.reading()) [[unlikely]]
+    last = {bytes, operation, call.in_place, recorded, area.reading(), choose_short(call, area, recorded)};
   return last.is_short;
 }
 
@@ -285,14 +313,6 @@ Area* area_of(const Call& call, const Communicator& communicator) {
   if (communicator.extension == nullptr || communicator.is_inter() || !goes_straight(call)) return nullptr;
   Area* const area = static_cast<AreaExtension&>(*communicator.extension).area.get();
   return area != nullptr && area->is_idle() ? area : nullptr;
-}
-
-/// The facts of a call that goes straight, if the choice among algorithms admits it.
-bool find_facts(const Call& call, int size, Area& area, bool recorded, Facts& facts) {
-  facts = facts_of(call, size);
-  facts.recorded = recorded;
-  add_area(facts, area);
-  return is_short(facts, area);
 }
 
 /// Whether others have published what this rank reads in the call of this number.
@@ -326,21 +346,20 @@ Result execute(const Call& call, Communicator& communicator, Area& area, MPI_Cou
 
 bool start_straight(const Call& call, Communicator& communicator, std::optional<AreaCall>& rest) {
   Area* const area = area_of(call, communicator);
-  Facts facts;
-  if (area == nullptr || !find_facts(call, communicator.size, *area, true, facts)) return false;
+  MPI_Count bytes = 0;
+  if (area == nullptr || !is_short(call, *area, true, bytes)) return false;
   const bool in_parts = call.collective == Collective::scatter || call.collective == Collective::alltoall;
-  const MPI_Count bytes =
-      in_parts ? part_stride(facts.bytes, communicator.size) * communicator.size : facts.bytes;
-  if (publishes(call, communicator.rank) && !area->can_prepare_next(bytes)) return false;
-  (void)execute(call, communicator, *area, facts.bytes, &rest); // cannot fail: it waits for nothing
+  const MPI_Count published = in_parts ? part_stride(bytes, communicator.size) * communicator.size : bytes;
+  if (publishes(call, communicator.rank) && !area->can_prepare_next(published)) return false;
+  (void)execute(call, communicator, *area, bytes, &rest); // cannot fail: it waits for nothing
   return true;
 }
 
 bool run_straight(const Call& call, Communicator& communicator, Result& result) {
   Area* const area = area_of(call, communicator);
-  Facts facts;
-  if (area == nullptr || !find_facts(call, communicator.size, *area, false, facts)) return false;
-  result = execute(call, communicator, *area, facts.bytes, nullptr);
+  MPI_Count bytes = 0;
+  if (area == nullptr || !is_short(call, *area, false, bytes)) return false;
+  result = execute(call, communicator, *area, bytes, nullptr);
   return true;
 }
 

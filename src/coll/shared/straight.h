@@ -23,13 +23,10 @@ Result publish_straight(const Call& call, AreaCall& area_call, MPI_Count bytes);
 /// Reads what this rank reads, and finishes. After publish_straight().
 Result read_straight(const Call& call, AreaCall& area_call, MPI_Count bytes);
 
-[[gnu::cold]] bool find_choice(const Facts& facts, Area::LastChoice& last);
-/// Whether the algorithm that is chosen is one with little data, as find_short() says. Programs make the same call again
-/// and again, so the area keeps the last answer for each collective.
-inline bool is_short(const Facts& facts, Area& area) {
-  Area::LastChoice& last = area.last_choice(facts.collective);
-  return last.facts == facts ? last.is_short : find_choice(facts, last);
-}
+/// Whether the algorithm that is chosen for a call that goes straight is one with little data, as find_short() says; then
+/// `bytes` is what Facts::bytes is. Programs make the same call again and again, so the area keeps the last answer for each
+/// collective.
+bool is_short(const Call& call, Area& area, bool recorded, MPI_Count& bytes);
 
 /// Starts the nonblocking call if it can be done that way, it is its turn, and this rank can publish at once: it does that
 /// first of all, since the others may be waiting for it. If all that it reads is there, the call is then over; else what
