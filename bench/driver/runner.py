@@ -88,7 +88,7 @@ def plan(options, libraries):
 
 
 class Patience:
-    """Who runs what in a round: the others should not wait for the slowest one all the time."""
+    """Decides which libraries run in a round, so that slow peers do not hold up the others."""
 
     def __init__(self):
         self._took = {}  # seconds of the last run

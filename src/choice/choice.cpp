@@ -105,8 +105,8 @@ bool root_reduces_alone(const Facts& facts) {
 }
 /// Fewer bytes cross between nodes, which is worth a second copy at one rank of each node.
 bool saves_crossings(const Facts& facts) { return facts.size >= 2 * facts.nodes && facts.bytes >= 4 << 10; }
-/// Where each of more than two ranks has its processor. One reader at a time for each part costs a root less than chunks with a
-/// part for every rank, which all read while it writes the next one. Measured with 4, 8 and 16 ranks (doc/adr/0029).
+/// Where each of more than two ranks has its processor. Sending each block to one reader costs the root less than publishing
+/// chunks that all ranks read while it writes the next one. Measured with 3 to 16 ranks (doc/adr/0029).
 bool have_processors(const Facts& facts) { return facts.size > 2 && facts.shared_processors == 0; }
 bool long_parts(const Facts& facts) { return have_processors(facts) && facts.bytes >= 8 << 10; }
 bool long_exchange(const Facts& facts) { return have_processors(facts) && facts.bytes >= 16 << 10; }

@@ -236,8 +236,8 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Area*& 
   Facts facts = facts_of(call, communicator.size);
   NEAR_TRY(agree_on_reading(call, facts, communicator, shared));
   facts.recorded = true;
-  if (!uses_area(facts)) return {};
   add_area(facts, shared);
+  if (!uses_area(facts)) return {};
   const MPI_Count bytes = choice::publishes_no_data(facts) ? 0 : bytes_of_rank(call, facts, shared);
   NEAR_TRY(static_cast<AreaExtension&>(*communicator.extension).make_another(communicator, bytes, own));
   area = own->area.get();

@@ -3,6 +3,8 @@
 #include "check.h"
 
 #include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { most = 1 << 20, ranks = 8 };
 
@@ -42,10 +44,14 @@ int main(int argc, char** argv) {
           MPI_Comm comm;
           OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
           OK(MPI_Barrier(comm)); // makes the area
+          memset(out, 'a' + rank, sizeof out);
+          if (rank == size - 1) usleep(1000); // the others have met their errors
           const int code = calls[rank == odd ? 1 - which : which](comm, bytes, later != 0);
           // A rank of a scatter needs nothing from most others, and may have had what it needs.
           const bool scatters = (rank == odd) == (which == 0);
           CHECK(class_of(code) == MPI_ERR_OTHER || (scatters && code == MPI_SUCCESS));
+          memset(out, '-', sizeof out); // perhaps while another rank still reads it
+          for (int i = 0; code == MPI_SUCCESS && i < bytes; ++i) CHECK(in[i] == 'a');
           CHECK(class_of(MPI_Barrier(comm)) == MPI_ERR_OTHER);
           OK(MPI_Comm_free(&comm));
         }

@@ -3,6 +3,7 @@
 //   single_copies            in all kinds of memory
 //   single_copies denied     the last rank may not read the others' memory, so all do without that
 //   single_copies holes      pages of rank 0's buffer are not mapped: the others get an error
+//   single_copies short      rank 0 has blocks that are shorter than the others expect
 #include "check.h"
 #include "deny.h"
 
@@ -67,6 +68,7 @@ static void exchange(enum memory out_kind, enum memory in_kind, enum form form, 
   complete(&request, form);
   for (int from = 0; from < size; ++from)
     for (int i = 0; i < ints; ++i) CHECK(in[(from * ints + i) * in_stride] == value(from, rank, i));
+  for (int i = 0; i < size * ints * in_stride; ++i) CHECK(i % in_stride == 0 || in[i] == 0x55555555);
 
   for (int root = 0; root < size; ++root) {
     memset(in, 0x55, (size_t)ints * in_stride * sizeof *in);
@@ -128,6 +130,19 @@ static void with_holes(void) {
   free(in);
 }
 
+static void with_short_blocks(void) {
+  char *out = calloc((size_t)size, page), *in = malloc(page);
+  CHECK(out != NULL && in != NULL);
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  if (rank == 0)
+    OK(MPI_Scatter(out, page / 2, MPI_BYTE, in, page, MPI_BYTE, 0, MPI_COMM_WORLD));
+  else
+    FAILS(MPI_ERR_TRUNCATE, MPI_Scatter(NULL, 0, MPI_BYTE, in, page, MPI_BYTE, 0, MPI_COMM_WORLD));
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  free(out);
+  free(in);
+}
+
 int main(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -135,6 +150,8 @@ int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "holes") == 0) {
     with_holes();
+  } else if (strcmp(what, "short") == 0) {
+    with_short_blocks();
   } else {
     if (strcmp(what, "denied") == 0 && rank == size - 1) deny(SYS_process_vm_readv);
     in_all_memory();

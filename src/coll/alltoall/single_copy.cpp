@@ -7,12 +7,11 @@ namespace near::coll {
 Result alltoall_single_copy(CollectiveGroup& group, const Call& call) {
   SingleCopies copies(group, call);
   const int rank = copies.rank(), size = copies.size();
-  const MPI_Count bytes = call.receive.bytes();
-  NEAR_TRY(copies.expose(block(call.send, 0, size)));
+  NEAR_TRY(copies.expose(block(call.send, 0, size), call.send.bytes()));
   NEAR_TRY(group.copy(block(call.send, rank), block(call.receive, rank)));
   for (int step = 1; step < size; ++step) {
     const int from = (rank + step) % size;
-    NEAR_TRY(copies.read(from, rank * bytes, block(call.receive, from)));
+    NEAR_TRY(copies.read(from, rank, block(call.receive, from)));
   }
   return copies.finish_together();
 }

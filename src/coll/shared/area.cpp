@@ -2,7 +2,6 @@
 #include "coll/shared/area.h"
 
 #include "coll/registry.h"
-#include "datatype/operation.h"
 #include "p2p/request.h"
 #include "transport/doorbell.h"
 #include "transport/registry.h"
@@ -23,20 +22,6 @@ constexpr MPI_Count least_fetched = 2 << 10;
 constexpr std::uint64_t looks_between = 64, looks_between_shared = 4;
 /// How many numbers ahead an entry is fetched if another rank may wait for the next one.
 constexpr Number far_ahead = 4;
-
-constexpr auto no_collective = static_cast<std::uint8_t>(Collective::count);
-
-std::string describe(const Description& description) {
-  if (description.collective == no_collective) return "something else";
-  std::string text(name_of(static_cast<Collective>(description.collective)));
-  if (description.collective != static_cast<std::uint8_t>(Collective::barrier))
-    text += base::format(" of {} bytes", description.bytes);
-  if (description.operation != 0)
-    text += base::format(" ({}), {}", datatype::name_of(static_cast<datatype::Basic>(description.element)),
-                         datatype::name_of(static_cast<datatype::Builtin>(description.operation)));
-  if (description.root >= 0) text += base::format(", root {}", description.root);
-  return text;
-}
 
 int count_nodes(const std::vector<AreaMember>& members) {
   std::vector<std::uint16_t> nodes;
@@ -217,10 +202,10 @@ Result Area::prepare(Number number, MPI_Count bytes, std::byte*& at) {
   return {};
 }
 
-void Area::publish(Number number, const Description& description) {
+void Area::publish(Number number, const Description& description, bool finishes) {
   Entry& mine = entry(rank_, number);
   const std::byte* prepared = prepared_[number % ring_depth];
-  mine.finished = finished_;
+  mine.finished = finishes ? number : finished_;
   mine.description = description;
   if (prepared == nullptr) {
     mine.description.where = Where::no_memory;
@@ -231,6 +216,7 @@ void Area::publish(Number number, const Description& description) {
   NEAR_KILL_POINT("entry-written");
   mine.flag.raise(number);
   NEAR_KILL_POINT("entry-raised");
+  if (finishes) raise_finished(number);
   ring_all();
   if (prepared == nullptr) return;
   const auto collective = static_cast<Collective>(description.collective);
@@ -246,8 +232,7 @@ void Area::raise_finished(Number number) {
 }
 
 void Area::finish_and_publish(Number number, const Description& description) {
-  raise_finished(number);
-  publish(number, description);
+  publish(number, description, true);
   transport::wake_waiting_threads(); // one may wait for a slice
 }
 
@@ -284,72 +269,24 @@ std::byte* Area::data(int rank, Number number) const {
   return data_of(entry(rank, number));
 }
 
-void Area::tell_all(const Defect& defect) {
-  broken_ = true;
-  own().defect = defect;
-  // SYNC: area-broken. Release: the defect is written before the others look for it.
-  own().broken.store_release(1);
-  ring_all();
-}
-
-void Area::hear() {
-  if (broken_) return;
-  for (const AreaMember& member : members_)
-    // SYNC: area-broken. Acquire.
-    if (member.part->broken.load_acquire() != 0) return tell_all(member.part->defect);
-}
-
-Result Area::broken() {
-  hear();
-  const Defect& found = own().defect;
-  if (found.other_rank < 0)
-    return base::fail(MPI_ERR_PROC_ABORTED,
-                      "rank {} of this communicator has failed; the communicator cannot be used for "
-                      "collectives any more",
-                      found.rank);
-  return base::fail(
-      MPI_ERR_OTHER,
-      "rank {} of this communicator has called {}, and rank {} {}; the communicator cannot be used for "
-      "collectives any more",
-      found.rank, describe(found.description), found.other_rank, describe(found.other));
-}
-
-Result Area::mismatch(const Description& ours, int rank, const Description& theirs) {
-  if (!broken_) tell_all({ours, theirs, rank_, rank});
-  return base::fail(MPI_ERR_OTHER, "rank {} calls {}, but rank {} of the same communicator calls {}", rank_,
-                    describe(ours), rank, describe(theirs));
-}
-
-void Area::process_failed(const object::ProcessId& process) {
-  for (int i = 0; i < size(); ++i) {
-    AreaMember& member = members_[static_cast<std::size_t>(i)];
-    if (i == rank_ || member.process != process) continue;
-    member.finished = ~Number{0}; // it reads no more
-    if (!broken_) tell_all({.rank = i});
-  }
-}
-
 bool Area::has_gone_past(int rank, Number number) const {
   const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
-  // A rank publishes its numbers in their order, and each before it declares the next one as finished, except when it fails.
+  // A rank publishes a number before it declares it as finished, except when it fails.
   // SYNC: area-failing. Acquire: if it is over, the failures are there.
-  const bool later = entry(rank, number + 1).flag.has(number + 1) ||
-                     (part.finished.has(number + 1) && part.failing.load_acquire() == 0);
-  return later &&
+  const bool finished = part.finished.has(number) && part.failing.load_acquire() == 0;
+  return finished &&
          !entry(rank, number).flag.has(number); // after the other looks, which say that it would be there
-}
-
-Result Area::left_behind(const Description& ours, int rank) {
-  if (!broken_) tell_all({ours, {.collective = no_collective}, rank_, rank});
-  return base::fail(MPI_ERR_OTHER,
-                    "rank {} calls {}, but rank {} of the same communicator makes another call", rank_,
-                    describe(ours), rank);
 }
 
 bool Area::waits_at_once(int rank, Number number) const {
   if (entry(rank, number).flag.has(number) || is_broken_at(rank)) return true;
-  return ++looks_ % (ranks_share_processors() ? looks_between_shared : looks_between) == 0 &&
-         has_gone_past(rank, number);
+  if (missed_ == number && missed_of_ == rank) return true;
+  if (++looks_ % (ranks_share_processors() ? looks_between_shared : looks_between) != 0 ||
+      !has_gone_past(rank, number))
+    return false;
+  missed_ = number; // whoever is told that may not find anything else at its next look
+  missed_of_ = rank;
+  return true;
 }
 
 Result Area::wait(int rank, Number number, const Description& description, const std::byte*& at) {

@@ -85,7 +85,7 @@ static_assert(sizeof(Entry) == 128 && offsetof(Entry, payload) % 16 == 0);
 
 /// Why an area cannot be used any more: two ranks call different collectives under one number, or a rank has failed.
 struct Defect {
-  Description description{}, other{}; ///< of no collective: all that is known of it is that it is another one
+  Description description{}, other{}; ///< `other` names no collective if all that is known is that it differs
   std::int32_t rank = -1;
   std::int32_t other_rank = -1; ///< -1: `rank` has failed
 };
@@ -171,9 +171,9 @@ public:
   /// Where the data of this rank's entry goes, `bytes` at most slice_bytes. Waits until all ranks have finished the
   /// data that it replaces.
   Result prepare(Number number, MPI_Count bytes, std::byte*& at);
-  /// Shows the entry to the others, and wakes those that wait for it.
-  void publish(Number number, const Description& description);
-  /// Like finish(), then publish(), for a rank that reads nothing.
+  /// Shows the entry to the others, and wakes those that wait for it. `finishes`: this rank reads nothing of the number.
+  void publish(Number number, const Description& description, bool finishes = false);
+  /// Like publish(), then finish(), for a rank that reads nothing.
   void finish_and_publish(Number number, const Description& description);
   /// Publishes an entry that has no data because there is no memory for it. Does nothing in a broken area.
   void publish_failure(Number number, const Description& description);
@@ -279,8 +279,7 @@ private:
   void raise_finished(Number number);
   void fetch_ahead(Number number, bool others_wait, bool in_entry);
   [[gnu::cold]] void tell_all(const Defect& defect);
-  /// Whether the rank has gone on to later numbers without having published this one: it makes another call, in which it only
-  /// reads.
+  /// Whether the rank has finished the number without having published it: it makes another call, in which it only reads.
   bool has_gone_past(int rank, Number number) const;
   [[gnu::cold]] Result mismatch(const Description& ours, int rank, const Description& theirs);
   [[gnu::cold]] Result left_behind(const Description& ours, int rank);
@@ -302,6 +301,8 @@ private:
   MPI_Count prepared_bytes_ = 0;                  ///< of the entry that was prepared last
   std::uint64_t waits_ = 0;
   mutable std::uint64_t looks_ = 0; ///< for entries that were not there
+  mutable Number missed_ = 0;       ///< an entry of rank `missed_of_` that it has gone past
+  mutable int missed_of_ = -1;
   std::array<LastChoice, collective_count> last_choices_{};
   std::vector<copy::StorePolicy> stores_{collective_count,
                                          copy::StorePolicy(copy::Store::cached, stores_factor)};

@@ -160,6 +160,7 @@ public:
   /// After an error: declares whatever was not read as finished, and what was not published as failed, as far as that
   /// needs no wait unless `waits`. True once nothing remains. At this call's turn only.
   bool abandon(bool waits) {
+    if (finished_ == count_ && published_ == count_) return true;
     part_ = Part::whole;
     area_.begin_failing();
     if (finished_ != count_) finish(count_ - 1);

@@ -15,17 +15,18 @@ namespace {
 struct Place {
   std::uint64_t address = 0;  ///< in the owner's process
   segment::Offset shared = 0; ///< the same in the segment; 0: it does not lie there
+  MPI_Count block = 0;        ///< bytes of each block
 };
 static_assert(sizeof(Place) <= inline_bytes);
 
-Place place_of(const std::byte* data) {
-  const segment::Segment& job = memory::space().segment;
-  return {reinterpret_cast<std::uint64_t>(data), job.contains(data) ? job.offset_of(data) : 0};
-}
-
-/// Copies `into.bytes()` bytes that lie `offset` behind the beginning of what `from` exposes.
-Result read_there(const Communicator& communicator, int from, const Place& place, MPI_Count offset,
+/// Copies block number `index` of what `from` exposes.
+Result read_there(const Communicator& communicator, int from, const Place& place, int index,
                   const Buffer& into) {
+  if (place.block != into.bytes())
+    return base::fail(MPI_ERR_TRUNCATE, "rank {} sends blocks of {} bytes, but this rank's arguments say {}",
+                      from, place.block, into.bytes());
+  if (place.block == 0) return {};
+  const MPI_Count offset = index * place.block;
   if (place.shared == 0)
     return p2p::read_memory(communicator, from, place.address + static_cast<std::uint64_t>(offset), into);
   const std::byte* const at = memory::space().segment.at<std::byte>(place.shared);
@@ -33,26 +34,33 @@ Result read_there(const Communicator& communicator, int from, const Place& place
   return {};
 }
 
+/// Whether other processes can read the data where it lies.
+bool is_readable(const Buffer& data) {
+  if (data.bytes() == 0) return true;
+  return data.is_contiguous() &&
+         (memory::space().segment.contains(data.contiguous_start()) ||
+          os::is_readable_by_peers(data.contiguous_start(), static_cast<std::size_t>(data.bytes())));
+}
+
 } // namespace
 
 SingleCopies::SingleCopies(CollectiveGroup& group, const Call& call)
     : group_(group), exchange_(group, call, 1), error_(std::make_shared<KeptError>()) {}
 
-Result SingleCopies::expose(const Buffer& data) {
-  const MPI_Count bytes = data.bytes();
-  const bool as_it_lies =
-      bytes == 0 || (data.is_contiguous() &&
-                     (memory::space().segment.contains(data.contiguous_start()) ||
-                      os::is_readable_by_peers(data.contiguous_start(), static_cast<std::size_t>(bytes))));
+Result SingleCopies::expose(const Buffer& data, MPI_Count block) {
   std::byte* packed = nullptr;
-  if (!as_it_lies) {
+  if (!is_readable(data)) {
     Buffer memory;
-    NEAR_TRY(group_.scratch_bytes(bytes, memory));
+    NEAR_TRY(group_.scratch_bytes(data.bytes(), memory));
     packed = static_cast<std::byte*>(memory.address);
   }
   return exchange_.publish(sizeof(Place), [=](std::byte* entry) {
-    if (packed != nullptr) datatype::pack(data, 0, packed, bytes);
-    const Place place = bytes == 0 ? Place{} : place_of(packed != nullptr ? packed : data.contiguous_start());
+    const std::byte* const start = packed != nullptr ? packed : data.contiguous_start();
+    if (packed != nullptr) datatype::pack(data, 0, packed, data.bytes());
+    const segment::Segment& job = memory::space().segment;
+    const Place place{.address = reinterpret_cast<std::uint64_t>(start),
+                      .shared = job.contains(start) ? job.offset_of(start) : 0,
+                      .block = block};
     std::memcpy(entry, &place, sizeof place);
   });
 }
@@ -61,21 +69,20 @@ Result SingleCopies::expose_nothing() {
   return exchange_.publish(0, [](std::byte*) {});
 }
 
-Result SingleCopies::read(int from, MPI_Count offset, const Buffer& into) {
-  const Communicator* const communicator = &group_.communicator();
-  return exchange_.read(from, 0, into.bytes(),
-                        [=, error = error_, call = &exchange_.call()](const std::byte* entry) {
-                          if (into.bytes() == 0) return;
-                          Place place;
-                          std::memcpy(&place, entry, sizeof place);
-                          Result result = read_there(*communicator, from, place, offset, into);
-                          // SYNC: area-broken. An owner that has met an error does not wait for its readers. It has broken the area before it
-                          // returned and its program changed what was read.
-                          base::Hardware::fence_store_load();
-                          if (call->is_broken_at(from)) [[unlikely]]
-                            result = call->broken();
-                          error->note(result);
-                        });
+Result SingleCopies::read(int from, int index, const Buffer& into) {
+  const auto take = [=, communicator = &group_.communicator(), error = error_,
+                     call = &exchange_.call()](const std::byte* entry) {
+    Place place;
+    std::memcpy(&place, entry, sizeof place);
+    Result result = read_there(*communicator, from, place, index, into);
+    // SYNC: area-broken. An owner that has met an error does not wait for its readers. It has broken the area before it
+    // returned and its program changed what was read.
+    base::Hardware::fence_store_load();
+    if (call->is_broken_at(from)) [[unlikely]]
+      result = call->broken();
+    error->note(result);
+  };
+  return exchange_.read(from, 0, into.bytes(), take);
 }
 
 void SingleCopies::end_reading() { exchange_.publish_result(0); }

@@ -22,19 +22,19 @@ public:
 
   int rank() const { return exchange_.rank(); }
   int size() const { return exchange_.size(); }
-  /// Tells the others where this rank's data lies. If that has gaps, or lies in memory that other processes cannot read (of a
+  /// Tells the others where this rank's data lies, which consists of blocks of `block` bytes. If that has gaps, or lies in memory that other processes cannot read (of a
   /// device, say), it is packed first. Fails with MPI_ERR_NO_MEM if that needs memory that does not exist.
-  Result expose(const Buffer& data);
+  Result expose(const Buffer& data, MPI_Count block);
   /// Instead, for a rank that only reads.
   Result expose_nothing();
-  /// Reads into.bytes() bytes of what `from` exposes, `offset` packed bytes behind its beginning. An error is kept until the end
-  /// of the call, since others wait for this rank.
-  Result read(int from, MPI_Count offset, const Buffer& into);
+  /// Reads block number `index` of what `from` exposes. An error is kept until the end of the call, since others wait for this
+  /// rank: MPI_ERR_TRUNCATE if the block has another size, MPI_ERR_BUFFER if it cannot be read.
+  Result read(int from, int index, const Buffer& into);
   /// This rank has read everything.
   void end_reading();
   /// For a rank that does not read what `reader` exposes: waits until that one has.
   Result wait_for(int reader);
-  /// The end of the call. Fails with MPI_ERR_BUFFER if this rank could not read some of it.
+  /// The end of the call. Returns the first error of the reads.
   Result finish();
   /// The same in a call in which every rank reads what every other one exposes, after this rank's reads.
   Result finish_together();

@@ -78,8 +78,10 @@ public:
   }
   /// After an error: the others must not wait for this rank.
   [[gnu::cold]] void abandon() {
+    area_.begin_failing();
     if (!finished_) finish();
     if (!published_) area_.publish_failure(number_, description_);
+    area_.end_failing();
   }
 
 private:

@@ -188,6 +188,40 @@ TEST(choice, one_rank_reduces_for_all_where_two_processors_are_shared) {
   }
 }
 
+/// Where each of three or more ranks has its processor (doc/adr/0029).
+TEST(choice, long_blocks_are_messages_and_the_longest_ones_are_copied_once) {
+  auto chosen = [](Collective collective, MPI_Count bytes, int size, bool reads_memory) {
+    return std::string(choose({.collective = collective,
+                               .bytes = bytes,
+                               .size = size,
+                               .area = true,
+                               .reads_memory = reads_memory})
+                           .name);
+  };
+  using enum Collective;
+  for (int size : {3, 4, 8, 16}) {
+    EXPECT_EQ(chosen(scatter, 8191, size, true), "shared");
+    EXPECT_EQ(chosen(scatter, 8192, size, true), "messages");
+    EXPECT_EQ(chosen(scatter, (4 << 20) / size - 1, size, true), "messages");
+    EXPECT_EQ(chosen(scatter, (4 << 20) / size, size, true), "single_copy");
+    EXPECT_EQ(chosen(scatter, 64 << 20, size, false), "messages");
+    EXPECT_EQ(chosen(alltoall, 16383, size, true), "shared");
+    EXPECT_EQ(chosen(alltoall, 16384, size, true), "messages");
+    EXPECT_EQ(chosen(alltoall, (768 << 10) / size - 1, size, true), "messages");
+    EXPECT_EQ(chosen(alltoall, (768 << 10) / size, size, true), "single_copy");
+    EXPECT_EQ(chosen(alltoall, 64 << 20, size, false), "messages");
+  }
+  EXPECT_EQ(chosen(alltoall, 1 << 20, 2, true), "pair");
+  const Facts persistent{.collective = alltoall,
+                         .bytes = 64 << 20,
+                         .size = 8,
+                         .recorded = true,
+                         .area = true,
+                         .reads_memory = true};
+  EXPECT_STREQ(choose(persistent).name, "single_copy") << "it needs few steps, whatever its length";
+  EXPECT_TRUE(uses_area(persistent));
+}
+
 /// A recorded call takes memory for each step.
 TEST(choice, long_calls_in_an_area_are_not_recorded) {
   Facts facts{.collective = Collective::alltoall,

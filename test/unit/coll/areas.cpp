@@ -340,21 +340,26 @@ TEST(areas, ranks_that_call_different_collectives_get_an_error) {
   });
 }
 
-/// This includes a rank that only hears of the mismatch from others, and one with chunks left to publish.
-/// Nobody publishes what the odd rank waits for. It is told once the rank that it takes for the root publishes something else, or
-/// has read more.
-TEST(areas, a_wrong_root_is_found_when_the_others_go_on) {
+/// Nobody publishes what the odd rank waits for. It is told once the rank that it takes for the root has read what that publishes
+/// itself, whatever the others call next.
+TEST(areas, a_wrong_root_is_found) {
   make_types();
-  for (const Perform& then : {Perform([](const Call&, object::Communicator& c) {
-                                EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
-                              }),
-                              Perform([](const Call& same, object::Communicator& c) {
-                                // As many as the root may be ahead of the odd rank, and more.
-                                int calls = 0;
-                                while (calls < 20 * static_cast<int>(ring_depth) && run(same, c).ok())
-                                  ++calls;
-                                EXPECT_LT(calls, 20 * static_cast<int>(ring_depth));
-                              })})
+  const Perform barrier = [](const Call&, object::Communicator& c) {
+    EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
+  };
+  const Perform gather = [](const Call&, object::Communicator& c) {
+    TestBuffer own(Layout::plain, 1), all(Layout::plain, 3);
+    const Call call = gather_call(own.argument(), all.argument(0, 1), 1, c);
+    EXPECT_TRUE(run(call, c).code() == MPI_ERR_OTHER || c.rank != 1);
+  };
+  const Perform the_same = [](const Call& same, object::Communicator& c) {
+    // As many as the root may be ahead of the odd rank, and more.
+    constexpr int most = 20 * static_cast<int>(ring_depth);
+    int calls = 0;
+    while (calls < most && run(same, c).ok()) ++calls;
+    EXPECT_LT(calls, most);
+  };
+  for (const Perform& then : {barrier, gather, the_same})
     for (MPI_Count cells : {1, 40, 100'000})
       for (bool later : {false, true})
         run_ranks(3, Conditions{everything, most_slices}, [&](object::Communicator& c) {
@@ -377,6 +382,21 @@ TEST(areas, a_wrong_root_is_found_when_the_others_go_on) {
         });
 }
 
+TEST(areas, a_wrong_root_of_a_persistent_call_is_found) {
+  make_types();
+  for (MPI_Count cells : {1, 40, 100'000})
+    run_ranks(3, Conditions{everything, most_slices}, [&](object::Communicator& c) {
+      TestBuffer buffer(Layout::plain, cells);
+      p2p::Request* request = nullptr;
+      ASSERT_TRUE(prepare(broadcast_call(buffer.argument(), c.rank == 2 ? 1 : 0), c, request).ok());
+      ASSERT_TRUE(p2p::start(*request).ok());
+      const Result result = wait(request);
+      if (c.rank == 2) EXPECT_EQ(result.code(), MPI_ERR_OTHER);
+      free(request);
+    });
+}
+
+/// This includes a rank that only hears of the mismatch from others, and one with chunks left to publish.
 TEST(areas, every_rank_gets_an_error_that_names_both_collectives) {
   make_types();
   const Conditions conditions{.eager_bytes = everything, .slices = most_slices, .messages_remain = true};

@@ -43,7 +43,8 @@ protected:
   }
   void TearDown() override { ASSERT_TRUE(configure("auto").ok()); }
 
-  /// Whether the call reads data of other ranks in their memory or, since there are no slices, in messages.
+  /// Whether the call reads data of other ranks in their memory; without slices, it comes by messages otherwise. The root of a
+  /// scatter reads nothing in either case.
   static bool reads_memory(const MakeCall& make, const Perform& perform, object::Communicator& c) {
     Vectors data(c);
     const Call call = make(data.out.data(), data.in.data(), c);
