@@ -13,7 +13,7 @@ from .progress import Progress
 sys.path.insert(0, str(ROOT / "test"))
 import harness  # noqa: E402  the watchdog of the tests: also ends what leaves its process group
 
-GIVE_UP = 2  # after so many rounds with it, a library that has failed in each is spared the case
+GIVE_UP = 2  # after so many rounds in which it ran, a library that has failed in each is spared the case
 LONG = 8  # seconds; a peer that takes longer for a case ...
 SELDOM = 4  # ... runs it in one of so many rounds
 

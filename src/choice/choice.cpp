@@ -258,10 +258,7 @@ bool publishes_no_data(const Facts& facts) {
   return chosen == pair_name || chosen == messages_name || chosen == single_copy_name;
 }
 
-bool wants_to_read_memory(Facts facts) {
-  facts.area = facts.reads_memory = true;
-  return choose(facts).name == single_copy_name;
-}
+bool reads_memory(const Algorithm& algorithm) { return algorithm.name == single_copy_name; }
 
 Result configure(std::string_view text, int shared_processors) {
   std::array<const Algorithm*, collective_count> wanted{};

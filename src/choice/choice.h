@@ -111,8 +111,8 @@ bool uses_area(Facts facts);
 /// Whether the algorithm that is chosen publishes no data in the area: it consists of messages, or ranks read the data where it
 /// lies.
 bool publishes_no_data(const Facts& facts);
-/// Whether the algorithm that is chosen if ranks can read each other's private memory does so.
-bool wants_to_read_memory(Facts facts);
+/// Whether ranks read each other's private memory in this algorithm.
+bool reads_memory(const Algorithm& algorithm);
 
 /// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
 /// job has the same, and the same number of shared processors. Fails with MPI_ERR_ARG that names the unknown

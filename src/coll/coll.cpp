@@ -234,7 +234,9 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Area*& 
   if (form != Form::persistent || area == nullptr) return {};
   Area& shared = *std::exchange(area, nullptr);
   Facts facts = facts_of(call, communicator.size);
-  NEAR_TRY(agree_on_reading(call, facts, communicator, shared));
+  add_area(facts, shared);
+  if (choice::reads_memory(choose(facts)) && shared.reading() == Area::Reading::unknown)
+    NEAR_TRY(agree_on_reading(call, facts.bytes, communicator, shared));
   facts.recorded = true;
   add_area(facts, shared);
   if (!uses_area(facts)) return {};

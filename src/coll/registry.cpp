@@ -87,11 +87,15 @@ Result run(CollectiveGroup& group, const Call& call) {
   Facts facts = facts_of(call, group.size());
   group.set_bytes(facts.bytes);
   facts.recorded = group.schedule() != nullptr;
-  if (Area* const area = group.area(); area != nullptr) {
-    if (!facts.recorded) NEAR_TRY(agree_on_reading(call, facts, group.communicator(), *area));
+  Area* const area = group.area();
+  if (area != nullptr) add_area(facts, *area);
+  const Algorithm* chosen = &choose(facts);
+  if (choice::reads_memory(*chosen) && area->reading() == Area::Reading::unknown) [[unlikely]] {
+    NEAR_TRY(agree_on_reading(call, facts.bytes, group.communicator(), *area));
     add_area(facts, *area);
+    chosen = &choose(facts);
   }
-  return functions[choice::index_of(choose(facts))](group, call);
+  return functions[choice::index_of(*chosen)](group, call);
 }
 
 } // namespace near::coll

@@ -1,5 +1,5 @@
-// One rank of several calls another collective than the others, with data that they exchange by messages. Every rank that
-// needs something from it gets an error, and nobody waits for a message that does not come.
+// One rank of several calls another collective than the others, with data that is long enough for every algorithm. Every
+// rank that needs something from it gets an error, and nobody waits for a message that does not come.
 #include "check.h"
 
 #include <stdbool.h>
@@ -43,7 +43,10 @@ int main(int argc, char** argv) {
         for (int which = 0; which < 2; ++which) {
           MPI_Comm comm;
           OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-          OK(MPI_Barrier(comm)); // makes the area
+          // Makes the area, and lets the ranks find out whether they can read each other's memory.
+          OK(MPI_Scatter(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, 0, comm));
+          OK(MPI_Alltoall(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, comm));
+          OK(MPI_Barrier(comm));
           memset(out, 'a' + rank, sizeof out);
           if (rank == size - 1) usleep(1000); // the others have met their errors
           const int code = calls[rank == odd ? 1 - which : which](comm, bytes, later != 0);

@@ -11,7 +11,7 @@ namespace {
 constexpr auto no_collective = static_cast<std::uint8_t>(Collective::count);
 
 std::string describe(const Description& description) {
-  if (description.collective == no_collective) return "something else than that";
+  if (description.collective == no_collective) return "something different";
   std::string text(name_of(static_cast<Collective>(description.collective)));
   if (description.collective != static_cast<std::uint8_t>(Collective::barrier))
     text += base::format(" of {} bytes", description.bytes);

@@ -104,13 +104,12 @@ Result SingleCopies::finish_together() {
   return finish();
 }
 
-Result agree_on_reading(const Call& call, const Facts& facts, Communicator& communicator, Area& area) {
-  if (area.reading() != Area::Reading::unknown || !choice::wants_to_read_memory(facts)) return {};
+Result agree_on_reading(const Call& call, MPI_Count bytes, Communicator& communicator, Area& area) {
   bool all = true;
   for (int rank = 0; rank < communicator.size && all; ++rank)
     all = rank == communicator.rank || p2p::reads_memory_of(communicator, rank);
   CollectiveGroup group(communicator, nullptr, &area);
-  group.set_bytes(facts.bytes);
+  group.set_bytes(bytes);
   Exchange exchange(group, call, 1);
   NEAR_TRY(exchange.publish(1, [all](std::byte* entry) { *entry = std::byte{all}; }));
   for (int step = 1; step < exchange.size(); ++step)

@@ -22,8 +22,9 @@ public:
 
   int rank() const { return exchange_.rank(); }
   int size() const { return exchange_.size(); }
-  /// Tells the others where this rank's data lies, which consists of blocks of `block` bytes. If that has gaps, or lies in memory that other processes cannot read (of a
-  /// device, say), it is packed first. Fails with MPI_ERR_NO_MEM if that needs memory that does not exist.
+  /// Tells the others where this rank's data lies: blocks of `block` bytes. If it has gaps, or lies in memory that other
+  /// processes cannot read (of a device, say), it is packed first. Fails with MPI_ERR_NO_MEM if that needs memory that does not
+  /// exist.
   Result expose(const Buffer& data, MPI_Count block);
   /// Instead, for a rank that only reads.
   Result expose_nothing();
@@ -45,8 +46,8 @@ private:
   std::shared_ptr<KeptError> error_;
 };
 
-/// If the call would take such an algorithm, and the ranks of its area do not know yet whether they can read each other's memory,
-/// lets them find out: each tries, and they tell each other. Blocking, and at all ranks alike.
-Result agree_on_reading(const Call& call, const Facts& facts, Communicator& communicator, Area& area);
+/// Before the first call of an area for which such an algorithm is chosen: lets its ranks find out whether they can read each
+/// other's memory. Each tries, and they tell each other, in the name of the call, of `bytes` bytes. Blocking, at all ranks.
+Result agree_on_reading(const Call& call, MPI_Count bytes, Communicator& communicator, Area& area);
 
 } // namespace near::coll
