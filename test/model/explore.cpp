@@ -373,9 +373,9 @@ std::vector<const Scenario*>& registered() {
 
 } // namespace
 
-const Scenario& add_scenario(const Scenario& scenario) {
+const Scenario* add_scenario(const Scenario& scenario) {
   registered().push_back(new Scenario(scenario));
-  return *registered().back();
+  return registered().back();
 }
 
 const std::vector<const Scenario*>& scenarios() { return registered(); }

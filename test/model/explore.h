@@ -23,8 +23,8 @@ struct Scenario {
   Plan plan;
 };
 
-/// Adds it to scenarios() for good.
-const Scenario& add_scenario(const Scenario& scenario);
+/// Adds it to scenarios() for good, and returns where it is there.
+const Scenario* add_scenario(const Scenario& scenario);
 const std::vector<const Scenario*>& scenarios();
 
 /// A failed execution, shortened as far as possible.

@@ -205,9 +205,9 @@ public:
 /// those that must notice a weakened ordering.
 #define MODEL_SCENARIO(suite, behaviour, ...)                                                                \
   static void suite##_##behaviour(near::model::Stage&);                                                      \
-  static const near::model::Scenario& suite##_##behaviour##_entry =                                          \
+  static const near::model::Scenario* const suite##_##behaviour##_entry =                                    \
       near::model::add_scenario({#suite "." #behaviour, suite##_##behaviour, __VA_ARGS__});                  \
-  TEST(suite, behaviour) { near::model::expect_holds(suite##_##behaviour##_entry); }                         \
+  TEST(suite, behaviour) { near::model::expect_holds(*suite##_##behaviour##_entry); }                        \
   static void suite##_##behaviour([[maybe_unused]] near::model::Stage& stage)
 
 } // namespace near::model
