@@ -29,7 +29,7 @@ Result broadcast_from(Exchange& exchange, const Chunks& chunks, const Call& call
 
 /// All ranks copy from the root's slices.
 Result broadcast_shared(CollectiveGroup& group, const Call& call) {
-  const Chunks chunks = chunks_one_way(call.receive.bytes());
+  const Chunks chunks = chunks_of_vector(call.receive.bytes());
   Exchange exchange(group, call, chunks.count);
   return broadcast_from(exchange, chunks, call, call.root, false);
 }

@@ -1,14 +1,15 @@
 // Reduce in the area, in two forms, as allreduce has them (allreduce/shared.cpp).
 //
 // flat     The root reduces what all others publish. Cost: 2 n beta at each of them, p n (beta + gamma) at the root.
-// shares   Every rank reduces its share, and the root copies the shares of all. Cost: 3 n beta + n gamma.
+// shares   Every rank but the root reduces its share, and the root copies the shares of all. Cost: 2 n beta at the root,
+//          2 n beta + n gamma at all others.
 #include "coll/shared/reduction.h"
 
 namespace near::coll {
 
 Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
   const Vectors vectors(call);
-  const Chunks chunks = chunks_one_way(call.send.bytes(), vectors.unit());
+  const Chunks chunks = chunks_of_vector(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
   const bool is_root = exchange.rank() == call.root;
   if (is_root) exchange.only_read();
@@ -24,8 +25,9 @@ Result reduce_shared_flat(CollectiveGroup& group, const Call& call) {
 }
 
 Result reduce_shared_shares(CollectiveGroup& group, const Call& call) {
-  const Vectors vectors(call);
-  const Chunks chunks = chunks_one_way(call.send.bytes(), vectors.unit());
+  Vectors vectors(call);
+  vectors.spare(call.root);
+  const Chunks chunks = chunks_of_vector(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
   return exchange_all(
       exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },

@@ -320,6 +320,16 @@ bool Area::has_result(int rank, Number number) const {
   return part.results[number % result_flags].flag.has(number) || is_broken_at(rank);
 }
 
+const std::byte* Area::find_data(int rank, Number number) const {
+  Entry& from = entry(rank, number);
+  return from.flag.has(number) && from.description.where != Where::no_memory ? data_of(from) : nullptr;
+}
+
+const std::byte* Area::find_result(int rank, Number number) const {
+  const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;
+  return part.results[number % result_flags].flag.has(number) ? find_data(rank, number) : nullptr;
+}
+
 Result Area::wait_for_result(int rank, Number number) {
   wait_until([&] { return has_result(rank, number); });
   const AreaPart& part = *members_[static_cast<std::size_t>(rank)].part;

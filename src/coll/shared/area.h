@@ -195,6 +195,10 @@ public:
   bool waits_at_once(int rank, Number number) const;
   /// The rank's data of a number that wait() has returned, or that this rank has prepared.
   std::byte* data(int rank, Number number) const;
+  /// The same for a number that wait() may not have returned, to be fetched ahead; nullptr while it is not there.
+  const std::byte* find_data(int rank, Number number) const;
+  /// The same once the rank has announced that it has changed the data.
+  const std::byte* find_result(int rank, Number number) const;
 
   /// Counts bytes that this rank reads of what `rank` has published.
   void count_read(int rank, MPI_Count bytes) {

@@ -138,6 +138,11 @@ public:
   bool reads_result_at_once(int rank, Number index) const {
     return rank == this->rank() || area_.has_result(rank, number(index));
   }
+  /// The data of read() and read_result() if it is there already, to be fetched ahead; otherwise nullptr.
+  const std::byte* find_data(int rank, Number index) const { return area_.find_data(rank, number(index)); }
+  const std::byte* find_result(int rank, Number index) const {
+    return area_.find_result(rank, number(index));
+  }
   void finish(Number index) {
     if (part_ == Part::publishing) return;
     area_.finish(number(index));

@@ -8,8 +8,8 @@ namespace {
 constexpr MPI_Count one_chunk = 16 << 10;
 /// Longer data is cut into this many chunks, or into ones of the largest size.
 constexpr MPI_Count pipeline_chunks = 4, least_chunk = 8 << 10, largest_chunk = 32 << 10;
-/// The same for data that goes one way (doc/adr/0029).
-constexpr MPI_Count one_way_chunks = 2, largest_one_way = slice_bytes;
+/// The same for vectors that ranks reduce, or one publishes (doc/adr/0029).
+constexpr MPI_Count vector_chunks = 2, largest_of_vector = slice_bytes;
 /// Where ranks share processors, a rank fills as many slices as it has in a turn: eight chunks, or more shorter ones.
 constexpr Number most_ahead = 15;
 static_assert(most_ahead < ring_depth && most_ahead >= most_slices);
@@ -33,11 +33,11 @@ Chunks chunks_of(MPI_Count total, MPI_Count unit, int parts) {
   return cut(total, chunk, unit, slice_bytes / parts);
 }
 
-Chunks chunks_one_way(MPI_Count total, MPI_Count unit) {
+Chunks chunks_of_vector(MPI_Count total, MPI_Count unit) {
   if (total == 0) return {};
   MPI_Count chunk = slice_bytes;
   if (!ranks_share_processors() && total > one_chunk)
-    chunk = std::clamp(total / one_way_chunks, least_chunk, largest_one_way);
+    chunk = std::clamp(total / vector_chunks, least_chunk, largest_of_vector);
   return cut(total, chunk, unit, slice_bytes);
 }
 

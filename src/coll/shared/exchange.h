@@ -28,8 +28,9 @@ struct Chunks {
 /// multiple of `unit`, which is at most a cache line. Where every rank has its processor, longer data is cut so that
 /// ranks read one chunk while the next is being written; where they share processors, each chunk costs them a turn.
 Chunks chunks_of(MPI_Count total, MPI_Count unit = 1, int parts = 1);
-/// The same for a vector that the root publishes, or reduces: its readers wait for nothing else, and gain by longer chunks.
-Chunks chunks_one_way(MPI_Count total, MPI_Count unit = 1);
+/// The same for a vector that the root publishes, or that ranks reduce, at the root or in shares: fewer waits are worth more than
+/// what shorter chunks would overlap.
+Chunks chunks_of_vector(MPI_Count total, MPI_Count unit = 1);
 /// How many chunks beyond the one that it reads a rank publishes, if it can do so without a wait.
 Number chunks_ahead();
 /// The distance of parts of `bytes` bytes in an entry, piece or slice.

@@ -45,6 +45,9 @@ public:
 
   // A chunk of `bytes` bytes that all ranks have published, of which each reduces its share.
 
+  /// The others reduce the share of this rank, too: it has enough to do as the only one that collects the shares.
+  void spare(int rank) { spared_ = rank; }
+
   /// Reduces this rank's share in place, in its own piece or slice, and tells the others. Each share is reduced by one rank, in
   /// an order that depends on the rank alone.
   Result fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const;
@@ -53,7 +56,7 @@ public:
 
 private:
   struct Share {
-    MPI_Count begin, bytes;
+    MPI_Count begin = 0, bytes = 0;
   };
   Share share_of(MPI_Count bytes, int rank, int size) const;
 
@@ -61,6 +64,7 @@ private:
   Datatype& type_;
   const std::byte* send_;
   std::byte* receive_;
+  int spared_ = -1; ///< reduces no share; negative: there is none such
 };
 
 /// Every rank publishes its vector and gets the result of ranks [0, last]; none if `last` is negative.

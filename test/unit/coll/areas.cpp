@@ -938,6 +938,24 @@ TEST(areas, an_allreduce_reads_no_byte_twice) {
     }
 }
 
+TEST(areas, the_root_of_a_reduce_in_shares_only_collects_them) {
+  // The others read all vectors but their own, each its share of them, and the root the shares of the result.
+  ASSERT_TRUE(configure("reduce=shared_shares").ok());
+  for (const Perform& perform : {Perform(blocking), Perform(nonblocking)})
+    for (int size : {3, 5})
+      for (int root : {0, 1, size - 1}) {
+        object::Communicator of_root;
+        of_root.rank = root;
+        const Moved moved = moved_by(size, perform, [&](int* in, int* out) {
+          return reduce_call(in, out, long_elements, *datatype::find_datatype(MPI_INT),
+                             *datatype::find_operation(MPI_SUM), root, of_root);
+        });
+        EXPECT_EQ(moved.bytes, static_cast<std::uint64_t>(size) * vector_bytes)
+            << size << " ranks, root " << root;
+      }
+  ASSERT_TRUE(configure("auto").ok());
+}
+
 TEST(areas, gathers_and_exchanges_read_each_block_once) {
   const auto read_by = [](const std::function<Call(const Buffer&, const Buffer&)>& call_of) {
     return moved_by(4, blocking,
