@@ -28,7 +28,9 @@ enum class Store {
 /// them like ordinary ones.
 void copy(void* to, const void* from, std::size_t bytes, Store how);
 
-/// An implementation of streaming copies for one instruction set.
+struct StridedKernel;
+
+/// An implementation of streaming and strided copies for one instruction set.
 struct Kernel {
   std::string_view name;
   /// What the processor must have and the system must support; empty if all processors of the architecture
@@ -36,6 +38,7 @@ struct Kernel {
   std::string_view needs;
   bool (*runs)();
   void (*streaming)(void* to, const void* from, std::size_t bytes);
+  const StridedKernel* strided; ///< strided.h
 };
 
 /// The kernels of this architecture, the most capable first, including those that this processor cannot run.

@@ -1,0 +1,66 @@
+// Copies between consecutive bytes and blocks of equal length that lie apart: what packing and unpacking of datatypes
+// consists of.
+//
+// One implementation is chosen at start-up together with the kernel for streaming stores (copy.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace near::copy {
+
+/// Rows of blocks. Block i of row r lies at r * row_stride + i * stride, in bytes; a stride may be negative, zero, or
+/// shorter than a block.
+struct Grid {
+  std::size_t bytes = 0; ///< of one block; not 0
+  std::size_t count = 0; ///< blocks in a row
+  std::ptrdiff_t stride = 0;
+  std::size_t rows = 1;
+  std::ptrdiff_t row_stride = 0;
+};
+
+/// Where listed blocks lie, in bytes. Plain pointers, since files for newer processors must not instantiate functions of the
+/// standard library (kernel.h).
+struct Offsets {
+  const std::int32_t* at;
+  std::size_t count;
+};
+struct WideOffsets {
+  const std::int64_t* at;
+  std::size_t count;
+};
+
+// Gathering copies the blocks, in order, to consecutive bytes; scattering is the inverse. Memory of any alignment; the packed
+// bytes must not overlap the blocks. Nothing outside the blocks and the packed bytes is written. Gaps between elements that
+// are at most four elements apart may be read, and nothing else outside. If blocks overlap, either of them may be scattered
+// last.
+
+void gather(std::byte* packed, const std::byte* from, const Grid& grid);
+void scatter(std::byte* to, const std::byte* packed, const Grid& grid);
+/// Blocks of `bytes` bytes, which is not 0, at `from` plus each offset.
+void gather(std::byte* packed, const std::byte* from, std::size_t bytes, Offsets offsets);
+void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, Offsets offsets);
+void gather(std::byte* packed, const std::byte* from, std::size_t bytes, WideOffsets offsets);
+void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, WideOffsets offsets);
+
+// What these functions use, for callers that copy the same shape again and again.
+
+/// Copies a grid, in the direction that it was chosen for. What it only reads is not const here.
+using CopyGrid = void (*)(std::byte* packed, std::byte* strided, const Grid& grid);
+/// The implementation for grids with such blocks at such strides, with any number of blocks and rows.
+CopyGrid gathering(const Grid& grid);
+CopyGrid scattering(const Grid& grid);
+
+/// An implementation for one instruction set: it chooses by the shape.
+struct StridedKernel {
+  CopyGrid (*gathering)(const Grid& grid);
+  CopyGrid (*scattering)(const Grid& grid);
+  void (*gather_listed)(std::byte* packed, std::byte* from, std::size_t bytes, Offsets offsets);
+  void (*scatter_listed)(std::byte* packed, std::byte* to, std::size_t bytes, Offsets offsets);
+  void (*gather_widely)(std::byte* packed, std::byte* from, std::size_t bytes, WideOffsets offsets);
+  void (*scatter_widely)(std::byte* packed, std::byte* to, std::size_t bytes, WideOffsets offsets);
+};
+// Each is in the file of its name.
+extern const StridedKernel strided_avx512, strided_avx2, strided_baseline;
+
+} // namespace near::copy

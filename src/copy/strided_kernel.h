@@ -1,0 +1,187 @@
+// The common part of the strided copies, over the vector code of an instruction set.
+//
+// A block is copied by moves whose width the compiler knows: one if the block is as long as a move, two that overlap
+// otherwise, several for long blocks. So nothing outside a block is touched, wherever it ends. The choice is made once for
+// all blocks: each kind of move makes a function of its own.
+//
+// Elements of 2, 4 and 8 bytes are not worth a store each: an instruction set may have functions that put several together
+// in a register first, or spread a register over them (`Isa::elements`).
+//
+// What kernel.h says about internal linkage holds here too.
+#pragma once
+
+#include "copy/strided.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace near::copy {
+namespace {
+
+// Moves of a block of `bytes` bytes.
+
+template <std::size_t known>
+struct Whole {
+  [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t) {
+    std::memcpy(to, from, known);
+  }
+};
+/// `width` to 2 * width bytes.
+template <std::size_t width>
+struct Ends {
+  [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t bytes) {
+    struct Word {
+      std::byte data[width];
+    } first, last;
+    std::memcpy(&first, from, width);
+    std::memcpy(&last, from + bytes - width, width);
+    std::memcpy(to, &first, width);
+    std::memcpy(to + bytes - width, &last, width);
+  }
+};
+template <class Isa>
+struct Line {
+  [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t) {
+    Isa::move_line(to, from);
+  }
+};
+/// More than 64 bytes.
+template <class Isa>
+struct Lines {
+  [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t bytes) {
+#pragma GCC unroll 4
+    for (std::size_t at = 0; at + 64 < bytes; at += 64) Isa::move_line(to + at, from + at);
+    Isa::move_line(to + bytes - 64, from + bytes - 64);
+  }
+};
+struct Long {
+  [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t bytes) {
+    std::memcpy(to, from, bytes);
+  }
+};
+/// Longer blocks are Long. Bytes.
+constexpr std::size_t most_lines = 1024;
+
+/// Returns choose(move) for the move of blocks of `bytes` bytes.
+template <class Isa, class Choose>
+[[gnu::always_inline]] inline auto with_move(std::size_t bytes, Choose choose) {
+  switch (bytes) {
+  case 1: return choose(Whole<1>());
+  case 2: return choose(Whole<2>());
+  case 4: return choose(Whole<4>());
+  case 8: return choose(Whole<8>());
+  case 12: return choose(Whole<12>());
+  case 16: return choose(Whole<16>());
+  case 24: return choose(Whole<24>());
+  case 32: return choose(Whole<32>());
+  case 64: return choose(Line<Isa>());
+  default: break;
+  }
+  if (bytes < 4) return choose(Ends<2>());
+  if (bytes < 8) return choose(Ends<4>());
+  if (bytes < 16) return choose(Ends<8>());
+  if (bytes < 32) return choose(Ends<16>());
+  if (bytes < 64) return choose(Ends<32>());
+  if (bytes <= most_lines) return choose(Lines<Isa>());
+  return choose(Long());
+}
+
+/// One block, in the direction of the copy.
+template <bool packs, class Move>
+[[gnu::always_inline]] inline void move_one(std::byte* packed, std::byte* block, std::size_t bytes) {
+  if constexpr (packs)
+    Move::move(packed, block, bytes);
+  else
+    Move::move(block, packed, bytes);
+}
+template <bool packs, class Move>
+[[gnu::always_inline]] inline void move_row(std::byte* packed, std::byte* block, std::size_t bytes,
+                                            std::size_t count, std::ptrdiff_t stride) {
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < count; ++i, packed += bytes, block += stride)
+    move_one<packs, Move>(packed, block, bytes);
+}
+
+template <bool packs, class Move>
+void copy_blocks(std::byte* packed, std::byte* strided, const Grid& grid) {
+  const std::size_t bytes = grid.bytes, count = grid.count;
+  const std::ptrdiff_t stride = grid.stride, row_stride = grid.row_stride;
+  for (std::size_t rows = grid.rows; rows != 0; --rows, packed += bytes * count, strided += row_stride)
+    move_row<packs, Move>(packed, strided, bytes, count, stride);
+}
+
+/// Elements of `width` bytes: Row::copy(packed, strided, stride, count) copies the first of a row, and returns how many.
+template <bool packs, std::size_t width, class Row>
+void copy_elements(std::byte* packed, std::byte* strided, const Grid& grid) {
+  const std::size_t count = grid.count;
+  const std::ptrdiff_t stride = grid.stride, row_stride = grid.row_stride;
+  for (std::size_t rows = grid.rows; rows != 0; --rows, packed += width * count, strided += row_stride) {
+    const std::size_t done = Row::copy(packed, strided, stride, count);
+    move_row<packs, Whole<width>>(packed + done * width, strided + static_cast<std::ptrdiff_t>(done) * stride,
+                                  width, count - done, stride);
+  }
+}
+
+/// Rows whose blocks lie side by side, so that a line holds blocks of many rows. Row by row each line would be needed
+/// once for each of them, and if a row has many lines they would leave the cache meanwhile.
+constexpr std::size_t lines_that_stay = 256;
+inline bool is_transposed(const Grid& grid) {
+  return grid.rows > 1 && grid.row_stride == static_cast<std::ptrdiff_t>(grid.bytes) && grid.bytes <= 32 &&
+         grid.count > lines_that_stay && (grid.stride >= 64 || grid.stride <= -64);
+}
+/// The same a line at a time.
+template <bool packs, class Move>
+void copy_transposed(std::byte* packed, std::byte* strided, const Grid& grid) {
+  const std::size_t bytes = grid.bytes, count = grid.count, rows = grid.rows, in_line = 64 / bytes;
+  const std::ptrdiff_t stride = grid.stride;
+  for (std::size_t first = 0; first < rows; first += in_line) {
+    const std::size_t together = rows - first < in_line ? rows - first : in_line;
+    std::byte *column = packed + first * count * bytes, *block = strided + first * bytes;
+    for (std::size_t i = 0; i < count; ++i, column += bytes, block += stride)
+      for (std::size_t r = 0; r < together; ++r)
+        move_one<packs, Move>(column + r * count * bytes, block + r * bytes, bytes);
+  }
+}
+
+/// `Isa::elements<packs, width>(stride)` returns a function for such elements, or nullptr.
+template <bool packs, class Isa>
+CopyGrid grid_copy(const Grid& grid) {
+  if (is_transposed(grid))
+    return with_move<Isa>(grid.bytes,
+                          []<class Move>(Move) -> CopyGrid { return copy_transposed<packs, Move>; });
+  CopyGrid special = nullptr;
+  if (grid.bytes == 8)
+    special = Isa::template elements<packs, 8>(grid.stride);
+  else if (grid.bytes == 4)
+    special = Isa::template elements<packs, 4>(grid.stride);
+  else if (grid.bytes == 2)
+    special = Isa::template elements<packs, 2>(grid.stride);
+  if (special != nullptr) return special;
+  return with_move<Isa>(grid.bytes, []<class Move>(Move) -> CopyGrid { return copy_blocks<packs, Move>; });
+}
+
+template <bool packs, class Isa, class List>
+void copy_listed(std::byte* packed, std::byte* strided, std::size_t bytes, List offsets) {
+  const std::size_t count = offsets.count;
+  const auto* const at = offsets.at;
+  with_move<Isa>(bytes, [=]<class Move>(Move) {
+    std::byte* next = packed;
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < count; ++i, next += bytes)
+      move_one<packs, Move>(next, strided + at[i], bytes);
+  });
+}
+
+template <class Isa>
+constexpr StridedKernel strided_kernel_of = {
+    grid_copy<true, Isa>,
+    grid_copy<false, Isa>,
+    copy_listed<true, Isa, Offsets>,
+    copy_listed<false, Isa, Offsets>,
+    copy_listed<true, Isa, WideOffsets>,
+    copy_listed<false, Isa, WideOffsets>,
+};
+
+} // namespace
+} // namespace near::copy

@@ -1,0 +1,206 @@
+// Every strided kernel, compared block by block, next to inaccessible pages.
+#include "copy/strided.h"
+#include "copy/copy.h"
+#include "guarded.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace near;
+
+namespace {
+
+std::byte* only_read(const std::byte* memory) { return const_cast<std::byte*>(memory); }
+
+/// Where the blocks of a test lie, relative to the first one.
+using Places = std::vector<std::ptrdiff_t>;
+
+Places places_of(const copy::Grid& grid) {
+  Places places;
+  for (std::size_t row = 0; row < grid.rows; ++row)
+    for (std::size_t i = 0; i < grid.count; ++i)
+      places.push_back(static_cast<std::ptrdiff_t>(row) * grid.row_stride +
+                       static_cast<std::ptrdiff_t>(i) * grid.stride);
+  return places;
+}
+
+class Strided : public testing::TestWithParam<const char*> {
+protected:
+  void SetUp() override {
+    const char* const name = GetParam();
+    const auto all = copy::kernels();
+    const auto kernel =
+        std::find_if(all.begin(), all.end(), [&](const auto& row) { return row.name == name; });
+    if (kernel == all.end())
+      GTEST_SKIP() << "kernel " << name << " is NOT tested here: another architecture's";
+    if (!kernel->runs()) GTEST_SKIP() << "kernel " << name << " is NOT tested here: no " << kernel->needs;
+    kernel_ = kernel->strided;
+    for (Guarded* memory : {&strided_, &packed_})
+      for (std::byte* at = memory->begin(); at != memory->end(); ++at) *at = random_byte();
+  }
+
+  std::byte random_byte() { return static_cast<std::byte>(random_() >> 8); }
+
+  /// Gathers by `gather(packed, from)` and scatters by `scatter(to, packed)`. If blocks overlap, they are only gathered.
+  template <class Gather, class Scatter>
+  void expect_exact(const Places& places, std::size_t bytes, bool overlap, Gather gather, Scatter scatter) {
+    const auto [lowest, highest] = std::minmax_element(places.begin(), places.end());
+    const std::size_t total = places.size() * bytes;
+    const auto span = static_cast<std::size_t>(*highest - *lowest) + bytes;
+    ASSERT_LE(span + 2 * around, size);
+    ASSERT_LE(total + 2 * around, size);
+    // At both ends of what is accessible, and anywhere in between.
+    const std::size_t odd = around + random_() % 64, odd_packed = around + random_() % 64;
+    const std::pair<std::byte*, std::byte*> where[] = {
+        {strided_.begin(), packed_.end() - total},
+        {strided_.end() - span, packed_.begin()},
+        {strided_.begin() + odd, packed_.begin() + odd_packed},
+        {strided_.end() - span - odd_packed, packed_.end() - total - odd},
+    };
+    for (const auto& [low, packed] : where) {
+      std::byte* const first = low - *lowest;
+      expect_kept_around(packed_, packed, total, [&] { gather(packed, first); });
+      for (std::size_t i = 0; i < places.size(); ++i)
+        ASSERT_EQ(std::memcmp(packed + i * bytes, first + places[i], bytes), 0)
+            << "block " << i << " of " << places.size() << " was not gathered";
+      if (overlap) continue;
+      expected_.assign(low, low + span);
+      for (std::size_t i = 0; i < total; ++i) packed[i] = random_byte();
+      for (std::size_t i = 0; i < places.size(); ++i)
+        std::memcpy(&expected_[static_cast<std::size_t>(places[i] - *lowest)], packed + i * bytes, bytes);
+      expect_kept_around(strided_, low, span, [&] { scatter(first, packed); });
+      ASSERT_EQ(std::memcmp(low, expected_.data(), span), 0)
+          << places.size() << " blocks were not scattered, or bytes beside them were written";
+    }
+  }
+  /// write() writes nothing but `bytes` bytes from `to` on.
+  template <class Write>
+  void expect_kept_around(Guarded& memory, std::byte* to, std::size_t bytes, Write write) {
+    const auto below = std::min<std::size_t>(around, static_cast<std::size_t>(to - memory.begin()));
+    const auto above = std::min<std::size_t>(around, static_cast<std::size_t>(memory.end() - to) - bytes);
+    const std::vector<std::byte> before(to - below, to), behind(to + bytes, to + bytes + above);
+    write();
+    ASSERT_TRUE(std::equal(before.begin(), before.end(), to - below)) << "bytes before were written";
+    ASSERT_TRUE(std::equal(behind.begin(), behind.end(), to + bytes)) << "bytes after were written";
+  }
+  void expect_exact(const copy::Grid& grid, bool overlap) {
+    SCOPED_TRACE(std::to_string(grid.rows) + " rows, " + std::to_string(grid.row_stride) + " apart, of " +
+                 std::to_string(grid.count) + " blocks of " + std::to_string(grid.bytes) + ", " +
+                 std::to_string(grid.stride) + " apart");
+    expect_exact(
+        places_of(grid), grid.bytes, overlap,
+        [&](std::byte* packed, const std::byte* from) {
+          kernel_->gathering(grid)(packed, only_read(from), grid);
+        },
+        [&](std::byte* to, const std::byte* packed) {
+          kernel_->scattering(grid)(only_read(packed), to, grid);
+        });
+  }
+
+  static constexpr std::size_t size = 1 << 20, around = 128;
+  Guarded strided_{size}, packed_{size};
+  std::vector<std::byte> expected_;
+  std::mt19937 random_{1};
+  const copy::StridedKernel* kernel_ = nullptr;
+};
+
+TEST_P(Strided, blocks_of_every_length_up_to_300) {
+  for (std::size_t bytes = 1; bytes <= 300; ++bytes) {
+    const auto length = static_cast<std::ptrdiff_t>(bytes);
+    for (std::ptrdiff_t stride : {length, length + 1, 2 * length, -length, -length - 5})
+      for (std::size_t count : {1u, 2u, 7u, 8u}) {
+        expect_exact(copy::Grid{bytes, count, stride}, false);
+        if (HasFatalFailure()) return;
+      }
+  }
+}
+
+TEST_P(Strided, elements_at_every_small_stride) {
+  for (std::size_t bytes : {1u, 2u, 4u, 8u, 16u})
+    for (std::ptrdiff_t stride = -40; stride <= 80; ++stride) {
+      const bool overlap = static_cast<std::size_t>(std::abs(stride)) < bytes;
+      for (std::size_t count = 1; count <= 140; count += count < 40 ? 1 : 7)
+        for (std::size_t rows : {1u, 3u}) {
+          const auto row = static_cast<std::ptrdiff_t>(count * 80 + 3);
+          expect_exact(copy::Grid{bytes, count, stride, rows, row}, overlap && (count > 1));
+          if (HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST_P(Strided, nothing_is_copied_for_no_block) {
+  for (std::size_t bytes : {1u, 2u, 4u, 8u, 16u, 40u, 100u, 2000u})
+    for (std::ptrdiff_t apart : {1, 2, 3, 4, 5}) {
+      const auto stride = apart * static_cast<std::ptrdiff_t>(bytes);
+      for (const copy::Grid& grid : {copy::Grid{bytes, 0, stride}, copy::Grid{bytes, 5, stride, 0, 7}}) {
+        std::byte* const packed = packed_.begin() + around;
+        std::byte* const strided = strided_.begin() + around;
+        expect_kept_around(packed_, packed, 0, [&] { kernel_->gathering(grid)(packed, strided, grid); });
+        expect_kept_around(strided_, strided, 0, [&] { kernel_->scattering(grid)(packed, strided, grid); });
+      }
+    }
+}
+
+TEST_P(Strided, blocks_that_are_pages_apart) {
+  for (std::size_t bytes : {1u, 4u, 8u, 24u, 65u, 513u})
+    for (std::ptrdiff_t stride : {4096, -4096, 8192 + 8})
+      for (std::size_t count : {1u, 9u, 100u}) {
+        expect_exact(copy::Grid{bytes, count, stride}, false);
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST_P(Strided, columns_of_a_matrix) {
+  for (std::size_t bytes : {1u, 2u, 4u, 8u, 12u, 16u, 32u})
+    for (std::size_t rows : {2u, 3u, 8u, 21u})
+      for (std::size_t count : {5u, 257u, 700u})
+        for (std::ptrdiff_t stride : {704, -704}) {
+          expect_exact(copy::Grid{bytes, count, stride, rows, static_cast<std::ptrdiff_t>(bytes)}, false);
+          if (HasFatalFailure()) return;
+        }
+}
+
+TEST_P(Strided, listed_blocks) {
+  for (std::size_t bytes : {1u, 2u, 3u, 4u, 7u, 8u, 12u, 16u, 20u, 24u, 32u, 40u, 64u, 100u, 256u, 300u})
+    for (std::size_t count : {1u, 3u, 4u, 5u, 8u, 33u, 500u}) {
+      Places places;
+      std::ptrdiff_t at = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        places.push_back(at);
+        at += static_cast<std::ptrdiff_t>(bytes + random_() % 100);
+      }
+      std::shuffle(places.begin(), places.end(), random_);
+      const std::vector<std::int32_t> narrow(places.begin(), places.end());
+      const std::vector<std::int64_t> wide(places.begin(), places.end());
+      SCOPED_TRACE(std::to_string(count) + " blocks of " + std::to_string(bytes));
+      expect_exact(
+          places, bytes, false,
+          [&](std::byte* packed, const std::byte* from) {
+            kernel_->gather_listed(packed, only_read(from), bytes, {narrow.data(), count});
+          },
+          [&](std::byte* to, const std::byte* packed) {
+            kernel_->scatter_listed(only_read(packed), to, bytes, {narrow.data(), count});
+          });
+      expect_exact(
+          places, bytes, false,
+          [&](std::byte* packed, const std::byte* from) {
+            kernel_->gather_widely(packed, only_read(from), bytes, {wide.data(), count});
+          },
+          [&](std::byte* to, const std::byte* packed) {
+            kernel_->scatter_widely(only_read(packed), to, bytes, {wide.data(), count});
+          });
+      if (HasFatalFailure()) return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(copy, Strided, testing::Values("avx512", "avx2", "sse2", "neon"),
+                         [](const auto& row) { return std::string(row.param); });
+
+} // namespace
