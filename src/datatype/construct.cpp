@@ -1,6 +1,7 @@
 // The constructors that are not about arrays of processes: each names a layout and gives it a handle.
 // Source: MPI 5.0, sections 5.1.2 to 5.1.12.
 #include "datatype/construct.h"
+#include "datatype/walk.h"
 
 #include <algorithm>
 #include <vector>
@@ -27,13 +28,21 @@ Result find_position(MPI_Count displacement, MPI_Count unit, MPI_Count& at) {
 
 } // namespace
 
+void plan_copies(Datatype& type) {
+  type.contiguous = is_contiguous(type);
+  if (type.form.form) type.grid = grid_of(*type.form.form);
+  if (type.grid.bytes == 0) return;
+  type.gather = copy::gathering(type.grid);
+  type.scatter = copy::scattering(type.grid);
+}
+
 Result adopt(Layout layout, Datatype*& made) {
   made = datatypes().make();
   if (made == nullptr)
     return base::fail(MPI_ERR_NO_MEM, "no memory or no handle is left for a datatype; {} live",
                       datatypes().live());
   static_cast<Layout&>(*made) = std::move(layout);
-  made->contiguous = is_contiguous(*made);
+  plan_copies(*made);
   return {};
 }
 

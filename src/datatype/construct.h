@@ -8,6 +8,8 @@
 
 namespace near::datatype {
 
+/// Sets what the layout says of how elements are copied: `contiguous`, `grid` and its functions.
+void plan_copies(Datatype& type);
 /// A new, uncommitted datatype with this layout.
 Result adopt(Layout layout, Datatype*& made);
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "copy/raw.h"
+#include "copy/strided.h"
 #include "datatype/layout.h"
 #include "object/attribute.h"
 #include "object/object.h"
@@ -57,7 +58,10 @@ struct PairIndex {
 struct Datatype : object::Object, Layout {
   int user_handles = 1; ///< of the references, those that MPI_Type_free may drop
   bool committed = false;
-  bool contiguous = false;      ///< n elements are one block of n * size bytes at address + true_lb
+  bool contiguous = false; ///< n elements are one block of n * size bytes at address + true_lb
+  /// One element as a grid, from form.at on, and the functions for it; grid.bytes is 0 if it is no grid.
+  copy::Grid grid;
+  copy::CopyGrid gather = nullptr, scatter = nullptr;
   Basic basic = Basic::none;    ///< of named types and their duplicates
   Family family = Family::none; ///< of named types and their duplicates
   PairIndex pair;               ///< of pair types

@@ -2,6 +2,8 @@
 #include "datatype/datatype.h"
 
 #include "copy/raw.h"
+#include "copy/small.h"
+#include "copy/strided.h"
 #include "datatype/walk.h"
 
 namespace near::datatype {
@@ -11,36 +13,44 @@ std::byte* pointer(std::intptr_t address) { return reinterpret_cast<std::byte*>(
 
 std::intptr_t address_of(const Buffer& buffer) { return reinterpret_cast<std::intptr_t>(buffer.address); }
 
-/// Blocks of a size that the compiler knows are single moves.
-template <MPI_Count bytes>
-void gather_fixed(std::byte* out, const std::byte* from, MPI_Count stride, MPI_Count count) {
-  for (MPI_Count i = 0; i < count; ++i) copy::raw(out + i * bytes, from + i * stride, bytes);
+std::size_t size_of(MPI_Count bytes) { return static_cast<std::size_t>(bytes); }
+
+/// Calls copy(list) for the offsets [first, first + count).
+template <class Copy>
+void with_offsets(const CompactNumbers& offsets, std::size_t first, std::size_t count, Copy copy) {
+  if (offsets.is_narrow())
+    copy(copy::Offsets{offsets.narrow() + first, count});
+  else
+    copy(copy::WideOffsets{offsets.wide() + first, count});
 }
-template <MPI_Count bytes>
-void scatter_fixed(std::byte* to, const std::byte* in, MPI_Count stride, MPI_Count count) {
-  for (MPI_Count i = 0; i < count; ++i) copy::raw(to + i * stride, in + i * bytes, bytes);
+
+/// Up to this size, a call of memcpy would cost more than the copy. Bytes.
+constexpr MPI_Count small_block = 64;
+
+void copy_block(std::byte* to, const std::byte* from, MPI_Count bytes) {
+  if (bytes <= small_block)
+    copy::small(to, from, size_of(bytes));
+  else
+    copy::raw(to, from, size_of(bytes));
 }
 
 struct PackSink {
   std::byte* out;
   bool block(std::intptr_t address, MPI_Count bytes) {
-    copy::raw(out, pointer(address), static_cast<std::size_t>(bytes));
+    copy_block(out, pointer(address), bytes);
     out += bytes;
     return true;
   }
-  bool strided(std::intptr_t address, MPI_Count bytes, MPI_Count stride, MPI_Count count) {
-    const std::byte* from = pointer(address);
-    switch (bytes) {
-    case 1: gather_fixed<1>(out, from, stride, count); break;
-    case 2: gather_fixed<2>(out, from, stride, count); break;
-    case 4: gather_fixed<4>(out, from, stride, count); break;
-    case 8: gather_fixed<8>(out, from, stride, count); break;
-    case 16: gather_fixed<16>(out, from, stride, count); break;
-    default:
-      for (MPI_Count i = 0; i < count; ++i)
-        copy::raw(out + i * bytes, from + i * stride, static_cast<std::size_t>(bytes));
-    }
-    out += bytes * count;
+  bool grid(std::intptr_t address, const copy::Grid& grid) {
+    copy::gather(out, pointer(address), grid);
+    out += grid.bytes * grid.count * grid.rows;
+    return true;
+  }
+  bool listed(std::intptr_t address, MPI_Count bytes, const CompactNumbers& offsets, std::size_t first,
+              std::size_t count) {
+    with_offsets(offsets, first, count,
+                 [&](auto list) { copy::gather(out, pointer(address), size_of(bytes), list); });
+    out += size_of(bytes) * count;
     return true;
   }
 };
@@ -48,23 +58,20 @@ struct PackSink {
 struct UnpackSink {
   const std::byte* in;
   bool block(std::intptr_t address, MPI_Count bytes) {
-    copy::raw(pointer(address), in, static_cast<std::size_t>(bytes));
+    copy_block(pointer(address), in, bytes);
     in += bytes;
     return true;
   }
-  bool strided(std::intptr_t address, MPI_Count bytes, MPI_Count stride, MPI_Count count) {
-    std::byte* to = pointer(address);
-    switch (bytes) {
-    case 1: scatter_fixed<1>(to, in, stride, count); break;
-    case 2: scatter_fixed<2>(to, in, stride, count); break;
-    case 4: scatter_fixed<4>(to, in, stride, count); break;
-    case 8: scatter_fixed<8>(to, in, stride, count); break;
-    case 16: scatter_fixed<16>(to, in, stride, count); break;
-    default:
-      for (MPI_Count i = 0; i < count; ++i)
-        copy::raw(to + i * stride, in + i * bytes, static_cast<std::size_t>(bytes));
-    }
-    in += bytes * count;
+  bool grid(std::intptr_t address, const copy::Grid& grid) {
+    copy::scatter(pointer(address), in, grid);
+    in += grid.bytes * grid.count * grid.rows;
+    return true;
+  }
+  bool listed(std::intptr_t address, MPI_Count bytes, const CompactNumbers& offsets, std::size_t first,
+              std::size_t count) {
+    with_offsets(offsets, first, count,
+                 [&](auto list) { copy::scatter(pointer(address), in, size_of(bytes), list); });
+    in += size_of(bytes) * count;
     return true;
   }
 };
@@ -84,9 +91,18 @@ struct PieceSink {
     covered += bytes;
     return true;
   }
-  bool strided(std::intptr_t address, MPI_Count bytes, MPI_Count stride, MPI_Count count) {
-    for (MPI_Count i = 0; i < count; ++i)
-      if (!block(address + i * stride, bytes)) return false;
+  bool grid(std::intptr_t address, const copy::Grid& grid) {
+    for (std::size_t row = 0; row < grid.rows; ++row, address += grid.row_stride)
+      for (std::size_t i = 0; i < grid.count; ++i)
+        if (!block(address + static_cast<std::ptrdiff_t>(i) * grid.stride,
+                   static_cast<MPI_Count>(grid.bytes)))
+          return false;
+    return true;
+  }
+  bool listed(std::intptr_t address, MPI_Count bytes, const CompactNumbers& offsets, std::size_t first,
+              std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i)
+      if (!block(address + offsets[i], bytes)) return false;
     return true;
   }
 };
@@ -96,6 +112,24 @@ void walk_buffer(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink& 
   const Datatype& type = *buffer.type;
   if (bytes == 0) return;
   walk_copies(*type.form.form, type.extent, address_of(buffer) + type.form.at, offset, bytes, sink);
+}
+
+/// Moves packed bytes [0, bytes), if they are all of the buffer and it is a grid: the common case, in which nothing is walked.
+/// `of_one` is the function for one element, and choose(grid) that for several. Returns whether it was done.
+template <class Choose>
+bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid of_one,
+               Choose choose) {
+  const Datatype& type = *buffer.type;
+  if (type.grid.bytes == 0 || bytes != buffer.bytes()) return false;
+  std::byte* const strided = pointer(address_of(buffer) + type.form.at);
+  if (buffer.count == 1) [[likely]] {
+    of_one(packed, strided, type.grid);
+    return true;
+  }
+  copy::Grid grid = type.grid;
+  if (!repeat_grid(grid, buffer.count, type.extent)) return false;
+  choose(grid)(packed, strided, grid);
+  return true;
 }
 
 } // namespace
@@ -108,24 +142,33 @@ Result refuse_kind(const Buffer& buffer) {
       buffer.address);
 }
 
+// Functions of their own, so that the copy of consecutive bytes needs no registers but its own.
+[[gnu::noinline]] static void pack_gaps(const Buffer& buffer, MPI_Count offset, std::byte* out,
+                                        MPI_Count bytes) {
+  if (offset == 0 && move_grid(buffer, out, bytes, buffer.type->gather, copy::gathering)) [[likely]]
+    return;
+  PackSink sink{out};
+  walk_buffer(buffer, offset, bytes, sink);
+}
+[[gnu::noinline]] static void unpack_gaps(const Buffer& buffer, MPI_Count offset, const std::byte* in,
+                                          MPI_Count bytes) {
+  if (offset == 0 &&
+      move_grid(buffer, const_cast<std::byte*>(in), bytes, buffer.type->scatter, copy::scattering)) [[likely]]
+    return;
+  UnpackSink sink{in};
+  walk_buffer(buffer, offset, bytes, sink);
+}
+
 void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes) {
   if (bytes == 0) return;
-  if (buffer.type->contiguous) {
-    copy::raw(out, buffer.contiguous_start() + offset, static_cast<std::size_t>(bytes));
-    return;
-  }
-  PackSink sink{static_cast<std::byte*>(out)};
-  walk_buffer(buffer, offset, bytes, sink);
+  if (!buffer.type->contiguous) return pack_gaps(buffer, offset, static_cast<std::byte*>(out), bytes);
+  copy::raw(out, buffer.contiguous_start() + offset, static_cast<std::size_t>(bytes));
 }
 
 void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes) {
   if (bytes == 0) return;
-  if (buffer.type->contiguous) {
-    copy::raw(buffer.contiguous_start() + offset, in, static_cast<std::size_t>(bytes));
-    return;
-  }
-  UnpackSink sink{static_cast<const std::byte*>(in)};
-  walk_buffer(buffer, offset, bytes, sink);
+  if (!buffer.type->contiguous) return unpack_gaps(buffer, offset, static_cast<const std::byte*>(in), bytes);
+  copy::raw(buffer.contiguous_start() + offset, in, static_cast<std::size_t>(bytes));
 }
 
 void copy(const Buffer& from, const Buffer& to, MPI_Count bytes) {

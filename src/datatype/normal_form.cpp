@@ -2,6 +2,7 @@
 #include "datatype/normal_form.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace near::datatype {
@@ -35,10 +36,33 @@ FormPointer make_block(MPI_Count bytes) {
   return form;
 }
 
+/// Blocks of different lengths are cut into equal ones if that makes at most this many of each: copying one block of
+/// unpredictable length takes as long as copying several of a fixed length. At most two for each run of the description, so
+/// that the form takes no more memory than the description does.
+constexpr MPI_Count most_units = 4;
+
 /// count * unit == value, without overflow.
 bool spans(MPI_Count count, MPI_Count unit, MPI_Count value) {
   MPI_Count product;
   return !__builtin_mul_overflow(count, unit, &product) && product == value;
+}
+
+/// `block` at each of these positions.
+PlacedForm make_equal(CompactNumbers positions, FormPointer block) {
+  auto form = std::make_shared<NormalForm>();
+  form->kind = Kind::equal;
+  form->count = static_cast<MPI_Count>(positions.size());
+  form->size = form->count * block->size;
+  form->child = std::move(block);
+  form->depth = 2;
+  form->entries = FormEntries(std::move(positions));
+  return {std::move(form), 0};
+}
+CompactNumbers positions_of(const std::vector<FormEntry>& entries, std::size_t n) {
+  CompactNumbers positions;
+  positions.reserve(n);
+  for (std::size_t i = 0; i < n; ++i) positions.push_back(entries[i].at);
+  return positions;
 }
 
 /// All entries lie `distance` apart.
@@ -49,6 +73,42 @@ bool evenly_spaced(const std::vector<FormEntry>& entries, std::size_t n, MPI_Cou
 }
 
 } // namespace
+
+void CompactNumbers::push_back(MPI_Count value) {
+  if (is_narrow()) {
+    const auto short_value = static_cast<std::int32_t>(value);
+    if (short_value == value) return narrow_.push_back(short_value);
+    wide_.reserve(std::max(narrow_.capacity(), narrow_.size() + 1));
+    wide_.assign(narrow_.begin(), narrow_.end());
+    std::vector<std::int32_t>().swap(narrow_);
+  }
+  wide_.push_back(value);
+}
+
+FormEntries::FormEntries(std::span<const FormEntry> entries) {
+  Content content;
+  content.at.reserve(entries.size());
+  content.start.reserve(entries.size());
+  for (const FormEntry& entry : entries) {
+    content.at.push_back(entry.at);
+    content.start.push_back(entry.start);
+  }
+  content_ = std::make_unique<const Content>(std::move(content));
+}
+
+FormEntries::FormEntries(CompactNumbers positions)
+    : content_(std::make_unique<const Content>(Content{std::move(positions), {}})) {}
+
+std::size_t FormEntries::holding(MPI_Count skip) const {
+  if (skip == 0) return 0;
+  // entries[low] begins at or before `skip`, entries[high] behind it.
+  std::size_t low = 0, high = size() - 1;
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    (start(middle) <= skip ? low : high) = middle;
+  }
+  return low;
+}
 
 PlacedForm block_form(MPI_Count at, MPI_Count bytes) {
   if (bytes == 0) return {};
@@ -89,6 +149,7 @@ RunsBuilder::RunsBuilder(PlacedForm child, MPI_Count stride, std::size_t expecte
 
 void RunsBuilder::add(MPI_Count at, MPI_Count count) {
   if (count == 0 || unit_ == 0) return;
+  ++added_;
   if (!end_known_ || at != end_) entries_.push_back({at, size_});
   MPI_Count bytes = count * unit_, length;
   MPI_Count copies = bytes / child_.form->size;
@@ -101,6 +162,18 @@ bool RunsBuilder::single_copies() const {
   for (std::size_t i = 1; i < entries_.size(); ++i)
     if (entries_[i].start - entries_[i - 1].start != child_.form->size) return false;
   return true;
+}
+
+/// Blocks of `unit` bytes, `step` bytes apart, into which all runs are cut.
+PlacedForm RunsBuilder::unmerged(MPI_Count unit, MPI_Count step) const {
+  CompactNumbers positions;
+  positions.reserve(static_cast<std::size_t>(size_ / unit));
+  for (std::size_t i = 0; i + 1 < entries_.size(); ++i) {
+    MPI_Count at = entries_[i].at;
+    for (MPI_Count left = entries_[i + 1].start - entries_[i].start; left != 0; left -= unit, at += step)
+      positions.push_back(at);
+  }
+  return make_equal(std::move(positions), make_block(unit));
 }
 
 PlacedForm RunsBuilder::finish() {
@@ -127,6 +200,16 @@ PlacedForm RunsBuilder::finish() {
       return repeat_form(repeat_form(origin, copies, stride_), static_cast<MPI_Count>(n), distance);
   }
   for (std::size_t i = 0; i < n; ++i) entries_[i].at -= first;
+  if (contiguous && equal)
+    return move_form(make_equal(positions_of(entries_, n), make_block(entries_[1].start)), origin.at);
+  if (is_block(child_.form)) {
+    MPI_Count unit = contiguous ? 0 : child_.form->size;
+    for (std::size_t i = 0; contiguous && i < n; ++i)
+      unit = std::gcd(unit, entries_[i + 1].start - entries_[i].start);
+    const MPI_Count units = size_ / unit;
+    if (units <= most_units * static_cast<MPI_Count>(n) && units <= 2 * added_)
+      return move_form(unmerged(unit, contiguous ? unit : stride_), origin.at);
+  }
   auto form = std::make_shared<NormalForm>();
   form->size = size_;
   if (contiguous) {
@@ -138,8 +221,7 @@ PlacedForm RunsBuilder::finish() {
     form->child = child_.form;
     form->depth = static_cast<std::uint16_t>(child_.form->depth + 1);
   }
-  entries_.shrink_to_fit();
-  form->entries = std::move(entries_);
+  form->entries = FormEntries(entries_);
   return {std::move(form), origin.at};
 }
 
@@ -151,9 +233,11 @@ ListBuilder::ListBuilder(std::size_t expected) {
 void ListBuilder::add(const PlacedForm& placed) {
   if (!placed.form) return;
   const NormalForm& form = *placed.form;
-  bool short_list =
-      (form.kind == Kind::blocks || form.kind == Kind::list) && form.entries.size() <= dissolve_limit + 1;
-  if (short_list)
+  const bool has_entries = form.kind == Kind::blocks || form.kind == Kind::list;
+  if (form.kind == Kind::equal && form.entries.size() <= dissolve_limit)
+    for (std::size_t i = 0; i < form.entries.size(); ++i)
+      add_node(form.child, placed.at + form.entries.positions()[i]);
+  else if (has_entries && form.entries.size() <= dissolve_limit + 1)
     add_entries(form, placed.at);
   else
     add_node(placed.form, placed.at);
@@ -161,11 +245,11 @@ void ListBuilder::add(const PlacedForm& placed) {
 
 void ListBuilder::add_entries(const NormalForm& form, MPI_Count at) {
   for (std::size_t i = 0; i + 1 < form.entries.size(); ++i) {
-    const FormEntry& entry = form.entries[i];
+    const FormEntry entry = form.entries[i];
     if (form.kind == Kind::list)
       add_node(form.children[i], at + entry.at);
     else
-      add_node(make_block(form.entries[i + 1].start - entry.start), at + entry.at);
+      add_node(make_block(form.entries.start(i + 1) - entry.start), at + entry.at);
   }
 }
 
@@ -181,7 +265,7 @@ void ListBuilder::add_node(FormPointer form, MPI_Count at) {
 
 bool ListBuilder::all_blocks() const { return std::all_of(forms_.begin(), forms_.end(), is_block); }
 
-bool ListBuilder::all_equal() const {
+bool ListBuilder::all_equally_spaced() const {
   for (std::size_t i = 1; i < forms_.size(); ++i) {
     if (!same_shape(forms_[i], forms_[0])) return false;
     if (at_[i] - at_[i - 1] != at_[1] - at_[0]) return false;
@@ -218,15 +302,23 @@ PlacedForm ListBuilder::finish() {
     for (const FormPointer& form : forms_) depth = std::max(depth, depth_of(form));
   }
   if (forms_.size() == 1) return {forms_[0], at_[0]};
-  if (all_equal())
+  if (all_equally_spaced())
     return repeat_form({forms_[0], at_[0]}, static_cast<MPI_Count>(forms_.size()), at_[1] - at_[0]);
-  auto form = std::make_shared<NormalForm>();
-  form->entries.reserve(forms_.size() + 1);
+  std::vector<FormEntry> entries;
+  entries.reserve(forms_.size() + 1);
+  MPI_Count size = 0;
+  bool same_size = true;
   for (std::size_t i = 0; i < forms_.size(); ++i) {
-    form->entries.push_back({at_[i] - at_[0], form->size});
-    form->size += forms_[i]->size;
+    entries.push_back({at_[i] - at_[0], size});
+    size += forms_[i]->size;
+    same_size = same_size && forms_[i]->size == forms_[0]->size;
   }
-  form->entries.push_back({0, form->size});
+  if (all_blocks() && same_size)
+    return move_form(make_equal(positions_of(entries, forms_.size()), forms_[0]), at_[0]);
+  entries.push_back({0, size});
+  auto form = std::make_shared<NormalForm>();
+  form->size = size;
+  form->entries = FormEntries(entries);
   if (all_blocks()) {
     form->kind = Kind::blocks;
   } else {

@@ -1,10 +1,11 @@
 // The normal form: what every constructor is turned into and what pack, unpack, copy and pieces run on.
 // The picture, the invariants and the costs are in doc/datatypes.md.
 //
-// A form is a tree, shared between the types that are built on one another and never changed. Five kinds:
+// A form is a tree, shared between the types that are built on one another and never changed. Six kinds:
 //
 //   block    size bytes in a row
 //   loop     count copies of child, stride bytes apart
+//   equal    child, a block, at each of entries.positions()
 //   blocks   entries[i]: a row of bytes at a displacement
 //   runs     entries[i]: at a displacement, some copies of child, stride bytes apart
 //   list     entries[i]: at a displacement, children[i]
@@ -12,7 +13,8 @@
 // Invariants, for every node n:
 //   n.size > 0                                        nothing empty is kept
 //   the first packed byte of n lies at n's origin     so equal shapes at other places are equal nodes
-//   n.size == n.count * n.child->size                 loop, and count >= 2
+//   n.size == n.count * n.child->size                 loop and equal, and count >= 2
+//   entries.size() == n.count; positions()[0] == 0    equal
 //   entries[0] == {0, 0}; entries.back().start == n.size; starts ascend; at least two entries and the end mark
 //   entry i of runs has (entries[i + 1].start - entries[i].start) / child->size copies
 //   no two neighbours in blocks adjoin in memory; no loop is one block
@@ -23,6 +25,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace near::datatype {
@@ -33,15 +36,63 @@ struct FormEntry {
   MPI_Count start = 0;
 };
 
+/// Many numbers, in half the memory if each fits in 32 bits.
+class CompactNumbers {
+public:
+  void reserve(std::size_t count) { narrow_.reserve(count); }
+  void push_back(MPI_Count value);
+  std::size_t size() const { return is_narrow() ? narrow_.size() : wide_.size(); }
+  bool is_narrow() const { return wide_.empty(); }
+  MPI_Count operator[](std::size_t i) const { return is_narrow() ? narrow_[i] : wide_[i]; }
+  const std::int32_t* narrow() const { return narrow_.data(); }
+  const std::int64_t* wide() const { return wide_.data(); }
+  /// The bytes that they take.
+  std::size_t memory() const {
+    return narrow_.capacity() * sizeof(std::int32_t) + wide_.capacity() * sizeof(std::int64_t);
+  }
+
+private:
+  std::vector<std::int32_t> narrow_;
+  std::vector<std::int64_t> wide_; ///< all of them, once one does not fit in 32 bits
+};
+
+/// The entries of a node. Behind one pointer, since most nodes have none.
+class FormEntries {
+public:
+  FormEntries() = default;
+  explicit FormEntries(std::span<const FormEntry> entries);
+  /// Entries of equal length, which need no starts, and no end mark.
+  explicit FormEntries(CompactNumbers positions);
+  bool empty() const { return content_ == nullptr; }
+  std::size_t size() const { return empty() ? 0 : content_->at.size(); }
+  FormEntry operator[](std::size_t i) const { return {content_->at[i], content_->start[i]}; }
+  MPI_Count start(std::size_t i) const { return content_->start[i]; }
+  FormEntry back() const { return (*this)[size() - 1]; }
+  const CompactNumbers& positions() const { return content_->at; }
+  bool have_starts() const { return content_->start.size() != 0; }
+  /// The entry that holds packed byte `skip`.
+  std::size_t holding(MPI_Count skip) const;
+  /// The bytes that they take.
+  std::size_t memory() const {
+    return empty() ? 0 : sizeof(Content) + content_->at.memory() + content_->start.memory();
+  }
+
+private:
+  struct Content {
+    CompactNumbers at, start;
+  };
+  std::unique_ptr<const Content> content_;
+};
+
 struct NormalForm {
-  enum class Kind : std::uint8_t { block, loop, blocks, runs, list };
+  enum class Kind : std::uint8_t { block, loop, equal, blocks, runs, list };
   Kind kind = Kind::block;
-  std::uint16_t depth = 1;                                 ///< nodes from here to the deepest leaf
-  MPI_Count size = 0;                                      ///< packed bytes
-  MPI_Count count = 0;                                     ///< loop
-  MPI_Count stride = 0;                                    ///< loop and runs, in bytes
-  std::shared_ptr<const NormalForm> child;                 ///< loop and runs
-  std::vector<FormEntry> entries;                          ///< blocks, runs and list; the last marks the end
+  std::uint16_t depth = 1;                 ///< nodes from here to the deepest leaf
+  MPI_Count size = 0;                      ///< packed bytes
+  MPI_Count count = 0;                     ///< loop and equal
+  MPI_Count stride = 0;                    ///< loop and runs, in bytes
+  std::shared_ptr<const NormalForm> child; ///< loop, equal and runs
+  FormEntries entries; ///< blocks, runs and list; the last marks the end. equal: positions
   std::vector<std::shared_ptr<const NormalForm>> children; ///< list
 };
 
@@ -75,12 +126,14 @@ public:
 
 private:
   bool single_copies() const;
+  PlacedForm unmerged(MPI_Count unit, MPI_Count step) const;
   PlacedForm child_;
   MPI_Count stride_;
   MPI_Count unit_;         ///< packed bytes of one copy
   MPI_Count end_ = 0;      ///< where one more copy of the last run would lie
   bool end_known_ = false; ///< end_ fits
   MPI_Count size_ = 0;
+  MPI_Count added_ = 0; ///< runs that were added, though they may have been merged since
   std::vector<FormEntry> entries_;
 };
 
@@ -95,7 +148,7 @@ private:
   void add_node(FormPointer form, MPI_Count at);
   void add_entries(const NormalForm& form, MPI_Count at);
   bool all_blocks() const;
-  bool all_equal() const;
+  bool all_equally_spaced() const;
   void flatten();
   std::vector<FormPointer> forms_;
   std::vector<MPI_Count> at_;

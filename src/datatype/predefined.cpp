@@ -86,7 +86,7 @@ object::HandleBits bits_of(MPI_Datatype handle) {
 void add_predefined(MPI_Datatype handle, Datatype* type) {
   type->kind = object::Kind::datatype;
   type->committed = true;
-  type->contiguous = is_contiguous(*type);
+  plan_copies(*type);
   datatype_storage.value.predefined.set(bits_of(handle), type);
   if (type->contiguous && type->true_lb == 0 && type->size < 256)
     datatype_storage.value.contiguous_sizes[bits_of(handle) - PredefinedTypes::first_handle] =

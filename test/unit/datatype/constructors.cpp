@@ -156,6 +156,66 @@ TEST_F(Constructors, equal_layouts_become_equal_forms) {
   EXPECT_EQ(joined.kind, Kind::block);
 }
 
+TEST_F(Constructors, indexed_blocks_of_one_length_take_an_offset_each) {
+  using Kind = NormalForm::Kind;
+  Datatype& integer = named(MPI_INT);
+  auto form_of = [&](const Numbers& lengths, const Numbers& at) -> const NormalForm& {
+    Datatype* type = nullptr;
+    Result result = make_indexed(lengths, at, false, integer, type);
+    return *own(result, type).form.form;
+  };
+  const NormalForm& apart = form_of({2, 2, 2, 2}, {0, 3, 9, 40});
+  ASSERT_EQ(apart.kind, Kind::equal);
+  EXPECT_EQ(apart.count, 4);
+  EXPECT_EQ(apart.child->size, 8);
+  EXPECT_TRUE(apart.entries.positions().is_narrow());
+  EXPECT_EQ(apart.entries.positions()[3], 160);
+  // Some are neighbours: blocks of 1, 2 and 1 would have different lengths.
+  const NormalForm& neighbours = form_of({1, 1, 1, 1}, {0, 3, 4, 9});
+  ASSERT_EQ(neighbours.kind, Kind::equal);
+  EXPECT_EQ(neighbours.count, 4);
+  EXPECT_EQ(neighbours.entries.positions()[2], 16);
+  // Different lengths with a common part.
+  const NormalForm& different = form_of({2, 4, 2}, {0, 3, 9});
+  ASSERT_EQ(different.kind, Kind::equal);
+  EXPECT_EQ(different.child->size, 8);
+  EXPECT_EQ(different.count, 4);
+  // Cut up, these would take more memory than they do.
+  EXPECT_EQ(form_of({1, 100, 1}, {0, 3, 200}).kind, Kind::blocks);
+  // Neighbours all along are one block, and blocks at one distance a loop.
+  EXPECT_EQ(form_of({1, 2, 1}, {0, 1, 3}).kind, Kind::block);
+  EXPECT_EQ(form_of({1, 1, 1}, {0, 4, 8}).kind, Kind::loop);
+}
+
+TEST_F(Constructors, offsets_beyond_32_bits_are_kept) {
+  Datatype* type = nullptr;
+  const MPI_Count far = MPI_Count{1} << 40;
+  Result result = make_indexed_block(1, Numbers{0, 5, far, -far}, true, named(MPI_INT), type);
+  const NormalForm& form = *own(result, type).form.form;
+  ASSERT_EQ(form.kind, NormalForm::Kind::equal);
+  EXPECT_FALSE(form.entries.positions().is_narrow());
+  EXPECT_EQ(form.entries.size(), 4u);
+  EXPECT_EQ(form.entries.positions()[1], 5);
+  EXPECT_EQ(form.entries.positions()[2], far);
+  EXPECT_EQ(form.entries.positions()[3], -far);
+}
+
+TEST_F(Constructors, what_is_one_grid_is_copied_without_a_walk) {
+  Datatype& number = named(MPI_DOUBLE);
+  const copy::Grid& plain = vector(5, 2, 7, number).grid;
+  EXPECT_EQ(plain.bytes, 16u);
+  EXPECT_EQ(plain.count, 5u);
+  EXPECT_EQ(plain.stride, 56);
+  EXPECT_EQ(plain.rows, 1u);
+  Datatype& rows = vector(3, 1, 1000, vector(4, 1, 3, number), true);
+  EXPECT_EQ(rows.grid.rows, 3u);
+  EXPECT_EQ(rows.grid.row_stride, 1000);
+  EXPECT_NE(rows.gather, nullptr);
+  EXPECT_NE(rows.scatter, nullptr);
+  EXPECT_EQ(vector(2, 1, 90000, rows, true).grid.bytes, 0u);
+  EXPECT_EQ(structure({1, 1}, {0, 8}, {&named(MPI_INT), &number}).grid.bytes, 0u);
+}
+
 TEST_F(Constructors, what_does_not_fit_is_refused_with_a_sentence) {
   Datatype* type = nullptr;
   Datatype& integer = named(MPI_DOUBLE);
