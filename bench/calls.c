@@ -14,6 +14,8 @@
 //   iallreduce    the other rank's value is there when MPI_Wait is called
 //   publish       broadcasts of the counted rank; the other one has read all that came before
 //   read, reduce  the other rank, root of a broadcast or not of a reduction, has returned from the call
+//   pack, unpack  8 doubles, every second one
+//   send_gaps, recv_gaps   as send and recv, 4 doubles, every second one
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -180,6 +182,57 @@ static void reduce_1(long number) {
   atomic_store(&steps->partner, number);
 }
 
+// Data with gaps: every second double.
+static double apart[16], together[8];
+static MPI_Datatype every_second(int count) {
+  static MPI_Datatype type = MPI_DATATYPE_NULL;
+  if (type == MPI_DATATYPE_NULL) {
+    MPI_Type_vector(count, 1, 2, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+  }
+  return type;
+}
+
+static void pack_0(long number) {
+  int position = 0;
+  apart[14] = (double)number;
+  MPI_Pack(apart, 1, every_second(8), together, sizeof together, &position, MPI_COMM_WORLD);
+  require(together[7] == (double)number, "MPI_Pack did not pack");
+}
+
+static void unpack_0(long number) {
+  int position = 0;
+  together[7] = (double)number;
+  MPI_Unpack(together, sizeof together, &position, apart, 1, every_second(8), MPI_COMM_WORLD);
+  require(apart[14] == (double)number, "MPI_Unpack did not unpack");
+}
+
+static void idle_1(long number) { (void)number; }
+
+static void send_gaps_0(long number) {
+  await(&steps->partner, number - 1);
+  MPI_Send(apart, 1, every_second(4), 1, 0, MPI_COMM_WORLD);
+}
+
+static void send_gaps_1(long number) {
+  MPI_Recv(apart, 1, every_second(4), 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  atomic_store(&steps->partner, number);
+}
+
+static void recv_gaps_0(long number) {
+  await(&steps->partner, number);
+  MPI_Recv(apart, 1, every_second(4), 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  require(apart[6] == (double)number, "wrong data");
+  atomic_store(&steps->counted, number);
+}
+
+static void recv_gaps_1(long number) {
+  await(&steps->counted, number - 1);
+  apart[6] = (double)number;
+  MPI_Send(apart, 1, every_second(4), 0, 0, MPI_COMM_WORLD);
+  atomic_store(&steps->partner, number);
+}
+
 static void test_empty(int rank, int size, long count) {
   if (rank != 0) MPI_Send(data, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
   for (int other = 1; rank == 0 && other < size; ++other)
@@ -214,6 +267,10 @@ static const struct {
     {"publish", {publish_0, publish_1}},
     {"read", {read_0, read_1}},
     {"reduce", {reduce_0, reduce_1}},
+    {"pack", {pack_0, idle_1}},
+    {"unpack", {unpack_0, idle_1}},
+    {"send_gaps", {send_gaps_0, send_gaps_1}},
+    {"recv_gaps", {recv_gaps_0, recv_gaps_1}},
 };
 
 int main(int argc, char** argv) {

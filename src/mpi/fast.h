@@ -1,4 +1,5 @@
-// The fast paths of MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv: what most small messages need and no more.
+// The fast paths of MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv: what most small messages need and no more; and those of
+// MPI_Pack and MPI_Unpack.
 // An entry point tries its fast path first. The fast path declines, without having done anything, unless a
 // few comparisons show that the call is valid and simple; the slow path then makes the call or reports the
 // error.
@@ -81,6 +82,12 @@ template <class Count, class Decline>
   return MPI_SUCCESS;
 }
 
+/// The committed datatype with this handle, or nullptr.
+inline datatype::Datatype* find_type(MPI_Datatype handle) {
+  datatype::Datatype* const type = datatype::find_datatype(handle);
+  return type != nullptr && type->committed ? type : nullptr;
+}
+
 /// Marks the call as under way in the state line, and resets it even after an exception.
 class Inside {
 public:
@@ -96,7 +103,7 @@ private:
 };
 
 /// The second fast path of sends, tried if the first one declines: for any message that leaves whole, over
-/// any channel.
+/// any channel, and of any datatype.
 template <class Count>
 inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_Datatype datatype,
                        int destination, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -104,13 +111,25 @@ inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_D
   segment::StateLine& line = Call::fast_line();
   if (line.function.load_relaxed() != 0 || transport::expects_answer()) return false;
   const object::Communicator* communicator = object::find_communicator(comm);
-  std::uint64_t size = datatype::predefined_contiguous_size(datatype);
-  if (size == 0 || !may_send(buffer, count, size, destination, tag, communicator, transport::longest_eager()))
+  datatype::Datatype* const type = find_type(datatype);
+  MPI_Count bytes;
+  if (type == nullptr || count < 0 ||
+      __builtin_mul_overflow(static_cast<MPI_Count>(count), type->size, &bytes) ||
+      !may_send(buffer, bytes, 1, destination, tag, communicator, transport::longest_eager()))
     return false;
-  std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
   const Inside inside(line, function);
-  Call::write_about(line, communicator->context, destination, tag, static_cast<MPI_Count>(bytes));
-  datatype::Buffer message{const_cast<void*>(buffer), count, datatype::find_datatype(datatype)};
+  Call::write_about(line, communicator->context, destination, tag, bytes);
+  datatype::Buffer message{const_cast<void*>(buffer), count, type};
+  transport::SendState& send_state = p2p::states_of(*communicator, destination).send;
+  if (static_cast<std::uint64_t>(bytes) <= p2p::inline_bytes && send_state.lane.left() != 0) {
+    p2p::send_small_by(send_state, communicator->context | p2p::user_channel, communicator->rank, tag,
+                       static_cast<std::uint64_t>(bytes),
+                       [&](std::byte* to) { datatype::pack(message, 0, to, bytes); });
+    line.calls.bump_relaxed(1);
+    if (request != nullptr) *request = p2p::sent_request;
+    if (p2p::has_more_to_do(send_state)) p2p::more_to_do(send_state);
+    return true;
+  }
   bool sent = p2p::send_at_once(message, destination, tag, *communicator);
   if (sent) [[likely]] {
     line.calls.bump_relaxed(1);
@@ -216,6 +235,51 @@ template <class Decline>
   }
   line.function.store_relaxed(0);
   return message != nullptr ? MPI_SUCCESS : decline();
+}
+
+/// What MPI_Pack and MPI_Unpack have in common: move(buffer, packed, bytes) moves the data between `strided` and `packed`,
+/// which has `size` bytes.
+template <class Count, class Byte, class Decline, class Move>
+[[gnu::always_inline]] inline int repack(unsigned function, const void* strided, Count count,
+                                         MPI_Datatype datatype, Byte* packed, Count size, Count* position,
+                                         MPI_Comm comm, Decline decline, Move move) {
+  segment::StateLine& line = Call::fast_line();
+  if (line.function.load_relaxed() != 0 || position == nullptr) [[unlikely]]
+    return decline();
+  datatype::Datatype* const type = find_type(datatype);
+  MPI_Count bytes;
+  if (type == nullptr || object::find_communicator(comm) == nullptr || count < 0 ||
+      __builtin_mul_overflow(static_cast<MPI_Count>(count), type->size, &bytes)) [[unlikely]]
+    return decline();
+  const Count at = *position;
+  if (at < 0 || at > size || bytes > size - at || !is_memory(strided) || !is_memory(packed)) [[unlikely]]
+    return decline();
+  line.function.store_relaxed(function);
+  line.calls.bump_relaxed(1);
+  move(datatype::Buffer{const_cast<void*>(strided), count, type}, packed + at, bytes);
+  *position = static_cast<Count>(at + bytes);
+  line.function.store_relaxed(0);
+  return MPI_SUCCESS;
+}
+
+template <class Count, class Decline>
+[[gnu::always_inline]] inline int Pack(unsigned function, const void* inbuf, Count incount,
+                                       MPI_Datatype datatype, void* outbuf, Count outsize, Count* position,
+                                       MPI_Comm comm, Decline decline) {
+  return repack(function, inbuf, incount, datatype, static_cast<std::byte*>(outbuf), outsize, position, comm,
+                decline, [](const datatype::Buffer& buffer, std::byte* packed, MPI_Count bytes) {
+                  datatype::pack(buffer, 0, packed, bytes);
+                });
+}
+
+template <class Count, class Decline>
+[[gnu::always_inline]] inline int Unpack(unsigned function, const void* inbuf, Count insize, Count* position,
+                                         void* outbuf, Count outcount, MPI_Datatype datatype, MPI_Comm comm,
+                                         Decline decline) {
+  return repack(function, outbuf, outcount, datatype, static_cast<const std::byte*>(inbuf), insize, position,
+                comm, decline, [](const datatype::Buffer& buffer, const std::byte* packed, MPI_Count bytes) {
+                  datatype::unpack(buffer, 0, packed, bytes);
+                });
 }
 
 } // namespace near::mpi::fast

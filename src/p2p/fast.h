@@ -32,22 +32,29 @@ using shm::more_to_do;
   return static_cast<transport::Peer&>(*communicator.processes[static_cast<std::size_t>(rank)]);
 }
 
-/// Sends a message by filling a slot of the lane. Call it only if left() > 0 and `bytes` is at most
-/// shm::inline_bytes.
-[[gnu::always_inline]] inline void send_small(SendState& send_state, std::uint64_t context,
-                                              std::int32_t source, std::int32_t tag, const void* payload,
-                                              std::uint64_t bytes) {
+/// Sends a message by filling a slot of the lane: fill(payload) writes `bytes` bytes. Call it only if left() > 0 and `bytes` is
+/// at most shm::inline_bytes.
+template <class Fill>
+[[gnu::always_inline]] inline void send_small_by(SendState& send_state, std::uint64_t context,
+                                                 std::int32_t source, std::int32_t tag, std::uint64_t bytes,
+                                                 Fill fill) {
   auto claim = send_state.lane.claim_left();
   auto& header = *reinterpret_cast<shm::MessageHeader*>(claim.body());
   header.envelope = {context, source, tag, bytes};
   header.sequence = send_state.next_sequence++;
   header.handler = static_cast<std::uint8_t>(transport::Handler::p2p_eager);
   header.in_packet = 0;
-  copy::small(header.payload, payload, bytes);
+  fill(header.payload);
   claim.commit();
   auto& traffic = *send_state.traffic; // loaded once
   traffic.messages.bump_relaxed(1);
   traffic.bytes.bump_relaxed(bytes);
+}
+[[gnu::always_inline]] inline void send_small(SendState& send_state, std::uint64_t context,
+                                              std::int32_t source, std::int32_t tag, const void* payload,
+                                              std::uint64_t bytes) {
+  send_small_by(send_state, context, source, tag, bytes,
+                [=](std::byte* to) { copy::small(to, payload, bytes); });
 }
 /// Call after send_small(). Returns true if shm::more_to_do() must follow, because the receiver sleeps or
 /// left() is 0.
@@ -83,6 +90,13 @@ arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
   }
 }
 
+/// Frees the slot of a message that was copied out of it.
+[[gnu::always_inline]] inline void release_slot(ReceiveState& receive_state) {
+  receive_state.expected_sequence++;
+  receive_state.released->give_back();
+  if (receive_state.lane->pop()) [[unlikely]]
+    shm::wake_slot_waiters();
+}
 /// Receives the message that arrived() found: copies it to `buffer` and frees its slot.
 [[gnu::always_inline]] inline void receive_whole(ReceiveState& receive_state,
                                                  const shm::MessageHeader& message, void* buffer) {
@@ -90,10 +104,16 @@ arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
     shm::receive_from_packet(receive_state, message, buffer);
   else
     copy::small(buffer, message.payload, message.envelope.bytes);
-  receive_state.expected_sequence++;
-  receive_state.released->give_back();
-  if (receive_state.lane->pop()) [[unlikely]]
-    shm::wake_slot_waiters();
+  release_slot(receive_state);
+}
+/// The same into a buffer of any datatype.
+inline void receive_whole(ReceiveState& receive_state, const shm::MessageHeader& message,
+                          const datatype::Buffer& buffer) {
+  if (message.in_packet != 0)
+    shm::receive_from_packet(receive_state, message, buffer);
+  else
+    datatype::unpack(buffer, 0, message.payload, static_cast<MPI_Count>(message.envelope.bytes));
+  release_slot(receive_state);
 }
 
 } // namespace near::p2p

@@ -32,12 +32,11 @@ bool withdraw(EngineRequest& receive) {
   return true;
 }
 
-/// Receives a small message without posting the receive, if no other receive or unexpected message is
+/// Receives a message that has arrived whole without posting the receive, if no other receive or unexpected message is
 /// pending.
 static bool receive_at_once(const Buffer& buffer, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
-  if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !buffer.type->contiguous ||
-      !copy::can_copy(buffer.kind))
+  if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !copy::can_copy(buffer.kind))
     return false;
   transport::ReceiveState& receive_state = states_of(communicator, source).receive;
   if (receive_state.peer == nullptr) [[unlikely]] {
@@ -49,7 +48,10 @@ static bool receive_at_once(const Buffer& buffer, int source, int tag, const Com
   if (message == nullptr) return false;
   completion = Completion{source, message->envelope.tag, MPI_SUCCESS, false,
                           static_cast<MPI_Count>(message->envelope.bytes)};
-  receive_whole(receive_state, *message, buffer.contiguous_start());
+  if (buffer.type->contiguous)
+    receive_whole(receive_state, *message, buffer.contiguous_start());
+  else
+    receive_whole(receive_state, *message, buffer);
   return true;
 }
 

@@ -62,12 +62,26 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   return Eager::left;
 }
 
-void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer) {
+/// take(data, bytes) reads the packet of the message.
+template <class Take>
+static void take_packet(const ReceiveState& receive_state, const MessageHeader& message, Take take) {
   Peer& from = own(*receive_state.peer);
   from.kept.message_came();
   const auto& reference = *reinterpret_cast<const PacketReference*>(message.payload);
-  copy::raw(buffer, packet_at(from, reference.packet, reference.is_receivers), reference.bytes);
+  take(packet_at(from, reference.packet, reference.is_receivers), reference.bytes);
   done_with_packet(from, reference);
+}
+
+void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer) {
+  take_packet(receive_state, message,
+              [=](const std::byte* data, std::uint64_t bytes) { copy::raw(buffer, data, bytes); });
+}
+
+void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message,
+                         const Buffer& buffer) {
+  take_packet(receive_state, message, [&](const std::byte* data, std::uint64_t bytes) {
+    datatype::unpack(buffer, 0, data, static_cast<MPI_Count>(bytes));
+  });
 }
 
 } // namespace near::shm

@@ -36,5 +36,8 @@ void more_to_do(SendState& send_state);
 void wake_slot_waiters();
 /// Copies a payload from its packet to `buffer`; the packet is no longer needed.
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message, void* buffer);
+/// The same into a buffer with gaps.
+void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message,
+                         const datatype::Buffer& buffer);
 
 } // namespace near::shm

@@ -337,6 +337,7 @@ namespace near::shm {
 
 bool is_idle() { return transport::inner.to_self.empty(); }
 void receive_from_packet(const ReceiveState&, const MessageHeader&, void*) { std::abort(); }
+void receive_from_packet(const ReceiveState&, const MessageHeader&, const datatype::Buffer&) { std::abort(); }
 void wake_slot_waiters() { std::abort(); }
 
 } // namespace near::shm
