@@ -1,6 +1,6 @@
 """What is measured. To add a case: a program in bench/, a row here, and, if it has a goal, one in goals.py."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .libraries import LIMITS, PEERS
 
@@ -16,6 +16,11 @@ GUIDELINES = ("barrier<=allreduce", "allreduce<=reduce+broadcast", "allreduce<=r
               "broadcast<=scatter+allgather", "gather<=allgather", "scatter<=broadcast", "allgather<=gather+broadcast",
               "allgather<=alltoall", "reduce_scatter_block<=reduce+scatter", "scan<=exscan+reduce_local", "gather<=gatherv",
               "scatter<=scatterv", "allgather<=allgatherv", "alltoall<=alltoallv")
+LAYOUTS = ("d1s2", "d1s3", "d1s4", "d1s8", "d1s16", "d1s64", "d1s1024", "d4s8", "d16s32", "d64s128", "f1s2", "f1s4", "f1s16", "f4s16",
+           "indexed1", "indexed3", "mg_x", "mg_y", "mg_z", "lu_y", "milc", "wrf_x", "lammps", "specfem_oc", "specfem_cm", "fft")
+# How data with gaps is moved, and the way that each is compared with.
+WAYS = {"hand": "", "pack": "hand", "hand-unpack": "", "unpack": "hand-unpack", "contiguous": "", "by-hand": "contiguous", "packed": "by-hand",
+        "typed": "by-hand", "isend": "by-hand", "alltoallw": "", "put": ""}
 COLLECTIVES = ("broadcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter")
 
 
@@ -44,6 +49,7 @@ class Case:
     whole_run: bool = False  # the result is how long the launcher took, in seconds
     time_limit: float = 60  # seconds for one run of the program
     base_variant: str = ""  # the one that the others are compared with, in the same run
+    bases: dict = field(default_factory=dict)  # the same for some variants, each with its own
     plots: bool = True  # is it drawn?
     steps: bool = False  # the results are steps between neighbouring sizes and numbers of ranks (figures.steps)
     short_ranks: tuple = ()  # instead of `ranks`, when the command line asks for few sizes
@@ -60,6 +66,10 @@ class Case:
     def run_by(self, libraries):
         """Those of the libraries that run it."""
         return [library for library in libraries if not (self.ours_only and library.name in PEERS)]
+
+    def base_of(self, variant):
+        """The variant that this one is compared with, or ""."""
+        return self.bases.get(variant, self.base_variant)
 
     def runs(self, options):
         """The case as it is run: once, or once for each size if it is cold, or once for each of several programs."""
@@ -120,6 +130,9 @@ CASES = {
              {name: name for name in ("barrier", *COLLECTIVES)}, ranks=tuple(range(1, 33)),
              short_ranks=(1, 2, 3, 4, 5, 8, 9, 16, 17), sizes=tuple(2**n for n in range(2, 21)), budget=10,
              more=(",".join(("barrier", *COLLECTIVES)),), plots=False, steps=True, most_rounds=5, ours_only=True),
+        Case("datatypes", "Derived datatypes beside packing by hand", "datatypes", "us", {name: name for name in LAYOUTS}, ranks=(2,),
+             variants=tuple(WAYS), variant_title="way", bases=WAYS, sizes=(64, 512, 4096, 64 << 10, 1 << 20), budget=5,
+             more=(",".join(LAYOUTS),), plots=False, time_limit=600),
         Case("polling", "Programs that poll", "polling", "us", {"traversal": "breadth-first search", "token": "hop of a token"},
              ranks=(2, 4, 8, 16), sizes=(0,), budget=100, time_limit=120),
         Case("programs", "Small programs: one run", "", "us", PROGRAMS, ranks=(2, 8), variants=("communication", "whole"),

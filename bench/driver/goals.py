@@ -103,12 +103,20 @@ def _ratios(comparison, case, lower_is_better=True, variant=None):
                 yield value, f"{key.name}, {key.ranks} ranks, {key.variant}, {size_name(key.size)}"
 
 
-def _worst_variant(case, variant):
-    """Of all ratios of a variant to the case's base variant."""
+def _worst_variant(case, variant, base=None, sizes=None):
+    """Of all ratios of a variant to the one that it is compared with, or to `base`; with `sizes`, of these."""
     def got(comparison):
+        base_of = base or CASES[case].base_of(variant)
         known = [(value, f"{CASES[case].shows[key.name]}, {key.ranks} ranks, {size_name(key.size)}")
-                 for key in sorted(comparison.figures.values) if (key.case, key.variant) == (case, variant)
-                 and (value := ratio_to_variant(comparison.figures, key, OURS, CASES[case].base_variant)) is not None]
+                 for key in sorted(comparison.figures.values) if (key.case, key.variant) == (case, variant) and (sizes is None or key.size in sizes)
+                 and (value := ratio_to_variant(comparison.figures, key, OURS, base_of)) is not None]
+        return max(known) if known else (None, "")
+    return got
+
+
+def _worst_of(*all_got):
+    def got(comparison):
+        known = [pair for each in all_got if (pair := each(comparison))[0] is not None]
         return max(known) if known else (None, "")
     return got
 
@@ -120,9 +128,9 @@ def _worst(case, lower_is_better=True, variant=None):
     return got
 
 
-def _mean(case):
+def _mean(case, variant=None):
     def got(comparison):
-        values = [value for value, _ in _ratios(comparison, case)]
+        values = [value for value, _ in _ratios(comparison, case, variant=variant)]
         return (statistics.geometric_mean(values), f"{len(values)} figures") if values else (None, "")
     return got
 
@@ -177,6 +185,18 @@ GOALS = [
     Goal("cliffs, 1 to 32 ranks on 2 cores, 4 B to 1 MiB: growth by one step / growth in proportion: the worst", 1.5,
          _worst_step("size", "ranks")),
     Goal("... from 1 rank to 2", 1.5, _worst_step("first")),
+    Goal("MPI_Pack and MPI_Unpack, 4 KiB and up / a loop by hand: the worst", 1.0,
+         _worst_of(_worst_variant("datatypes", "pack", sizes=range(4096, 1 << 62)),
+                   _worst_variant("datatypes", "unpack", sizes=range(4096, 1 << 62)))),
+    Goal("... 64 to 512 B", 1.5, _worst_of(_worst_variant("datatypes", "pack", sizes=range(64, 513)),
+                                            _worst_variant("datatypes", "unpack", sizes=range(64, 513)))),
+    Goal("MPI_Pack / best peer: the worst", 1.0, _worst("datatypes", variant="pack")),
+    Goal("... their geometric mean", 0.6, _mean("datatypes", variant="pack")),
+    Goal("round trip with a datatype / packed and unpacked by hand: the worst", 1.0, _worst_variant("datatypes", "typed")),
+    Goal("... / with MPI_Pack and MPI_Unpack (1, and 0.05 for noise)", 1.05, _worst_variant("datatypes", "typed", "packed")),
+    Goal("... consecutive bytes / with a datatype", 1.05, _worst_variant("datatypes", "contiguous", "typed")),
+    Goal("... / best peer: the worst", 1.0, _worst("datatypes", variant="typed")),
+    Goal("... their geometric mean", 0.5, _mean("datatypes", variant="typed")),
     Goal("small programs, 2 and 8 ranks: communication time / best peer: the worst", 0.9,
          _worst("programs", variant="communication")),
     Goal("2 and 4 threads a rank, latency / best peer: the worst", 1.0, _worst("threads")),

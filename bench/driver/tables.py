@@ -61,8 +61,8 @@ def peer_ratio(case, key, figures, ours, peers, pick=None):
 
 
 def table(case, ranks, figures, libraries, best_round=False):
-    """(header, rows) as text: medians and deviations, the ratios of the first library to best peer, to its own
-    `base_variant` and to the limit.
+    """(header, rows) as text: medians and deviations, the ratios of the first library to best peer, to the variant
+    that it is compared with and to the limit.
 
     With `best_round`, each library's best round instead of its median.
     """
@@ -75,8 +75,8 @@ def table(case, ranks, figures, libraries, best_round=False):
     header += [who.title for who in libraries]
     if peers:
         header.append("/ best peer")
-    if case.base_variant:
-        header.append(f"/ {case.base_variant}")
+    if case.base_variant or case.bases:
+        header.append(f"/ {case.base_variant or 'what it is compared with'}")
     limited = case.limits_for(ranks)
     if limited:
         header += ["limit", "by", "/ limit"]
@@ -91,6 +91,9 @@ def table(case, ranks, figures, libraries, best_round=False):
             row.append(f"{number(value)} {name or ''}")
         if case.base_variant:
             row.append(number(ratio_to_variant(figures, key, ours.name, case.base_variant, pick)))
+        elif case.bases:
+            base = case.base_of(key.variant)
+            row.append(f"{number(ratio_to_variant(figures, key, ours.name, base, pick))} {base}" if base else "")
         if limited:
             method, series = limit(figures, key, pick, case.lower_is_better)
             row += [cell(series, pick).split(" ")[0], method or "-", number(ratio(figures.series(key, ours.name), series, pick))]

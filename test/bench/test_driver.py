@@ -267,6 +267,37 @@ def test_the_goal_of_guidelines_is_the_worst_ratio_to_a_mock_up():
     assert goal(goals.Comparison(guideline(collective=[3.0]), []), "guidelines") == ["at most 1.05", "not measured", ""]
 
 
+def layout(name="d1s2", size=4096, **ways):
+    """Figures of a layout, one round: layout(hand=1.0, by_hand=2.0)."""
+    made = figures.Figures()
+    for way, value in ways.items():
+        made.add(figures.Key("datatypes", 2, name, way.replace("_", "-"), size), "nearmpi", 0, value)
+    return made
+
+
+def test_packing_and_sending_data_with_gaps_have_bases_of_their_own():
+    made = layout(hand=2.0, pack=1.0, hand_unpack=4.0, unpack=1.0, by_hand=8.0, typed=4.0)
+    header, rows = tables.table(CASES["datatypes"], 2, made, [NEAR])
+    assert header[-1] == "/ what it is compared with"
+    assert {row[2]: row[-1] for row in rows} == {"hand": "", "pack": "0.500 hand", "hand-unpack": "", "unpack": "0.250 hand-unpack",
+                                                 "by-hand": "- contiguous", "typed": "0.500 by-hand"}
+
+
+def test_the_goals_of_packing_depend_on_the_size():
+    long = goals.Comparison(layout(hand=2.0, pack=3.0, hand_unpack=1.0, unpack=1.2), [])
+    assert goal(long, "MPI_Pack and MPI_Unpack") == ["at most 1", "1.50 (d1s2, 2 ranks, 4 Ki)", "no"]
+    assert goal(long, "... 64 to 512 B") == ["at most 1.5", "not measured", ""]
+    short = goals.Comparison(layout(hand=2.0, pack=3.0, size=64), [])
+    assert goal(short, "MPI_Pack and MPI_Unpack") == ["at most 1", "not measured", ""]
+    assert goal(short, "... 64 to 512 B") == ["at most 1.5", "1.50 (d1s2, 2 ranks, 64)", "yes"]
+
+
+def test_a_datatype_must_not_be_slower_than_packing():
+    made = goals.Comparison(layout(packed=2.0, typed=3.0, contiguous=1.0), [])
+    assert goal(made, "... / with MPI_Pack") == ["at most 1.05", "1.50 (d1s2, 2 ranks, 4 Ki)", "no"]
+    assert goal(made, "... consecutive bytes") == ["at most 1.05", "0.333 (d1s2, 2 ranks, 4 Ki)", "yes"]
+
+
 def test_the_goals_of_forms_tell_nonblocking_from_persistent_calls():
     made = figures.Figures()
     for variant, value in (("blocking", 2.0), ("nonblocking", 2.2), ("persistent", 2.1)):
