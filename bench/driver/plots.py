@@ -126,7 +126,7 @@ def bars(rows, case, variant, folder):
     axes.set_xticks(range(len(things)), [f"{name}\n{ranks} ranks" + (f"\n{size}" if size else "") for name, ranks, size in things])
     axes.set_title(title)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
-    save(figure, folder / f"{title}.png")
+    save(figure, folder / (title.replace(" ", "-") + ".png"))
 
 
 def save(figure, path):
