@@ -44,7 +44,7 @@ struct Avx2 {
     }
   };
 
-  /// Elements are scattered one by one: on some processors a masked store takes several times as long.
+  /// Elements are scattered one by one: the masked stores of AVX2 were not measured.
   template <bool packs, std::size_t width>
   static CopyGrid elements(std::ptrdiff_t stride) {
     if constexpr (packs && width > 2) {
