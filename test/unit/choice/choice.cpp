@@ -222,6 +222,25 @@ TEST(choice, long_blocks_are_messages_and_the_longest_ones_are_copied_once) {
   EXPECT_TRUE(uses_area(persistent));
 }
 
+/// Ranks that share processors: one copy of a scatter that fills the caches, as soon as it takes less time than two.
+TEST(choice, the_longest_parts_for_ranks_that_share_processors_are_copied_once) {
+  auto chosen = [](MPI_Count bytes, int size, bool reads_memory) {
+    return std::string(choose({.collective = Collective::scatter,
+                               .bytes = bytes,
+                               .size = size,
+                               .shared_processors = 2,
+                               .area = true,
+                               .reads_memory = reads_memory})
+                           .name);
+  };
+  EXPECT_EQ(chosen((128 << 10) - 1, 8, true), "shared");
+  EXPECT_EQ(chosen(128 << 10, 8, true), "single_copy");
+  EXPECT_EQ(chosen(256 << 10, 4, true), "shared");
+  EXPECT_EQ(chosen(512 << 10, 4, true), "single_copy");
+  EXPECT_EQ(chosen(64 << 20, 8, false), "shared");
+  EXPECT_EQ(chosen(64 << 20, 2, true), "shared");
+}
+
 /// A recorded call takes memory for each step.
 TEST(choice, long_calls_in_an_area_are_not_recorded) {
   Facts facts{.collective = Collective::alltoall,
