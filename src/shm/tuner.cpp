@@ -334,10 +334,13 @@ void Tuner::learn_from_present(Class& here, float took, bool overlapped) {
     here.basis[index(here.present)] = Basis::measured;
   }
   if (learn_from_batch(here, took, overlapped)) return;
-  here.worse = took > suspicious * cost ? here.worse + 1 : 0;
+  if (took > suspicious * cost)
+    here.worse_least = here.worse++ == 0 ? took : std::min(here.worse_least, took);
+  else
+    here.worse = 0;
   // A message may have waited for a processor, so it changes the cost by at most half.
   if (here.worse >= patience)
-    start_again(here, took);
+    start_again(here, here.worse_least); // trials end with the least of as many messages, too
   else
     cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
 }

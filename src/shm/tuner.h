@@ -68,6 +68,7 @@ public:
     std::uint32_t last_trial = 0; ///< how many messages there had been when the last trial ended
     std::uint32_t settled_at = 0; ///< the peer follows the protocol of before until there have been so many
     std::uint32_t worse = 0; ///< messages in a row for which the current protocol was much slower than before
+    float worse_least = 0;   ///< the lowest cost of these
     Protocol present = Protocol::count;
     bool in_stream = false; ///< many messages are on their way in both directions
     bool exchanges = false; ///< at least one message is on its way in the other direction

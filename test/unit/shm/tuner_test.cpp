@@ -135,6 +135,21 @@ TEST(Tuner, notices_that_the_present_protocol_got_worse) {
   EXPECT_GT(taken[cma], 150);
 }
 
+TEST(Tuner, compares_the_least_of_its_messages_when_the_present_protocol_got_worse) {
+  // It has become slower, another one faster, and every other message takes twice as long, whatever the protocol.
+  for (const int first : {0, 1}) {
+    Tuner tuner;
+    run(tuner, 1 << 20, 3000, all, {4000, 50, 3000});
+    std::array<int, Tuner::protocols> taken{};
+    for (int i = 0; i < 40; ++i) {
+      const double slower = (i + first) % 2 == 0 ? 2 : 1;
+      auto each = run(tuner, 1 << 20, 1, all, {4000 * slower, 500 * slower, 600 * slower});
+      for (std::size_t protocol : {direct, pipelined, cma}) taken[protocol] += each[protocol];
+    }
+    EXPECT_GE(taken[pipelined], 40 - 2 * 8) << "all but one trial of each of the others";
+  }
+}
+
 constexpr Tuner::Mask private_memory = Tuner::bit(Protocol::pipelined) | Tuner::bit(Protocol::cma);
 
 TEST(Tuner, counts_what_a_protocol_leaves_behind) {
