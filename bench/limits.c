@@ -11,8 +11,9 @@
 // - touch: no transfer; what "rewritten" rewrites and reads, by one process in its own cache
 // - cma_pull: the receiver copies with process_vm_readv
 // - cma_halves: ... the first half, while the sender copies the second one with process_vm_writev
-// - ring: the sender copies chunks into a shared ring, the receiver copies them out, both at the same time; "-4M" is the
+// - ring: the sender copies chunks into a shared ring, the receiver copies them out, both at the same time; "-2M" is the
 //   length of the ring, otherwise four or eight chunks
+// - ring_past: ... the receiver with stores that bypass its cache
 // - ring_stream: ... the sender with stores that bypass its cache (non-temporal)
 // - turns: ... the chunks of both directions are the same, so each process writes those that it has just read
 // - pull: the sender's buffer is shared memory; the receiver copies from it
@@ -71,6 +72,7 @@ struct method {
   size_t chunk;               // of rings
   int slots;
   void (*fill)(unsigned char*, const unsigned char*, size_t);
+  void (*drain)(unsigned char*, const unsigned char*, size_t); // out of the ring; null: copy
 };
 
 static void bring(struct side* side, size_t from, size_t bytes) {
@@ -152,7 +154,8 @@ static void receive_ring(struct side* side) {
     uint64_t chunk = ++side->chunks_in;
     size_t slot = chunk % (uint64_t)method->slots, left = side->bytes - at;
     wait_for(&channel->filled[slot], chunk);
-    copy(side->in + at, channel->ring + slot * method->chunk, left < method->chunk ? left : method->chunk);
+    (method->drain != NULL ? method->drain : copy)(side->in + at, channel->ring + slot * method->chunk,
+                                                   left < method->chunk ? left : method->chunk);
     raise_to(&channel->taken, chunk);
   }
 }
@@ -193,6 +196,18 @@ static const struct method methods[] = {
      .chunk = 65536,
      .slots = 4,
      .fill = copy},
+    {.name = "ring/16K-1M",
+     .send = send_ring,
+     .receive = receive_ring,
+     .chunk = 16384,
+     .slots = 64,
+     .fill = copy},
+    {.name = "ring/16K-2M",
+     .send = send_ring,
+     .receive = receive_ring,
+     .chunk = 16384,
+     .slots = 128,
+     .fill = copy},
     {.name = "ring/16K-4M",
      .send = send_ring,
      .receive = receive_ring,
@@ -205,6 +220,20 @@ static const struct method methods[] = {
      .chunk = 65536,
      .slots = 64,
      .fill = copy},
+    {.name = "ring_past/16K-2M",
+     .send = send_ring,
+     .receive = receive_ring,
+     .chunk = 16384,
+     .slots = 128,
+     .fill = copy,
+     .drain = stream},
+    {.name = "ring_past/16K-4M",
+     .send = send_ring,
+     .receive = receive_ring,
+     .chunk = 16384,
+     .slots = 256,
+     .fill = copy,
+     .drain = stream},
     {.name = "ring_stream/4K",
      .send = send_ring,
      .receive = receive_ring,

@@ -285,7 +285,7 @@ void return_packet(Peer& from, const PacketReference& reference);
 [[gnu::noinline]] void keep_packet(Peer& from, const PacketReference& reference);
 /// Call once a packet that a message from this peer has brought has been read.
 inline void done_with_packet(Peer& from, const PacketReference& reference) {
-  if (from.kept.expects_answer() || !from.kept.empty())
+  if (!reference.goes_home && (from.kept.expects_answer() || !from.kept.empty()))
     keep_packet(from, reference);
   else
     return_packet(from, reference);

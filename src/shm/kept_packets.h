@@ -10,7 +10,8 @@
 //   fill it               -- message -->  ...
 //
 // Messages take the packets that were kept last, so that as few as possible go back and forth: their lines are in the
-// caches of the two. Fragments of a long message, which sweep the caches anyway, take those that were kept first.
+// caches of the two. Fragments take those that were kept first. Long messages, which sweep the caches anyway, need more packets
+// than are kept: theirs are returned at once, if their sender has enough (PacketPool::has_long_turn).
 //
 // This pays only if there will be such messages. A peer that sends one message after the other needs its packets back:
 // so only those of the last few messages that have not been answered are kept.

@@ -61,6 +61,10 @@ public:
   /// a long message, one of the first packets), otherwise any free one of the reserve. The result converts to
   /// false if there is none.
   Taken take_for_fragment(std::uint64_t message_bytes);
+  /// Whether a message of `message_bytes` bytes is long, and there are so many packets that its fragments can rotate through
+  /// more of them than a second-level cache holds. Call once for each fragment: those of long messages add packets until
+  /// there are.
+  bool has_long_turn(std::uint64_t message_bytes);
   /// Returns a packet that was taken and not sent, or that has come back in a message (kept_packets.h).
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
 
@@ -79,7 +83,7 @@ private:
   static constexpr std::uint32_t group = 64;
   /// A packet is added when an eager message finds no free one, and after this many eager messages. Those of streams,
   /// which gain from many packets, count several times (doc/adr/0018). The system call takes 10 us.
-  static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16;
+  static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16, uses_in_long_message = 16;
 
   /// Eager messages rotate through twice `few` packets at first, and through `few` more each time. Four packets of
   /// 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).
@@ -109,7 +113,7 @@ private:
   std::uint32_t first_ = 0; ///< the first packet of the current group
   std::uint32_t turn_ = 0;  ///< packets below this one are in the rotation of eager messages; at most count_
   std::uint32_t uses_since_widening_ = 0; ///< by eager messages
-  std::uint32_t uses_since_growth_ = 0;   ///< by eager messages
+  std::uint32_t uses_since_growth_ = 0;   ///< by eager messages, and fragments of long ones
 };
 
 } // namespace near::shm

@@ -33,7 +33,7 @@ OutgoingPacket take_kept(Peer& peer, const PacketReference& kept, std::uint64_t 
 
 OutgoingPacket take_own(PacketPool::Taken taken, std::uint64_t bytes) {
   if (!taken) return {};
-  return {{taken.packet, static_cast<std::uint32_t>(bytes), taken.generation, false},
+  return {{taken.packet, static_cast<std::uint32_t>(bytes), taken.generation, false, false},
           engine().packets.at(taken.packet)};
 }
 
@@ -81,8 +81,12 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
 }
 
 OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes) {
-  if (!peer.kept.empty() && bytes <= peer.packet_bytes) return take_kept(peer, peer.kept.pop_oldest(), bytes);
-  return take_own(engine().packets.take_for_fragment(transfer.bytes), bytes);
+  const bool in_long_turn = engine().packets.has_long_turn(transfer.bytes);
+  if (!in_long_turn && !peer.kept.empty() && bytes <= peer.packet_bytes)
+    return take_kept(peer, peer.kept.pop_oldest(), bytes);
+  OutgoingPacket packet = take_own(engine().packets.take_for_fragment(transfer.bytes), bytes);
+  packet.reference.goes_home = in_long_turn;
+  return packet;
 }
 
 void pack_into(Peer& peer, copy::StorePolicy& stores, const OutgoingPacket& packet, const Buffer& buffer,
@@ -116,8 +120,8 @@ void keep_packet(Peer& from, const PacketReference& reference) {
 
 void give_back_packet(Peer& from, std::uint64_t packet) {
   const std::uint64_t code = packet - 1;
-  done_with_packet(
-      from, {static_cast<std::uint32_t>(code), 0, static_cast<std::uint8_t>(code >> 32), (code >> 40) != 0});
+  done_with_packet(from, {static_cast<std::uint32_t>(code), 0, static_cast<std::uint8_t>(code >> 32),
+                          (code >> 40) != 0, false});
 }
 
 void return_kept_packets(Peer& peer) {

@@ -41,7 +41,8 @@ struct PacketReference {
   std::uint32_t packet;
   std::uint32_t bytes;
   std::uint8_t generation;
-  bool is_receivers; ///< the packet is the receiver's own
+  bool is_receivers;      ///< the packet is the receiver's own
+  bool goes_home = false; ///< its receiver does not keep it
 };
 
 /// The RTS of this transport, which the layers above see as a transport::RtsHeader.

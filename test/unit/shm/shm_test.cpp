@@ -164,35 +164,46 @@ TEST(Shm, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_transf
       {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "16"}, {"NEAR_PIPELINE", "256k"}});
 }
 
+/// Both ranks send so many bytes at the same time. Returns how many packets this one keeps before it handles the last fragment.
+std::uint32_t exchange(std::uint32_t rank, std::size_t bytes) {
+  const std::uint32_t other = 1 - rank;
+  auto out = pattern(bytes, rank);
+  std::vector<unsigned char> in(bytes + 1, 0xee);
+  Transfer sending, receiving;
+  static int finished;
+  static std::uint32_t kept;
+  finished = 0;
+  sending.done = [](Transfer&, int error) {
+    require(error == MPI_SUCCESS, "transfer error");
+    ++finished;
+  };
+  receiving.done = [](Transfer&, int error) {
+    kept = shm::engine().kept_packets;
+    require(error == MPI_SUCCESS, "transfer error");
+    ++finished;
+  };
+  require(transport::send_rts(peer(other), {7, 0, 1, bytes}, byte_buffer(out.data(), bytes), sending).ok(),
+          "RTS");
+  wait_for([] { return !rts_inbox.empty(); });
+  auto received = rts_inbox.front();
+  rts_inbox.pop_front();
+  require(transport::rts_is_live(*received.from, received.header), "live");
+  require(transport::accept(*received.from, received.header, received.envelope.bytes,
+                            byte_buffer(in.data(), bytes), receiving),
+          "accept");
+  wait_for([] { return finished == 2; });
+  require(!transport::rts_is_live(*received.from, received.header), "an accepted RTS is not live any more");
+  require(in.back() == 0xee, "nothing behind the buffer");
+  in.pop_back();
+  require(in == pattern(bytes, other), "data");
+  return kept;
+}
+
 void transfer_both_ways(std::uint32_t rank) {
   register_handlers();
-  std::uint32_t other = 1 - rank;
   for (std::size_t bytes :
-       {std::size_t{0}, std::size_t{1}, std::size_t{4097}, std::size_t{200000}, std::size_t{5000001}}) {
-    auto out = pattern(bytes, rank);
-    std::vector<unsigned char> in(bytes + 1, 0xee);
-    Transfer sending, receiving;
-    static int finished;
-    finished = 0;
-    sending.done = receiving.done = [](Transfer&, int error) {
-      require(error == MPI_SUCCESS, "transfer error");
-      ++finished;
-    };
-    require(transport::send_rts(peer(other), {7, 0, 1, bytes}, byte_buffer(out.data(), bytes), sending).ok(),
-            "RTS");
-    wait_for([] { return !rts_inbox.empty(); });
-    auto received = rts_inbox.front();
-    rts_inbox.pop_front();
-    require(transport::rts_is_live(*received.from, received.header), "live");
-    require(transport::accept(*received.from, received.header, received.envelope.bytes,
-                              byte_buffer(in.data(), bytes), receiving),
-            "accept");
-    wait_for([] { return finished == 2; });
-    require(!transport::rts_is_live(*received.from, received.header), "an accepted RTS is not live any more");
-    require(in.back() == 0xee, "nothing behind the buffer");
-    in.pop_back();
-    require(in == pattern(bytes, other), "data");
-  }
+       {std::size_t{0}, std::size_t{1}, std::size_t{4097}, std::size_t{200000}, std::size_t{5000001}})
+    exchange(rank, bytes);
 }
 
 TEST(Shm, messages_travel_by_cross_memory_attach) {
@@ -203,6 +214,23 @@ TEST(Shm, messages_travel_pipelined) { run_ranks(2, transfer_both_ways, {{"NEAR_
 
 TEST(Shm, messages_travel_pipelined_with_streaming_stores) {
   run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}, {"NEAR_STORES", "streaming"}});
+}
+
+/// Only a long message with many packets to rotate through has them back at once (doc/adr/0014).
+TEST(Shm, packets_are_kept_except_those_of_long_messages_that_have_enough) {
+  run_ranks(2,
+            [](std::uint32_t rank) {
+              register_handlers();
+              require(exchange(rank, 5'000'000) == 0, "those of a long message are not kept");
+              require(exchange(rank, 1'000'000) > 0, "those of a shorter one are kept");
+            },
+            {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "160"}});
+  run_ranks(2,
+            [](std::uint32_t rank) {
+              register_handlers();
+              require(exchange(rank, 5'000'000) > 0, "those of a long message are kept if they are few");
+            },
+            {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "64"}});
 }
 
 TEST(Shm, a_pipeline_that_gets_no_more_memory_works_with_its_first_packets) {
