@@ -112,7 +112,7 @@ CASES = {
              variant_title="repetitions", most_bytes=4 << 20,
              more=(",".join(("latency", "barrier", *COLLECTIVES)),), time_limit=300),
         Case("crowded sweep", "All sizes in one process, 100 repetitions each", "sweep", "us",
-             {name: name for name in ("barrier", *COLLECTIVES)}, ranks=(8,), variants=("100",), variant_title="repetitions",
+             {name: name for name in ("barrier", *COLLECTIVES)}, ranks=(4, 8), variants=("100",), variant_title="repetitions",
              most_bytes=256 << 10, more=(",".join(("barrier", *COLLECTIVES)),), time_limit=300),
         Case("crowd", "More ranks than cores: half a round trip in pairs", "latency", "us", {"latency": ""}, ranks=(8,),
              variants=("reused",), sizes=(8, 4096), budget=100),

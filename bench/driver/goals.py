@@ -4,7 +4,7 @@ import json
 import statistics
 from dataclasses import dataclass
 
-from .cases import BUFFERS, CASES
+from .cases import BUFFERS, CASES, COLLECTIVES
 from .figures import Key, best, limit, ratio, ratio_to_variant, steps
 from .libraries import ROOT
 from .tables import number, size_name, step_name
@@ -12,6 +12,7 @@ from .tables import number, size_name, step_name
 OURS = "nearmpi"
 LARGE = 65536  # from here on a message is a copy, and what it costs apart from that hardly counts
 MIB = 1 << 20
+COLLECTIVE_NAMES = ("barrier", *COLLECTIVES)
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,10 @@ def _barrier(comparison):
     return (value / 2 if value else None), ""
 
 
-def _ratios(comparison, case, lower_is_better=True, variant=None):
-    """Every known ratio of a case (of one variant), with where it is."""
+def _ratios(comparison, case, lower_is_better=True, variant=None, names=None):
+    """Every known ratio of a case (of one variant, of these values), with where it is."""
     for key in sorted(comparison.figures.values):
-        if key.case == case and variant in (None, key.variant):
+        if key.case == case and variant in (None, key.variant) and (names is None or key.name in names):
             value = comparison.to_peer(key, lower_is_better)
             if value is not None:
                 yield value, f"{key.name}, {key.ranks} ranks, {key.variant}, {size_name(key.size)}"
@@ -121,16 +122,16 @@ def _worst_of(*all_got):
     return got
 
 
-def _worst(case, lower_is_better=True, variant=None):
+def _worst(case, lower_is_better=True, variant=None, names=None):
     def got(comparison):
-        known = list(_ratios(comparison, case, lower_is_better, variant))
+        known = list(_ratios(comparison, case, lower_is_better, variant, names))
         return (max if lower_is_better else min)(known) if known else (None, "")
     return got
 
 
-def _mean(case, variant=None):
+def _mean(case, lower_is_better=True, variant=None, names=None):
     def got(comparison):
-        values = [value for value, _ in _ratios(comparison, case, variant=variant)]
+        values = [value for value, _ in _ratios(comparison, case, lower_is_better, variant, names)]
         return (statistics.geometric_mean(values), f"{len(values)} figures") if values else (None, "")
     return got
 
@@ -163,6 +164,9 @@ GOALS = [
          lambda comparison: _extreme((comparison.to_limit(key), key) for key in comparison.latencies(BUFFERS, LARGE))),
     Goal("... in buffers of MPI_Alloc_mem", 1.15,
          lambda comparison: _extreme((comparison.to_limit(key), key) for key in comparison.latencies(("alloc-reused", "alloc-rewritten"), LARGE))),
+    Goal("streams of each size, one way and both ways, reused and rewritten / best peer: the least", 1.0,
+         _worst("bandwidth", lower_is_better=False), at_most=False),
+    Goal("... their geometric mean", 1.3, _mean("bandwidth", lower_is_better=False), at_most=False),
     Goal("message rate 1, 8, 64 B / best peer: the least", 1.3,
          lambda comparison: _extreme(((comparison.to_peer(_rate(size), False), _rate(size)) for size in (1, 8, 64)), min),
          at_most=False),
@@ -174,7 +178,9 @@ GOALS = [
     Goal("until the 1st, 10th, 100th, 1000th round trip of a new pair / best peer: the worst", 1.0, _worst("first")),
     Goal("all sizes in one process, 300 repetitions / best peer: the worst", 1.1, _worst("sweep")),
     Goal("... their geometric mean", 0.75, _mean("sweep")),
-    Goal("collectives, 8 ranks on 2 cores / best peer: the worst", 1.0, _worst("crowded sweep")),
+    Goal("... of these, collectives: the worst", 1.0, _worst("sweep", names=COLLECTIVE_NAMES)),
+    Goal("... their geometric mean", 0.7, _mean("sweep", names=COLLECTIVE_NAMES)),
+    Goal("collectives, 4 and 8 ranks on 2 cores / best peer: the worst", 1.0, _worst("crowded sweep")),
     Goal("... their geometric mean", 0.5, _mean("crowded sweep")),
     Goal("barrier of 2 ranks / raw line there and back", 2.0, _barrier),
     Goal("guidelines, 2 and 8 ranks: a collective / its mock-up from others (1, and 0.05 for noise): the worst", 1.05,
