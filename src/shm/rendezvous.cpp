@@ -95,6 +95,18 @@ Protocol smallest_overhead(Tuner::Mask possible) {
   return Protocol::pipelined;
 }
 
+/// Whether the kernel is expected to copy the pair's first transfer faster than packets, although these may be faster for the next
+/// ones: this process has a page fault at every 64 KiB of packets that it has not read before.
+bool is_cold(const Peer& peer, const Tuner& tuner, std::uint64_t bytes) {
+  constexpr std::uint64_t many_faults = 768u << 10;
+  constexpr std::uint32_t faults_ns = 65'000; // of a MiB; measured on an AMD EPYC, in a virtual machine
+  if (bytes < many_faults || !tuner.is_unused()) return false;
+  const auto& cost = estimates_of(peer).cost[static_cast<std::size_t>(Tuner::class_of(bytes))];
+  const auto by_kernel = cost[static_cast<std::size_t>(Protocol::cma)],
+             in_packets = cost[static_cast<std::size_t>(Protocol::pipelined)];
+  return by_kernel != 0 && in_packets != 0 && by_kernel < in_packets + faults_ns;
+}
+
 /// Returns the protocol by which the peer has lately received our messages of this size if messages go both ways at once
 /// and it is the one of the pair that decides; otherwise Protocol::count.
 Protocol choice_to_follow(Peer& peer, std::uint64_t bytes, Tuner::Mask possible) {
@@ -130,6 +142,8 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
       tuner.take(named->protocol, transfer.bytes);
     else if (transfer.bytes < worth_timing)
       provider = &provider_of(smallest_overhead(possible));
+    else if (is_cold(peer, tuner, transfer.bytes) && (possible & Tuner::bit(Protocol::cma)) != 0)
+      provider = &provider_of(Protocol::cma);
     else if (Protocol its = choice_to_follow(peer, transfer.bytes, possible); its != Protocol::count)
       tuner.follow((provider = &provider_of(its))->protocol, transfer.bytes);
     else

@@ -111,6 +111,9 @@ public:
   /// Records that a protocol that choose() returned cannot move the message.
   void refused(Protocol protocol, std::uint64_t bytes);
 
+  /// Whether no transfer has been recorded.
+  bool is_unused() const { return spent_ns_ == 0; }
+
   static constexpr int classes = segment::size_classes;
   /// Returns the size class of a message. Class 0: less than 8 KiB; each further class: up to twice as much.
   static int class_of(std::uint64_t bytes);
