@@ -102,6 +102,7 @@ bool PacketPool::has_long_turn(std::uint64_t message_bytes) {
   if (message_bytes < long_message) return false;
   const auto enough = static_cast<std::uint32_t>(long_turn / packet_bytes_);
   if (count_ >= enough) return true;
+  if (message_bytes < adds_packets) return false;
   uses_since_growth_ += uses_in_long_message;
   if (uses_since_growth_ >= uses_before_growth) grow();
   return false;

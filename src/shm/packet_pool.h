@@ -62,8 +62,8 @@ public:
   /// false if there is none.
   Taken take_for_fragment(std::uint64_t message_bytes);
   /// Whether a message of `message_bytes` bytes is long, and there are so many packets that its fragments can rotate through
-  /// more of them than a second-level cache holds. Call once for each fragment: those of long messages add packets until
-  /// there are.
+  /// more of them than a second-level cache holds. Call once for each fragment: those of the longest messages add packets
+  /// until there are.
   bool has_long_turn(std::uint64_t message_bytes);
   /// Returns a packet that was taken and not sent, or that has come back in a message (kept_packets.h).
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
@@ -83,7 +83,7 @@ private:
   static constexpr std::uint32_t group = 64;
   /// A packet is added when an eager message finds no free one, and after this many eager messages. Those of streams,
   /// which gain from many packets, count several times (doc/adr/0018). The system call takes 10 us.
-  static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16, uses_in_long_message = 16;
+  static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16, uses_in_long_message = 8;
 
   /// Eager messages rotate through twice `few` packets at first, and through `few` more each time. Four packets of
   /// 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).
@@ -96,6 +96,8 @@ private:
   /// A message of at least `long_message` bytes is long; its fragments rotate through `long_turn` bytes of
   /// packets.
   static constexpr std::uint64_t long_message = 2u << 20, long_turn = 2u << 20;
+  /// Messages from this length on add packets until that many are there: it gains them a sixth of their time.
+  static constexpr std::uint64_t adds_packets = 4u << 20;
 
   Taken mark(std::uint32_t packet) { return {packet, ++generations_[packet]}; }
   Taken take_below(std::uint32_t end);

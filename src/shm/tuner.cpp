@@ -108,10 +108,12 @@ Protocol Tuner::best(const Class& here, Mask possible) {
 /// all its packets have been used. With shorter trials, a program whose messages used another protocol would
 /// never come back to it. If messages go both ways, the peer follows during the first half.
 std::uint32_t Tuner::trial_length(Protocol protocol, std::uint64_t bytes, std::uint64_t sent) {
-  constexpr std::uint64_t two_rounds = 8u << 20, longest_trial = 256;
+  constexpr std::uint64_t two_rounds = 8u << 20, longest_trial = 256, long_message = 4u << 20;
+  // What the first messages find cold is little beside the time of long ones, and a few of these cost as much as many others.
+  const std::uint64_t least = bytes >= long_message ? shortest_trial / 2 : shortest_trial;
   const std::uint64_t cold = protocol == Protocol::pipelined ? two_rounds / bytes : 0;
   return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(std::max(cold, 2 * sent), shortest_trial, longest_trial));
+      std::clamp<std::uint64_t>(std::max(cold, 2 * sent), least, longest_trial));
 }
 
 Protocol Tuner::begin_trial(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t sent) {
@@ -214,7 +216,7 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
     if (!affords_trial(here, other, bytes, length)) continue;
     here.interval = std::min(2 * here.interval, longest_interval);
     // The longer trials are, the rarer they are.
-    here.next_trial += here.interval * (length / shortest_trial - 1);
+    here.next_trial += here.interval * (std::max(length, shortest_trial) / shortest_trial - 1);
     return begin_trial(here, other, bytes, sent);
   }
   return here.present;
