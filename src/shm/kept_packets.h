@@ -14,7 +14,8 @@
 // than are kept: theirs are returned at once, if their sender has enough (PacketPool::has_long_turn).
 //
 // This pays only if there will be such messages. A peer that sends one message after the other needs its packets back:
-// so only those of the last few messages that have not been answered are kept.
+// so only those of the last few messages that have not been answered are kept, or of as many as there were before the last
+// answer: programs often send several messages in each direction before they wait.
 //
 // The right to return a packet to its owner goes with the message, so there is still one process at a time that may
 // write its flag. A process keeps a bounded number of packets for each peer: those that it has read last. It returns
@@ -47,13 +48,14 @@ public:
   }
   /// Such a message to the peer is on its way.
   void message_left() {
+    if (unanswered_ != 0) usual_ = std::min(unanswered_, longest_window);
     unanswered_ = 0;
     ++not_answered_;
   }
   /// Whether such messages go both ways, not only to the peer.
   bool are_answered() const { return not_answered_ <= few_messages; }
   /// Whether the next message to the peer is likely to need the packet of one that has just come.
-  bool expects_answer() const { return unanswered_ <= few_messages; }
+  bool expects_answer() const { return unanswered_ <= std::max(few_messages, usual_); }
 
   /// Keeps a packet that a message from the peer has brought, and calls give_back(reference) with the packet that it
   /// replaces, if any. References are as in the messages that have brought the packets.
@@ -83,10 +85,11 @@ public:
   void push(const PacketReference& packet) { ring_[(first_ + count_++) % most] = packet; }
 
 private:
-  static constexpr std::uint32_t few_messages = 2;
+  static constexpr std::uint32_t few_messages = 2, longest_window = 2 * most;
 
   std::uint32_t unanswered_ = 0;   ///< messages from the peer since the last one to it
   std::uint32_t not_answered_ = 0; ///< messages to the peer since the last one from it
+  std::uint32_t usual_ = 0;        ///< messages from the peer before the last one to it that answered any
   std::array<PacketReference, most> ring_{};
   std::uint32_t first_ = 0, count_ = 0, limit_ = 0;
 };

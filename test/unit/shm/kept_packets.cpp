@@ -109,4 +109,25 @@ TEST_F(Kept, are_worth_keeping_until_several_messages_were_not_answered) {
   EXPECT_TRUE(kept_.expects_answer());
 }
 
+TEST_F(Kept, are_worth_keeping_for_as_many_messages_as_were_answered_last_time) {
+  for (int i = 0; i < 10; ++i) kept_.message_came();
+  EXPECT_FALSE(kept_.expects_answer());
+  for (int i = 0; i < 10; ++i) kept_.message_left();
+  for (int i = 0; i < 10; ++i) kept_.message_came();
+  EXPECT_TRUE(kept_.expects_answer());
+  kept_.message_came();
+  EXPECT_FALSE(kept_.expects_answer());
+  // One answer to a long stream does not make all the next ones worth keeping.
+  for (int i = 0; i < 1000; ++i) kept_.message_came();
+  kept_.message_left();
+  for (int i = 0; i < 100; ++i) kept_.message_came();
+  EXPECT_FALSE(kept_.expects_answer());
+  // An answer to one message makes it as before.
+  kept_.message_left();
+  kept_.message_came();
+  kept_.message_left();
+  for (int i = 0; i < 3; ++i) kept_.message_came();
+  EXPECT_FALSE(kept_.expects_answer());
+}
+
 } // namespace
