@@ -10,6 +10,8 @@
 //   rest are bytes of the message; a longer message takes several in a row
 // - ring: the sender copies chunks into a shared ring, the receiver copies them out at the same time
 // - ring_stream: ... the sender with stores that bypass its cache (non-temporal)
+// - swap: as ring, but with each window the two processes swap the rings that they fill, so that each writes into the chunks
+//   that it has just read; only if a window fits
 // - cma: the receiver copies each message with process_vm_readv: one copy
 //
 // Slots and rings are one thing with different measures here: units, each with a number that says in which
@@ -17,15 +19,15 @@
 #include "two_processes.h"
 #include "windows.h"
 
-enum { ring_bytes = 1 << 20, most_chunks = 8 };
+enum { ring_bytes = 2 << 20, most_chunks = 8, most_flags = 256 };
 
 /// One direction. Only the sender raises `announced`, `filled` and what the units hold, only the receiver
 /// `taken` and `answered`.
 struct channel {
-  struct flag announced;           // messages that may be fetched
-  struct flag taken;               // units that the receiver has emptied
-  struct flag answered;            // windows that have arrived
-  struct flag filled[most_chunks]; // the numbers of chunks; those of slots are inside
+  struct flag announced;          // messages that may be fetched
+  struct flag taken;              // units that the receiver has emptied
+  struct flag answered;           // windows that have arrived
+  struct flag filled[most_flags]; // the numbers of chunks; those of slots are inside
   _Alignas(4096) unsigned char ring[ring_bytes];
 };
 
@@ -35,19 +37,23 @@ struct method {
   uint64_t units;    // a power of two; 0: no ring
   void (*fill)(unsigned char*, const unsigned char*, size_t);
   size_t least, most; // bytes of a message for which it is worth measuring
+  bool swaps;
 };
 
 #define KI *1024u
 static const struct method methods[] = {
-    {"slots/64", 64, 56, 128, copy, 1, 4 KI},
-    {"slots/128", 128, 120, 128, copy, 1, 4 KI},
-    {"ring/4K", 4 KI, 4 KI, 8, copy, 256, 64 KI},
-    {"ring/16K", 16 KI, 16 KI, 4, copy, 8 KI, SIZE_MAX},
-    {"ring/64K", 64 KI, 64 KI, 4, copy, 32 KI, SIZE_MAX},
-    {"ring_stream/4K", 4 KI, 4 KI, 8, stream, 1 KI, 64 KI},
-    {"ring_stream/16K", 16 KI, 16 KI, 8, stream, 8 KI, SIZE_MAX},
-    {"ring_stream/64K", 64 KI, 64 KI, 8, stream, 32 KI, SIZE_MAX},
-    {"cma", 0, 0, 0, NULL, 1 KI, SIZE_MAX},
+    {"slots/64", 64, 56, 128, copy, 1, 4 KI, false},
+    {"slots/128", 128, 120, 128, copy, 1, 4 KI, false},
+    {"ring/4K", 4 KI, 4 KI, 8, copy, 256, 64 KI, false},
+    {"ring/16K", 16 KI, 16 KI, 4, copy, 8 KI, SIZE_MAX, false},
+    {"ring/64K", 64 KI, 64 KI, 4, copy, 32 KI, SIZE_MAX, false},
+    {"ring/16K-2M", 16 KI, 16 KI, 128, copy, 64 KI, SIZE_MAX, false},
+    {"ring_stream/4K", 4 KI, 4 KI, 8, stream, 1 KI, 64 KI, false},
+    {"ring_stream/16K", 16 KI, 16 KI, 8, stream, 8 KI, SIZE_MAX, false},
+    {"ring_stream/64K", 64 KI, 64 KI, 8, stream, 32 KI, SIZE_MAX, false},
+    {"swap/4K", 4 KI, 4 KI, 256, copy, 256, 16 KI, true},
+    {"swap/16K", 16 KI, 16 KI, 128, copy, 8 KI, 256 KI, true},
+    {"cma", 0, 0, 0, NULL, 1 KI, SIZE_MAX, false},
 };
 
 /// How far one direction has come, as one of its two sides knows it.
@@ -74,6 +80,12 @@ static _Atomic uint64_t* number_of(const struct method* method, struct channel* 
   return (_Atomic uint64_t*)(channel->ring + place * method->unit + method->room);
 }
 
+/// Where the data of the direction `channel` lies, in the present window.
+static unsigned char* ring_of(const struct streams* state, struct channel* channel) {
+  if (!state->method->swaps || state->windows % 2 == 0) return channel->ring;
+  return (channel == state->to ? state->from : state->to)->ring;
+}
+
 /// Fills units as long as there is room and something to send.
 static void send_units(struct streams* state) {
   const struct method* method = state->method;
@@ -87,7 +99,7 @@ static void send_units(struct streams* state) {
     if (state->touch && track->at == 0) rewrite_lines(buffer, state->bytes, state->number);
     uint64_t place = track->unit & (method->units - 1);
     size_t left = state->bytes - track->at, some = left < method->room ? left : method->room;
-    method->fill(state->to->ring + place * method->unit, buffer + track->at, some);
+    method->fill(ring_of(state, state->to) + place * method->unit, buffer + track->at, some);
     atomic_store_explicit(number_of(method, state->to, place), ++track->unit, memory_order_release);
     track->at += some;
     if (track->at == state->bytes) track->at = 0, ++track->message;
@@ -105,7 +117,7 @@ static void receive_units(struct streams* state) {
       return;
     size_t left = state->bytes - track->at, some = left < method->room ? left : method->room;
     copy(pair.in + (size_t)track->message * state->distance + track->at,
-         state->from->ring + place * method->unit, some);
+         ring_of(state, state->from) + place * method->unit, some);
     if (++track->unit % some_units == 0) raise_to(&state->from->taken, track->unit);
     track->at += some;
     if (track->at == state->bytes) track->at = 0, ++track->message;
@@ -204,6 +216,9 @@ static void measure_size(struct streams* state, const struct arguments* argument
     state->method = &methods[i];
     if (state->bytes < methods[i].least || state->bytes > methods[i].most) continue;
     if (methods[i].units == 0 && !pair.cma) continue;
+    if (methods[i].swaps &&
+        (uint64_t)state->window * ((state->bytes + methods[i].unit - 1) / methods[i].unit) > methods[i].units)
+      continue;
     for (int touch = 0; touch < 2; ++touch) {
       state->touch = touch;
       if (!wants(arguments, touch ? "rewritten" : "reused")) continue;

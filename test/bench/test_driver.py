@@ -470,8 +470,8 @@ def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
             assert re.search(rf"^{case.name},\d+,{re.escape(name)},[-a-z0-9]+,\d+,nearmpi,", values, re.MULTILINE), (case.name, name)
     for method in ("line/1", "cma_pull", "cma_halves", "ring/16K", "ring_stream/16K", "pull", "halves", "push_stream"):
         assert f",{method}," in values
-    for value, methods in {"stream": ("slots/64", "ring/64K", "ring_stream/64K", "cma"), "both": ("slots/128", "ring/16K", "cma"),
-                        "rate": ("slots/64", "slots/128", "ring/4K", "cma")}.items():
+    for value, methods in {"stream": ("slots/64", "ring/64K", "ring_stream/64K", "cma"), "both": ("slots/128", "ring/16K", "ring/16K-2M", "cma"),
+                        "rate": ("slots/64", "slots/128", "ring/4K", "swap/4K", "cma")}.items():
         for method in methods:
             assert f",{value}:{method}," in values
     written = (tmp_path / "results.md").read_text()
