@@ -146,7 +146,7 @@ static bool may_copy(void) {
 }
 
 /// Copies from the other's private buffer to send from, at a distance from its beginning.
-static void fetch(unsigned char* to, size_t from, size_t bytes) {
+static inline void fetch(unsigned char* to, size_t from, size_t bytes) {
   struct iovec here = {to, bytes}, there = {pair.meeting->private_out[!pair.self] + from, bytes};
   ssize_t got = process_vm_readv(pair.meeting->process[!pair.self], &here, 1, &there, 1, 0);
   if (got != (ssize_t)bytes) {

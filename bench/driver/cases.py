@@ -110,7 +110,7 @@ CASES = {
         Case("sweep", "All sizes in one process, 300 repetitions each", "sweep", "us",
              {name: name for name in ("latency", "barrier", *COLLECTIVES)}, ranks=(2,), variants=("300",),
              variant_title="repetitions", most_bytes=4 << 20,
-             more=(",".join(("latency", "barrier", *COLLECTIVES)),), time_limit=300),
+             more=(",".join(("latency", "barrier", *COLLECTIVES)),), limits="sweep_limits", time_limit=300),
         Case("crowded sweep", "All sizes in one process, 100 repetitions each", "sweep", "us",
              {name: name for name in ("barrier", *COLLECTIVES)}, ranks=(4, 8), variants=("100",), variant_title="repetitions",
              most_bytes=256 << 10, more=(",".join(("barrier", *COLLECTIVES)),), time_limit=300),

@@ -474,6 +474,8 @@ def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
                         "rate": ("slots/64", "slots/128", "ring/4K", "swap/4K", "cma")}.items():
         for method in methods:
             assert f",{value}:{method}," in values
+    for method in ("swap/16K", "allreduce:swap/16K", "scatter:ring/16K-2M"):
+        assert f"sweep,2,{method},300," in values, method
     written = (tmp_path / "results.md").read_text()
     assert "## Goals" in written and "| processor |" in written and "| NearMPI | NearMPI" in written
     for plot in ("rate-reused-2ranks.png", "latency-reused.png"):  # a curve over the sizes; bars, as there are only two
