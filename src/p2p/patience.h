@@ -9,6 +9,9 @@
 //            a program that tests one request in a loop makes sweeps of one poll; one that tests a thousand
 //            requests in turn makes sweeps of a thousand. If progress moves something, the sweep ends without
 //            a yield.
+//   mark     a program that goes on to poll something else leaves the mark behind. So the mark moves to what is
+//            being polled after as many polls as the last sweep had, then after twice as many, and so on, as in
+//            Brent's algorithm for finding cycles (BIT 20, 1980).
 //   idle     a sweep that took little longer than its polls take, with the other MPI calls in it: a loop that
 //            polls may also ask for its rank, or test requests that are null
 //
@@ -40,19 +43,20 @@ public:
   bool polled(std::uintptr_t what, std::uint64_t checks) {
     polls_ += 1;
     checks_ += checks;
-    return mark_ == what || mark_ == 0 || checks_ >= longest_sweep;
+    return ends(what) || mark_ == 0 || polls_ >= limit_;
   }
 
   /// Whether this poll yields; if so, the caller yields and then calls came_back(). With `always`, each end
   /// of a sweep yields, even if the program computes between its polls.
   bool gives_way(std::uintptr_t what, std::uint64_t now_ns, std::uint64_t calls, bool always = false) {
-    bool ends = mark_ != 0;
+    bool ended = mark_ != 0 && ends(what);
+    if (mark_ != 0) limit_ = ended ? polls_ : 2 * limit_;
     // The thread's calls include the polls of this sweep.
     std::uint64_t others = calls - calls_ - std::min(calls - calls_, polls_);
     bool idle = now_ns - since_ns_ <= poll_ns + checks_ * check_ns + others * call_ns;
     bool its_turn_is_over = now_ns - back_ns_ >= std::clamp(away_ns_, turn_ns, longest_turn_ns);
     begin_sweep(what, now_ns, calls);
-    if (!ends || !(idle || its_turn_is_over || always)) return false;
+    if (!ended || !(idle || its_turn_is_over || always)) return false;
     left_ns_ = now_ns;
     return true;
   }
@@ -67,6 +71,7 @@ public:
   void something_moved() { mark_ = 0; }
 
 private:
+  bool ends(std::uintptr_t what) const { return mark_ == what || checks_ >= longest_sweep; }
   void begin_sweep(std::uintptr_t what, std::uint64_t now_ns, std::uint64_t calls) {
     mark_ = what;
     polls_ = checks_ = 0;
@@ -75,6 +80,7 @@ private:
   }
 
   std::uintptr_t mark_ = 0;                                         ///< 0: no sweep
+  std::uint64_t limit_ = 1;                                         ///< the mark moves after so many polls
   std::uint64_t polls_ = 0, checks_ = 0, since_ns_ = 0, calls_ = 0; ///< of the sweep
   std::uint64_t left_ns_ = 0, back_ns_ = 0, away_ns_ = 0;           ///< of the last yield
 };
