@@ -83,7 +83,7 @@ private:
   static constexpr std::uint32_t group = 64;
   /// A packet is added when an eager message finds no free one, and after this many eager messages. Those of streams,
   /// which gain from many packets, count several times (doc/adr/0018). The system call takes 10 us.
-  static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16, uses_in_long_message = 8;
+  static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16, uses_in_long_message = 16;
 
   /// Eager messages rotate through twice `few` packets at first, and through `few` more each time. Four packets of
   /// 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).
