@@ -15,7 +15,7 @@
 // other way moves as many bytes of two processes.
 #include "two_processes.h"
 
-enum { most_slots = 1024, slot_head = cache_line, in_line = 56 };
+enum { max_slots = 1024, slot_head = cache_line, in_line = 56 };
 
 /// One direction. The sender raises `filled`, the receiver `taken`.
 struct channel {
@@ -252,7 +252,7 @@ static void measure(size_t operation, const char* repetitions) {
   const long count = atol(repetitions);
   meet();
   raise_to(&my.channels[pair.self].taken, 0);
-  for (uint64_t i = 0; i < most_slots; ++i)
+  for (uint64_t i = 0; i < max_slots; ++i)
     *number_of(my.channels[pair.self].slots + i * (my.method->chunk + slot_head)) = 0;
   my.sent = my.received = (struct flow){0};
   my.emptied = my.repetition = 0;
@@ -282,8 +282,7 @@ int main(int argc, char** argv) {
   const size_t largest = largest_size(&arguments);
   my.channels = new_shared(2 * sizeof *my.channels);
   my.times = new_shared(2 * sizeof *my.times);
-  for (int i = 0; i < 2; ++i)
-    my.channels[i].slots = new_shared((size_t)most_slots * ((16 << 10) + slot_head));
+  for (int i = 0; i < 2; ++i) my.channels[i].slots = new_shared((size_t)max_slots * ((16 << 10) + slot_head));
   start_pair(2 * largest);
   char list[64];
   snprintf(list, sizeof list, "%s", arguments.variants);
@@ -295,7 +294,7 @@ int main(int argc, char** argv) {
         if (my.method->slots == 0 && !operations[operation].both_ways) continue;
         for (int at = 0; at < arguments.count; ++at) {
           my.bytes = arguments.sizes[at];
-          if (my.bytes < 4 || (my.method->slots == 0 && my.bytes > most_slots * my.method->chunk)) continue;
+          if (my.bytes < 4 || (my.method->slots == 0 && my.bytes > max_slots * my.method->chunk)) continue;
           measure(operation, repetitions);
         }
       }
