@@ -98,14 +98,14 @@ PacketPool::Taken PacketPool::take_for_train(bool in_stream) {
   return taken;
 }
 
-bool PacketPool::has_long_turn(std::uint64_t message_bytes) {
-  if (message_bytes < long_message) return false;
-  const auto enough = static_cast<std::uint32_t>(long_turn / packet_bytes_);
-  if (count_ >= enough) return true;
-  if (message_bytes < adds_packets) return false;
+bool PacketPool::has_long_turn(std::uint64_t message_bytes) const {
+  return message_bytes >= long_message && count_ >= static_cast<std::uint32_t>(long_turn / packet_bytes_);
+}
+
+void PacketPool::fragment_left(std::uint64_t message_bytes) {
+  if (message_bytes < adds_packets || has_long_turn(message_bytes)) return;
   uses_since_growth_ += uses_in_long_message;
   if (uses_since_growth_ >= uses_before_growth) grow();
-  return false;
 }
 
 PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t message_bytes) {

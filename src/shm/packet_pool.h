@@ -62,9 +62,10 @@ public:
   /// false if there is none.
   Taken take_for_fragment(std::uint64_t message_bytes);
   /// Whether a message of `message_bytes` bytes is long, and there are so many packets that its fragments can rotate through
-  /// more of them than a second-level cache holds. Call once for each fragment: those of the longest messages add packets
-  /// until there are.
-  bool has_long_turn(std::uint64_t message_bytes);
+  /// more of them than a second-level cache holds.
+  bool has_long_turn(std::uint64_t message_bytes) const;
+  /// Call after a fragment has been sent: those of the longest messages add packets until has_long_turn().
+  void fragment_left(std::uint64_t message_bytes);
   /// Returns a packet that was taken and not sent, or that has come back in a message (kept_packets.h).
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
 
@@ -81,8 +82,9 @@ public:
 
 private:
   static constexpr std::uint32_t group = 64;
-  /// A packet is added when an eager message finds no free one, and after this many eager messages. Those of streams,
-  /// which gain from many packets, count several times (doc/adr/0018). The system call takes 10 us.
+  /// A packet is added when an eager message finds no free one, and after this many eager messages. Those of streams, and
+  /// fragments of the longest messages, gain from many packets and count several times (doc/adr/0018, 0014). The system call takes
+  /// 10 us.
   static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16, uses_in_long_message = 16;
 
   /// Eager messages rotate through twice `few` packets at first, and through `few` more each time. Four packets of

@@ -65,6 +65,7 @@ bool send_fragment(Transfer& transfer) {
   *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
   send_claimed(peer, std::move(claim));
   NEAR_KILL_POINT("fragment-sent");
+  engine().packets.fragment_left(transfer.bytes);
   transfer.position += bytes;
   return true;
 }

@@ -96,15 +96,15 @@ Protocol smallest_overhead(Tuner::Mask possible) {
 }
 
 /// Whether the kernel is expected to copy the pair's first transfer faster than packets, although these may be faster for the next
-/// ones: this process has a page fault at every 64 KiB of packets that it has not read before.
+/// ones: this process has not read those packets before.
 bool is_cold(const Peer& peer, const Tuner& tuner, std::uint64_t bytes) {
-  constexpr std::uint64_t many_faults = 768u << 10;
-  constexpr std::uint32_t faults_ns = 65'000; // of a MiB; measured on an AMD EPYC, in a virtual machine
-  if (bytes < many_faults || !tuner.is_unused()) return false;
+  constexpr std::uint64_t many_packets = 768u << 10;
+  constexpr std::uint32_t first_use_ns = 65'000; // of a MiB; measured on an AMD EPYC, in a virtual machine
+  if (bytes < many_packets || !tuner.is_unused()) return false;
   const auto& cost = estimates_of(peer).cost[static_cast<std::size_t>(Tuner::class_of(bytes))];
   const auto by_kernel = cost[static_cast<std::size_t>(Protocol::cma)],
              in_packets = cost[static_cast<std::size_t>(Protocol::pipelined)];
-  return by_kernel != 0 && in_packets != 0 && by_kernel < in_packets + faults_ns;
+  return by_kernel != 0 && in_packets != 0 && by_kernel < in_packets + first_use_ns;
 }
 
 /// Returns the protocol by which the peer has lately received our messages of this size if messages go both ways at once

@@ -271,6 +271,14 @@ void Tuner::start_again(Class& here, float cost) {
   here.worse = 0;
 }
 
+/// Counts what the present protocol took if that is far more than its cost.
+void Tuner::note_suspicion(Class& here, float took, float cost) {
+  if (took > suspicious * cost)
+    here.worse_least = here.worse++ == 0 ? took : std::min(here.worse_least, took);
+  else
+    here.worse = 0;
+}
+
 /// Returns false if most messages are over before the next one begins, so that each one tells what it costs.
 bool Tuner::learn_from_batch(Class& here, float took, bool overlapped) {
   constexpr std::uint32_t length = 64;
@@ -284,7 +292,7 @@ bool Tuner::learn_from_batch(Class& here, float took, bool overlapped) {
   here.batch_sum = 0;
   here.batch_messages = here.batch_overlapped = 0;
   if (!is_stream) return false;
-  here.worse = mean > suspicious * cost ? here.worse + 1 : 0;
+  note_suspicion(here, mean, cost);
   if (here.worse >= 2)
     start_again(here, mean);
   else if (here.worse == 0)
@@ -336,10 +344,7 @@ void Tuner::learn_from_present(Class& here, float took, bool overlapped) {
     here.basis[index(here.present)] = Basis::measured;
   }
   if (learn_from_batch(here, took, overlapped)) return;
-  if (took > suspicious * cost)
-    here.worse_least = here.worse++ == 0 ? took : std::min(here.worse_least, took);
-  else
-    here.worse = 0;
+  note_suspicion(here, took, cost);
   // A message may have waited for a processor, so it changes the cost by at most half.
   if (here.worse >= patience)
     start_again(here, here.worse_least); // trials end with the least of as many messages, too

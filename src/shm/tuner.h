@@ -132,6 +132,7 @@ private:
   static void note_pause(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns);
   static void set_present(Class& here, Protocol protocol);
   static void start_again(Class& here, float cost);
+  static void note_suspicion(Class& here, float took, float cost);
   static bool learn_from_batch(Class& here, float took, bool overlapped);
   static Protocol begin_trial(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t sent);
   bool affords_trial(const Class& here, Protocol protocol, std::uint64_t bytes, std::uint32_t length) const;

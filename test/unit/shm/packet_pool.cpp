@@ -78,18 +78,23 @@ TEST_F(Pool, fragments_that_find_no_packet_cause_no_growth) {
 
 TEST_F(Pool, long_messages_add_packets_until_they_can_rotate_through_enough) {
   constexpr std::uint32_t enough = (2u << 20) / packet_bytes;
-  for (int i = 0; i < 100'000; ++i) EXPECT_FALSE(pool_.has_long_turn((4u << 20) - 1));
+  for (int i = 0; i < 100'000; ++i) {
+    EXPECT_FALSE(pool_.has_long_turn(4u << 20));
+    pool_.fragment_left((4u << 20) - 1);
+  }
   EXPECT_EQ(pool_.count(), first_packets);
   int fragments = 0;
   while (!pool_.has_long_turn(4u << 20)) {
     ASSERT_LT(++fragments, 100'000);
     use(pool_.take_for_fragment(4u << 20));
+    pool_.fragment_left(4u << 20);
   }
   EXPECT_EQ(pool_.count(), enough);
   EXPECT_GE(fragments, 250 * static_cast<int>(enough - first_packets)) << "each packet costs a system call";
   EXPECT_FALSE(pool_.has_long_turn((2u << 20) - 1));
   for (int i = 0; i < 10'000; ++i) {
     EXPECT_TRUE(pool_.has_long_turn(2u << 20));
+    pool_.fragment_left(4u << 20);
     use(pool_.take_for_fragment(4u << 20));
   }
   EXPECT_EQ(pool_.count(), enough);

@@ -164,7 +164,7 @@ TEST(Shm, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_transf
       {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "16"}, {"NEAR_PIPELINE", "256k"}});
 }
 
-/// Both ranks send so many bytes at the same time. Returns how many packets this one keeps before it handles the last fragment.
+/// Both ranks send so many bytes at the same time. Returns the most packets that this one has kept meanwhile.
 std::uint32_t exchange(std::uint32_t rank, std::size_t bytes) {
   const std::uint32_t other = 1 - rank;
   auto out = pattern(bytes, rank);
@@ -173,12 +173,8 @@ std::uint32_t exchange(std::uint32_t rank, std::size_t bytes) {
   static int finished;
   static std::uint32_t kept;
   finished = 0;
-  sending.done = [](Transfer&, int error) {
-    require(error == MPI_SUCCESS, "transfer error");
-    ++finished;
-  };
-  receiving.done = [](Transfer&, int error) {
-    kept = shm::engine().kept_packets;
+  kept = 0;
+  sending.done = receiving.done = [](Transfer&, int error) {
     require(error == MPI_SUCCESS, "transfer error");
     ++finished;
   };
@@ -191,7 +187,10 @@ std::uint32_t exchange(std::uint32_t rank, std::size_t bytes) {
   require(transport::accept(*received.from, received.header, received.envelope.bytes,
                             byte_buffer(in.data(), bytes), receiving),
           "accept");
-  wait_for([] { return finished == 2; });
+  wait_for([] {
+    kept = std::max(kept, shm::engine().kept_packets);
+    return finished == 2;
+  });
   require(!transport::rts_is_live(*received.from, received.header), "an accepted RTS is not live any more");
   require(in.back() == 0xee, "nothing behind the buffer");
   in.pop_back();
@@ -216,19 +215,26 @@ TEST(Shm, messages_travel_pipelined_with_streaming_stores) {
   run_ranks(2, transfer_both_ways, {{"NEAR_COPY", "pipelined"}, {"NEAR_STORES", "streaming"}});
 }
 
+/// A rank that sleeps returns what it keeps, so one exchange proves nothing.
+bool keeps_some(std::uint32_t rank, std::size_t bytes) {
+  bool kept = false;
+  for (int i = 0; i < 20; ++i) kept |= exchange(rank, bytes) > 0;
+  return kept;
+}
+
 /// Only a long message with many packets to rotate through has them back at once (doc/adr/0014).
 TEST(Shm, packets_are_kept_except_those_of_long_messages_that_have_enough) {
   run_ranks(2,
             [](std::uint32_t rank) {
               register_handlers();
               require(exchange(rank, 5'000'000) == 0, "those of a long message are not kept");
-              require(exchange(rank, 1'000'000) > 0, "those of a shorter one are kept");
+              require(keeps_some(rank, 1'000'000), "those of a shorter one are kept");
             },
             {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "160"}});
   run_ranks(2,
             [](std::uint32_t rank) {
               register_handlers();
-              require(exchange(rank, 5'000'000) > 0, "those of a long message are kept if they are few");
+              require(keeps_some(rank, 3'000'000), "those of a long message are kept if they are few");
             },
             {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "64"}});
 }
