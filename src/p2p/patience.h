@@ -50,7 +50,8 @@ public:
   /// of a sweep yields, even if the program computes between its polls.
   bool gives_way(std::uintptr_t what, std::uint64_t now_ns, std::uint64_t calls, bool always = false) {
     bool ended = mark_ != 0 && ends(what);
-    if (mark_ != 0) limit_ = ended ? polls_ : 2 * limit_;
+    if (mark_ != 0)
+      limit_ = ended ? polls_ : 2 * limit_ + 1; // odd, so that the mark does not skip every other thing
     // The thread's calls include the polls of this sweep.
     std::uint64_t others = calls - calls_ - std::min(calls - calls_, polls_);
     bool idle = now_ns - since_ns_ <= poll_ns + checks_ * check_ns + others * call_ns;
