@@ -471,7 +471,7 @@ def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
     for method in ("line/1", "cma_pull", "cma_halves", "ring/16K", "ring_stream/16K", "pull", "halves", "push_stream"):
         assert f",{method}," in values
     for value, methods in {"stream": ("slots/64", "ring/64K", "ring_stream/64K", "cma"), "both": ("slots/128", "ring/16K", "ring/16K-2M", "cma"),
-                        "rate": ("slots/64", "slots/128", "ring/4K", "swap/4K", "cma")}.items():
+                        "rate": ("slots/64", "slots/128", "ring/4K", "cma")}.items():
         for method in methods:
             assert f",{value}:{method}," in values
     for method in ("swap/16K", "allreduce:swap/16K", "scatter:ring/16K-2M"):
