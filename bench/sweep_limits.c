@@ -189,25 +189,25 @@ static void allreduce(void) {
   read_block(0);
 }
 
-static void allgather(void) {
-  write_block(0);
-  send_data(pair.out);
+/// Each process sends one of its blocks to the other, and keeps one.
+static void exchange(int sent, int kept) {
+  send_data(block(pair.out, sent));
   receive_data(block(pair.in, !pair.self), NULL);
   finish();
-  keep_own(0, pair.self);
+  keep_own(kept, pair.self);
   read_block(0);
   read_block(1);
+}
+
+static void allgather(void) {
+  write_block(0);
+  exchange(0, 0);
 }
 
 static void alltoall(void) {
   write_block(0);
   write_block(1);
-  send_data(block(pair.out, !pair.self));
-  receive_data(block(pair.in, !pair.self), NULL);
-  finish();
-  keep_own(pair.self, pair.self);
-  read_block(0);
-  read_block(1);
+  exchange(!pair.self, pair.self);
 }
 
 static void gather(void) {
