@@ -99,7 +99,7 @@ PacketPool::Taken PacketPool::take_for_train(bool in_stream) {
 }
 
 bool PacketPool::has_long_turn(std::uint64_t message_bytes) const {
-  return message_bytes >= long_message && count_ >= static_cast<std::uint32_t>(long_turn / packet_bytes_);
+  return message_bytes >= long_message && count_ >= packets_in_long_turn();
 }
 
 void PacketPool::fragment_left(std::uint64_t message_bytes) {
@@ -109,9 +109,9 @@ void PacketPool::fragment_left(std::uint64_t message_bytes) {
 }
 
 PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t message_bytes) {
-  auto enough = static_cast<std::uint32_t>(long_turn / packet_bytes_);
-  std::uint32_t end =
-      message_bytes >= long_message ? std::min(count_, std::max(enough, reserve + group)) : count_;
+  std::uint32_t end = message_bytes >= long_message
+                          ? std::min(count_, std::max(packets_in_long_turn(), reserve + group))
+                          : count_;
   if (Taken taken = take_below(end)) return taken;
   for (std::uint32_t packet = 0; packet < reserve; ++packet)
     if (flags_[packet].is_home(generations_[packet])) return mark(packet);

@@ -101,6 +101,7 @@ private:
   /// Messages from this length on add packets until that many are there: it gains them a sixth of their time.
   static constexpr std::uint64_t adds_packets = 4u << 20;
 
+  std::uint32_t packets_in_long_turn() const { return static_cast<std::uint32_t>(long_turn / packet_bytes_); }
   Taken mark(std::uint32_t packet) { return {packet, ++generations_[packet]}; }
   Taken take_below(std::uint32_t end);
   bool look_at_next_group(std::uint32_t end);
