@@ -4,6 +4,7 @@
 #include "copy/store_policy.h"
 #include "memory/space.h"
 #include "object/object.h"
+#include "shm/backlog.h"
 #include "shm/kept_packets.h"
 #include "shm/packet_pool.h"
 #include "shm/packet_train.h"
@@ -84,9 +85,10 @@ struct Peer : transport::Peer {
   bool on_fragment_list = false;
   /// The stores that fill its packets with eager messages, and with fragments. Packets that this process has kept take cached
   /// stores, since their lines are here. Streaming stores are never very slow, so they are tried first. Fragments accept cached
-  /// ones at a higher cost, since it is usually their receiver that is waited for (doc/adr/0027).
+  /// ones at a higher cost, since it is usually their receiver that is waited for (doc/adr/0027), and settle once they have
+  /// gone through all packets of a long turn.
   copy::StorePolicy stores{copy::Store::streaming, 1.5f};
-  copy::StorePolicy fragment_stores{copy::Store::streaming, {.leave = 3.0f, .enter = 5.0f, .settling = 64}};
+  copy::StorePolicy fragment_stores{copy::Store::streaming, {.leave = 3.0f, .enter = 5.0f, .settling = 160}};
   KeptPackets kept;             ///< packets for our next messages to it
   std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made when it is needed, in small jobs before
   std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
@@ -97,6 +99,8 @@ struct Peer : transport::Peer {
   bool on_pending_list = false;
   Transfer* rts_out = nullptr; ///< messages announced to it and not finished; linked by previous and next
   std::uint32_t rts_count = 0; ///< number of these
+  Backlog announced;           ///< bytes of these
+  Backlog asked_for;           ///< bytes of its pipelined messages that have not arrived yet
   CmaState cma = CmaState::unknown;
   // In MPI_Finalize: we have asked whether it will receive anything more; it has asked us; it has answered
   // no.
@@ -275,8 +279,8 @@ OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes);
 /// Takes as many packets for the parts of a message, each of `bytes` bytes at most. Returns false, and takes none, if there
 /// are not enough.
 bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> packets);
-/// Takes a packet for a fragment of `bytes` bytes of this transfer.
-OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes);
+/// Takes a packet for a fragment of `bytes` bytes.
+OutgoingPacket take_packet_for_fragment(Peer& peer, std::uint64_t bytes);
 /// Takes back a packet that was not sent.
 void put_back(Peer& peer, const OutgoingPacket& packet);
 /// Returns a packet that a message from this peer has brought to its owner.

@@ -10,8 +10,8 @@
 //   fill it               -- message -->  ...
 //
 // Messages take the packets that were kept last, so that as few as possible go back and forth: their lines are in the
-// caches of the two. Fragments take those that were kept first. Long messages, which sweep the caches anyway, need more packets
-// than are kept: theirs are returned at once, if their sender has enough (PacketPool::has_long_turn).
+// caches of the two. Fragments take those that were kept first. Long messages, and windows of them, sweep the caches anyway
+// and need more packets than are kept: theirs are returned at once, if their sender has enough (PacketPool::has_long_turn).
 //
 // This pays only if there will be such messages. A peer that sends one message after the other needs its packets back:
 // so only those of the last few messages that have not been answered are kept, or of as many as there were before the last

@@ -98,18 +98,18 @@ PacketPool::Taken PacketPool::take_for_train(bool in_stream) {
   return taken;
 }
 
-bool PacketPool::has_long_turn(std::uint64_t message_bytes) const {
-  return message_bytes >= long_message && count_ >= packets_in_long_turn();
+bool PacketPool::has_long_turn(std::uint64_t on_their_way) const {
+  return on_their_way >= many_bytes && count_ >= packets_in_long_turn();
 }
 
-void PacketPool::fragment_left(std::uint64_t message_bytes) {
-  if (message_bytes < adds_packets || has_long_turn(message_bytes)) return;
-  uses_since_growth_ += uses_in_long_message;
+void PacketPool::fragment_left(std::uint64_t on_their_way) {
+  if (on_their_way < adds_packets || has_long_turn(on_their_way)) return;
+  uses_since_growth_ += uses_in_long_turn;
   if (uses_since_growth_ >= uses_before_growth) grow();
 }
 
-PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t message_bytes) {
-  std::uint32_t end = message_bytes >= long_message
+PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t on_their_way) {
+  std::uint32_t end = on_their_way >= many_bytes
                           ? std::min(count_, std::max(packets_in_long_turn(), reserve + group))
                           : count_;
   if (Taken taken = take_below(end)) return taken;

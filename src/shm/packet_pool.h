@@ -57,15 +57,15 @@ public:
   /// Takes a packet for a part of a train, as for an eager message, but never adds one: a train would wait for many system
   /// calls. The result converts to false if there is none.
   Taken take_for_train(bool in_stream);
-  /// Takes a packet for a fragment of a message of `message_bytes` bytes: the next free one outside the reserve (for
-  /// a long message, one of the first packets), otherwise any free one of the reserve. The result converts to
-  /// false if there is none.
-  Taken take_for_fragment(std::uint64_t message_bytes);
-  /// Whether a message of `message_bytes` bytes is long, and there are so many packets that its fragments can rotate through
-  /// more of them than a second-level cache holds.
-  bool has_long_turn(std::uint64_t message_bytes) const;
-  /// Call after a fragment has been sent: those of the longest messages add packets until has_long_turn().
-  void fragment_left(std::uint64_t message_bytes);
+  /// Takes a packet for a fragment: the next free one outside the reserve (if many bytes are on their way to the
+  /// receiver, one of the first packets), otherwise any free one of the reserve. The result converts to false if there is
+  /// none.
+  Taken take_for_fragment(std::uint64_t on_their_way);
+  /// Whether so many bytes are on their way to a process, in one message or in several, and there are so many packets,
+  /// that fragments can rotate through more of them than a second-level cache holds.
+  bool has_long_turn(std::uint64_t on_their_way) const;
+  /// Call after a fragment has been sent: if very many bytes are on their way, this adds packets until has_long_turn().
+  void fragment_left(std::uint64_t on_their_way);
   /// Returns a packet that was taken and not sent, or that has come back in a message (kept_packets.h).
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
 
@@ -83,9 +83,9 @@ public:
 private:
   static constexpr std::uint32_t group = 64;
   /// A packet is added when an eager message finds no free one, and after this many eager messages. Those of streams, and
-  /// fragments of the longest messages, gain from many packets and count several times (doc/adr/0018, 0014). The system call takes
+  /// fragments among very many bytes, gain from many packets and count several times (doc/adr/0018, 0014). The system call takes
   /// 10 us.
-  static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16, uses_in_long_message = 16;
+  static constexpr std::uint32_t uses_before_growth = 4096, uses_in_stream = 16, uses_in_long_turn = 16;
 
   /// Eager messages rotate through twice `few` packets at first, and through `few` more each time. Four packets of
   /// 16 KiB are what Linux maps at a page fault of the receiver (64 KiB).
@@ -95,10 +95,9 @@ private:
   static constexpr std::uint64_t short_message = 2048;
   static constexpr std::uint32_t enough_for_short = 32;
 
-  /// A message of at least `long_message` bytes is long; its fragments rotate through `long_turn` bytes of
-  /// packets.
-  static constexpr std::uint64_t long_message = 2u << 20, long_turn = 2u << 20;
-  /// Messages from this length on add packets until that many are there: it gains them a sixth of their time.
+  /// With `many_bytes` on their way, fragments rotate through `long_turn` bytes of packets.
+  static constexpr std::uint64_t many_bytes = 2u << 20, long_turn = 2u << 20;
+  /// With so many, they add packets until there are enough: it gains them a sixth of their time.
   static constexpr std::uint64_t adds_packets = 4u << 20;
 
   std::uint32_t packets_in_long_turn() const { return static_cast<std::uint32_t>(long_turn / packet_bytes_); }

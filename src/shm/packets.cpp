@@ -80,11 +80,12 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
   return true;
 }
 
-OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes) {
-  const bool in_long_turn = engine().packets.has_long_turn(transfer.bytes);
+OutgoingPacket take_packet_for_fragment(Peer& peer, std::uint64_t bytes) {
+  const std::uint64_t on_their_way = peer.announced.most();
+  const bool in_long_turn = engine().packets.has_long_turn(on_their_way);
   const bool may_take_kept = !peer.kept.empty() && bytes <= peer.packet_bytes;
   if (!in_long_turn && may_take_kept) return take_kept(peer, peer.kept.pop_oldest(), bytes);
-  OutgoingPacket packet = take_own(engine().packets.take_for_fragment(transfer.bytes), bytes);
+  OutgoingPacket packet = take_own(engine().packets.take_for_fragment(on_their_way), bytes);
   packet.reference.goes_home = in_long_turn;
   if (!packet && may_take_kept) return take_kept(peer, peer.kept.pop_oldest(), bytes);
   return packet;

@@ -45,7 +45,7 @@ constexpr int fragments_per_round = 4;
 bool send_fragment(Transfer& transfer) {
   Peer& peer = peer_of(transfer);
   std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.fragment_bytes);
-  OutgoingPacket packet = take_packet_for_fragment(peer, transfer, bytes);
+  OutgoingPacket packet = take_packet_for_fragment(peer, bytes);
   if (!packet) return false;
   NEAR_KILL_POINT("fragment-taken");
   auto claim = claim_slot(peer);
@@ -65,14 +65,14 @@ bool send_fragment(Transfer& transfer) {
   *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
   send_claimed(peer, std::move(claim));
   NEAR_KILL_POINT("fragment-sent");
-  engine().packets.fragment_left(transfer.bytes);
+  engine().packets.fragment_left(peer.announced.most());
   transfer.position += bytes;
   return true;
 }
 
-/// Returns true if the buffers of such messages do not fit into the last-level cache together: each of two
-/// processes has one to send and one to receive. Received bytes are then stored without going through that
-/// cache.
+/// Returns true if the buffers of so many bytes that are on their way at once do not fit into the last-level cache
+/// together: each of two processes has some to send and some to receive. Received bytes are then stored without going
+/// through that cache.
 bool is_too_long_to_keep(std::uint64_t bytes) {
   constexpr std::uint64_t usual_cache = 32u << 20;
   if (bytes < 1u << 20) return false;
@@ -82,16 +82,18 @@ bool is_too_long_to_keep(std::uint64_t bytes) {
 
 /// Receiver: copies a fragment into the receive buffer. An eager prefix may have more bytes than that buffer.
 void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
+  Peer& peer = peer_of(transfer);
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
   if (transfer.buffer.is_contiguous())
     copy::copy(static_cast<std::byte*>(transfer.buffer.contiguous_start()) + position, from, bytes,
-               is_too_long_to_keep(transfer.bytes) ? copy::Store::streaming : copy::Store::cached);
+               is_too_long_to_keep(peer.asked_for.most()) ? copy::Store::streaming : copy::Store::cached);
   else
     datatype::unpack(transfer.buffer, static_cast<MPI_Count>(position), from, static_cast<MPI_Count>(bytes));
   NEAR_KILL_POINT("fragment-copied");
   transfer.position += bytes;
   if (transfer.position < transfer.bytes) return;
-  PrefixIn& prefix = peer_of(transfer).prefix_in;
+  peer.asked_for.remove(transfer.bytes);
+  PrefixIn& prefix = peer.prefix_in;
   if (prefix.bound == &transfer) {
     prefix.bound = nullptr;
     prefix.dropped = true; // the buffer has no space for fragments that are still in flight
@@ -171,6 +173,7 @@ void drop_prefix(Peer& peer, const NodeRts& rts) {
 Pulled pull_pipelined(Peer& peer, const NodeRts& rts, Transfer& transfer) {
   transfer.position = 0;
   transfer.busy = true;
+  peer.asked_for.add(transfer.bytes);
   PrefixIn& prefix = peer.prefix_in;
   bool unexpected = rts.prefix != 0 && prefix.number == rts.prefix;
   Cts message{rts.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};
@@ -209,6 +212,7 @@ void handle_cts(Arrival& arrival) {
   const auto& request = *reinterpret_cast<const Cts*>(arrival.payload);
   auto& transfer = *reinterpret_cast<Transfer*>(request.sender_cookie);
   transfer.remote_cookie = request.receiver_cookie;
+  peer_of(transfer).announced.remove(transfer.bytes - request.bytes); // the receiver has no space for more
   transfer.bytes = request.bytes;
   note_its_choice(transfer, Protocol::pipelined);
   if (transfer.prefix == 0) transfer.fragment_bytes = fragment_bytes_of(peer_of(transfer), transfer.bytes);

@@ -237,6 +237,7 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tran
   transfer.next = peer.rts_out;
   if (peer.rts_out != nullptr) peer.rts_out->previous = &transfer;
   peer.rts_out = &transfer;
+  peer.announced.add(transfer.bytes);
   peer.may_withdraw = true;
   peer.kept.message_left();
   ++self.rts_out;
@@ -273,6 +274,7 @@ void retire_rts(Transfer& transfer) {
   (transfer.previous != nullptr ? transfer.previous->next : peer_of(transfer).rts_out) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --self.rts_out;
+  peer_of(transfer).announced.remove(transfer.bytes);
   if (--peer_of(transfer).rts_count == 0 && peer_of(transfer).both_ways != 0)
     peer_of(transfer).tuner->sends_ended(os::monotonic_ns());
 }
