@@ -89,9 +89,11 @@ struct Peer : transport::Peer {
   /// gone through all packets of a long turn.
   copy::StorePolicy stores{copy::Store::streaming, 1.5f};
   copy::StorePolicy fragment_stores{copy::Store::streaming, {.leave = 3.0f, .enter = 5.0f, .settling = 160}};
-  KeptPackets kept;             ///< packets for our next messages to it
-  std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made when it is needed, in small jobs before
-  std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
+  KeptPackets kept; ///< packets for our next messages to it
+  /// For messages from it to us without and with gaps, whose costs have little in common; made when they are needed, the first
+  /// one in small jobs before.
+  std::array<std::unique_ptr<Tuner>, 2> tuners;
+  std::uint32_t both_ways = 0; ///< above 0: messages were lately on their way in both directions at once
   /// How it received our last message of each size class, and for how many more messages from it that counts.
   std::array<Protocol, Tuner::classes> its_choice{};
   std::array<std::uint8_t, Tuner::classes> choice_left{};
@@ -238,8 +240,8 @@ segment::JobShape job_shape();
 /// In a small job, maps all peers, and the pages with which messages from and to them begin: the first message of a pair
 /// would otherwise take several page faults.
 void map_peers_ahead();
-/// Chooses the protocols of messages from this peer; made when it is first needed.
-Tuner& tuner_of(Peer& peer);
+/// Chooses the protocols of messages from this peer of which no side, or one, has gaps; made when it is first needed.
+Tuner& tuner_of(Peer& peer, bool gaps);
 /// Registers the handlers of the transport's own messages.
 void set_internal_handlers();
 /// Sends pending messages as far as their receivers have free slots. Returns true if any were sent, or
@@ -352,7 +354,8 @@ void retire_rts(Transfer& transfer);
 inline constexpr std::uint8_t follows_for = 64;
 /// Sender: records how the peer receives this message.
 inline void note_its_choice(const Transfer& transfer, Protocol protocol) {
-  if (transfer.bytes < worth_timing) return; // it does not choose
+  if (transfer.bytes < worth_timing || !transfer.buffer.is_contiguous())
+    return; // it does not choose, or alone
   const auto size_class = static_cast<std::size_t>(Tuner::class_of(transfer.bytes));
   peer_of(transfer).its_choice[size_class] = protocol;
   peer_of(transfer).choice_left[size_class] = follows_for;
