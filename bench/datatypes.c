@@ -5,6 +5,7 @@
 //     hand         the loop by hand that packs, in microseconds     pack       MPI_Pack
 //     hand-unpack  the loop by hand that unpacks                    unpack     MPI_Unpack
 //     typed        half a round trip with the datatype              isend      the same with MPI_Isend and MPI_Irecv
+//     alloc        half a round trip with the datatype in memory of MPI_Alloc_mem
 //     by-hand      half a round trip: packed by hand, a contiguous message, unpacked by hand
 //     packed       the same with MPI_Pack and MPI_Unpack
 //     contiguous   half a round trip of as many consecutive bytes
@@ -23,7 +24,8 @@ static char *out, *in;               // strided, one part for each rank
 static char *packed_out, *packed_in; // packed
 static size_t distance;              // from one rank's part of `out` and `in` to the next one's
 static MPI_Win window;
-static char* exposed; // the window's memory
+static char* exposed;              // the window's memory
+static char *alloc_out, *alloc_in; // as `out` and `in`, one part each, of MPI_Alloc_mem
 
 static void no_way(struct operands* my) { (void)my; }
 
@@ -62,6 +64,12 @@ static void receive_typed(int peer) {
   MPI_Recv(in, layout.count, layout.type, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 static void typed(struct operands* my) { go_there_and_back(my, send_typed, receive_typed); }
+
+static void send_alloc(int peer) { MPI_Send(alloc_out, layout.count, layout.type, peer, 0, MPI_COMM_WORLD); }
+static void receive_alloc(int peer) {
+  MPI_Recv(alloc_in, layout.count, layout.type, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+static void in_alloc(struct operands* my) { go_there_and_back(my, send_alloc, receive_alloc); }
 
 static void isend_typed(int peer) {
   MPI_Request request;
@@ -118,7 +126,7 @@ static void put(struct operands* my) {
 }
 
 /// What a way leaves behind, and where.
-enum result { packed_bytes, strided_bytes, from_each_rank, in_the_window, bytes_of_peer };
+enum result { packed_bytes, strided_bytes, from_each_rank, in_the_window, in_alloc_mem, bytes_of_peer };
 
 static const struct {
   const char* name;
@@ -132,6 +140,7 @@ static const struct {
     {"unpack", unpack_by_mpi, false, strided_bytes},
     {"typed", typed, true, strided_bytes},
     {"isend", nonblocking, true, strided_bytes},
+    {"alloc", in_alloc, true, in_alloc_mem},
     {"by-hand", by_hand, true, strided_bytes},
     {"packed", packed, true, strided_bytes},
     {"contiguous", contiguous, true, bytes_of_peer},
@@ -165,6 +174,7 @@ static bool is_right(struct operands* my, int way) {
   memset(packed_in, untouched, layout.bytes);
   memset(in, untouched, 2 * distance);
   memset(exposed, untouched, distance);
+  memset(alloc_in, untouched, distance);
   MPI_Barrier(MPI_COMM_WORLD);
   all_ways[way].call(my);
   bool right = true;
@@ -172,6 +182,7 @@ static bool is_right(struct operands* my, int way) {
   if (result == bytes_of_peer) right = memcmp(packed_in, data, layout.bytes) == 0;
   if (result == strided_bytes) right = has_data_of(in, out);
   if (result == in_the_window) right = has_data_of(exposed, out);
+  if (result == in_alloc_mem) right = has_data_of(alloc_in, alloc_out);
   for (int rank = 0; result == from_each_rank && rank < 2; ++rank)
     right &= has_data_of(in + (size_t)rank * distance, out + (size_t)my->world.rank * distance);
   free(data);
@@ -208,9 +219,14 @@ static void measure(struct operands* my, const char* name, size_t bytes, const s
     packed_out = (char*)new_buffer(layout.bytes);
     packed_in = (char*)new_buffer(layout.bytes);
     MPI_Win_allocate((MPI_Aint)distance, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &exposed, &window);
+    MPI_Alloc_mem((MPI_Aint)distance, MPI_INFO_NULL, &alloc_out);
+    MPI_Alloc_mem((MPI_Aint)distance, MPI_INFO_NULL, &alloc_in);
     for (size_t i = 0; i < 2 * distance; ++i) out[i] = (char)random_number(i); // the same at both ranks
+    memcpy(alloc_out, out, distance);
     measure_ways(my, name, bytes, arguments);
     MPI_Win_free(&window);
+    MPI_Free_mem(alloc_out);
+    MPI_Free_mem(alloc_in);
     munmap(out, 2 * distance + 4096);
     munmap(in, 2 * distance + 4096);
     munmap(packed_out, layout.bytes + 4096);

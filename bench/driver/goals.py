@@ -199,6 +199,7 @@ GOALS = [
     Goal("MPI_Pack / best peer: the worst", 1.0, _worst("datatypes", variant="pack")),
     Goal("... their geometric mean", 0.6, _mean("datatypes", variant="pack")),
     Goal("round trip with a datatype / packed and unpacked by hand: the worst", 1.0, _worst_variant("datatypes", "typed")),
+    Goal("... in memory of MPI_Alloc_mem", 0.7, _worst_variant("datatypes", "alloc")),
     Goal("... / with MPI_Pack and MPI_Unpack (1, and 0.05 for noise)", 1.05, _worst_variant("datatypes", "typed", "packed")),
     Goal("... consecutive bytes / with a datatype", 1.05, _worst_variant("datatypes", "contiguous", "typed")),
     Goal("... / best peer: the worst", 1.0, _worst("datatypes", variant="typed")),

@@ -296,6 +296,8 @@ def test_a_datatype_must_not_be_slower_than_packing():
     made = goals.Comparison(layout(packed=2.0, typed=3.0, contiguous=1.0), [])
     assert goal(made, "... / with MPI_Pack") == ["at most 1.05", "1.50 (d1s2, 2 ranks, 4 Ki)", "no"]
     assert goal(made, "... consecutive bytes") == ["at most 1.05", "0.333 (d1s2, 2 ranks, 4 Ki)", "yes"]
+    shareable = goals.Comparison(layout(by_hand=2.0, alloc=1.0, typed=3.0), [])
+    assert goal(shareable, "... in memory of MPI_Alloc_mem") == ["at most 0.7", "0.500 (d1s2, 2 ranks, 4 Ki)", "yes"]
 
 
 def test_the_goals_of_forms_tell_nonblocking_from_persistent_calls():
