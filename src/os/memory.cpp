@@ -46,15 +46,37 @@ std::uint64_t physical_memory() {
   return pages > 0 ? static_cast<std::uint64_t>(pages) * page_size() : 0;
 }
 
-std::uint64_t largest_cache() {
-  std::uint64_t largest = 0;
-  int cpu = std::max(sched_getcpu(), 0);
+namespace {
+
+/// Calls take(folder, bytes) for each cache of this processor.
+template <class Take>
+void for_each_cache(Take take) {
+  const int cpu = std::max(sched_getcpu(), 0);
   for (int index = 0;; ++index) {
     std::uint64_t kib = 0;
-    const auto path = base::format("/sys/devices/system/cpu/cpu{}/cache/index{}/size", cpu, index);
-    if (!read_number(read_file(path), kib)) return largest; // "32768K"
-    largest = std::max(largest, kib << 10);
+    const auto folder = base::format("/sys/devices/system/cpu/cpu{}/cache/index{}/", cpu, index);
+    if (!read_number(read_file(folder + "size"), kib)) return; // "32768K"
+    take(folder, kib << 10);
   }
+}
+
+} // namespace
+
+std::uint64_t largest_cache() {
+  std::uint64_t largest = 0;
+  for_each_cache([&](const std::string&, std::uint64_t bytes) { largest = std::max(largest, bytes); });
+  return largest;
+}
+
+std::uint64_t data_cache(int level) {
+  std::uint64_t found = 0;
+  for_each_cache([&](const std::string& folder, std::uint64_t bytes) {
+    std::uint64_t its = 0;
+    const bool has_data = read_file(folder + "type").find("Instruction") == std::string::npos;
+    if (has_data && read_number(read_file(folder + "level"), its) && its == static_cast<std::uint64_t>(level))
+      found = bytes;
+  });
+  return found;
 }
 
 std::uint64_t address_space_limit() {

@@ -17,6 +17,8 @@ std::uint64_t physical_memory();
 /// Bytes of the largest cache that this processor uses, according to the kernel; 0 if unknown. Not
 /// sysconf(3), which on some machines adds up the caches of all sockets.
 std::uint64_t largest_cache();
+/// Bytes of this processor's data cache of that level, 1 for the first, according to the kernel; 0 if there is none or it is unknown.
+std::uint64_t data_cache(int level);
 /// RLIMIT_AS in bytes; UINT64_MAX if unlimited.
 std::uint64_t address_space_limit();
 /// Whether RLIMIT_FSIZE is set; it also applies to memory files.
