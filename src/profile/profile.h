@@ -2,15 +2,17 @@
 // in a file in the user's cache. mpiexec derives the ranks' initial estimates from it (segment/initial_estimates.h); the
 // ranks correct these by their own measurements.
 //
-//   near-profile 1                                 the form of the file
+//   near-profile 2                                 the form of the file; 1 had no lines of blocks.h
 //   machine host-0123456789abcdef                  machine_name()
 //   measured 2026-11-21T15:20:01Z
 //   no-cma process_vm_readv: not permitted         where the kernel does not copy, and why
 //   cost l3 4096 rewritten 300000 250000 260000 -  nanoseconds per MiB for each Kind; -: not measured
 //   stores l3 27000 31000                          the same for the copy into a packet: cached, streaming stores
+//   caches, call, first, blocks                    packing of datatypes: see blocks.h
 //   end                                            marks a complete file
 #pragma once
 
+#include "profile/blocks.h"
 #include "segment/initial_estimates.h"
 #include "topo/machine.h"
 
@@ -41,6 +43,7 @@ struct Profile {
   std::array<std::array<std::array<std::array<std::uint32_t, kinds>, sources>, size_classes>, distances>
       cost{};
   std::array<std::array<std::uint32_t, 2>, distances> store_cost{};
+  BlockCosts blocks;
 };
 
 /// The profile in the form of its file.

@@ -12,7 +12,7 @@ using base::fail;
 
 namespace {
 
-constexpr std::string_view version = "1";
+constexpr std::string_view version = "2", version_without_blocks = "1";
 
 std::string number_text(std::uint32_t number) { return number == 0 ? "-" : std::to_string(number); }
 
@@ -57,11 +57,45 @@ bool cost_line(std::string_view line, Profile& made) {
   return false;
 }
 
+template <class Names, class Name>
+bool named(std::string_view text, std::size_t count, Name&& name, std::size_t& found) {
+  for (found = 0; found < count; ++found)
+    if (text == name(static_cast<Names>(found))) return true;
+  return false;
+}
+
+template <class Axis>
+bool on_axis(const Axis& axis, std::string_view text, std::size_t& found) {
+  std::uint32_t value = 0;
+  if (!number(text, value)) return false;
+  const auto at = std::find(axis.begin(), axis.end(), value);
+  found = static_cast<std::size_t>(at - axis.begin());
+  return at != axis.end();
+}
+
+bool blocks_line(std::string_view line, BlockCosts& made) {
+  std::size_t direction = 0, spacing = 0, length = 0, step = 0;
+  return named<Direction>(word(line), directions, direction_name, direction) &&
+         named<Spacing>(word(line), spacings, spacing_name, spacing) &&
+         on_axis(block_lengths, word(line), length) && on_axis(block_steps, word(line), step) &&
+         numbers(line, made.block[direction][spacing][length][step]);
+}
+
+bool first_line(std::string_view line, BlockCosts& made) {
+  std::size_t direction = 0;
+  return named<Direction>(word(line), directions, direction_name, direction) &&
+         number(line, made.first[direction]);
+}
+
 bool take_line(std::string_view line, Profile& made) {
   auto what = word(line);
   std::size_t where = 0;
   if (what == "cost") return cost_line(line, made);
   if (what == "stores") return distance(word(line), where) && numbers(line, made.store_cost[where]);
+  if (what == "blocks") return blocks_line(line, made.blocks);
+  if (what == "first") return first_line(line, made.blocks);
+  if (what == "caches") return numbers(line, made.blocks.caches);
+  if (what == "call") return number(line, made.blocks.call);
   if (what == "machine")
     made.machine = line;
   else if (what == "measured")
@@ -76,6 +110,37 @@ bool take_line(std::string_view line, Profile& made) {
 } // namespace
 
 const char* source_name(Source source) { return source == Source::reused ? "reused" : "rewritten"; }
+
+namespace {
+
+std::string text_of(const BlockCosts& blocks) {
+  std::string text;
+  if (blocks.caches != std::array<std::uint32_t, levels - 1>{}) {
+    text += "caches";
+    for (auto bytes : blocks.caches) text += " " + number_text(bytes);
+    text += "\n";
+  }
+  if (blocks.call != 0) text += base::format("call {}\n", blocks.call);
+  for (std::size_t direction = 0; direction < directions; ++direction)
+    if (blocks.first[direction] != 0)
+      text += base::format("first {} {}\n", direction_name(static_cast<Direction>(direction)),
+                           blocks.first[direction]);
+  for (std::size_t direction = 0; direction < directions; ++direction)
+    for (std::size_t spacing = 0; spacing < spacings; ++spacing)
+      for (std::size_t length = 0; length < block_lengths.size(); ++length)
+        for (std::size_t step = 0; step < block_steps.size(); ++step) {
+          const auto& row = blocks.block[direction][spacing][length][step];
+          if (row == BlockCosts::Row{}) continue;
+          text += base::format("blocks {} {} {} {}", direction_name(static_cast<Direction>(direction)),
+                               spacing_name(static_cast<Spacing>(spacing)), block_lengths[length],
+                               block_steps[step]);
+          for (auto cost : row) text += " " + number_text(cost);
+          text += "\n";
+        }
+  return text;
+}
+
+} // namespace
 
 std::string text_of(const Profile& profile) {
   std::string text =
@@ -94,7 +159,7 @@ std::string text_of(const Profile& profile) {
     if (const auto& row = profile.store_cost[distance]; row != std::array<std::uint32_t, 2>{})
       text += base::format("stores {} {} {}\n", name, number_text(row[0]), number_text(row[1]));
   }
-  return text + "end\n";
+  return text + text_of(profile.blocks) + "end\n";
 }
 
 Result parse(std::string_view text, Profile& profile) {
@@ -106,7 +171,7 @@ Result parse(std::string_view text, Profile& profile) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (number == 1) {
       if (word(rest) != "near-profile") return fail(Code::invalid, "it is not a profile");
-      if (rest != version)
+      if (rest != version && rest != version_without_blocks)
         return fail(Code::unsupported, "its format is version {}, this NearMPI reads version {}",
                     rest.substr(0, 20), version);
     } else if (ended || (line != "end" && !take_line(line, made))) {

@@ -90,7 +90,7 @@ TEST(Profile, is_refused_with_the_line_that_is_damaged) {
         "cost l3 268435456 rewritten 1 2 3 4", "cost l4 4096 rewritten 1 2 3 4",
         "cost l3 4096 written 1 2 3 4", "cost", "stores l3 1", "stores l3 1 2 3", "machine", "other 1", ""})
     EXPECT_EQ(failure(std::string(head) + line + "\nend\n"), "line 4 is damaged") << line;
-  EXPECT_NE(failure("near-profile 2\nend\n").find("version 2"), std::string::npos);
+  EXPECT_NE(failure("near-profile 3\nend\n").find("version 3"), std::string::npos);
   EXPECT_EQ(failure("{}"), "it is not a profile");
   EXPECT_EQ(failure(std::string(head) + "end\nend\n"), "line 5 is damaged");
   EXPECT_NE(failure("near-profile 1\nend\n").find("which machine"), std::string::npos);

@@ -1,0 +1,111 @@
+// The model of packing: what was measured for a few lengths and distances of blocks, interpolated.
+//
+// Between the measured points costs are straight lines if all axes are logarithmic. Beyond the last point a cost stays what it
+// is there; of longer blocks, for each byte.
+#include "profile/blocks.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace near::profile {
+
+namespace {
+
+constexpr std::uint64_t line = 64;
+
+/// Where a value lies on an axis: between which two points, and how far from the first one (0 to 1).
+struct Position {
+  std::size_t low = 0, high = 0;
+  double part = 0;
+};
+template <class Axis>
+Position position_of(const Axis& axis, double value) {
+  if (value <= axis.front()) return {};
+  if (value >= axis.back()) return {axis.size() - 1, axis.size() - 1, 0};
+  const auto next = std::upper_bound(axis.begin(), axis.end(), value);
+  const auto high = static_cast<std::size_t>(next - axis.begin());
+  return {high - 1, high, std::log(value / axis[high - 1]) / std::log(1.0 * axis[high] / axis[high - 1])};
+}
+
+double between(double low, double high, double part) { return low * std::pow(high / low, part); }
+
+/// How much of what is used again and again, `bytes` in all, a cache of `cache` bytes has lost before: from nothing, if it holds
+/// all, to everything at four times as much.
+double missing(double bytes, double cache) { return std::clamp(std::log2(bytes / cache) / 2, 0.0, 1.0); }
+
+/// Between which levels the lines of so many bytes lie.
+Position level_of(const BlockCosts& costs, double touched) {
+  for (std::size_t level = levels - 1; level > 0; --level) {
+    // A quarter of the last-level cache, which other processors use too.
+    const double share = level == levels - 1 ? 0.25 : 1;
+    if (const double part = missing(touched, share * costs.caches[level - 1]); part > 0)
+      return {level - 1, level, part};
+  }
+  return {};
+}
+
+/// Nanoseconds for one block of this length at this distance, with all lines at this level.
+double block_cost(const BlockCosts::Table& table, const Blocks& blocks, std::size_t level) {
+  const auto bytes = static_cast<double>(blocks.bytes);
+  const Position length = position_of(block_lengths, bytes),
+                 step = position_of(block_steps, blocks.step / bytes);
+  auto at = [&](std::size_t row) {
+    return between(table[row][step.low][level], table[row][step.high][level], step.part);
+  };
+  const double longer = std::max(1.0, bytes / block_lengths.back());
+  return longer * between(at(length.low), at(length.high), length.part) / 1000;
+}
+
+} // namespace
+
+const char* direction_name(Direction direction) {
+  return direction == Direction::gather ? "gather" : "scatter";
+}
+const char* spacing_name(Spacing spacing) { return spacing == Spacing::equal ? "equal" : "listed"; }
+
+bool BlockCosts::complete() const {
+  auto has_zero = [](const auto& row) { return std::find(row.begin(), row.end(), 0) != row.end(); };
+  bool found = call != 0 && !has_zero(first) && !has_zero(caches);
+  for (const auto& direction : block)
+    for (const auto& table : direction)
+      for (const auto& length : table)
+        for (const Row& row : length) found = found && !has_zero(row);
+  return found;
+}
+
+std::uint64_t touched_bytes(const Blocks& blocks) {
+  if (blocks.step >= static_cast<double>(line))
+    return blocks.count * ((blocks.bytes + line - 1) / line) * line;
+  return std::max(line, static_cast<std::uint64_t>(static_cast<double>(blocks.count) * blocks.step));
+}
+
+CopyTerms predict_copy(const BlockCosts& costs, Direction direction, std::span<const Blocks> all,
+                       Before before) {
+  const auto way = static_cast<std::size_t>(direction);
+  CopyTerms terms;
+  terms.start = costs.call / 1000.0;
+  const bool cold = before == Before::cold;
+  double touched = 0;
+  for (const Blocks& blocks : all) touched += static_cast<double>(touched_bytes(blocks));
+  const Position level = cold ? Position{levels - 1, levels - 1, 0} : level_of(costs, touched);
+  double count_of_all = 0;
+  for (const Blocks& blocks : all) {
+    if (blocks.count == 0 || blocks.bytes == 0) continue;
+    const auto& table = costs.block[way][static_cast<std::size_t>(blocks.spacing)];
+    const double nearest = block_cost(table, blocks, 0);
+    const double here =
+        between(block_cost(table, blocks, level.low), block_cost(table, blocks, level.high), level.part);
+    const auto count = static_cast<double>(blocks.count);
+    terms.addresses += count * std::min(nearest, here);
+    terms.memory += count * std::max(0.0, here - nearest);
+    count_of_all += count;
+  }
+  if (cold) {
+    const double first =
+        costs.first[way] / 1000.0 * std::min(1.0, count_of_all / static_cast<double>(few_blocks));
+    terms.memory = std::max(0.0, terms.memory + first);
+  }
+  return terms;
+}
+
+} // namespace near::profile
