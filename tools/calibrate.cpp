@@ -1,5 +1,6 @@
 // `near calibrate`: the machine's profile, measured, shown or removed.
 #include "calibrate/calibrate.h"
+#include "calibrate/blocks.h"
 
 #include "os/descriptor.h"
 #include "tools/commands.h"
@@ -16,11 +17,29 @@ namespace {
 using profile::Profile;
 using profile::Source;
 
-/// The time for measurements: `near calibrate` may take 2 s, and reads the topology and starts processes as well.
-constexpr std::uint64_t budget_ns = 1'700'000'000;
+/// The time for messages: `near calibrate` may take 2 s, and measures blocks, reads the topology and starts processes as well.
+constexpr std::uint64_t budget_ns = 1'400'000'000;
 
 std::string rate(std::uint32_t nanoseconds_per_mib) {
   return nanoseconds_per_mib == 0 ? "-" : base::format("{:.1f}", 1048576.0 / nanoseconds_per_mib);
+}
+
+/// Nanoseconds for a block of each length out of every 16.
+void print_blocks(const profile::BlockCosts& blocks) {
+  if (!blocks.complete()) {
+    std::printf("\npacking of datatypes: not measured; `near calibrate` measures it\n");
+    return;
+  }
+  constexpr std::size_t shown_step = 2;
+  static_assert(profile::block_steps[shown_step] == 16);
+  std::printf("\npacking, ns for one block out of every 16\n%10s %9s %9s %9s %9s   by where the blocks are\n",
+              "", "L1", "L2", "L3", "memory");
+  for (std::size_t length = 0; length < profile::block_lengths.size(); ++length) {
+    const auto& row = blocks.block[0][0][length][shown_step];
+    std::printf("%6u B  ", profile::block_lengths[length]);
+    for (std::uint32_t cost : row) std::printf(" %9.2f", cost / 1000.0);
+    std::printf("\n");
+  }
 }
 
 void print(const Profile& profile, const std::string& path) {
@@ -47,6 +66,7 @@ void print(const Profile& profile, const std::string& path) {
   if (!profile.no_cma.empty())
     std::printf("\nno cma: the kernel does not let processes copy from each other here (%s)\n",
                 profile.no_cma.c_str());
+  print_blocks(profile.blocks);
 }
 
 void show_progress(unsigned done, unsigned total, const calibrate::Pair& pair, profile::Kind kind) {
@@ -66,7 +86,7 @@ int measure(const topo::Machine& machine, const std::string& path) {
   };
   auto measured = calibrate::measure(machine, allowed, budget_ns, report, made);
   if (terminal) std::fputs("\r\033[K", stderr);
-  if (!measured.ok()) return complain();
+  if (!measured.ok() || !calibrate::measure_blocks(made.blocks).ok()) return complain();
   made.machine = profile::machine_name(machine);
   char date[32] = {};
   std::time_t now = std::time(nullptr);

@@ -1,0 +1,233 @@
+// How long copies of blocks take, by length, distance and place of their lines.
+#include "calibrate/blocks.h"
+
+#include "copy/strided.h"
+#include "datatype/datatype.h"
+#include "os/clock.h"
+#include "os/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace near::calibrate {
+
+using base::Result;
+using profile::BlockCosts;
+using profile::Direction;
+using profile::Level;
+using profile::Spacing;
+
+namespace {
+
+constexpr std::size_t line = 64;
+constexpr std::size_t arena_bytes = 32u << 20;
+/// Of cold lines so many bytes are enough: each line costs the same.
+constexpr std::size_t cold_bytes = 128u << 10;
+/// What a cache that the kernel does not know is taken to have. Bytes.
+constexpr std::array<std::uint32_t, profile::levels - 1> usual_caches = {32u << 10, 1u << 20, 32u << 20};
+/// A sample takes at least this long, so that reading the clock does not count. Nanoseconds.
+constexpr std::uint64_t least_sample = 5'000;
+constexpr int samples = 5, cold_samples = 6;
+
+void flush_line([[maybe_unused]] const char* at) {
+#if defined(__x86_64__)
+  asm volatile("clflush %0" ::"m"(*at) : "memory");
+#elif defined(__aarch64__)
+  asm volatile("dc civac, %0" ::"r"(at) : "memory");
+#endif
+}
+
+void wait_for_flushes() {
+#if defined(__x86_64__)
+  asm volatile("mfence" ::: "memory");
+#elif defined(__aarch64__)
+  asm volatile("dsb ish" ::: "memory");
+#endif
+}
+
+std::uint64_t time_of(const std::function<void()>& copy, std::uint64_t times) {
+  const std::uint64_t began = os::monotonic_ns();
+  for (std::uint64_t i = 0; i < times; ++i) copy();
+  return os::monotonic_ns() - began;
+}
+
+/// Blocks in the arena whose lines are as many bytes as `touched`.
+struct Scattered {
+  copy::Grid grid;
+  std::vector<std::int32_t> offsets; ///< of listed ones
+};
+
+Scattered scattered(Spacing spacing, std::size_t bytes, std::size_t step, std::size_t touched) {
+  const std::size_t lines = (bytes + line - 1) / line * line;
+  std::size_t stride = bytes * step;
+  // An odd number of lines, so that short blocks do not share a few sets of a cache.
+  if (stride >= 8 * line && bytes <= 256 && stride / line % 2 == 0) stride += line;
+  const std::size_t count = std::max<std::size_t>(1, touched / (stride >= line ? lines : stride));
+  const std::size_t in_a_row = std::min(count, std::max<std::size_t>(1, arena_bytes / stride - 1));
+  Scattered made;
+  made.grid = {.bytes = bytes,
+               .count = in_a_row,
+               .stride = static_cast<std::ptrdiff_t>(stride),
+               .rows = (count + in_a_row - 1) / in_a_row,
+               .row_stride = static_cast<std::ptrdiff_t>(lines)};
+  if (spacing == Spacing::equal) return made;
+  // A list at irregular distances, of which `step` is the mean.
+  std::mt19937 random(1);
+  for (std::size_t row = 0; row < made.grid.rows; ++row) {
+    std::size_t at = row * lines;
+    for (std::size_t i = 0; i < in_a_row; ++i) {
+      made.offsets.push_back(static_cast<std::int32_t>(at));
+      const std::size_t next = bytes * (1 + random() % (2 * step - 1));
+      at = at + next + bytes > arena_bytes ? row * lines : at + next;
+    }
+  }
+  return made;
+}
+
+class Measurement {
+public:
+  explicit Measurement(const std::array<std::uint32_t, profile::levels - 1>& caches) : caches_(caches) {}
+  bool reserve() {
+    arena_.reset(new (std::nothrow) std::byte[arena_bytes + 4096]);
+    packed_.reset(new (std::nothrow) std::byte[arena_bytes]);
+    if (arena_ == nullptr || packed_ == nullptr) return false;
+    std::fill_n(arena_.get(), arena_bytes + 4096, std::byte{1});
+    std::fill_n(packed_.get(), arena_bytes, std::byte{1});
+    return true;
+  }
+  /// Picoseconds for each block.
+  std::uint32_t cost(Direction direction, Spacing spacing, std::size_t bytes, std::size_t step, Level level) {
+    const bool cold = level == Level::memory;
+    const std::size_t touched = cold                 ? cold_bytes
+                                : level == Level::l1 ? caches_[0] / 4
+                                : level == Level::l2 ? caches_[1] / 4
+                                                     : std::min<std::size_t>(4 * caches_[1], caches_[2] / 4);
+    return cost_of(direction, scattered(spacing, bytes, step, touched), cold);
+  }
+  /// By how many picoseconds more a few cold blocks take than the same number of many. Not 0.
+  std::int32_t first(Direction direction, const BlockCosts& costs) {
+    constexpr std::size_t bytes = 64, step = 4;
+    static_assert(profile::block_lengths[6] == bytes && profile::block_steps[1] == step);
+    const Scattered blocks = scattered(Spacing::equal, bytes, step, profile::few_blocks * line);
+    const auto one = static_cast<double>(cost_of(direction, blocks, true)),
+               of_many = static_cast<double>(costs.block[static_cast<std::size_t>(direction)][0][6][1][3]);
+    const double more = (one - of_many) * static_cast<double>(profile::few_blocks) - costs.call;
+    return std::abs(more) < 1 ? 1 : static_cast<std::int32_t>(std::clamp(more, -2e9, 2e9));
+  }
+
+private:
+  /// Picoseconds for each block.
+  std::uint32_t cost_of(Direction direction, const Scattered& blocks, bool cold) {
+    const auto copy = copying(direction, blocks);
+    const double took = cold ? time_cold(copy, [&] { flush(blocks); }) : time_hot(copy);
+    const auto count = static_cast<double>(blocks.grid.count * blocks.grid.rows);
+    return static_cast<std::uint32_t>(std::clamp(took * 1000 / count, 1.0, 4e9));
+  }
+
+  std::function<void()> copying(Direction direction, const Scattered& blocks) {
+    const bool gathers = direction == Direction::gather;
+    if (blocks.offsets.empty()) {
+      const copy::CopyGrid grid = gathers ? copy::gathering(blocks.grid) : copy::scattering(blocks.grid);
+      return [this, grid, &blocks] { grid(packed_.get(), arena_.get(), blocks.grid); };
+    }
+    return [this, gathers, &blocks] {
+      const copy::Offsets list{blocks.offsets.data(), blocks.offsets.size()};
+      if (gathers)
+        copy::gather(packed_.get(), arena_.get(), blocks.grid.bytes, list);
+      else
+        copy::scatter(arena_.get(), packed_.get(), blocks.grid.bytes, list);
+    };
+  }
+  void flush(const Scattered& blocks) const {
+    const copy::Grid& grid = blocks.grid;
+    for (std::int32_t at : blocks.offsets) flush_lines(arena_.get() + at, grid.bytes);
+    if (!blocks.offsets.empty()) return;
+    for (std::size_t row = 0; row < grid.rows; ++row)
+      for (std::size_t i = 0; i < grid.count; ++i)
+        flush_lines(arena_.get() + static_cast<std::ptrdiff_t>(row) * grid.row_stride +
+                        static_cast<std::ptrdiff_t>(i) * grid.stride,
+                    grid.bytes);
+  }
+  std::array<std::uint32_t, profile::levels - 1> caches_;
+  std::unique_ptr<std::byte[]> arena_, packed_;
+};
+
+/// What a call costs, with next to nothing to copy.
+Result measure_call(std::uint32_t& cost) {
+  datatype::Datatype* type = nullptr;
+  NEAR_TRY(datatype::make_predefined_types());
+  NEAR_TRY(datatype::make_vector(2, 1, 2, false, *datatype::find_datatype(MPI_DOUBLE), type));
+  NEAR_TRY(datatype::commit(*type));
+  double from[4] = {}, packed[2] = {};
+  const datatype::Buffer buffer{from, 1, type};
+  const double took = time_hot([&] { datatype::pack(buffer, 0, packed, buffer.bytes()); });
+  cost = static_cast<std::uint32_t>(std::clamp(took * 1000, 1.0, 4e9));
+  datatype::release(type);
+  return {};
+}
+
+} // namespace
+
+void flush_lines(const std::byte* from, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(from) / line * line,
+             end = reinterpret_cast<std::uintptr_t>(from) + bytes;
+  for (auto at = first; at < end; at += line) flush_line(reinterpret_cast<const char*>(at));
+}
+
+double time_hot(const std::function<void()>& copy) {
+  copy();
+  const std::uint64_t once = std::max<std::uint64_t>(1, time_of(copy, 1));
+  const std::uint64_t times = std::max<std::uint64_t>(1, least_sample / once);
+  double least = static_cast<double>(once);
+  for (int i = 0; i < samples; ++i)
+    least = std::min(least, static_cast<double>(time_of(copy, times)) / static_cast<double>(times));
+  return least;
+}
+
+/// The mean of the shorter half, since the clock ticks in steps of 10 ns.
+double time_cold(const std::function<void()>& copy, const std::function<void()>& flush) {
+  copy(); // the packed bytes stay hot
+  std::array<std::uint64_t, cold_samples> took;
+  for (std::uint64_t& each : took) {
+    flush();
+    wait_for_flushes();
+    each = time_of(copy, 1);
+  }
+  std::sort(took.begin(), took.end());
+  constexpr std::ptrdiff_t half = cold_samples / 2;
+  return std::max(
+      1.0, static_cast<double>(std::accumulate(took.begin(), took.begin() + half, std::uint64_t{0})) / half);
+}
+
+Result measure_blocks(BlockCosts& costs) {
+  for (std::size_t level = 0; level < costs.caches.size(); ++level) {
+    const std::uint64_t known =
+        level + 1 < costs.caches.size() ? os::data_cache(static_cast<int>(level) + 1) : os::largest_cache();
+    costs.caches[level] =
+        known != 0 && known <= UINT32_MAX ? static_cast<std::uint32_t>(known) : usual_caches[level];
+  }
+  Measurement measurement(costs.caches);
+  if (!measurement.reserve())
+    return base::fail(base::Code::no_memory, "there is no memory for the blocks to copy ({} MiB)",
+                      2 * arena_bytes >> 20);
+  NEAR_TRY(measure_call(costs.call));
+  for (std::size_t direction = 0; direction < profile::directions; ++direction)
+    for (std::size_t spacing = 0; spacing < profile::spacings; ++spacing)
+      for (std::size_t length = 0; length < profile::block_lengths.size(); ++length)
+        for (std::size_t step = 0; step < profile::block_steps.size(); ++step)
+          for (std::size_t level = 0; level < profile::levels; ++level)
+            costs.block[direction][spacing][length][step][level] = measurement.cost(
+                static_cast<Direction>(direction), static_cast<Spacing>(spacing),
+                profile::block_lengths[length], profile::block_steps[step], static_cast<Level>(level));
+  for (auto direction : {Direction::gather, Direction::scatter})
+    costs.first[static_cast<std::size_t>(direction)] = measurement.first(direction, costs);
+  return {};
+}
+
+} // namespace near::calibrate
