@@ -18,6 +18,15 @@ int coverage(bool all);
 enum class Calibrate { measure, show, remove };
 int calibrate(Calibrate what);
 
+/// The options of `near model`.
+struct ModelOptions {
+  std::string type;        ///< see model/type_text.h; "": none
+  std::uint64_t bytes = 0; ///< packed; 0: one element
+  bool check = false, all = false;
+};
+/// Predicts what packing and unpacking a datatype takes; with `check`, beside what it takes.
+int model(const ModelOptions& options);
+
 /// Shows version, machine, slots, profile and running jobs; with `knobs`, the knobs and their present
 /// values.
 int info(bool knobs);

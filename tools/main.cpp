@@ -77,6 +77,18 @@ CLI::Validator count(const char* what, unsigned most) {
   return {check, ""};
 }
 
+/// Checks a number of bytes, and replaces it by plain digits.
+CLI::Validator bytes() {
+  auto check = [](std::string& text) {
+    std::uint64_t value = 0;
+    if (!base::parse_bytes(text, value).ok() || value == 0)
+      return base::format("'{}' is not a number of bytes, written such as 65536, 64k, 1m or 2g", text);
+    text = std::to_string(value);
+    return std::string();
+  };
+  return {check, ""};
+}
+
 /// Checks a share of pages.
 CLI::Validator percentage() {
   auto check = [](std::string& text) {
@@ -95,12 +107,14 @@ struct Options {
   double interval_s = 1;
   PlaceOptions place;
   CollectivesOptions collectives;
+  ModelOptions model;
 };
 
 /// The parser, with its subcommands, and the options whose presence matters.
 struct Parser {
   CLI::App app{"Inspects NearMPI jobs and this machine.", "near"};
-  CLI::App *top = nullptr, *place = nullptr, *calibrate = nullptr, *coverage = nullptr, *info = nullptr;
+  CLI::App *top = nullptr, *place = nullptr, *calibrate = nullptr, *model = nullptr, *coverage = nullptr,
+           *info = nullptr;
   CLI::Option *interval = nullptr, *info_job = nullptr, *info_coll = nullptr;
 };
 
@@ -158,6 +172,29 @@ void add_calibrate(Parser& parser, Options& options) {
       "calibrate", "measure copies on this machine, as initial estimates for jobs (2 s)");
   auto* show = parser.calibrate->add_flag("--show", options.show, "print the profile and measure nothing");
   parser.calibrate->add_flag("--remove", options.remove, "remove the profile")->excludes(show);
+}
+
+void add_model(Parser& parser, ModelOptions& options) {
+  parser.model = parser.app.add_subcommand(
+      "model", "predict what packing and unpacking a datatype take, from what near calibrate has measured");
+  auto* type =
+      parser.model
+          ->add_option("--type", options.type,
+                       "the datatype, such as 'vector(1000,1,16,double)': count, block length, stride")
+          ->type_name("TYPE");
+  parser.model
+      ->add_option("--bytes", options.bytes,
+                   "bytes of data, rounded up to whole elements; default: one element")
+      ->type_name("N")
+      ->transform(bytes())
+      ->needs(type);
+  auto* check =
+      parser.model->add_flag("--check", options.check,
+                             "measure as well; without --type: a grid of blocks, and how wrong the model is");
+  parser.model
+      ->add_flag("--all", options.all, "with --check and without --type: print every point of the grid")
+      ->needs(check)
+      ->excludes(type);
 }
 
 void add_coverage(Parser& parser, Options& options) {
@@ -246,6 +283,7 @@ int run(int count, char** arguments) {
   add_top(parser, options);
   add_place(parser, options.place);
   add_calibrate(parser, options);
+  add_model(parser, options.model);
   add_coverage(parser, options);
   add_info(parser, options);
   if (int status = 0; !parse(parser, count, arguments, status)) return status;
@@ -264,6 +302,11 @@ int run(int count, char** arguments) {
     return calibrate(options.show     ? Calibrate::show
                      : options.remove ? Calibrate::remove
                                       : Calibrate::measure);
+  if (parser.model->parsed()) {
+    if (!options.model.type.empty() || options.model.check) return model(options.model);
+    std::fputs("near: model needs --type, --check or both; `near model --help` has an example\n", stderr);
+    return usage_status;
+  }
   if (parser.coverage->parsed()) return coverage(options.all);
   if (!parser.info_coll->empty()) return collectives(options.collectives);
   if (!options.transport && parser.info_job->empty()) return info(options.knobs);

@@ -72,8 +72,9 @@ def test_the_profile_is_kept_shown_and_removed(near, cached):
     made = near("calibrate")
     assert (made.status, made.err) == (0, ""), made.report()
     (file,) = cached()
-    assert str(file) in made.out and file.read_text().startswith("near-profile 1\n")
-    for row in (r"^ +4 KiB reused", r"^ +4 KiB rewritten", r"^stores into packets: cached [\d.]+, streaming [\d.]+"):
+    assert str(file) in made.out and file.read_text().startswith("near-profile 2\n")
+    for row in (r"^ +4 KiB reused", r"^ +4 KiB rewritten", r"^stores into packets: cached [\d.]+, streaming [\d.]+",
+                r"^packing, ns for one block", r"^ +4096 B +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+$"):
         assert re.search(row, made.out, re.M), made.report()
     assert near("calibrate", "--show").out == made.out
     assert f"profile: {file}, measured 20" in near("info").out
@@ -200,3 +201,50 @@ def test_a_running_job_shows_what_its_choice_rests_on(with_profile, measured, pl
         time.sleep(0.05)
     began = f"the machine's profile, measured {measured[1][2].split()[1]}." if with_profile else "what is built in"
     assert began in seen.out, seen.report()
+
+
+@needs_two
+def test_the_model_predicts_by_terms_and_compares_with_what_it_measures(near, plant, measured):
+    plant(measured[1])
+    predicted = near("model", "--type", "vector(1000,1,16,double)", "--bytes", "16k")
+    assert (predicted.status, predicted.err) == (0, ""), predicted.report()
+    assert predicted.out.startswith("3 elements of vector(1000,1,16,double): 23 KiB of data\n"), predicted.report()
+    assert re.search(r"^  \d+ blocks of 8 bytes, one every 1\d\d bytes, in \d+ KiB of cache lines$", predicted.out, re.M)
+    for row in ("pack, in the caches", "pack, in memory", "unpack, in the caches", "unpack, in memory"):
+        assert re.search(rf"^{row} +([\d.]+ [num]s +){{4}}[\d.]+$", predicted.out, re.M), predicted.report()
+    compared = near("model", "--type", "vector(1000,1,16,double)", "--check")
+    assert (compared.status, compared.err) == (0, ""), compared.report()
+    assert len(re.findall(r"[+-]\d+%$", compared.out, re.M)) == 4, compared.report()
+
+
+@needs_two
+def test_the_model_is_compared_over_a_grid(near, plant, measured):
+    plant(measured[1])
+    worst, everything = near("model", "--check"), near("model", "--check", "--all")
+    for checked in (worst, everything):
+        assert (checked.status, checked.err) == (0, ""), checked.report()
+        assert re.search(r"^\d+ predictions: median error \d+%, from [+-]\d+% to [+-]\d+%$", checked.out, re.M), \
+            checked.report()
+    points = int(re.search(r"^(\d+) predictions", everything.out, re.M)[1])
+    assert len(re.findall(r"%$", everything.out, re.M)) == points + 1, "every point, and the last line"
+    assert len(re.findall(r"%$", worst.out, re.M)) == 12 + 1
+
+
+def test_the_model_says_what_is_wrong(near, plant, measured):
+    for words, says, status in ((("--type", "vektor(1,1,1,int)"), "did you mean vector?", 1),
+                                (("--type", "contiguous(0,int)"), "has no bytes", 1),
+                                (("--type", "double"), "there is no profile", 1),
+                                (("--type", "vector(2,1,1000000000000,double)", "--bytes", "8g"), "exceed 2^63", 1),
+                                (("--check",), "there is no profile", 1),
+                                ((), "needs --type, --check or both", 2),
+                                (("--type", "double", "--bytes", "x"), "is not a number of bytes", 2),
+                                (("--bytes", "1k"), "--type", 2),
+                                (("--all",), "--check", 2)):
+        refused = near("model", *words)
+        assert refused.status == status and refused.out == "", refused.report()
+        (line,) = refused.err.splitlines()
+        assert line.startswith("near: ") and says in line, refused.report()
+    plant([line for line in measured[1] if not line.startswith("blocks")])
+    old = near("model", "--type", "double")
+    assert old.status == 1 and "says nothing about packing: `near calibrate` measures it" in old.err, old.report()
+    assert "packing of datatypes: not measured" in near("calibrate", "--show").out

@@ -1,0 +1,166 @@
+// Datatypes written as text, their blocks, and the times that predictions are compared with.
+#include "model/check.h"
+#include "model/shape.h"
+#include "model/type_text.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+using namespace near;
+using datatype::Datatype;
+using profile::Blocks;
+using profile::Spacing;
+
+namespace {
+
+/// A type that is released at the end.
+struct Made {
+  explicit Made(std::string_view text) {
+    EXPECT_TRUE(model::parse_type(text, type).ok()) << base::failure_text();
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+  ~Made() {
+    if (type != nullptr) datatype::release(type);
+  }
+  std::vector<Blocks> blocks(MPI_Count count = 1) const { return model::blocks_of({nullptr, count, type}); }
+  Datatype* type = nullptr;
+};
+
+std::string failure(std::string_view text) {
+  Datatype* type = nullptr;
+  EXPECT_FALSE(model::parse_type(text, type).ok()) << text;
+  EXPECT_EQ(type, nullptr);
+  return std::string(base::failure_text());
+}
+
+TEST(TypeText, makes_what_the_constructors_make) {
+  struct Row {
+    const char* text;
+    MPI_Count size, extent;
+  };
+  for (const Row& row :
+       {Row{"double", 8, 8}, Row{"MPI_DOUBLE", 8, 8}, Row{" char ", 1, 1},
+        Row{"vector(1000,1,16,double)", 8000, (999 * 16 + 1) * 8}, Row{"vector(3, 2, -4, int)", 24, 40},
+        Row{"hvector(4,1,100,float)", 16, 304}, Row{"contiguous(3, vector(2,1,2,short))", 12, 18},
+        Row{"indexed([2,1],[0,5],int)", 12, 24}, Row{"indexed_block(1,[0,3,4],double)", 24, 40},
+        Row{"subarray([4,6],[2,3],[1,2],byte)", 6, 24}, Row{"resized(0,16,float)", 4, 16},
+        Row{"resized(-8,16,double)", 8, 16}}) {
+    const Made made(row.text);
+    ASSERT_NE(made.type, nullptr) << row.text;
+    EXPECT_EQ(made.type->size, row.size) << row.text;
+    EXPECT_EQ(made.type->extent, row.extent) << row.text;
+    EXPECT_TRUE(made.type->committed) << row.text;
+  }
+}
+
+TEST(TypeText, says_what_is_wrong_and_where) {
+  EXPECT_EQ(failure("vektor(1,1,1,double)"), "the datatype 'vektor(1,1,1,double)' is not understood: there "
+                                             "is no type 'vektor'; did you mean vector?");
+  EXPECT_EQ(failure("duble"),
+            "the datatype 'duble' is not understood: there is no type 'duble'; did you mean double?");
+  EXPECT_EQ(failure("vector(1,1,double)"), "the datatype 'vector(1,1,double)' is not understood: a whole "
+                                           "number is expected where 'double)' stands");
+  EXPECT_EQ(failure("vector(1,1,1,double"),
+            "the datatype 'vector(1,1,1,double' is not understood: ')' is expected at the end");
+  EXPECT_EQ(failure("double double"),
+            "the datatype 'double double' is not understood: nothing more is expected where 'double' stands");
+  EXPECT_EQ(failure(""),
+            "the datatype '' is not understood: a datatype, such as double or vector(1000,1,16,double), is "
+            "expected at the end");
+  EXPECT_EQ(failure("vector(-1,1,1,int)"), "the count -1 is negative");
+  EXPECT_EQ(failure("indexed([1,2],[0],int)"), "there are 2 block lengths, but 1 displacements");
+  EXPECT_EQ(failure("subarray([4],[3],[2],int)"),
+            "dimension 0 of the subarray has 4 elements; 3 from 2 on do not lie in it");
+  EXPECT_NE(failure("contiguous(9223372036854775807,double)").find("2^63"), std::string::npos);
+  EXPECT_NE(failure("vector(99999999999999999999,1,1,int)").find("a whole number"), std::string::npos);
+}
+
+TEST(TypeText, survives_whatever_it_is_given) {
+  std::mt19937 random(3);
+  const std::string whole =
+      "vector(4,1,2,indexed([1,2],[0,3],subarray([4,6],[2,3],[1,2],resized(0,16,float))))";
+  const std::string signs = "()[],-0123456789 evtorx";
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = whole;
+    for (std::size_t changes = 1 + random() % 4; changes > 0; --changes) {
+      const std::size_t at = random() % text.size();
+      if (random() % 2 == 0)
+        text[at] = signs[random() % signs.size()];
+      else
+        text.erase(at, 1 + random() % 5);
+    }
+    Datatype* type = nullptr;
+    if (model::parse_type(text, type).ok()) datatype::release(type);
+  }
+  failure(std::string(5000, '('));
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += "contiguous(1,";
+  EXPECT_EQ(failure(deep), "the datatype nests more than 32 types");
+}
+
+TEST(Shape, of_strided_types_is_one_kind_of_block) {
+  for (const char* text : {"vector(1000,2,16,double)", "contiguous(10,vector(100,2,16,double))"}) {
+    const auto blocks = Made(text).blocks();
+    std::uint64_t count = 0;
+    for (const Blocks& each : blocks) {
+      count += each.count;
+      EXPECT_EQ(each.bytes % 16, 0u) << text;
+    }
+    EXPECT_GE(count, 990u) << text;
+    EXPECT_EQ(blocks.front().spacing, Spacing::equal) << text;
+    EXPECT_NEAR(blocks.front().step, 128, 2) << text;
+  }
+}
+
+TEST(Shape, of_contiguous_data_is_one_block) {
+  const auto blocks = Made("contiguous(100,double)").blocks(10);
+  ASSERT_EQ(blocks.size(), 1u);
+  EXPECT_EQ(blocks[0].count, 1u);
+  EXPECT_EQ(blocks[0].bytes, 8000u);
+  EXPECT_TRUE(Made("contiguous(0,double)").blocks(10).empty());
+}
+
+TEST(Shape, of_listed_blocks_has_their_mean_distance) {
+  const auto blocks = Made("indexed_block(1,[0,3,4,10,20,21,30],double)").blocks();
+  ASSERT_EQ(blocks.size(), 1u);
+  EXPECT_EQ(blocks[0].count, 7u);
+  EXPECT_EQ(blocks[0].bytes, 8u);
+  EXPECT_EQ(blocks[0].spacing, Spacing::listed);
+  EXPECT_NEAR(blocks[0].step, 240.0 / 6, 1e-9);
+}
+
+TEST(Shape, accounts_for_every_byte) {
+  for (const char* text :
+       {"vector(7,3,5,int)", "indexed([1,5,2],[0,3,100],double)", "subarray([8,8,8],[4,4,1],[1,1,1],double)",
+        "contiguous(3,indexed([1,2],[0,3],subarray([4,6],[2,3],[1,2],char)))", "vector(5,1,-3,float)"})
+    for (MPI_Count count : {1, 2, 17}) {
+      const Made made(text);
+      std::uint64_t bytes = 0;
+      for (const Blocks& each : made.blocks(count)) bytes += each.count * each.bytes;
+      EXPECT_EQ(bytes, static_cast<std::uint64_t>(made.type->size * count)) << text;
+    }
+}
+
+TEST(Timing, takes_buffers_of_any_shape_and_refuses_those_that_are_too_large) {
+  for (const char* text : {"vector(100,1,16,double)", "vector(100,1,-16,double)", "resized(-64,-32,double)",
+                           "double", "hvector(2,1,1,int)"})
+    for (auto direction : {profile::Direction::gather, profile::Direction::scatter})
+      for (auto before : {profile::Before::hot, profile::Before::cold}) {
+        double took = 0;
+        const Made made(text);
+        ASSERT_TRUE(model::time_copy(5, *made.type, direction, before, took).ok())
+            << text << base::failure_text();
+        EXPECT_GT(took, 0) << text;
+      }
+  double took = 0;
+  const Made huge("vector(2,1,1000000000000,double)"), nothing("contiguous(0,int)");
+  EXPECT_FALSE(model::time_copy(1, *huge.type, profile::Direction::gather, profile::Before::hot, took).ok());
+  EXPECT_NE(base::failure_text().find("quarter"), std::string_view::npos);
+  EXPECT_FALSE(
+      model::time_copy(1, *nothing.type, profile::Direction::gather, profile::Before::hot, took).ok());
+}
+
+} // namespace

@@ -1,0 +1,172 @@
+// `near model`: what packing and unpacking take on this machine, predicted from its profile, and how wrong that is.
+#include "base/text.h"
+#include "model/check.h"
+#include "model/shape.h"
+#include "model/type_text.h"
+#include "os/descriptor.h"
+#include "profile/profile.h"
+#include "tools/commands.h"
+#include "topo/machine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+namespace near::tools {
+
+namespace {
+
+using model::Point;
+using profile::Before;
+using profile::BlockCosts;
+using profile::Blocks;
+using profile::Direction;
+using profile::Spacing;
+
+constexpr Direction both[] = {Direction::gather, Direction::scatter};
+constexpr Before states[] = {Before::hot, Before::cold};
+
+const char* verb(Direction direction) { return direction == Direction::gather ? "pack" : "unpack"; }
+const char* location(Before before) { return before == Before::hot ? "in the caches" : "in memory"; }
+
+std::string time_text(double nanoseconds) {
+  if (nanoseconds < 1000) return base::format("{:.1f} ns", nanoseconds);
+  if (nanoseconds < 1e6) return base::format("{:.2f} us", nanoseconds / 1e3);
+  return base::format("{:.2f} ms", nanoseconds / 1e6);
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes >= 10u << 20) return base::format("{} MiB", bytes >> 20);
+  if (bytes >= 10u << 10) return base::format("{} KiB", bytes >> 10);
+  return base::format("{} bytes", bytes);
+}
+
+/// Reads the costs of blocks from this machine's profile; fails, with advice, if there are none.
+base::Result read_costs(BlockCosts& costs) {
+  topo::Machine machine;
+  NEAR_TRY(topo::read_machine(machine));
+  const std::string name = profile::machine_name(machine);
+  profile::Profile known;
+  bool found = false;
+  NEAR_TRY(profile::load(name, known, found));
+  std::string path;
+  NEAR_TRY(profile::path_of(name, path));
+  if (!found) return base::fail(base::Code::gone, "there is no profile {}; `near calibrate` makes it", path);
+  if (!known.blocks.complete())
+    return base::fail(base::Code::gone,
+                      "the profile {} says nothing about packing: `near calibrate` measures it", path);
+  costs = known.blocks;
+  return {};
+}
+
+void print_blocks(const std::vector<Blocks>& all) {
+  constexpr std::size_t most_lines = 6;
+  for (std::size_t i = 0; i < std::min(all.size(), most_lines); ++i) {
+    const Blocks& blocks = all[i];
+    std::printf("  %s of %s", base::counted(blocks.count, "block").c_str(), bytes_text(blocks.bytes).c_str());
+    if (blocks.count > 1)
+      std::printf(", %s %.0f bytes%s, in %s of cache lines",
+                  blocks.spacing == Spacing::equal ? "one every" : "listed, one every", blocks.step,
+                  blocks.spacing == Spacing::equal ? "" : " in the mean",
+                  bytes_text(profile::touched_bytes(blocks)).c_str());
+    std::printf("\n");
+  }
+  if (all.size() > most_lines) std::printf("  and %zu more kinds\n", all.size() - most_lines);
+}
+
+int predict(const ModelOptions& options) {
+  datatype::Datatype* type = nullptr;
+  BlockCosts costs;
+  if (!model::parse_type(options.type, type).ok()) return complain();
+  if (type->size == 0) {
+    (void)base::fail(base::Code::invalid, "the datatype '{}' has no bytes", options.type);
+    return complain();
+  }
+  const auto size = static_cast<std::uint64_t>(type->size);
+  const std::uint64_t wanted = options.bytes == 0 ? 1 : (options.bytes - 1) / size + 1;
+  const auto count = static_cast<MPI_Count>(std::min<std::uint64_t>(wanted, INT64_MAX));
+  datatype::Datatype* whole = nullptr; // its construction checks that sizes and displacements fit
+  if (!datatype::make_contiguous(count, *type, whole).ok()) return complain();
+  datatype::release(whole);
+  if (!read_costs(costs).ok()) return complain();
+  const datatype::Buffer buffer{nullptr, count, type};
+  const auto bytes = static_cast<double>(buffer.bytes());
+  const std::vector<Blocks> all = model::blocks_of(buffer);
+  std::printf("%s of %s: %s of data\n", base::counted(static_cast<std::uint64_t>(count), "element").c_str(),
+              options.type.c_str(), bytes_text(static_cast<std::uint64_t>(buffer.bytes())).c_str());
+  print_blocks(all);
+  std::printf("\n%-22s %10s %10s %10s %10s %7s%s\n", "", "start", "addresses", "memory", "in all", "GB/s",
+              options.check ? "   measured   error" : "");
+  for (Direction direction : both)
+    for (Before before : states) {
+      const profile::CopyTerms terms = predict_copy(costs, direction, all, before);
+      std::printf("%-22s %10s %10s %10s %10s %7.2f",
+                  base::format("{}, {}", verb(direction), location(before)).c_str(),
+                  time_text(terms.start).c_str(), time_text(terms.addresses).c_str(),
+                  time_text(terms.memory).c_str(), time_text(terms.total()).c_str(), bytes / terms.total());
+      double took = 0;
+      if (options.check) {
+        if (!model::time_copy(count, *type, direction, before, took).ok()) {
+          std::printf("\n");
+          return complain();
+        }
+        std::printf(" %10s %+6.0f%%", time_text(took).c_str(), 100 * (terms.total() / took - 1));
+      }
+      std::printf("\n");
+    }
+  return 0;
+}
+
+void print_points(const std::vector<Point>& points) {
+  std::printf("%-9s %-6s %9s %7s %9s %-13s %10s %10s %7s\n", "blocks", "", "data", "length", "step", "lines",
+              "predicted", "measured", "error");
+  for (const Point& point : points)
+    std::printf("%-9s %-6s %9llu %7llu %9llu %-13s %10s %10s %+6.0f%%\n", spacing_name(point.spacing),
+                verb(point.direction), static_cast<unsigned long long>(point.bytes),
+                static_cast<unsigned long long>(point.length), static_cast<unsigned long long>(point.step),
+                location(point.before), time_text(point.predicted).c_str(), time_text(point.measured).c_str(),
+                100 * point.error());
+}
+
+int check(bool all) {
+  BlockCosts costs;
+  if (!read_costs(costs).ok()) return complain();
+  std::vector<Point> points;
+  const bool terminal = os::is_terminal(2);
+  auto report = [terminal](std::size_t done, std::size_t total) {
+    if (terminal) std::fprintf(stderr, "\r\033[K%zu of %zu", done, total);
+  };
+  const base::Result checked = model::check_grid(costs, report, points);
+  if (terminal) std::fputs("\r\033[K", stderr);
+  if (!checked.ok()) return complain();
+  // Twice as much and half as much are equally wrong.
+  std::sort(points.begin(), points.end(), [](const Point& one, const Point& other) {
+    return std::abs(std::log(one.predicted / one.measured)) >
+           std::abs(std::log(other.predicted / other.measured));
+  });
+  constexpr std::size_t worst = 12;
+  std::vector<double> errors;
+  for (const Point& point : points) errors.push_back(std::abs(point.error()));
+  std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2),
+                   errors.end());
+  const auto [least, most] =
+      std::minmax_element(points.begin(), points.end(),
+                          [](const Point& one, const Point& other) { return one.error() < other.error(); });
+  if (!all)
+    std::printf("The %zu predictions that were furthest from what was measured:\n\n",
+                std::min(worst, points.size()));
+  print_points(all ? points
+                   : std::vector<Point>(points.begin(), points.begin() + std::min(worst, points.size())));
+  std::printf("\n%zu predictions: median error %.0f%%, from %+.0f%% to %+.0f%%\n", points.size(),
+              100 * errors[errors.size() / 2], 100 * least->error(), 100 * most->error());
+  return 0;
+}
+
+} // namespace
+
+int model(const ModelOptions& options) {
+  return options.type.empty() ? check(options.all) : predict(options);
+}
+
+} // namespace near::tools

@@ -1,0 +1,37 @@
+// Times what the model predicts.
+#pragma once
+
+#include "datatype/datatype.h"
+#include "profile/blocks.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace near::model {
+
+using base::Result;
+using profile::Before;
+using profile::Direction;
+
+/// The time in which this buffer's data are packed or unpacked, in nanoseconds. Fails if there is no memory for them.
+Result time_copy(MPI_Count count, datatype::Datatype& type, Direction direction, Before before, double& took);
+
+/// One comparison.
+struct Point {
+  std::uint64_t bytes = 0;            ///< packed
+  std::uint64_t length = 0, step = 0; ///< bytes of a block, and from one to the next
+  profile::Spacing spacing = profile::Spacing::equal;
+  Direction direction = Direction::gather;
+  Before before = Before::hot;
+  double predicted = 0, measured = 0; ///< nanoseconds
+  /// How much more is predicted than measured, as a part of the latter; below 0: less.
+  double error() const { return predicted / measured - 1; }
+};
+/// Compares over a grid of sizes, lengths, distances, spacings, directions and states of the caches, which are not those of the profile.
+/// Calls `report` after each.
+Result check_grid(const profile::BlockCosts& costs,
+                  const std::function<void(std::size_t done, std::size_t total)>& report,
+                  std::vector<Point>& points);
+
+} // namespace near::model
