@@ -23,6 +23,7 @@ struct ModelOptions {
   std::string type;        ///< see model/type_text.h; "": none
   std::uint64_t bytes = 0; ///< packed; 0: one element
   bool check = false, all = false;
+  std::string plot; ///< file for a drawing of the grid; "": none
 };
 /// Predicts what packing and unpacking a datatype takes; with `check`, beside what it takes.
 int model(const ModelOptions& options);

@@ -195,6 +195,12 @@ void add_model(Parser& parser, ModelOptions& options) {
       ->add_flag("--all", options.all, "with --check and without --type: print every point of the grid")
       ->needs(check)
       ->excludes(type);
+  parser.model
+      ->add_option("--plot", options.plot,
+                   "with --check and without --type: also draw the grid into FILE (SVG)")
+      ->type_name("FILE")
+      ->needs(check)
+      ->excludes(type);
 }
 
 void add_coverage(Parser& parser, Options& options) {

@@ -1,6 +1,7 @@
 // `near model`: what packing and unpacking take on this machine, predicted from its profile, and how wrong that is.
 #include "base/text.h"
 #include "model/check.h"
+#include "model/plot.h"
 #include "model/shape.h"
 #include "model/type_text.h"
 #include "os/descriptor.h"
@@ -9,6 +10,7 @@
 #include "topo/machine.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -129,9 +131,35 @@ void print_points(const std::vector<Point>& points) {
                 100 * point.error());
 }
 
-int check(bool all) {
+/// A file that is closed at the end. It is opened before anything is measured, so that a wrong path costs nobody any time.
+class File {
+public:
+  File() = default;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  base::Result open(const std::string& path) {
+    path_ = path;
+    file_ = std::fopen(path.c_str(), "we");
+    return file_ != nullptr ? base::Result{} : base::fail_system("fopen", errno, path);
+  }
+  base::Result write(const std::string& text) {
+    if (std::fputs(text.c_str(), file_) >= 0 && std::fflush(file_) == 0) return {};
+    return base::fail_system("write", errno, path_);
+  }
+
+private:
+  std::string path_;
+  std::FILE* file_ = nullptr;
+};
+
+int check(const ModelOptions& options) {
   BlockCosts costs;
+  File plot;
   if (!read_costs(costs).ok()) return complain();
+  if (!options.plot.empty() && !plot.open(options.plot).ok()) return complain();
   std::vector<Point> points;
   const bool terminal = os::is_terminal(2);
   auto report = [terminal](std::size_t done, std::size_t total) {
@@ -140,6 +168,7 @@ int check(bool all) {
   const base::Result checked = model::check_grid(costs, report, points);
   if (terminal) std::fputs("\r\033[K", stderr);
   if (!checked.ok()) return complain();
+  if (!options.plot.empty() && !plot.write(model::plot_of(points)).ok()) return complain();
   // Twice as much and half as much are equally wrong.
   std::sort(points.begin(), points.end(), [](const Point& one, const Point& other) {
     return std::abs(std::log(one.predicted / one.measured)) >
@@ -153,10 +182,11 @@ int check(bool all) {
   const auto [least, most] =
       std::minmax_element(points.begin(), points.end(),
                           [](const Point& one, const Point& other) { return one.error() < other.error(); });
-  if (!all)
+  if (!options.all)
     std::printf("The %zu predictions that were furthest from what was measured:\n\n",
                 std::min(worst, points.size()));
-  print_points(all ? points
+  print_points(options.all
+                   ? points
                    : std::vector<Point>(points.begin(), points.begin() + std::min(worst, points.size())));
   std::printf("\n%zu predictions: median error %.0f%%, from %+.0f%% to %+.0f%%\n", points.size(),
               100 * errors[errors.size() / 2], 100 * least->error(), 100 * most->error());
@@ -165,8 +195,6 @@ int check(bool all) {
 
 } // namespace
 
-int model(const ModelOptions& options) {
-  return options.type.empty() ? check(options.all) : predict(options);
-}
+int model(const ModelOptions& options) { return options.type.empty() ? check(options) : predict(options); }
 
 } // namespace near::tools

@@ -218,9 +218,10 @@ def test_the_model_predicts_by_terms_and_compares_with_what_it_measures(near, pl
 
 
 @needs_two
-def test_the_model_is_compared_over_a_grid(near, plant, measured):
+def test_the_model_is_compared_over_a_grid(near, plant, measured, tmp_path):
     plant(measured[1])
-    worst, everything = near("model", "--check"), near("model", "--check", "--all")
+    plot = tmp_path / "plot.svg"
+    worst, everything = near("model", "--check", "--plot", plot), near("model", "--check", "--all")
     for checked in (worst, everything):
         assert (checked.status, checked.err) == (0, ""), checked.report()
         assert re.search(r"^\d+ predictions: median error \d+%, from [+-]\d+% to [+-]\d+%$", checked.out, re.M), \
@@ -228,6 +229,9 @@ def test_the_model_is_compared_over_a_grid(near, plant, measured):
     points = int(re.search(r"^(\d+) predictions", everything.out, re.M)[1])
     assert len(re.findall(r"%$", everything.out, re.M)) == points + 1, "every point, and the last line"
     assert len(re.findall(r"%$", worst.out, re.M)) == 12 + 1
+    assert plot.read_text().count('r="2.5"') == points
+    refused = near("model", "--check", "--plot", tmp_path / "nowhere" / "plot.svg")
+    assert refused.status == 1 and "nowhere/plot.svg" in refused.err and refused.out == "", refused.report()
 
 
 def test_the_model_says_what_is_wrong(near, plant, measured):

@@ -1,5 +1,6 @@
 // Datatypes written as text, their blocks, and the times that predictions are compared with.
 #include "model/check.h"
+#include "model/plot.h"
 #include "model/shape.h"
 #include "model/type_text.h"
 
@@ -161,6 +162,26 @@ TEST(Timing, takes_buffers_of_any_shape_and_refuses_those_that_are_too_large) {
   EXPECT_NE(base::failure_text().find("quarter"), std::string_view::npos);
   EXPECT_FALSE(
       model::time_copy(1, *nothing.type, profile::Direction::gather, profile::Before::hot, took).ok());
+}
+
+TEST(Plot, has_every_point_within_its_edges) {
+  std::vector<model::Point> points;
+  for (double time : {1e-9, 1.0, 25.0, 3e3, 1e6, 1e12}) {
+    model::Point point;
+    point.predicted = time;
+    point.measured = 2 * time;
+    points.push_back(point);
+  }
+  const std::string drawn = model::plot_of(points);
+  EXPECT_TRUE(drawn.starts_with("<svg ") && drawn.ends_with("</svg>\n"));
+  std::size_t circles = 0;
+  for (std::size_t at = drawn.find("r=\"2.5\""); at != std::string::npos;
+       at = drawn.find("r=\"2.5\"", at + 1))
+    ++circles;
+  EXPECT_EQ(circles, points.size());
+  EXPECT_EQ(drawn.find("nan"), std::string::npos);
+  EXPECT_EQ(drawn.find("\"-"), std::string::npos) << "a coordinate to the left of the picture, or above it";
+  EXPECT_NE(model::plot_of({}).find("0 layouts"), std::string::npos);
 }
 
 } // namespace
