@@ -29,6 +29,8 @@ constexpr std::size_t line = 64;
 constexpr std::size_t arena_bytes = 32u << 20;
 /// Of cold lines so many bytes are enough: each line costs the same.
 constexpr std::size_t cold_bytes = 128u << 10;
+/// So many pages have their addresses in a cache (TLB). Data that fit into the second-level cache seldom lie in more.
+constexpr std::size_t few_pages = 1024;
 /// What a cache that the kernel does not know is taken to have. Bytes.
 constexpr std::array<std::uint32_t, profile::levels - 1> usual_caches = {32u << 10, 1u << 20, 32u << 20};
 /// A sample takes at least this long, so that reading the clock does not count. Nanoseconds.
@@ -63,12 +65,15 @@ struct Scattered {
   std::vector<std::int32_t> offsets; ///< of listed ones
 };
 
-Scattered scattered(Spacing spacing, std::size_t bytes, std::size_t step, std::size_t touched) {
+Scattered scattered(Spacing spacing, std::size_t bytes, std::size_t step, std::size_t touched,
+                    std::size_t most_pages = SIZE_MAX) {
   const std::size_t lines = (bytes + line - 1) / line * line;
   std::size_t stride = bytes * step;
   // An odd number of lines, so that short blocks do not share a few sets of a cache.
   if (stride >= 8 * line && bytes <= 256 && stride / line % 2 == 0) stride += line;
-  const std::size_t count = std::max<std::size_t>(1, touched / (stride >= line ? lines : stride));
+  const std::size_t pages = stride < 4096 ? most_pages : most_pages / ((lines + 4095) / 4096);
+  const std::size_t count =
+      std::max<std::size_t>(1, std::min(pages, touched / (stride >= line ? lines : stride)));
   const std::size_t in_a_row = std::min(count, std::max<std::size_t>(1, arena_bytes / stride - 1));
   Scattered made;
   made.grid = {.bytes = bytes,
@@ -108,7 +113,8 @@ public:
                                 : level == Level::l1 ? caches_[0] / 4
                                 : level == Level::l2 ? caches_[1] / 4
                                                      : std::min<std::size_t>(4 * caches_[1], caches_[2] / 4);
-    return cost_of(direction, scattered(spacing, bytes, step, touched), cold);
+    const std::size_t most_pages = level == Level::l2 ? few_pages : SIZE_MAX;
+    return cost_of(direction, scattered(spacing, bytes, step, touched, most_pages), cold);
   }
   /// By how many picoseconds more a few cold blocks take than the same number of many. Not 0.
   std::int32_t first(Direction direction, const BlockCosts& costs) {
