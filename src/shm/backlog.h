@@ -1,6 +1,6 @@
-// Bytes that are on their way between two processes at once, in one message or in many: so many that they sweep the caches?
+// How many bytes are on their way between two processes at once, in one message or in many: whether they sweep the caches.
 //
-// doc/adr/0014 has the figures.
+// Counted are pipelined messages, from the receiver's CTS to the last byte. doc/adr/0014 has the figures.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@ public:
     now_ += bytes;
     most_ = std::max(most_, now_);
   }
-  /// These bytes, which were added, have arrived or will never be sent.
+  /// These bytes, which were added, are not on their way any more.
   void remove(std::uint64_t bytes) { now_ -= bytes; }
-  /// The most that there were at once since there were none. The last messages of a window are part of the window.
-  std::uint64_t most() const { return most_; }
+  /// The high-water mark since it was last empty, so that the last messages of a window are part of the window; 0 if it is empty.
+  std::uint64_t most() const { return now_ == 0 ? 0 : most_; }
 
 private:
   std::uint64_t now_ = 0, most_ = 0;

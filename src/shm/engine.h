@@ -89,11 +89,9 @@ struct Peer : transport::Peer {
   /// gone through all packets of a long turn.
   copy::StorePolicy stores{copy::Store::streaming, 1.5f};
   copy::StorePolicy fragment_stores{copy::Store::streaming, {.leave = 3.0f, .enter = 5.0f, .settling = 160}};
-  KeptPackets kept; ///< packets for our next messages to it
-  /// For messages from it to us without and with gaps, whose costs have little in common; made when they are needed, the first
-  /// one in small jobs before.
-  std::array<std::unique_ptr<Tuner>, 2> tuners;
-  std::uint32_t both_ways = 0; ///< above 0: messages were lately on their way in both directions at once
+  KeptPackets kept;             ///< packets for our next messages to it
+  std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made when it is needed, in small jobs before
+  std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
   /// How it received our last message of each size class, and for how many more messages from it that counts.
   std::array<Protocol, Tuner::classes> its_choice{};
   std::array<std::uint8_t, Tuner::classes> choice_left{};
@@ -101,8 +99,8 @@ struct Peer : transport::Peer {
   bool on_pending_list = false;
   Transfer* rts_out = nullptr; ///< messages announced to it and not finished; linked by previous and next
   std::uint32_t rts_count = 0; ///< number of these
-  Backlog announced;           ///< bytes of these
-  Backlog asked_for;           ///< bytes of its pipelined messages that have not arrived yet
+  Backlog to_send;             ///< bytes of pipelined messages that it has asked for and we have not sent
+  Backlog asked_for; ///< bytes of its pipelined messages that we have asked for and that have not arrived
   CmaState cma = CmaState::unknown;
   // In MPI_Finalize: we have asked whether it will receive anything more; it has asked us; it has answered
   // no.
@@ -240,8 +238,8 @@ segment::JobShape job_shape();
 /// In a small job, maps all peers, and the pages with which messages from and to them begin: the first message of a pair
 /// would otherwise take several page faults.
 void map_peers_ahead();
-/// Chooses the protocols of messages from this peer of which no side, or one, has gaps; made when it is first needed.
-Tuner& tuner_of(Peer& peer, bool gaps);
+/// Chooses the protocols of messages from this peer; made when it is first needed.
+Tuner& tuner_of(Peer& peer);
 /// Registers the handlers of the transport's own messages.
 void set_internal_handlers();
 /// Sends pending messages as far as their receivers have free slots. Returns true if any were sent, or
@@ -281,8 +279,12 @@ OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes);
 /// Takes as many packets for the parts of a message, each of `bytes` bytes at most. Returns false, and takes none, if there
 /// are not enough.
 bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> packets);
-/// Takes a packet for a fragment of `bytes` bytes.
-OutgoingPacket take_packet_for_fragment(Peer& peer, std::uint64_t bytes);
+/// Bytes of this message and of those that go to the peer with it. Nobody has asked for an eager prefix yet.
+inline std::uint64_t bytes_on_their_way(const Peer& peer, const Transfer& transfer) {
+  return std::max(peer.to_send.most(), transfer.bytes);
+}
+/// Takes a packet for a fragment of `bytes` bytes of this transfer.
+OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes);
 /// Takes back a packet that was not sent.
 void put_back(Peer& peer, const OutgoingPacket& packet);
 /// Returns a packet that a message from this peer has brought to its owner.
@@ -354,8 +356,7 @@ void retire_rts(Transfer& transfer);
 inline constexpr std::uint8_t follows_for = 64;
 /// Sender: records how the peer receives this message.
 inline void note_its_choice(const Transfer& transfer, Protocol protocol) {
-  if (transfer.bytes < worth_timing || !transfer.buffer.is_contiguous())
-    return; // it does not choose, or alone
+  if (transfer.bytes < worth_timing) return; // it does not choose
   const auto size_class = static_cast<std::size_t>(Tuner::class_of(transfer.bytes));
   peer_of(transfer).its_choice[size_class] = protocol;
   peer_of(transfer).choice_left[size_class] = follows_for;

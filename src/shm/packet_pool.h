@@ -97,7 +97,7 @@ private:
 
   /// With `many_bytes` on their way, fragments rotate through `long_turn` bytes of packets.
   static constexpr std::uint64_t many_bytes = 2u << 20, long_turn = 2u << 20;
-  /// With so many, they add packets until there are enough: it gains them a sixth of their time.
+  /// With this many, they add packets until there are enough for that: it gains them a sixth of their time.
   static constexpr std::uint64_t adds_packets = 4u << 20;
 
   std::uint32_t packets_in_long_turn() const { return static_cast<std::uint32_t>(long_turn / packet_bytes_); }

@@ -80,8 +80,8 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
   return true;
 }
 
-OutgoingPacket take_packet_for_fragment(Peer& peer, std::uint64_t bytes) {
-  const std::uint64_t on_their_way = peer.announced.most();
+OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes) {
+  const std::uint64_t on_their_way = bytes_on_their_way(peer, transfer);
   const bool in_long_turn = engine().packets.has_long_turn(on_their_way);
   const bool may_take_kept = !peer.kept.empty() && bytes <= peer.packet_bytes;
   if (!in_long_turn && may_take_kept) return take_kept(peer, peer.kept.pop_oldest(), bytes);

@@ -74,16 +74,15 @@ void map_peers_ahead() {
     // Stores that change nothing allocate the pages of the counters.
     for (segment::Traffic* path : self.traffic) path[row].messages.bump_relaxed(0);
     statistics_of(peer)->streaming.store_relaxed(0);
-    (void)tuner_of(peer, false);
+    (void)tuner_of(peer);
   }
 }
 
-Tuner& tuner_of(Peer& peer, bool gaps) {
-  std::unique_ptr<Tuner>& tuner = peer.tuners[gaps];
-  if (tuner == nullptr) // tools show that of contiguous data
-    tuner = std::make_unique<Tuner>(gaps ? nullptr : statistics_of(peer), &estimates_of(peer),
-                                    memory::space().segment.header().estimates.basis);
-  return *tuner;
+Tuner& tuner_of(Peer& peer) {
+  if (peer.tuner == nullptr)
+    peer.tuner = std::make_unique<Tuner>(statistics_of(peer), &estimates_of(peer),
+                                         memory::space().segment.header().estimates.basis);
+  return *peer.tuner;
 }
 
 transport::Peer* connect(object::ProcessId process) {

@@ -45,7 +45,7 @@ constexpr int fragments_per_round = 4;
 bool send_fragment(Transfer& transfer) {
   Peer& peer = peer_of(transfer);
   std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.fragment_bytes);
-  OutgoingPacket packet = take_packet_for_fragment(peer, bytes);
+  OutgoingPacket packet = take_packet_for_fragment(peer, transfer, bytes);
   if (!packet) return false;
   NEAR_KILL_POINT("fragment-taken");
   auto claim = claim_slot(peer);
@@ -65,7 +65,7 @@ bool send_fragment(Transfer& transfer) {
   *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
   send_claimed(peer, std::move(claim));
   NEAR_KILL_POINT("fragment-sent");
-  engine().packets.fragment_left(peer.announced.most());
+  engine().packets.fragment_left(bytes_on_their_way(peer, transfer));
   transfer.position += bytes;
   return true;
 }
@@ -120,6 +120,7 @@ void enqueue(Transfer& transfer) {
 void finish_packing(Transfer& transfer) {
   NEAR_KILL_POINT("pipeline-packed");
   count_sent(peer_of(transfer), segment::Path::pipelined, transfer.bytes);
+  peer_of(transfer).to_send.remove(transfer.bytes);
   retire_rts(transfer);
   transfer.busy = false;
   transfer.done(transfer, MPI_SUCCESS);
@@ -212,8 +213,8 @@ void handle_cts(Arrival& arrival) {
   const auto& request = *reinterpret_cast<const Cts*>(arrival.payload);
   auto& transfer = *reinterpret_cast<Transfer*>(request.sender_cookie);
   transfer.remote_cookie = request.receiver_cookie;
-  peer_of(transfer).announced.remove(transfer.bytes - request.bytes); // the receiver has no space for more
   transfer.bytes = request.bytes;
+  peer_of(transfer).to_send.add(transfer.bytes);
   note_its_choice(transfer, Protocol::pipelined);
   if (transfer.prefix == 0) transfer.fragment_bytes = fragment_bytes_of(peer_of(transfer), transfer.bytes);
   end_eager_prefix(transfer, request.unexpected != 0 ? -2 : 1);

@@ -109,13 +109,12 @@ bool is_cold(const Peer& peer, const Tuner& tuner, std::uint64_t bytes) {
 
 /// Returns the protocol by which the peer has lately received our messages of this size if messages go both ways at once
 /// and it is the one of the pair that decides; otherwise Protocol::count.
-Protocol choice_to_follow(Peer& peer, const Transfer& transfer, Tuner::Mask possible) {
-  if (transfer.gaps) return Protocol::count;
+Protocol choice_to_follow(Peer& peer, std::uint64_t bytes, Tuner::Mask possible) {
   if (peer.rts_out != nullptr) peer.both_ways = follows_for;
   if (peer.both_ways == 0) return Protocol::count;
   --peer.both_ways;
   if (peer.row > engine().row) return Protocol::count;
-  const auto size_class = static_cast<std::size_t>(Tuner::class_of(transfer.bytes));
+  const auto size_class = static_cast<std::size_t>(Tuner::class_of(bytes));
   const Protocol its = peer.its_choice[size_class];
   if (peer.choice_left[size_class] == 0 || (possible & Tuner::bit(its)) == 0) return Protocol::count;
   --peer.choice_left[size_class];
@@ -136,7 +135,7 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
     possible |= Tuner::bit(provider.protocol);
   }
   const Provider* named = named_provider();
-  Tuner& tuner = tuner_of(peer, transfer.gaps);
+  Tuner& tuner = tuner_of(peer);
   for (;;) {
     const Provider* provider = named;
     if (named != nullptr && (possible & Tuner::bit(named->protocol)) != 0)
@@ -145,7 +144,7 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
       provider = &provider_of(smallest_overhead(possible));
     else if (is_cold(peer, tuner, transfer.bytes) && (possible & Tuner::bit(Protocol::cma)) != 0)
       provider = &provider_of(Protocol::cma);
-    else if (Protocol its = choice_to_follow(peer, transfer, possible); its != Protocol::count)
+    else if (Protocol its = choice_to_follow(peer, transfer.bytes, possible); its != Protocol::count)
       tuner.follow((provider = &provider_of(its))->protocol, transfer.bytes);
     else
       provider = &provider_of(tuner.choose(transfer.bytes, possible, peer.rts_count));
@@ -238,11 +237,10 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tran
   transfer.next = peer.rts_out;
   if (peer.rts_out != nullptr) peer.rts_out->previous = &transfer;
   peer.rts_out = &transfer;
-  peer.announced.add(transfer.bytes);
   peer.may_withdraw = true;
   peer.kept.message_left();
   ++self.rts_out;
-  if (++peer.rts_count == 1 && peer.both_ways != 0) tuner_of(peer, false).sends_began(os::monotonic_ns());
+  if (++peer.rts_count == 1 && peer.both_ways != 0) peer.tuner->sends_began(os::monotonic_ns());
   NodeRts rts{};
   rts.descriptor = transfer.descriptor;
   rts.cookie = reinterpret_cast<std::uint64_t>(&transfer);
@@ -275,9 +273,8 @@ void retire_rts(Transfer& transfer) {
   (transfer.previous != nullptr ? transfer.previous->next : peer_of(transfer).rts_out) = transfer.next;
   if (transfer.next != nullptr) transfer.next->previous = transfer.previous;
   --self.rts_out;
-  peer_of(transfer).announced.remove(transfer.bytes);
   if (--peer_of(transfer).rts_count == 0 && peer_of(transfer).both_ways != 0)
-    tuner_of(peer_of(transfer), false).sends_ended(os::monotonic_ns());
+    peer_of(transfer).tuner->sends_ended(os::monotonic_ns());
 }
 
 bool cancel_rts(Transfer& transfer) {
@@ -307,7 +304,6 @@ bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const
   transfer.peer = &peer;
   transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(announced_bytes, static_cast<std::uint64_t>(buffer.bytes()));
-  transfer.gaps = rts.address == 0 || !buffer.is_contiguous();
   if ((rts.flags & rts_train) != 0) {
     accept_train(peer, rts.prefix, transfer);
     return true;
@@ -332,8 +328,8 @@ bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const
 
 void transfer_arrived(Transfer& transfer) {
   if (transfer.bytes < worth_timing) return;
-  tuner_of(peer_of(transfer), transfer.gaps)
-      .learn(static_cast<Protocol>(transfer.protocol), transfer.bytes, transfer.began_ns, os::monotonic_ns());
+  peer_of(transfer).tuner->learn(static_cast<Protocol>(transfer.protocol), transfer.bytes, transfer.began_ns,
+                                 os::monotonic_ns());
 }
 
 void handle_fin(Arrival& arrival) {

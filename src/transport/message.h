@@ -77,7 +77,6 @@ struct Transfer {
   std::uint32_t prefix = 0;         ///< sender: number of its eager prefix, 0: none
   std::uint64_t began_ns = 0;       ///< receiver: when the protocol was chosen
   std::uint8_t protocol = 0;        ///< receiver: the protocol that was chosen
-  bool gaps = false;                ///< receiver: the data of one of the two sides have gaps
   std::uint8_t size = 0;            ///< sender: the descriptor's
   std::uint64_t cookie = 0;         ///< names this transfer in messages of the transport
   std::uint64_t descriptor = 0;     ///< sender: where the state of its RTS is
