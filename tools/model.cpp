@@ -1,11 +1,13 @@
 // `near model`: what packing and unpacking take on this machine, predicted from its profile, and how wrong that is.
 #include "base/text.h"
+#include "calibrate/calibrate.h"
 #include "model/check.h"
 #include "model/plot.h"
 #include "model/shape.h"
 #include "model/type_text.h"
 #include "os/descriptor.h"
-#include "profile/profile.h"
+#include "os/process.h"
+#include "profile/messages.h"
 #include "tools/commands.h"
 #include "topo/machine.h"
 
@@ -21,7 +23,6 @@ namespace {
 
 using model::Point;
 using profile::Before;
-using profile::BlockCosts;
 using profile::Blocks;
 using profile::Direction;
 using profile::Spacing;
@@ -29,12 +30,17 @@ using profile::Spacing;
 constexpr Direction both[] = {Direction::gather, Direction::scatter};
 constexpr Before states[] = {Before::hot, Before::cold};
 
+/// Shorter messages are not pipelined.
+constexpr std::uint64_t shortest_message = 64u << 10;
+/// The time for the messages of one pair of processors.
+constexpr std::uint64_t message_budget_ns = 200'000'000;
+
 const char* verb(Direction direction) { return direction == Direction::gather ? "pack" : "unpack"; }
 const char* location(Before before) { return before == Before::hot ? "in the caches" : "in memory"; }
 
 std::string time_text(double nanoseconds) {
-  if (nanoseconds < 1000) return base::format("{:.1f} ns", nanoseconds);
-  if (nanoseconds < 1e6) return base::format("{:.2f} us", nanoseconds / 1e3);
+  if (std::abs(nanoseconds) < 1000) return base::format("{:.1f} ns", nanoseconds);
+  if (std::abs(nanoseconds) < 1e6) return base::format("{:.2f} us", nanoseconds / 1e3);
   return base::format("{:.2f} ms", nanoseconds / 1e6);
 }
 
@@ -44,12 +50,10 @@ std::string bytes_text(std::uint64_t bytes) {
   return base::format("{} bytes", bytes);
 }
 
-/// Reads the costs of blocks from this machine's profile; fails, with advice, if there are none.
-base::Result read_costs(BlockCosts& costs) {
-  topo::Machine machine;
+/// Reads this machine and its profile; fails, with advice, if that says nothing about packing.
+base::Result read_profile(topo::Machine& machine, profile::Profile& known) {
   NEAR_TRY(topo::read_machine(machine));
   const std::string name = profile::machine_name(machine);
-  profile::Profile known;
   bool found = false;
   NEAR_TRY(profile::load(name, known, found));
   std::string path;
@@ -57,8 +61,9 @@ base::Result read_costs(BlockCosts& costs) {
   if (!found) return base::fail(base::Code::gone, "there is no profile {}; `near calibrate` makes it", path);
   if (!known.blocks.complete())
     return base::fail(base::Code::gone,
-                      "the profile {} says nothing about packing: `near calibrate` measures it", path);
-  costs = known.blocks;
+                      "the profile {} says nothing about packing, or not everything: `near calibrate` "
+                      "measures it on an idle machine",
+                      path);
   return {};
 }
 
@@ -68,45 +73,69 @@ void print_blocks(const std::vector<Blocks>& all) {
     const Blocks& blocks = all[i];
     std::printf("  %s of %s", base::counted(blocks.count, "block").c_str(), bytes_text(blocks.bytes).c_str());
     if (blocks.count > 1)
-      std::printf(", %s %.0f bytes%s, in %s of cache lines",
-                  blocks.spacing == Spacing::equal ? "one every" : "listed, one every", blocks.step,
-                  blocks.spacing == Spacing::equal ? "" : " in the mean",
-                  bytes_text(profile::touched_bytes(blocks)).c_str());
+      std::printf(
+          ", %s %.0f bytes%s, in %s of cache lines",
+          blocks.spacing == Spacing::equal ? "one every" : "listed, one every", blocks.step,
+          blocks.spacing == Spacing::equal ? "" : " in the mean",
+          bytes_text(static_cast<std::uint64_t>(std::min(profile::touched_bytes(blocks), 9e18))).c_str());
     std::printf("\n");
   }
   if (all.size() > most_lines) std::printf("  and %zu more kinds\n", all.size() - most_lines);
 }
 
-int predict(const ModelOptions& options) {
-  datatype::Datatype* type = nullptr;
-  BlockCosts costs;
-  if (!model::parse_type(options.type, type).ok()) return complain();
-  if (type->size == 0) {
-    (void)base::fail(base::Code::invalid, "the datatype '{}' has no bytes", options.type);
-    return complain();
+/// Predicts long messages of this datatype, for each distance between processors; with `check` measures them as well.
+int predict_messages(const topo::Machine& machine, const profile::Profile& known, datatype::Datatype& type,
+                     MPI_Count count, const std::vector<Blocks>& all, bool check) {
+  const auto bytes = static_cast<std::uint64_t>(count * type.size);
+  if (bytes < shortest_message) {
+    std::printf("\nmessages: predicted from %s on\n", bytes_text(shortest_message).c_str());
+    return 0;
   }
-  const auto size = static_cast<std::uint64_t>(type->size);
-  const std::uint64_t wanted = options.bytes == 0 ? 1 : (options.bytes - 1) / size + 1;
-  const auto count = static_cast<MPI_Count>(std::min<std::uint64_t>(wanted, INT64_MAX));
-  datatype::Datatype* whole = nullptr; // its construction checks that sizes and displacements fit
-  if (!datatype::make_contiguous(count, *type, whole).ok()) return complain();
-  datatype::release(whole);
-  if (!read_costs(costs).ok()) return complain();
-  const datatype::Buffer buffer{nullptr, count, type};
-  const auto bytes = static_cast<double>(buffer.bytes());
-  const std::vector<Blocks> all = model::blocks_of(buffer);
+  os::CpuSet allowed;
+  if (!os::affinity_of(0, allowed).ok()) return complain();
+  std::printf("\n%-22s %10s %10s %10s %10s %10s%s\n", "message between", "transfer", "packing", "unpacking",
+              "- overlap", "in all", check ? "   measured   error" : "");
+  for (const calibrate::Pair& pair : calibrate::pairs_of(machine, allowed)) {
+    if (!knows_messages(known, pair.distance)) continue;
+    const profile::MessageTerms terms = predict_message(known, pair.distance, all, bytes);
+    std::printf("%-22s %10s %10s %10s %10s %10s", segment::distance_name(pair.distance),
+                time_text(terms.transfer).c_str(), time_text(terms.packing).c_str(),
+                time_text(terms.unpacking).c_str(), time_text(terms.overlap).c_str(),
+                time_text(terms.total()).c_str());
+    double took = 0;
+    if (check && !calibrate::time_message(pair, terms.kind, type, count, message_budget_ns, took).ok()) {
+      std::printf("\n");
+      return complain();
+    }
+    if (check) std::printf(" %10s %+6.0f%%", time_text(took).c_str(), 100 * (terms.total() / took - 1));
+    std::printf("\n");
+  }
+  return 0;
+}
+
+int predict(const ModelOptions& options) {
+  model::HeldType type;
+  MPI_Count count = 0;
+  topo::Machine machine;
+  profile::Profile known;
+  if (!model::parse_type(options.type, type).ok() || !model::elements_for(*type, options.bytes, count).ok() ||
+      !read_profile(machine, known).ok())
+    return complain();
+  const MPI_Count bytes = count * (*type).size;
+  const std::vector<Blocks> all = model::blocks_of(*type, count);
   std::printf("%s of %s: %s of data\n", base::counted(static_cast<std::uint64_t>(count), "element").c_str(),
-              options.type.c_str(), bytes_text(static_cast<std::uint64_t>(buffer.bytes())).c_str());
+              options.type.c_str(), bytes_text(static_cast<std::uint64_t>(bytes)).c_str());
   print_blocks(all);
   std::printf("\n%-22s %10s %10s %10s %10s %7s%s\n", "", "start", "addresses", "memory", "in all", "GB/s",
               options.check ? "   measured   error" : "");
   for (Direction direction : both)
     for (Before before : states) {
-      const profile::CopyTerms terms = predict_copy(costs, direction, all, before);
+      const profile::CopyTerms terms = predict_copy(known.blocks, direction, all, before);
       std::printf("%-22s %10s %10s %10s %10s %7.2f",
                   base::format("{}, {}", verb(direction), location(before)).c_str(),
                   time_text(terms.start).c_str(), time_text(terms.addresses).c_str(),
-                  time_text(terms.memory).c_str(), time_text(terms.total()).c_str(), bytes / terms.total());
+                  time_text(terms.memory).c_str(), time_text(terms.total()).c_str(),
+                  static_cast<double>(bytes) / terms.total());
       double took = 0;
       if (options.check) {
         if (!model::time_copy(count, *type, direction, before, took).ok()) {
@@ -117,7 +146,7 @@ int predict(const ModelOptions& options) {
       }
       std::printf("\n");
     }
-  return 0;
+  return predict_messages(machine, known, *type, count, all, options.check);
 }
 
 void print_points(const std::vector<Point>& points) {
@@ -156,16 +185,17 @@ private:
 };
 
 int check(const ModelOptions& options) {
-  BlockCosts costs;
+  topo::Machine machine;
+  profile::Profile known;
   File plot;
-  if (!read_costs(costs).ok()) return complain();
+  if (!read_profile(machine, known).ok()) return complain();
   if (!options.plot.empty() && !plot.open(options.plot).ok()) return complain();
   std::vector<Point> points;
   const bool terminal = os::is_terminal(2);
   auto report = [terminal](std::size_t done, std::size_t total) {
     if (terminal) std::fprintf(stderr, "\r\033[K%zu of %zu", done, total);
   };
-  const base::Result checked = model::check_grid(costs, report, points);
+  const base::Result checked = model::check_grid(known.blocks, report, points);
   if (terminal) std::fputs("\r\033[K", stderr);
   if (!checked.ok()) return complain();
   if (!options.plot.empty() && !plot.write(model::plot_of(points)).ok()) return complain();

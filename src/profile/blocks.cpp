@@ -4,6 +4,8 @@
 // is there; of longer blocks, for each byte.
 #include "profile/blocks.h"
 
+#include "base/atomic.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +13,7 @@ namespace near::profile {
 
 namespace {
 
-constexpr std::uint64_t line = 64;
+constexpr double line = base::cache_line;
 
 /// Where a value lies on an axis: between which two points, and how far from the first one (0 to 1).
 struct Position {
@@ -29,18 +31,17 @@ Position position_of(const Axis& axis, double value) {
 
 double between(double low, double high, double part) { return low * std::pow(high / low, part); }
 
-/// How much of what is used again and again, `bytes` in all, a cache of `cache` bytes has lost before: from nothing, if it holds
-/// all, to everything at four times as much.
+/// The share of `bytes` bytes, used again and again, that a cache of `cache` bytes no longer has: none if they fit, all of four
+/// times as many.
 double missing(double bytes, double cache) { return std::clamp(std::log2(bytes / cache) / 2, 0.0, 1.0); }
 
 /// Between which levels the lines of so many bytes lie.
-Position level_of(const BlockCosts& costs, double touched) {
-  for (std::size_t level = levels - 1; level > 0; --level) {
-    // A quarter of the last-level cache, which other processors use too.
-    const double share = level == levels - 1 ? 0.25 : 1;
-    if (const double part = missing(touched, share * costs.caches[level - 1]); part > 0)
-      return {level - 1, level, part};
-  }
+Position level_of(const BlockCosts& costs, double touched, unsigned sharers) {
+  // Other processors use the last-level cache too. Where it is the second one, there are two levels.
+  const double sizes[] = {1.0 * costs.caches[0], 1.0 * costs.caches[1],
+                          std::max(0.25 * costs.caches[2] / sharers, 1.0 * costs.caches[1])};
+  for (std::size_t level = levels - 1; level > 0; --level)
+    if (const double part = missing(touched, sizes[level - 1]); part > 0) return {level - 1, level, part};
   return {};
 }
 
@@ -73,22 +74,22 @@ bool BlockCosts::complete() const {
   return found;
 }
 
-std::uint64_t touched_bytes(const Blocks& blocks) {
-  if (blocks.step >= static_cast<double>(line))
-    return blocks.count * ((blocks.bytes + line - 1) / line) * line;
-  return std::max(line, static_cast<std::uint64_t>(static_cast<double>(blocks.count) * blocks.step));
+double touched_bytes(const Blocks& blocks) {
+  const auto count = static_cast<double>(blocks.count), bytes = static_cast<double>(blocks.bytes);
+  const double lines = std::ceil(bytes / line) * line;
+  if (blocks.count <= 1 || blocks.step >= std::max(bytes, line)) return count * lines;
+  return std::max(lines, (count - 1) * blocks.step + bytes); // several in each line, or in each other
 }
 
 CopyTerms predict_copy(const BlockCosts& costs, Direction direction, std::span<const Blocks> all,
-                       Before before) {
+                       Before before, unsigned sharers) {
   const auto way = static_cast<std::size_t>(direction);
   CopyTerms terms;
   terms.start = costs.call / 1000.0;
   const bool cold = before == Before::cold;
   double touched = 0;
-  for (const Blocks& blocks : all) touched += static_cast<double>(touched_bytes(blocks));
-  const Position level = cold ? Position{levels - 1, levels - 1, 0} : level_of(costs, touched);
-  double count_of_all = 0;
+  for (const Blocks& blocks : all) touched += touched_bytes(blocks);
+  const Position level = cold ? Position{levels - 1, levels - 1, 0} : level_of(costs, touched, sharers);
   for (const Blocks& blocks : all) {
     if (blocks.count == 0 || blocks.bytes == 0) continue;
     const auto& table = costs.block[way][static_cast<std::size_t>(blocks.spacing)];
@@ -98,13 +99,8 @@ CopyTerms predict_copy(const BlockCosts& costs, Direction direction, std::span<c
     const auto count = static_cast<double>(blocks.count);
     terms.addresses += count * std::min(nearest, here);
     terms.memory += count * std::max(0.0, here - nearest);
-    count_of_all += count;
   }
-  if (cold) {
-    const double first =
-        costs.first[way] / 1000.0 * std::min(1.0, count_of_all / static_cast<double>(few_blocks));
-    terms.memory = std::max(0.0, terms.memory + first);
-  }
+  if (cold && terms.addresses != 0) terms.memory = std::max(0.0, terms.memory + costs.first[way] / 1000.0);
   return terms;
 }
 

@@ -31,7 +31,7 @@ inline constexpr std::array<std::uint32_t, 4> block_steps = {2, 4, 16, 128};
 struct BlockCosts {
   using Row = std::array<std::uint32_t, levels>;
   using Table = std::array<std::array<Row, block_steps.size()>, block_lengths.size()>;
-  /// Picoseconds for one block, by Direction, Spacing, block_lengths, block_steps and Level; 0: not measured. Of long copies.
+  /// Picoseconds for one block of a copy of many, by Direction, Spacing, block_lengths, block_steps and Level; 0: not measured.
   std::array<std::array<Table, spacings>, directions> block{};
   /// Picoseconds by which `few_blocks` blocks in memory take longer than that, by Direction: a processor waits for the first line
   /// that it loads, and stores into lines that it does not have yet without waiting for them. 0: not measured.
@@ -52,7 +52,7 @@ struct Blocks {
   Spacing spacing = Spacing::equal;
 };
 /// The bytes of the cache lines that contain them.
-std::uint64_t touched_bytes(const Blocks& blocks);
+double touched_bytes(const Blocks& blocks);
 
 /// The parts of a copy's time. Nanoseconds.
 struct CopyTerms {
@@ -65,7 +65,8 @@ struct CopyTerms {
 /// memory. The consecutive bytes are hot.
 enum class Before { hot, cold };
 /// Predicts the time to gather or scatter all of these, in one call. The costs must be complete().
+/// `sharers`: so many processes use as much of the last-level cache.
 CopyTerms predict_copy(const BlockCosts& costs, Direction direction, std::span<const Blocks> all,
-                       Before before);
+                       Before before, unsigned sharers = 1);
 
 } // namespace near::profile

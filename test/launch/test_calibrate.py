@@ -215,6 +215,11 @@ def test_the_model_predicts_by_terms_and_compares_with_what_it_measures(near, pl
     compared = near("model", "--type", "vector(1000,1,16,double)", "--check")
     assert (compared.status, compared.err) == (0, ""), compared.report()
     assert len(re.findall(r"[+-]\d+%$", compared.out, re.M)) == 4, compared.report()
+    assert "messages: predicted from 64 KiB on" in compared.out
+    message = near("model", "--type", "vector(16384,1,4,double)", "--check")
+    assert (message.status, message.err) == (0, ""), message.report()
+    assert re.search(r"^message between +transfer +packing +unpacking +- overlap +in all +measured +error$", message.out, re.M)
+    assert len(re.findall(r"[+-]\d+%$", message.out, re.M)) >= 5, message.report()
 
 
 @needs_two
@@ -250,5 +255,5 @@ def test_the_model_says_what_is_wrong(near, plant, measured):
         assert line.startswith("near: ") and says in line, refused.report()
     plant([line for line in measured[1] if not line.startswith("blocks")])
     old = near("model", "--type", "double")
-    assert old.status == 1 and "says nothing about packing: `near calibrate` measures it" in old.err, old.report()
+    assert old.status == 1 and "says nothing about packing, or not everything: `near calibrate` measures it" in old.err, old.report()
     assert "packing of datatypes: not measured" in near("calibrate", "--show").out

@@ -1,6 +1,8 @@
 // How long copies of blocks take, by length, distance and place of their lines.
 #include "calibrate/blocks.h"
 
+#include "base/atomic.h"
+#include "base/checked.h"
 #include "copy/strided.h"
 #include "datatype/datatype.h"
 #include "os/clock.h"
@@ -25,9 +27,9 @@ using profile::Spacing;
 
 namespace {
 
-constexpr std::size_t line = 64;
+constexpr std::size_t line = base::cache_line;
 constexpr std::size_t arena_bytes = 32u << 20;
-/// Of cold lines so many bytes are enough: each line costs the same.
+/// So many bytes of cold lines are enough, since each line costs the same.
 constexpr std::size_t cold_bytes = 128u << 10;
 /// So many pages have their addresses in a cache (TLB). Data that fit into the second-level cache seldom lie in more.
 constexpr std::size_t few_pages = 1024;
@@ -35,6 +37,8 @@ constexpr std::size_t few_pages = 1024;
 constexpr std::array<std::uint32_t, profile::levels - 1> usual_caches = {32u << 10, 1u << 20, 32u << 20};
 /// A sample takes at least this long, so that reading the clock does not count. Nanoseconds.
 constexpr std::uint64_t least_sample = 5'000;
+/// No copy takes less. Nanoseconds.
+constexpr double smallest = 0.1;
 constexpr int samples = 5, cold_samples = 6;
 
 void flush_line([[maybe_unused]] const char* at) {
@@ -67,7 +71,7 @@ struct Scattered {
 
 Scattered scattered(Spacing spacing, std::size_t bytes, std::size_t step, std::size_t touched,
                     std::size_t most_pages = SIZE_MAX) {
-  const std::size_t lines = (bytes + line - 1) / line * line;
+  const std::size_t lines = base::round_up(bytes, line);
   std::size_t stride = bytes * step;
   // An odd number of lines, so that short blocks do not share a few sets of a cache.
   if (stride >= 8 * line && bytes <= 256 && stride / line % 2 == 0) stride += line;
@@ -169,7 +173,7 @@ Result measure_call(std::uint32_t& cost) {
   datatype::Datatype* type = nullptr;
   NEAR_TRY(datatype::make_predefined_types());
   NEAR_TRY(datatype::make_vector(2, 1, 2, false, *datatype::find_datatype(MPI_DOUBLE), type));
-  NEAR_TRY(datatype::commit(*type));
+  (void)datatype::commit(*type);
   double from[4] = {}, packed[2] = {};
   const datatype::Buffer buffer{from, 1, type};
   const double took = time_hot([&] { datatype::pack(buffer, 0, packed, buffer.bytes()); });
@@ -180,6 +184,17 @@ Result measure_call(std::uint32_t& cost) {
 
 } // namespace
 
+Pinned::Pinned() {
+  os::CpuSet allowed, one;
+  if (!os::affinity_of(0, allowed).ok() || allowed.empty()) return;
+  one.add(allowed.members().front());
+  if (os::bind_this_thread(one).ok()) before_ = allowed;
+}
+
+Pinned::~Pinned() {
+  if (!before_.empty()) (void)os::bind_this_thread(before_);
+}
+
 void flush_lines(const std::byte* from, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(from) / line * line,
              end = reinterpret_cast<std::uintptr_t>(from) + bytes;
@@ -188,16 +203,19 @@ void flush_lines(const std::byte* from, std::size_t bytes) {
 
 double time_hot(const std::function<void()>& copy) {
   copy();
-  const std::uint64_t once = std::max<std::uint64_t>(1, time_of(copy, 1));
-  const std::uint64_t times = std::max<std::uint64_t>(1, least_sample / once);
-  double least = static_cast<double>(once);
-  for (int i = 0; i < samples; ++i)
-    least = std::min(least, static_cast<double>(time_of(copy, times)) / static_cast<double>(times));
-  return least;
+  std::uint64_t times = 1, took = time_of(copy, times);
+  while (took < least_sample) took = time_of(copy, times *= 2);
+  auto least = static_cast<double>(took);
+  for (int i = 0; i < samples; ++i) least = std::min(least, static_cast<double>(time_of(copy, times)));
+  return std::max(least / static_cast<double>(times), smallest);
 }
 
-/// The mean of the shorter half, since the clock ticks in steps of 10 ns.
 double time_cold(const std::function<void()>& copy, const std::function<void()>& flush) {
+  static const std::uint64_t clock = [] { // what reading it takes
+    std::uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 100; ++i) least = std::min(least, time_of([] {}, 1));
+    return least;
+  }();
   copy(); // the packed bytes stay hot
   std::array<std::uint64_t, cold_samples> took;
   for (std::uint64_t& each : took) {
@@ -206,12 +224,16 @@ double time_cold(const std::function<void()>& copy, const std::function<void()>&
     each = time_of(copy, 1);
   }
   std::sort(took.begin(), took.end());
+  // The mean, since the clock may tick in steps of 10 ns.
   constexpr std::ptrdiff_t half = cold_samples / 2;
-  return std::max(
-      1.0, static_cast<double>(std::accumulate(took.begin(), took.begin() + half, std::uint64_t{0})) / half);
+  const auto mean =
+      static_cast<double>(std::accumulate(took.begin(), took.begin() + half, std::uint64_t{0})) / half;
+  return std::max(mean - static_cast<double>(clock), smallest);
 }
 
-Result measure_blocks(BlockCosts& costs) {
+Result measure_blocks(std::uint64_t budget_ns, BlockCosts& costs) {
+  const std::uint64_t end = os::monotonic_ns() + budget_ns;
+  const Pinned here;
   for (std::size_t level = 0; level < costs.caches.size(); ++level) {
     const std::uint64_t known =
         level + 1 < costs.caches.size() ? os::data_cache(static_cast<int>(level) + 1) : os::largest_cache();
@@ -223,14 +245,17 @@ Result measure_blocks(BlockCosts& costs) {
     return base::fail(base::Code::no_memory, "there is no memory for the blocks to copy ({} MiB)",
                       2 * arena_bytes >> 20);
   NEAR_TRY(measure_call(costs.call));
-  for (std::size_t direction = 0; direction < profile::directions; ++direction)
-    for (std::size_t spacing = 0; spacing < profile::spacings; ++spacing)
+  for (auto direction : {Direction::gather, Direction::scatter})
+    for (auto spacing : {Spacing::equal, Spacing::listed})
       for (std::size_t length = 0; length < profile::block_lengths.size(); ++length)
-        for (std::size_t step = 0; step < profile::block_steps.size(); ++step)
-          for (std::size_t level = 0; level < profile::levels; ++level)
-            costs.block[direction][spacing][length][step][level] = measurement.cost(
-                static_cast<Direction>(direction), static_cast<Spacing>(spacing),
-                profile::block_lengths[length], profile::block_steps[step], static_cast<Level>(level));
+        for (std::size_t step = 0; step < profile::block_steps.size(); ++step) {
+          if (os::monotonic_ns() > end) return {};
+          auto& row = costs.block[static_cast<std::size_t>(direction)][static_cast<std::size_t>(spacing)]
+                                 [length][step];
+          for (auto level : {Level::l1, Level::l2, Level::l3, Level::memory})
+            row[static_cast<std::size_t>(level)] = measurement.cost(
+                direction, spacing, profile::block_lengths[length], profile::block_steps[step], level);
+        }
   for (auto direction : {Direction::gather, Direction::scatter})
     costs.first[static_cast<std::size_t>(direction)] = measurement.first(direction, costs);
   return {};

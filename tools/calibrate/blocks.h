@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "os/affinity.h"
 #include "profile/blocks.h"
 
 #include <cstddef>
@@ -11,12 +12,25 @@
 
 namespace near::calibrate {
 
-/// Measures everything in `costs`, in this thread, in about a third of a second. Fails if there is no memory for it.
-base::Result measure_blocks(profile::BlockCosts& costs);
+/// Keeps the calling thread on the first processor that it may use, since another one has other caches.
+class Pinned {
+public:
+  Pinned();
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  ~Pinned();
 
-/// The least time that a call of `copy` takes, in nanoseconds, of several attempts; the first one fills the caches.
+private:
+  os::CpuSet before_; ///< empty: it could not be bound
+};
+
+/// Measures everything in `costs`, in this thread: half a second on a usual processor. After `budget_ns` the rest is left out, and `costs`
+/// are not complete(). Fails if there is no memory for it.
+base::Result measure_blocks(std::uint64_t budget_ns, profile::BlockCosts& costs);
+
+/// The least time that a call of `copy` takes, in nanoseconds, of several attempts, after one that fills the caches. Above 0.
 double time_hot(const std::function<void()>& copy);
-/// The same, with flush() before each call; its time does not count.
+/// The time of `copy` if flush() was called before it, in nanoseconds: the mean of the shorter half of several attempts. Above 0.
 double time_cold(const std::function<void()>& copy, const std::function<void()>& flush);
 /// For time_cold(): writes back the cache lines of these bytes and removes them from all caches.
 void flush_lines(const std::byte* from, std::size_t bytes);

@@ -92,7 +92,10 @@ void note(const Run& run, const Measurement& measurement, Profile& profile) {
                 [static_cast<std::size_t>(run.kind)] = measurement.cost;
 }
 
-Result carry_out(const Run& run, const std::function<void()>& arrived, Profile& profile) {
+/// Starts the two processes and passes each of their measurements to arrived(). With pipelined copies, `stores` gets what filling a
+/// packet cost the sender, in nanoseconds per MiB.
+Result carry_out(const Run& run, const std::function<void(const Measurement&)>& arrived,
+                 std::uint32_t& stores) {
   segment::Segment segment;
   NEAR_TRY(segment.create(2, 2, 2));
   Pipe pipe;
@@ -113,8 +116,7 @@ Result carry_out(const Run& run, const std::function<void()>& arrived, Profile& 
     while (os::read_some(pipe.reading, reinterpret_cast<char*>(&measurement), sizeof measurement, bytes) ==
                os::Transfer::some &&
            bytes == sizeof measurement) {
-      note(run, measurement, profile);
-      arrived();
+      arrived(measurement);
     }
     couple.reap();
     late = late || os::monotonic_ns() > run.end_ns + grace_ns;
@@ -124,11 +126,9 @@ Result carry_out(const Run& run, const std::function<void()>& arrived, Profile& 
     return fail(Code::system, "the processes that measured {} on processors {} and {} {}",
                 kind_name(run.kind), run.pair.sender, run.pair.receiver,
                 late ? "did not end in time" : "failed");
-  bool cached = run.kind == Kind::pipelined_cached;
-  if (!cached && run.kind != Kind::pipelined_streaming) return {};
+  const bool streaming = run.kind == Kind::pipelined_streaming;
   const auto& of_sender = segment.at<segment::PairStatistics>(segment.control(0).statistics)[1];
-  profile.store_cost[static_cast<std::size_t>(run.pair.distance)][!cached] =
-      of_sender.store_cost[!cached].load_relaxed();
+  stores = of_sender.store_cost[streaming].load_relaxed();
   return {};
 }
 
@@ -184,9 +184,30 @@ Result measure(const topo::Machine& machine, const topo::CpuSet& allowed, std::u
       if (kind == Kind::cma && !profile.no_cma.empty()) continue;
       std::uint64_t now = os::monotonic_ns();
       report(done, runs * measurements_per_run, pair, kind);
-      auto arrived = [&] { report(++done, runs * measurements_per_run, pair, kind); };
-      NEAR_TRY(carry_out({pair, kind, now + (end - std::min(now, end)) / left}, arrived, profile));
+      const Run one{pair, kind, now + (end - std::min(now, end)) / left};
+      auto arrived = [&](const Measurement& measurement) {
+        note(one, measurement, profile);
+        report(++done, runs * measurements_per_run, pair, kind);
+      };
+      std::uint32_t stores = 0;
+      NEAR_TRY(carry_out(one, arrived, stores));
+      if (kind == Kind::pipelined_cached || kind == Kind::pipelined_streaming)
+        profile.store_cost[static_cast<std::size_t>(pair.distance)][kind == Kind::pipelined_streaming] =
+            stores;
     }
+  return {};
+}
+
+Result time_message(const Pair& pair, Kind kind, datatype::Datatype& type, MPI_Count count,
+                    std::uint64_t budget_ns, double& took) {
+  const datatype::Buffer buffer{nullptr, count, &type};
+  std::uint32_t cost = 0, stores = 0;
+  auto arrived = [&](const Measurement& measurement) { cost = measurement.cost; };
+  NEAR_TRY(carry_out({pair, kind, os::monotonic_ns() + budget_ns, &type, count}, arrived, stores));
+  if (cost == 0)
+    return fail(Code::no_memory, "the processes that were to send a message of {} bytes measured nothing",
+                buffer.bytes());
+  took = static_cast<double>(cost) * static_cast<double>(buffer.bytes()) / (1 << 20);
   return {};
 }
 

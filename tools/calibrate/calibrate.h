@@ -3,6 +3,7 @@
 // the transport itself, exactly what the tuner will time later (transport/tuner.h).
 #pragma once
 
+#include "datatype/datatype.h"
 #include "profile/profile.h"
 
 #include <functional>
@@ -33,5 +34,10 @@ using Report = std::function<void(unsigned done, unsigned total, const Pair& pai
 /// why.
 Result measure(const topo::Machine& machine, const topo::CpuSet& allowed, std::uint64_t budget_ns,
                const Report& report, profile::Profile& profile);
+
+/// Measures how long a message of this datatype takes between these two processors by this kind of copy, as its receiver sees it, in
+/// nanoseconds; the data are sent again unchanged. Fails as measure() does, or if there is no memory for the buffers.
+Result time_message(const Pair& pair, Kind kind, datatype::Datatype& type, MPI_Count count,
+                    std::uint64_t budget_ns, double& took);
 
 } // namespace near::calibrate

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -37,6 +38,7 @@ constexpr std::size_t fewest_samples = 3, most_samples = 24;
 struct Arrived {
   bool rts_done = false, answered = false;
   Next answer = Next::stop;
+  const Run* run = nullptr;
   std::byte* buffer = nullptr;
   Transfer transfer;
   std::uint64_t end_ns = 0;
@@ -58,6 +60,36 @@ transport::Buffer buffer_of(void* at, std::size_t bytes) {
   return {at, static_cast<MPI_Count>(bytes), datatype::find_datatype(MPI_BYTE)};
 }
 
+/// The buffer of a message, in this memory.
+transport::Buffer buffer_of(const Run& run, std::byte* memory, std::size_t bytes) {
+  if (run.type == nullptr) return buffer_of(memory, bytes);
+  const MPI_Count rest =
+      (run.count - 1) * run.type->extent; // from the first element to the last; may be negative
+  return {memory - std::min<MPI_Count>(rest, 0) - run.type->true_lb, run.count, run.type};
+}
+/// How much memory that takes.
+std::size_t memory_of(const Run& run) {
+  if (run.type == nullptr) return largest;
+  return static_cast<std::size_t>(std::abs((run.count - 1) * run.type->extent) + run.type->true_extent);
+}
+
+/// What is measured one after the other.
+struct Task {
+  int size_class;
+  Source source;
+};
+std::vector<Task> tasks_of(const Run& run) {
+  std::vector<Task> tasks;
+  if (run.type != nullptr) return {{0, Source::reused}};
+  for (int size_class : measured_classes)
+    for (Source source : {Source::reused, Source::rewritten}) tasks.push_back({size_class, source});
+  return tasks;
+}
+std::size_t bytes_of(const Run& run, const Task& task) {
+  return run.type != nullptr ? static_cast<std::size_t>(run.count * run.type->size)
+                             : size_of(task.size_class);
+}
+
 transport::Peer& other(std::uint32_t rank) { return transport::peer_at({0, 1 - rank}); }
 
 void wait_for(bool Arrived::* flag) {
@@ -77,27 +109,30 @@ void write(std::byte* buffer, std::size_t bytes, std::uint64_t seed) {
 
 void send_all(const Run& run) {
   std::unique_ptr<std::byte[]> own;
+  const std::size_t memory = memory_of(run);
   auto* buffer = static_cast<std::byte*>(
-      run.kind == Kind::direct ? memory::allocate_shareable(largest, {.alignment = 4096}) : nullptr);
+      run.kind == Kind::direct ? memory::allocate_shareable(memory, {.alignment = 4096}) : nullptr);
   if (buffer == nullptr) {
-    own = std::make_unique_for_overwrite<std::byte[]>(largest);
+    own = std::make_unique_for_overwrite<std::byte[]>(memory + sizeof(std::uint64_t));
     buffer = own.get();
   }
   std::uint64_t seed = 0;
-  for (int size_class : measured_classes) {
-    std::size_t bytes = size_of(size_class);
-    write(buffer, bytes, ++seed);
-    for (Source source : {Source::reused, Source::rewritten})
-      for (Next next = Next::again; next == Next::again;) {
-        if (source == Source::rewritten) write(buffer, bytes, ++seed);
-        Transfer transfer;
-        transfer.done = [](Transfer&, int) { arrived().rts_done = true; };
-        if (!transport::send_rts(other(0), {0, 0, 0, bytes}, buffer_of(buffer, bytes), transfer).ok()) return;
-        wait_for(&Arrived::rts_done);
-        wait_for(&Arrived::answered);
-        next = arrived().answer;
-        if (next == Next::stop) return;
-      }
+  int last_class = -1;
+  for (const Task& task : tasks_of(run)) {
+    const std::size_t bytes = bytes_of(run, task);
+    if (task.size_class != last_class) write(buffer, run.type != nullptr ? memory : bytes, ++seed);
+    last_class = task.size_class;
+    for (Next next = Next::again; next == Next::again;) {
+      if (task.source == Source::rewritten) write(buffer, bytes, ++seed);
+      Transfer transfer;
+      transfer.done = [](Transfer&, int) { arrived().rts_done = true; };
+      if (!transport::send_rts(other(0), {0, 0, 0, bytes}, buffer_of(run, buffer, bytes), transfer).ok())
+        return;
+      wait_for(&Arrived::rts_done);
+      wait_for(&Arrived::answered);
+      next = arrived().answer;
+      if (next == Next::stop) return;
+    }
   }
 }
 
@@ -134,35 +169,37 @@ void report(int results, const Measurement& measurement) {
 }
 
 void receive_all(const Run& run, int results) {
-  auto own = std::make_unique_for_overwrite<std::byte[]>(largest);
+  auto own = std::make_unique_for_overwrite<std::byte[]>(memory_of(run));
+  arrived().run = &run;
   arrived().buffer = own.get();
-  unsigned left = measurements_per_run;
+  const std::vector<Task> tasks = tasks_of(run);
+  std::size_t left = tasks.size();
   std::vector<std::uint64_t> took;
-  for (int size_class : measured_classes)
-    for (Source source : {Source::reused, Source::rewritten}) {
-      std::uint64_t now = os::monotonic_ns(), until = now + (run.end_ns - std::min(now, run.end_ns)) / left--;
-      took.clear();
-      for (Next next = Next::again; next == Next::again;) {
-        wait_for(&Arrived::rts_done);
-        Measurement measurement{static_cast<std::uint32_t>(size_class), static_cast<std::uint32_t>(source)};
-        const Transfer& transfer = arrived().transfer;
-        if (transfer.protocol != static_cast<std::uint8_t>(protocol_of(run.kind))) {
-          if (run.kind == Kind::cma) refusal().copy(measurement.refusal, sizeof measurement.refusal - 1);
-          report(results, measurement);
-          return answer(Next::stop);
-        }
-        took.push_back(arrived().end_ns - transfer.began_ns);
-        now = os::monotonic_ns();
-        bool enough = took.size() >= most_samples || (took.size() >= fewest_samples && now >= until);
-        next = now >= run.end_ns ? Next::stop : enough ? Next::another : Next::again;
-        if (next != Next::again && took.size() > 1) {
-          measurement.cost = cost_of(took, size_of(size_class));
-          report(results, measurement);
-        }
-        answer(next);
-        if (next == Next::stop) return;
+  for (const Task& task : tasks) {
+    std::uint64_t now = os::monotonic_ns(), until = now + (run.end_ns - std::min(now, run.end_ns)) / left--;
+    took.clear();
+    for (Next next = Next::again; next == Next::again;) {
+      wait_for(&Arrived::rts_done);
+      Measurement measurement{static_cast<std::uint32_t>(task.size_class),
+                              static_cast<std::uint32_t>(task.source)};
+      const Transfer& transfer = arrived().transfer;
+      if (transfer.protocol != static_cast<std::uint8_t>(protocol_of(run.kind))) {
+        if (run.kind == Kind::cma) refusal().copy(measurement.refusal, sizeof measurement.refusal - 1);
+        report(results, measurement);
+        return answer(Next::stop);
       }
+      took.push_back(arrived().end_ns - transfer.began_ns);
+      now = os::monotonic_ns();
+      bool enough = took.size() >= most_samples || (took.size() >= fewest_samples && now >= until);
+      next = now >= run.end_ns ? Next::stop : enough ? Next::another : Next::again;
+      if (next != Next::again && took.size() > 1) {
+        measurement.cost = cost_of(took, bytes_of(run, task));
+        report(results, measurement);
+      }
+      answer(next);
+      if (next == Next::stop) return;
     }
+  }
 }
 
 void on_rts(transport::Arrival& arrival) {
@@ -172,7 +209,7 @@ void on_rts(transport::Arrival& arrival) {
     arrived().end_ns = os::monotonic_ns();
     arrived().rts_done = true;
   };
-  auto view = buffer_of(here.buffer, static_cast<std::size_t>(arrival.envelope.bytes));
+  auto view = buffer_of(*here.run, here.buffer, static_cast<std::size_t>(arrival.envelope.bytes));
   (void)transport::accept(*arrival.from, arrival.rts(), arrival.envelope.bytes, view, here.transfer);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "calibrate/calibrate.h"
+#include "datatype/datatype.h"
 
 #include <array>
 
@@ -16,6 +17,9 @@ struct Run {
   Pair pair;
   Kind kind;
   std::uint64_t end_ns; ///< CLOCK_MONOTONIC: no message begins later
+  /// The only message that is measured: so many elements on both sides. nullptr: consecutive bytes of every size.
+  datatype::Datatype* type = nullptr;
+  MPI_Count count = 0;
 };
 
 /// What the receiver reports.

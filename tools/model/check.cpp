@@ -1,8 +1,9 @@
 #include "model/check.h"
 
 #include "calibrate/blocks.h"
+#include "datatype/walk.h"
 #include "model/shape.h"
-#include "os/memory.h"
+#include "os/limits.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,26 +23,51 @@ constexpr std::uint64_t steps[] = {2, 3, 8, 32, 100}; // in blocks
 constexpr std::uint64_t sizes[] = {512, 8u << 10, 100'000, 2u << 20};
 constexpr std::uint64_t most_memory = 256u << 20;
 
-/// A buffer's memory, from its first byte of data to its last.
+/// A buffer's memory, from its first byte of data to its last, and that of its packed bytes.
 struct Memory {
   std::unique_ptr<std::byte[]> strided, packed;
   Result reserve(std::uint64_t span, std::uint64_t bytes) {
-    const std::uint64_t most = os::physical_memory() / 4;
-    if (most != 0 && (span > most || bytes > most - span))
-      return base::fail(
-          base::Code::limit,
-          "the buffers would take {} MiB, more than a quarter of this machine's memory: take a smaller "
-          "datatype, or fewer bytes",
-          (span >> 20) + (bytes >> 20));
+    if (span > INT64_MAX - bytes)
+      return base::fail(base::Code::no_memory, "there is no memory for buffers of 2^63 bytes");
+    NEAR_TRY(os::check_memory(span + bytes));
     strided.reset(new (std::nothrow) std::byte[span]);
     packed.reset(new (std::nothrow) std::byte[bytes]);
     if (strided == nullptr || packed == nullptr)
-      return base::fail(base::Code::no_memory, "there is no memory for a buffer of {} bytes", span + bytes);
+      return base::fail(base::Code::no_memory, "there is no memory for buffers of {} bytes", span + bytes);
     std::fill_n(strided.get(), span, std::byte{1});
     std::fill_n(packed.get(), bytes, std::byte{1});
     return {};
   }
 };
+
+/// Removes what a walk meets from the caches.
+struct FlushSink {
+  bool block(std::intptr_t address, MPI_Count bytes) {
+    calibrate::flush_lines(reinterpret_cast<const std::byte*>(address), static_cast<std::size_t>(bytes));
+    return true;
+  }
+  bool grid(std::intptr_t address, const copy::Grid& grid) {
+    for (std::size_t row = 0; row < grid.rows; ++row, address += grid.row_stride)
+      for (std::size_t i = 0; i < grid.count; ++i)
+        block(address + static_cast<std::ptrdiff_t>(i) * grid.stride, static_cast<MPI_Count>(grid.bytes));
+    return true;
+  }
+  bool listed(std::intptr_t address, MPI_Count bytes, const datatype::CompactNumbers& offsets,
+              std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) block(address + offsets[i], bytes);
+    return true;
+  }
+};
+
+void flush(const datatype::Buffer& buffer) {
+  FlushSink sink;
+  const Datatype& type = *buffer.type;
+  const auto address = reinterpret_cast<std::intptr_t>(buffer.address);
+  if (type.contiguous)
+    sink.block(address + type.true_lb, buffer.bytes());
+  else
+    datatype::walk_copies(*type.form.form, type.extent, address + type.form.at, 0, buffer.bytes(), sink);
+}
 
 /// Makes `count` blocks of `length` bytes, `step` bytes apart, or so far in the mean.
 Result make_blocks(std::uint64_t count, std::uint64_t length, std::uint64_t step, Spacing spacing,
@@ -65,25 +91,25 @@ Result make_blocks(std::uint64_t count, std::uint64_t length, std::uint64_t step
 
 Result time_copy(MPI_Count count, Datatype& type, Direction direction, Before before, double& took) {
   Memory memory;
-  const datatype::Buffer probe{nullptr, count, &type};
-  if (probe.bytes() == 0) return base::fail(base::Code::invalid, "there are no bytes to copy");
+  const MPI_Count bytes = count * type.size;
+  if (bytes == 0) return base::fail(base::Code::invalid, "there are no bytes to copy");
   const MPI_Count rest = (count - 1) * type.extent; // from the first element to the last; may be negative
-  const auto span = static_cast<std::uint64_t>(std::abs(rest)) + static_cast<std::uint64_t>(type.true_extent);
-  NEAR_TRY(memory.reserve(span, static_cast<std::uint64_t>(probe.bytes())));
-  const datatype::Buffer buffer{memory.strided.get() - std::min<MPI_Count>(rest, 0) - type.true_lb, count,
-                                &type};
-  std::vector<datatype::Piece> pieces;
-  datatype::pieces(buffer, 0, buffer.bytes(), pieces, SIZE_MAX);
+  NEAR_TRY(memory.reserve(static_cast<std::uint64_t>(std::abs(rest)) +
+                              static_cast<std::uint64_t>(type.true_extent),
+                          static_cast<std::uint64_t>(bytes)));
+  // As integers, since the address of an element may lie far outside its data.
+  const auto first =
+      reinterpret_cast<std::intptr_t>(memory.strided.get()) - std::min<MPI_Count>(rest, 0) - type.true_lb;
+  const datatype::Buffer buffer{reinterpret_cast<void*>(first), count, &type};
   auto copy = [&] {
     if (direction == Direction::gather)
-      datatype::pack(buffer, 0, memory.packed.get(), buffer.bytes());
+      datatype::pack(buffer, 0, memory.packed.get(), bytes);
     else
-      datatype::unpack(buffer, 0, memory.packed.get(), buffer.bytes());
+      datatype::unpack(buffer, 0, memory.packed.get(), bytes);
   };
-  auto flush = [&] {
-    for (const datatype::Piece& piece : pieces) calibrate::flush_lines(piece.address, piece.bytes);
-  };
-  took = before == Before::hot ? calibrate::time_hot(copy) : calibrate::time_cold(copy, flush);
+  const calibrate::Pinned here;
+  took =
+      before == Before::hot ? calibrate::time_hot(copy) : calibrate::time_cold(copy, [&] { flush(buffer); });
   return {};
 }
 
@@ -103,8 +129,7 @@ Result check_grid(const profile::BlockCosts& costs,
   for (Point& point : wanted) {
     Datatype* type = nullptr;
     NEAR_TRY(make_blocks(point.bytes / point.length, point.length, point.step, point.spacing, type));
-    const datatype::Buffer one{nullptr, 1, type};
-    point.predicted = predict_copy(costs, point.direction, blocks_of(one), point.before).total();
+    point.predicted = predict_copy(costs, point.direction, blocks_of(*type, 1), point.before).total();
     const Result timed = time_copy(1, *type, point.direction, point.before, point.measured);
     datatype::release(type);
     NEAR_TRY(timed);

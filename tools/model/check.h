@@ -28,7 +28,8 @@ struct Point {
   /// How much more is predicted than measured, as a part of the latter; below 0: less.
   double error() const { return predicted / measured - 1; }
 };
-/// Compares over a grid of sizes, lengths, distances, spacings, directions and states of the caches, which are not those of the profile.
+/// Compares over a grid of sizes, lengths, distances, spacings, directions and states of the caches; most of the lengths and distances are
+/// not those of the profile.
 /// Calls `report` after each.
 Result check_grid(const profile::BlockCosts& costs,
                   const std::function<void(std::size_t done, std::size_t total)>& report,

@@ -8,8 +8,14 @@
 
 namespace near::model {
 
-/// The blocks of the buffer, whose address does not matter: those of one length and spacing together. The time is linear in the
-/// entries of the datatype, not in its blocks.
-std::vector<profile::Blocks> blocks_of(const datatype::Buffer& buffer);
+using base::Result;
+
+/// The blocks of a buffer of `count` elements, those of one length, spacing and order of magnitude of distance together. The time is
+/// linear in the entries of the datatype, however often they are repeated.
+std::vector<profile::Blocks> blocks_of(const datatype::Datatype& type, MPI_Count count);
+
+/// The number of elements that hold at least `bytes` bytes; one if that is 0. Fails if the type has no bytes, or if sizes or displacements
+/// of so many do not fit 63 bits.
+Result elements_for(datatype::Datatype& type, std::uint64_t bytes, MPI_Count& count);
 
 } // namespace near::model

@@ -22,45 +22,39 @@ struct Named {
 };
 const Named basic_types[] = {
     {"char", MPI_CHAR},
+    {"signed_char", MPI_SIGNED_CHAR},
+    {"unsigned_char", MPI_UNSIGNED_CHAR},
     {"byte", MPI_BYTE},
     {"short", MPI_SHORT},
+    {"unsigned_short", MPI_UNSIGNED_SHORT},
     {"int", MPI_INT},
+    {"unsigned", MPI_UNSIGNED},
+    {"unsigned_int", MPI_UNSIGNED},
     {"long", MPI_LONG},
+    {"unsigned_long", MPI_UNSIGNED_LONG},
+    {"long_long", MPI_LONG_LONG},
+    {"unsigned_long_long", MPI_UNSIGNED_LONG_LONG},
     {"float", MPI_FLOAT},
     {"double", MPI_DOUBLE},
+    {"long_double", MPI_LONG_DOUBLE},
     {"int8_t", MPI_INT8_T},
     {"int16_t", MPI_INT16_T},
     {"int32_t", MPI_INT32_T},
     {"int64_t", MPI_INT64_T},
-    {"float_complex", MPI_C_FLOAT_COMPLEX},
-    {"double_complex", MPI_C_DOUBLE_COMPLEX},
+    {"uint8_t", MPI_UINT8_T},
+    {"uint16_t", MPI_UINT16_T},
+    {"uint32_t", MPI_UINT32_T},
+    {"uint64_t", MPI_UINT64_T},
 };
 constexpr std::string_view constructors[] = {"vector",        "hvector",  "contiguous", "indexed",
                                              "indexed_block", "subarray", "resized"};
-
-/// A reference that is dropped at the end.
-class Held {
-public:
-  Held() = default;
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() {
-    if (type_ != nullptr) datatype::release(type_);
-  }
-  Datatype*& slot() { return type_; }
-  Datatype& operator*() const { return *type_; }
-  Datatype* give() { return std::exchange(type_, nullptr); }
-
-private:
-  Datatype* type_ = nullptr;
-};
 
 /// Reads the text from left to right; each function takes what it is named after.
 class Reader {
 public:
   explicit Reader(std::string_view text) : text_(text) {}
 
-  Result whole(Held& made) {
+  Result whole(HeldType& made) {
     NEAR_TRY(type(made, 0));
     skip_spaces();
     if (at_ != text_.size()) return expected("nothing more");
@@ -69,6 +63,7 @@ public:
 
 private:
   static constexpr int deepest = 32;
+  static constexpr std::uintptr_t predefined_handles = 0x100;
   using Numbers = std::vector<MPI_Count>;
 
   void skip_spaces() {
@@ -127,14 +122,19 @@ private:
     return fail(Code::invalid, "the datatype '{}' is not understood: there is no type '{}'{}", text_, name,
                 base::did_you_mean(name, known));
   }
-  Result basic(std::string_view name, Held& made) const {
-    for (const Named& each : basic_types) {
-      Datatype* const type = datatype::find_datatype(each.handle);
-      if (name == each.name || name == type->name) return datatype::make_duplicate(*type, made.slot());
-    }
+  Result basic(std::string_view name, HeldType& made) const {
+    for (const Named& each : basic_types)
+      if (name == each.name)
+        return datatype::make_duplicate(*datatype::find_datatype(each.handle), made.slot());
+    constexpr auto first = datatype::PredefinedTypes::first_handle;
+    for (std::uintptr_t handle = first; name.starts_with("MPI_") && handle < first + predefined_handles;
+         ++handle)
+      if (Datatype* const type = datatype::find_predefined(reinterpret_cast<MPI_Datatype>(handle));
+          type != nullptr && name == type->name)
+        return datatype::make_duplicate(*type, made.slot());
     return unknown(name);
   }
-  Result type(Held& made, int depth) {
+  Result type(HeldType& made, int depth) {
     if (depth > deepest) return fail(Code::invalid, "the datatype nests more than {} types", deepest);
     const std::string_view name = word();
     if (name.empty()) return expected("a datatype, such as double or vector(1000,1,16,double),");
@@ -143,7 +143,7 @@ private:
     NEAR_TRY(constructed(name, made, depth));
     return sign(')');
   }
-  Result constructed(std::string_view name, Held& made, int depth) {
+  Result constructed(std::string_view name, HeldType& made, int depth) {
     if (name == "vector" || name == "hvector") return vector(name == "hvector", made, depth);
     if (name == "contiguous") return contiguous(made, depth);
     if (name == "indexed") return indexed(made, depth);
@@ -152,9 +152,9 @@ private:
     if (name == "resized") return resized(made, depth);
     return unknown(name);
   }
-  Result vector(bool in_bytes, Held& made, int depth) {
+  Result vector(bool in_bytes, HeldType& made, int depth) {
     MPI_Count count = 0, length = 0, stride = 0;
-    Held old;
+    HeldType old;
     NEAR_TRY(argument(count));
     NEAR_TRY(argument(length));
     NEAR_TRY(argument(stride));
@@ -163,17 +163,17 @@ private:
     NEAR_TRY(not_negative("block length", length));
     return datatype::make_vector(count, length, stride, in_bytes, *old, made.slot());
   }
-  Result contiguous(Held& made, int depth) {
+  Result contiguous(HeldType& made, int depth) {
     MPI_Count count = 0;
-    Held old;
+    HeldType old;
     NEAR_TRY(argument(count));
     NEAR_TRY(type(old, depth + 1));
     NEAR_TRY(not_negative("count", count));
     return datatype::make_contiguous(count, *old, made.slot());
   }
-  Result indexed(Held& made, int depth) {
+  Result indexed(HeldType& made, int depth) {
     Numbers lengths, displacements;
-    Held old;
+    HeldType old;
     NEAR_TRY(list(lengths));
     NEAR_TRY(list(displacements));
     NEAR_TRY(type(old, depth + 1));
@@ -181,19 +181,19 @@ private:
     for (MPI_Count length : lengths) NEAR_TRY(not_negative("block length", length));
     return datatype::make_indexed(lengths, displacements, false, *old, made.slot());
   }
-  Result indexed_block(Held& made, int depth) {
+  Result indexed_block(HeldType& made, int depth) {
     MPI_Count length = 0;
     Numbers displacements;
-    Held old;
+    HeldType old;
     NEAR_TRY(argument(length));
     NEAR_TRY(list(displacements));
     NEAR_TRY(type(old, depth + 1));
     NEAR_TRY(not_negative("block length", length));
     return datatype::make_indexed_block(length, displacements, false, *old, made.slot());
   }
-  Result subarray(Held& made, int depth) {
+  Result subarray(HeldType& made, int depth) {
     Numbers sizes, parts, starts;
-    Held old;
+    HeldType old;
     NEAR_TRY(list(sizes));
     NEAR_TRY(list(parts));
     NEAR_TRY(list(starts));
@@ -208,9 +208,9 @@ private:
     if (sizes.empty()) return fail(Code::invalid, "a subarray has at least one dimension");
     return datatype::make_subarray(sizes, parts, starts, MPI_ORDER_C, *old, made.slot());
   }
-  Result resized(Held& made, int depth) {
+  Result resized(HeldType& made, int depth) {
     MPI_Count lower = 0, extent = 0;
-    Held old;
+    HeldType old;
     NEAR_TRY(argument(lower));
     NEAR_TRY(argument(extent));
     NEAR_TRY(type(old, depth + 1));
@@ -233,13 +233,10 @@ private:
 
 } // namespace
 
-Result parse_type(std::string_view text, Datatype*& made) {
+Result parse_type(std::string_view text, HeldType& made) {
   NEAR_TRY(datatype::make_predefined_types());
-  Held read;
-  NEAR_TRY(Reader(text).whole(read));
-  NEAR_TRY(datatype::commit(*read));
-  made = read.give();
-  return {};
+  NEAR_TRY(Reader(text).whole(made));
+  return datatype::commit(*made);
 }
 
 } // namespace near::model

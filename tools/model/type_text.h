@@ -8,7 +8,7 @@
 //   subarray([64, 64], [64, 1], [0, 0], double)   sizes, parts, starts; the last dimension is contiguous
 //   resized(0, 16, float)                  lower bound and extent in bytes
 //
-// Types nest. Names are those of C (double, int, char, ...), or of the standard (MPI_DOUBLE).
+// Types nest. Basic types have the names of C without blanks (double, unsigned_char, int64_t), or those of the standard (MPI_DOUBLE).
 #pragma once
 
 #include "datatype/datatype.h"
@@ -19,7 +19,25 @@ namespace near::model {
 
 using base::Result;
 
-/// Makes the datatype, committed, with one reference for the caller. The text of a failure says where the description is wrong.
-Result parse_type(std::string_view text, datatype::Datatype*& made);
+/// A reference to a datatype that is dropped at the end.
+class HeldType {
+public:
+  HeldType() = default;
+  HeldType(const HeldType&) = delete;
+  HeldType& operator=(const HeldType&) = delete;
+  ~HeldType() {
+    if (type_ != nullptr) datatype::release(type_);
+  }
+  /// Where a constructor puts the type that it makes.
+  datatype::Datatype*& slot() { return type_; }
+  datatype::Datatype& operator*() const { return *type_; }
+  bool empty() const { return type_ == nullptr; }
+
+private:
+  datatype::Datatype* type_ = nullptr;
+};
+
+/// Makes the datatype, committed; `made` must be empty. The text of a failure says where the description is wrong.
+Result parse_type(std::string_view text, HeldType& made);
 
 } // namespace near::model

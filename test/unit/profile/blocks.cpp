@@ -49,7 +49,7 @@ TEST(PackingModel, adds_up_the_call_the_blocks_and_the_way_to_their_lines) {
   const auto cold = terms({{100, 8, 128, Spacing::equal}}, Before::cold);
   EXPECT_NEAR(cold.addresses, 100 * 18, 1e-6);
   EXPECT_NEAR(cold.memory, 100 * 90 + 40, 1e-6) << "it waits for the first line";
-  EXPECT_NEAR(terms({{8, 8, 128, Spacing::equal}}, Before::cold).memory, 8 * 90 + 20, 1e-6);
+  EXPECT_NEAR(terms({{8, 8, 128, Spacing::equal}}, Before::cold).memory, 8 * 90 + 40, 1e-6);
   auto scattered = [](std::uint64_t count) {
     const std::vector<Blocks> blocks = {{count, 8, 128, Spacing::equal}};
     return predict_copy(example(), Direction::scatter, blocks, Before::cold).memory;
@@ -96,8 +96,11 @@ TEST(PackingModel, adds_up_blocks_of_several_lengths_and_tells_lists_from_stride
 TEST(PackingModel, counts_the_lines_that_blocks_touch) {
   EXPECT_EQ(touched_bytes({100, 8, 128, Spacing::equal}), 6400u);
   EXPECT_EQ(touched_bytes({100, 100, 1000, Spacing::equal}), 12'800u);
-  EXPECT_EQ(touched_bytes({100, 8, 16, Spacing::equal}), 1600u) << "several in each line";
-  EXPECT_EQ(touched_bytes({1, 8, 0, Spacing::listed}), 64u);
+  EXPECT_EQ(touched_bytes({100, 8, 16, Spacing::equal}), 1592) << "several in each line";
+  EXPECT_EQ(touched_bytes({1, 8, 8, Spacing::listed}), 64);
+  EXPECT_EQ(touched_bytes({1, 1 << 20, 1 << 20, Spacing::listed}), 1 << 20);
+  EXPECT_EQ(touched_bytes({11, 100, 10, Spacing::equal}), 200) << "they overlap";
+  EXPECT_GT(touched_bytes({UINT64_MAX, 8, 1e6, Spacing::equal}), 1e20);
 }
 
 TEST(PackingModel, is_complete_only_if_everything_was_measured) {

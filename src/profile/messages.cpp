@@ -1,0 +1,63 @@
+#include "profile/messages.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace near::profile {
+
+namespace {
+
+constexpr std::uint64_t usual_bytes = 64u << 10;
+
+/// Nanoseconds for as many consecutive bytes, from the sizes that were measured: a straight line of cost per byte over the logarithm of the
+/// size. 0: unknown.
+double transfer_time(const Profile& profile, Distance distance, Kind kind, std::uint64_t bytes) {
+  const auto& classes = profile.cost[static_cast<std::size_t>(distance)];
+  auto cost = [&](std::size_t size) {
+    return classes[size][static_cast<std::size_t>(Source::reused)][static_cast<std::size_t>(kind)];
+  };
+  std::size_t below = size_classes, above = size_classes;
+  const double position = std::log2(static_cast<double>(bytes) / 4096);
+  for (std::size_t size = 0; size < size_classes; ++size) {
+    if (cost(size) == 0) continue;
+    if (static_cast<double>(size) <= position || below == size_classes) below = size;
+    if (above == size_classes || static_cast<double>(above) < position) above = size;
+  }
+  if (below == size_classes) return 0;
+  double per_mib = cost(below);
+  if (above > below) {
+    const double part = (position - static_cast<double>(below)) / static_cast<double>(above - below);
+    per_mib += std::clamp(part, 0.0, 1.0) * (static_cast<double>(cost(above)) - per_mib);
+  }
+  return per_mib * static_cast<double>(bytes) / (1 << 20);
+}
+
+/// The time of this kind; one that was not measured is never the faster one.
+double time_or_never(const Profile& profile, Distance distance, Kind kind, std::uint64_t bytes) {
+  const double time = transfer_time(profile, distance, kind, bytes);
+  return time != 0 ? time : HUGE_VAL;
+}
+
+} // namespace
+
+bool knows_messages(const Profile& profile, Distance distance) {
+  return transfer_time(profile, distance, Kind::pipelined_cached, usual_bytes) != 0 ||
+         transfer_time(profile, distance, Kind::pipelined_streaming, usual_bytes) != 0;
+}
+
+MessageTerms predict_message(const Profile& profile, Distance distance, std::span<const Blocks> all,
+                             std::uint64_t bytes) {
+  MessageTerms terms;
+  const double cached = time_or_never(profile, distance, Kind::pipelined_cached, bytes),
+               streaming = time_or_never(profile, distance, Kind::pipelined_streaming, bytes);
+  if (streaming < cached) terms.kind = Kind::pipelined_streaming;
+  terms.transfer = std::min(cached, streaming);
+  const unsigned sharers = distance <= Distance::l3 ? 2 : 1; // of a last-level cache
+  terms.packing = predict_copy(profile.blocks, Direction::gather, all, Before::hot, sharers).total();
+  terms.unpacking = predict_copy(profile.blocks, Direction::scatter, all, Before::hot, sharers).total();
+  terms.overlap = terms.transfer + terms.packing + terms.unpacking -
+                  std::max({terms.transfer, terms.packing, terms.unpacking});
+  return terms;
+}
+
+} // namespace near::profile

@@ -1,0 +1,27 @@
+// The model of a long message: pipelined through packets, whatever its layout.
+//
+// Sender and receiver each copy every fragment, at the same time, and both wait for lines of the other's cache. Measured messages take as
+// long as the longest of three: consecutive bytes, the sender's gathering, the receiver's scattering (doc/model.md).
+#pragma once
+
+#include "profile/profile.h"
+
+namespace near::profile {
+
+/// The parts of the time from the receiver's answer to an RTS to the last byte. Nanoseconds.
+struct MessageTerms {
+  Kind kind = Kind::pipelined_cached; ///< the stores that are faster here
+  double transfer = 0;                ///< of as many consecutive bytes
+  double packing = 0, unpacking = 0;  ///< gathering and scattering all blocks
+  double overlap = 0;                 ///< the part of these that the longest of the three hides
+  double total() const { return transfer + packing + unpacking - overlap; }
+};
+
+/// Whether the time of pipelined messages at this distance was measured.
+bool knows_messages(const Profile& profile, Distance distance);
+/// Predicts the time of a message of `bytes` bytes, which is not 0, that lie in these blocks on both sides. The buffers were used last. The
+/// costs of blocks must be complete(), and those of messages at this distance known (knows_messages()).
+MessageTerms predict_message(const Profile& profile, Distance distance, std::span<const Blocks> all,
+                             std::uint64_t bytes);
+
+} // namespace near::profile

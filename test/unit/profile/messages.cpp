@@ -1,0 +1,89 @@
+// The model of long messages.
+#include "profile/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+using namespace near;
+using profile::Blocks;
+using profile::Kind;
+using profile::MessageTerms;
+using profile::Profile;
+using profile::Spacing;
+using segment::Distance;
+
+namespace {
+
+constexpr auto l3 = static_cast<std::size_t>(Distance::l3);
+
+/// Each block takes 1 ns and 0.01 ns for each byte to gather, twice as much to scatter. Messages take 40 us for a MiB.
+Profile example() {
+  Profile made;
+  made.blocks.call = 1;
+  made.blocks.first = {1, 1};
+  made.blocks.caches = {32u << 10, 1u << 20, 32u << 20};
+  for (std::uint32_t direction = 0; direction < profile::directions; ++direction)
+    for (auto& table : made.blocks.block[direction])
+      for (std::size_t length = 0; length < profile::block_lengths.size(); ++length)
+        for (auto& row : table[length])
+          row.fill((1 + direction) * (1000 + 10 * profile::block_lengths[length]));
+  for (std::size_t size : {0u, 2u, 4u, 8u}) made.cost[l3][size][0] = {30000, 40000, 50000, 80000};
+  return made;
+}
+
+MessageTerms terms(const Profile& profile, std::uint64_t count, std::uint64_t bytes) {
+  const std::vector<Blocks> blocks = {{count, bytes, 16.0 * static_cast<double>(bytes), Spacing::equal}};
+  return predict_message(profile, Distance::l3, blocks, count * bytes);
+}
+
+TEST(MessageModel, takes_the_longest_of_what_happens_at_the_same_time) {
+  const auto one = terms(example(), 131072, 8); // 1 MiB
+  EXPECT_EQ(one.kind, Kind::pipelined_cached);
+  EXPECT_NEAR(one.transfer, 40'000, 1);
+  EXPECT_NEAR(one.packing, 131072 * 1.08, 1);
+  EXPECT_NEAR(one.unpacking, 2 * 131072 * 1.08, 1);
+  EXPECT_NEAR(one.overlap, one.transfer + one.packing, 1e-6);
+  EXPECT_NEAR(one.total(), one.unpacking, 1e-6);
+}
+
+TEST(MessageModel, of_consecutive_bytes_is_what_was_measured) {
+  const auto one = terms(example(), 1, 1 << 20);
+  EXPECT_NEAR(one.total(), 40'000, 1);
+}
+
+TEST(MessageModel, knows_that_two_processes_share_the_last_level_cache) {
+  Profile profile = example();
+  for (auto& direction : profile.blocks.block)
+    for (auto& table : direction)
+      for (auto& length : table)
+        for (auto& row : length) row[3] = 10 * row[0]; // memory
+  // 8 MiB of lines fit into a quarter of the cache, those of two processes do not.
+  const std::vector<Blocks> blocks = {{131072, 8, 128, Spacing::equal}};
+  profile.cost[static_cast<std::size_t>(Distance::machine)] = profile.cost[l3];
+  const auto near = predict_message(profile, Distance::l3, blocks, 1 << 20),
+             far = predict_message(profile, Distance::machine, blocks, 1 << 20);
+  EXPECT_NEAR(far.packing, 131072 * 1.08, 1);
+  EXPECT_GT(near.packing, 2 * far.packing);
+}
+
+TEST(MessageModel, takes_the_faster_stores_and_the_nearest_sizes) {
+  Profile profile = example();
+  for (auto& sources : profile.cost[l3]) sources[0][static_cast<std::size_t>(Kind::pipelined_streaming)] = 0;
+  profile.cost[l3][4][0] = {0, 60000, 20000, 0}; // 64 KiB
+  profile.cost[l3][8][0] = {0, 40000, 40000, 0};
+  EXPECT_EQ(terms(profile, 1, 64 << 10).kind, Kind::pipelined_streaming);
+  EXPECT_NEAR(terms(profile, 1, 64 << 10).transfer, 20000.0 / 16, 1);
+  EXPECT_NEAR(terms(profile, 1, 256 << 10).transfer, 30000.0 / 4, 1) << "half way between the two";
+  EXPECT_NEAR(terms(profile, 1, 64 << 20).transfer, 64 * 40000.0, 64) << "beyond the last one";
+  EXPECT_NEAR(terms(profile, 1, 1000).transfer, 1000 * 20000.0 / (1 << 20), 1)
+      << "below the first one of these stores";
+}
+
+TEST(MessageModel, knows_the_distances_that_were_measured) {
+  EXPECT_TRUE(knows_messages(example(), Distance::l3));
+  EXPECT_FALSE(knows_messages(example(), Distance::machine));
+  EXPECT_FALSE(knows_messages(Profile{}, Distance::l3));
+}
+
+} // namespace
