@@ -115,8 +115,9 @@ public:
     const bool cold = level == Level::memory;
     const std::size_t touched = cold                 ? cold_bytes
                                 : level == Level::l1 ? caches_[0] / 4
-                                : level == Level::l2 ? caches_[1] / 4
-                                                     : std::min<std::size_t>(4 * caches_[1], caches_[2] / 4);
+                                : level == Level::l2
+                                    ? caches_[1] / 4
+                                    : std::min<std::size_t>(std::size_t{4} * caches_[1], caches_[2] / 4);
     const std::size_t most_pages = level == Level::l2 ? few_pages : SIZE_MAX;
     return cost_of(direction, scattered(spacing, bytes, step, touched, most_pages), cold);
   }
