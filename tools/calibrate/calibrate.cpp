@@ -1,7 +1,9 @@
+#include "calibrate/placed.h"
 #include "calibrate/run.h"
 
 #include "os/clock.h"
 #include "os/descriptor.h"
+#include "os/limits.h"
 #include "os/memory.h"
 #include "os/poller.h"
 #include "os/process.h"
@@ -202,6 +204,7 @@ Result time_message(const Pair& pair, Kind kind, datatype::Datatype& type, MPI_C
                     std::uint64_t budget_ns, double& took) {
   const datatype::Buffer buffer{nullptr, count, &type};
   std::uint32_t cost = 0, stores = 0;
+  NEAR_TRY(os::check_memory(2 * span_of(type, count)));
   auto arrived = [&](const Measurement& measurement) { cost = measurement.cost; };
   NEAR_TRY(carry_out({pair, kind, os::monotonic_ns() + budget_ns, &type, count}, arrived, stores));
   if (cost == 0)

@@ -4,6 +4,7 @@
 //   writes the message, if it is to be new
 //   RTS    ------------------------------------>  accept, and the time until all is there
 //          <------------------------------------  again, another size, or stop
+#include "calibrate/placed.h"
 #include "calibrate/run.h"
 
 #include "base/knob.h"
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -62,15 +62,11 @@ transport::Buffer buffer_of(void* at, std::size_t bytes) {
 
 /// The buffer of a message, in this memory.
 transport::Buffer buffer_of(const Run& run, std::byte* memory, std::size_t bytes) {
-  if (run.type == nullptr) return buffer_of(memory, bytes);
-  const MPI_Count rest =
-      (run.count - 1) * run.type->extent; // from the first element to the last; may be negative
-  return {memory - std::min<MPI_Count>(rest, 0) - run.type->true_lb, run.count, run.type};
+  return run.type == nullptr ? buffer_of(memory, bytes) : placed_in(memory, *run.type, run.count);
 }
 /// How much memory that takes.
 std::size_t memory_of(const Run& run) {
-  if (run.type == nullptr) return largest;
-  return static_cast<std::size_t>(std::abs((run.count - 1) * run.type->extent) + run.type->true_extent);
+  return run.type == nullptr ? largest : span_of(*run.type, run.count);
 }
 
 /// What is measured one after the other.

@@ -1,12 +1,12 @@
 #include "model/check.h"
 
 #include "calibrate/blocks.h"
+#include "calibrate/placed.h"
 #include "datatype/walk.h"
 #include "model/shape.h"
 #include "os/limits.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <random>
@@ -93,14 +93,8 @@ Result time_copy(MPI_Count count, Datatype& type, Direction direction, Before be
   Memory memory;
   const MPI_Count bytes = count * type.size;
   if (bytes == 0) return base::fail(base::Code::invalid, "there are no bytes to copy");
-  const MPI_Count rest = (count - 1) * type.extent; // from the first element to the last; may be negative
-  NEAR_TRY(memory.reserve(static_cast<std::uint64_t>(std::abs(rest)) +
-                              static_cast<std::uint64_t>(type.true_extent),
-                          static_cast<std::uint64_t>(bytes)));
-  // As integers, since the address of an element may lie far outside its data.
-  const auto first =
-      reinterpret_cast<std::intptr_t>(memory.strided.get()) - std::min<MPI_Count>(rest, 0) - type.true_lb;
-  const datatype::Buffer buffer{reinterpret_cast<void*>(first), count, &type};
+  NEAR_TRY(memory.reserve(calibrate::span_of(type, count), static_cast<std::uint64_t>(bytes)));
+  const datatype::Buffer buffer = calibrate::placed_in(memory.strided.get(), type, count);
   auto copy = [&] {
     if (direction == Direction::gather)
       datatype::pack(buffer, 0, memory.packed.get(), bytes);

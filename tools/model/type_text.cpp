@@ -63,7 +63,6 @@ public:
 
 private:
   static constexpr int deepest = 32;
-  static constexpr std::uintptr_t predefined_handles = 0x100;
   using Numbers = std::vector<MPI_Count>;
 
   void skip_spaces() {
@@ -127,8 +126,8 @@ private:
       if (name == each.name)
         return datatype::make_duplicate(*datatype::find_datatype(each.handle), made.slot());
     constexpr auto first = datatype::PredefinedTypes::first_handle;
-    for (std::uintptr_t handle = first; name.starts_with("MPI_") && handle < first + predefined_handles;
-         ++handle)
+    for (std::uintptr_t handle = first;
+         name.starts_with("MPI_") && handle < first + sizeof(datatype::Datatypes::contiguous_sizes); ++handle)
       if (Datatype* const type = datatype::find_predefined(reinterpret_cast<MPI_Datatype>(handle));
           type != nullptr && name == type->name)
         return datatype::make_duplicate(*type, made.slot());
@@ -159,8 +158,6 @@ private:
     NEAR_TRY(argument(length));
     NEAR_TRY(argument(stride));
     NEAR_TRY(type(old, depth + 1));
-    NEAR_TRY(not_negative("count", count));
-    NEAR_TRY(not_negative("block length", length));
     return datatype::make_vector(count, length, stride, in_bytes, *old, made.slot());
   }
   Result contiguous(HeldType& made, int depth) {
@@ -168,7 +165,6 @@ private:
     HeldType old;
     NEAR_TRY(argument(count));
     NEAR_TRY(type(old, depth + 1));
-    NEAR_TRY(not_negative("count", count));
     return datatype::make_contiguous(count, *old, made.slot());
   }
   Result indexed(HeldType& made, int depth) {
@@ -178,7 +174,6 @@ private:
     NEAR_TRY(list(displacements));
     NEAR_TRY(type(old, depth + 1));
     NEAR_TRY(equally_long("block lengths", lengths, "displacements", displacements));
-    for (MPI_Count length : lengths) NEAR_TRY(not_negative("block length", length));
     return datatype::make_indexed(lengths, displacements, false, *old, made.slot());
   }
   Result indexed_block(HeldType& made, int depth) {
@@ -188,7 +183,6 @@ private:
     NEAR_TRY(argument(length));
     NEAR_TRY(list(displacements));
     NEAR_TRY(type(old, depth + 1));
-    NEAR_TRY(not_negative("block length", length));
     return datatype::make_indexed_block(length, displacements, false, *old, made.slot());
   }
   Result subarray(HeldType& made, int depth) {
@@ -200,12 +194,6 @@ private:
     NEAR_TRY(type(old, depth + 1));
     NEAR_TRY(equally_long("sizes", sizes, "sizes of the part", parts));
     NEAR_TRY(equally_long("sizes", sizes, "starts", starts));
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-      if (parts[i] < 1 || starts[i] < 0 || parts[i] > sizes[i] || starts[i] > sizes[i] - parts[i])
-        return fail(Code::invalid,
-                    "dimension {} of the subarray has {} elements; {} from {} on do not lie in it", i,
-                    sizes[i], parts[i], starts[i]);
-    if (sizes.empty()) return fail(Code::invalid, "a subarray has at least one dimension");
     return datatype::make_subarray(sizes, parts, starts, MPI_ORDER_C, *old, made.slot());
   }
   Result resized(HeldType& made, int depth) {
@@ -217,10 +205,6 @@ private:
     return datatype::make_resized(*old, lower, extent, made.slot());
   }
 
-  static Result not_negative(std::string_view what, MPI_Count value) {
-    if (value >= 0) return {};
-    return fail(Code::invalid, "the {} {} is negative", what, value);
-  }
   static Result equally_long(std::string_view one, const Numbers& first, std::string_view other,
                              const Numbers& second) {
     if (first.size() == second.size()) return {};

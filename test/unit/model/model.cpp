@@ -71,10 +71,10 @@ TEST(TypeText, says_what_is_wrong_and_where) {
   EXPECT_EQ(failure(""),
             "the datatype '' is not understood: a datatype, such as double or vector(1000,1,16,double), is "
             "expected at the end");
-  EXPECT_EQ(failure("vector(-1,1,1,int)"), "the count -1 is negative");
+  EXPECT_EQ(failure("vector(-1,1,1,int)"), "the count is -1; it must not be negative");
   EXPECT_EQ(failure("indexed([1,2],[0],int)"), "there are 2 block lengths, but 1 displacements");
   EXPECT_EQ(failure("subarray([4],[3],[2],int)"),
-            "dimension 0 of the subarray has 4 elements; 3 from 2 on do not lie in it");
+            "dimension 0: 3 elements from 2 on do not lie in an array of 4");
   EXPECT_NE(failure("contiguous(9223372036854775807,double)").find("2^63"), std::string::npos);
   EXPECT_NE(failure("vector(99999999999999999999,1,1,int)").find("a whole number"), std::string::npos);
 }
