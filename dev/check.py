@@ -26,7 +26,8 @@ def steps():
     yield "shellcheck", [VENV / "shellcheck", *shell_scripts()]
     yield "layers", [sys.executable, "dev/check_layers.py"]
     yield "generated files", [sys.executable, "gen/generate.py", "committed", "--check"]
-    yield "tests of the house", [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test/house"]
+    yield "tests of the house", [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "auto",
+                                 "test/house"]
 
 
 if __name__ == "__main__":
