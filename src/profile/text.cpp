@@ -37,10 +37,15 @@ bool numbers(std::string_view& line, std::array<std::uint32_t, count>& into) {
   return line.empty();
 }
 
-bool distance(std::string_view name, std::size_t& found) {
-  for (found = 0; found < distances; ++found)
-    if (name == segment::distance_name(static_cast<Distance>(found))) return true;
+template <class Names, class Name>
+bool named(std::string_view text, std::size_t count, Name&& name, std::size_t& found) {
+  for (found = 0; found < count; ++found)
+    if (text == name(static_cast<Names>(found))) return true;
   return false;
+}
+
+bool distance(std::string_view name, std::size_t& found) {
+  return named<Distance>(name, distances, segment::distance_name, found);
 }
 
 bool cost_line(std::string_view line, Profile& made) {
@@ -54,13 +59,6 @@ bool cost_line(std::string_view line, Profile& made) {
     if (name == source_name(source))
       return numbers(
           line, made.cost[where][static_cast<std::size_t>(size_class)][static_cast<std::size_t>(source)]);
-  return false;
-}
-
-template <class Names, class Name>
-bool named(std::string_view text, std::size_t count, Name&& name, std::size_t& found) {
-  for (found = 0; found < count; ++found)
-    if (text == name(static_cast<Names>(found))) return true;
   return false;
 }
 
