@@ -31,6 +31,8 @@ constexpr std::size_t line = base::cache_line;
 constexpr std::size_t arena_bytes = 32u << 20;
 /// So many bytes of cold lines are enough, since each line costs the same.
 constexpr std::size_t cold_bytes = 128u << 10;
+/// So many lines are not in the second-level cache even if it could hold half of them. Bytes.
+constexpr std::size_t enough_beyond_second = 4u << 20;
 /// So many pages have their addresses in a cache (TLB). Data that fit into the second-level cache seldom lie in more.
 constexpr std::size_t few_pages = 1024;
 /// What a cache that the kernel does not know is taken to have. Bytes.
@@ -40,6 +42,10 @@ constexpr std::uint64_t least_sample = 5'000;
 /// No copy takes less. Nanoseconds.
 constexpr double smallest = 0.1;
 constexpr int samples = 5, cold_samples = 6;
+/// Samples that take long need no repetition against the clock's errors: so much time for all of them, but at least
+/// `few_samples`. Nanoseconds.
+constexpr std::uint64_t time_for_samples = 1'000'000;
+constexpr int few_samples = 2;
 
 void flush_line([[maybe_unused]] const char* at) {
 #if defined(__x86_64__)
@@ -115,9 +121,8 @@ public:
     const bool cold = level == Level::memory;
     const std::size_t touched = cold                 ? cold_bytes
                                 : level == Level::l1 ? caches_[0] / 4
-                                : level == Level::l2
-                                    ? caches_[1] / 4
-                                    : std::min<std::size_t>(std::size_t{4} * caches_[1], caches_[2] / 4);
+                                : level == Level::l2 ? caches_[1] / 4
+                                                     : in_last_cache();
     const std::size_t most_pages = level == Level::l2 ? few_pages : SIZE_MAX;
     return cost_of(direction, scattered(spacing, bytes, step, touched, most_pages), cold);
   }
@@ -133,6 +138,11 @@ public:
   }
 
 private:
+  /// So many bytes of lines are in the last-level cache and not in the second.
+  std::size_t in_last_cache() const {
+    const std::size_t second = caches_[1], last = caches_[2];
+    return std::min({4 * second, std::max(2 * second, enough_beyond_second), last / 4});
+  }
   /// Picoseconds for each block.
   std::uint32_t cost_of(Direction direction, const Scattered& blocks, bool cold) {
     const auto copy = copying(direction, blocks);
@@ -207,7 +217,8 @@ double time_hot(const std::function<void()>& copy) {
   std::uint64_t times = 1, took = time_of(copy, times);
   while (took < least_sample) took = time_of(copy, times *= 2);
   auto least = static_cast<double>(took);
-  for (int i = 0; i < samples; ++i) least = std::min(least, static_cast<double>(time_of(copy, times)));
+  const int more = std::clamp(static_cast<int>(time_for_samples / took), few_samples, samples);
+  for (int i = 0; i < more; ++i) least = std::min(least, static_cast<double>(time_of(copy, times)));
   return std::max(least / static_cast<double>(times), smallest);
 }
 
