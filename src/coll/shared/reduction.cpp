@@ -17,31 +17,6 @@ void fetch_ahead(const std::byte* data, MPI_Count at, MPI_Count bytes) {
 
 } // namespace
 
-Result Vectors::fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes,
-                     int last) const {
-  const AreaCall* const call = &exchange.call();
-  const Vectors vectors = *this;
-  if (last == 0)
-    return exchange.read(0, index, bytes, [=](const std::byte* data) { vectors.copy(to, data + at, bytes); });
-  if (last > 0) NEAR_TRY(exchange.read(0, index, bytes, [](const std::byte*) {}));
-  for (int rank = 1; rank <= last; ++rank)
-    NEAR_TRY(exchange.read(rank, index, bytes, [=](const std::byte* data) {
-      vectors.combine(data + at, rank == 1 ? call->data(0, index) + at : to, to, bytes);
-    }));
-  return {};
-}
-
-Result Vectors::fold_at_root(Exchange& exchange, Number index, MPI_Count bytes, MPI_Count offset) const {
-  const Vectors vectors = *this;
-  for (int step = 1; step < exchange.size(); ++step)
-    NEAR_TRY(
-        exchange.read((exchange.rank() + step) % exchange.size(), index, bytes, [=](const std::byte* data) {
-          const std::byte* own = step == 1 ? vectors.send(offset) : vectors.receive(offset);
-          vectors.combine(data, own, vectors.receive(offset), bytes);
-        }));
-  return {};
-}
-
 Result Vectors::fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const {
   const int own = exchange.rank(), size = exchange.size();
   if (own == spared_) {

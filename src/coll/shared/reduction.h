@@ -35,13 +35,49 @@ public:
 
   // The following wait for what they read.
 
-  /// to = what ranks [0, last] have published of a chunk, `bytes` bytes from `at` on. In the order of ranks, so that all
-  /// that compute it get the same bits.
-  Result fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes, int last) const;
+  /// to = what `count` ranks have published of a chunk, `bytes` bytes from `at` on: rank_of(0), rank_of(1) and so on, in the
+  /// order of ranks, so that all that compute it get the same bits.
+  template <class RankOf>
+  Result fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes, int count,
+              RankOf rank_of) const {
+    const AreaCall* const call = &exchange.call();
+    const Vectors vectors = *this;
+    const int first = rank_of(0);
+    if (count == 1)
+      return exchange.read(first, index, bytes,
+                           [=](const std::byte* data) { vectors.copy(to, data + at, bytes); });
+    NEAR_TRY(exchange.read(first, index, bytes, [](const std::byte*) {}));
+    for (int i = 1; i < count; ++i)
+      NEAR_TRY(exchange.read(rank_of(i), index, bytes, [=](const std::byte* data) {
+        vectors.combine(data + at, i == 1 ? call->data(first, index) + at : to, to, bytes);
+      }));
+    return {};
+  }
+  /// The same of ranks [0, last].
+  Result fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes,
+              int last) const {
+    return last < 0 ? Result{}
+                    : fold(exchange, index, at, to, bytes, last + 1, [](int rank) { return rank; });
+  }
 
-  /// At the only rank that reduces a chunk, of `bytes` bytes from `offset` on: its receive buffer gets what it and all others, which
-  /// have published it, contribute.
-  Result fold_at_root(Exchange& exchange, Number index, MPI_Count bytes, MPI_Count offset) const;
+  /// At the rank that reduces a chunk, of `bytes` bytes from `offset` on: its receive buffer gets what it contributes and
+  /// what `count` others, rank_of(0) and so on, have published.
+  template <class RankOf>
+  Result fold_at_root(Exchange& exchange, Number index, MPI_Count bytes, MPI_Count offset, int count,
+                      RankOf rank_of) const {
+    const Vectors vectors = *this;
+    for (int i = 0; i < count; ++i)
+      NEAR_TRY(exchange.read(rank_of(i), index, bytes, [=](const std::byte* data) {
+        const std::byte* own = i == 0 ? vectors.send(offset) : vectors.receive(offset);
+        vectors.combine(data, own, vectors.receive(offset), bytes);
+      }));
+    return {};
+  }
+  /// The same for all others.
+  Result fold_at_root(Exchange& exchange, Number index, MPI_Count bytes, MPI_Count offset) const {
+    return fold_at_root(exchange, index, bytes, offset, exchange.size() - 1,
+                        [&](int i) { return (exchange.rank() + i + 1) % exchange.size(); });
+  }
 
   // A chunk of `bytes` bytes that all ranks have published, of which each reduces its share.
 
