@@ -38,6 +38,11 @@ Lack nodes_in_area(const Facts& facts) {
 Lack elements_in_area(const Facts& facts) {
   return facts.elementwise ? in_area(facts) : "needs a predefined operation on elements without gaps";
 }
+/// An exchange in two steps keeps both vectors of a rank in its pieces, which hold several of these.
+Lack short_elements_in_area(const Facts& facts) {
+  if (Lack lack = elements_in_area(facts)) return lack;
+  return facts.bytes <= 1 << 10 ? nullptr : "needs a vector of at most 1 KiB";
+}
 Lack commutative(const Facts& facts) { return facts.commutative ? nullptr : "needs a commutative operation"; }
 Lack commutative_in_area(const Facts& facts) {
   return facts.commutative ? in_area(facts) : commutative(facts);
@@ -81,10 +86,28 @@ bool pair_reduces_at_root(const Facts& facts) { return pair_sends(facts) && fact
 bool reads_all(const Facts& facts) {
   return facts.size == 2 || facts.bytes * facts.size <= (facts.shared_processors != 0 ? 96 << 10 : 32 << 10);
 }
+/// Where every rank has its processor: two steps along a grid, for which fewer ranks read each line, take less time than one
+/// step. Measured with 3 to 16 ranks (doc/adr/0033); that a barrier gains from it with more is an extrapolation. A recorded call
+/// has steps for all that it waits for, so with little data it takes one.
+bool many_meet(const Facts& facts) {
+  return facts.size > 16 && facts.shared_processors == 0 && !facts.recorded;
+}
+bool many_exchange(const Facts& facts) {
+  if (facts.size < 6 || facts.shared_processors != 0 || facts.recorded) return false;
+  return facts.bytes >= (facts.size >= 12 ? 1 : (4 << 10) / facts.size);
+}
+bool many_reduce(const Facts& facts) {
+  if (facts.size < 4 || facts.shared_processors != 0) return false;
+  if (facts.size > 4 && facts.bytes > 32 << 10) return false;
+  return facts.recorded ? !reads_all(facts) : facts.bytes >= std::max(1 << 10, (8 << 10) / facts.size);
+}
 /// For an allreduce. Where all ranks share one or two processors, these do the work of every rank that reads all vectors: up to
 /// this size it costs less than the second turn of each rank if only one reads them. Measured on two processors with 4 to 32
 /// ranks.
 bool all_read_all(const Facts& facts) {
+  if (facts.shared_processors == 0 && !facts.recorded) // measured with 3 to 16 ranks (doc/adr/0033)
+    return facts.size <= 2 ||
+           facts.bytes <= std::max(1 << 10, (18 << 10) / ((facts.size - 1) * (facts.size - 2)));
   if (facts.shared_processors == 0 || facts.shared_processors > 2) return reads_all(facts);
   return facts.bytes * (facts.size - 2) <= 16 << 10;
 }
@@ -93,7 +116,7 @@ bool all_read_all(const Facts& facts) {
 bool root_reads_all(const Facts& facts) {
   if (reads_all(facts)) return true;
   switch (facts.shared_processors) {
-  case 0: return false;
+  case 0: return facts.size == 3; // shares take 1.1 to 2 times as long at any length
   case 1: return true;
   case 2: return facts.bytes <= 1 << 20;
   default: return facts.bytes <= (64 << 10) / (facts.shared_processors - 1);

@@ -37,6 +37,7 @@ Result reduce_pair(CollectiveGroup& group, const Call& call);
 Result barrier_dissemination(CollectiveGroup& group, const Call& call);
 Result barrier_linear(CollectiveGroup& group, const Call& call);
 Result barrier_shared(CollectiveGroup& group, const Call& call);
+Result barrier_shared_grid(CollectiveGroup& group, const Call& call);
 
 Result broadcast_binomial(CollectiveGroup& group, const Call& call);
 Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call);
@@ -46,12 +47,14 @@ Result broadcast_shared_by_node(CollectiveGroup& group, const Call& call);
 Result reduce_binomial(CollectiveGroup& group, const Call& call);
 Result reduce_ring_gather(CollectiveGroup& group, const Call& call);
 Result reduce_shared_flat(CollectiveGroup& group, const Call& call);
+Result reduce_shared_grid(CollectiveGroup& group, const Call& call);
 Result reduce_shared_shares(CollectiveGroup& group, const Call& call);
 
 Result allreduce_recursive_doubling(CollectiveGroup& group, const Call& call);
 Result allreduce_linear(CollectiveGroup& group, const Call& call);
 Result allreduce_ring(CollectiveGroup& group, const Call& call);
 Result allreduce_shared_flat(CollectiveGroup& group, const Call& call);
+Result allreduce_shared_grid(CollectiveGroup& group, const Call& call);
 Result allreduce_shared_root(CollectiveGroup& group, const Call& call);
 Result allreduce_shared_shares(CollectiveGroup& group, const Call& call);
 

@@ -75,7 +75,9 @@ def test_the_algorithms_of_collectives_are_shown_by_size(prefix):
     seen = coll(prefix, "allreduce,bcast,alltoall,alltoallv", "--ranks", "8", "--processors", "16", "--nodes", "1")
     assert seen.status == 0 and seen.out.startswith("8 ranks on 16 processors\narea in shared memory: yes"), seen.report()
     assert rows_of(seen) == [
-        ["allreduce", "the vector", "up to 4 KiB", "shared_flat", ""],
+        ["allreduce", "the vector", "up to 256 B", "shared_flat", ""],
+        ["", "", "512 B to 1 KiB", "shared_grid", "shared_flat"],
+        ["", "", "2 KiB to 4 KiB", "shared_shares", "shared_flat"],
         ["", "", "8 KiB to 16 MiB", "shared_shares", ""],
         ["broadcast", "the vector", "up to 16 MiB", "shared", ""],
         ["alltoall", "one block", "up to 8 KiB", "shared", ""],
@@ -122,6 +124,7 @@ def test_the_reasons_of_the_choice_are_shown(prefix):
     assert [" ".join(line.split()) for line in blocking.splitlines()] == [
         "up to 32 KiB recursive_doubling",
         "not pair: needs an area in shared memory",
+        "not shared_grid: needs an area in shared memory",
         "not shared_flat: needs an area in shared memory",
         "not shared_root: needs an area in shared memory",
         "not shared_shares: needs an area in shared memory",
@@ -129,6 +132,7 @@ def test_the_reasons_of_the_choice_are_shown(prefix):
         "not ring: not expected to be the fastest",
         "64 KiB to 16 MiB ring",
         "not pair: needs an area in shared memory",
+        "not shared_grid: needs an area in shared memory",
         "not shared_flat: needs an area in shared memory",
         "not shared_root: needs an area in shared memory",
         "not shared_shares: needs an area in shared memory",

@@ -1,19 +1,38 @@
-// Allreduce in the area, in three forms.
+// Allreduce in the area, in four forms.
 //
 // flat     Every rank publishes its vector and reduces all of them. Cost: (p + 1) n beta + (p - 1) n gamma, and one wait
 //          for each chunk: for short vectors, and for two ranks at any length, since both then read as many bytes of the
 //          other as with shares.
+// grid     Every rank publishes its vector and reduces those of its row, then publishes that and reduces those of its column.
+//          Cost: 2 sqrt(p) n (beta + gamma) and two waits, for short vectors of many ranks.
 // root     Every rank but rank 0 publishes its vector; rank 0 reduces them and publishes the result. Cost: p n (beta + gamma)
 //          at rank 0, and one wait for each chunk at all ranks: for ranks that share processors.
 // shares   Every rank publishes its vector, reduces its share of all vectors in its own piece or slice, and copies the
 //          shares of all. Cost: 4 n beta + n gamma, and two waits for each chunk. While a rank would wait for the others' results
 //          of one chunk, it publishes and reduces the next one.
+#include "coll/shared/grid.h"
 #include "coll/shared/reduction.h"
 
 namespace near::coll {
 
 Result allreduce_shared_flat(CollectiveGroup& group, const Call& call) {
   return fold_up_to(group, call, group.size() - 1);
+}
+
+Result allreduce_shared_grid(CollectiveGroup& group, const Call& call) {
+  const Vectors vectors(call);
+  const MPI_Count bytes = call.send.bytes();
+  Exchange exchange(group, call, 2);
+  const Grid grid(exchange.size());
+  const int rank = exchange.rank(), row = grid.row_of(rank);
+  NEAR_TRY(exchange.publish(bytes, [=](const Room& room) { room.put(0, vectors.send(0), bytes); }));
+  NEAR_TRY(vectors.fold(exchange, 0, 0, vectors.receive(0), bytes, grid.length(row),
+                        [=](int index) { return grid.first(row) + index; }));
+  NEAR_TRY(exchange.relay(bytes, [=](const Room& room) { room.put(0, vectors.receive(0), bytes); }));
+  NEAR_TRY(vectors.fold(exchange, 1, 0, vectors.receive(0), bytes, grid.rows(),
+                        [=](int index) { return grid.in_column(index, rank); }));
+  exchange.finish(1);
+  return {};
 }
 
 Result allreduce_shared_root(CollectiveGroup& group, const Call& call) {

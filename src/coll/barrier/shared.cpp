@@ -1,9 +1,28 @@
-// Barrier in the area: every rank raises its flag and looks at all others. Cost: one cache line to each rank, at the same
-// time; one wait.
+// Barrier in the area, in two forms.
+//
+// flat  Every rank raises its flag and looks at all others. Cost: one cache line to each rank, at the same time; one wait.
+// grid  Every rank raises its flag and looks at those of its row, then does the same with a second flag and its column. Cost:
+//       2 sqrt(p) lines and two waits, for many ranks.
 #include "coll/algorithms.h"
+#include "coll/shared/exchange.h"
+#include "coll/shared/grid.h"
 
 namespace near::coll {
 
 Result barrier_shared(CollectiveGroup& group, const Call& call) { return meet(group, call); }
+
+Result barrier_shared_grid(CollectiveGroup& group, const Call& call) {
+  Exchange exchange(group, call, 2);
+  const Grid grid(exchange.size());
+  const int rank = exchange.rank(), row = grid.row_of(rank);
+  auto nothing = [](std::byte*) {};
+  NEAR_TRY(exchange.publish(0, nothing));
+  for (int other = grid.first(row); other < grid.first(row) + grid.length(row); ++other)
+    NEAR_TRY(exchange.wait(other, 0));
+  NEAR_TRY(exchange.relay(0, nothing));
+  for (int other = 0; other < grid.rows(); ++other) NEAR_TRY(exchange.wait(grid.in_column(other, rank), 1));
+  exchange.finish(1);
+  return {};
+}
 
 } // namespace near::coll

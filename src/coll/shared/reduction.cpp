@@ -17,6 +17,22 @@ void fetch_ahead(const std::byte* data, MPI_Count at, MPI_Count bytes) {
 
 } // namespace
 
+Result Vectors::publish_sum(Exchange& exchange, Number index, MPI_Count bytes, MPI_Count offset, int first,
+                            int length) const {
+  const int own = exchange.rank();
+  for (int step = 1; step < length; ++step)
+    NEAR_TRY(exchange.read(first + (own - first + step) % length, index, bytes, [](const std::byte*) {}));
+  const AreaCall* const call = &exchange.call();
+  const Vectors vectors = *this;
+  return exchange.relay(bytes, [=](const Room& room) {
+    if (length == 1) return room.put(0, vectors.send(offset), bytes);
+    std::byte* const sum = room;
+    for (int step = 1; step < length; ++step)
+      vectors.combine(call->data(first + (own - first + step) % length, index),
+                      step == 1 ? vectors.send(offset) : sum, sum, bytes);
+  });
+}
+
 Result Vectors::fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const {
   const int own = exchange.rank(), size = exchange.size();
   if (own == spared_) {

@@ -78,6 +78,10 @@ public:
     return fold_at_root(exchange, index, bytes, offset, exchange.size() - 1,
                         [&](int i) { return (exchange.rank() + i + 1) % exchange.size(); });
   }
+  /// Publishes a chunk, of `bytes` bytes from `offset` on, of what this rank and the others of `length` ranks from `first` on
+  /// contribute. The others have published theirs.
+  Result publish_sum(Exchange& exchange, Number index, MPI_Count bytes, MPI_Count offset, int first,
+                     int length) const;
 
   // A chunk of `bytes` bytes that all ranks have published, of which each reduces its share.
 

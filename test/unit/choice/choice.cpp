@@ -158,7 +158,7 @@ TEST(choice, ranks_that_share_processors_meet_at_one_of_them) {
 
 TEST(choice, a_root_reduces_alone_where_few_processors_are_shared) {
   Facts facts{.collective = Collective::reduce, .bytes = 32 << 10, .size = 16, .area = true};
-  EXPECT_STREQ(choose(facts).name, "shared_shares");
+  EXPECT_STREQ(choose(facts).name, "shared_grid");
   for (auto [processors, longest] : {std::pair{2, 1 << 20}, {3, 32 << 10}, {9, 8 << 10}}) {
     facts.shared_processors = processors;
     facts.bytes = longest;
@@ -166,6 +166,39 @@ TEST(choice, a_root_reduces_alone_where_few_processors_are_shared) {
     facts.bytes = 2 * longest;
     EXPECT_STREQ(choose(facts).name, "shared_shares") << processors;
   }
+}
+
+/// Where every rank has its processor (doc/adr/0033).
+TEST(choice, many_ranks_exchange_data_in_two_steps_along_a_grid) {
+  auto chosen = [](Collective collective, MPI_Count bytes, int size, bool recorded = false) {
+    return std::string(
+        choose({.collective = collective, .bytes = bytes, .size = size, .recorded = recorded, .area = true})
+            .name);
+  };
+  using enum Collective;
+  EXPECT_EQ(chosen(barrier, 0, 16), "shared");
+  EXPECT_EQ(chosen(barrier, 0, 17), "shared_grid");
+  EXPECT_EQ(chosen(barrier, 0, 17, true), "shared");
+
+  EXPECT_EQ(chosen(allreduce, 9 << 10, 3), "shared_flat");
+  EXPECT_EQ(chosen(allreduce, (9 << 10) + 1, 3), "shared_shares");
+  EXPECT_EQ(chosen(allreduce, 1024, 5), "shared_flat");
+  EXPECT_EQ(chosen(allreduce, 511, 8), "shared_flat") << "two steps cost more than they save";
+  EXPECT_EQ(chosen(allreduce, 512, 8), "shared_grid");
+  EXPECT_EQ(chosen(allreduce, 4, 12), "shared_grid");
+  EXPECT_EQ(chosen(allreduce, 1024, 16), "shared_grid");
+  EXPECT_EQ(chosen(allreduce, 1025, 16), "shared_shares");
+  EXPECT_EQ(chosen(allreduce, 1024, 16, true), "shared_flat");
+
+  EXPECT_EQ(chosen(reduce, 64 << 20, 3), "shared_flat");
+  EXPECT_EQ(chosen(reduce, 64 << 20, 4), "shared_grid");
+  EXPECT_EQ(chosen(reduce, 2047, 4), "shared_flat");
+  EXPECT_EQ(chosen(reduce, 1023, 16), "shared_flat");
+  EXPECT_EQ(chosen(reduce, 1024, 16), "shared_grid");
+  EXPECT_EQ(chosen(reduce, 32 << 10, 16), "shared_grid");
+  EXPECT_EQ(chosen(reduce, (32 << 10) + 1, 16), "shared_shares");
+  EXPECT_EQ(chosen(reduce, 1024, 16, true), "shared_flat") << "which need not be recorded";
+  EXPECT_EQ(chosen(reduce, 8 << 10, 16, true), "shared_grid");
 }
 
 TEST(choice, one_rank_reduces_for_all_where_two_processors_are_shared) {

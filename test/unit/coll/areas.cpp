@@ -956,6 +956,37 @@ TEST(areas, the_root_of_a_reduce_in_shares_only_collects_them) {
   ASSERT_TRUE(configure("auto").ok());
 }
 
+/// Along a grid of three rows, two of three ranks and one of one or two.
+TEST(areas, reductions_along_a_grid_read_rows_and_columns) {
+  make_types();
+  ASSERT_TRUE(configure("reduce=shared_grid,allreduce=shared_grid,barrier=shared_grid").ok());
+  Datatype& type = *datatype::find_datatype(MPI_INT);
+  const auto& sum = *datatype::find_operation(MPI_SUM);
+  for (const Perform& perform : {Perform(blocking), Perform(nonblocking)})
+    for (auto [size, read] : {std::pair{4, 4 * 2}, {7, 6 * (2 + 2) + 2}, {8, 6 * (2 + 2) + 2 * (1 + 2)}}) {
+      SCOPED_TRACE(std::to_string(size) + " ranks");
+      for (int root : {0, 1, size - 1}) {
+        object::Communicator of_root;
+        of_root.rank = root;
+        // Each rank but the root publishes one vector, which one other rank reads.
+        EXPECT_EQ(moved_by(size, perform,
+                           [&](int* in, int* out) {
+                             return reduce_call(in, out, long_elements, type, sum, root, of_root);
+                           })
+                      .bytes,
+                  static_cast<std::uint64_t>(size - 1) * vector_bytes)
+            << "root " << root;
+      }
+      constexpr MPI_Count short_elements = 16;
+      EXPECT_EQ(
+          moved_by(size, perform,
+                   [&](int* in, int* out) { return allreduce_call(in, out, short_elements, type, sum); })
+              .bytes,
+          static_cast<std::uint64_t>(read) * short_elements * sizeof(int));
+    }
+  ASSERT_TRUE(configure("auto").ok());
+}
+
 TEST(areas, gathers_and_exchanges_read_each_block_once) {
   const auto read_by = [](const std::function<Call(const Buffer&, const Buffer&)>& call_of) {
     return moved_by(4, blocking,
