@@ -10,18 +10,15 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import callgrind
 from .libraries import ROOT, Unavailable, build, nearmpi
-from .runner import harness
 
 FILE = ROOT / "bench/instructions.json"
 ALLOWED = 1.05  # a count may rise by this factor
 CALLS = 2000
-# valgrind has few addresses to give, and the library takes as many as it is allowed: `ulimit -v`, in bytes.
-ADDRESSES = 16_000_000 << 10
 
 
 @dataclass(frozen=True)
@@ -68,24 +65,15 @@ COUNTS = [
 
 def total(prefix, count, calls, read=None):
     """Instructions inside the counted functions, of all `calls` together; with `read`, what that makes of callgrind's file."""
-    who = nearmpi(prefix)
-    with tempfile.TemporaryDirectory() as folder:
-        steps, output = Path(folder) / "steps", Path(folder) / "callgrind"
-        steps.write_bytes(bytes(4096))
-        program = [ROOT / "build/bench/abi/calls", count.scenario, calls, steps]
-        valgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={output}",
-                    *(f"--toggle-collect={name}" for name in count.functions)]
-        command = [*who.launcher, 1, *valgrind, *program, ":", "-n", count.ranks - 1, *program]
-        result = harness.run(["sh", "-c", f'ulimit -v {ADDRESSES >> 10} && exec "$@"', "sh", *command],
-                             env={**who.variables, **dict(count.variables)}, timeout=120)
-        if result.status != 0:
-            raise Unavailable(f"{count.name}: the run failed\n{result.report()}")
-        if read:
-            return read(output)
+    def executed(output):
         found = re.search(r"^totals: (\d+)", output.read_text(), re.MULTILINE)
-    if not found or int(found[1]) == 0:
+        return int(found[1]) if found else 0
+
+    made = callgrind.run(nearmpi(prefix), count.name, ["calls", count.scenario, calls], count.functions, read or executed,
+                         ranks=count.ranks, variables=count.variables)
+    if made == 0:
         raise Unavailable(f"{count.name}: callgrind met no function {' or '.join(count.functions)}")
-    return int(found[1])
+    return made
 
 
 def measure(prefix):
