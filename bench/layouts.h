@@ -20,6 +20,7 @@ struct layout {
   // What the loops by hand know: blocks of `block` elements.
   long blocks, block, stride, rows, row_stride;
   int* list;
+  int* lengths; // of the blocks, where they differ (typed.c)
 };
 
 // ---- loops by hand ----
