@@ -54,7 +54,7 @@ template <class Fill>
                                               std::int32_t source, std::int32_t tag, const void* payload,
                                               std::uint64_t bytes) {
   send_small_by(send_state, context, source, tag, bytes,
-                [=](std::byte* to) { copy::small(to, payload, bytes); });
+                [=](std::byte* to) __attribute__((always_inline)) { copy::small(to, payload, bytes); });
 }
 /// Call after send_small(). Returns true if shm::more_to_do() must follow, because the receiver sleeps or
 /// left() is 0.
