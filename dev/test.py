@@ -45,8 +45,6 @@ def steps():
     # Clang's own warnings are findings too, so every file is compiled once, for clang-tidy.
     yield from build("clang", "near_generated", options=["-DNEAR_TESTS=OFF"])
     yield "clang-tidy", [sys.executable, "dev/tidy.py"]
-    # test/bench/test_breakdown.py tells inlined functions apart by their lines.
-    yield from build("lines", "mpi_abi")
     yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill"]
     yield "instructions of single calls", [sys.executable, "bench/instructions"]
     sanitized = ["test/test_rows.py", "test/surface/test_invalid_arguments.py"]

@@ -6,7 +6,6 @@ N and 2N calls are counted and the difference is divided by N, so that the first
 
 import argparse
 import collections
-import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +27,7 @@ SIMULATION = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=838
 # The kernel's copies cannot be counted, so long messages go through packets. The stores that fill packets would be chosen by time,
 # which means nothing under valgrind.
 VARIABLES = (("NEAR_COPY", "pipelined"), ("NEAR_STORES", "cached"))
-LINES = ROOT / "build/lines"
-BUILD_LIMIT = 3600  # seconds
+BUILD = ROOT / "build/release"
 MOST_CALLS, MOST_BYTES, FEWEST_CALLS = 500, 4_000_000, 8
 NOTE = """Counted by callgrind: loads, stores and misses are those of data; simulated are a first level (L1) of 32 KiB and a last level (LL) of
 8 MiB of one process, which nobody else writes to. valgrind does not support AVX-512, so the copy kernels are those for AVX2.
@@ -85,7 +83,7 @@ def measure(prefix, library, call, way, words, size):
         raise Unavailable(f"{name}: callgrind met no function {CALLS[call]}")
     if not any(place.file.endswith(".h") for place in many):
         raise Unavailable(f"{name}: the library in {library} has no line numbers, so inlined code cannot be told apart: build it "
-                          "with -g1, as `cmake --preset lines` does")
+                          "with -g1, as `make build` does in build/release")
     return of_one_call(few, many, events, calls)
 
 
@@ -103,15 +101,10 @@ def native(prefix, call, way, words, events="hardware", calls=300):
 
 
 def library_with_lines():
-    """Builds the library with line numbers, unless it is there and up to date, and returns its folder."""
-    variables = {"CCACHE_BASEDIR": ROOT, "CCACHE_NOHASHDIR": "1"}
-    if not (LINES / "lib/libmpi_abi.so.1").exists():
-        print(f"bench: builds the library with line numbers in {LINES.relative_to(ROOT)}, which may take minutes", file=sys.stderr)
-    for command in (["cmake", "--preset", "lines"], ["cmake", "--build", LINES, "--target", "mpi_abi", "-j", str(os.cpu_count())]):
-        result = harness.run(command, cwd=ROOT, env=variables, timeout=BUILD_LIMIT)
-        if result.status != 0:
-            raise Unavailable(f"the library with line numbers cannot be built by {' '.join(map(str, command))}:\n{result.report()}")
-    return LINES / "lib"
+    """The folder of the library as it was built: `make install` removes line numbers from what it installs."""
+    if not (BUILD / "lib/libmpi_abi.so.1").exists():
+        raise Unavailable(f"there is no library in {BUILD.relative_to(ROOT)}/lib: run `make build`")
+    return BUILD / "lib"
 
 
 # ---- text ----
@@ -197,7 +190,7 @@ def main(arguments=None):
     parser.add_argument("--files", action="store_true", help="also say which source files each part consists of")
     parser.add_argument("--prefix", type=Path, default=ROOT / "build/prefix", help="the installation (default build/prefix)")
     parser.add_argument("--library", type=Path, metavar="DIR",
-                        help="a folder with a libmpi_abi.so.1 that has line numbers (default: built in build/lines)")
+                        help="a folder with a libmpi_abi.so.1 that has line numbers (default: that of build/release)")
     options = parser.parse_args(arguments)
     prefix = options.prefix.resolve()
     try:
