@@ -47,7 +47,7 @@ void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, WideOffs
 
 /// Copies a grid, in the direction that it was chosen for. What it only reads is not const here.
 using CopyGrid = void (*)(std::byte* packed, std::byte* strided, const Grid& grid);
-/// The implementation for grids with such blocks at such strides, with any number of blocks and rows.
+/// The implementation for this grid. Grids that differ in a number of blocks or rows may have different ones.
 CopyGrid gathering(const Grid& grid);
 CopyGrid scattering(const Grid& grid);
 

@@ -20,37 +20,37 @@ struct Avx2 {
     store(to + 32, second);
   }
 
-  // Every second element of two registers. The last one of them is a gap, so another element must follow.
+  // Every second element. The second register ends with the last one of them, so that nothing after it is read, and has its
+  // elements where the first one has gaps.
   static __m256i halves_of_8(const std::byte* from) {
-    const __m256i both = _mm256_unpacklo_epi64(load(from), load(from + 32)); // elements 0, 4, 2, 6
+    const __m256i both =
+        _mm256_blend_epi32(load(from), load(from + 24), 0b11'00'11'00); // elements 0, 2, 1, 3
     return _mm256_permute4x64_epi64(both, 0b11'01'10'00);
   }
   static __m256i halves_of_4(const std::byte* from) {
-    const __m256 both =
-        _mm256_shuffle_ps(_mm256_castsi256_ps(load(from)), _mm256_castsi256_ps(load(from + 32)),
-                          0b10'00'10'00); // elements 0, 2, 8, 10, 4, 6, 12, 14
-    return _mm256_permute4x64_epi64(_mm256_castps_si256(both), 0b11'01'10'00);
+    const __m256i both =
+        _mm256_blend_epi32(load(from), load(from + 28), 0b10'10'10'10); // elements 0, 4, 1, 5, 2, 6, 3, 7
+    return _mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
   }
 
   template <std::size_t width>
   struct EverySecond {
-    static std::size_t copy(std::byte* packed, const std::byte* from, std::ptrdiff_t stride,
-                            std::size_t count) {
+    static std::size_t copy(std::byte* packed, const std::byte* from, std::ptrdiff_t, std::size_t count) {
       constexpr std::size_t elements = 32 / width;
       std::size_t i = 0;
-      for (; i + elements < count; i += elements, packed += 32, from += 64)
+      for (; i + elements <= count; i += elements, packed += 32, from += 64)
         store(packed, width == 8 ? halves_of_8(from) : halves_of_4(from));
-      return i + Apart<width>::copy(packed, from, stride, count - i);
+      return i;
     }
   };
 
   /// Elements are scattered one by one: the masked stores of AVX2 were not measured.
   template <bool packs, std::size_t width>
-  static CopyGrid elements(std::ptrdiff_t stride) {
+  static CopyGrid elements(std::ptrdiff_t stride, bool one_row) {
     if constexpr (packs && width > 2) {
       if (stride == 2 * static_cast<std::ptrdiff_t>(width))
-        return copy_elements<true, width, EverySecond<width>>;
-      return copy_elements<true, width, Apart<width>>;
+        return elements_copy<true, width, EverySecond<width>>(one_row);
+      return elements_copy<true, width, Apart<width>>(one_row);
     }
     return nullptr;
   }

@@ -156,12 +156,12 @@ struct Avx512 {
   }
 
   template <bool packs, std::size_t width>
-  static CopyGrid elements(std::ptrdiff_t stride) {
+  static CopyGrid elements(std::ptrdiff_t stride, bool one_row) {
     constexpr auto unit = static_cast<std::ptrdiff_t>(width);
-    if (stride == 2 * unit) return copy_elements<packs, width, Permuted<packs, width, 2>>;
-    if (stride == 3 * unit) return copy_elements<packs, width, Permuted<packs, width, 3>>;
-    if (stride == 4 * unit) return copy_elements<packs, width, Permuted<packs, width, 4>>;
-    if constexpr (packs && width > 2) return copy_elements<true, width, Apart<width>>;
+    if (stride == 2 * unit) return elements_copy<packs, width, Permuted<packs, width, 2>>(one_row);
+    if (stride == 3 * unit) return elements_copy<packs, width, Permuted<packs, width, 3>>(one_row);
+    if (stride == 4 * unit) return elements_copy<packs, width, Permuted<packs, width, 4>>(one_row);
+    if constexpr (packs && width > 2) return elements_copy<true, width, Apart<width>>(one_row);
     return nullptr;
   }
 };

@@ -51,13 +51,13 @@ struct Baseline {
   static void move_line(std::byte* to, const std::byte* from) { std::memcpy(to, from, 64); }
 
   template <bool packs, std::size_t width>
-  static CopyGrid elements([[maybe_unused]] std::ptrdiff_t stride) {
+  static CopyGrid elements([[maybe_unused]] std::ptrdiff_t stride, [[maybe_unused]] bool one_row) {
 #if defined(__aarch64__)
     constexpr auto unit = static_cast<std::ptrdiff_t>(width);
     if constexpr (packs) {
-      if (stride == 2 * unit) return copy_elements<true, width, Structures<width, 2>>;
-      if (stride == 3 * unit) return copy_elements<true, width, Structures<width, 3>>;
-      if (stride == 4 * unit) return copy_elements<true, width, Structures<width, 4>>;
+      if (stride == 2 * unit) return elements_copy<true, width, Structures<width, 2>>(one_row);
+      if (stride == 3 * unit) return elements_copy<true, width, Structures<width, 3>>(one_row);
+      if (stride == 4 * unit) return elements_copy<true, width, Structures<width, 4>>(one_row);
     }
 #endif
     return nullptr;

@@ -98,9 +98,13 @@ template <bool packs, class Move>
 template <bool packs, class Move>
 [[gnu::always_inline]] inline void move_row(std::byte* packed, std::byte* block, std::size_t bytes,
                                             std::size_t count, std::ptrdiff_t stride) {
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < count; ++i, packed += bytes, block += stride)
+  for (; count >= 4; count -= 4, packed += 4 * bytes, block += 4 * stride) {
     move_one<packs, Move>(packed, block, bytes);
+    move_one<packs, Move>(packed + bytes, block + stride, bytes);
+    move_one<packs, Move>(packed + 2 * bytes, block + 2 * stride, bytes);
+    move_one<packs, Move>(packed + 3 * bytes, block + 3 * stride, bytes);
+  }
+  for (; count != 0; --count, packed += bytes, block += stride) move_one<packs, Move>(packed, block, bytes);
 }
 
 template <bool packs, class Move>
@@ -111,16 +115,67 @@ void copy_blocks(std::byte* packed, std::byte* strided, const Grid& grid) {
     move_row<packs, Move>(packed, strided, bytes, count, stride);
 }
 
+// Grids of one row, and of one block, have functions of their own: the loop over rows takes as long as copying a few blocks.
+template <bool packs, class Move>
+void copy_row(std::byte* packed, std::byte* strided, const Grid& grid) {
+  move_row<packs, Move>(packed, strided, grid.bytes, grid.count, grid.stride);
+}
+template <bool packs, class Move>
+void copy_one(std::byte* packed, std::byte* block, const Grid& grid) {
+  move_one<packs, Move>(packed, block, grid.bytes);
+}
+
+/// A few blocks of `width` bytes in a row, without a loop.
+template <bool packs, std::size_t width, std::size_t count>
+[[gnu::always_inline]] inline void move_few(std::byte* packed, std::byte* block, std::ptrdiff_t stride) {
+  move_one<packs, Whole<width>>(packed, block, width);
+  if constexpr (count > 1) move_few<packs, width, count - 1>(packed + width, block + stride, stride);
+}
+template <bool packs, std::size_t width, std::size_t count>
+void copy_few(std::byte* packed, std::byte* strided, const Grid& grid) {
+  move_few<packs, width, count>(packed, strided, grid.stride);
+}
+/// The function for a row of so many blocks; nullptr if they are more than a few.
+template <bool packs, std::size_t width>
+CopyGrid few_copy(std::size_t count) {
+  switch (count) {
+  case 2: return copy_few<packs, width, 2>;
+  case 3: return copy_few<packs, width, 3>;
+  case 4: return copy_few<packs, width, 4>;
+  case 5: return copy_few<packs, width, 5>;
+  case 6: return copy_few<packs, width, 6>;
+  case 7: return copy_few<packs, width, 7>;
+  case 8: return copy_few<packs, width, 8>;
+  default: return nullptr;
+  }
+}
+
 /// Elements of `width` bytes: Row::copy(packed, strided, stride, count) copies the first of a row, and returns how many.
+template <bool packs, std::size_t width, class Row>
+[[gnu::always_inline]] inline void move_elements(std::byte* packed, std::byte* strided, std::size_t count,
+                                                 std::ptrdiff_t stride) {
+  const std::size_t done = Row::copy(packed, strided, stride, count);
+  // Few are left. Unrolled, this loop would take longer to enter than to run.
+  packed += done * width;
+  strided += static_cast<std::ptrdiff_t>(done) * stride;
+  for (std::size_t left = count - done; left != 0; --left, packed += width, strided += stride)
+    move_one<packs, Whole<width>>(packed, strided, width);
+}
 template <bool packs, std::size_t width, class Row>
 void copy_elements(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::size_t count = grid.count;
   const std::ptrdiff_t stride = grid.stride, row_stride = grid.row_stride;
-  for (std::size_t rows = grid.rows; rows != 0; --rows, packed += width * count, strided += row_stride) {
-    const std::size_t done = Row::copy(packed, strided, stride, count);
-    move_row<packs, Whole<width>>(packed + done * width, strided + static_cast<std::ptrdiff_t>(done) * stride,
-                                  width, count - done, stride);
-  }
+  for (std::size_t rows = grid.rows; rows != 0; --rows, packed += width * count, strided += row_stride)
+    move_elements<packs, width, Row>(packed, strided, count, stride);
+}
+template <bool packs, std::size_t width, class Row>
+void copy_row_of_elements(std::byte* packed, std::byte* strided, const Grid& grid) {
+  move_elements<packs, width, Row>(packed, strided, grid.count, grid.stride);
+}
+/// The function for elements in one row, or in several.
+template <bool packs, std::size_t width, class Row>
+CopyGrid elements_copy(bool one_row) {
+  return one_row ? copy_row_of_elements<packs, width, Row> : copy_elements<packs, width, Row>;
 }
 
 /// Rows whose blocks lie side by side, so that a line holds blocks of many rows. Row by row each line would be needed
@@ -144,21 +199,28 @@ void copy_transposed(std::byte* packed, std::byte* strided, const Grid& grid) {
   }
 }
 
-/// `Isa::elements<packs, width>(stride)` returns a function for such elements, or nullptr.
+/// `Isa::elements<packs, width>(stride, one_row)` returns a function for such elements, or nullptr.
 template <bool packs, class Isa>
 CopyGrid grid_copy(const Grid& grid) {
   if (is_transposed(grid))
     return with_move<Isa>(grid.bytes,
                           []<class Move>(Move) -> CopyGrid { return copy_transposed<packs, Move>; });
+  const bool one_row = grid.rows == 1;
+  if (one_row && grid.count == 1)
+    return with_move<Isa>(grid.bytes, []<class Move>(Move) -> CopyGrid { return copy_one<packs, Move>; });
   CopyGrid special = nullptr;
   if (grid.bytes == 8)
-    special = Isa::template elements<packs, 8>(grid.stride);
+    special = Isa::template elements<packs, 8>(grid.stride, one_row);
   else if (grid.bytes == 4)
-    special = Isa::template elements<packs, 4>(grid.stride);
+    special = Isa::template elements<packs, 4>(grid.stride, one_row);
   else if (grid.bytes == 2)
-    special = Isa::template elements<packs, 2>(grid.stride);
+    special = Isa::template elements<packs, 2>(grid.stride, one_row);
+  if (special == nullptr && one_row && grid.bytes == 8) special = few_copy<packs, 8>(grid.count);
+  if (special == nullptr && one_row && grid.bytes == 4) special = few_copy<packs, 4>(grid.count);
   if (special != nullptr) return special;
-  return with_move<Isa>(grid.bytes, []<class Move>(Move) -> CopyGrid { return copy_blocks<packs, Move>; });
+  return with_move<Isa>(grid.bytes, [=]<class Move>(Move) -> CopyGrid {
+    return one_row ? copy_row<packs, Move> : copy_blocks<packs, Move>;
+  });
 }
 
 template <bool packs, class Isa, class List>
