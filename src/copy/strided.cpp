@@ -40,4 +40,20 @@ void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, WideOffs
   kernel().scatter_widely(only_read(packed), to, bytes, offsets);
 }
 
+void gather(std::byte* packed, const std::byte* from, Blocks blocks) {
+  kernel().gather_unequal(packed, only_read(from), blocks);
+}
+
+void scatter(std::byte* to, const std::byte* packed, Blocks blocks) {
+  kernel().scatter_unequal(only_read(packed), to, blocks);
+}
+
+void gather(std::byte* packed, const std::byte* from, Blocks blocks, const Repeats& repeats) {
+  kernel().gather_repeated(packed, only_read(from), blocks, repeats);
+}
+
+void scatter(std::byte* to, const std::byte* packed, Blocks blocks, const Repeats& repeats) {
+  kernel().scatter_repeated(only_read(packed), to, blocks, repeats);
+}
+
 } // namespace near::copy

@@ -10,13 +10,16 @@
 namespace near::copy {
 
 /// Rows of blocks. Block i of row r lies at r * row_stride + i * stride, in bytes; a stride may be negative, zero, or
-/// shorter than a block.
+/// shorter than a block. With `at`, the blocks are listed instead, as in Offsets, or with `start` as in Blocks: one row, without
+/// strides.
 struct Grid {
-  std::size_t bytes = 0; ///< of one block; not 0
+  std::size_t bytes = 0; ///< of one block; not 0, unless there is a `start`
   std::size_t count = 0; ///< blocks in a row
   std::ptrdiff_t stride = 0;
   std::size_t rows = 1;
   std::ptrdiff_t row_stride = 0;
+  const std::int32_t* at = nullptr;
+  const std::int32_t* start = nullptr;
 };
 
 /// Where listed blocks lie, in bytes. Plain pointers, since files for newer processors must not instantiate functions of the
@@ -28,6 +31,20 @@ struct Offsets {
 struct WideOffsets {
   const std::int64_t* at;
   std::size_t count;
+};
+
+/// Listed blocks of any lengths. Block i is the packed bytes from start[i] - start[0] to start[i + 1] - start[0], so that there is
+/// one start more than there are blocks, and lies at at[i]. No block is empty.
+struct Blocks {
+  const std::int32_t* at;
+  const std::int32_t* start;
+  std::size_t count;
+};
+/// The same blocks again and again: `count` times, each `extent` bytes behind the one before it, and as many packed `bytes`.
+struct Repeats {
+  std::size_t count;
+  std::ptrdiff_t extent;
+  std::size_t bytes;
 };
 
 // Gathering copies the blocks, in order, to consecutive bytes; scattering is the inverse. Memory of any alignment; the packed
@@ -42,6 +59,10 @@ void gather(std::byte* packed, const std::byte* from, std::size_t bytes, Offsets
 void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, Offsets offsets);
 void gather(std::byte* packed, const std::byte* from, std::size_t bytes, WideOffsets offsets);
 void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, WideOffsets offsets);
+void gather(std::byte* packed, const std::byte* from, Blocks blocks);
+void scatter(std::byte* to, const std::byte* packed, Blocks blocks);
+void gather(std::byte* packed, const std::byte* from, Blocks blocks, const Repeats& repeats);
+void scatter(std::byte* to, const std::byte* packed, Blocks blocks, const Repeats& repeats);
 
 // What these functions use, for callers that copy the same shape again and again.
 
@@ -59,6 +80,10 @@ struct StridedKernel {
   void (*scatter_listed)(std::byte* packed, std::byte* to, std::size_t bytes, Offsets offsets);
   void (*gather_widely)(std::byte* packed, std::byte* from, std::size_t bytes, WideOffsets offsets);
   void (*scatter_widely)(std::byte* packed, std::byte* to, std::size_t bytes, WideOffsets offsets);
+  void (*gather_unequal)(std::byte* packed, std::byte* from, Blocks blocks);
+  void (*scatter_unequal)(std::byte* packed, std::byte* to, Blocks blocks);
+  void (*gather_repeated)(std::byte* packed, std::byte* from, Blocks blocks, const Repeats& repeats);
+  void (*scatter_repeated)(std::byte* packed, std::byte* to, Blocks blocks, const Repeats& repeats);
 };
 // Each is in the file of its name.
 extern const StridedKernel strided_avx512, strided_avx2, strided_baseline;

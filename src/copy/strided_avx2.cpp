@@ -1,6 +1,6 @@
 // Strided copies for processors with AVX2.
 #if defined(__x86_64__)
-#include "copy/strided_kernel.h"
+#include "copy/strided_blocks.h"
 #include "copy/strided_x86.h"
 
 namespace near::copy {
@@ -53,6 +53,14 @@ struct Avx2 {
       return elements_copy<true, width, Apart<width>>(one_row);
     }
     return nullptr;
+  }
+
+  template <bool packs>
+  static void move_block(std::byte* packed, std::byte* block, std::size_t bytes, std::size_t) {
+    if constexpr (packs)
+      move_any<Avx2>(packed, block, bytes);
+    else
+      move_any<Avx2>(block, packed, bytes);
   }
 };
 

@@ -3,7 +3,7 @@
 // Elements that are at most four elements apart are read by whole registers, and permuted. The loads are masked past
 // the last element, and stores into gaps are masked, so that neither touches what it must not.
 #if defined(__x86_64__)
-#include "copy/strided_kernel.h"
+#include "copy/strided_blocks.h"
 #include "copy/strided_x86.h"
 
 #include <type_traits>
@@ -163,6 +163,26 @@ struct Avx512 {
     if (stride == 4 * unit) return elements_copy<packs, width, Permuted<packs, width, 4>>(one_row);
     if constexpr (packs && width > 2) return elements_copy<true, width, Apart<width>>(one_row);
     return nullptr;
+  }
+
+  // Up to 64 bytes take no branch that depends on their number: the block is loaded or stored with a mask. The packed bytes of
+  // the blocks after it may be read and, since they are written later, written as well.
+  template <bool packs>
+  static void move_block(std::byte* packed, std::byte* block, std::size_t bytes, std::size_t room) {
+    if (bytes > 64) [[unlikely]]
+      return packs ? move_long<Avx512>(packed, block, bytes) : move_long<Avx512>(block, packed, bytes);
+    const auto of_block = static_cast<__mmask64>(~std::uint64_t{0} >> (64 - bytes));
+    if constexpr (packs) {
+      const __m512i given = _mm512_maskz_loadu_epi8(of_block, block);
+      if (room >= 64) [[likely]]
+        _mm512_storeu_si512(packed, given);
+      else
+        _mm512_mask_storeu_epi8(packed, of_block, given);
+    } else {
+      const __m512i given =
+          room >= 64 ? _mm512_loadu_si512(packed) : _mm512_maskz_loadu_epi8(of_block, packed);
+      _mm512_mask_storeu_epi8(block, of_block, given);
+    }
   }
 };
 

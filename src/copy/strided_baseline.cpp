@@ -1,5 +1,5 @@
 // Strided copies for every processor of the architecture.
-#include "copy/strided_kernel.h"
+#include "copy/strided_blocks.h"
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -61,6 +61,14 @@ struct Baseline {
     }
 #endif
     return nullptr;
+  }
+
+  template <bool packs>
+  static void move_block(std::byte* packed, std::byte* block, std::size_t bytes, std::size_t) {
+    if constexpr (packs)
+      move_any<Baseline>(packed, block, bytes);
+    else
+      move_any<Baseline>(block, packed, bytes);
   }
 };
 

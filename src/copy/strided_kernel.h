@@ -199,51 +199,30 @@ void copy_transposed(std::byte* packed, std::byte* strided, const Grid& grid) {
   }
 }
 
-/// `Isa::elements<packs, width>(stride, one_row)` returns a function for such elements, or nullptr.
-template <bool packs, class Isa>
-CopyGrid grid_copy(const Grid& grid) {
-  if (is_transposed(grid))
-    return with_move<Isa>(grid.bytes,
-                          []<class Move>(Move) -> CopyGrid { return copy_transposed<packs, Move>; });
-  const bool one_row = grid.rows == 1;
-  if (one_row && grid.count == 1)
-    return with_move<Isa>(grid.bytes, []<class Move>(Move) -> CopyGrid { return copy_one<packs, Move>; });
-  CopyGrid special = nullptr;
-  if (grid.bytes == 8)
-    special = Isa::template elements<packs, 8>(grid.stride, one_row);
-  else if (grid.bytes == 4)
-    special = Isa::template elements<packs, 4>(grid.stride, one_row);
-  else if (grid.bytes == 2)
-    special = Isa::template elements<packs, 2>(grid.stride, one_row);
-  if (special == nullptr && one_row && grid.bytes == 8) special = few_copy<packs, 8>(grid.count);
-  if (special == nullptr && one_row && grid.bytes == 4) special = few_copy<packs, 4>(grid.count);
-  if (special != nullptr) return special;
-  return with_move<Isa>(grid.bytes, [=]<class Move>(Move) -> CopyGrid {
-    return one_row ? copy_row<packs, Move> : copy_blocks<packs, Move>;
-  });
+/// Blocks at[0] to at[count - 1]. Returns where the packed bytes of the next one begin.
+template <bool packs, class Move, class Number>
+[[gnu::always_inline]] inline std::byte* move_listed(std::byte* packed, std::byte* strided, std::size_t bytes,
+                                                     const Number* at, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + 4 <= count; i += 4, packed += 4 * bytes) {
+    move_one<packs, Move>(packed, strided + at[i], bytes);
+    move_one<packs, Move>(packed + bytes, strided + at[i + 1], bytes);
+    move_one<packs, Move>(packed + 2 * bytes, strided + at[i + 2], bytes);
+    move_one<packs, Move>(packed + 3 * bytes, strided + at[i + 3], bytes);
+  }
+  for (; i < count; ++i, packed += bytes) move_one<packs, Move>(packed, strided + at[i], bytes);
+  return packed;
 }
-
 template <bool packs, class Isa, class List>
 void copy_listed(std::byte* packed, std::byte* strided, std::size_t bytes, List offsets) {
-  const std::size_t count = offsets.count;
-  const auto* const at = offsets.at;
   with_move<Isa>(bytes, [=]<class Move>(Move) {
-    std::byte* next = packed;
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < count; ++i, next += bytes)
-      move_one<packs, Move>(next, strided + at[i], bytes);
+    move_listed<packs, Move>(packed, strided, bytes, offsets.at, offsets.count);
   });
 }
-
-template <class Isa>
-constexpr StridedKernel strided_kernel_of = {
-    grid_copy<true, Isa>,
-    grid_copy<false, Isa>,
-    copy_listed<true, Isa, Offsets>,
-    copy_listed<false, Isa, Offsets>,
-    copy_listed<true, Isa, WideOffsets>,
-    copy_listed<false, Isa, WideOffsets>,
-};
+template <bool packs, class Move>
+void copy_listed_grid(std::byte* packed, std::byte* strided, const Grid& grid) {
+  move_listed<packs, Move>(packed, strided, grid.bytes, grid.at, grid.count);
+}
 
 } // namespace
 } // namespace near::copy

@@ -104,6 +104,18 @@ protected:
         });
   }
 
+  /// A grid that is a list.
+  void expect_list_exact(const Places& places, const copy::Grid& list) {
+    expect_exact(
+        places, list.bytes, false,
+        [&](std::byte* packed, const std::byte* from) {
+          kernel_->gathering(list)(packed, only_read(from), list);
+        },
+        [&](std::byte* to, const std::byte* packed) {
+          kernel_->scattering(list)(only_read(packed), to, list);
+        });
+  }
+
   static constexpr std::size_t size = 1 << 20, around = 128;
   Guarded strided_{size}, packed_{size};
   std::vector<std::byte> expected_;
@@ -188,6 +200,7 @@ TEST_P(Strided, listed_blocks) {
           [&](std::byte* to, const std::byte* packed) {
             kernel_->scatter_listed(only_read(packed), to, bytes, {narrow.data(), count});
           });
+      expect_list_exact(places, {.bytes = bytes, .count = count, .at = narrow.data()});
       expect_exact(
           places, bytes, false,
           [&](std::byte* packed, const std::byte* from) {
@@ -198,6 +211,93 @@ TEST_P(Strided, listed_blocks) {
           });
       if (HasFatalFailure()) return;
     }
+}
+
+/// Blocks whose lengths are random, in random order.
+struct Unequal {
+  std::vector<std::int32_t> at, start;
+  copy::Blocks blocks() const { return {at.data(), start.data(), at.size()}; }
+  /// Of each byte, in each of `count` repetitions.
+  Places bytes(std::size_t count, std::ptrdiff_t extent) const {
+    Places places;
+    for (std::size_t element = 0; element < count; ++element)
+      for (std::size_t i = 0; i < at.size(); ++i)
+        for (std::int32_t byte = 0; byte < start[i + 1] - start[i]; ++byte)
+          places.push_back(static_cast<std::ptrdiff_t>(element) * extent + at[i] + byte);
+    return places;
+  }
+};
+template <class Random>
+Unequal unequal_blocks(std::size_t count, std::size_t longest, Random& random) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> blocks; // place and length
+  std::int32_t at = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto length = static_cast<std::int32_t>(1 + random() % longest);
+    blocks.emplace_back(at, length);
+    at += length + static_cast<std::int32_t>(random() % 20);
+  }
+  std::shuffle(blocks.begin(), blocks.end(), random);
+  // A list may be the part of another one that begins at any packed byte.
+  Unequal made{{}, {static_cast<std::int32_t>(random() % 1000)}};
+  for (const auto& [place, length] : blocks) {
+    made.at.push_back(place);
+    made.start.push_back(made.start.back() + length);
+  }
+  return made;
+}
+
+TEST_P(Strided, blocks_of_different_lengths) {
+  for (std::size_t longest : {1u, 2u, 5u, 16u, 40u, 63u, 64u, 65u, 66u, 200u, 3000u})
+    for (std::size_t count : {1u, 2u, 3u, 7u, 40u, 100u})
+      for (int trial = 0; trial < 4; ++trial) {
+        const Unequal list = unequal_blocks(count, longest, random_);
+        SCOPED_TRACE(std::to_string(count) + " blocks of up to " + std::to_string(longest));
+        const Places places = list.bytes(1, 0);
+        expect_exact(
+            places, 1, false,
+            [&](std::byte* packed, const std::byte* from) {
+              kernel_->gather_unequal(packed, only_read(from), list.blocks());
+            },
+            [&](std::byte* to, const std::byte* packed) {
+              kernel_->scatter_unequal(only_read(packed), to, list.blocks());
+            });
+        const copy::Grid grid{.count = count, .at = list.at.data(), .start = list.start.data()};
+        expect_exact(
+            places, 1, false,
+            [&](std::byte* packed, const std::byte* from) {
+              kernel_->gathering(grid)(packed, only_read(from), grid);
+            },
+            [&](std::byte* to, const std::byte* packed) {
+              kernel_->scattering(grid)(only_read(packed), to, grid);
+            });
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST_P(Strided, the_same_blocks_again_and_again) {
+  for (std::size_t longest : {1u, 8u, 30u, 70u, 1500u})
+    for (std::size_t blocks : {1u, 2u, 3u, 9u})
+      for (std::size_t count : {1u, 2u, 5u, 33u, 300u})
+        for (int sign : {1, -1}) {
+          const Unequal list = unequal_blocks(blocks, longest, random_);
+          const std::ptrdiff_t length =
+              *std::max_element(list.at.begin(), list.at.end()) + static_cast<std::ptrdiff_t>(longest);
+          const std::ptrdiff_t extent = sign * (length + static_cast<std::ptrdiff_t>(random_() % 30));
+          const Places places = list.bytes(count, extent);
+          if (static_cast<std::size_t>(std::abs(extent)) * count + 4096 > size) continue;
+          const copy::Repeats repeats{count, extent, places.size() / count};
+          SCOPED_TRACE(std::to_string(count) + " times " + std::to_string(blocks) + " blocks of up to " +
+                       std::to_string(longest) + ", " + std::to_string(extent) + " apart");
+          expect_exact(
+              places, 1, false,
+              [&](std::byte* packed, const std::byte* from) {
+                kernel_->gather_repeated(packed, only_read(from), list.blocks(), repeats);
+              },
+              [&](std::byte* to, const std::byte* packed) {
+                kernel_->scatter_repeated(only_read(packed), to, list.blocks(), repeats);
+              });
+          if (HasFatalFailure()) return;
+        }
 }
 
 INSTANTIATE_TEST_SUITE_P(copy, Strided, testing::Values("avx512", "avx2", "sse2", "neon"),
