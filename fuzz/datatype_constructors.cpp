@@ -322,26 +322,33 @@ void Machine::check_bytes(const Register& made) {
   HOLDS(type.true_extent == map.true_ub() - map.true_lb());
   HOLDS(type.element_count == static_cast<MPI_Count>(map.entries.size()));
   if (type.size == 0) return;
-  // Two elements, so that the step from one to the next is taken.
+  // One element, or several, so that the step from one to the next is taken, and few blocks are copied together.
+  const std::size_t choice = input_.byte();
+  const MPI_Count count = map.bytes().size() > 200 ? 1 + static_cast<MPI_Count>(choice % 2)
+                                                   : 1 + static_cast<MPI_Count>(choice % 20);
   std::vector<MPI_Count> places = map.bytes();
-  MPI_Count low = std::min(type.true_lb, type.true_lb + type.extent);
-  MPI_Count high = std::max(type.true_lb, type.true_lb + type.extent) + type.true_extent;
+  MPI_Count low = std::min(type.true_lb, type.true_lb + (count - 1) * type.extent);
+  MPI_Count high = std::max(type.true_lb, type.true_lb + (count - 1) * type.extent) + type.true_extent;
   std::vector<std::byte> memory(static_cast<std::size_t>(high - low)), expected;
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 131 + (i >> 8));
-  for (MPI_Count element = 0; element < 2; ++element)
+  for (MPI_Count element = 0; element < count; ++element)
     for (MPI_Count place : places)
       expected.push_back(memory[static_cast<std::size_t>(place + element * type.extent - low)]);
   auto* address = reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(memory.data()) - low);
-  Buffer buffer{address, 2, made.type};
+  Buffer buffer{address, count, made.type};
   auto offset = static_cast<MPI_Count>(expected.size() * input_.byte() / 256);
   MPI_Count bytes = (static_cast<MPI_Count>(expected.size()) - offset) * (input_.byte() + 1) / 256;
   std::vector<std::byte> out(static_cast<std::size_t>(bytes));
   pack(buffer, offset, out.data(), bytes);
   if (bytes != 0) HOLDS(std::memcmp(out.data(), expected.data() + offset, out.size()) == 0);
   unpack(buffer, offset, out.data(), bytes); // what is there already
+  std::vector<std::byte> all(expected.size());
+  pack_whole(address, count, *made.type, all.data(), buffer.bytes());
+  HOLDS(all == expected);
+  unpack_first(address, count, *made.type, all.data(), buffer.bytes());
   std::vector<Piece> list;
   HOLDS(pieces(buffer, offset, bytes, list, expected.size() + 1) == bytes);
-  std::vector<std::byte> external(static_cast<std::size_t>(2 * external_size(type)));
+  std::vector<std::byte> external(static_cast<std::size_t>(count * external_size(type)));
   HOLDS(pack_external(buffer, external.data()).ok());
   HOLDS(unpack_external(buffer, external.data()).ok());
 }

@@ -30,8 +30,8 @@ Result find_position(MPI_Count displacement, MPI_Count unit, MPI_Count& at) {
 
 void plan_copies(Datatype& type) {
   type.contiguous = is_contiguous(type);
-  if (type.form.form) type.grid = grid_of(*type.form.form);
-  if (type.grid.bytes == 0) return;
+  if (type.form.form) type.grid = grid_or_list_of(*type.form.form);
+  if (type.grid.count == 0) return;
   type.gather = copy::gathering(type.grid);
   type.scatter = copy::scattering(type.grid);
 }

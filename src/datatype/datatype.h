@@ -59,7 +59,7 @@ struct Datatype : object::Object, Layout {
   int user_handles = 1; ///< of the references, those that MPI_Type_free may drop
   bool committed = false;
   bool contiguous = false; ///< n elements are one block of n * size bytes at address + true_lb
-  /// One element as a grid, from form.at on, and the functions for it; grid.bytes is 0 if it is no grid.
+  /// One element as a grid or list, from form.at on, and the functions for it; they are null if it is neither.
   copy::Grid grid;
   copy::CopyGrid gather = nullptr, scatter = nullptr;
   Basic basic = Basic::none;    ///< of named types and their duplicates
@@ -150,6 +150,26 @@ void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes);
 /// The inverse of pack(): writes `in`, which holds packed bytes [offset, offset + bytes) of the buffer,
 /// into it.
 void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes);
+/// The first byte, in packed order, of the data of an element at `address`.
+inline std::byte* first_byte(void* address, const Datatype& type) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address) + type.form.at);
+}
+/// pack() of a whole buffer, which has `bytes` bytes. Inline, so that one element goes straight to the function for it.
+[[gnu::always_inline]] inline void pack_whole(void* address, MPI_Count count, Datatype& type, std::byte* out,
+                                              MPI_Count bytes) {
+  if (count == 1 && type.gather != nullptr) [[likely]]
+    type.gather(out, first_byte(address, type), type.grid);
+  else
+    pack({address, count, &type}, 0, out, bytes);
+}
+/// unpack() of the first `bytes` bytes of a buffer, inline for the whole of one element.
+[[gnu::always_inline]] inline void unpack_first(void* address, MPI_Count count, Datatype& type,
+                                                const std::byte* in, MPI_Count bytes) {
+  if (count == 1 && type.scatter != nullptr && bytes == type.size) [[likely]]
+    type.scatter(const_cast<std::byte*>(in), first_byte(address, type), type.grid);
+  else
+    unpack({address, count, &type}, 0, in, bytes);
+}
 /// Copies `bytes` packed bytes from one layout to another, for messages to self and the local part
 /// of collectives.
 void copy(const Buffer& from, const Buffer& to, MPI_Count bytes);

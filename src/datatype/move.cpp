@@ -53,6 +53,16 @@ struct PackSink {
     out += size_of(bytes) * count;
     return true;
   }
+  bool unequal(std::intptr_t address, copy::Blocks blocks) {
+    copy::gather(out, pointer(address), blocks);
+    out += blocks.start[blocks.count] - blocks.start[0];
+    return true;
+  }
+  bool repeated(std::intptr_t address, copy::Blocks blocks, const copy::Repeats& repeats) {
+    copy::gather(out, pointer(address), blocks, repeats);
+    out += repeats.bytes * repeats.count;
+    return true;
+  }
 };
 
 struct UnpackSink {
@@ -72,6 +82,16 @@ struct UnpackSink {
     with_offsets(offsets, first, count,
                  [&](auto list) { copy::scatter(pointer(address), in, size_of(bytes), list); });
     in += size_of(bytes) * count;
+    return true;
+  }
+  bool unequal(std::intptr_t address, copy::Blocks blocks) {
+    copy::scatter(pointer(address), in, blocks);
+    in += blocks.start[blocks.count] - blocks.start[0];
+    return true;
+  }
+  bool repeated(std::intptr_t address, copy::Blocks blocks, const copy::Repeats& repeats) {
+    copy::scatter(pointer(address), in, blocks, repeats);
+    in += repeats.bytes * repeats.count;
     return true;
   }
 };
@@ -111,7 +131,10 @@ template <class Sink>
 void walk_buffer(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink& sink) {
   const Datatype& type = *buffer.type;
   if (bytes == 0) return;
-  walk_copies(*type.form.form, type.extent, address_of(buffer) + type.form.at, offset, bytes, sink);
+  if (bytes == buffer.bytes()) // nothing to divide
+    walk_whole(*type.form.form, type.extent, address_of(buffer) + type.form.at, buffer.count, sink);
+  else
+    walk_copies(*type.form.form, type.extent, address_of(buffer) + type.form.at, offset, bytes, sink);
 }
 
 /// Moves packed bytes [0, bytes), if they are all of the buffer and it is a grid: the common case, in which nothing is walked.
@@ -120,8 +143,8 @@ template <class Choose>
 bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid of_one,
                Choose choose) {
   const Datatype& type = *buffer.type;
-  if (type.grid.bytes == 0 || bytes != buffer.bytes()) return false;
-  std::byte* const strided = pointer(address_of(buffer) + type.form.at);
+  if (of_one == nullptr || bytes != buffer.bytes()) return false;
+  std::byte* const strided = first_byte(buffer.address, type);
   if (buffer.count == 1) [[likely]] {
     of_one(packed, strided, type.grid);
     return true;

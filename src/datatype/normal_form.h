@@ -69,6 +69,9 @@ public:
   MPI_Count start(std::size_t i) const { return content_->start[i]; }
   FormEntry back() const { return (*this)[size() - 1]; }
   const CompactNumbers& positions() const { return content_->at; }
+  /// Whether positions and starts all fit in 32 bits.
+  bool is_narrow() const { return content_->at.is_narrow() && content_->start.is_narrow(); }
+  const CompactNumbers& starts() const { return content_->start; }
   bool have_starts() const { return content_->start.size() != 0; }
   /// The entry that holds packed byte `skip`.
   std::size_t holding(MPI_Count skip) const;

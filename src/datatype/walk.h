@@ -9,6 +9,9 @@
 //   bool grid(std::intptr_t address, const copy::Grid& grid)
 //   bool listed(std::intptr_t address, MPI_Count bytes, const CompactNumbers& offsets, std::size_t first, std::size_t count)
 //     blocks of `bytes` bytes at `address` + offsets[first], and as many after it as `count` says
+// A sink may have these, too. Without them it gets the blocks one by one, or element by element.
+//   bool unequal(std::intptr_t address, copy::Blocks blocks)
+//   bool repeated(std::intptr_t address, copy::Blocks blocks, const copy::Repeats& repeats)
 #pragma once
 
 #include "copy/strided.h"
@@ -16,6 +19,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace near::datatype {
 
@@ -43,9 +47,26 @@ inline copy::Grid grid_of(const NormalForm& form) {
   grid.row_stride = form.stride;
   return grid;
 }
-/// Makes a grid that has one row, or one block, that of `count` copies, `stride` bytes apart. False if it has more.
+/// Blocks [first, first + count) of the node.
+inline copy::Blocks blocks_of(const FormEntries& entries, std::size_t first, std::size_t count) {
+  return {entries.positions().narrow() + first, entries.starts().narrow() + first, count};
+}
+/// The form as a grid or as one list of blocks whose numbers fit in 32 bits; grid.count is 0 if it is neither.
+inline copy::Grid grid_or_list_of(const NormalForm& form) {
+  using Kind = NormalForm::Kind;
+  if (form.kind == Kind::equal && form.entries.positions().is_narrow())
+    return {.bytes = static_cast<std::size_t>(form.child->size),
+            .count = form.entries.size(),
+            .at = form.entries.positions().narrow()};
+  if (form.kind == Kind::blocks && form.entries.is_narrow()) {
+    const copy::Blocks blocks = blocks_of(form.entries, 0, form.entries.size() - 1);
+    return {.count = blocks.count, .at = blocks.at, .start = blocks.start};
+  }
+  return grid_of(form);
+}
+/// Makes a grid that has one row, or one block, that of `count` copies, `stride` bytes apart. False if it has more, or is a list.
 inline bool repeat_grid(copy::Grid& grid, MPI_Count count, MPI_Count stride) {
-  if (grid.bytes == 0 || grid.rows != 1) return false;
+  if (grid.bytes == 0 || grid.rows != 1 || grid.at != nullptr) return false;
   if (grid.count == 1) {
     grid.count = static_cast<std::size_t>(count);
     grid.stride = stride;
@@ -78,11 +99,51 @@ bool walk_equal(const NormalForm& form, std::intptr_t at, MPI_Count skip, MPI_Co
   return rest == 0 || sink.block(at + positions[static_cast<std::size_t>(index + whole)], rest);
 }
 
+template <class Sink>
+concept TakesBlocks = requires(Sink& sink, copy::Blocks blocks, const copy::Repeats& repeats) {
+  sink.unequal(std::intptr_t(), blocks);
+  sink.repeated(std::intptr_t(), blocks, repeats);
+};
+
+/// Whether copies `stride` bytes apart lie in disjoint ranges of memory, so that the order in which they are written does not matter.
+inline bool lie_apart(copy::Blocks blocks, MPI_Count stride) {
+  MPI_Count low = 0, high = 0;
+  for (std::size_t i = 0; i < blocks.count; ++i) {
+    low = std::min<MPI_Count>(low, blocks.at[i]);
+    high = std::max<MPI_Count>(high, MPI_Count{blocks.at[i]} + blocks.start[i + 1] - blocks.start[i]);
+  }
+  return stride >= high - low || stride <= low - high;
+}
+/// Whole copies of a node whose blocks are few: they are copied column by column. Returns false, and does nothing, for any other node.
+template <class Sink>
+bool walk_few(const NormalForm& child, MPI_Count stride, std::intptr_t at, MPI_Count count, Sink& sink,
+              bool& more) {
+  constexpr std::size_t most = 32;
+  using Kind = NormalForm::Kind;
+  const FormEntries& entries = child.entries;
+  std::int32_t starts[most + 1];
+  copy::Blocks blocks{};
+  if (child.kind == Kind::blocks && entries.size() <= most + 1 && entries.is_narrow()) {
+    blocks = blocks_of(entries, 0, entries.size() - 1);
+  } else if (child.kind == Kind::equal && entries.size() <= most && entries.positions().is_narrow() &&
+             child.size <= std::numeric_limits<std::int32_t>::max()) {
+    for (std::size_t i = 0; i <= entries.size(); ++i)
+      starts[i] = static_cast<std::int32_t>(static_cast<MPI_Count>(i) * child.child->size);
+    blocks = {entries.positions().narrow(), starts, entries.size()};
+  }
+  if (blocks.count == 0 || !lie_apart(blocks, stride)) return false;
+  more = sink.repeated(at, blocks,
+                       {static_cast<std::size_t>(count), stride, static_cast<std::size_t>(child.size)});
+  return true;
+}
+
 /// `count` whole copies of `child`, the first at `at`, `stride` bytes apart.
 template <class Sink>
 bool walk_whole(const NormalForm& child, MPI_Count stride, std::intptr_t at, MPI_Count count, Sink& sink) {
   if (count == 0) return true;
   if (copy::Grid grid = grid_of(child); repeat_grid(grid, count, stride)) return sink.grid(at, grid);
+  if constexpr (TakesBlocks<Sink>)
+    if (bool more; count > 1 && walk_few(child, stride, at, count, sink, more)) return more;
   for (MPI_Count i = 0; i < count; ++i)
     if (!walk(child, at + i * stride, 0, child.size, sink)) return false;
   return true;
@@ -110,6 +171,31 @@ bool walk_copies(const NormalForm& child, MPI_Count stride, std::intptr_t at, MP
   return rest == 0 || walk(child, at + whole * stride, 0, rest, sink);
 }
 
+/// Packed bytes [skip, skip + take) of `blocks`, with the whole blocks among them at once.
+template <class Sink>
+bool walk_blocks(const NormalForm& form, std::intptr_t at, MPI_Count skip, MPI_Count take, Sink& sink) {
+  const FormEntries& entries = form.entries;
+  std::size_t i = entries.holding(skip);
+  const auto part = [&] {
+    const FormEntry entry = entries[i];
+    const MPI_Count within = skip - entry.start, bytes = std::min(entries.start(i + 1) - skip, take);
+    skip += bytes;
+    take -= bytes;
+    ++i;
+    return sink.block(at + entry.at + within, bytes);
+  };
+  if (entries.start(i) != skip && !part()) return false;
+  if (take == 0) return true;
+  const std::size_t last = skip + take == form.size ? entries.size() - 1 : entries.holding(skip + take);
+  if (last > i) {
+    if (!sink.unequal(at, blocks_of(entries, i, last - i))) return false;
+    take -= entries.start(last) - skip;
+    skip = entries.start(last);
+    i = last;
+  }
+  return take == 0 || part();
+}
+
 /// Packed bytes [skip, skip + take) of one form whose origin is at `at`. Precondition: take > 0, skip + take <= form.size.
 template <class Sink>
 bool walk(const NormalForm& form, std::intptr_t at, MPI_Count skip, MPI_Count take, Sink& sink) {
@@ -120,6 +206,8 @@ bool walk(const NormalForm& form, std::intptr_t at, MPI_Count skip, MPI_Count ta
     return walk_copies(*form.child, form.stride, at, skip, take, sink);
   }
   if (form.kind == Kind::equal) return walk_equal(form, at, skip, take, sink);
+  if constexpr (TakesBlocks<Sink>)
+    if (form.kind == Kind::blocks && form.entries.is_narrow()) return walk_blocks(form, at, skip, take, sink);
   for (std::size_t i = form.entries.holding(skip); take != 0; ++i) {
     const FormEntry entry = form.entries[i];
     MPI_Count within = skip - entry.start;

@@ -1,0 +1,84 @@
+// Types whose blocks are listed: how the list is kept, and that every part of it is packed.
+#include "datatype/datatype.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace near::datatype {
+namespace {
+
+using Numbers = std::vector<MPI_Count>;
+
+class Lists : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_TRUE(make_predefined_types().ok());
+    integer_ = find_datatype(MPI_INT);
+  }
+  void TearDown() override {
+    for (Datatype* type : made_) release(type);
+  }
+  /// Ints at these bytes.
+  Datatype& ints_at(const Numbers& places) {
+    Datatype* type = nullptr;
+    Result result = make_indexed_block(1, places, true, *integer_, type);
+    EXPECT_TRUE(result.ok()) << base::failure_text();
+    made_.push_back(type);
+    return *type;
+  }
+  /// Packs and unpacks all, and parts that begin and end anywhere.
+  static void expect_moved(Datatype& type, const Numbers& places) {
+    std::vector<std::byte> memory(static_cast<std::size_t>(type.true_lb + type.true_extent)), expected;
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 37 + (i >> 8));
+    for (MPI_Count place : places)
+      expected.insert(expected.end(), memory.begin() + place, memory.begin() + place + 4);
+    const Buffer buffer{memory.data(), 1, &type};
+    for (MPI_Count from : {0, 1, 4, 63 * 4, 64 * 4, 65 * 4 + 2, 1000 * 4})
+      for (MPI_Count less : {0, 1, 4, 64 * 4, 777 * 4 + 3}) {
+        const MPI_Count bytes = type.size - from - less;
+        if (bytes <= 0) continue;
+        std::vector<std::byte> packed(static_cast<std::size_t>(bytes));
+        pack(buffer, from, packed.data(), bytes);
+        ASSERT_EQ(std::memcmp(packed.data(), expected.data() + from, packed.size()), 0)
+            << bytes << " bytes from " << from;
+        std::vector<std::byte> empty(memory.size()), put(memory.size());
+        unpack({empty.data(), 1, &type}, from, packed.data(), bytes);
+        for (MPI_Count i = from; i < from + bytes; ++i) {
+          const auto place = static_cast<std::size_t>(places[static_cast<std::size_t>(i / 4)] + i % 4);
+          put[place] = memory[place];
+        }
+        ASSERT_EQ(empty, put) << bytes << " bytes from " << from;
+      }
+  }
+
+  Datatype* integer_ = nullptr;
+  std::vector<Datatype*> made_;
+};
+
+/// `count` places in a random-looking order, ascending but for neighbours.
+Numbers places_of(std::size_t count, MPI_Count apart) {
+  Numbers places;
+  for (std::size_t i = 0; i < count; ++i)
+    places.push_back(static_cast<MPI_Count>(i ^ 1) * apart + 4 * static_cast<MPI_Count>(i % 3));
+  return places;
+}
+
+TEST_F(Lists, one_element_with_listed_blocks_goes_straight) {
+  const Numbers few = places_of(6, 20);
+  EXPECT_NE(ints_at(few).gather, nullptr);
+  EXPECT_EQ(ints_at(few).grid.count, 6u);
+  expect_moved(ints_at(few), few);
+  Datatype* type = nullptr;
+  const Numbers lengths = {1, 3, 1}, at = {0, 8, 32};
+  Datatype* members[] = {integer_, find_datatype(MPI_DOUBLE), find_datatype(MPI_CHAR)};
+  ASSERT_TRUE(make_struct(lengths, at, members, type).ok());
+  made_.push_back(type);
+  EXPECT_NE(type->gather, nullptr);
+  EXPECT_NE(type->scatter, nullptr);
+  EXPECT_NE(type->grid.start, nullptr);
+}
+
+} // namespace
+} // namespace near::datatype
