@@ -123,8 +123,9 @@ inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_D
   transport::SendState& send_state = p2p::states_of(*communicator, destination).send;
   if (static_cast<std::uint64_t>(bytes) <= p2p::inline_bytes && send_state.lane.left() != 0) {
     p2p::send_small_by(send_state, communicator->context | p2p::user_channel, communicator->rank, tag,
-                       static_cast<std::uint64_t>(bytes),
-                       [&](std::byte* to) { datatype::pack(message, 0, to, bytes); });
+                       static_cast<std::uint64_t>(bytes), [&](std::byte* to) {
+                         datatype::pack_whole(const_cast<void*>(buffer), count, *type, to, bytes);
+                       });
     line.calls.bump_relaxed(1);
     if (request != nullptr) *request = p2p::sent_request;
     if (p2p::has_more_to_do(send_state)) p2p::more_to_do(send_state);
@@ -237,7 +238,7 @@ template <class Decline>
   return message != nullptr ? MPI_SUCCESS : decline();
 }
 
-/// What MPI_Pack and MPI_Unpack have in common: move(buffer, packed, bytes) moves the data between `strided` and `packed`,
+/// What MPI_Pack and MPI_Unpack have in common: move(address, count, type, packed, bytes) moves the data between `strided` and `packed`,
 /// which has `size` bytes.
 template <class Count, class Byte, class Decline, class Move>
 [[gnu::always_inline]] inline int repack(unsigned function, const void* strided, Count count,
@@ -247,16 +248,20 @@ template <class Count, class Byte, class Decline, class Move>
   if (line.function.load_relaxed() != 0 || position == nullptr) [[unlikely]]
     return decline();
   datatype::Datatype* const type = find_type(datatype);
-  MPI_Count bytes;
-  if (type == nullptr || object::find_communicator(comm) == nullptr || count < 0 ||
-      __builtin_mul_overflow(static_cast<MPI_Count>(count), type->size, &bytes)) [[unlikely]]
+  if (type == nullptr || object::find_communicator(comm) == nullptr) [[unlikely]]
+    return decline();
+  MPI_Count bytes = type->size;
+  if (count != 1 && (count < 0 || __builtin_mul_overflow(static_cast<MPI_Count>(count), bytes, &bytes)))
+      [[unlikely]]
     return decline();
   const Count at = *position;
-  if (at < 0 || at > size || bytes > size - at || !is_memory(strided) || !is_memory(packed)) [[unlikely]]
+  MPI_Count room;
+  if (at < 0 || __builtin_sub_overflow(MPI_Count{size}, MPI_Count{at}, &room) || bytes > room ||
+      !is_memory(strided) || !is_memory(packed)) [[unlikely]]
     return decline();
   line.function.store_relaxed(function);
   line.calls.bump_relaxed(1);
-  move(datatype::Buffer{const_cast<void*>(strided), count, type}, packed + at, bytes);
+  move(const_cast<void*>(strided), count, *type, packed + at, bytes);
   *position = static_cast<Count>(at + bytes);
   line.function.store_relaxed(0);
   return MPI_SUCCESS;
@@ -267,9 +272,9 @@ template <class Count, class Decline>
                                        MPI_Datatype datatype, void* outbuf, Count outsize, Count* position,
                                        MPI_Comm comm, Decline decline) {
   return repack(function, inbuf, incount, datatype, static_cast<std::byte*>(outbuf), outsize, position, comm,
-                decline, [](const datatype::Buffer& buffer, std::byte* packed, MPI_Count bytes) {
-                  datatype::pack(buffer, 0, packed, bytes);
-                });
+                decline,
+                [](void* address, MPI_Count count, datatype::Datatype& type, std::byte* packed,
+                   MPI_Count bytes) { datatype::pack_whole(address, count, type, packed, bytes); });
 }
 
 template <class Count, class Decline>
@@ -277,9 +282,9 @@ template <class Count, class Decline>
                                          void* outbuf, Count outcount, MPI_Datatype datatype, MPI_Comm comm,
                                          Decline decline) {
   return repack(function, outbuf, outcount, datatype, static_cast<const std::byte*>(inbuf), insize, position,
-                comm, decline, [](const datatype::Buffer& buffer, const std::byte* packed, MPI_Count bytes) {
-                  datatype::unpack(buffer, 0, packed, bytes);
-                });
+                comm, decline,
+                [](void* address, MPI_Count count, datatype::Datatype& type, const std::byte* packed,
+                   MPI_Count bytes) { datatype::unpack_first(address, count, type, packed, bytes); });
 }
 
 } // namespace near::mpi::fast

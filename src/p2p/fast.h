@@ -112,7 +112,8 @@ inline void receive_whole(ReceiveState& receive_state, const shm::MessageHeader&
   if (message.in_packet != 0)
     shm::receive_from_packet(receive_state, message, buffer);
   else
-    datatype::unpack(buffer, 0, message.payload, static_cast<MPI_Count>(message.envelope.bytes));
+    datatype::unpack_first(buffer.address, buffer.count, *buffer.type, message.payload,
+                           static_cast<MPI_Count>(message.envelope.bytes));
   release_slot(receive_state);
 }
 

@@ -127,6 +127,76 @@ static void packing_comes_back(void) {
   OK(MPI_Type_free(&column));
 }
 
+/// Packs `count` elements of the type at `position` and unpacks them again. `places` are where its `blocks` ints lie in an element,
+/// which is `extent` ints long.
+static void come_back(MPI_Datatype type, int count, const int* places, int blocks, int extent) {
+  enum { most = 4096, middle = most / 2 };
+  static int data[most], back[most], packed[most + 2];
+  const int bytes = count * blocks * (int)sizeof(int);
+  for (int i = 0; i < most; ++i) data[i] = 1000 + i;
+  memset(back, 0, sizeof back);
+  memset(packed, 0, sizeof packed);
+  int position = 4;
+  // One byte too few is refused, and nothing is written.
+  FAILS(MPI_ERR_ARG, MPI_Pack(data + middle, count, type, packed, bytes + 3, &position, MPI_COMM_SELF));
+  CHECK(position == 4 && packed[1] == 0);
+  OK(MPI_Pack(data + middle, count, type, packed, bytes + 4, &position, MPI_COMM_SELF));
+  CHECK(position == bytes + 4 && packed[0] == 0 && packed[1 + count * blocks] == 0);
+  for (int e = 0; e < count; ++e)
+    for (int i = 0; i < blocks; ++i)
+      CHECK(packed[1 + e * blocks + i] == data[middle + e * extent + places[i]]);
+  position = 4;
+  FAILS(MPI_ERR_ARG, MPI_Unpack(packed, bytes + 3, &position, back + middle, count, type, MPI_COMM_SELF));
+  CHECK(position == 4);
+  OK(MPI_Unpack(packed, bytes + 4, &position, back + middle, count, type, MPI_COMM_SELF));
+  CHECK(position == bytes + 4);
+  int there = 0;
+  for (int i = 0; i < most; ++i) {
+    CHECK(back[i] == 0 || back[i] == data[i]);
+    there += back[i] != 0;
+  }
+  CHECK(there == count * blocks);
+  position = bytes + 4;
+  OK(MPI_Pack(data, 0, type, packed, bytes + 4, &position, MPI_COMM_SELF));
+  OK(MPI_Unpack(packed, bytes + 4, &position, back, 0, type, MPI_COMM_SELF));
+  CHECK(position == bytes + 4);
+}
+
+static void small_types_come_back(void) {
+  int places[70], lengths[70];
+  // Vectors with as many blocks as fill a register, one more and one less, forwards and backwards.
+  for (int blocks = 1; blocks <= 66; ++blocks)
+    for (int stride = -4; stride <= 4; ++stride) {
+      if (stride == 0) continue;
+      MPI_Datatype type;
+      OK(MPI_Type_vector(blocks, 1, stride, MPI_INT, &type));
+      int position = 0;
+      FAILS(MPI_ERR_TYPE, MPI_Pack(lengths, 1, type, places, sizeof places, &position, MPI_COMM_SELF));
+      FAILS(MPI_ERR_TYPE, MPI_Unpack(lengths, sizeof lengths, &position, places, 1, type, MPI_COMM_SELF));
+      OK(MPI_Type_commit(&type));
+      for (int i = 0; i < blocks; ++i) places[i] = i * stride;
+      come_back(type, 1, places, blocks, 0);
+      OK(MPI_Type_free(&type));
+    }
+  // Blocks of 1 to 3 ints, up to more of them than are copied together.
+  for (int blocks = 1; blocks <= 34; ++blocks) {
+    int at[34], ints = 0, end = 0;
+    for (int i = 0; i < blocks; ++i) {
+      at[i] = end + i % 3;
+      lengths[i] = 1 + i % 2 + i % 3 / 2;
+      for (int j = 0; j < lengths[i]; ++j) places[ints++] = at[i] + j;
+      end = at[i] + lengths[i] + 1;
+    }
+    MPI_Datatype packed_tight, type;
+    OK(MPI_Type_indexed(blocks, lengths, at, MPI_INT, &packed_tight));
+    OK(MPI_Type_create_resized(packed_tight, 0, (end + 1) * (MPI_Aint)sizeof(int), &type));
+    OK(MPI_Type_commit(&type));
+    for (int count = 1; count <= 9; count += 4) come_back(type, count, places, ints, end + 1);
+    OK(MPI_Type_free(&packed_tight));
+    OK(MPI_Type_free(&type));
+  }
+}
+
 static void names_are_kept(void) {
   char name[MPI_MAX_OBJECT_NAME];
   int length;
@@ -154,6 +224,7 @@ int main(int argc, char** argv) {
   wrong_arguments_are_told();
   received_elements_are_counted();
   packing_comes_back();
+  small_types_come_back();
   names_are_kept();
   OK(MPI_Finalize());
   return 0;
