@@ -40,6 +40,14 @@ void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, WideOffs
   kernel().scatter_widely(only_read(packed), to, bytes, offsets);
 }
 
+void gather(std::byte* packed, const std::byte* from, std::size_t bytes, ShortOffsets offsets) {
+  kernel().gather_shortly(packed, only_read(from), bytes, offsets);
+}
+
+void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, ShortOffsets offsets) {
+  kernel().scatter_shortly(only_read(packed), to, bytes, offsets);
+}
+
 void gather(std::byte* packed, const std::byte* from, Blocks blocks) {
   kernel().gather_unequal(packed, only_read(from), blocks);
 }

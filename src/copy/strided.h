@@ -33,6 +33,15 @@ struct WideOffsets {
   std::size_t count;
 };
 
+/// Offsets in half the memory: those of `group` neighbours are 16-bit distances from one base. Block i of the list lies at
+/// base[i / group] + at[i]; blocks [first, first + count) are meant.
+struct ShortOffsets {
+  static constexpr std::size_t group = 64;
+  const std::uint16_t* at;
+  const std::int32_t* base;
+  std::size_t first, count;
+};
+
 /// Listed blocks of any lengths. Block i is the packed bytes from start[i] - start[0] to start[i + 1] - start[0], so that there is
 /// one start more than there are blocks, and lies at at[i]. No block is empty.
 struct Blocks {
@@ -59,6 +68,8 @@ void gather(std::byte* packed, const std::byte* from, std::size_t bytes, Offsets
 void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, Offsets offsets);
 void gather(std::byte* packed, const std::byte* from, std::size_t bytes, WideOffsets offsets);
 void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, WideOffsets offsets);
+void gather(std::byte* packed, const std::byte* from, std::size_t bytes, ShortOffsets offsets);
+void scatter(std::byte* to, const std::byte* packed, std::size_t bytes, ShortOffsets offsets);
 void gather(std::byte* packed, const std::byte* from, Blocks blocks);
 void scatter(std::byte* to, const std::byte* packed, Blocks blocks);
 void gather(std::byte* packed, const std::byte* from, Blocks blocks, const Repeats& repeats);
@@ -80,6 +91,8 @@ struct StridedKernel {
   void (*scatter_listed)(std::byte* packed, std::byte* to, std::size_t bytes, Offsets offsets);
   void (*gather_widely)(std::byte* packed, std::byte* from, std::size_t bytes, WideOffsets offsets);
   void (*scatter_widely)(std::byte* packed, std::byte* to, std::size_t bytes, WideOffsets offsets);
+  void (*gather_shortly)(std::byte* packed, std::byte* from, std::size_t bytes, ShortOffsets offsets);
+  void (*scatter_shortly)(std::byte* packed, std::byte* to, std::size_t bytes, ShortOffsets offsets);
   void (*gather_unequal)(std::byte* packed, std::byte* from, Blocks blocks);
   void (*scatter_unequal)(std::byte* packed, std::byte* to, Blocks blocks);
   void (*gather_repeated)(std::byte* packed, std::byte* from, Blocks blocks, const Repeats& repeats);

@@ -124,6 +124,8 @@ constexpr StridedKernel strided_kernel_of = {
     copy_listed<false, Isa, Offsets>,
     copy_listed<true, Isa, WideOffsets>,
     copy_listed<false, Isa, WideOffsets>,
+    copy_shortly<true, Isa>,
+    copy_shortly<false, Isa>,
     copy_unequal<true, Isa>,
     copy_unequal<false, Isa>,
     copy_repeated<true, Isa>,

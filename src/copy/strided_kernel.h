@@ -223,6 +223,18 @@ template <bool packs, class Move>
 void copy_listed_grid(std::byte* packed, std::byte* strided, const Grid& grid) {
   move_listed<packs, Move>(packed, strided, grid.bytes, grid.at, grid.count);
 }
+template <bool packs, class Isa>
+void copy_shortly(std::byte* packed, std::byte* strided, std::size_t bytes, ShortOffsets offsets) {
+  constexpr std::size_t group = ShortOffsets::group;
+  with_move<Isa>(bytes, [=]<class Move>(Move) {
+    std::byte* next = packed;
+    for (std::size_t i = offsets.first, end = i + offsets.count; i < end;) {
+      const std::size_t to_next = group - i % group, here = end - i < to_next ? end - i : to_next;
+      next = move_listed<packs, Move>(next, strided + offsets.base[i / group], bytes, offsets.at + i, here);
+      i += here;
+    }
+  });
+}
 
 } // namespace
 } // namespace near::copy

@@ -20,6 +20,8 @@ template <class Copy>
 void with_offsets(const CompactNumbers& offsets, std::size_t first, std::size_t count, Copy copy) {
   if (offsets.is_narrow())
     copy(copy::Offsets{offsets.narrow() + first, count});
+  else if (offsets.is_short())
+    copy(offsets.part(first, count));
   else
     copy(copy::WideOffsets{offsets.wide() + first, count});
 }

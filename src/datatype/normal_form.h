@@ -22,6 +22,7 @@
 #pragma once
 
 #include "abi/types.h"
+#include "copy/strided.h"
 
 #include <cstdint>
 #include <memory>
@@ -40,20 +41,34 @@ struct FormEntry {
 class CompactNumbers {
 public:
   void reserve(std::size_t count) { narrow_.reserve(count); }
+  /// Not after shorten().
   void push_back(MPI_Count value);
-  std::size_t size() const { return is_narrow() ? narrow_.size() : wide_.size(); }
-  bool is_narrow() const { return wide_.empty(); }
-  MPI_Count operator[](std::size_t i) const { return is_narrow() ? narrow_[i] : wide_[i]; }
+  /// Halves the memory of narrow numbers again if those of each group lie less than 2^16 apart (copy::ShortOffsets).
+  void shorten();
+  std::size_t size() const {
+    return is_short() ? short_.size() : wide_.empty() ? narrow_.size() : wide_.size();
+  }
+  bool is_short() const { return !short_.empty(); }
+  bool is_narrow() const { return wide_.empty() && short_.empty(); }
+  MPI_Count operator[](std::size_t i) const {
+    if (is_short()) return MPI_Count{narrow_[i / copy::ShortOffsets::group]} + short_[i];
+    return wide_.empty() ? narrow_[i] : wide_[i];
+  }
   const std::int32_t* narrow() const { return narrow_.data(); }
   const std::int64_t* wide() const { return wide_.data(); }
+  copy::ShortOffsets part(std::size_t first, std::size_t count) const {
+    return {short_.data(), narrow_.data(), first, count};
+  }
   /// The bytes that they take.
   std::size_t memory() const {
-    return narrow_.capacity() * sizeof(std::int32_t) + wide_.capacity() * sizeof(std::int64_t);
+    return short_.capacity() * sizeof(std::uint16_t) + narrow_.capacity() * sizeof(std::int32_t) +
+           wide_.capacity() * sizeof(std::int64_t);
   }
 
 private:
-  std::vector<std::int32_t> narrow_;
-  std::vector<std::int64_t> wide_; ///< all of them, once one does not fit in 32 bits
+  std::vector<std::int32_t> narrow_; ///< the bases, if they are short
+  std::vector<std::int64_t> wide_;   ///< all of them, once one does not fit in 32 bits
+  std::vector<std::uint16_t> short_;
 };
 
 /// The entries of a node. Behind one pointer, since most nodes have none.

@@ -116,6 +116,35 @@ protected:
         });
   }
 
+  /// A list of 16-bit offsets, which begins anywhere in a longer one.
+  void expect_short_exact(const Places& places, std::size_t bytes) {
+    constexpr std::size_t group = copy::ShortOffsets::group;
+    const std::size_t first = random_() % (2 * group);
+    std::vector<std::int32_t> bases;
+    std::vector<std::uint16_t> at(first);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::size_t in = (first + i) / group;
+      if (bases.size() <= in) {
+        const std::size_t next = std::min(places.size(), (in + 1) * group - first);
+        bases.resize(in + 1);
+        bases[in] =
+            static_cast<std::int32_t>(*std::min_element(places.begin() + static_cast<std::ptrdiff_t>(i),
+                                                        places.begin() + static_cast<std::ptrdiff_t>(next)));
+      }
+      if (places[i] - bases[in] > 65535) return; // these cannot be kept so
+      at.push_back(static_cast<std::uint16_t>(places[i] - bases[in]));
+    }
+    const copy::ShortOffsets list{at.data(), bases.data(), first, places.size()};
+    expect_exact(
+        places, bytes, false,
+        [&](std::byte* packed, const std::byte* from) {
+          kernel_->gather_shortly(packed, only_read(from), bytes, list);
+        },
+        [&](std::byte* to, const std::byte* packed) {
+          kernel_->scatter_shortly(only_read(packed), to, bytes, list);
+        });
+  }
+
   static constexpr std::size_t size = 1 << 20, around = 128;
   Guarded strided_{size}, packed_{size};
   std::vector<std::byte> expected_;
@@ -200,6 +229,7 @@ TEST_P(Strided, listed_blocks) {
           [&](std::byte* to, const std::byte* packed) {
             kernel_->scatter_listed(only_read(packed), to, bytes, {narrow.data(), count});
           });
+      expect_short_exact(places, bytes);
       expect_list_exact(places, {.bytes = bytes, .count = count, .at = narrow.data()});
       expect_exact(
           places, bytes, false,

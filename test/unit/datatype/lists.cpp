@@ -65,11 +65,34 @@ Numbers places_of(std::size_t count, MPI_Count apart) {
   return places;
 }
 
+TEST_F(Lists, long_lists_take_16_bits_for_each_block) {
+  for (std::size_t count : {2046u, 2048u, 2110u, 2112u, 5000u}) {
+    const Numbers places = places_of(count, 20);
+    Datatype& type = ints_at(places);
+    const CompactNumbers& positions = type.form.form->entries.positions();
+    ASSERT_EQ(type.form.form->kind, NormalForm::Kind::equal);
+    EXPECT_EQ(positions.is_short(), count >= 2048) << count;
+    EXPECT_NE(positions.is_short(), positions.is_narrow());
+    ASSERT_EQ(positions.size(), count);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(positions[i] + type.form.at, places[i]);
+    if (positions.is_short()) { EXPECT_LT(positions.memory(), count * 2 + count / 8); }
+    expect_moved(type, places);
+  }
+}
+
+TEST_F(Lists, blocks_far_apart_keep_32_bits) {
+  const Numbers places = places_of(3000, 1100); // 64 of them span more than 64 KiB
+  Datatype& type = ints_at(places);
+  EXPECT_TRUE(type.form.form->entries.positions().is_narrow());
+  expect_moved(type, places);
+}
+
 TEST_F(Lists, one_element_with_listed_blocks_goes_straight) {
-  const Numbers few = places_of(6, 20);
+  const Numbers few = places_of(6, 20), many = places_of(4000, 20);
   EXPECT_NE(ints_at(few).gather, nullptr);
   EXPECT_EQ(ints_at(few).grid.count, 6u);
   expect_moved(ints_at(few), few);
+  EXPECT_EQ(ints_at(many).gather, nullptr); // a walk costs nothing beside 4,000 blocks
   Datatype* type = nullptr;
   const Numbers lengths = {1, 3, 1}, at = {0, 8, 32};
   Datatype* members[] = {integer_, find_datatype(MPI_DOUBLE), find_datatype(MPI_CHAR)};
