@@ -8,6 +8,8 @@
 
 #include "mpi_measure.h"
 
+#include <stddef.h>
+
 struct layout;
 typedef void move_all(const struct layout*, char* strided, char* packed);
 
@@ -103,6 +105,46 @@ static void unpack_atoms(const struct layout* my, char* strided, char* packed) {
   for (long i = 0; i < my->blocks; ++i) types[my->list[i]] = *numbers++;
 }
 
+// Structs with padding, one after another.
+struct record {
+  int tag;
+  double place[3];
+  char kind;
+};
+enum { record_bytes = sizeof(int) + 3 * sizeof(double) + 1 };
+static void pack_records(const struct layout* my, char* strided, char* packed) {
+  const struct record* restrict in = (const struct record*)strided;
+  char* restrict out = packed;
+  for (long i = 0; i < my->blocks; ++i, out += record_bytes) {
+    memcpy(out, &in[i].tag, sizeof in->tag);
+    memcpy(out + sizeof in->tag, in[i].place, sizeof in->place);
+    out[record_bytes - 1] = in[i].kind;
+  }
+}
+static void unpack_records(const struct layout* my, char* strided, char* packed) {
+  struct record* restrict out = (struct record*)strided;
+  const char* restrict in = packed;
+  for (long i = 0; i < my->blocks; ++i, in += record_bytes) {
+    memcpy(&out[i].tag, in, sizeof out->tag);
+    memcpy(out[i].place, in + sizeof out->tag, sizeof out->place);
+    out[i].kind = in[record_bytes - 1];
+  }
+}
+
+// Blocks of 1 to 20 doubles: `list` has the place and the length of each.
+static void pack_lengths(const struct layout* my, char* strided, char* packed) {
+  const double* restrict in = (const double*)strided;
+  double* restrict out = (double*)packed;
+  for (long i = 0; i < my->blocks; ++i)
+    for (long j = 0; j < my->list[2 * i + 1]; ++j) *out++ = in[my->list[2 * i] + j];
+}
+static void unpack_lengths(const struct layout* my, char* strided, char* packed) {
+  double* restrict out = (double*)strided;
+  const double* restrict in = (const double*)packed;
+  for (long i = 0; i < my->blocks; ++i)
+    for (long j = 0; j < my->list[2 * i + 1]; ++j) out[my->list[2 * i] + j] = *in++;
+}
+
 // ---- layouts ----
 
 /// `blocks` blocks of `block` doubles or floats, `stride` apart, in one element of the datatype.
@@ -186,6 +228,43 @@ static inline struct layout atoms_layout(long atoms) {
   return made;
 }
 
+/// `count` structs with padding, each an element of the datatype.
+static inline struct layout records_layout(long count) {
+  struct layout made = {.count = (int)count, .blocks = count, .pack = pack_records, .unpack = unpack_records};
+  made.bytes = (size_t)count * record_bytes;
+  made.span = (size_t)count * sizeof(struct record);
+  MPI_Datatype members;
+  MPI_Type_create_struct(3, (int[]){1, 3, 1},
+                         (MPI_Aint[]){offsetof(struct record, tag), offsetof(struct record, place),
+                                      offsetof(struct record, kind)},
+                         (MPI_Datatype[]){MPI_INT, MPI_DOUBLE, MPI_CHAR}, &members);
+  MPI_Type_create_resized(members, 0, sizeof(struct record), &made.type);
+  MPI_Type_free(&members);
+  return made;
+}
+
+/// `blocks` blocks of 1 to 20 doubles, 1 to 3 doubles apart.
+static inline struct layout lengths_layout(long blocks) {
+  struct layout made = {.count = 1, .blocks = blocks, .pack = pack_lengths, .unpack = unpack_lengths};
+  made.list = allocate((size_t)blocks, 2 * sizeof *made.list);
+  int *lengths = allocate((size_t)blocks, sizeof *lengths),
+      *places = allocate((size_t)blocks, sizeof *places);
+  long at = 0;
+  for (long i = 0; i < blocks; ++i) {
+    lengths[i] = 1 + (int)(random_number((uint64_t)(2 * i)) % 20);
+    places[i] = (int)at;
+    made.list[2 * i] = places[i];
+    made.list[2 * i + 1] = lengths[i];
+    made.bytes += (size_t)lengths[i] * sizeof(double);
+    made.span = (size_t)(at + lengths[i]) * sizeof(double);
+    at += lengths[i] + 1 + (long)(random_number((uint64_t)(2 * i + 1)) % 3);
+  }
+  MPI_Type_indexed((int)blocks, lengths, places, MPI_DOUBLE, &made.type);
+  free(lengths);
+  free(places);
+  return made;
+}
+
 static inline long at_least(long value, long least) { return value < least ? least : value; }
 
 enum { side = 130 }; // of the grids of NAS MG and LU, with their halo
@@ -216,6 +295,8 @@ static inline struct layout layout_of(const char* name, size_t bytes) {
   // Halos of fields with levels: three cells wide in the consecutive direction.
   if (strcmp(name, "wrf_x") == 0)
     return rows_layout(false, at_least(floats / (3 * 40), 1), 136L * 40, 40, 3, 136);
+  if (strcmp(name, "records") == 0) return records_layout(at_least((long)bytes / record_bytes, 1));
+  if (strcmp(name, "lengths") == 0) return lengths_layout(at_least(doubles * 2 / 21, 1));
   if (strcmp(name, "lammps") == 0) return atoms_layout(at_least((long)(bytes / 32), 1));
   // Points and vectors on the boundary of a mesh.
   if (strcmp(name, "specfem_oc") == 0) return listed_layout(false, floats, 1);
