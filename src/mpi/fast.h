@@ -7,7 +7,7 @@
 // The comparisons: MPI runs, only one thread calls it, and this is not inside another call (Call::fast_line);
 // the communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of
 // the communicator; the tag is not negative; the message fits into a slot; and p2p/fast.h accepts it.
-// Sends have a second fast path for all other messages that leave whole.
+// Sends have a second fast path for all other messages that leave whole, and MPI_Recv has one for those that arrive whole.
 #pragma once
 
 #include "mpi/call.h"
@@ -204,6 +204,14 @@ template <class Count, class Decline>
   return started ? MPI_SUCCESS : decline();
 }
 
+[[gnu::always_inline]] inline void set_status(MPI_Status* status, int source, int tag, std::uint64_t bytes) {
+  if (status == MPI_STATUS_IGNORE) return;
+  status->MPI_SOURCE = source;
+  status->MPI_TAG = tag;
+  p2p::set_status_bytes(*status, static_cast<MPI_Count>(bytes));
+  p2p::set_status_cancelled(*status, false);
+}
+
 template <class Decline>
 [[gnu::always_inline]] inline int Recv(unsigned function, void* buf, MPI_Count count, MPI_Datatype datatype,
                                        int source, int tag, MPI_Comm comm, MPI_Status* status,
@@ -226,17 +234,44 @@ template <class Decline>
   const auto* message = p2p::arrives(receive_state, communicator->context | p2p::user_channel, tag, capacity);
   if (message != nullptr) [[likely]] {
     line.calls.bump_relaxed(1);
-    if (status != MPI_STATUS_IGNORE) {
-      status->MPI_SOURCE = source;
-      status->MPI_TAG = message->envelope.tag;
-      p2p::set_status_bytes(*status, static_cast<MPI_Count>(message->envelope.bytes));
-      p2p::set_status_cancelled(*status, false);
-    }
+    set_status(status, source, message->envelope.tag, message->envelope.bytes);
     p2p::receive_whole(receive_state, *message, buf);
   }
   line.function.store_relaxed(0);
   return message != nullptr ? MPI_SUCCESS : decline();
 }
+
+namespace second {
+
+/// For a message that has arrived, or arrives soon, into a buffer of a derived datatype.
+template <class Count>
+inline bool Recv(unsigned function, void* buf, Count count, MPI_Datatype datatype, int source, int tag,
+                 MPI_Comm comm, MPI_Status* status) {
+  segment::StateLine& line = Call::fast_line();
+  // The first fast path has waited for messages of basic types.
+  if (line.function.load_relaxed() != 0 || datatype::predefined_contiguous_size(datatype) != 0) return false;
+  const object::Communicator* communicator = object::find_communicator(comm);
+  datatype::Datatype* const type = find_type(datatype);
+  MPI_Count capacity;
+  if (communicator == nullptr || type == nullptr || count < 0 || (tag < 0 && tag != MPI_ANY_TAG) ||
+      __builtin_mul_overflow(static_cast<MPI_Count>(count), type->size, &capacity) ||
+      static_cast<unsigned>(source) >= static_cast<unsigned>(communicator->peers) || !is_memory(buf) ||
+      !p2p::matching().idle())
+    return false;
+  const Inside inside(line, function);
+  Call::write_about(line, communicator->context, source, tag, capacity);
+  transport::ReceiveState& receive_state = p2p::states_of(*communicator, source).receive;
+  const auto* message = p2p::arrives(receive_state, communicator->context | p2p::user_channel, tag,
+                                     static_cast<std::uint64_t>(capacity));
+  if (message == nullptr) return false;
+  line.calls.bump_relaxed(1);
+  set_status(status, source, message->envelope.tag, message->envelope.bytes);
+  const datatype::Buffer buffer{buf, count, type};
+  p2p::receive_whole(receive_state, *message, buffer);
+  return true;
+}
+
+} // namespace second
 
 /// What MPI_Pack and MPI_Unpack have in common: move(address, count, type, packed, bytes) moves the data between `strided` and `packed`,
 /// which has `size` bytes.

@@ -106,15 +106,23 @@ arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
     copy::small(buffer, message.payload, message.envelope.bytes);
   release_slot(receive_state);
 }
-/// The same into a buffer of any datatype.
-inline void receive_whole(ReceiveState& receive_state, const shm::MessageHeader& message,
-                          const datatype::Buffer& buffer) {
+/// The same into a buffer whose elements have gaps.
+inline void receive_with_gaps(ReceiveState& receive_state, const shm::MessageHeader& message,
+                              const datatype::Buffer& buffer) {
   if (message.in_packet != 0)
     shm::receive_from_packet(receive_state, message, buffer);
   else
     datatype::unpack_first(buffer.address, buffer.count, *buffer.type, message.payload,
                            static_cast<MPI_Count>(message.envelope.bytes));
   release_slot(receive_state);
+}
+/// The same into a buffer of any datatype.
+inline void receive_whole(ReceiveState& receive_state, const shm::MessageHeader& message,
+                          const datatype::Buffer& buffer) {
+  if (buffer.type->contiguous)
+    receive_whole(receive_state, message, buffer.contiguous_start());
+  else
+    receive_with_gaps(receive_state, message, buffer);
 }
 
 } // namespace near::p2p

@@ -48,10 +48,7 @@ static bool receive_at_once(const Buffer& buffer, int source, int tag, const Com
   if (message == nullptr) return false;
   completion = Completion{source, message->envelope.tag, MPI_SUCCESS, false,
                           static_cast<MPI_Count>(message->envelope.bytes)};
-  if (buffer.type->contiguous)
-    receive_whole(receive_state, *message, buffer.contiguous_start());
-  else
-    receive_whole(receive_state, *message, buffer);
+  receive_whole(receive_state, *message, buffer);
   return true;
 }
 
