@@ -26,6 +26,21 @@ Result find_position(MPI_Count displacement, MPI_Count unit, MPI_Count& at) {
                     unit);
 }
 
+/// Struct members, each of them a vector or a list: what a walk would find, without the walk. More would take much memory.
+std::vector<Part> parts_of(const NormalForm& form) {
+  constexpr std::size_t most = 8;
+  std::vector<Part> made;
+  if (form.kind != NormalForm::Kind::list || form.children.size() > most) return made;
+  made.reserve(form.children.size());
+  for (std::size_t i = 0; i < form.children.size(); ++i) {
+    const NormalForm& child = *form.children[i];
+    const copy::Grid grid = grid_or_list_of(child);
+    if (grid.count == 0) return {};
+    made.push_back({form.entries[i].at, child.size, grid, copy::gathering(grid), copy::scattering(grid)});
+  }
+  return made;
+}
+
 } // namespace
 
 void plan_copies(Datatype& type) {
@@ -125,6 +140,7 @@ Result make_duplicate(Datatype& old, Datatype*& made) {
     return {};
   }));
   made->committed = old.committed;
+  made->parts = old.parts;
   made->basic = old.basic;
   made->family = old.family;
   made->pair = old.pair;
@@ -132,6 +148,7 @@ Result make_duplicate(Datatype& old, Datatype*& made) {
 }
 
 Result commit(Datatype& type) {
+  if (!type.committed && type.form.form) type.parts = parts_of(*type.form.form);
   type.committed = true;
   return {};
 }

@@ -55,6 +55,14 @@ struct PairIndex {
   MPI_Count at = 0; ///< bytes from the value to the index
 };
 
+/// A grid or list within an element, and the functions that copy it.
+struct Part {
+  MPI_Count at = 0; ///< its origin, from the element's form.at on
+  MPI_Count bytes = 0;
+  copy::Grid grid;
+  copy::CopyGrid gather = nullptr, scatter = nullptr;
+};
+
 struct Datatype : object::Object, Layout {
   int user_handles = 1; ///< of the references, those that MPI_Type_free may drop
   bool committed = false;
@@ -62,6 +70,8 @@ struct Datatype : object::Object, Layout {
   /// One element as a grid or list, from form.at on, and the functions for it; they are null if it is neither.
   copy::Grid grid;
   copy::CopyGrid gather = nullptr, scatter = nullptr;
+  /// What a committed element consists of, in packed order, if it is several grids and lists, but few.
+  std::vector<Part> parts;
   Basic basic = Basic::none;    ///< of named types and their duplicates
   Family family = Family::none; ///< of named types and their duplicates
   PairIndex pair;               ///< of pair types

@@ -157,6 +157,19 @@ bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::C
   return true;
 }
 
+/// The same for elements that consist of parts. `function` is that of the direction.
+bool move_parts(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid Part::* function) {
+  const Datatype& type = *buffer.type;
+  if (type.parts.empty() || bytes != buffer.bytes()) return false;
+  std::intptr_t element = address_of(buffer) + type.form.at;
+  for (MPI_Count i = 0; i < buffer.count; ++i, element += type.extent)
+    for (const Part& part : type.parts) {
+      (part.*function)(packed, pointer(element + part.at), part.grid);
+      packed += part.bytes;
+    }
+  return true;
+}
+
 } // namespace
 
 Result refuse_kind(const Buffer& buffer) {
@@ -172,6 +185,7 @@ Result refuse_kind(const Buffer& buffer) {
                                         MPI_Count bytes) {
   if (offset == 0 && move_grid(buffer, out, bytes, buffer.type->gather, copy::gathering)) [[likely]]
     return;
+  if (offset == 0 && move_parts(buffer, out, bytes, &Part::gather)) return;
   PackSink sink{out};
   walk_buffer(buffer, offset, bytes, sink);
 }
@@ -180,6 +194,7 @@ Result refuse_kind(const Buffer& buffer) {
   if (offset == 0 &&
       move_grid(buffer, const_cast<std::byte*>(in), bytes, buffer.type->scatter, copy::scattering)) [[likely]]
     return;
+  if (offset == 0 && move_parts(buffer, const_cast<std::byte*>(in), bytes, &Part::scatter)) return;
   UnpackSink sink{in};
   walk_buffer(buffer, offset, bytes, sink);
 }

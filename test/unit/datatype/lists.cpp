@@ -103,5 +103,61 @@ TEST_F(Lists, one_element_with_listed_blocks_goes_straight) {
   EXPECT_NE(type->grid.start, nullptr);
 }
 
+TEST_F(Lists, a_committed_struct_of_vectors_and_lists_goes_part_by_part) {
+  Datatype *vector = nullptr, *structs = nullptr, *same = nullptr;
+  ASSERT_TRUE(make_vector(3, 1, 2, false, *integer_, vector).ok());
+  made_.push_back(vector);
+  const Numbers listed = places_of(40, 20), lengths = {1, 1, 2}, at = {40, 200, 0};
+  Datatype* members[] = {vector, &ints_at(listed), integer_};
+  ASSERT_TRUE(make_struct(lengths, at, members, structs).ok());
+  made_.push_back(structs);
+  EXPECT_TRUE(structs->parts.empty());
+  ASSERT_TRUE(commit(*structs).ok());
+  EXPECT_EQ(structs->parts.size(), 3u);
+  EXPECT_EQ(structs->gather, nullptr);
+  ASSERT_TRUE(make_duplicate(*structs, same).ok());
+  made_.push_back(same);
+  EXPECT_EQ(same->parts.size(), 3u);
+
+  Numbers places = {40, 48, 56};
+  for (MPI_Count place : listed) places.push_back(200 + place);
+  places.insert(places.end(), {0, 4});
+  expect_moved(*structs, places);
+  // Several elements, of which the last one is not whole.
+  const MPI_Count elements = 3, extent = structs->extent;
+  std::vector<std::byte> memory(static_cast<std::size_t>(elements * extent)),
+      packed(static_cast<std::size_t>(elements * structs->size));
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 37 + (i >> 8));
+  for (MPI_Count bytes : {elements * structs->size, elements * structs->size - 6}) {
+    pack({memory.data(), elements, structs}, 0, packed.data(), bytes);
+    for (MPI_Count i = 0; i < bytes; ++i) {
+      const MPI_Count element = i / structs->size, within = i % structs->size;
+      ASSERT_EQ(packed[static_cast<std::size_t>(i)],
+                memory[static_cast<std::size_t>(element * extent +
+                                                places[static_cast<std::size_t>(within / 4)] + within % 4)])
+          << "byte " << i;
+    }
+  }
+}
+
+TEST_F(Lists, a_struct_of_many_vectors_is_walked) {
+  Datatype *vector = nullptr, *structs = nullptr;
+  ASSERT_TRUE(make_vector(3, 1, 2, false, *integer_, vector).ok());
+  made_.push_back(vector);
+  Numbers lengths(9, 1), at, places;
+  for (MPI_Count i = 0; i < 9; ++i) {
+    at.push_back(i * i * 100);
+    for (MPI_Count j = 0; j < 3; ++j) places.push_back(at.back() + 8 * j);
+  }
+  std::vector<Datatype*> members(9, vector);
+  members[4] = integer_;
+  places.erase(places.begin() + 13, places.begin() + 15);
+  ASSERT_TRUE(make_struct(lengths, at, members, structs).ok());
+  made_.push_back(structs);
+  ASSERT_TRUE(commit(*structs).ok());
+  EXPECT_TRUE(structs->parts.empty());
+  expect_moved(*structs, places);
+}
+
 } // namespace
 } // namespace near::datatype

@@ -16,6 +16,7 @@ struct Arena {
   Buffer buffer;
 
   Arena(const Both& both, MPI_Count count, RandomTypes& random) {
+    if (random.pick(0, 3) != 0) (void)commit(*both.type); // which may plan what else is walked
     std::vector<MPI_Count> one = both.map.bytes(), all;
     for (MPI_Count i = 0; i < count; ++i)
       for (MPI_Count at : one) all.push_back(at + i * both.map.extent());
