@@ -194,8 +194,11 @@ PlacedForm RunsBuilder::unmerged(MPI_Count unit, MPI_Count step) const {
   positions.reserve(static_cast<std::size_t>(size_ / unit));
   for (std::size_t i = 0; i + 1 < entries_.size(); ++i) {
     MPI_Count at = entries_[i].at;
-    for (MPI_Count left = entries_[i + 1].start - entries_[i].start; left != 0; left -= unit, at += step)
+    MPI_Count left = entries_[i + 1].start - entries_[i].start;
+    for (;; at += step) { // where another block would lie need not fit 63 bits
       positions.push_back(at);
+      if ((left -= unit) == 0) break;
+    }
   }
   return make_equal(std::move(positions), make_block(unit));
 }

@@ -103,6 +103,21 @@ TEST_F(Lists, one_element_with_listed_blocks_goes_straight) {
   EXPECT_NE(type->grid.start, nullptr);
 }
 
+/// What would follow the last block may be too far away for 63 bits.
+TEST_F(Lists, blocks_may_lie_at_the_end_of_the_address_space) {
+  Datatype *far = nullptr, *type = nullptr;
+  constexpr MPI_Count extent = -9'000'000'000'000'000'000;
+  ASSERT_TRUE(make_resized(*integer_, 0, extent, far).ok());
+  made_.push_back(far);
+  ASSERT_TRUE(make_indexed(Numbers{2, 1}, Numbers{0, 16}, true, *far, type).ok()) << base::failure_text();
+  made_.push_back(type);
+  EXPECT_EQ(type->size, 12);
+  ASSERT_EQ(type->form.form->kind, NormalForm::Kind::equal);
+  const CompactNumbers& positions = type->form.form->entries.positions();
+  EXPECT_EQ(positions[1] - positions[0], extent);
+  EXPECT_EQ(positions[2] - positions[0], 16);
+}
+
 TEST_F(Lists, a_committed_struct_of_vectors_and_lists_goes_part_by_part) {
   Datatype *vector = nullptr, *structs = nullptr, *same = nullptr;
   ASSERT_TRUE(make_vector(3, 1, 2, false, *integer_, vector).ok());
