@@ -2,6 +2,7 @@
 #include "copy/strided.h"
 
 #include "copy/copy.h"
+#include "copy/strided_kernel.h"
 
 namespace near::copy {
 namespace {
@@ -15,6 +16,8 @@ const StridedKernel& kernel() { return *chosen().strided; }
 CopyGrid gathering(const Grid& grid) { return kernel().gathering(grid); }
 
 CopyGrid scattering(const Grid& grid) { return kernel().scattering(grid); }
+
+bool is_by_columns(const Grid& grid) { return grid.at == nullptr && is_transposed(grid); }
 
 void gather(std::byte* packed, const std::byte* from, const Grid& grid) {
   gathering(grid)(packed, only_read(from), grid);

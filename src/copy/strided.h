@@ -83,6 +83,9 @@ using CopyGrid = void (*)(std::byte* packed, std::byte* strided, const Grid& gri
 CopyGrid gathering(const Grid& grid);
 CopyGrid scattering(const Grid& grid);
 
+/// Whether the grid is copied a line at a time, since each line has blocks of many rows: columns of a matrix.
+bool is_by_columns(const Grid& grid);
+
 /// An implementation for one instruction set: it chooses by the shape.
 struct StridedKernel {
   CopyGrid (*gathering)(const Grid& grid);

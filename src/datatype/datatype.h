@@ -180,6 +180,11 @@ inline std::byte* first_byte(void* address, const Datatype& type) {
   else
     unpack({address, count, &type}, 0, in, bytes);
 }
+/// Whether moving the buffer part by part takes longer than moving it at once: columns of a matrix, one after another, whose
+/// lines each part would need again.
+inline bool loses_by_parts(const Buffer& buffer) {
+  return buffer.count == 1 && buffer.type->gather != nullptr && copy::is_by_columns(buffer.type->grid);
+}
 /// Copies `bytes` packed bytes from one layout to another, for messages to self and the local part
 /// of collectives.
 void copy(const Buffer& from, const Buffer& to, MPI_Count bytes);

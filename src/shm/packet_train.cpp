@@ -20,6 +20,7 @@
 
 #include "base/checked.h"
 #include "base/kill_point.h"
+#include "copy/raw.h"
 
 #include <algorithm>
 #include <array>
@@ -35,14 +36,30 @@ std::uint64_t part_bytes_of(std::uint64_t bytes) {
   return base::round_up((bytes + parts - 1) / parts, base::cache_line);
 }
 
-/// Copies the next part into the receive buffer, or as much of it as there is room for. Returns whether that is the end.
-bool take_part(Transfer& transfer, const std::byte* from, std::uint64_t bytes) {
+/// Copies the next part into the receive buffer, or as much of it as there is room for; or to `staged`, from which the last part
+/// brings everything into the buffer. Returns whether that is the end.
+bool take_part(Transfer& transfer, std::byte* staged, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - transfer.position);
-  datatype::unpack(transfer.buffer, static_cast<MPI_Count>(transfer.position), from,
-                   static_cast<MPI_Count>(bytes));
+  if (staged != nullptr)
+    copy::raw(staged + transfer.position, from, bytes);
+  else
+    datatype::unpack(transfer.buffer, static_cast<MPI_Count>(transfer.position), from,
+                     static_cast<MPI_Count>(bytes));
   transfer.position += bytes;
   NEAR_KILL_POINT("train-part-copied");
-  return transfer.position == transfer.bytes;
+  if (transfer.position != transfer.bytes) return false;
+  if (staged != nullptr) datatype::unpack(transfer.buffer, 0, staged, static_cast<MPI_Count>(transfer.bytes));
+  return true;
+}
+
+/// The message packed, if that takes less time at once than part by part; else the message itself.
+Buffer packed_if_better(const Buffer& buffer, std::uint64_t bytes) {
+  if (!datatype::loses_by_parts(buffer)) return buffer;
+  static Stage stage; // of the sends of this process, one at a time
+  std::byte* const packed = stage.take(bytes);
+  if (packed == nullptr) return buffer;
+  datatype::pack(buffer, 0, packed, static_cast<MPI_Count>(bytes));
+  return Buffer{packed, static_cast<MPI_Count>(bytes), datatype::find_datatype(MPI_BYTE)};
 }
 
 void finish(Transfer& transfer) {
@@ -74,6 +91,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
   std::array<OutgoingPacket, most_train_parts> packets;
   if (!take_packets(peer, part_bytes, std::span(packets).first(parts))) return Eager::refused;
   NEAR_KILL_POINT("train-packets-taken");
+  const Buffer message = packed_if_better(buffer, envelope.bytes);
   for (std::uint32_t i = 0; i < parts; ++i) {
     OutgoingPacket& packet = packets[i];
     const std::uint64_t position = i * part_bytes, bytes = std::min(part_bytes, envelope.bytes - position);
@@ -84,7 +102,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
     header.handler = static_cast<std::uint8_t>(i == 0 ? InternalHandler::train : InternalHandler::train_part);
     header.in_packet = 1;
     *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
-    pack_into(peer, peer.stores, packet, buffer, position, bytes);
+    pack_into(peer, peer.stores, packet, message, position, bytes);
     NEAR_KILL_POINT("train-part-filled");
     send_claimed(peer, std::move(claim));
     NEAR_KILL_POINT("train-part-sent");
@@ -98,7 +116,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
 void handle_train(Arrival& arrival) {
   Peer& from = sender_of(arrival);
   TrainIn& train = from.train_in;
-  train = {.number = train.number + 1, .head = &arrival};
+  train.begin(arrival);
   from.kept.message_came();
   NEAR_KILL_POINT("train-arrived");
   NodeRts rts{};
@@ -115,7 +133,7 @@ void handle_train_part(Arrival& arrival) {
   Peer& from = sender_of(arrival);
   TrainIn& train = from.train_in;
   if (train.bound != nullptr) {
-    if (take_part(*train.bound, arrival.payload, arrival.payload_bytes))
+    if (take_part(*train.bound, train.staged, arrival.payload, arrival.payload_bytes))
       finish(*std::exchange(train.bound, nullptr));
   } else if (!train.matched) {
     KeptTrain& kept = from.kept_trains.back();
@@ -128,23 +146,29 @@ void accept_train(Peer& peer, std::uint32_t number, Transfer& transfer) {
   TrainIn& train = peer.train_in;
   transfer.position = 0;
   transfer.busy = true;
+  const bool is_last = number == train.number;
+  const bool at_once = datatype::loses_by_parts(transfer.buffer) &&
+                       transfer.bytes == static_cast<std::uint64_t>(transfer.buffer.bytes());
+  // An earlier train is complete; the stage may be in use for the last one.
+  std::byte* const staged = is_last && at_once ? train.stage.take(transfer.bytes) : nullptr;
   bool complete;
-  if (number == train.number && train.head != nullptr) {
-    complete = take_part(transfer, train.head->payload, train.head->payload_bytes);
+  if (is_last && train.head != nullptr) {
+    complete = take_part(transfer, staged, train.head->payload, train.head->payload_bytes);
   } else {
     auto kept = std::find_if(peer.kept_trains.begin(), peer.kept_trains.end(),
                              [=](const KeptTrain& each) { return each.number == number; });
     complete = transfer.bytes == 0;
     for (std::size_t i = 0; i < kept->count; ++i) {
       const KeptTrain::Part& part = kept->parts[i];
-      complete = take_part(transfer, part.payload, part.bytes);
+      complete = take_part(transfer, staged, part.payload, part.bytes);
       give_back_packet(peer, part.packet);
     }
     peer.kept_trains.erase(kept);
   }
-  if (number == train.number) {
+  if (is_last) {
     train.matched = true;
     train.bound = complete ? nullptr : &transfer;
+    train.staged = staged;
   }
   if (complete) finish(transfer);
 }
