@@ -41,7 +41,8 @@ Lack elements_in_area(const Facts& facts) {
 /// An exchange in two steps keeps both vectors of a rank in its pieces, which hold several of these.
 Lack short_elements_in_area(const Facts& facts) {
   if (Lack lack = elements_in_area(facts)) return lack;
-  return facts.bytes <= 1 << 10 ? nullptr : "needs a vector of at most 1 KiB";
+  static_assert(longest_along_grid == 1 << 10, "in the text");
+  return facts.bytes <= longest_along_grid ? nullptr : "needs a vector of at most 1 KiB";
 }
 Lack commutative(const Facts& facts) { return facts.commutative ? nullptr : "needs a commutative operation"; }
 Lack commutative_in_area(const Facts& facts) {
@@ -90,7 +91,7 @@ bool reads_all(const Facts& facts) {
 /// step. Measured with 3 to 16 ranks (doc/adr/0033); that a barrier gains from it with more is an extrapolation. A recorded call
 /// has steps for all that it waits for, so with little data it takes one.
 bool many_meet(const Facts& facts) {
-  return facts.size > 16 && facts.shared_processors == 0 && !facts.recorded;
+  return facts.size > 18 && facts.shared_processors == 0 && !facts.recorded;
 }
 bool many_exchange(const Facts& facts) {
   if (facts.size < 6 || facts.shared_processors != 0 || facts.recorded) return false;
@@ -107,7 +108,8 @@ bool many_reduce(const Facts& facts) {
 bool all_read_all(const Facts& facts) {
   if (facts.shared_processors == 0 && !facts.recorded) // measured with 3 to 16 ranks (doc/adr/0033)
     return facts.size <= 2 ||
-           facts.bytes <= std::max(1 << 10, (18 << 10) / ((facts.size - 1) * (facts.size - 2)));
+           facts.bytes <=
+               std::max(MPI_Count{1} << 10, (MPI_Count{18} << 10) / (facts.size - 1) / (facts.size - 2));
   if (facts.shared_processors == 0 || facts.shared_processors > 2) return reads_all(facts);
   return facts.bytes * (facts.size - 2) <= 16 << 10;
 }

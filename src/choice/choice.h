@@ -67,6 +67,9 @@ struct Facts {
   bool operator==(const Facts&) const = default;
 };
 
+/// The longest vector of an allreduce in two steps along a grid. Bytes.
+inline constexpr MPI_Count longest_along_grid = 1 << 10;
+
 struct Algorithm {
   Collective collective;
   const char* name; ///< as in NEAR_COLL, unique within its collective

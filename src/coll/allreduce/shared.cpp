@@ -19,12 +19,16 @@ Result allreduce_shared_flat(CollectiveGroup& group, const Call& call) {
   return fold_up_to(group, call, group.size() - 1);
 }
 
+/// Both vectors of a rank must find room without a wait for its own: its pieces hold several.
+static_assert(choice::longest_along_grid <= piece_bytes);
+
 Result allreduce_shared_grid(CollectiveGroup& group, const Call& call) {
   const Vectors vectors(call);
   const MPI_Count bytes = call.send.bytes();
   Exchange exchange(group, call, 2);
   const Grid grid(exchange.size());
   const int rank = exchange.rank(), row = grid.row_of(rank);
+  exchange.call().tell_steps_apart();
   NEAR_TRY(exchange.publish(bytes, [=](const Room& room) { room.put(0, vectors.send(0), bytes); }));
   NEAR_TRY(vectors.fold(exchange, 0, 0, vectors.receive(0), bytes, grid.length(row),
                         [=](int index) { return grid.first(row) + index; }));

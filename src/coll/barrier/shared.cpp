@@ -15,11 +15,11 @@ Result barrier_shared_grid(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 2);
   const Grid grid(exchange.size());
   const int rank = exchange.rank(), row = grid.row_of(rank);
-  auto nothing = [](std::byte*) {};
-  NEAR_TRY(exchange.publish(0, nothing));
+  exchange.call().tell_steps_apart();
+  NEAR_TRY(exchange.publish(0, [](std::byte*) {}));
   for (int other = grid.first(row); other < grid.first(row) + grid.length(row); ++other)
     NEAR_TRY(exchange.wait(other, 0));
-  NEAR_TRY(exchange.relay(0, nothing));
+  NEAR_TRY(exchange.relay(0, [](std::byte*) {}));
   for (int other = 0; other < grid.rows(); ++other) NEAR_TRY(exchange.wait(grid.in_column(other, rank), 1));
   exchange.finish(1);
   return {};

@@ -1,4 +1,4 @@
-// Reduce in the area, in three forms, as allreduce has them (allreduce/shared.cpp).
+// Reduce in the area, in three forms, like those of allreduce with the same names (allreduce/shared.cpp).
 //
 // flat     The root reduces what all others publish. Cost: 2 n beta at each of them, p n (beta + gamma) at the root.
 // grid     One rank of each row reduces what the others of the row publish, and publishes the result; the root reduces these. Cost:

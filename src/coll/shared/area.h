@@ -42,7 +42,7 @@ enum class Where : std::uint8_t { here, elsewhere, no_memory };
 struct Description {
   std::uint8_t collective = 0, operation = 0, element = 0;
   Where where = Where::here; ///< not part of what is compared
-  std::int32_t root = 0;
+  std::int32_t root = 0; ///< if there is none: -1, and less for further steps (AreaCall::tell_steps_apart)
   std::uint64_t bytes = 0;
   bool is_same_call(const Description& other) const {
     return bytes == other.bytes && root == other.root && collective == other.collective &&

@@ -35,6 +35,9 @@ public:
   }
   bool is_turn() const { return area_.is_turn(turn_); }
   void wait_for_turn() { area_.wait_for_turn(turn_); }
+  /// Every number is a step of its own, in which ranks read different others: an entry of another step, of a rank that has made a
+  /// call more or less, does not count as one of the same call. For collectives without a root.
+  void tell_steps_apart() { has_steps_ = true; }
   /// Lets the next call have its turn.
   void end() { area_.end_turn(); }
 
@@ -79,7 +82,7 @@ public:
     std::byte* at = nullptr;
     NEAR_TRY(area_.prepare(number(index), bytes, at));
     fill_room(at, bytes, fill);
-    area_.publish(number(index), description_);
+    area_.publish(number(index), description_of(index));
     published_ = index + 1;
     return {};
   }
@@ -113,7 +116,7 @@ public:
     if (rank == this->rank()) {
       at = data(rank, index);
     } else {
-      NEAR_TRY(area_.wait(rank, number(index), description_, at));
+      NEAR_TRY(area_.wait(rank, number(index), description_of(index), at));
       area_.count_read(rank, bytes);
     }
     consume(at);
@@ -171,7 +174,7 @@ public:
     if (finished_ != count_) finish(count_ - 1);
     for (; published_ < count_; ++published_) {
       if (!waits && !area_.prepares_at_once(number(published_), 0)) return false;
-      area_.publish_failure(number(published_), description_);
+      area_.publish_failure(number(published_), description_of(published_));
     }
     area_.end_failing();
     return true;
@@ -188,12 +191,17 @@ private:
     if (2 * room.chosen_bytes() > static_cast<std::uint64_t>(bytes)) stores.end(use, room.chosen_bytes());
   }
   Number number(Number index) const { return first_ + index; }
+  Description description_of(Number index) const {
+    Description made = description_;
+    if (has_steps_) made.root -= static_cast<std::int32_t>(index);
+    return made;
+  }
 
   Area& area_;
   Description description_;
   Number count_, first_ = 0, published_ = 0, finished_ = 0;
   std::uint64_t turn_ = 0;
-  bool only_reads_ = false;
+  bool only_reads_ = false, has_steps_ = false;
   Part part_ = Part::whole;
   MPI_Count wanted_ = 0; ///< bytes that publish() was to publish
 };

@@ -19,6 +19,7 @@ std::string describe(const Description& description) {
     text += base::format(" ({}), {}", datatype::name_of(static_cast<datatype::Basic>(description.element)),
                          datatype::name_of(static_cast<datatype::Builtin>(description.operation)));
   if (description.root >= 0) text += base::format(", root {}", description.root);
+  if (description.root < -1) text += base::format(" (step {})", -description.root);
   return text;
 }
 

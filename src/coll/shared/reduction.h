@@ -53,7 +53,7 @@ public:
       }));
     return {};
   }
-  /// The same of ranks [0, last].
+  /// to = what ranks [0, last] have published of a chunk, in their order; does nothing if `last` is negative.
   Result fold(Exchange& exchange, Number index, MPI_Count at, std::byte* to, MPI_Count bytes,
               int last) const {
     return last < 0 ? Result{}
@@ -73,7 +73,7 @@ public:
       }));
     return {};
   }
-  /// The same for all others.
+  /// At the rank that reduces a chunk alone: its receive buffer gets what it contributes and what all others have published.
   Result fold_at_root(Exchange& exchange, Number index, MPI_Count bytes, MPI_Count offset) const {
     return fold_at_root(exchange, index, bytes, offset, exchange.size() - 1,
                         [&](int i) { return (exchange.rank() + i + 1) % exchange.size(); });

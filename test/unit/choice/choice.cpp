@@ -176,9 +176,9 @@ TEST(choice, many_ranks_exchange_data_in_two_steps_along_a_grid) {
             .name);
   };
   using enum Collective;
-  EXPECT_EQ(chosen(barrier, 0, 16), "shared");
-  EXPECT_EQ(chosen(barrier, 0, 17), "shared_grid");
-  EXPECT_EQ(chosen(barrier, 0, 17, true), "shared");
+  EXPECT_EQ(chosen(barrier, 0, 18), "shared");
+  EXPECT_EQ(chosen(barrier, 0, 19), "shared_grid");
+  EXPECT_EQ(chosen(barrier, 0, 19, true), "shared");
 
   EXPECT_EQ(chosen(allreduce, 9 << 10, 3), "shared_flat");
   EXPECT_EQ(chosen(allreduce, (9 << 10) + 1, 3), "shared_shares");

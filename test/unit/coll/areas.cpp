@@ -956,7 +956,7 @@ TEST(areas, the_root_of_a_reduce_in_shares_only_collects_them) {
   ASSERT_TRUE(configure("auto").ok());
 }
 
-/// Along a grid of three rows, two of three ranks and one of one or two.
+/// Along a grid of two rows of two ranks, and of two rows of three and one of one or two.
 TEST(areas, reductions_along_a_grid_read_rows_and_columns) {
   make_types();
   ASSERT_TRUE(configure("reduce=shared_grid,allreduce=shared_grid,barrier=shared_grid").ok());
@@ -984,6 +984,28 @@ TEST(areas, reductions_along_a_grid_read_rows_and_columns) {
               .bytes,
           static_cast<std::uint64_t>(read) * short_elements * sizeof(int));
     }
+  ASSERT_TRUE(configure("auto").ok());
+}
+
+/// The entry of its next call lies where the others look for its second step, and nobody reads its first one if it is alone in the
+/// last row.
+TEST(areas, a_rank_that_is_a_call_behind_gets_no_wrong_result_along_a_grid) {
+  make_types();
+  ASSERT_TRUE(configure("reduce=shared_flat,allreduce=shared_grid").ok());
+  Datatype& type = *datatype::find_datatype(MPI_INT);
+  const auto& sum = *datatype::find_operation(MPI_SUM);
+  for (int size : {4, 7, 8})
+    run_ranks(size, Conditions{everything, most_slices}, [&](object::Communicator& c) {
+      int own = 1, all = 0;
+      bool failed = false;
+      if (c.rank == size - 1) failed = !run(reduce_call(&own, nullptr, 1, type, sum, 0, c), c).ok();
+      for (int i = 0; i < 2; ++i) {
+        const Result result = run(allreduce_call(&own, &all, 1, type, sum), c);
+        if (result.ok()) EXPECT_EQ(all, size) << "rank " << c.rank << " of " << size;
+        failed |= !result.ok();
+      }
+      EXPECT_TRUE(failed) << "rank " << c.rank << " of " << size;
+    });
   ASSERT_TRUE(configure("auto").ok());
 }
 
