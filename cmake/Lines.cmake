@@ -1,7 +1,13 @@
-# near_install_without_lines(<file>): removes debugging information, which contains line numbers, from what was installed as <file>, relative
-# to the prefix. Symbols stay. Does nothing in other builds than release builds, or where there is no `strip`.
+# near_install_without_lines(<file>): removes debugging information, which contains line numbers, from what is installed as <file>, a path
+# that is absolute or relative to the prefix. Symbols stay. Release builds alone have line numbers, and nothing happens where
+# there is no `strip`. Not for mpiexec: debuggers need its types (launch/debugger.cpp).
 function(near_install_without_lines file)
-  if(CMAKE_BUILD_TYPE STREQUAL Release AND CMAKE_STRIP)
-    install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${file}\" COMMAND_ERROR_IS_FATAL ANY)")
+  if(NOT CMAKE_STRIP)
+    return()
   endif()
+  if(NOT IS_ABSOLUTE ${file})
+    set(file "\${CMAKE_INSTALL_PREFIX}/${file}")
+  endif()
+  install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug \"\$ENV{DESTDIR}${file}\" COMMAND_ERROR_IS_FATAL ANY)"
+          CONFIGURATIONS Release)
 endfunction()
