@@ -2,6 +2,7 @@
 #include "copy/strided.h"
 
 #include "copy/copy.h"
+#include "copy/raw.h"
 #include "copy/strided_kernel.h"
 
 namespace near::copy {
@@ -25,6 +26,26 @@ void gather(std::byte* packed, const std::byte* from, const Grid& grid) {
 
 void scatter(std::byte* to, const std::byte* packed, const Grid& grid) {
   scattering(grid)(only_read(packed), to, grid);
+}
+
+void between(std::byte* to, const Grid& to_grid, const std::byte* from, const Grid& from_grid) {
+  const std::size_t bytes = to_grid.bytes, count = to_grid.count;
+  // The length is known where the loop is compiled, unless it is 0.
+  const auto copy_all = [&]<std::size_t width>() {
+    for (std::size_t row = 0; row < to_grid.rows; ++row) {
+      std::byte* block = to + static_cast<std::ptrdiff_t>(row) * to_grid.row_stride;
+      const std::byte* source = from + static_cast<std::ptrdiff_t>(row) * from_grid.row_stride;
+      for (std::size_t i = 0; i < count; ++i, block += to_grid.stride, source += from_grid.stride)
+        raw(block, source, width != 0 ? width : bytes);
+    }
+  };
+  switch (bytes) {
+  case 16: return copy_all.operator()<16>();
+  case 24: return copy_all.operator()<24>();
+  case 32: return copy_all.operator()<32>();
+  case 64: return copy_all.operator()<64>();
+  default: return copy_all.operator()<0>();
+  }
 }
 
 void gather(std::byte* packed, const std::byte* from, std::size_t bytes, Offsets offsets) {

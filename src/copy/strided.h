@@ -75,6 +75,9 @@ void scatter(std::byte* to, const std::byte* packed, Blocks blocks);
 void gather(std::byte* packed, const std::byte* from, Blocks blocks, const Repeats& repeats);
 void scatter(std::byte* to, const std::byte* packed, Blocks blocks, const Repeats& repeats);
 
+/// Copies the blocks of one grid to those of another. Both have as many rows, blocks in a row and bytes in a block, and no list.
+void between(std::byte* to, const Grid& to_grid, const std::byte* from, const Grid& from_grid);
+
 // What these functions use, for callers that copy the same shape again and again.
 
 /// Copies a grid, in the direction that it was chosen for. What it only reads is not const here.

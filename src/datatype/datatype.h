@@ -55,7 +55,8 @@ struct PairIndex {
   MPI_Count at = 0; ///< bytes from the value to the index
 };
 
-/// A grid or list within an element, and the functions that copy it.
+/// A grid or list within an element, and the functions that copy it: 88 bytes, which is more than what a vector is described by, so an
+/// element has few of them.
 struct Part {
   MPI_Count at = 0; ///< its origin, from the element's form.at on
   MPI_Count bytes = 0;
@@ -182,9 +183,7 @@ inline std::byte* first_byte(void* address, const Datatype& type) {
 }
 /// Whether moving the buffer part by part takes longer than moving it at once: columns of a matrix, one after another, whose
 /// lines each part would need again.
-inline bool loses_by_parts(const Buffer& buffer) {
-  return buffer.count == 1 && buffer.type->gather != nullptr && copy::is_by_columns(buffer.type->grid);
-}
+bool loses_by_parts(const Buffer& buffer);
 /// Copies `bytes` packed bytes from one layout to another, for messages to self and the local part
 /// of collectives.
 void copy(const Buffer& from, const Buffer& to, MPI_Count bytes);

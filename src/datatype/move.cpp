@@ -6,6 +6,8 @@
 #include "copy/strided.h"
 #include "datatype/walk.h"
 
+#include <utility>
+
 namespace near::datatype {
 namespace {
 
@@ -139,6 +141,30 @@ void walk_buffer(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink& 
     walk_copies(*type.form.form, type.extent, address_of(buffer) + type.form.at, offset, bytes, sink);
 }
 
+bool adjoin(const copy::Grid& grid) { return grid.row_stride == static_cast<std::ptrdiff_t>(grid.bytes); }
+
+/// Copies all of one buffer to another if their blocks are as long, and as many: each is copied once. Returns whether it was done.
+/// Shorter blocks are copied faster through consecutive memory, by registers that hold several.
+bool copy_grids(const Buffer& from, const Buffer& to, MPI_Count bytes) {
+  constexpr std::size_t shortest = 16;
+  const Datatype &source = *from.type, &target = *to.type;
+  if (bytes != from.bytes() || bytes != to.bytes() || source.gather == nullptr || target.gather == nullptr ||
+      source.grid.bytes == 0 || source.grid.bytes != target.grid.bytes)
+    return false;
+  copy::Grid from_grid = source.grid, to_grid = target.grid;
+  if (from.count != 1 && !repeat_grid(from_grid, from.count, source.extent)) return false;
+  if (to.count != 1 && !repeat_grid(to_grid, to.count, target.extent)) return false;
+  if (from_grid.count != to_grid.count || from_grid.rows != to_grid.rows || from_grid.at != nullptr ||
+      to_grid.at != nullptr)
+    return false;
+  // In columns of both matrices, blocks of neighbouring rows adjoin: as a row they are one block.
+  if (from_grid.rows > 1 && adjoin(from_grid) && adjoin(to_grid))
+    for (copy::Grid* grid : {&from_grid, &to_grid}) grid->bytes *= std::exchange(grid->rows, 1);
+  if (from_grid.bytes < shortest) return false;
+  copy::between(first_byte(to.address, target), to_grid, first_byte(from.address, source), from_grid);
+  return true;
+}
+
 /// Moves packed bytes [0, bytes), if they are all of the buffer and it is a grid: the common case, in which nothing is walked.
 /// `of_one` is the function for one element, and choose(grid) that for several. Returns whether it was done.
 template <class Choose>
@@ -157,7 +183,8 @@ bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::C
   return true;
 }
 
-/// The same for elements that consist of parts. `function` is that of the direction.
+/// Moves packed bytes [0, bytes), if they are all of the buffer and its elements consist of parts; `function` is that of the direction.
+/// Returns whether it was done.
 bool move_parts(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid Part::* function) {
   const Datatype& type = *buffer.type;
   if (type.parts.empty() || bytes != buffer.bytes()) return false;
@@ -211,6 +238,13 @@ void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count by
   copy::raw(buffer.contiguous_start() + offset, in, static_cast<std::size_t>(bytes));
 }
 
+bool loses_by_parts(const Buffer& buffer) {
+  const Datatype& type = *buffer.type;
+  if (type.contiguous || type.gather == nullptr) return false;
+  copy::Grid grid = type.grid;
+  return (buffer.count == 1 || repeat_grid(grid, buffer.count, type.extent)) && copy::is_by_columns(grid);
+}
+
 void copy(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   if (bytes == 0) return;
   if (from.type->contiguous) {
@@ -221,6 +255,7 @@ void copy(const Buffer& from, const Buffer& to, MPI_Count bytes) {
     pack(from, 0, to.contiguous_start(), bytes);
     return;
   }
+  if (copy_grids(from, to, bytes)) return;
   // Through a buffer that stays in the first-level cache; finding the way back in costs little against it.
   alignas(64) std::byte buffer[8192];
   for (MPI_Count done = 0; done < bytes;) {

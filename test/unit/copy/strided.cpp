@@ -330,6 +330,36 @@ TEST_P(Strided, the_same_blocks_again_and_again) {
         }
 }
 
+TEST(between_grids, every_block_is_copied_and_nothing_beside_it) {
+  std::mt19937 random(7);
+  for (std::size_t bytes : {16u, 17u, 24u, 32u, 40u, 64u, 200u, 5000u})
+    for (std::size_t count : {1u, 2u, 5u})
+      for (std::size_t rows : {1u, 3u})
+        for (int trial = 0; trial < 4; ++trial) {
+          const auto apart = [&] { return static_cast<std::ptrdiff_t>(bytes + random() % 40); };
+          const auto grid = [&](int sign) {
+            const std::ptrdiff_t stride = apart();
+            return copy::Grid{.bytes = bytes,
+                              .count = count,
+                              .stride = sign * stride,
+                              .rows = rows,
+                              .row_stride = static_cast<std::ptrdiff_t>(count) * stride + apart()};
+          };
+          const copy::Grid from = grid(1), to = grid(trial % 2 == 0 ? 1 : -1);
+          const Places sources = places_of(from), targets = places_of(to);
+          const std::ptrdiff_t lowest = *std::min_element(targets.begin(), targets.end()),
+                               highest = *std::max_element(targets.begin(), targets.end());
+          std::vector<std::byte> source(static_cast<std::size_t>(sources.back()) + bytes),
+              target(static_cast<std::size_t>(highest - lowest) + bytes);
+          for (std::byte& each : source) each = static_cast<std::byte>(random() >> 8);
+          std::vector<std::byte> expected = target;
+          for (std::size_t i = 0; i < sources.size(); ++i)
+            std::memcpy(expected.data() + targets[i] - lowest, source.data() + sources[i], bytes);
+          copy::between(target.data() - lowest, to, source.data(), from);
+          ASSERT_EQ(target, expected) << rows << " rows of " << count << " blocks of " << bytes;
+        }
+}
+
 INSTANTIATE_TEST_SUITE_P(copy, Strided, testing::Values("avx512", "avx2", "sse2", "neon"),
                          [](const auto& row) { return std::string(row.param); });
 

@@ -103,6 +103,49 @@ TEST_F(Lists, one_element_with_listed_blocks_goes_straight) {
   EXPECT_NE(type->grid.start, nullptr);
 }
 
+TEST_F(Lists, columns_of_a_matrix_lose_by_parts) {
+  Datatype *column = nullptr, *next = nullptr, *few = nullptr, *all = nullptr;
+  ASSERT_TRUE(make_vector(512, 1, 1000, false, *integer_, column).ok());
+  ASSERT_TRUE(make_resized(*column, 0, 4, next).ok());
+  ASSERT_TRUE(make_vector(8, 1, 1, false, *next, all).ok());
+  ASSERT_TRUE(make_vector(100, 1, 1000, false, *integer_, few).ok());
+  made_.insert(made_.end(), {column, next, few, all});
+  EXPECT_TRUE(loses_by_parts({nullptr, 1, all}));
+  EXPECT_TRUE(loses_by_parts({nullptr, 8, next}));
+  EXPECT_FALSE(
+      loses_by_parts({nullptr, 2, all})); // the second one begins where the first one's last column does not
+  EXPECT_FALSE(loses_by_parts({nullptr, 1, next})) << "one column";
+  EXPECT_FALSE(loses_by_parts({nullptr, 8, few})) << "whose lines stay in a cache";
+  EXPECT_FALSE(loses_by_parts({nullptr, 100, integer_}));
+}
+
+TEST_F(Lists, columns_are_copied_to_columns_of_another_matrix) {
+  constexpr std::size_t rows = 300, columns = 5;
+  constexpr MPI_Count wide = 9, wider = 20;
+  Datatype *column = nullptr, *next = nullptr, *from = nullptr, *to = nullptr, *other = nullptr;
+  ASSERT_TRUE(make_vector(rows, 1, wide, false, *integer_, column).ok());
+  ASSERT_TRUE(make_resized(*column, 0, 4, next).ok());
+  ASSERT_TRUE(make_vector(rows, 1, wider, false, *integer_, other).ok());
+  ASSERT_TRUE(make_vector(columns, 1, 4, true, *other, to).ok());
+  made_.insert(made_.end(), {column, next, other, to});
+  ASSERT_TRUE(make_contiguous(columns, *next, from).ok());
+  made_.push_back(from);
+  std::vector<int> source(rows * wide), target(rows * wider, -1), expected = target;
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<int>(i);
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t i = 0; i < columns; ++i) expected[row * wider + i] = source[row * wide + i];
+  for (const Buffer& buffer : {Buffer{source.data(), 1, from}, Buffer{source.data(), columns, next}}) {
+    std::fill(target.begin(), target.end(), -1);
+    copy(buffer, {target.data(), 1, to}, buffer.bytes());
+    EXPECT_EQ(target, expected);
+  }
+  // A part of it goes the other way round.
+  std::fill(target.begin(), target.end(), -1);
+  copy({source.data(), 1, from}, {target.data(), 1, to}, 4 * (rows + 1));
+  for (std::size_t row = 1; row < rows; ++row) EXPECT_EQ(target[row * wider + 1], -1);
+  EXPECT_EQ(target[1], source[1]);
+}
+
 /// What would follow the last block may be too far away for 63 bits.
 TEST_F(Lists, blocks_may_lie_at_the_end_of_the_address_space) {
   Datatype *far = nullptr, *type = nullptr;
