@@ -21,6 +21,7 @@
 #include "base/checked.h"
 #include "base/kill_point.h"
 #include "copy/raw.h"
+#include "object/object.h"
 
 #include <algorithm>
 #include <array>
@@ -36,6 +37,9 @@ std::uint64_t part_bytes_of(std::uint64_t bytes) {
   return base::round_up((bytes + parts - 1) / parts, base::cache_line);
 }
 
+constinit object::Immortal<Stages> stage_storage;
+Stages& stages() { return stage_storage.value; }
+
 /// Copies the next part into the receive buffer, or as much of it as there is room for; or to `staged`, from which the last part
 /// brings everything into the buffer. Returns whether that is the end.
 bool take_part(Transfer& transfer, std::byte* staged, const std::byte* from, std::uint64_t bytes) {
@@ -49,14 +53,14 @@ bool take_part(Transfer& transfer, std::byte* staged, const std::byte* from, std
   NEAR_KILL_POINT("train-part-copied");
   if (transfer.position != transfer.bytes) return false;
   if (staged != nullptr) datatype::unpack(transfer.buffer, 0, staged, static_cast<MPI_Count>(transfer.bytes));
+  stages().give_back(staged);
   return true;
 }
 
-/// The message packed, if that takes less time at once than part by part; else the message itself.
+/// Returns the message packed into a stage, if that takes less time than packing it part by part; else the message itself.
 Buffer packed_if_better(const Buffer& buffer, std::uint64_t bytes) {
   if (!datatype::loses_by_parts(buffer)) return buffer;
-  static Stage stage; // of the sends of this process, one at a time
-  std::byte* const packed = stage.take(bytes);
+  std::byte* const packed = stages().take(bytes);
   if (packed == nullptr) return buffer;
   datatype::pack(buffer, 0, packed, static_cast<MPI_Count>(bytes));
   return Buffer{packed, static_cast<MPI_Count>(bytes), datatype::find_datatype(MPI_BYTE)};
@@ -109,6 +113,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
     // The next copy would keep the stores that show this part waiting: 0.1 us with a cache in common.
     if (i + 1 < parts) base::drain_stores();
   }
+  stages().give_back(static_cast<const std::byte*>(message.address));
   count_sent(peer, segment::Path::packet, envelope.bytes);
   return Eager::left;
 }
@@ -116,7 +121,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
 void handle_train(Arrival& arrival) {
   Peer& from = sender_of(arrival);
   TrainIn& train = from.train_in;
-  train.begin(arrival);
+  train = {.number = train.number + 1, .head = &arrival};
   from.kept.message_came();
   NEAR_KILL_POINT("train-arrived");
   NodeRts rts{};
@@ -149,8 +154,7 @@ void accept_train(Peer& peer, std::uint32_t number, Transfer& transfer) {
   const bool is_last = number == train.number;
   const bool at_once = datatype::loses_by_parts(transfer.buffer) &&
                        transfer.bytes == static_cast<std::uint64_t>(transfer.buffer.bytes());
-  // An earlier train is complete; the stage may be in use for the last one.
-  std::byte* const staged = is_last && at_once ? train.stage.take(transfer.bytes) : nullptr;
+  std::byte* const staged = at_once ? stages().take(transfer.bytes) : nullptr;
   bool complete;
   if (is_last && train.head != nullptr) {
     complete = take_part(transfer, staged, train.head->payload, train.head->payload_bytes);
@@ -160,7 +164,7 @@ void accept_train(Peer& peer, std::uint32_t number, Transfer& transfer) {
     complete = transfer.bytes == 0;
     for (std::size_t i = 0; i < kept->count; ++i) {
       const KeptTrain::Part& part = kept->parts[i];
-      complete = take_part(transfer, staged, part.payload, part.bytes);
+      if (!complete) complete = take_part(transfer, staged, part.payload, part.bytes);
       give_back_packet(peer, part.packet);
     }
     peer.kept_trains.erase(kept);

@@ -15,21 +15,36 @@ inline constexpr std::size_t most_train_parts = 32;
 /// Bytes, in general and while messages go one way only.
 inline constexpr std::uint64_t longest_train = 512u << 10, longest_in_stream = 64u << 10;
 
-/// Memory in which a message lies packed, for datatypes that take longer to move part by part (loses_by_parts).
-class Stage {
+/// Memory in which messages lie packed, for datatypes that take longer to move part by part (datatype::loses_by_parts). A process
+/// has a few stages, whatever the number of its peers, and makes each when it is first needed.
+class Stages {
 public:
-  /// Returns room for `bytes` bytes, where what it returned before was; nullptr if there is no memory.
+  /// Returns room for `bytes` bytes, until give_back(); nullptr if all stages are in use, or there is no memory.
   std::byte* take(std::uint64_t bytes) {
-    if (bytes > size_) {
-      memory_.reset(new (std::nothrow) std::byte[bytes]);
-      size_ = memory_ != nullptr ? bytes : 0;
-    }
-    return memory_.get();
+    for (Stage& stage : stages_)
+      if (!stage.in_use) {
+        if (bytes > stage.bytes) {
+          stage.memory.reset(new (std::nothrow) std::byte[bytes]);
+          stage.bytes = stage.memory != nullptr ? bytes : 0;
+        }
+        stage.in_use = stage.memory != nullptr;
+        return stage.memory.get();
+      }
+    return nullptr;
+  }
+  /// Does nothing for nullptr.
+  void give_back(const std::byte* taken) {
+    for (Stage& stage : stages_)
+      if (taken != nullptr && stage.memory.get() == taken) stage.in_use = false;
   }
 
 private:
-  std::unique_ptr<std::byte[]> memory_;
-  std::uint64_t size_ = 0;
+  struct Stage {
+    std::unique_ptr<std::byte[]> memory;
+    std::uint64_t bytes = 0;
+    bool in_use = false;
+  };
+  std::array<Stage, 4> stages_;
 };
 
 /// The train that has arrived last from one peer, perhaps not all of it (packet_train.cpp).
@@ -39,15 +54,6 @@ struct TrainIn {
   bool matched = false;                     ///< by a receive, which takes all of it
   transport::Transfer* bound = nullptr;     ///< that receive, until it has all bytes
   std::byte* staged = nullptr;              ///< where its bytes are collected first; null: they are not
-  Stage stage;
-
-  void begin(const transport::Arrival& first) {
-    ++number;
-    head = &first;
-    matched = false;
-    bound = nullptr;
-    staged = nullptr;
-  }
 };
 /// The parts of an unexpected train that have arrived, in the packets that brought them.
 struct KeptTrain {

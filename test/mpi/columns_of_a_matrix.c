@@ -11,6 +11,15 @@ static double matrix[rows][wide][2], packed[most_columns][rows][2];
 
 static double value(int column, int row, int part) { return column * 2000. + row * 2. + part; }
 
+/// A column of pairs of doubles, behind which the next one begins.
+static MPI_Datatype one_column(void) {
+  MPI_Datatype column, next;
+  OK(MPI_Type_vector(rows, 2, 2 * wide, MPI_DOUBLE, &column));
+  OK(MPI_Type_create_resized(column, 0, 2 * sizeof(double), &next));
+  OK(MPI_Type_commit(&next));
+  OK(MPI_Type_free(&column));
+  return next;
+}
 /// Columns of pairs of doubles, one after another.
 static MPI_Datatype columns_of(int columns) {
   MPI_Datatype column, all;
@@ -49,17 +58,19 @@ static void clear(void) {
 static void wait_for_both(void) { OK(MPI_Barrier(MPI_COMM_WORLD)); }
 
 /// How the data is described at the sender and at the receiver.
-enum way { by_columns, consecutive };
+enum way { by_columns, column_by_column, consecutive, ways };
 
 static void transfer(int rank, enum way from, enum way to, int columns, int unexpected) {
   const int doubles = columns * rows * 2;
-  MPI_Datatype type = columns_of(columns);
+  const enum way mine = rank == 0 ? from : to;
+  const int elements = mine == column_by_column ? columns : 1;
+  MPI_Datatype type = mine == column_by_column ? one_column() : columns_of(columns);
   if (rank == 0) {
     fill(columns);
     if (!unexpected) wait_for_both();
     MPI_Request request;
-    if (from == by_columns)
-      OK(MPI_Isend(matrix, 1, type, 1, 0, MPI_COMM_WORLD, &request));
+    if (from != consecutive)
+      OK(MPI_Isend(matrix, elements, type, 1, 0, MPI_COMM_WORLD, &request));
     else
       OK(MPI_Isend(packed, doubles, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &request));
     if (unexpected) wait_for_both();
@@ -70,15 +81,15 @@ static void transfer(int rank, enum way from, enum way to, int columns, int unex
     int received;
     clear();
     if (unexpected) wait_for_both();
-    if (to == by_columns)
-      OK(MPI_Irecv(matrix, 1, type, 0, 0, MPI_COMM_WORLD, &request));
+    if (to != consecutive)
+      OK(MPI_Irecv(matrix, elements, type, 0, 0, MPI_COMM_WORLD, &request));
     else
       OK(MPI_Irecv(packed, doubles, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, &request));
     if (!unexpected) wait_for_both();
     OK(MPI_Wait(&request, &status));
     OK(MPI_Get_elements(&status, MPI_DOUBLE, &received));
     CHECK(received == doubles);
-    if (to == by_columns)
+    if (to != consecutive)
       check_matrix(doubles);
     else
       check_packed(doubles);
@@ -110,9 +121,10 @@ static void out_of_order(int rank) {
   enum { columns = 8, doubles = columns * rows * 2 };
   MPI_Datatype type = columns_of(columns);
   if (rank == 0) {
+    MPI_Request requests[2];
     fill(columns);
-    OK(MPI_Send(matrix, 1, type, 1, 2, MPI_COMM_WORLD));
-    OK(MPI_Send(matrix, 1, type, 1, 3, MPI_COMM_WORLD));
+    for (int i = 0; i < 2; ++i) OK(MPI_Isend(matrix, 1, type, 1, 2 + i, MPI_COMM_WORLD, &requests[i]));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
   } else {
     for (int tag = 3; tag >= 2; --tag) {
       clear();
