@@ -286,10 +286,12 @@ template <class Count, class Byte, class Decline, class Move>
   if (type == nullptr || object::find_communicator(comm) == nullptr) [[unlikely]]
     return decline();
   MPI_Count bytes = type->size;
+  // One element, the common case, needs no multiplication.
   if (count != 1 && (count < 0 || __builtin_mul_overflow(static_cast<MPI_Count>(count), bytes, &bytes)))
       [[unlikely]]
     return decline();
   const Count at = *position;
+  // As MPI_Count, since an int may not hold the difference. A negative size leaves no room for any bytes.
   MPI_Count room;
   if (at < 0 || __builtin_sub_overflow(MPI_Count{size}, MPI_Count{at}, &room) || bytes > room ||
       !is_memory(strided) || !is_memory(packed)) [[unlikely]]

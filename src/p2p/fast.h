@@ -106,7 +106,7 @@ arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
     copy::small(buffer, message.payload, message.envelope.bytes);
   release_slot(receive_state);
 }
-/// The same into a buffer whose elements have gaps.
+/// Receives the message that arrived() found into a buffer whose elements have gaps, and frees its slot.
 inline void receive_with_gaps(ReceiveState& receive_state, const shm::MessageHeader& message,
                               const datatype::Buffer& buffer) {
   if (message.in_packet != 0)
@@ -116,7 +116,7 @@ inline void receive_with_gaps(ReceiveState& receive_state, const shm::MessageHea
                            static_cast<MPI_Count>(message.envelope.bytes));
   release_slot(receive_state);
 }
-/// The same into a buffer of any datatype.
+/// Receives the message that arrived() found into a buffer of any datatype, and frees its slot.
 inline void receive_whole(ReceiveState& receive_state, const shm::MessageHeader& message,
                           const datatype::Buffer& buffer) {
   if (buffer.type->contiguous)
