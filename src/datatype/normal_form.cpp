@@ -197,7 +197,8 @@ PlacedForm RunsBuilder::unmerged(MPI_Count unit, MPI_Count step) const {
     MPI_Count left = entries_[i + 1].start - entries_[i].start;
     for (;; at += step) { // where another block would lie need not fit 63 bits
       positions.push_back(at);
-      if ((left -= unit) == 0) break;
+      left -= unit;
+      if (left == 0) break;
     }
   }
   return make_equal(std::move(positions), make_block(unit));
