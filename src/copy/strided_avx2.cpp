@@ -6,7 +6,7 @@
 namespace near::copy {
 namespace {
 
-struct Avx2 {
+struct Avx2 : MovesByLength<Avx2> {
   static __m256i load(const std::byte* from) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   }
@@ -53,14 +53,6 @@ struct Avx2 {
       return elements_copy<true, width, Apart<width>>(one_row);
     }
     return nullptr;
-  }
-
-  template <bool packs>
-  static void move_block(std::byte* packed, std::byte* block, std::size_t bytes, std::size_t) {
-    if constexpr (packs)
-      move_any<Avx2>(packed, block, bytes);
-    else
-      move_any<Avx2>(block, packed, bytes);
   }
 };
 

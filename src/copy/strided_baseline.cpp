@@ -47,7 +47,7 @@ private:
 };
 #endif
 
-struct Baseline {
+struct Baseline : MovesByLength<Baseline> {
   static void move_line(std::byte* to, const std::byte* from) { std::memcpy(to, from, 64); }
 
   template <bool packs, std::size_t width>
@@ -61,14 +61,6 @@ struct Baseline {
     }
 #endif
     return nullptr;
-  }
-
-  template <bool packs>
-  static void move_block(std::byte* packed, std::byte* block, std::size_t bytes, std::size_t) {
-    if constexpr (packs)
-      move_any<Baseline>(packed, block, bytes);
-    else
-      move_any<Baseline>(block, packed, bytes);
   }
 };
 

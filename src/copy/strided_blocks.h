@@ -40,6 +40,15 @@ template <class Isa>
     Whole<1>::move(to, from, 1);
 }
 
+/// move_block() of an instruction set without masks.
+template <class Isa>
+struct MovesByLength {
+  template <bool packs>
+  static void move_block(std::byte* packed, std::byte* block, std::size_t bytes, std::size_t) {
+    return packs ? move_any<Isa>(packed, block, bytes) : move_any<Isa>(block, packed, bytes);
+  }
+};
+
 /// `Isa::move_block<packs>(packed, block, bytes, room)` copies one block; `room` bytes from `packed` on are packed bytes.
 template <bool packs, class Isa>
 void copy_unequal(std::byte* packed, std::byte* strided, Blocks blocks) {
