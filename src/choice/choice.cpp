@@ -41,7 +41,7 @@ Lack elements_in_area(const Facts& facts) {
 /// An exchange in two steps keeps both vectors of a rank in its pieces, which hold several of these.
 Lack short_elements_in_area(const Facts& facts) {
   if (Lack lack = elements_in_area(facts)) return lack;
-  static_assert(longest_along_grid == 1 << 10, "in the text");
+  static_assert(longest_along_grid == 1 << 10, "the text below names it");
   return facts.bytes <= longest_along_grid ? nullptr : "needs a vector of at most 1 KiB";
 }
 Lack commutative(const Facts& facts) { return facts.commutative ? nullptr : "needs a commutative operation"; }
@@ -88,8 +88,9 @@ bool reads_all(const Facts& facts) {
   return facts.size == 2 || facts.bytes * facts.size <= (facts.shared_processors != 0 ? 96 << 10 : 32 << 10);
 }
 /// Where every rank has its processor: two steps along a grid, for which fewer ranks read each line, take less time than one
-/// step. Measured with 3 to 16 ranks (doc/adr/0033); that a barrier gains from it with more is an extrapolation. A recorded call
-/// has steps for all that it waits for, so with little data it takes one.
+/// step. Measured with 3 to 16 ranks (doc/adr/0033); that a barrier gains from it with more is an extrapolation.
+/// Short recorded calls take one step: such a call is executed in two halves, without being recorded (coll/shared/short_call.h), only
+/// if it waits once.
 bool many_meet(const Facts& facts) {
   return facts.size > 18 && facts.shared_processors == 0 && !facts.recorded;
 }

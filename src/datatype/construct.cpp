@@ -26,7 +26,8 @@ Result find_position(MPI_Count displacement, MPI_Count unit, MPI_Count& at) {
                     unit);
 }
 
-/// Struct members, each of them a vector or a list: what a walk would find, without the walk. More would take much memory.
+/// The parts of a struct whose members are vectors or lists, so that it can be copied without a walk. None if it has more than
+/// `most` members, since each part takes 88 bytes.
 std::vector<Part> parts_of(const NormalForm& form) {
   constexpr std::size_t most = 8;
   std::vector<Part> made;

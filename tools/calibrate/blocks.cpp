@@ -31,7 +31,7 @@ constexpr std::size_t line = base::cache_line;
 constexpr std::size_t arena_bytes = 32u << 20;
 /// So many bytes of cold lines are enough, since each line costs the same.
 constexpr std::size_t cold_bytes = 128u << 10;
-/// So many lines are not in the second-level cache even if it could hold half of them. Bytes.
+/// Lines of this many bytes do not stay in the second-level cache, even if half of them would fit.
 constexpr std::size_t enough_beyond_second = 4u << 20;
 /// So many pages have their addresses in a cache (TLB). Data that fit into the second-level cache seldom lie in more.
 constexpr std::size_t few_pages = 1024;
@@ -42,8 +42,8 @@ constexpr std::uint64_t least_sample = 5'000;
 /// No copy takes less. Nanoseconds.
 constexpr double smallest = 0.1;
 constexpr int samples = 5, cold_samples = 6;
-/// Samples that take long need no repetition against the clock's errors: so much time for all of them, but at least
-/// `few_samples`. Nanoseconds.
+/// Samples that take long are repeated less often, since the clock's errors matter less: until this much time has passed, but at
+/// least `few_samples` times. Nanoseconds.
 constexpr std::uint64_t time_for_samples = 1'000'000;
 constexpr int few_samples = 2;
 
@@ -138,7 +138,7 @@ public:
   }
 
 private:
-  /// So many bytes of lines are in the last-level cache and not in the second.
+  /// Lines of this many bytes are in the last-level cache and not in the second.
   std::size_t in_last_cache() const {
     const std::size_t second = caches_[1], last = caches_[2];
     return std::min({4 * second, std::max(2 * second, enough_beyond_second), last / 4});

@@ -35,8 +35,8 @@ public:
   }
   bool is_turn() const { return area_.is_turn(turn_); }
   void wait_for_turn() { area_.wait_for_turn(turn_); }
-  /// Every number is a step of its own, in which ranks read different others: an entry of another step, of a rank that has made a
-  /// call more or less, does not count as one of the same call. For collectives without a root.
+  /// Every number is a step of its own, in which ranks read different others: an entry of another step, of a rank that has made one
+  /// call more or fewer, does not count as one of the same call. For collectives without a root.
   void tell_steps_apart() { has_steps_ = true; }
   /// Lets the next call have its turn.
   void end() { area_.end_turn(); }
