@@ -4,6 +4,8 @@
 #include "datatype/walk.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 #include <vector>
 
 namespace near::datatype {
@@ -26,6 +28,45 @@ Result find_position(MPI_Count displacement, MPI_Count unit, MPI_Count& at) {
                     unit);
 }
 
+void choose_functions(Datatype& type) {
+  type.gather = copy::gathering(type.grid);
+  type.scatter = copy::scattering(type.grid);
+}
+
+/// Lists the blocks of an element if they are few, and near enough to each other for 32 bits.
+void list_few_blocks(Datatype& type) {
+  constexpr std::size_t most = 32;
+  constexpr MPI_Count farthest = std::numeric_limits<std::int32_t>::max();
+  std::vector<Piece> blocks;
+  if (pieces({nullptr, 1, &type}, 0, type.size, blocks, most) != type.size || type.size > farthest) return;
+  std::vector<std::int32_t> numbers;
+  numbers.reserve(2 * blocks.size() + 1);
+  for (const Piece& block : blocks) {
+    const std::intptr_t place = block.address - first_byte(nullptr, type);
+    if (place < -farthest || place > farthest) return;
+    numbers.push_back(static_cast<std::int32_t>(place));
+  }
+  // Behind the places, where each block begins in the packed bytes, and where the last one ends.
+  numbers.push_back(0);
+  for (const Piece& block : blocks)
+    numbers.push_back(numbers.back() + static_cast<std::int32_t>(block.bytes));
+  const copy::Blocks few{numbers.data(), numbers.data() + blocks.size(), blocks.size()};
+  if (lie_apart(few, type.extent))
+    type.few = std::make_shared<const FewBlocks>(FewBlocks{std::move(numbers), few});
+}
+
+/// Makes the few blocks what one element is copied by.
+void copy_by_list(Datatype& type) {
+  const copy::Blocks& few = type.few->blocks;
+  const auto bytes_of = [&](std::size_t i) { return few.start[i + 1] - few.start[i]; };
+  bool equal = true;
+  for (std::size_t i = 1; i < few.count; ++i) equal &= bytes_of(i) == bytes_of(0);
+  type.grid =
+      equal ? copy::Grid{.bytes = static_cast<std::size_t>(bytes_of(0)), .count = few.count, .at = few.at}
+            : copy::Grid{.count = few.count, .at = few.at, .start = few.start};
+  choose_functions(type);
+}
+
 /// The parts of a struct whose members are vectors or lists, so that it can be copied without a walk. None if it has more than
 /// `most` members, since each part takes 88 bytes.
 std::vector<Part> parts_of(const NormalForm& form) {
@@ -42,14 +83,23 @@ std::vector<Part> parts_of(const NormalForm& form) {
   return made;
 }
 
+/// Prepares for copies of a committed datatype what its form alone does not have.
+void plan_more(Datatype& type) {
+  if (!type.form.form || type.contiguous) return;
+  if (type.gather == nullptr || type.grid.at != nullptr) list_few_blocks(type);
+  if (type.gather != nullptr) return;
+  constexpr std::size_t fewer_than_parts = 8; // take less time in one list
+  if (type.few == nullptr || type.few->blocks.count > fewer_than_parts)
+    type.parts = parts_of(*type.form.form);
+  if (type.parts.empty() && type.few != nullptr) copy_by_list(type);
+}
+
 } // namespace
 
 void plan_copies(Datatype& type) {
   type.contiguous = is_contiguous(type);
   if (type.form.form) type.grid = grid_or_list_of(*type.form.form);
-  if (type.grid.count == 0) return;
-  type.gather = copy::gathering(type.grid);
-  type.scatter = copy::scattering(type.grid);
+  if (type.grid.count != 0) choose_functions(type);
 }
 
 Result adopt(Layout layout, Datatype*& made) {
@@ -141,6 +191,10 @@ Result make_duplicate(Datatype& old, Datatype*& made) {
     return {};
   }));
   made->committed = old.committed;
+  made->grid = old.grid; // whose list is in the form or in `few`
+  made->gather = old.gather;
+  made->scatter = old.scatter;
+  made->few = old.few;
   made->parts = old.parts;
   made->basic = old.basic;
   made->family = old.family;
@@ -149,7 +203,7 @@ Result make_duplicate(Datatype& old, Datatype*& made) {
 }
 
 Result commit(Datatype& type) {
-  if (!type.committed && type.form.form) type.parts = parts_of(*type.form.form);
+  if (!type.committed) plan_more(type);
   type.committed = true;
   return {};
 }

@@ -64,6 +64,12 @@ struct Part {
   copy::CopyGrid gather = nullptr, scatter = nullptr;
 };
 
+/// A short list of blocks.
+struct FewBlocks {
+  std::vector<std::int32_t> numbers; ///< what `blocks` points to
+  copy::Blocks blocks;
+};
+
 struct Datatype : object::Object, Layout {
   int user_handles = 1; ///< of the references, those that MPI_Type_free may drop
   bool committed = false;
@@ -71,7 +77,10 @@ struct Datatype : object::Object, Layout {
   /// One element as a grid or list, from form.at on, and the functions for it; they are null if it is neither.
   copy::Grid grid;
   copy::CopyGrid gather = nullptr, scatter = nullptr;
-  /// What a committed element consists of, in packed order, if it is several grids and lists, but few.
+  /// The blocks of a committed element that is no grid, if they are few and elements lie apart, so that several elements are
+  /// copied together; else null.
+  std::shared_ptr<const FewBlocks> few;
+  /// What a committed element consists of, in packed order, if it is several grids and lists, but has many blocks.
   std::vector<Part> parts;
   Basic basic = Basic::none;    ///< of named types and their duplicates
   Family family = Family::none; ///< of named types and their duplicates
@@ -161,6 +170,8 @@ void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes);
 /// The inverse of pack(): writes `in`, which holds packed bytes [offset, offset + bytes) of the buffer,
 /// into it.
 void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes);
+/// unpack() of bytes that another processor has just written.
+void unpack_arrived(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes);
 /// The first byte, in packed order, of the data of an element at `address`.
 inline std::byte* first_byte(void* address, const Datatype& type) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address) + type.form.at);

@@ -1,6 +1,7 @@
 // Moving bytes through the normal form: pack, unpack, copy, pieces.
 #include "datatype/datatype.h"
 
+#include "base/atomic.h"
 #include "copy/raw.h"
 #include "copy/small.h"
 #include "copy/strided.h"
@@ -183,6 +184,17 @@ bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::C
   return true;
 }
 
+/// Moves packed bytes [0, bytes), if they are all of the buffer, which has several elements of few blocks: move(element, blocks, repeats)
+/// copies them. Returns whether it was done.
+template <class Move>
+bool move_few(const Buffer& buffer, MPI_Count bytes, Move move) {
+  const Datatype& type = *buffer.type;
+  if (type.few == nullptr || buffer.count == 1 || bytes != buffer.bytes()) return false;
+  move(first_byte(buffer.address, type), type.few->blocks,
+       copy::Repeats{size_of(buffer.count), type.extent, size_of(type.size)});
+  return true;
+}
+
 /// Moves packed bytes [0, bytes), if they are all of the buffer and its elements consist of parts; `function` is that of the direction.
 /// Returns whether it was done.
 bool move_parts(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid Part::* function) {
@@ -212,7 +224,12 @@ Result refuse_kind(const Buffer& buffer) {
                                         MPI_Count bytes) {
   if (offset == 0 && move_grid(buffer, out, bytes, buffer.type->gather, copy::gathering)) [[likely]]
     return;
-  if (offset == 0 && move_parts(buffer, out, bytes, &Part::gather)) return;
+  if (offset == 0 && (move_few(buffer, bytes,
+                               [=](const std::byte* element, copy::Blocks few, const copy::Repeats& repeats) {
+                                 copy::gather(out, element, few, repeats);
+                               }) ||
+                      move_parts(buffer, out, bytes, &Part::gather)))
+    return;
   PackSink sink{out};
   walk_buffer(buffer, offset, bytes, sink);
 }
@@ -221,7 +238,12 @@ Result refuse_kind(const Buffer& buffer) {
   if (offset == 0 &&
       move_grid(buffer, const_cast<std::byte*>(in), bytes, buffer.type->scatter, copy::scattering)) [[likely]]
     return;
-  if (offset == 0 && move_parts(buffer, const_cast<std::byte*>(in), bytes, &Part::scatter)) return;
+  if (offset == 0 && (move_few(buffer, bytes,
+                               [=](std::byte* element, copy::Blocks few, const copy::Repeats& repeats) {
+                                 copy::scatter(element, in, few, repeats);
+                               }) ||
+                      move_parts(buffer, const_cast<std::byte*>(in), bytes, &Part::scatter)))
+    return;
   UnpackSink sink{in};
   walk_buffer(buffer, offset, bytes, sink);
 }
@@ -236,6 +258,15 @@ void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count by
   if (bytes == 0) return;
   if (!buffer.type->contiguous) return unpack_gaps(buffer, offset, static_cast<const std::byte*>(in), bytes);
   copy::raw(buffer.contiguous_start() + offset, in, static_cast<std::size_t>(bytes));
+}
+
+void unpack_arrived(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes) {
+  // Elements take so many instructions that the processor has only a few lines under way at once, until it notices that they
+  // follow each other.
+  constexpr MPI_Count fetched_ahead = 2048;
+  if (!buffer.type->contiguous)
+    base::fetch_for_reading(static_cast<const std::byte*>(in), size_of(std::min(bytes, fetched_ahead)));
+  unpack(buffer, offset, in, bytes);
 }
 
 bool loses_by_parts(const Buffer& buffer) {

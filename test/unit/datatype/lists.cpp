@@ -53,6 +53,28 @@ protected:
       }
   }
 
+  /// Packs several elements of ints at these places, the last one not always whole, and unpacks them again.
+  static void expect_elements_moved(Datatype& type, const Numbers& places) {
+    const MPI_Count elements = 3, extent = type.extent;
+    std::vector<std::byte> memory(
+        static_cast<std::size_t>((elements - 1) * extent + type.true_lb + type.true_extent)),
+        packed(static_cast<std::size_t>(elements * type.size));
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 37 + (i >> 8));
+    for (MPI_Count bytes : {elements * type.size, elements * type.size - 6}) {
+      pack({memory.data(), elements, &type}, 0, packed.data(), bytes);
+      std::vector<std::byte> empty(memory.size()), put(memory.size());
+      for (MPI_Count i = 0; i < bytes; ++i) {
+        const MPI_Count element = i / type.size, within = i % type.size;
+        const auto place = static_cast<std::size_t>(
+            element * extent + places[static_cast<std::size_t>(within / 4)] + within % 4);
+        ASSERT_EQ(packed[static_cast<std::size_t>(i)], memory[place]) << "byte " << i;
+        put[place] = memory[place];
+      }
+      unpack({empty.data(), elements, &type}, 0, packed.data(), bytes);
+      ASSERT_EQ(empty, put) << bytes << " bytes";
+    }
+  }
+
   Datatype* integer_ = nullptr;
   std::vector<Datatype*> made_;
 };
@@ -181,35 +203,77 @@ TEST_F(Lists, a_committed_struct_of_vectors_and_lists_goes_part_by_part) {
   for (MPI_Count place : listed) places.push_back(200 + place);
   places.insert(places.end(), {0, 4});
   expect_moved(*structs, places);
-  // Several elements, of which the last one is not whole.
-  const MPI_Count elements = 3, extent = structs->extent;
-  std::vector<std::byte> memory(static_cast<std::size_t>(elements * extent)),
-      packed(static_cast<std::size_t>(elements * structs->size));
-  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 37 + (i >> 8));
-  for (MPI_Count bytes : {elements * structs->size, elements * structs->size - 6}) {
-    pack({memory.data(), elements, structs}, 0, packed.data(), bytes);
-    for (MPI_Count i = 0; i < bytes; ++i) {
-      const MPI_Count element = i / structs->size, within = i % structs->size;
-      ASSERT_EQ(packed[static_cast<std::size_t>(i)],
-                memory[static_cast<std::size_t>(element * extent +
-                                                places[static_cast<std::size_t>(within / 4)] + within % 4)])
-          << "byte " << i;
-    }
+  expect_elements_moved(*structs, places);
+}
+
+/// Three nested vectors, which have no function of their own, and the same as a list.
+TEST_F(Lists, few_blocks_are_listed_when_the_datatype_is_committed) {
+  Datatype *row = nullptr, *plane = nullptr, *cube = nullptr, *same = nullptr;
+  ASSERT_TRUE(make_vector(2, 1, 3, false, *integer_, row).ok());
+  made_.push_back(row);
+  ASSERT_TRUE(make_vector(3, 1, 40, true, *row, plane).ok());
+  made_.push_back(plane);
+  ASSERT_TRUE(make_vector(2, 1, 400, true, *plane, cube).ok());
+  made_.push_back(cube);
+  EXPECT_EQ(cube->gather, nullptr);
+  ASSERT_TRUE(commit(*cube).ok());
+  EXPECT_NE(cube->gather, nullptr);
+  ASSERT_NE(cube->few, nullptr);
+  EXPECT_EQ(cube->few->blocks.count, 12u);
+  ASSERT_TRUE(make_duplicate(*cube, same).ok());
+  made_.push_back(same);
+  EXPECT_EQ(same->few, cube->few);
+  Numbers places;
+  for (MPI_Count i = 0; i < 12; ++i) places.push_back(i / 6 * 400 + i / 2 % 3 * 40 + i % 2 * 12);
+  for (Datatype* type : {cube, same}) {
+    expect_moved(*type, places);
+    expect_elements_moved(*type, places);
   }
+}
+
+TEST_F(Lists, few_blocks_of_different_lengths_are_listed) {
+  Datatype *pairs = nullptr, *structs = nullptr;
+  ASSERT_TRUE(make_vector(3, 2, 4, false, *integer_, pairs).ok());
+  made_.push_back(pairs);
+  const Numbers lengths = {1, 1, 1}, at = {100, 400, 0};
+  Datatype* members[] = {pairs, &ints_at({40, 0, 80, 84}), integer_};
+  ASSERT_TRUE(make_struct(lengths, at, members, structs).ok());
+  made_.push_back(structs);
+  ASSERT_TRUE(commit(*structs).ok());
+  ASSERT_NE(structs->few, nullptr);
+  EXPECT_EQ(structs->few->blocks.count, 7u);
+  EXPECT_TRUE(structs->parts.empty());
+  const Numbers places = {100, 104, 116, 120, 132, 136, 440, 400, 480, 484, 0};
+  expect_moved(*structs, places);
+  expect_elements_moved(*structs, places);
+}
+
+/// The order in which elements are written matters if they overlap, and a list by columns has another one.
+TEST_F(Lists, elements_that_are_woven_into_each_other_are_not_listed) {
+  Datatype *type = nullptr, *woven = nullptr;
+  ASSERT_TRUE(make_indexed(Numbers{1, 2, 1}, Numbers{0, 20, 48}, true, *integer_, type).ok());
+  made_.push_back(type);
+  ASSERT_TRUE(make_resized(*type, 0, 8, woven).ok());
+  made_.push_back(woven);
+  for (Datatype* each : {type, woven}) ASSERT_TRUE(commit(*each).ok());
+  EXPECT_NE(type->few, nullptr);
+  EXPECT_EQ(woven->few, nullptr);
+  EXPECT_NE(woven->gather, nullptr) << "for one element";
+  expect_elements_moved(*woven, {0, 20, 24, 48});
 }
 
 TEST_F(Lists, a_struct_of_many_vectors_is_walked) {
   Datatype *vector = nullptr, *structs = nullptr;
-  ASSERT_TRUE(make_vector(3, 1, 2, false, *integer_, vector).ok());
+  ASSERT_TRUE(make_vector(5, 1, 2, false, *integer_, vector).ok());
   made_.push_back(vector);
   Numbers lengths(9, 1), at, places;
   for (MPI_Count i = 0; i < 9; ++i) {
     at.push_back(i * i * 100);
-    for (MPI_Count j = 0; j < 3; ++j) places.push_back(at.back() + 8 * j);
+    for (MPI_Count j = 0; j < 5; ++j) places.push_back(at.back() + 8 * j);
   }
   std::vector<Datatype*> members(9, vector);
   members[4] = integer_;
-  places.erase(places.begin() + 13, places.begin() + 15);
+  places.erase(places.begin() + 21, places.begin() + 25);
   ASSERT_TRUE(make_struct(lengths, at, members, structs).ok());
   made_.push_back(structs);
   ASSERT_TRUE(commit(*structs).ok());
