@@ -157,5 +157,9 @@ inline constexpr std::size_t cache_line = 64;
 inline void fetch_for_writing(const std::byte* first, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += cache_line) fetch_for_writing(first + at);
 }
+/// The same for reading.
+inline void fetch_for_reading(const std::byte* first, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += cache_line) __builtin_prefetch(first + at);
+}
 
 } // namespace near::base

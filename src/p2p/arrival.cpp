@@ -89,7 +89,7 @@ inline void deliver(EngineRequest& receive, const Envelope& envelope, const std:
   if (receive.buffer.type->contiguous && bytes <= small_bytes)
     copy::small(receive.buffer.contiguous_start(), payload, bytes);
   else
-    datatype::unpack(receive.buffer, 0, payload, receive.completion.bytes);
+    datatype::unpack_arrived(receive.buffer, 0, payload, receive.completion.bytes);
   complete(receive);
 }
 

@@ -80,7 +80,7 @@ void receive_from_packet(const ReceiveState& receive_state, const MessageHeader&
 void receive_from_packet(const ReceiveState& receive_state, const MessageHeader& message,
                          const Buffer& buffer) {
   take_packet(receive_state, message, [&](const std::byte* data, std::uint64_t bytes) {
-    datatype::unpack(buffer, 0, data, static_cast<MPI_Count>(bytes));
+    datatype::unpack_arrived(buffer, 0, data, static_cast<MPI_Count>(bytes));
   });
 }
 

@@ -47,8 +47,8 @@ bool take_part(Transfer& transfer, std::byte* staged, const std::byte* from, std
   if (staged != nullptr)
     copy::raw(staged + transfer.position, from, bytes);
   else
-    datatype::unpack(transfer.buffer, static_cast<MPI_Count>(transfer.position), from,
-                     static_cast<MPI_Count>(bytes));
+    datatype::unpack_arrived(transfer.buffer, static_cast<MPI_Count>(transfer.position), from,
+                             static_cast<MPI_Count>(bytes));
   transfer.position += bytes;
   NEAR_KILL_POINT("train-part-copied");
   if (transfer.position != transfer.bytes) return false;

@@ -88,7 +88,8 @@ void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* 
     copy::copy(static_cast<std::byte*>(transfer.buffer.contiguous_start()) + position, from, bytes,
                is_too_long_to_keep(peer.asked_for.most()) ? copy::Store::streaming : copy::Store::cached);
   else
-    datatype::unpack(transfer.buffer, static_cast<MPI_Count>(position), from, static_cast<MPI_Count>(bytes));
+    datatype::unpack_arrived(transfer.buffer, static_cast<MPI_Count>(position), from,
+                             static_cast<MPI_Count>(bytes));
   NEAR_KILL_POINT("fragment-copied");
   transfer.position += bytes;
   if (transfer.position < transfer.bytes) return;

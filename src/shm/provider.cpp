@@ -36,7 +36,7 @@ Pulled pull_direct(Peer&, const NodeRts& rts, Transfer& transfer) {
   if (transfer.buffer.is_contiguous())
     copy::copy(transfer.buffer.contiguous_start(), from, transfer.bytes, copy::Store::cached);
   else
-    datatype::unpack(transfer.buffer, 0, from, static_cast<MPI_Count>(transfer.bytes));
+    datatype::unpack_arrived(transfer.buffer, 0, from, static_cast<MPI_Count>(transfer.bytes));
   return Pulled::done;
 }
 

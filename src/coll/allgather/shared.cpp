@@ -17,7 +17,7 @@ Result exchange_blocks(CollectiveGroup& group, const Call& call, MPI_Count longe
       const Buffer to = block_of(from);
       const MPI_Count bytes = chunks.bytes(index, to.bytes()), offset = chunks.offset(index);
       NEAR_TRY(exchange.read(from, index, bytes, [=](const std::byte* data) {
-        if (bytes != 0) datatype::unpack(to, offset, data, bytes);
+        if (bytes != 0) datatype::unpack_arrived(to, offset, data, bytes);
       }));
     }
     return {};

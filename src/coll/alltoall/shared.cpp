@@ -22,7 +22,7 @@ Result alltoall_shared(CollectiveGroup& group, const Call& call) {
       const int from = (rank + step) % size;
       const Buffer to = block(call.receive, from);
       NEAR_TRY(exchange.read(from, index, chunks.bytes(index), [=](const std::byte* data) {
-        datatype::unpack(to, chunks.offset(index), data + rank * stride(index), chunks.bytes(index));
+        datatype::unpack_arrived(to, chunks.offset(index), data + rank * stride(index), chunks.bytes(index));
       }));
     }
     return {};

@@ -16,8 +16,9 @@ Result broadcast_from(Exchange& exchange, const Chunks& chunks, const Call& call
     if (is_root) {
       NEAR_TRY(exchange.publish(bytes, fill));
     } else {
-      NEAR_TRY(exchange.read(source, index, bytes,
-                             [=](const std::byte* data) { datatype::unpack(buffer, offset, data, bytes); }));
+      NEAR_TRY(exchange.read(source, index, bytes, [=](const std::byte* data) {
+        datatype::unpack_arrived(buffer, offset, data, bytes);
+      }));
       if (relays) NEAR_TRY(exchange.relay(bytes, fill));
     }
     exchange.finish(index);

@@ -29,8 +29,9 @@ Result gather_shared(CollectiveGroup& group, const Call& call) {
     for (int step = 1; is_root && step < exchange.size(); ++step) {
       const int from = (call.root + step) % exchange.size();
       const Buffer to = block(call.receive, from);
-      NEAR_TRY(exchange.read(from, index, bytes,
-                             [=](const std::byte* data) { datatype::unpack(to, offset, data, bytes); }));
+      NEAR_TRY(exchange.read(from, index, bytes, [=](const std::byte* data) {
+        datatype::unpack_arrived(to, offset, data, bytes);
+      }));
     }
     exchange.finish(index);
   }

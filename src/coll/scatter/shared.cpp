@@ -29,7 +29,7 @@ Result scatter_shared(CollectiveGroup& group, const Call& call) {
     } else {
       const MPI_Count mine = exchange.rank() * stride;
       NEAR_TRY(exchange.read(call.root, index, bytes, [=, to = call.receive](const std::byte* data) {
-        datatype::unpack(to, offset, data + mine, bytes);
+        datatype::unpack_arrived(to, offset, data + mine, bytes);
       }));
     }
     exchange.finish(index);

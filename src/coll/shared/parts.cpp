@@ -72,7 +72,7 @@ struct ArrivingParts::State {
                             from, range.bytes, room));
       return 0;
     }
-    if (range.bytes != 0) datatype::unpack(into, 0, published + range.begin * unit, range.bytes);
+    if (range.bytes != 0) datatype::unpack_arrived(into, 0, published + range.begin * unit, range.bytes);
     return range.bytes;
   }
 };
