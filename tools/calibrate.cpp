@@ -61,6 +61,16 @@ void print(const Profile& profile, const std::string& path) {
         std::printf("%5llu KiB %-10s %8s %18s %21s %8s\n", 4ull << size, profile::source_name(source),
                     rate(row[0]).c_str(), rate(row[1]).c_str(), rate(row[2]).c_str(), rate(row[3]).c_str());
       }
+    if (const auto& times = profile.short_time[distance]; times[0] != 0) {
+      std::printf("short messages, half a round trip:");
+      for (std::size_t size = 0; size < times.size(); ++size)
+        std::printf("%s %s %.0f ns", size == 0 ? "" : ",",
+                    profile::short_sizes[size] < 1024
+                        ? base::format("{} B", profile::short_sizes[size]).c_str()
+                        : base::format("{} KiB", profile::short_sizes[size] >> 10).c_str(),
+                    times[size] / 1000.0);
+      std::printf("\n");
+    }
     const auto& stores = profile.store_cost[distance];
     if (stores[0] != 0 || stores[1] != 0)
       std::printf("stores into packets: cached %s, streaming %s\n", rate(stores[0]).c_str(),

@@ -30,8 +30,6 @@ using profile::Spacing;
 constexpr Direction both[] = {Direction::gather, Direction::scatter};
 constexpr Before states[] = {Before::hot, Before::cold};
 
-/// Shorter messages are not pipelined.
-constexpr std::uint64_t shortest_message = 64u << 10;
 /// The time for the messages of one pair of processors.
 constexpr std::uint64_t message_budget_ns = 200'000'000;
 
@@ -83,20 +81,23 @@ void print_blocks(const std::vector<Blocks>& all) {
   if (all.size() > most_lines) std::printf("  and %zu more kinds\n", all.size() - most_lines);
 }
 
-/// Predicts long messages of this datatype, for each distance between processors; with `check` measures them as well.
+/// Predicts messages of this datatype, for each distance between processors; with `check` measures them as well.
 int predict_messages(const topo::Machine& machine, const profile::Profile& known, datatype::Datatype& type,
                      MPI_Count count, const std::vector<Blocks>& all, bool check) {
   const auto bytes = static_cast<std::uint64_t>(count * type.size);
-  if (bytes < shortest_message) {
-    std::printf("\nmessages: predicted from %s on\n", bytes_text(shortest_message).c_str());
-    return 0;
-  }
   os::CpuSet allowed;
   if (!os::affinity_of(0, allowed).ok()) return complain();
+  const std::vector<calibrate::Pair> pairs = calibrate::pairs_of(machine, allowed);
+  if (std::none_of(pairs.begin(), pairs.end(), [&](const calibrate::Pair& pair) {
+        return knows_messages(known, pair.distance, bytes);
+      })) {
+    std::printf("\nmessages: the profile says nothing about them; `near calibrate` measures them\n");
+    return 0;
+  }
   std::printf("\n%-22s %10s %10s %10s %10s %10s%s\n", "message between", "transfer", "packing", "unpacking",
               "- overlap", "in all", check ? "   measured   error" : "");
-  for (const calibrate::Pair& pair : calibrate::pairs_of(machine, allowed)) {
-    if (!knows_messages(known, pair.distance)) continue;
+  for (const calibrate::Pair& pair : pairs) {
+    if (!knows_messages(known, pair.distance, bytes)) continue;
     const profile::MessageTerms terms = predict_message(known, pair.distance, all, bytes);
     std::printf("%-22s %10s %10s %10s %10s %10s", segment::distance_name(pair.distance),
                 time_text(terms.transfer).c_str(), time_text(terms.packing).c_str(),
@@ -184,6 +185,70 @@ private:
   std::FILE* file_ = nullptr;
 };
 
+/// Twice as much and half as much are equally wrong.
+template <class Compared>
+void sort_by_error(std::vector<Compared>& points) {
+  const auto wrong = [](const Compared& point) {
+    return std::abs(std::log(point.predicted / point.measured));
+  };
+  std::sort(points.begin(), points.end(),
+            [&](const Compared& one, const Compared& other) { return wrong(one) > wrong(other); });
+}
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+/// The errors, and how much two measurements of the same differ: no model can be closer than half of that.
+template <class Compared>
+void print_errors(const std::vector<Compared>& points, const char* of) {
+  std::vector<double> errors, differences;
+  for (const Compared& point : points) {
+    errors.push_back(std::abs(point.error()));
+    if (point.again != 0) differences.push_back(std::abs(point.again / point.measured - 1));
+  }
+  const auto [least, most] =
+      std::minmax_element(points.begin(), points.end(), [](const Compared& one, const Compared& other) {
+        return one.error() < other.error();
+      });
+  std::printf("\n%zu predictions%s: median error %.0f%%, from %+.0f%% to %+.0f%%\n", points.size(), of,
+              100 * median(errors), 100 * least->error(), 100 * most->error());
+  std::printf("%zu of them measured again: median difference %.0f%%\n", differences.size(),
+              100 * median(differences));
+}
+template <class Compared>
+std::vector<Compared> worst_of(const std::vector<Compared>& points, bool all) {
+  constexpr std::size_t worst = 12;
+  const auto shown = static_cast<std::ptrdiff_t>(all ? points.size() : std::min(worst, points.size()));
+  return {points.begin(), points.begin() + shown};
+}
+
+/// Messages of many layouts, predicted and measured.
+int check_messages(const topo::Machine& machine, const profile::Profile& known, bool all,
+                   const std::function<void(std::size_t, std::size_t)>& report) {
+  os::CpuSet allowed;
+  if (!os::affinity_of(0, allowed).ok()) return complain();
+  const std::vector<calibrate::Pair> pairs = calibrate::pairs_of(machine, allowed);
+  std::vector<model::MessagePoint> points;
+  const base::Result checked = model::check_messages(known, pairs, report, points);
+  if (os::is_terminal(2)) std::fputs("\r\033[K", stderr);
+  if (!checked.ok()) return complain();
+  if (points.empty()) {
+    std::printf("\nmessages: the profile says nothing about them; `near calibrate` measures them\n");
+    return 0;
+  }
+  sort_by_error(points);
+  std::printf("\n%-22s %-9s %9s %7s %9s %10s %10s %7s\n", "message between", "blocks", "data", "length",
+              "step", "predicted", "measured", "error");
+  for (const model::MessagePoint& point : worst_of(points, all))
+    std::printf("%-22s %-9s %9llu %7llu %9llu %10s %10s %+6.0f%%\n", segment::distance_name(point.distance),
+                spacing_name(point.spacing), static_cast<unsigned long long>(point.bytes),
+                static_cast<unsigned long long>(point.length), static_cast<unsigned long long>(point.step),
+                time_text(point.predicted).c_str(), time_text(point.measured).c_str(), 100 * point.error());
+  print_errors(points, " of messages");
+  return 0;
+}
+
 int check(const ModelOptions& options) {
   topo::Machine machine;
   profile::Profile known;
@@ -199,28 +264,11 @@ int check(const ModelOptions& options) {
   if (terminal) std::fputs("\r\033[K", stderr);
   if (!checked.ok()) return complain();
   if (!options.plot.empty() && !plot.write(model::plot_of(points)).ok()) return complain();
-  // Twice as much and half as much are equally wrong.
-  std::sort(points.begin(), points.end(), [](const Point& one, const Point& other) {
-    return std::abs(std::log(one.predicted / one.measured)) >
-           std::abs(std::log(other.predicted / other.measured));
-  });
-  constexpr std::size_t worst = 12;
-  std::vector<double> errors;
-  for (const Point& point : points) errors.push_back(std::abs(point.error()));
-  std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2),
-                   errors.end());
-  const auto [least, most] =
-      std::minmax_element(points.begin(), points.end(),
-                          [](const Point& one, const Point& other) { return one.error() < other.error(); });
-  if (!options.all)
-    std::printf("The %zu predictions that were furthest from what was measured:\n\n",
-                std::min(worst, points.size()));
-  print_points(options.all
-                   ? points
-                   : std::vector<Point>(points.begin(), points.begin() + std::min(worst, points.size())));
-  std::printf("\n%zu predictions: median error %.0f%%, from %+.0f%% to %+.0f%%\n", points.size(),
-              100 * errors[errors.size() / 2], 100 * least->error(), 100 * most->error());
-  return 0;
+  sort_by_error(points);
+  if (!options.all) std::printf("The predictions that were furthest from what was measured:\n\n");
+  print_points(worst_of(points, options.all));
+  print_errors(points, "");
+  return check_messages(machine, known, options.all, report);
 }
 
 } // namespace

@@ -43,6 +43,9 @@ struct BlockCosts {
   bool operator==(const BlockCosts&) const = default;
 };
 inline constexpr std::uint64_t few_blocks = 16;
+/// The entry of `block` that few_blocks are compared with: equally far apart, 64 bytes of every 256.
+inline constexpr std::size_t few_length = 6, few_step = 1;
+static_assert(block_lengths[few_length] == 64 && block_steps[few_step] == 4);
 
 /// Blocks of one length.
 struct Blocks {

@@ -38,15 +38,45 @@ double time_or_never(const Profile& profile, Distance distance, Kind kind, std::
   return time != 0 ? time : HUGE_VAL;
 }
 
+/// Nanoseconds for half a round trip of as many consecutive bytes, from the sizes that were measured: straight lines on
+/// logarithmic axes. 0: unknown.
+double short_time(const Profile& profile, Distance distance, std::uint64_t bytes) {
+  const auto& times = profile.short_time[static_cast<std::size_t>(distance)];
+  std::size_t below = 0;
+  while (below + 2 < short_sizes.size() && short_sizes[below + 1] <= bytes) ++below;
+  const double low = times[below], high = times[below + 1];
+  if (low == 0 || high == 0) return 0;
+  const double part = std::log(static_cast<double>(bytes) / short_sizes[below]) /
+                      std::log(1.0 * short_sizes[below + 1] / short_sizes[below]);
+  return low * std::pow(high / low, std::clamp(part, 0.0, 1.0)) / 1000;
+}
+
+MessageTerms predict_whole(const Profile& profile, Distance distance, std::span<const Blocks> all,
+                           std::uint64_t bytes) {
+  MessageTerms terms;
+  terms.whole = true;
+  terms.transfer = short_time(profile, distance, bytes);
+  const Blocks consecutive[] = {{1, bytes, static_cast<double>(bytes), Spacing::equal}};
+  for (Direction direction : {Direction::gather, Direction::scatter}) {
+    (direction == Direction::gather ? terms.packing : terms.unpacking) =
+        predict_copy(profile.blocks, direction, all, Before::hot).total();
+    const CopyTerms replaced = predict_copy(profile.blocks, direction, consecutive, Before::hot);
+    terms.overlap += replaced.total() - replaced.start; // which is part of the transfer
+  }
+  return terms;
+}
+
 } // namespace
 
-bool knows_messages(const Profile& profile, Distance distance) {
+bool knows_messages(const Profile& profile, Distance distance, std::uint64_t bytes) {
+  if (bytes <= longest_whole) return short_time(profile, distance, bytes) != 0;
   return transfer_time(profile, distance, Kind::pipelined_cached, usual_bytes) != 0 ||
          transfer_time(profile, distance, Kind::pipelined_streaming, usual_bytes) != 0;
 }
 
 MessageTerms predict_message(const Profile& profile, Distance distance, std::span<const Blocks> all,
                              std::uint64_t bytes) {
+  if (bytes <= longest_whole) return predict_whole(profile, distance, all, bytes);
   MessageTerms terms;
   const double cached = time_or_never(profile, distance, Kind::pipelined_cached, bytes),
                streaming = time_or_never(profile, distance, Kind::pipelined_streaming, bytes);

@@ -1,24 +1,32 @@
-// The model of a long message: pipelined through packets, whatever its layout.
+// The model of a message, whatever its layout.
 //
-// Sender and receiver each copy every fragment, at the same time, and both wait for lines of the other's cache. Measured messages take as
-// long as the longest of three: consecutive bytes, the sender's gathering, the receiver's scattering (doc/model.md).
+// A short one leaves whole: the sender gathers, then the receiver scatters, where consecutive bytes are copied. A long one is
+// pipelined through packets: both copy every fragment, at the same time, and both wait for lines of the other's cache. Measured
+// messages take as long as the longest of three: consecutive bytes, the sender's gathering, the receiver's scattering
+// (doc/model.md).
 #pragma once
 
 #include "profile/profile.h"
 
 namespace near::profile {
 
-/// The parts of the time from the receiver's answer to an RTS to the last byte. Nanoseconds.
+/// Bytes of the longest message that leaves whole.
+inline constexpr std::uint64_t longest_whole = short_sizes.back();
+
+/// The parts of the time of half a round trip, if the message leaves whole, else from the receiver's answer to an RTS to the last
+/// byte. Nanoseconds.
 struct MessageTerms {
-  Kind kind = Kind::pipelined_cached; ///< the stores that are faster here
+  bool whole = false;
+  Kind kind = Kind::pipelined_cached; ///< of a long one: the stores that are faster here
   double transfer = 0;                ///< of as many consecutive bytes
   double packing = 0, unpacking = 0;  ///< gathering and scattering all blocks
-  double overlap = 0;                 ///< the part of these that the longest of the three hides
+  double overlap =
+      0; ///< of a short one: the copies of consecutive bytes; else what the longest of the three hides
   double total() const { return transfer + packing + unpacking - overlap; }
 };
 
-/// Whether the time of pipelined messages at this distance was measured.
-bool knows_messages(const Profile& profile, Distance distance);
+/// Whether the time of messages of so many bytes at this distance was measured.
+bool knows_messages(const Profile& profile, Distance distance, std::uint64_t bytes);
 /// Predicts the time of a message of `bytes` bytes, which is not 0, that lie in these blocks on both sides. The buffers were used last. The
 /// costs of blocks must be complete(), and those of messages at this distance known (knows_messages()).
 MessageTerms predict_message(const Profile& profile, Distance distance, std::span<const Blocks> all,

@@ -2,11 +2,12 @@
 // in a file in the user's cache. mpiexec derives the ranks' initial estimates from it (segment/initial_estimates.h); the
 // ranks correct these by their own measurements.
 //
-//   near-profile 2                                 the form of the file; 1 had no lines of blocks.h
+//   near-profile 3                                 the form of the file; 2 had no short messages, 1 no lines of blocks.h
 //   machine host-0123456789abcdef                  machine_name()
 //   measured 2026-11-21T15:20:01Z
 //   no-cma process_vm_readv: not permitted         where the kernel does not copy, and why
 //   cost l3 4096 rewritten 300000 250000 260000 -  nanoseconds per MiB for each Kind; -: not measured
+//   short l3 90000 96000 140000 200000 300000 900000   picoseconds for half a round trip, for each of short_sizes
 //   stores l3 27000 31000                          the same for the copy into a packet: cached, streaming stores
 //   caches, call, first, blocks                    packing of datatypes: see blocks.h
 //   end                                            marks a complete file
@@ -35,6 +36,9 @@ const char* source_name(Source source);
 enum class Kind { direct, pipelined_cached, pipelined_streaming, cma };
 inline constexpr std::size_t kinds = 4;
 
+/// Messages that leave whole, in a slot or a packet. Bytes.
+inline constexpr std::array<std::uint32_t, 6> short_sizes = {8, 64, 256, 1024, 4096, 16384};
+
 struct Profile {
   std::string machine, measured;
   std::string no_cma; ///< why the kernel does not copy; "": it does
@@ -43,6 +47,8 @@ struct Profile {
   std::array<std::array<std::array<std::array<std::uint32_t, kinds>, sources>, size_classes>, distances>
       cost{};
   std::array<std::array<std::uint32_t, 2>, distances> store_cost{};
+  /// Picoseconds for half a round trip of consecutive bytes, by distance and short_sizes; 0: not measured.
+  std::array<std::array<std::uint32_t, short_sizes.size()>, distances> short_time{};
   BlockCosts blocks;
 };
 

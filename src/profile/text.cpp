@@ -12,7 +12,7 @@ using base::fail;
 
 namespace {
 
-constexpr std::string_view version = "2", version_without_blocks = "1";
+constexpr std::string_view version = "3", older_versions[] = {"1", "2"};
 
 std::string number_text(std::uint32_t number) { return number == 0 ? "-" : std::to_string(number); }
 
@@ -89,6 +89,7 @@ bool take_line(std::string_view line, Profile& made) {
   auto what = word(line);
   std::size_t where = 0;
   if (what == "cost") return cost_line(line, made);
+  if (what == "short") return distance(word(line), where) && numbers(line, made.short_time[where]);
   if (what == "stores") return distance(word(line), where) && numbers(line, made.store_cost[where]);
   if (what == "blocks") return blocks_line(line, made.blocks);
   if (what == "first") return first_line(line, made.blocks);
@@ -154,6 +155,12 @@ std::string text_of(const Profile& profile) {
         for (auto cost : row) text += " " + number_text(cost);
         text += "\n";
       }
+    if (const auto& row = profile.short_time[distance];
+        row != std::array<std::uint32_t, short_sizes.size()>{}) {
+      text += base::format("short {}", name);
+      for (auto time : row) text += " " + number_text(time);
+      text += "\n";
+    }
     if (const auto& row = profile.store_cost[distance]; row != std::array<std::uint32_t, 2>{})
       text += base::format("stores {} {} {}\n", name, number_text(row[0]), number_text(row[1]));
   }
@@ -169,7 +176,8 @@ Result parse(std::string_view text, Profile& profile) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (number == 1) {
       if (word(rest) != "near-profile") return fail(Code::invalid, "it is not a profile");
-      if (rest != version && rest != version_without_blocks)
+      if (rest != version &&
+          std::find(std::begin(older_versions), std::end(older_versions), rest) == std::end(older_versions))
         return fail(Code::unsupported, "its format is version {}, this NearMPI reads version {}",
                     rest.substr(0, 20), version);
     } else if (ended || (line != "end" && !take_line(line, made))) {

@@ -128,11 +128,12 @@ public:
   }
   /// By how many picoseconds more a few cold blocks take than the same number of many. Not 0.
   std::int32_t first(Direction direction, const BlockCosts& costs) {
-    constexpr std::size_t bytes = 64, step = 4;
-    static_assert(profile::block_lengths[6] == bytes && profile::block_steps[1] == step);
+    constexpr std::size_t bytes = profile::block_lengths[profile::few_length],
+                          step = profile::block_steps[profile::few_step];
     const Scattered blocks = scattered(Spacing::equal, bytes, step, profile::few_blocks * line);
     const auto one = static_cast<double>(cost_of(direction, blocks, true)),
-               of_many = static_cast<double>(costs.block[static_cast<std::size_t>(direction)][0][6][1][3]);
+               of_many = static_cast<double>(costs.block[static_cast<std::size_t>(direction)][0]
+                                                        [profile::few_length][profile::few_step][3]);
     const double more = (one - of_many) * static_cast<double>(profile::few_blocks) - costs.call;
     return std::abs(more) < 1 ? 1 : static_cast<std::int32_t>(std::clamp(more, -2e9, 2e9));
   }

@@ -8,6 +8,7 @@
 #include "os/poller.h"
 #include "os/process.h"
 #include "os/signals.h"
+#include "profile/messages.h"
 #include "segment/segment.h"
 
 #include <csignal>
@@ -23,6 +24,8 @@ namespace {
 
 constexpr Kind all_kinds[] = {Kind::direct, Kind::pipelined_cached, Kind::pipelined_streaming, Kind::cma};
 
+/// The time for short messages between two processors.
+constexpr std::uint64_t short_budget_ns = 100'000'000;
 /// Time allowed after the end of a run for the current message and for ending. Seconds, since a busy
 /// machine is not a failure.
 constexpr std::uint64_t grace_ns = 10'000'000'000;
@@ -126,12 +129,18 @@ Result carry_out(const Run& run, const std::function<void(const Measurement&)>& 
   }
   if (late || couple.failed())
     return fail(Code::system, "the processes that measured {} on processors {} and {} {}",
-                kind_name(run.kind), run.pair.sender, run.pair.receiver,
+                run.is_short ? "short messages" : kind_name(run.kind), run.pair.sender, run.pair.receiver,
                 late ? "did not end in time" : "failed");
   const bool streaming = run.kind == Kind::pipelined_streaming;
   const auto& of_sender = segment.at<segment::PairStatistics>(segment.control(0).statistics)[1];
   stores = of_sender.store_cost[streaming].load_relaxed();
   return {};
+}
+
+Run short_run(const Pair& pair, std::uint64_t budget_ns) {
+  Run run{pair, Kind::pipelined_cached, os::monotonic_ns() + budget_ns};
+  run.is_short = true;
+  return run;
 }
 
 } // namespace
@@ -180,7 +189,12 @@ Result measure(const topo::Machine& machine, const topo::CpuSet& allowed, std::u
         (machine.cpus() & allowed).text());
   std::uint64_t end = os::monotonic_ns() + budget_ns;
   auto runs = static_cast<unsigned>(pairs.size() * std::size(all_kinds)), run = 0u;
-  for (const Pair& pair : pairs)
+  for (const Pair& pair : pairs) {
+    auto& times = profile.short_time[static_cast<std::size_t>(pair.distance)];
+    std::uint32_t none = 0;
+    NEAR_TRY(carry_out(
+        short_run(pair, short_budget_ns),
+        [&](const Measurement& measurement) { times[measurement.size_class] = measurement.cost; }, none));
     for (Kind kind : all_kinds) {
       unsigned done = run * measurements_per_run, left = runs - run++;
       if (kind == Kind::cma && !profile.no_cma.empty()) continue;
@@ -197,6 +211,7 @@ Result measure(const topo::Machine& machine, const topo::CpuSet& allowed, std::u
         profile.store_cost[static_cast<std::size_t>(pair.distance)][kind == Kind::pipelined_streaming] =
             stores;
     }
+  }
   return {};
 }
 
@@ -206,11 +221,17 @@ Result time_message(const Pair& pair, Kind kind, datatype::Datatype& type, MPI_C
   std::uint32_t cost = 0, stores = 0;
   NEAR_TRY(os::check_memory(2 * span_of(type, count)));
   auto arrived = [&](const Measurement& measurement) { cost = measurement.cost; };
-  NEAR_TRY(carry_out({pair, kind, os::monotonic_ns() + budget_ns, &type, count}, arrived, stores));
+  const bool is_short = static_cast<std::uint64_t>(buffer.bytes()) <= profile::longest_whole;
+  Run run = short_run(pair, budget_ns);
+  if (!is_short) run = {pair, kind, os::monotonic_ns() + budget_ns};
+  run.type = &type;
+  run.count = count;
+  NEAR_TRY(carry_out(run, arrived, stores));
   if (cost == 0)
     return fail(Code::no_memory, "the processes that were to send a message of {} bytes measured nothing",
                 buffer.bytes());
-  took = static_cast<double>(cost) * static_cast<double>(buffer.bytes()) / (1 << 20);
+  took =
+      is_short ? cost / 1000.0 : static_cast<double>(cost) * static_cast<double>(buffer.bytes()) / (1 << 20);
   return {};
 }
 

@@ -35,8 +35,8 @@ using Report = std::function<void(unsigned done, unsigned total, const Pair& pai
 Result measure(const topo::Machine& machine, const topo::CpuSet& allowed, std::uint64_t budget_ns,
                const Report& report, profile::Profile& profile);
 
-/// Measures how long a message of this datatype takes between these two processors by this kind of copy, as its receiver sees it, in
-/// nanoseconds; the data are sent again unchanged. Fails as measure() does, or if there is no memory for the buffers.
+/// Measures what profile::predict_message() predicts, in nanoseconds: a message of this datatype between these two processors, long ones
+/// by this kind of copy. The data are sent again unchanged. Fails as measure() does, or if there is no memory for the buffers.
 Result time_message(const Pair& pair, Kind kind, datatype::Datatype& type, MPI_Count count,
                     std::uint64_t budget_ns, double& took);
 

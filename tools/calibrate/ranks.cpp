@@ -1,4 +1,4 @@
-// The two processes of a run. The receiver decides how often each size is sent, since it has the clock:
+// The two processes of a run, and long messages between them. The receiver decides how often each size is sent, since it has the clock:
 //
 //   sender                                        receiver
 //   writes the message, if it is to be new
@@ -160,10 +160,6 @@ void answer(Next next) {
                         nullptr);
 }
 
-void report(int results, const Measurement& measurement) {
-  (void)os::write_all(results, reinterpret_cast<const char*>(&measurement), sizeof measurement);
-}
-
 void receive_all(const Run& run, int results) {
   auto own = std::make_unique_for_overwrite<std::byte[]>(memory_of(run));
   arrived().run = &run;
@@ -224,23 +220,31 @@ Result begin(const Run& run, std::uint32_t rank, int segment_descriptor, std::in
   // Selects the kind, whatever the user's knobs say. A refusal of CMA is reported in the profile.
   const char* copies[] = {"NEAR_COPY=direct", "NEAR_COPY=pipelined", "NEAR_COPY=pipelined", "NEAR_COPY=cma"};
   std::string copy = copies[static_cast<std::size_t>(run.kind)], log = "NEAR_LOG=error",
-              stores = run.kind == Kind::pipelined_cached ? "NEAR_STORES=cached" : "NEAR_STORES=streaming";
+              stores = run.is_short                         ? "NEAR_STORES=auto"
+                       : run.kind == Kind::pipelined_cached ? "NEAR_STORES=cached"
+                                                            : "NEAR_STORES=streaming";
   char* environment[] = {copy.data(), log.data(), stores.data(), nullptr};
   NEAR_TRY(base::read_knobs(environment));
   NEAR_TRY(datatype::make_predefined_types());
   transport::set_handler(transport::Handler::p2p_rts, on_rts);
-  transport::set_handler(transport::Handler::p2p_eager, on_answer);
+  transport::set_handler(transport::Handler::p2p_eager, run.is_short ? on_short_message : on_answer);
   return shm::start({segment_descriptor, rank, 2});
 }
 
 } // namespace
+
+void report(int results, const Measurement& measurement) {
+  (void)os::write_all(results, reinterpret_cast<const char*>(&measurement), sizeof measurement);
+}
 
 int take_part(const Run& run, std::uint32_t rank, int segment_descriptor, int results, std::int32_t parent) {
   if (!begin(run, rank, segment_descriptor, parent).ok()) {
     base::log(base::Level::error, "{}", std::string(base::failure_text()));
     return 1;
   }
-  if (rank == 0)
+  if (run.is_short)
+    exchange_short_messages(run, rank, results);
+  else if (rank == 0)
     send_all(run);
   else
     receive_all(run, results);

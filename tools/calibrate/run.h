@@ -1,9 +1,12 @@
 // One run: two processes, one kind of copy, several sizes. The interface between calibrate.cpp and the
 // processes.
+//
+// A run with long messages is in ranks.cpp, one with short ones in round_trips.cpp.
 #pragma once
 
 #include "calibrate/calibrate.h"
 #include "datatype/datatype.h"
+#include "transport/transport.h"
 
 #include <array>
 
@@ -20,16 +23,28 @@ struct Run {
   /// The only message that is measured: so many elements on both sides. nullptr: consecutive bytes of every size.
   datatype::Datatype* type = nullptr;
   MPI_Count count = 0;
+  /// Messages are short: they leave whole, and `kind` says nothing.
+  bool is_short = false;
 };
 
 /// What the receiver reports.
 struct Measurement {
-  std::uint32_t size_class = 0, source = 0;
-  std::uint32_t cost = 0; ///< nanoseconds for each MiB
+  std::uint32_t size_class = 0, source = 0; ///< of short ones: the index in profile::short_sizes
+  std::uint32_t cost = 0; ///< nanoseconds for each MiB; of short ones: picoseconds for half a round trip
   char refusal[116] = {}; ///< why this kind is not possible; "" if it is
 };
 
 /// The life of one of the two: 0 sends, 1 receives and writes Measurements to `results`. Returns its exit status.
 int take_part(const Run& run, std::uint32_t rank, int segment_descriptor, int results, std::int32_t parent);
+
+// For take_part(), in a run with short messages.
+
+/// The handler of Handler::p2p_eager.
+void on_short_message(transport::Arrival& arrival);
+/// What the two processes do once they have joined the job.
+void exchange_short_messages(const Run& run, std::uint32_t rank, int results);
+
+/// Writes one of the receiver's measurements.
+void report(int results, const Measurement& measurement);
 
 } // namespace near::calibrate

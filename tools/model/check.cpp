@@ -23,6 +23,15 @@ constexpr std::uint64_t steps[] = {2, 3, 8, 32, 100}; // in blocks
 constexpr std::uint64_t sizes[] = {512, 8u << 10, 100'000, 2u << 20};
 constexpr std::uint64_t most_memory = 256u << 20;
 
+/// Every so many comparisons, one is measured again at the end.
+constexpr std::size_t measured_again = 5;
+
+constexpr std::uint64_t message_lengths[] = {8, 96, 1000};
+constexpr std::uint64_t message_steps[] = {2, 16}; // in blocks
+constexpr std::uint64_t message_sizes[] = {512, 6000, 128u << 10, 1u << 20};
+/// For each of them. Nanoseconds.
+constexpr std::uint64_t message_budget = 50'000'000;
+
 /// A buffer's memory, from its first byte of data to its last, and that of its packed bytes.
 struct Memory {
   std::unique_ptr<std::byte[]> strided, packed;
@@ -120,16 +129,57 @@ Result check_grid(const profile::BlockCosts& costs,
                 wanted.push_back(
                     {bytes / length * length, length, length * step, spacing, direction, before});
   NEAR_TRY(datatype::make_predefined_types());
-  for (Point& point : wanted) {
+  const auto compare = [&](Point& point, double& took) -> Result {
     Datatype* type = nullptr;
     NEAR_TRY(make_blocks(point.bytes / point.length, point.length, point.step, point.spacing, type));
     point.predicted = predict_copy(costs, point.direction, blocks_of(*type, 1), point.before).total();
-    const Result timed = time_copy(1, *type, point.direction, point.before, point.measured);
+    const Result timed = time_copy(1, *type, point.direction, point.before, took);
     datatype::release(type);
-    NEAR_TRY(timed);
+    return timed;
+  };
+  for (Point& point : wanted) {
+    NEAR_TRY(compare(point, point.measured));
     points.push_back(point);
     report(points.size(), wanted.size());
   }
+  for (std::size_t i = 0; i < points.size(); i += measured_again)
+    NEAR_TRY(compare(points[i], points[i].again));
+  return {};
+}
+
+Result check_messages(const profile::Profile& known, std::span<const calibrate::Pair> pairs,
+                      const std::function<void(std::size_t, std::size_t)>& report,
+                      std::vector<MessagePoint>& points) {
+  struct Wanted {
+    MessagePoint point;
+    const calibrate::Pair* pair;
+  };
+  std::vector<Wanted> wanted;
+  for (const calibrate::Pair& pair : pairs)
+    for (std::uint64_t bytes : message_sizes)
+      for (std::uint64_t length : message_lengths)
+        for (std::uint64_t step : message_steps)
+          for (Spacing spacing : {Spacing::equal, Spacing::listed})
+            if (bytes >= 2 * length && knows_messages(known, pair.distance, bytes / length * length))
+              wanted.push_back(
+                  {{bytes / length * length, length, length * step, spacing, pair.distance}, &pair});
+  NEAR_TRY(datatype::make_predefined_types());
+  const auto compare = [&](MessagePoint& point, const calibrate::Pair& pair, double& took) -> Result {
+    Datatype* type = nullptr;
+    NEAR_TRY(make_blocks(point.bytes / point.length, point.length, point.step, point.spacing, type));
+    const auto terms = predict_message(known, point.distance, blocks_of(*type, 1), point.bytes);
+    point.predicted = terms.total();
+    const Result timed = calibrate::time_message(pair, terms.kind, *type, 1, message_budget, took);
+    datatype::release(type);
+    return timed;
+  };
+  for (auto& [point, pair] : wanted) {
+    NEAR_TRY(compare(point, *pair, point.measured));
+    points.push_back(point);
+    report(points.size(), wanted.size());
+  }
+  for (std::size_t i = 0; i < points.size(); i += measured_again)
+    NEAR_TRY(compare(points[i], *wanted[i].pair, points[i].again));
   return {};
 }
 

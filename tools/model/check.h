@@ -1,8 +1,9 @@
 // Times what the model predicts.
 #pragma once
 
+#include "calibrate/calibrate.h"
 #include "datatype/datatype.h"
-#include "profile/blocks.h"
+#include "profile/messages.h"
 
 #include <functional>
 #include <string>
@@ -25,6 +26,7 @@ struct Point {
   Direction direction = Direction::gather;
   Before before = Before::hot;
   double predicted = 0, measured = 0; ///< nanoseconds
+  double again = 0;                   ///< measured once more, after all others; 0: it was not
   /// How much more is predicted than measured, as a part of the latter; below 0: less.
   double error() const { return predicted / measured - 1; }
 };
@@ -34,5 +36,20 @@ struct Point {
 Result check_grid(const profile::BlockCosts& costs,
                   const std::function<void(std::size_t done, std::size_t total)>& report,
                   std::vector<Point>& points);
+
+/// A message between two processors at this distance.
+struct MessagePoint {
+  std::uint64_t bytes = 0;            ///< packed
+  std::uint64_t length = 0, step = 0; ///< bytes of a block, and from one to the next
+  profile::Spacing spacing = profile::Spacing::equal;
+  profile::Distance distance = profile::Distance::machine;
+  double predicted = 0, measured = 0, again = 0; ///< as in Point
+  double error() const { return predicted / measured - 1; }
+};
+/// Compares messages over a grid of sizes, lengths, distances and spacings, between the pairs of which the profile knows messages. The
+/// costs of blocks must be complete.
+Result check_messages(const profile::Profile& known, std::span<const calibrate::Pair> pairs,
+                      const std::function<void(std::size_t done, std::size_t total)>& report,
+                      std::vector<MessagePoint>& points);
 
 } // namespace near::model

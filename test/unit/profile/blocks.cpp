@@ -58,6 +58,21 @@ TEST(PackingModel, adds_up_the_call_the_blocks_and_the_way_to_their_lines) {
   EXPECT_GE(scattered(0), 0);
 }
 
+TEST(PackingModel, knows_that_stores_wait_once_there_are_more_than_a_processor_keeps) {
+  BlockCosts costs = example();
+  costs.first[1] = -2'000'000;
+  auto scattered = [&](std::uint64_t count) {
+    const std::vector<Blocks> blocks = {{count, 8, 128, Spacing::equal}};
+    return predict_copy(costs, Direction::scatter, blocks, Before::cold);
+  };
+  EXPECT_NEAR(scattered(10).memory, 0, 1e-6);
+  const double sixteen = 16 * (10 + 64 + 90) - 2000; // lines of which a block has each
+  for (std::uint64_t count : {14, 16, 20})
+    EXPECT_NEAR(scattered(count).addresses + scattered(count).memory, sixteen, 1e-6) << count;
+  EXPECT_NEAR(scattered(12).addresses + scattered(12).memory, sixteen / 2, 1e-6);
+  EXPECT_NEAR(scattered(100).memory, 100 * 90 - 2000, 1e-6);
+}
+
 TEST(PackingModel, takes_the_caches_by_the_lines_that_are_touched) {
   auto more = [](std::uint64_t bytes) {
     return terms({{bytes / 64, 8, 192, Spacing::equal}}).memory / static_cast<double>(bytes / 64);

@@ -76,14 +76,42 @@ TEST(MessageModel, takes_the_faster_stores_and_the_nearest_sizes) {
   EXPECT_NEAR(terms(profile, 1, 64 << 10).transfer, 20000.0 / 16, 1);
   EXPECT_NEAR(terms(profile, 1, 256 << 10).transfer, 30000.0 / 4, 1) << "half way between the two";
   EXPECT_NEAR(terms(profile, 1, 64 << 20).transfer, 64 * 40000.0, 64) << "beyond the last one";
-  EXPECT_NEAR(terms(profile, 1, 1000).transfer, 1000 * 20000.0 / (1 << 20), 1)
+  EXPECT_NEAR(terms(profile, 1, 20000).transfer, 20000 * 20000.0 / (1 << 20), 1)
       << "below the first one of these stores";
 }
 
-TEST(MessageModel, knows_the_distances_that_were_measured) {
-  EXPECT_TRUE(knows_messages(example(), Distance::l3));
-  EXPECT_FALSE(knows_messages(example(), Distance::machine));
-  EXPECT_FALSE(knows_messages(Profile{}, Distance::l3));
+/// Short messages take 100 ns, and from 1 KiB on 0.1 ns for each byte.
+Profile with_short_messages() {
+  Profile made = example();
+  made.short_time[l3] = {100'000, 100'000, 100'000, 102'400, 409'600, 1'638'400};
+  return made;
+}
+
+TEST(MessageModel, packs_a_short_message_before_it_leaves_instead_of_copying_it) {
+  const auto one = terms(with_short_messages(), 128, 8); // 1 KiB
+  EXPECT_TRUE(one.whole);
+  EXPECT_NEAR(one.transfer, 102.4, 0.01);
+  EXPECT_NEAR(one.packing, 128 * 1.08 + 0.001, 0.01);
+  EXPECT_NEAR(one.unpacking, 2 * 128 * 1.08 + 0.001, 0.01);
+  EXPECT_NEAR(one.overlap, 3 * (1 + 0.01 * 1024), 0.01) << "two copies of consecutive bytes";
+}
+
+TEST(MessageModel, interpolates_short_messages) {
+  const Profile profile = with_short_messages();
+  EXPECT_NEAR(terms(profile, 1, 2048).transfer, 204.8, 0.01);
+  EXPECT_NEAR(terms(profile, 1, 8192).transfer, 819.2, 0.01);
+  EXPECT_NEAR(terms(profile, 1, 16384).transfer, 1638.4, 0.01);
+  EXPECT_NEAR(terms(profile, 1, 1).transfer, 100, 0.01) << "below the first one";
+  EXPECT_FALSE(terms(profile, 1, 16385).whole);
+}
+
+TEST(MessageModel, knows_what_was_measured) {
+  EXPECT_TRUE(knows_messages(example(), Distance::l3, 1 << 20));
+  EXPECT_FALSE(knows_messages(example(), Distance::l3, 1000));
+  EXPECT_TRUE(knows_messages(with_short_messages(), Distance::l3, 1000));
+  EXPECT_FALSE(knows_messages(with_short_messages(), Distance::machine, 1000));
+  EXPECT_FALSE(knows_messages(example(), Distance::machine, 1 << 20));
+  EXPECT_FALSE(knows_messages(Profile{}, Distance::l3, 1 << 20));
 }
 
 } // namespace

@@ -31,6 +31,7 @@ Profile example() {
     made.cost[far][8][source] = {50000, 700000, 60000, 90000};
   }
   made.store_cost[l3] = {27000, 33000};
+  made.short_time[l3] = {90000, 96000, 140000, 200000, 300000, 900000};
   made.store_cost[far] = {650000, 39000};
   return made;
 }
@@ -65,6 +66,7 @@ TEST(Profile, is_read_as_it_was_written) {
   ASSERT_TRUE(profile::parse(text, read).ok()) << base::failure_text();
   EXPECT_EQ(read.cost, example().cost);
   EXPECT_EQ(read.store_cost, example().store_cost);
+  EXPECT_EQ(read.short_time, example().short_time);
   EXPECT_EQ(text_of(read), text);
 }
 
@@ -83,14 +85,28 @@ TEST(Profile, is_refused_wherever_it_is_cut_off) {
 
 TEST(Profile, is_refused_with_the_line_that_is_damaged) {
   const char* head = "near-profile 1\nmachine a\nmeasured b\n";
-  for (const char* line :
-       {"cost l3 4096 rewritten 1 2 3", "cost l3 4096 rewritten 1 2 3 4 5", "cost l3 4096 rewritten 1 2 3 x",
-        "cost l3 4096 rewritten 1 2 3 0", "cost l3 4096 rewritten 1 2 3 4294967296",
-        "cost l3 4096 rewritten 1 2 3 -4", "cost l3 4095 rewritten 1 2 3 4", "cost l3 2048 rewritten 1 2 3 4",
-        "cost l3 268435456 rewritten 1 2 3 4", "cost l4 4096 rewritten 1 2 3 4",
-        "cost l3 4096 written 1 2 3 4", "cost", "stores l3 1", "stores l3 1 2 3", "machine", "other 1", ""})
+  for (const char* line : {"cost l3 4096 rewritten 1 2 3",
+                           "cost l3 4096 rewritten 1 2 3 4 5",
+                           "cost l3 4096 rewritten 1 2 3 x",
+                           "cost l3 4096 rewritten 1 2 3 0",
+                           "cost l3 4096 rewritten 1 2 3 4294967296",
+                           "cost l3 4096 rewritten 1 2 3 -4",
+                           "cost l3 4095 rewritten 1 2 3 4",
+                           "cost l3 2048 rewritten 1 2 3 4",
+                           "cost l3 268435456 rewritten 1 2 3 4",
+                           "cost l4 4096 rewritten 1 2 3 4",
+                           "cost l3 4096 written 1 2 3 4",
+                           "cost",
+                           "short l3 1 2 3 4 5",
+                           "short l3 1 2 3 4 5 6 7",
+                           "short l4 1 2 3 4 5 6",
+                           "stores l3 1",
+                           "stores l3 1 2 3",
+                           "machine",
+                           "other 1",
+                           ""})
     EXPECT_EQ(failure(std::string(head) + line + "\nend\n"), "line 4 is damaged") << line;
-  EXPECT_NE(failure("near-profile 3\nend\n").find("version 3"), std::string::npos);
+  EXPECT_NE(failure("near-profile 4\nend\n").find("version 4"), std::string::npos);
   EXPECT_EQ(failure("{}"), "it is not a profile");
   EXPECT_EQ(failure(std::string(head) + "end\nend\n"), "line 5 is damaged");
   EXPECT_NE(failure("near-profile 1\nend\n").find("which machine"), std::string::npos);
