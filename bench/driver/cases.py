@@ -51,6 +51,7 @@ class Case:
     base_variant: str = ""  # the one that the others are compared with, in the same run
     bases: dict = field(default_factory=dict)  # the same for some variants, each with its own
     plots: bool = True  # is it drawn?
+    drawn_beside_base: tuple = ()  # variants that are drawn as ratios to their base, instead of all over the size
     steps: bool = False  # the results are steps between neighbouring sizes and numbers of ranks (figures.steps)
     short_ranks: tuple = ()  # instead of `ranks`, when the command line asks for few sizes
     most_rounds: int = 1 << 62  # it is left out of later rounds
@@ -132,7 +133,7 @@ CASES = {
              more=(",".join(("barrier", *COLLECTIVES)),), plots=False, steps=True, most_rounds=5, ours_only=True),
         Case("datatypes", "Derived datatypes beside packing by hand", "datatypes", "us", {name: name for name in LAYOUTS}, ranks=(2,),
              variants=tuple(WAYS), variant_title="way", bases=WAYS, sizes=(64, 512, 4096, 64 << 10, 1 << 20), budget=5,
-             more=(",".join(LAYOUTS),), plots=False, time_limit=600),
+             more=(",".join(LAYOUTS),), drawn_beside_base=("pack", "unpack", "typed"), time_limit=600),
         Case("polling", "Programs that poll", "polling", "us", {"traversal": "breadth-first search", "token": "hop of a token"},
              ranks=(2, 4, 8, 16), sizes=(0,), budget=100, time_limit=120),
         Case("programs", "Small programs: one run", "", "us", PROGRAMS, ranks=(2, 8), variants=("communication", "whole"),

@@ -129,6 +129,31 @@ def bars(rows, case, variant, folder):
     save(figure, folder / (title.replace(" ", "-") + ".png"))
 
 
+def against_base(rows, case, variant, base, folder):
+    """A panel for each size, a row for each layout, a point for each library: its way beside its own other way."""
+    medians = {(row["library"], row["name"], row["bytes"], row["variant"]): row["median"] for row in rows}
+    sizes, names = sorted({row["bytes"] for row in rows}), [name for name in CASES[case].shows if any(row["name"] == name for row in rows)]
+    figure, panels = plt.subplots(1, len(sizes), figsize=(3.2 * len(sizes), 0.24 * len(names) + 1.5), sharey=True, squeeze=False)
+    for axes, size in zip(panels[0], sizes, strict=True):
+        for who in libraries(rows):
+            points = [(medians[way] / medians[(who, name, size, base)], place) for place, name in enumerate(names)
+                      if (way := (who, name, size, variant)) in medians and (who, name, size, base) in medians]
+            axes.scatter([ratio for ratio, _ in points], [place for _, place in points], s=14, color=COLOURS[who], label=TITLES[who])
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_xscale("log")
+        low, high = axes.get_xlim()
+        ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= tick <= high]
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_title(f"{size} bytes")
+        axes.grid(True, which="major", alpha=0.3)
+    panels[0][0].set_yticks(range(len(names)), [CASES[case].shows[name] for name in names])
+    panels[0][0].invert_yaxis()
+    panels[0][-1].legend(loc="upper left", bbox_to_anchor=(1, 1))
+    figure.suptitle(f"{case}: {variant} / {base} (lower is better)")
+    save(figure, folder / f"{case}-{variant}.png")
+
+
 def save(figure, path):
     figure.tight_layout()
     figure.savefig(path, dpi=110)
@@ -140,6 +165,11 @@ def main(source, folder):
     results = [row for row in rows if row["library"] != "limits"]
     for case, of_case in groups(results, "case").items():
         if not CASES[case[0]].plots:
+            continue
+        if CASES[case[0]].drawn_beside_base:
+            for variant in CASES[case[0]].drawn_beside_base:
+                if any(row["variant"] == variant for row in of_case):
+                    against_base(of_case, case[0], variant, CASES[case[0]].bases[variant], Path(folder))
             continue
         few = []
         for key, group in groups(of_case, "case", "ranks", "name", "variant").items():
