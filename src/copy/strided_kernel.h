@@ -95,30 +95,37 @@ template <bool packs, class Move>
   else
     Move::move(block, packed, bytes);
 }
-template <bool packs, class Move>
+/// Whether the blocks of a row fall into a few sets of each cache: the columns of many matrices do.
+inline bool shares_sets(std::ptrdiff_t stride) { return stride % 2048 == 0; }
+
+/// `unrolled`: four blocks in each turn of the loop.
+template <bool packs, class Move, bool unrolled = true>
 [[gnu::always_inline]] inline void move_row(std::byte* packed, std::byte* block, std::size_t bytes,
                                             std::size_t count, std::ptrdiff_t stride) {
-  for (; count >= 4; count -= 4, packed += 4 * bytes, block += 4 * stride) {
+  for (; unrolled && count >= 4; count -= 4, packed += 4 * bytes, block += 4 * stride) {
     move_one<packs, Move>(packed, block, bytes);
     move_one<packs, Move>(packed + bytes, block + stride, bytes);
     move_one<packs, Move>(packed + 2 * bytes, block + 2 * stride, bytes);
     move_one<packs, Move>(packed + 3 * bytes, block + 3 * stride, bytes);
   }
-  for (; count != 0; --count, packed += bytes, block += stride) move_one<packs, Move>(packed, block, bytes);
+  for (; count != 0; --count, packed += bytes, block += stride) {
+    move_one<packs, Move>(packed, block, bytes);
+    if constexpr (!unrolled) asm volatile("" ::: "memory"); // the compiler would unroll it, or use vectors
+  }
 }
 
-template <bool packs, class Move>
+template <bool packs, class Move, bool unrolled = true>
 void copy_blocks(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::size_t bytes = grid.bytes, count = grid.count;
   const std::ptrdiff_t stride = grid.stride, row_stride = grid.row_stride;
   for (std::size_t rows = grid.rows; rows != 0; --rows, packed += bytes * count, strided += row_stride)
-    move_row<packs, Move>(packed, strided, bytes, count, stride);
+    move_row<packs, Move, unrolled>(packed, strided, bytes, count, stride);
 }
 
 // Grids of one row, and of one block, have functions of their own: the loop over rows takes as long as copying a few blocks.
-template <bool packs, class Move>
+template <bool packs, class Move, bool unrolled = true>
 void copy_row(std::byte* packed, std::byte* strided, const Grid& grid) {
-  move_row<packs, Move>(packed, strided, grid.bytes, grid.count, grid.stride);
+  move_row<packs, Move, unrolled>(packed, strided, grid.bytes, grid.count, grid.stride);
 }
 template <bool packs, class Move>
 void copy_one(std::byte* packed, std::byte* block, const Grid& grid) {

@@ -176,6 +176,16 @@ TEST_P(Strided, elements_at_every_small_stride) {
     }
 }
 
+TEST_P(Strided, blocks_that_share_sets_of_a_cache) {
+  for (std::size_t bytes : {1u, 4u, 8u, 12u, 24u, 40u, 64u, 65u})
+    for (std::ptrdiff_t stride : {2048, -4096, 8192})
+      for (std::size_t count : {9u, 10u, 31u})
+        for (std::size_t rows : {1u, 3u}) {
+          expect_exact(copy::Grid{bytes, count, stride, rows, 70}, false);
+          if (HasFatalFailure()) return;
+        }
+}
+
 TEST_P(Strided, nothing_is_copied_for_no_block) {
   for (std::size_t bytes : {1u, 2u, 4u, 8u, 16u, 40u, 100u, 2000u})
     for (std::ptrdiff_t apart : {1, 2, 3, 4, 5}) {
