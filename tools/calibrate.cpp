@@ -5,6 +5,7 @@
 #include "os/descriptor.h"
 #include "tools/commands.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
@@ -61,14 +62,15 @@ void print(const Profile& profile, const std::string& path) {
         std::printf("%5llu KiB %-10s %8s %18s %21s %8s\n", 4ull << size, profile::source_name(source),
                     rate(row[0]).c_str(), rate(row[1]).c_str(), rate(row[2]).c_str(), rate(row[3]).c_str());
       }
-    if (const auto& times = profile.short_time[distance]; times[0] != 0) {
+    if (const auto& times = profile.short_time[distance];
+        std::any_of(times.begin(), times.end(), [](std::uint32_t time) { return time != 0; })) {
       std::printf("short messages, half a round trip:");
       for (std::size_t size = 0; size < times.size(); ++size)
-        std::printf("%s %s %.0f ns", size == 0 ? "" : ",",
+        std::printf("%s %s %s", size == 0 ? "" : ",",
                     profile::short_sizes[size] < 1024
                         ? base::format("{} B", profile::short_sizes[size]).c_str()
                         : base::format("{} KiB", profile::short_sizes[size] >> 10).c_str(),
-                    times[size] / 1000.0);
+                    times[size] == 0 ? "-" : base::format("{:.0f} ns", times[size] / 1000.0).c_str());
       std::printf("\n");
     }
     const auto& stores = profile.store_cost[distance];

@@ -81,6 +81,12 @@ void print_blocks(const std::vector<Blocks>& all) {
   if (all.size() > most_lines) std::printf("  and %zu more kinds\n", all.size() - most_lines);
 }
 
+void print_why_no_messages(const std::vector<calibrate::Pair>& pairs) {
+  std::printf("\nmessages: %s\n",
+              pairs.empty() ? "they need two processors, and this process may use one only"
+                            : "the profile says nothing about them; `near calibrate` measures them");
+}
+
 /// Predicts messages of this datatype, for each distance between processors; with `check` measures them as well.
 int predict_messages(const topo::Machine& machine, const profile::Profile& known, datatype::Datatype& type,
                      MPI_Count count, const std::vector<Blocks>& all, bool check) {
@@ -91,7 +97,7 @@ int predict_messages(const topo::Machine& machine, const profile::Profile& known
   if (std::none_of(pairs.begin(), pairs.end(), [&](const calibrate::Pair& pair) {
         return knows_messages(known, pair.distance, bytes);
       })) {
-    std::printf("\nmessages: the profile says nothing about them; `near calibrate` measures them\n");
+    print_why_no_messages(pairs);
     return 0;
   }
   std::printf("\n%-22s %10s %10s %10s %10s %10s%s\n", "message between", "transfer", "packing", "unpacking",
@@ -199,7 +205,7 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-/// The errors, and how much two measurements of the same differ: no model can be closer than half of that.
+/// The errors, and how much two measurements of one layout differ, which bounds what any model can reach.
 template <class Compared>
 void print_errors(const std::vector<Compared>& points, const char* of) {
   std::vector<double> errors, differences;
@@ -213,8 +219,9 @@ void print_errors(const std::vector<Compared>& points, const char* of) {
       });
   std::printf("\n%zu predictions%s: median error %.0f%%, from %+.0f%% to %+.0f%%\n", points.size(), of,
               100 * median(errors), 100 * least->error(), 100 * most->error());
-  std::printf("%zu of them measured again: median difference %.0f%%\n", differences.size(),
-              100 * median(differences));
+  if (!differences.empty())
+    std::printf("%zu of them measured again: median difference %.0f%%\n", differences.size(),
+                100 * median(differences));
 }
 template <class Compared>
 std::vector<Compared> worst_of(const std::vector<Compared>& points, bool all) {
@@ -234,7 +241,7 @@ int check_messages(const topo::Machine& machine, const profile::Profile& known, 
   if (os::is_terminal(2)) std::fputs("\r\033[K", stderr);
   if (!checked.ok()) return complain();
   if (points.empty()) {
-    std::printf("\nmessages: the profile says nothing about them; `near calibrate` measures them\n");
+    print_why_no_messages(pairs);
     return 0;
   }
   sort_by_error(points);

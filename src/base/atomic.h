@@ -157,9 +157,10 @@ inline constexpr std::size_t cache_line = 64;
 inline void fetch_for_writing(const std::byte* first, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += cache_line) fetch_for_writing(first + at);
 }
-/// The same for reading.
+/// Begins to fetch the lines of `bytes` bytes, wherever they begin, for reading.
 inline void fetch_for_reading(const std::byte* first, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; at += cache_line) __builtin_prefetch(first + at);
+  const std::size_t within = reinterpret_cast<std::uintptr_t>(first) % cache_line;
+  for (std::size_t at = 0; at < within + bytes; at += cache_line) __builtin_prefetch(first + at - within);
 }
 
 } // namespace near::base

@@ -33,29 +33,64 @@ void choose_functions(Datatype& type) {
   type.scatter = copy::scattering(type.grid);
 }
 
+/// Takes down the blocks of a walk, up to `most`; addresses stay numbers, since nothing lies there.
+struct BlockSink {
+  static constexpr std::size_t most = 32;
+  struct Block {
+    std::intptr_t at;
+    MPI_Count bytes;
+  };
+  std::vector<Block> blocks;
+  bool block(std::intptr_t address, MPI_Count bytes) {
+    if (!blocks.empty() && blocks.back().at + blocks.back().bytes == address) {
+      blocks.back().bytes += bytes;
+      return true;
+    }
+    if (blocks.size() == most) return false;
+    blocks.push_back({address, bytes});
+    return true;
+  }
+  bool grid(std::intptr_t address, const copy::Grid& grid) {
+    for (std::size_t row = 0; row < grid.rows; ++row, address += grid.row_stride)
+      for (std::size_t i = 0; i < grid.count; ++i)
+        if (!block(address + static_cast<std::ptrdiff_t>(i) * grid.stride,
+                   static_cast<MPI_Count>(grid.bytes)))
+          return false;
+    return true;
+  }
+  bool listed(std::intptr_t address, MPI_Count bytes, const CompactNumbers& offsets, std::size_t first,
+              std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i)
+      if (!block(address + offsets[i], bytes)) return false;
+    return true;
+  }
+};
+
 /// Lists the blocks of an element if they are few, and near enough to each other for 32 bits.
 void list_few_blocks(Datatype& type) {
-  constexpr std::size_t most = 32;
   constexpr MPI_Count farthest = std::numeric_limits<std::int32_t>::max();
-  std::vector<Piece> blocks;
-  if (pieces({nullptr, 1, &type}, 0, type.size, blocks, most) != type.size || type.size > farthest) return;
+  /// Up to this many bytes for an element and its packed bytes, some elements stay in the first-level cache together.
+  constexpr MPI_Count most_by_columns = 4096;
+  BlockSink found;
+  if (type.size > farthest || !walk(*type.form.form, 0, 0, type.size, found)) return;
   std::vector<std::int32_t> numbers;
-  numbers.reserve(2 * blocks.size() + 1);
-  for (const Piece& block : blocks) {
-    const std::intptr_t place = block.address - first_byte(nullptr, type);
-    if (place < -farthest || place > farthest) return;
-    numbers.push_back(static_cast<std::int32_t>(place));
+  numbers.reserve(2 * found.blocks.size() + 1);
+  for (const auto& block : found.blocks) {
+    if (block.at < -farthest || block.at > farthest) return;
+    numbers.push_back(static_cast<std::int32_t>(block.at));
   }
   // Behind the places, where each block begins in the packed bytes, and where the last one ends.
   numbers.push_back(0);
-  for (const Piece& block : blocks)
+  for (const auto& block : found.blocks)
     numbers.push_back(numbers.back() + static_cast<std::int32_t>(block.bytes));
-  const copy::Blocks few{numbers.data(), numbers.data() + blocks.size(), blocks.size()};
-  if (lie_apart(few, type.extent))
-    type.few = std::make_shared<const FewBlocks>(FewBlocks{std::move(numbers), few});
+  const std::size_t count = found.blocks.size();
+  const copy::Blocks few{numbers.data(), numbers.data() + count, count};
+  const bool by_columns =
+      std::max(type.extent, -(type.extent + 1)) <= most_by_columns - type.size && lie_apart(few, type.extent);
+  type.few = std::make_shared<const FewBlocks>(FewBlocks{std::move(numbers), few, by_columns});
 }
 
-/// Makes the few blocks what one element is copied by.
+/// Lets one element be copied by its list of blocks.
 void copy_by_list(Datatype& type) {
   const copy::Blocks& few = type.few->blocks;
   const auto bytes_of = [&](std::size_t i) { return few.start[i + 1] - few.start[i]; };
@@ -83,7 +118,7 @@ std::vector<Part> parts_of(const NormalForm& form) {
   return made;
 }
 
-/// Prepares for copies of a committed datatype what its form alone does not have.
+/// Plans the copies of a committed datatype that its form alone does not describe.
 void plan_more(Datatype& type) {
   if (!type.form.form || type.contiguous) return;
   if (type.gather == nullptr || type.grid.at != nullptr) list_few_blocks(type);
@@ -191,7 +226,7 @@ Result make_duplicate(Datatype& old, Datatype*& made) {
     return {};
   }));
   made->committed = old.committed;
-  made->grid = old.grid; // whose list is in the form or in `few`
+  made->grid = old.grid; // a list that it points to is owned by the form or by `few`
   made->gather = old.gather;
   made->scatter = old.scatter;
   made->few = old.few;

@@ -68,6 +68,8 @@ struct Part {
 struct FewBlocks {
   std::vector<std::int32_t> numbers; ///< what `blocks` points to
   copy::Blocks blocks;
+  /// Whether several elements are copied block by block: the first block of all of them, then the second one.
+  bool by_columns;
 };
 
 struct Datatype : object::Object, Layout {
@@ -77,10 +79,9 @@ struct Datatype : object::Object, Layout {
   /// One element as a grid or list, from form.at on, and the functions for it; they are null if it is neither.
   copy::Grid grid;
   copy::CopyGrid gather = nullptr, scatter = nullptr;
-  /// The blocks of a committed element that is no grid, if they are few and elements lie apart, so that several elements are
-  /// copied together; else null.
+  /// The blocks of a committed element that is not a grid. Null if they are many, or too far apart for 32 bits.
   std::shared_ptr<const FewBlocks> few;
-  /// What a committed element consists of, in packed order, if it is several grids and lists, but has many blocks.
+  /// What a committed element consists of, in packed order, if it is several grids and lists with more than a few blocks.
   std::vector<Part> parts;
   Basic basic = Basic::none;    ///< of named types and their duplicates
   Family family = Family::none; ///< of named types and their duplicates

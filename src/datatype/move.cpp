@@ -184,28 +184,32 @@ bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::C
   return true;
 }
 
-/// Moves packed bytes [0, bytes), if they are all of the buffer, which has several elements of few blocks: move(element, blocks, repeats)
-/// copies them. Returns whether it was done.
-template <class Move>
-bool move_few(const Buffer& buffer, MPI_Count bytes, Move move) {
+/// Moves packed bytes [0, bytes), if they are all of the buffer, without a walk: elements of few blocks by by_columns(element, blocks,
+/// repeats), others one by one, with the functions for an element or for its parts. Returns whether it was done.
+template <class ByColumns>
+bool move_elements(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid of_one,
+                   copy::CopyGrid Part::* of_part, ByColumns by_columns) {
+  constexpr MPI_Count worthwhile = 4; // elements
   const Datatype& type = *buffer.type;
-  if (type.few == nullptr || buffer.count == 1 || bytes != buffer.bytes()) return false;
-  move(first_byte(buffer.address, type), type.few->blocks,
-       copy::Repeats{size_of(buffer.count), type.extent, size_of(type.size)});
-  return true;
-}
-
-/// Moves packed bytes [0, bytes), if they are all of the buffer and its elements consist of parts; `function` is that of the direction.
-/// Returns whether it was done.
-bool move_parts(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid Part::* function) {
-  const Datatype& type = *buffer.type;
-  if (type.parts.empty() || bytes != buffer.bytes()) return false;
+  if (bytes != buffer.bytes()) return false;
   std::intptr_t element = address_of(buffer) + type.form.at;
-  for (MPI_Count i = 0; i < buffer.count; ++i, element += type.extent)
+  if (buffer.count >= worthwhile && type.few != nullptr && type.few->by_columns) {
+    by_columns(pointer(element), type.few->blocks,
+               copy::Repeats{size_of(buffer.count), type.extent, size_of(type.size)});
+    return true;
+  }
+  if (of_one == nullptr && type.parts.empty()) return false;
+  for (MPI_Count i = 0; i < buffer.count; ++i, element += type.extent) {
+    if (of_one != nullptr) {
+      of_one(packed, pointer(element), type.grid);
+      packed += type.size;
+      continue;
+    }
     for (const Part& part : type.parts) {
-      (part.*function)(packed, pointer(element + part.at), part.grid);
+      (part.*of_part)(packed, pointer(element + part.at), part.grid);
       packed += part.bytes;
     }
+  }
   return true;
 }
 
@@ -222,28 +226,26 @@ Result refuse_kind(const Buffer& buffer) {
 // Functions of their own, so that the copy of consecutive bytes needs no registers but its own.
 [[gnu::noinline]] static void pack_gaps(const Buffer& buffer, MPI_Count offset, std::byte* out,
                                         MPI_Count bytes) {
-  if (offset == 0 && move_grid(buffer, out, bytes, buffer.type->gather, copy::gathering)) [[likely]]
+  const copy::CopyGrid of_one = buffer.type->gather;
+  if (offset == 0 && move_grid(buffer, out, bytes, of_one, copy::gathering)) [[likely]]
     return;
-  if (offset == 0 && (move_few(buffer, bytes,
-                               [=](const std::byte* element, copy::Blocks few, const copy::Repeats& repeats) {
-                                 copy::gather(out, element, few, repeats);
-                               }) ||
-                      move_parts(buffer, out, bytes, &Part::gather)))
-    return;
+  const auto by_columns = [=](const std::byte* element, copy::Blocks few, const copy::Repeats& repeats) {
+    copy::gather(out, element, few, repeats);
+  };
+  if (offset == 0 && move_elements(buffer, out, bytes, of_one, &Part::gather, by_columns)) return;
   PackSink sink{out};
   walk_buffer(buffer, offset, bytes, sink);
 }
 [[gnu::noinline]] static void unpack_gaps(const Buffer& buffer, MPI_Count offset, const std::byte* in,
                                           MPI_Count bytes) {
-  if (offset == 0 &&
-      move_grid(buffer, const_cast<std::byte*>(in), bytes, buffer.type->scatter, copy::scattering)) [[likely]]
+  const copy::CopyGrid of_one = buffer.type->scatter;
+  auto* const packed = const_cast<std::byte*>(in);
+  if (offset == 0 && move_grid(buffer, packed, bytes, of_one, copy::scattering)) [[likely]]
     return;
-  if (offset == 0 && (move_few(buffer, bytes,
-                               [=](std::byte* element, copy::Blocks few, const copy::Repeats& repeats) {
-                                 copy::scatter(element, in, few, repeats);
-                               }) ||
-                      move_parts(buffer, const_cast<std::byte*>(in), bytes, &Part::scatter)))
-    return;
+  const auto by_columns = [=](std::byte* element, copy::Blocks few, const copy::Repeats& repeats) {
+    copy::scatter(element, in, few, repeats);
+  };
+  if (offset == 0 && move_elements(buffer, packed, bytes, of_one, &Part::scatter, by_columns)) return;
   UnpackSink sink{in};
   walk_buffer(buffer, offset, bytes, sink);
 }
@@ -261,8 +263,8 @@ void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count by
 }
 
 void unpack_arrived(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes) {
-  // Elements take so many instructions that the processor has only a few lines under way at once, until it notices that they
-  // follow each other.
+  // A loop over elements has only some ten lines under way, until the processor notices that it reads one after the other.
+  // Fetching 4 KiB costs a few percent where a cache is shared, and fetching 1 KiB gains less elsewhere (doc/adr/0030).
   constexpr MPI_Count fetched_ahead = 2048;
   if (!buffer.type->contiguous)
     base::fetch_for_reading(static_cast<const std::byte*>(in), size_of(std::min(bytes, fetched_ahead)));

@@ -45,10 +45,13 @@ double short_time(const Profile& profile, Distance distance, std::uint64_t bytes
   std::size_t below = 0;
   while (below + 2 < short_sizes.size() && short_sizes[below + 1] <= bytes) ++below;
   const double low = times[below], high = times[below + 1];
+  const double part = std::clamp(std::log(static_cast<double>(bytes) / short_sizes[below]) /
+                                     std::log(1.0 * short_sizes[below + 1] / short_sizes[below]),
+                                 0.0, 1.0);
+  if (low != 0 && part == 0) return low / 1000;
+  if (high != 0 && part == 1) return high / 1000;
   if (low == 0 || high == 0) return 0;
-  const double part = std::log(static_cast<double>(bytes) / short_sizes[below]) /
-                      std::log(1.0 * short_sizes[below + 1] / short_sizes[below]);
-  return low * std::pow(high / low, std::clamp(part, 0.0, 1.0)) / 1000;
+  return low * std::pow(high / low, part) / 1000;
 }
 
 MessageTerms predict_whole(const Profile& profile, Distance distance, std::span<const Blocks> all,
@@ -60,8 +63,7 @@ MessageTerms predict_whole(const Profile& profile, Distance distance, std::span<
   for (Direction direction : {Direction::gather, Direction::scatter}) {
     (direction == Direction::gather ? terms.packing : terms.unpacking) =
         predict_copy(profile.blocks, direction, all, Before::hot).total();
-    const CopyTerms replaced = predict_copy(profile.blocks, direction, consecutive, Before::hot);
-    terms.overlap += replaced.total() - replaced.start; // which is part of the transfer
+    terms.overlap += predict_copy(profile.blocks, direction, consecutive, Before::hot).total();
   }
   return terms;
 }

@@ -228,7 +228,7 @@ Result time_message(const Pair& pair, Kind kind, datatype::Datatype& type, MPI_C
   run.count = count;
   NEAR_TRY(carry_out(run, arrived, stores));
   if (cost == 0)
-    return fail(Code::no_memory, "the processes that were to send a message of {} bytes measured nothing",
+    return fail(Code::limit, "a message of {} bytes did not arrive in time: the machine is busy",
                 buffer.bytes());
   took =
       is_short ? cost / 1000.0 : static_cast<double>(cost) * static_cast<double>(buffer.bytes()) / (1 << 20);

@@ -18,8 +18,8 @@ namespace {
 
 enum Next : std::int32_t { again, another, stop };
 
-/// The first batch opens the pair's lane and finds cold memory.
-constexpr int round_trips = 100, batches = 9;
+/// The first batch opens the pair's lane and finds cold memory. Of each size at least two are measured, however busy the machine is.
+constexpr int round_trips = 100, batches = 9, fewest_batches = 2;
 
 /// What arrivals set.
 struct Arrived {
@@ -100,21 +100,19 @@ void exchange_short_messages(const Run& run, std::uint32_t rank, int results) {
       continue;
     }
     Measurement measurement{.size_class = static_cast<std::uint32_t>(size)};
-    const bool is_last_size = size + 1 == sizes;
-    for (int batch = 0; batch < batches; ++batch) {
+    const std::uint64_t now = os::monotonic_ns(),
+                        until = now + (run.end_ns - std::min(now, run.end_ns)) / (sizes - size);
+    bool is_last = false;
+    for (int batch = 0; !is_last; ++batch) {
       const std::uint64_t began = os::monotonic_ns();
-      const bool late = began > run.end_ns, is_last = late || batch + 1 == batches;
+      is_last = batch + 1 == batches || (batch + 1 >= fewest_batches && began > until);
       for (int i = 0; i < round_trips; ++i) {
         receive();
         const bool ends = is_last && i + 1 == round_trips;
-        send_one(!ends ? again : late || is_last_size ? stop : another);
+        send_one(!ends ? again : size + 1 == sizes ? stop : another);
       }
       const std::uint32_t half = half_of(os::monotonic_ns() - began);
       if (batch != 0) measurement.cost = measurement.cost == 0 ? half : std::min(measurement.cost, half);
-      if (late) {
-        if (measurement.cost != 0) report(results, measurement);
-        return;
-      }
     }
     report(results, measurement);
   }

@@ -173,14 +173,23 @@ Result check_messages(const profile::Profile& known, std::span<const calibrate::
     datatype::release(type);
     return timed;
   };
-  for (auto& [point, pair] : wanted) {
-    NEAR_TRY(compare(point, *pair, point.measured));
-    points.push_back(point);
-    report(points.size(), wanted.size());
+  // On a busy machine a message may come too late to be timed.
+  Result failed;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    auto& [point, pair] = wanted[i];
+    if (const Result compared = compare(point, *pair, point.measured); !compared.ok()) {
+      failed = compared;
+      point.measured = 0;
+    }
+    report(++done, wanted.size());
   }
-  for (std::size_t i = 0; i < points.size(); i += measured_again)
-    NEAR_TRY(compare(points[i], *wanted[i].pair, points[i].again));
-  return {};
+  for (std::size_t i = 0; i < wanted.size(); i += measured_again)
+    if (auto& [point, pair] = wanted[i]; point.measured != 0 && !compare(point, *pair, point.again).ok())
+      point.again = 0;
+  for (const Wanted& one : wanted)
+    if (one.point.measured != 0) points.push_back(one.point);
+  return points.empty() ? failed : Result{};
 }
 
 } // namespace near::model

@@ -93,7 +93,8 @@ TEST(MessageModel, packs_a_short_message_before_it_leaves_instead_of_copying_it)
   EXPECT_NEAR(one.transfer, 102.4, 0.01);
   EXPECT_NEAR(one.packing, 128 * 1.08 + 0.001, 0.01);
   EXPECT_NEAR(one.unpacking, 2 * 128 * 1.08 + 0.001, 0.01);
-  EXPECT_NEAR(one.overlap, 3 * (1 + 0.01 * 1024), 0.01) << "two copies of consecutive bytes";
+  EXPECT_NEAR(one.overlap, 3 * (1 + 0.01 * 1024) + 0.002, 0.01) << "two copies of consecutive bytes";
+  EXPECT_NEAR(terms(with_short_messages(), 1, 1024).total(), 102.4, 0.01) << "of consecutive bytes";
 }
 
 TEST(MessageModel, interpolates_short_messages) {
@@ -109,6 +110,11 @@ TEST(MessageModel, knows_what_was_measured) {
   EXPECT_TRUE(knows_messages(example(), Distance::l3, 1 << 20));
   EXPECT_FALSE(knows_messages(example(), Distance::l3, 1000));
   EXPECT_TRUE(knows_messages(with_short_messages(), Distance::l3, 1000));
+  Profile in_part = example();
+  in_part.short_time[l3] = {0, 0, 0, 102'400, 0, 0};
+  EXPECT_TRUE(knows_messages(in_part, Distance::l3, 1024));
+  EXPECT_FALSE(knows_messages(in_part, Distance::l3, 1025));
+  EXPECT_FALSE(knows_messages(in_part, Distance::l3, 1023));
   EXPECT_FALSE(knows_messages(with_short_messages(), Distance::machine, 1000));
   EXPECT_FALSE(knows_messages(example(), Distance::machine, 1 << 20));
   EXPECT_FALSE(knows_messages(Profile{}, Distance::l3, 1 << 20));
