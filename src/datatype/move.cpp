@@ -189,11 +189,12 @@ bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::C
 template <class ByColumns>
 bool move_elements(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid of_one,
                    copy::CopyGrid Part::* of_part, ByColumns by_columns) {
-  constexpr MPI_Count worthwhile = 4; // elements
   const Datatype& type = *buffer.type;
   if (bytes != buffer.bytes()) return false;
   std::intptr_t element = address_of(buffer) + type.form.at;
-  if (buffer.count >= worthwhile && type.few != nullptr && type.few->by_columns) {
+  // Each block chooses a move for all elements.
+  if (type.few != nullptr && type.few->by_columns && buffer.count >= 4 &&
+      size_of(buffer.count) >= type.few->blocks.count) {
     by_columns(pointer(element), type.few->blocks,
                copy::Repeats{size_of(buffer.count), type.extent, size_of(type.size)});
     return true;

@@ -57,8 +57,8 @@ double block_cost(const BlockCosts::Table& table, const Blocks& blocks, std::siz
   return longer * between(at(length.low), at(length.high), length.part) / 1000;
 }
 
-/// What stores into few lines in memory, but more than a processor keeps without waiting, take at least: as long as
-/// `few_blocks` of them. Nanoseconds. 0 where stores wait as loads do.
+/// The least time of stores into lines in memory. A processor keeps some stores without waiting for their lines; from the next one
+/// on it waits about as long as for `few_blocks` blocks. Nanoseconds. 0 where stores wait as loads do.
 double least_of_stores(const BlockCosts& costs, double lines) {
   constexpr double kept = 10, all = 14; // measured on an AMD EPYC
   const auto way = static_cast<std::size_t>(Direction::scatter);

@@ -13,15 +13,16 @@ namespace near::profile {
 /// Bytes of the longest message that leaves whole.
 inline constexpr std::uint64_t longest_whole = short_sizes.back();
 
-/// The parts of the time of half a round trip, if the message leaves whole, else from the receiver's answer to an RTS to the last
-/// byte. Nanoseconds.
+/// What a message's time consists of, in nanoseconds. The time of a message that leaves whole is half a round trip; that of any
+/// other one runs from the receiver's answer to an RTS to the last byte.
 struct MessageTerms {
   bool whole = false;
   Kind kind = Kind::pipelined_cached; ///< of a long one: the stores that are faster here
   double transfer = 0;                ///< of as many consecutive bytes
   double packing = 0, unpacking = 0;  ///< gathering and scattering all blocks
-  double overlap =
-      0; ///< of a short one: the copies of consecutive bytes; else what the longest of the three hides
+  /// Of a message that leaves whole: the two copies of consecutive bytes that packing and unpacking replace. Of any other one: what
+  /// the longest of the three hides.
+  double overlap = 0;
   double total() const { return transfer + packing + unpacking - overlap; }
 };
 

@@ -1,6 +1,6 @@
 // Measures the values of the machine's profile. For each distance between allowed processors it takes one
-// pair, and for each kind of copy it binds two processes there, which form a job of their own: they time
-// the transport itself, exactly what the tuner will time later (transport/tuner.h).
+// pair, and for each kind of copy, and for short messages, it binds two processes there, which form a job of their own: they time
+// the transport itself, long messages exactly as the tuner will time them later (shm/tuner.h).
 #pragma once
 
 #include "datatype/datatype.h"

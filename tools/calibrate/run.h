@@ -1,4 +1,4 @@
-// One run: two processes, one kind of copy, several sizes. The interface between calibrate.cpp and the
+// One run: two processes, and messages of several sizes, short ones or long ones of one kind of copy. The interface between calibrate.cpp and the
 // processes.
 //
 // A run with long messages is in ranks.cpp, one with short ones in round_trips.cpp.
@@ -23,7 +23,7 @@ struct Run {
   /// The only message that is measured: so many elements on both sides. nullptr: consecutive bytes of every size.
   datatype::Datatype* type = nullptr;
   MPI_Count count = 0;
-  /// Messages are short: they leave whole, and `kind` says nothing.
+  /// Messages are short: they leave whole, and `kind` is ignored.
   bool is_short = false;
 };
 
@@ -37,14 +37,14 @@ struct Measurement {
 /// The life of one of the two: 0 sends, 1 receives and writes Measurements to `results`. Returns its exit status.
 int take_part(const Run& run, std::uint32_t rank, int segment_descriptor, int results, std::int32_t parent);
 
+/// Writes one of the receiver's measurements.
+void report(int results, const Measurement& measurement);
+
 // For take_part(), in a run with short messages.
 
 /// The handler of Handler::p2p_eager.
 void on_short_message(transport::Arrival& arrival);
 /// What the two processes do once they have joined the job.
 void exchange_short_messages(const Run& run, std::uint32_t rank, int results);
-
-/// Writes one of the receiver's measurements.
-void report(int results, const Measurement& measurement);
 
 } // namespace near::calibrate

@@ -55,7 +55,7 @@ protected:
 
   /// Packs several elements of ints at these places, the last one not always whole, and unpacks them again.
   static void expect_elements_moved(Datatype& type, const Numbers& places) {
-    for (MPI_Count elements : {3, 5}) expect_elements_moved(type, places, elements);
+    for (MPI_Count elements : {3, 5, 12}) expect_elements_moved(type, places, elements);
   }
   static void expect_elements_moved(Datatype& type, const Numbers& places, MPI_Count elements) {
     const MPI_Count extent = type.extent;
