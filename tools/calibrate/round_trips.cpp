@@ -65,7 +65,7 @@ Buffers buffers_of(const Run& run, std::size_t size, std::byte* out, std::byte* 
 /// Picoseconds for half a round trip.
 std::uint32_t half_of(std::uint64_t took_ns) {
   return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(took_ns * 1000 / (2 * round_trips), 1, UINT32_MAX));
+      std::clamp<std::uint64_t>(took_ns * 500 / std::uint64_t{round_trips}, 1, UINT32_MAX));
 }
 
 } // namespace
