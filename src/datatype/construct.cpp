@@ -34,7 +34,7 @@ void choose_functions(Datatype& type) {
 }
 
 /// Takes down the blocks of a walk, up to `most`; addresses stay numbers, since nothing lies there.
-struct BlockSink {
+struct BlockSink : BlockByBlock<BlockSink> {
   static constexpr std::size_t most = 32;
   struct Block {
     std::intptr_t at;
@@ -48,20 +48,6 @@ struct BlockSink {
     }
     if (blocks.size() == most) return false;
     blocks.push_back({address, bytes});
-    return true;
-  }
-  bool grid(std::intptr_t address, const copy::Grid& grid) {
-    for (std::size_t row = 0; row < grid.rows; ++row, address += grid.row_stride)
-      for (std::size_t i = 0; i < grid.count; ++i)
-        if (!block(address + static_cast<std::ptrdiff_t>(i) * grid.stride,
-                   static_cast<MPI_Count>(grid.bytes)))
-          return false;
-    return true;
-  }
-  bool listed(std::intptr_t address, MPI_Count bytes, const CompactNumbers& offsets, std::size_t first,
-              std::size_t count) {
-    for (std::size_t i = first; i < first + count; ++i)
-      if (!block(address + offsets[i], bytes)) return false;
     return true;
   }
 };

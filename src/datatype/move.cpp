@@ -101,7 +101,8 @@ struct UnpackSink {
   }
 };
 
-struct PieceSink {
+struct PieceSink : BlockByBlock<PieceSink> {
+  PieceSink(std::vector<Piece>& pieces, std::size_t most) : out(pieces), own(pieces.size()), limit(most) {}
   std::vector<Piece>& out;
   std::size_t own; ///< pieces before this call's
   std::size_t limit;
@@ -114,20 +115,6 @@ struct PieceSink {
       out.push_back({pointer(address), static_cast<std::size_t>(bytes)});
     }
     covered += bytes;
-    return true;
-  }
-  bool grid(std::intptr_t address, const copy::Grid& grid) {
-    for (std::size_t row = 0; row < grid.rows; ++row, address += grid.row_stride)
-      for (std::size_t i = 0; i < grid.count; ++i)
-        if (!block(address + static_cast<std::ptrdiff_t>(i) * grid.stride,
-                   static_cast<MPI_Count>(grid.bytes)))
-          return false;
-    return true;
-  }
-  bool listed(std::intptr_t address, MPI_Count bytes, const CompactNumbers& offsets, std::size_t first,
-              std::size_t count) {
-    for (std::size_t i = first; i < first + count; ++i)
-      if (!block(address + offsets[i], bytes)) return false;
     return true;
   }
 };
@@ -302,7 +289,7 @@ void copy(const Buffer& from, const Buffer& to, MPI_Count bytes) {
 
 MPI_Count pieces(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, std::vector<Piece>& out,
                  std::size_t limit) {
-  PieceSink sink{out, out.size(), limit};
+  PieceSink sink(out, limit);
   if (bytes != 0 && buffer.type->contiguous)
     sink.block(reinterpret_cast<std::intptr_t>(buffer.contiguous_start()) + offset, bytes);
   else

@@ -23,6 +23,25 @@
 
 namespace near::datatype {
 
+/// The base of a sink that takes everything block by block.
+template <class Sink>
+struct BlockByBlock {
+  bool grid(std::intptr_t address, const copy::Grid& grid) {
+    for (std::size_t row = 0; row < grid.rows; ++row, address += grid.row_stride)
+      for (std::size_t i = 0; i < grid.count; ++i)
+        if (!static_cast<Sink*>(this)->block(address + static_cast<std::ptrdiff_t>(i) * grid.stride,
+                                             static_cast<MPI_Count>(grid.bytes)))
+          return false;
+    return true;
+  }
+  bool listed(std::intptr_t address, MPI_Count bytes, const CompactNumbers& offsets, std::size_t first,
+              std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i)
+      if (!static_cast<Sink*>(this)->block(address + offsets[i], bytes)) return false;
+    return true;
+  }
+};
+
 template <class Sink>
 bool walk(const NormalForm& form, std::intptr_t at, MPI_Count skip, MPI_Count take, Sink& sink);
 

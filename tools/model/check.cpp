@@ -50,20 +50,9 @@ struct Memory {
 };
 
 /// Removes what a walk meets from the caches.
-struct FlushSink {
+struct FlushSink : datatype::BlockByBlock<FlushSink> {
   bool block(std::intptr_t address, MPI_Count bytes) {
     calibrate::flush_lines(reinterpret_cast<const std::byte*>(address), static_cast<std::size_t>(bytes));
-    return true;
-  }
-  bool grid(std::intptr_t address, const copy::Grid& grid) {
-    for (std::size_t row = 0; row < grid.rows; ++row, address += grid.row_stride)
-      for (std::size_t i = 0; i < grid.count; ++i)
-        block(address + static_cast<std::ptrdiff_t>(i) * grid.stride, static_cast<MPI_Count>(grid.bytes));
-    return true;
-  }
-  bool listed(std::intptr_t address, MPI_Count bytes, const datatype::CompactNumbers& offsets,
-              std::size_t first, std::size_t count) {
-    for (std::size_t i = first; i < first + count; ++i) block(address + offsets[i], bytes);
     return true;
   }
 };
