@@ -47,7 +47,7 @@ struct MessagePoint {
   double error() const { return predicted / measured - 1; }
 };
 /// Compares messages over a grid of sizes, lengths, distances and spacings, between the pairs of which the profile knows messages. The
-/// costs of blocks must be complete. Messages that cannot be timed are left out; fails only if that are all.
+/// costs of blocks must be complete. Messages that cannot be timed are left out. Fails if none can be.
 Result check_messages(const profile::Profile& known, std::span<const calibrate::Pair> pairs,
                       const std::function<void(std::size_t done, std::size_t total)>& report,
                       std::vector<MessagePoint>& points);
