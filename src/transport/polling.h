@@ -21,6 +21,8 @@ bool waits_for_flow_control();
 /// Registers this process with everything that its transports wait for. Whatever is released from here on wakes it,
 /// and whatever was released before is found by the next progress.
 void register_with_transports();
+/// Whether a transport is silent (Transport::is_silent).
+bool any_is_silent();
 /// The descriptors of the transports that have one; returns how many there are.
 std::size_t descriptors(std::span<int> found);
 

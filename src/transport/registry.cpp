@@ -3,6 +3,7 @@
 
 #include "transport/polling.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <stdexcept>
@@ -138,6 +139,11 @@ std::size_t descriptors(std::span<int> found) {
   for (const Transport* transport : transports())
     if (transport->descriptor >= 0 && count < found.size()) found[count++] = transport->descriptor;
   return count;
+}
+
+bool any_is_silent() {
+  const auto all = transports();
+  return std::any_of(all.begin(), all.end(), [](const Transport* transport) { return transport->is_silent; });
 }
 
 void receive_no_more() {

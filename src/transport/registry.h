@@ -21,7 +21,8 @@ struct Transport {
   bool (*is_idle)();
   /// Moves a bounded number of messages. Returns true if any moved.
   bool (*advance)();
-  /// Whether a message has arrived: the last check before a sleep. Called without the engine lock.
+  /// Whether a message has arrived, or advance() has something to do: the last check before a sleep, which prepares
+  /// `descriptor` for it. Called without the engine lock.
   bool (*has_arrived)();
   /// Whether something waits for a resource whose release is announced only on request. Null if that never happens.
   bool (*waits_for_flow_control)();
@@ -29,6 +30,8 @@ struct Transport {
   void (*register_as_waiter)();
   /// Becomes readable when something has arrived; -1: the doorbell is rung instead.
   int descriptor;
+  /// Neither a descriptor nor the doorbell tells that something has arrived: a process that waits looks again and again.
+  bool is_silent = false;
   /// Other transports exist from now on: is_idle() returns false. Null if is_idle() is always exact.
   void (*poll_always)();
 
