@@ -1,0 +1,235 @@
+#include "ofi/endpoint.h"
+
+#include "os/random.h"
+
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace near::ofi {
+
+namespace {
+
+constexpr std::uint32_t api = FI_VERSION(1, 15);
+
+struct FreeInfo {
+  void operator()(fi_info* info) const {
+    const Library* library = nullptr;
+    if (load_library(library).ok()) library->freeinfo(info);
+  }
+};
+using Info = std::unique_ptr<fi_info, FreeInfo>;
+
+/// What we need of a network.
+Info requirements(const Library& library) {
+  Info hints(library.dupinfo(nullptr));
+  if (hints == nullptr) return hints;
+  hints->caps = FI_MSG | FI_RMA;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  hints->ep_attr->type = FI_EP_RDM;
+  hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
+  hints->domain_attr->threading = FI_THREAD_DOMAIN;
+  hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+  return hints;
+}
+
+std::string_view text(const char* name) { return name == nullptr ? std::string_view() : name; }
+
+/// Whether `name` is the wanted provider, or a layered one such as "tcp;ofi_rxm" that begins with it.
+bool is_provider(std::string_view name, std::string_view wanted) {
+  return wanted.empty() || name == wanted ||
+         (name.starts_with(wanted) && name.substr(wanted.size()).starts_with(";"));
+}
+
+/// The lower the better; libfabric's own order, the fastest first, decides among equals. Networks that only pretend to be one
+/// (shm), or that end at this machine (lo), are taken only if nothing else is there. Until libfabric 1.18, TCP without
+/// connections was two providers one on top of the other, which take three times as long as `net`, their successor.
+int rank_of(const fi_info& info) {
+  const std::string_view provider = text(info.fabric_attr->prov_name);
+  const bool ends_here = text(info.domain_attr->name) == "lo" || provider == "shm";
+  return (ends_here ? 2 : 0) + (provider == "tcp;ofi_rxm" ? 1 : 0);
+}
+
+/// Whether a descriptor of the provider wakes a process. In libfabric 1.17, that of `net` stays readable, and its thread
+/// competes with those that poll.
+bool wakes(const fi_info& info) { return text(info.fabric_attr->prov_name) != "net"; }
+
+} // namespace
+
+Result Endpoint::find(const Choice& choice) {
+  const Library* library = nullptr;
+  NEAR_TRY(load_library(library));
+  const Info hints = requirements(*library);
+  if (hints == nullptr) return base::fail(base::Code::no_memory, "no memory to look for networks");
+  fi_info* found = nullptr;
+  const int error = library->getinfo(api, nullptr, nullptr, 0, hints.get(), &found);
+  if (error != 0 && error != -FI_ENODATA) return fail_fabric("fi_getinfo", error);
+  const Info all(found);
+  const fi_info* best = nullptr;
+  std::string names;
+  for (const fi_info* each = found; each != nullptr; each = each->next) {
+    const std::string_view provider = text(each->fabric_attr->prov_name);
+    const std::string_view domain = text(each->domain_attr->name);
+    auto name = base::format("{}{} on {}", names.empty() ? "" : ", ", provider, domain);
+    if (names.find(name) == std::string::npos) names += name;
+    const bool admitted =
+        is_provider(provider, choice.provider) && (choice.domain.empty() || domain == choice.domain);
+    if (admitted && (best == nullptr || rank_of(*each) < rank_of(*best))) best = each;
+  }
+  if (best == nullptr)
+    return base::fail(base::Code::unsupported, "libfabric finds no network{}{}{}{}; there are: {}",
+                      choice.provider.empty() ? "" : " with the provider ", choice.provider,
+                      choice.domain.empty() ? "" : " on ", choice.domain, names.empty() ? "none" : names);
+  info_ = library->dupinfo(best);
+  if (info_ == nullptr) return base::fail(base::Code::no_memory, "no memory to describe a network");
+  if (choice.order_writes) order_writes(*library);
+  return {};
+}
+
+/// Takes the same network with messages that arrive after earlier writes, if it offers that.
+void Endpoint::order_writes(const Library& library) {
+  const Info hints(library.dupinfo(info_));
+  if (hints == nullptr) return;
+  hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
+  fi_info* found = nullptr;
+  if (library.getinfo(api, nullptr, nullptr, 0, hints.get(), &found) != 0) return;
+  const Info replaced(std::exchange(info_, found));
+  orders_writes_ = true;
+}
+
+Result Endpoint::open_parts() {
+  const Library* library = nullptr;
+  NEAR_TRY(load_library(library));
+  auto fine = [](const char* call, int error) { return error == 0 ? Result() : fail_fabric(call, error); };
+  NEAR_TRY(fine("fi_fabric", library->fabric(info_->fabric_attr, &fabric_, nullptr)));
+  NEAR_TRY(fine("fi_domain", fi_domain(fabric_, info_, &domain_, nullptr)));
+  fi_av_attr tables{};
+  tables.type = FI_AV_TABLE;
+  NEAR_TRY(fine("fi_av_open", fi_av_open(domain_, &tables, &addresses_, nullptr)));
+  fi_cq_attr queue{};
+  queue.format = FI_CQ_FORMAT_MSG;
+  queue.size = info_->tx_attr->size + info_->rx_attr->size;
+  queue.wait_obj = FI_WAIT_FD;
+  const bool has_descriptor = wakes(*info_) && fi_cq_open(domain_, &queue, &queue_, nullptr) == 0;
+  queue.wait_obj = FI_WAIT_NONE;
+  if (!has_descriptor) NEAR_TRY(fine("fi_cq_open", fi_cq_open(domain_, &queue, &queue_, nullptr)));
+  NEAR_TRY(fine("fi_endpoint", fi_endpoint(domain_, info_, &endpoint_, nullptr)));
+  NEAR_TRY(fine("fi_ep_bind", fi_ep_bind(endpoint_, &addresses_->fid, 0)));
+  NEAR_TRY(fine("fi_ep_bind", fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV)));
+  NEAR_TRY(fine("fi_enable", fi_enable(endpoint_)));
+  if (has_descriptor) NEAR_TRY(fine("fi_control", fi_control(&queue_->fid, FI_GETWAIT, &descriptor_)));
+  std::size_t bytes = 0;
+  (void)fi_getname(&endpoint_->fid, nullptr, &bytes);
+  address_.resize(bytes);
+  return fine("fi_getname", fi_getname(&endpoint_->fid, address_.data(), &bytes));
+}
+
+Result Endpoint::open(const Choice& choice) {
+  NEAR_TRY(find(choice));
+  const std::string network = name();
+  Result opened = open_parts();
+  if (opened.ok()) return {};
+  const std::string reason(base::failure_text());
+  close();
+  return base::fail(opened.code(), "the network {} cannot be used: {}", network, reason);
+}
+
+void Endpoint::close() {
+  auto end = [](auto*& part) {
+    if (part != nullptr) fi_close(&part->fid);
+    part = nullptr;
+  };
+  end(endpoint_);
+  end(queue_);
+  end(addresses_);
+  end(domain_);
+  end(fabric_);
+  const Info info(std::exchange(info_, nullptr));
+  descriptor_ = -1;
+  address_.clear();
+}
+
+Result Endpoint::insert(std::span<const std::byte> address, fi_addr_t& peer) {
+  if (address.size() != address_.size())
+    return base::fail(base::Code::invalid, "an address of {} bytes, where {} uses {}", address.size(), name(),
+                      address_.size());
+  const int inserted = fi_av_insert(addresses_, address.data(), 1, &peer, 0, nullptr);
+  return inserted == 1 ? Result() : fail_fabric("fi_av_insert", inserted < 0 ? inserted : -FI_EINVAL);
+}
+
+std::string Endpoint::name() const {
+  return base::format("{} on {}", text(info_->fabric_attr->prov_name), text(info_->domain_attr->name));
+}
+
+bool Endpoint::can_sleep() {
+  fid* waited = &queue_->fid;
+  return descriptor_ < 0 || fi_trywait(fabric_, &waited, 1) == 0;
+}
+
+std::int64_t Endpoint::write(const void* bytes_at, std::size_t bytes, void* local, fi_addr_t to,
+                             std::uint64_t address, std::uint64_t key, Operation& operation) {
+  iovec from{const_cast<void*>(bytes_at), bytes};
+  fi_rma_iov there{address, bytes, key};
+  fi_msg_rma message{};
+  message.msg_iov = &from;
+  message.desc = &local;
+  message.iov_count = 1;
+  message.addr = to;
+  message.rma_iov = &there;
+  message.rma_iov_count = 1;
+  message.context = &operation;
+  return fi_writemsg(endpoint_, &message, FI_COMPLETION | (orders_writes_ ? 0 : FI_DELIVERY_COMPLETE));
+}
+
+Result Endpoint::register_memory(void* address, std::size_t bytes, std::uint64_t access, fid_mr*& memory) {
+  std::uint64_t key = 0;
+  if ((info_->domain_attr->mr_mode & FI_MR_PROV_KEY) == 0) {
+    // Nobody can guess it, so nobody else can read the memory.
+    NEAR_TRY(os::fill_random(&key, sizeof key));
+    if (info_->domain_attr->mr_key_size < sizeof key)
+      key &= (std::uint64_t{1} << 8 * info_->domain_attr->mr_key_size) - 1;
+  }
+  const int error = fi_mr_reg(domain_, address, bytes, access, 0, key, 0, &memory, nullptr);
+  return error == 0 ? Result() : fail_fabric("fi_mr_reg", error);
+}
+
+Result Endpoint::expose(void* address, std::size_t bytes, bool writable, fid_mr*& memory) {
+  return register_memory(address, bytes, FI_REMOTE_READ | (writable ? FI_REMOTE_WRITE : 0), memory);
+}
+
+Result Endpoint::prepare(void* address, std::size_t bytes, fid_mr*& memory) {
+  memory = nullptr;
+  if ((info_->domain_attr->mr_mode & FI_MR_LOCAL) == 0) return {};
+  return register_memory(address, bytes, FI_SEND | FI_RECV | FI_READ | FI_WRITE, memory);
+}
+
+void Endpoint::release(fid_mr* memory) {
+  if (memory != nullptr) fi_close(&memory->fid);
+}
+
+Result Endpoint::take(std::span<Completion> into, std::size_t& count) {
+  std::array<fi_cq_msg_entry, 16> entries;
+  count = 0;
+  const auto got =
+      static_cast<std::int64_t>(fi_cq_read(queue_, entries.data(), std::min(entries.size(), into.size())));
+  if (got == -FI_EAGAIN) return {};
+  if (got == -FI_EAVAIL) {
+    fi_cq_err_entry failed{};
+    const auto read = static_cast<std::int64_t>(fi_cq_readerr(queue_, &failed, 0));
+    if (read == -FI_EAGAIN) return {};
+    if (read < 0) return fail_fabric("fi_cq_readerr", read);
+    into[count++] = {static_cast<Operation*>(failed.op_context), 0, failed.err};
+    return {};
+  }
+  if (got < 0) return fail_fabric("fi_cq_read", got);
+  for (const auto& entry : std::span(entries).first(static_cast<std::size_t>(got)))
+    into[count++] = {static_cast<Operation*>(entry.op_context), entry.len, 0};
+  return {};
+}
+
+} // namespace near::ofi

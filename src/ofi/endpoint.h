@@ -1,0 +1,125 @@
+// One endpoint of a network (FI_EP_RDM): reliable, unconnected, with messages and remote reads and writes. It has an
+// address, which other processes need to reach it, and reports the ends of operations in one completion queue.
+#pragma once
+
+#include "ofi/library.h"
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace near::ofi {
+
+/// Which network to take. Empty: any.
+struct Choice {
+  std::string provider = {}; ///< libfabric's name, such as "tcp" or "verbs;ofi_rxm"
+  std::string domain = {};   ///< the interface, such as "eth0" or "mlx5_0"
+  bool order_writes = true;  ///< ask for it; tests do not
+};
+
+/// The first member of everything that an operation of libfabric is begun for: it gives this address back when the
+/// operation is over.
+struct Operation {
+  enum class What : std::uint8_t { receive, send, access };
+  fi_context2 context; ///< libfabric's own, while the operation is under way
+  What what;
+};
+
+/// An operation that is over. `error` is 0 or libfabric's (positive) number.
+struct Completion {
+  Operation* operation;
+  std::size_t bytes; ///< of a receive
+  int error;
+};
+
+class Endpoint {
+public:
+  Endpoint() = default;
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  /// Opens an endpoint of the best network that `choice` admits. Fails with Code::unsupported if there is none.
+  Result open(const Choice& choice);
+  /// Closes it; nothing may be under way. Without a call it stays open until the process ends.
+  void close();
+  bool is_open() const { return endpoint_ != nullptr; }
+
+  /// The address of this endpoint, to be given to insert() in other processes.
+  std::span<const std::byte> address() const { return address_; }
+  /// Makes the endpoint with this address known, so that messages can be sent to it.
+  Result insert(std::span<const std::byte> address, fi_addr_t& peer);
+
+  /// "tcp;ofi_rxm on eth0", for people.
+  std::string name() const;
+  /// The longest message that inject() takes.
+  std::size_t inject_limit() const { return info_->tx_attr->inject_size; }
+  /// The longest read or write.
+  std::size_t longest() const { return info_->ep_attr->max_msg_size; }
+  /// Becomes readable when something is over, provided that can_sleep() was true before; -1: nothing does.
+  int descriptor() const { return descriptor_; }
+  /// Whether nothing is over yet. False also if something must be done by read() before a sleep.
+  bool can_sleep();
+
+  // Each begins an operation, unless the endpoint has no space for it now: then -FI_EAGAIN, and it may be tried again
+  // after take(). Another negative result is an error. `local` is local_key() of the memory.
+  std::int64_t inject(const void* message, std::size_t bytes, fi_addr_t to) {
+    return fi_inject(endpoint_, message, bytes, to);
+  }
+  std::int64_t send(const void* message, std::size_t bytes, void* local, fi_addr_t to, Operation& operation) {
+    return fi_send(endpoint_, message, bytes, local, to, &operation);
+  }
+  std::int64_t receive(void* into, std::size_t bytes, void* local, Operation& operation) {
+    return fi_recv(endpoint_, into, bytes, local, FI_ADDR_UNSPEC, &operation);
+  }
+  std::int64_t read(void* into, std::size_t bytes, void* local, fi_addr_t from, std::uint64_t address,
+                    std::uint64_t key, Operation& operation) {
+    return fi_read(endpoint_, into, bytes, local, from, address, key, &operation);
+  }
+  /// Over when `bytes_at` may be used again. Messages sent later arrive after the bytes, if orders_writes(); otherwise the
+  /// write is over only when the bytes have arrived.
+  std::int64_t write(const void* bytes_at, std::size_t bytes, void* local, fi_addr_t to,
+                     std::uint64_t address, std::uint64_t key, Operation& operation);
+
+  /// Whether messages arrive after the bytes of earlier writes.
+  bool orders_writes() const { return orders_writes_; }
+
+  /// Lets peers read, and write if `writable`, the memory. `memory` is closed by release().
+  Result expose(void* address, std::size_t bytes, bool writable, fid_mr*& memory);
+  /// Where exposed memory begins for the peers: its address here, or 0.
+  std::uint64_t remote_address(const void* address) const {
+    return (info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0 ? reinterpret_cast<std::uint64_t>(address)
+                                                                : 0;
+  }
+  /// Registers memory for operations of this process; `memory` stays null where that is not necessary.
+  Result prepare(void* address, std::size_t bytes, fid_mr*& memory);
+  static void release(fid_mr* memory);
+  static void* local_key(fid_mr* memory) { return memory == nullptr ? nullptr : fi_mr_desc(memory); }
+
+  /// Takes operations that are over, and lets the network progress. Returns how many there are. Fails if the network does.
+  Result take(std::span<Completion> into, std::size_t& count);
+
+private:
+  Result find(const Choice& choice);
+  void order_writes(const Library& library);
+  Result open_parts();
+  Result register_memory(void* address, std::size_t bytes, std::uint64_t access, fid_mr*& memory);
+
+  fi_info* info_ = nullptr;
+  fid_fabric* fabric_ = nullptr;
+  fid_domain* domain_ = nullptr;
+  fid_av* addresses_ = nullptr;
+  fid_cq* queue_ = nullptr;
+  fid_ep* endpoint_ = nullptr;
+  int descriptor_ = -1;
+  bool orders_writes_ = false;
+  std::vector<std::byte> address_;
+};
+
+} // namespace near::ofi

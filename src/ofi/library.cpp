@@ -1,0 +1,50 @@
+#include "ofi/library.h"
+
+#include <dlfcn.h>
+
+namespace near::ofi {
+
+namespace {
+
+constexpr std::uint32_t oldest = FI_VERSION(1, 15);
+
+Library loaded;
+
+template <class Function>
+bool find(void* handle, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  return function != nullptr;
+}
+
+} // namespace
+
+Result load_library(const Library*& library) {
+  library = &loaded;
+  if (loaded.version != nullptr) return {};
+  // Never closed: a provider may have threads that run its code.
+  void* handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr)
+    return base::fail(base::Code::unsupported,
+                      "libfabric, which reaches other machines, cannot be loaded ({}); install it (Debian: "
+                      "libfabric1)",
+                      dlerror());
+  Library found;
+  if (!find(handle, "fi_getinfo", found.getinfo) || !find(handle, "fi_freeinfo", found.freeinfo) ||
+      !find(handle, "fi_dupinfo", found.dupinfo) || !find(handle, "fi_fabric", found.fabric) ||
+      !find(handle, "fi_strerror", found.strerror) || !find(handle, "fi_version", found.version))
+    return base::fail(base::Code::unsupported, "libfabric.so.1 lacks a function: {}", dlerror());
+  const std::uint32_t version = found.version();
+  if (version < oldest)
+    return base::fail(base::Code::unsupported, "libfabric is version {}.{}; {}.{} or newer is needed",
+                      FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(oldest), FI_MINOR(oldest));
+  loaded = found;
+  return {};
+}
+
+Result fail_fabric(const char* call, std::int64_t error) {
+  const int number = static_cast<int>(error < 0 ? -error : error);
+  return base::fail(base::Code::system, "{}: {}", call,
+                    loaded.strerror != nullptr ? loaded.strerror(number) : "libfabric is not loaded");
+}
+
+} // namespace near::ofi
