@@ -7,7 +7,7 @@
 An include of a layer that may not be seen is refused by the compiler (cmake/Layers.cmake gives each layer include
 roots that hold nothing else), and a call by a hand-declared prototype by the linker (targets links_<layer>). What
 remains for this script: includes that go round the roots, details of transports, queues and the segment in files
-from p2p upwards that src/layers.txt does not list, system headers outside os/, hwloc outside topo/,
+from p2p upwards that src/layers.txt does not list, system headers outside os/, hwloc outside topo/, libfabric outside ofi/,
 std::atomic outside the facade, copies of payload outside copy/, references to MPI functions below the bindings, and
 SYNC labels.
 """
@@ -162,6 +162,8 @@ class Check:
                 self.problem(path, number, f"<{name}>: system calls are wrapped in os/")
             if name.startswith("hwloc") and layer != "topo":
                 self.problem(path, number, "hwloc is used in topo/ only")
+            if name.startswith("rdma/") and layer != "ofi":
+                self.problem(path, number, "libfabric is used in ofi/ only")
 
     def detail_names(self, layer, path, text):
         """Names and headers of another layer's inside, in a file that src/layers.txt does not list for them."""

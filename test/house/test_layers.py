@@ -116,6 +116,7 @@ def test_a_higher_layer_of_the_library_does_not_see_a_layer_of_a_program(small):
     ("#include <sys/mman.h>", "system calls are wrapped in os/"),
     ("#include <linux/futex.h>", "system calls are wrapped in os/"),
     ("#include <hwloc.h>", "hwloc is used in topo/ only"),
+    ("#include <rdma/fabric.h>", "libfabric is used in ofi/ only"),
     ("#include <atomic>", "atomics are reached through base/atomic.h only"),
     ("std::atomic<int> planted;", "atomics are reached through base/atomic.h only"),
     ("int planted() { return MPI_Barrier(comm); }", "nothing under src/ refers to MPI_"),
