@@ -105,6 +105,7 @@ function(near_add_conformance_tests)
   set(suite ${folder}/suite.cpp ${folder}/memory.cpp ${folder}/waiting.cpp)
   near_add_test(conformance_transport conformance. shm ${suite} ${folder}/kinds.cpp ${folder}/shm_kind.cpp
                 ${folder}/socket_kind.cpp ${folder}/socket_memory.cpp ${folder}/socket_transport.cpp)
+  near_add_test(conformance_ofi conformance. ofi ${suite} ${folder}/ofi_kind.cpp)
   # The fake stands in for functions of the transport layer, so it is a program of its own.
   set(fake ${PROJECT_SOURCE_DIR}/test/unit/p2p)
   near_add_test(conformance_fake conformance. p2p ${suite} ${folder}/fake_kind.cpp ${fake}/fake_transport.cpp)

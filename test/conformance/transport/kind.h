@@ -37,6 +37,8 @@ public:
   virtual bool cancels() const { return true; }
   /// The death of a process does not end the other one: transfers under way between them fail.
   virtual bool fails_alone() const { return false; }
+  /// A process can end although its peer makes no progress.
+  virtual bool ends_alone() const { return true; }
   /// The largest number of unreleased eager messages before further ones are refused; 0: no limit.
   virtual int most_unreleased() const { return 0; }
   /// If the receiver takes no messages, eager messages with a waiter wait for space before credits run out.
@@ -47,6 +49,8 @@ public:
   virtual bool has_fast_path() const { return false; }
   /// It can access memory that its peers have registered.
   virtual bool reaches_memory() const { return true; }
+  /// A put is done only when its target has made progress.
+  virtual bool writes_wait() const { return false; }
   /// It accesses private memory through the kernel, which may forbid this.
   virtual bool may_forbid_copies() const { return false; }
 };

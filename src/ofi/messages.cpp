@@ -1,0 +1,270 @@
+// Sending and receiving messages: packets, frames, credits.
+#include "ofi/state.h"
+
+#include "base/log.h"
+
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <new>
+
+namespace near::ofi {
+
+namespace {
+
+constexpr std::size_t packets_at_once = 32;
+/// How many packets wait for messages: 1 MiB.
+constexpr std::uint32_t posted_packets = 64;
+
+/// Returns false if the network has no space for the message now.
+bool give_to_network(Packet& packet) {
+  State& self = state();
+  Peer& peer = *packet.peer;
+  packet.what = Operation::What::send;
+  const std::int64_t error =
+      self.endpoint.send(packet.data, packet.bytes, packet.local, peer.address, packet);
+  if (error == -FI_EAGAIN) return false;
+  if (error == 0) {
+    ++self.unsent;
+    return true;
+  }
+  peer.lost = true;
+  self.packets.give_back(&packet);
+  return true;
+}
+
+/// Says once that something arrived that no process of this job sends.
+void warn_of_stranger(const char* what) {
+  static bool said = false;
+  if (std::exchange(said, true)) return;
+  base::log(base::Level::warning,
+            "dropped a message from the network: {}. Another program may be sending to {}", what,
+            network_name());
+}
+
+template <class Body>
+bool read_body(Packet& packet, Body& body) {
+  if (packet.frame().body < sizeof body) return false;
+  std::memcpy(&body, packet.body(), sizeof body);
+  return true;
+}
+
+/// Hands an eager message to the layer above. Returns whether that keeps the packet.
+bool deliver(Peer& peer, Packet& packet) {
+  const Frame& frame = packet.frame();
+  const Envelope envelope{frame.context, frame.source, frame.tag, frame.body};
+  const std::uint64_t name = frame.body < kept_from ? 0 : reinterpret_cast<std::uint64_t>(&packet);
+  Arrival arrival{&peer, envelope, packet.body(), frame.body, name};
+  state().handlers[static_cast<std::size_t>(Handler::p2p_eager)](arrival);
+  return name != 0 && arrival.packet == 0;
+}
+
+void announce(Peer& peer, const Frame& frame, const RtsBody& body) {
+  const Envelope envelope{frame.context, frame.source, frame.tag, body.bytes};
+  Arrival arrival{&peer, envelope, reinterpret_cast<const std::byte*>(&body.rts), sizeof body.rts, 0};
+  state().handlers[static_cast<std::size_t>(Handler::p2p_rts)](arrival);
+}
+
+/// Handles a message that is not eager. Returns false if its body is too short.
+bool handle(Peer& peer, Packet& packet) {
+  const Frame& frame = packet.frame();
+  auto with = [&](auto body, auto&& then) {
+    if (!read_body(packet, body)) return false;
+    then(body);
+    return true;
+  };
+  switch (frame.message) {
+  case Message::eager:
+  case Message::credit:
+  case Message::hello: return true;
+  case Message::rts: return with(RtsBody{}, [&](const RtsBody& body) { announce(peer, frame, body); });
+  case Message::cts: return with(CtsBody{}, [&](const CtsBody& body) { handle_cts(peer, body); });
+  case Message::data:
+    return with(DataBody{}, [&](const DataBody& body) {
+      handle_data(peer, body, packet.body() + sizeof body, frame.body - sizeof body);
+    });
+  case Message::fin: return with(std::uint64_t{}, [&](std::uint64_t cookie) { handle_fin(peer, cookie); });
+  case Message::closed: return peer.closed = true;
+  case Message::leaving:
+    peer.closed = peer.leaves = true;
+    send(peer, Message::seen);
+    return true;
+  case Message::seen: return peer.seen = true;
+  }
+  return false;
+}
+
+/// Returns whether the packet is kept.
+bool receive(Packet& packet, std::size_t bytes) {
+  State& self = state();
+  const Frame& frame = packet.frame();
+  if (bytes < sizeof frame || frame.secret != self.settings.secret) {
+    warn_of_stranger("it does not have the secret of this job");
+    return false;
+  }
+  if (frame.body != bytes - sizeof frame) {
+    warn_of_stranger("its length is wrong");
+    return false;
+  }
+  if (frame.message == Message::hello)
+    self.told_addresses[frame.sender].assign(packet.body(), packet.body() + frame.body);
+  Peer* peer = peer_with(frame.sender);
+  if (peer == nullptr) {
+    warn_of_stranger("no such process is reached by the network");
+    return false;
+  }
+  peer->credits_left = std::min(peer->credits_left + frame.credits, all_credits);
+  if (peer->failed) return false;
+  if (frame.message == Message::eager) return deliver(*peer, packet);
+  if (!handle(*peer, packet)) warn_of_stranger("its contents are wrong");
+  return false;
+}
+
+void post(Packet* packet) {
+  State& self = state();
+  packet->what = Operation::What::receive;
+  if (self.endpoint.receive(packet->data, packet_bytes, packet->local, *packet) == 0)
+    ++self.posted;
+  else
+    self.packets.give_back(packet);
+}
+
+} // namespace
+
+void PacketPool::grow() {
+  constexpr std::size_t page = 4096, bytes = packets_at_once * packet_bytes;
+  free_.reserve(free_.size() + packets_at_once);
+  // Never freed, as they are used until the process ends.
+  auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(page)));
+  auto* packets = new (std::nothrow) Packet[packets_at_once];
+  fid_mr* memory = nullptr;
+  if (packets == nullptr || !state().endpoint.prepare(data, bytes, memory).ok()) {
+    delete[] packets;
+    ::operator delete(data, std::align_val_t(page));
+    throw std::bad_alloc();
+  }
+  for (std::size_t i = 0; i < packets_at_once; ++i) {
+    packets[i].data = data + i * packet_bytes;
+    packets[i].local = Endpoint::local_key(memory);
+    free_.push_back(&packets[i]);
+  }
+}
+
+Packet* PacketPool::take() {
+  if (free_.empty()) grow();
+  Packet* packet = free_.back();
+  free_.pop_back();
+  return packet;
+}
+
+void fill(Frame& frame, Peer& peer, Message message, std::size_t bytes) {
+  State& self = state();
+  const std::uint32_t credits = std::min<std::uint32_t>(peer.credits_due, 255);
+  peer.credits_due -= credits;
+  frame = {};
+  frame.secret = self.settings.secret;
+  frame.sender = self.settings.self.rank;
+  frame.body = static_cast<std::uint16_t>(bytes);
+  frame.message = message;
+  frame.credits = static_cast<std::uint8_t>(credits);
+}
+
+void send(Peer& peer, Packet& packet) {
+  State& self = state();
+  packet.peer = &peer;
+  packet.bytes = sizeof(Frame) + packet.frame().body;
+  if (peer.is_gone() || peer.lost) return self.packets.give_back(&packet);
+  if (peer.out.empty() && give_to_network(packet)) return;
+  if (peer.out.empty()) self.waiting.push_back(&peer);
+  peer.out.push_back(&packet);
+}
+
+void send(Peer& peer, Message message, const void* body, std::size_t bytes) {
+  if (peer.is_gone()) return;
+  Packet& packet = *state().packets.take();
+  fill(packet.frame(), peer, message, bytes);
+  if (bytes != 0) copy::raw(packet.body(), body, bytes);
+  send(peer, packet);
+}
+
+bool send_waiting() {
+  State& self = state();
+  bool left = false;
+  std::erase_if(self.waiting, [&](Peer* peer) {
+    while (!peer->out.empty() && give_to_network(*peer->out.front())) {
+      peer->out.pop_front();
+      left = true;
+    }
+    return peer->out.empty();
+  });
+  return left;
+}
+
+void drop_waiting(Peer& peer) {
+  for (Packet* packet : peer.out) state().packets.give_back(packet);
+  peer.out.clear();
+  std::erase(state().waiting, &peer);
+}
+
+void sent(Packet& packet, int error) {
+  State& self = state();
+  --self.unsent;
+  Peer& peer = *packet.peer;
+  self.packets.give_back(&packet);
+  if (error != 0) settle_lost(peer);
+}
+
+void arrived(Packet& packet, std::size_t bytes, int error) {
+  --state().posted;
+  if (error == 0 && receive(packet, bytes)) return;
+  post(&packet);
+}
+
+void post_packets() {
+  State& self = state();
+  while (self.posted < posted_packets) {
+    const std::uint32_t before = self.posted;
+    post(self.packets.take());
+    if (self.posted == before) return; // no space now
+  }
+}
+
+Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer*) {
+  Peer& peer = own(to);
+  if (envelope.bytes > body_bytes || peer.credits_left == 0) return Eager::refused;
+  State& self = state();
+  auto write = [&](Frame& frame, std::byte* body) {
+    fill(frame, peer, Message::eager, envelope.bytes);
+    frame.context = envelope.context;
+    frame.source = envelope.source;
+    frame.tag = envelope.tag;
+    if (envelope.bytes != 0) datatype::pack(buffer, 0, body, static_cast<MPI_Count>(envelope.bytes));
+  };
+  constexpr std::size_t longest = 256;
+  const std::size_t bytes = sizeof(Frame) + envelope.bytes;
+  if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty()) {
+    alignas(Frame) std::array<std::byte, longest> message;
+    auto& frame = *reinterpret_cast<Frame*>(message.data());
+    const std::uint32_t due = peer.credits_due;
+    write(frame, message.data() + sizeof frame);
+    if (self.endpoint.inject(message.data(), bytes, peer.address) == 0) {
+      --peer.credits_left;
+      return Eager::left;
+    }
+    peer.credits_due = due;
+  }
+  Packet& packet = *self.packets.take();
+  write(packet.frame(), packet.body());
+  --peer.credits_left;
+  send(peer, packet);
+  return Eager::left;
+}
+
+void give_back_packet(std::uint64_t packet) { state().packets.give_back(reinterpret_cast<Packet*>(packet)); }
+
+void give_back_credit(transport::Peer& to) {
+  Peer& peer = own(to);
+  if (++peer.credits_due >= all_credits / 2) send(peer, Message::credit);
+}
+
+} // namespace near::ofi

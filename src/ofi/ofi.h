@@ -1,0 +1,45 @@
+// The network transport: reaches processes on other machines through libfabric. It runs beside the node transport, which
+// is added first and so keeps the processes of this machine. doc/network.md describes its messages.
+#pragma once
+
+#include "ofi/endpoint.h"
+#include "transport/registry.h"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace near::ofi {
+
+/// What has become of a process on another machine.
+enum class Fate : std::uint8_t { lives, ended, died };
+
+/// What this process learns of others by way of the launcher.
+class Directory {
+public:
+  virtual ~Directory() = default;
+  /// Gets the address that the process has published; waits until it has. Fails if it has died.
+  virtual Result address_of(object::ProcessId process, std::vector<std::byte>& address) = 0;
+  /// What is known of the process now. Called often while something is under way with it, so it must be cheap.
+  virtual Fate fate_of(object::ProcessId process) = 0;
+};
+
+/// How the transport starts.
+struct Settings {
+  Choice choice;
+  object::ProcessId self;
+  std::uint64_t secret = 0; ///< of the job: messages without it are dropped
+  /// Returns whether this transport reaches the process, so that connect() may ask the directory for it.
+  bool (*reaches)(object::ProcessId process) = nullptr;
+  Directory* directory = nullptr; ///< lives as long as this process
+};
+
+/// Opens the network and registers the transport. Afterwards own_address() must be published before any other process asks
+/// for it.
+Result start(const Settings& settings);
+/// The address of this process's endpoint.
+std::span<const std::byte> own_address();
+/// Which network was taken, for people: "tcp;ofi_rxm on eth0".
+std::string network_name();
+
+} // namespace near::ofi

@@ -1,0 +1,235 @@
+// Declarations shared by the files of the network transport.
+//
+// A message is a frame of 32 bytes and its body. A process has room for messages of all its peers in packets that it has
+// posted to the network; what a peer may send without being asked is bounded by credits.
+//
+//   eager      body: the message
+//   rts        body: RtsBody. The receiver reads the bytes (fi_read), or answers with a cts
+//   cts        body: CtsBody. The sender answers with data messages
+//   data       body: DataBody, bytes
+//   fin        body: the sender's cookie. The receiver needs nothing more of a message that it was to read
+//   credit     no body; the frame returns credits, as every frame may
+//   hello      body: the sender's address: the first message to a peer
+//   closed     no body. The sender posts no more receives
+//   leaving    no body. The sender has sent everything; it ends once the peers have answered
+//   seen       no body. The answer: everything up to `leaving` has arrived
+#pragma once
+
+#include "ofi/ofi.h"
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace near::ofi {
+
+using transport::Access;
+using transport::Arrival;
+using transport::AtomicOperation;
+using transport::Buffer;
+using transport::Eager;
+using transport::Envelope;
+using transport::Handler;
+using transport::HandlerFunction;
+using transport::MemoryKey;
+using transport::RtsHeader;
+using transport::Transfer;
+
+enum class Message : std::uint8_t {
+  eager,
+  rts,
+  cts,
+  data,
+  fin,
+  credit,
+  hello,
+  closed,
+  leaving,
+  seen,
+};
+
+/// The head of every message. Little-endian, as all machines that NearMPI runs on.
+struct Frame {
+  std::uint64_t secret = 0;
+  std::uint64_t context = 0;
+  std::uint32_t sender = 0; ///< rank in the job
+  std::int32_t source = 0;
+  std::int32_t tag = 0;
+  std::uint16_t body = 0; ///< bytes
+  Message message = Message::eager;
+  std::uint8_t credits = 0; ///< that many of the receiver's messages have been released
+};
+static_assert(sizeof(Frame) == 32, "with the 32 bytes after it, it fits into what most networks inject");
+
+struct RtsBody {
+  std::uint64_t bytes = 0;
+  RtsHeader rts{}; ///< its words: cookie of the sender, address, key, whether it can be read
+};
+struct CtsBody {
+  std::uint64_t sender_cookie = 0, receiver_cookie = 0, bytes = 0;
+};
+struct DataBody {
+  std::uint64_t receiver_cookie = 0, position = 0;
+};
+
+/// A packet holds one message. 16 KiB, which the tcp provider sends without asking the receiver first.
+inline constexpr std::size_t packet_bytes = 16384, body_bytes = packet_bytes - sizeof(Frame);
+/// How many messages a peer may send that have not been released; it gets them back by halves.
+inline constexpr std::uint32_t all_credits = 64;
+/// Bodies from this size on may be kept in their packet; shorter ones are copied by the layer above.
+inline constexpr std::size_t kept_from = 1024;
+
+struct Peer;
+
+struct Packet : Operation {
+  Peer* peer = nullptr;      ///< that it is sent to
+  std::size_t bytes = 0;     ///< of the message
+  void* local = nullptr;     ///< the endpoint's key of the memory
+  std::byte* data = nullptr; ///< packet_bytes
+  Frame& frame() { return *reinterpret_cast<Frame*>(data); }
+  std::byte* body() { return data + sizeof(Frame); }
+};
+
+/// Packets of this process. Whole pages, which are its own.
+class PacketPool {
+public:
+  /// Throws std::bad_alloc.
+  Packet* take();
+  void give_back(Packet* packet) { free_.push_back(packet); }
+
+private:
+  void grow();
+  std::vector<Packet*> free_;
+};
+
+struct Peer : transport::Peer {
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  std::uint32_t credits_left = all_credits;
+  std::uint32_t credits_due = 0; ///< released messages of the peer that it has not been told of
+  std::deque<Packet*> out;       ///< messages that the network has no space for yet, in order
+  std::uint32_t accesses = 0;    ///< reads, writes and atomic operations under way
+
+  bool closed = false; ///< it posts no more receives
+  bool leaves = false; ///< it has sent everything, and needs nothing
+  bool seen = false;   ///< it has received everything, up to our `leaving`
+  bool lost = false;   ///< the network reports that it cannot be reached
+  bool failed = false; ///< transport::fail() was called
+  /// Whether it will take nothing more.
+  bool is_gone() const { return leaves || failed; }
+};
+
+/// A message of this process that was announced.
+struct Sending {
+  Transfer* transfer = nullptr;
+  fid_mr* memory = nullptr; ///< exposed to the receiver
+  // Once the receiver has asked for the bytes:
+  bool asked = false;
+  std::uint64_t receiver_cookie = 0, wanted = 0, position = 0;
+};
+
+/// A message that this process receives piece by piece.
+struct Receiving {
+  Transfer* transfer = nullptr;
+  std::uint64_t left = 0; ///< bytes
+};
+
+/// A read of a message or an access to memory, piece by piece; ends when all pieces have.
+struct Copy {
+  struct Piece : Operation {
+    Copy* copy = nullptr;
+    std::byte* mine = nullptr;
+    std::uint64_t theirs = 0, bytes = 0;
+    fid_mr* local = nullptr;
+  };
+  Peer* peer = nullptr;
+  std::uint64_t key = 0;
+  bool writes = false;
+  std::vector<Piece> pieces;
+  std::size_t begun = 0, ended = 0;
+  int error = MPI_SUCCESS;
+  // What it is for: one of these, or neither if its peer has failed.
+  Access* access = nullptr;
+  Transfer* transfer = nullptr;
+  std::uint64_t sender_cookie = 0;
+};
+
+struct State {
+  Endpoint endpoint;
+  Settings settings;
+  HandlerFunction handlers[static_cast<std::size_t>(Handler::count_upper)] = {};
+  PacketPool packets;
+  std::unordered_map<std::uint32_t, std::unique_ptr<Peer>> peers;           ///< by rank
+  std::unordered_map<std::uint32_t, std::vector<std::byte>> told_addresses; ///< by `hello`
+  std::vector<Peer*> waiting;                                               ///< peers with messages in `out`
+  std::deque<Completion> over;      ///< operations that are over and not handled yet, in order
+  std::uint32_t posted = 0;         ///< packets in which messages can arrive
+  std::uint32_t unsent = 0;         ///< packets that the network is sending
+  std::deque<std::uint64_t> pushed; ///< cookies of messages that are being sent in pieces
+  std::deque<Copy*> unbegun;        ///< copies with pieces that have not begun
+  std::uint64_t next_cookie = 1;
+  std::unordered_map<std::uint64_t, Sending> sends;
+  std::unordered_map<std::uint64_t, Receiving> receives;
+  std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;
+  std::uint32_t polls_until_check = 0;
+  bool receives_no_more = false, leaving_told = false;
+};
+/// The only State of this process. It is never destroyed.
+State& state();
+
+inline Peer& own(transport::Peer& peer) { return static_cast<Peer&>(peer); }
+
+// messages.cpp
+/// Sends a message with this body, after all earlier ones to the peer. Throws std::bad_alloc.
+void send(Peer& peer, Message message, const void* body = nullptr, std::size_t bytes = 0);
+/// The same for a packet whose frame and body are ready.
+void send(Peer& peer, Packet& packet);
+/// Fills in the frame of a message to the peer.
+void fill(Frame& frame, Peer& peer, Message message, std::size_t bytes);
+/// Gives messages to the network that it had no space for; true if any left.
+bool send_waiting();
+/// Drops what has not been given to the network.
+void drop_waiting(Peer& peer);
+/// The network has finished with a message of this process, or failed to send it.
+void sent(Packet& packet, int error);
+/// A message has arrived, or its packet comes back empty because of an error.
+void arrived(Packet& packet, std::size_t bytes, int error);
+Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
+void give_back_packet(std::uint64_t packet);
+void give_back_credit(transport::Peer& peer);
+/// Posts packets until enough are.
+void post_packets();
+
+// transport.cpp
+/// The peer with this rank, mapped if it is not; nullptr if this transport does not reach it.
+Peer* peer_with(std::uint32_t rank);
+/// Called from progress when the network has lost a peer: it has failed, unless it ended as it should.
+void settle_lost(Peer& peer);
+
+// rendezvous.cpp
+Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer& transfer);
+bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_bytes, const Buffer& buffer,
+            Transfer& transfer);
+void handle_cts(Peer& peer, const CtsBody& body);
+void handle_data(Peer& peer, const DataBody& head, const std::byte* bytes, std::size_t count);
+void handle_fin(Peer& peer, std::uint64_t cookie);
+/// Sends more of the messages that receivers have asked for; true if any piece left.
+bool push();
+/// The bytes of a message have been read.
+void message_was_read(Copy& copy);
+bool sends_settled();
+/// Ends every message under way with the peer.
+void abandon_messages(Peer& peer);
+
+// copies.cpp
+/// Begins the pieces of a copy as the network has space for them. Takes the copy over.
+void begin(std::unique_ptr<Copy> copy);
+/// Begins pieces that had to wait; true if any began.
+bool begin_waiting();
+/// A piece is over.
+void piece_is_over(Copy::Piece& piece, int error);
+
+} // namespace near::ofi

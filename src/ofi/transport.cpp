@@ -1,0 +1,212 @@
+// The network as a transport: peers, progress, ending.
+#include "ofi/state.h"
+
+#include "base/log.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace near::ofi {
+
+State& state() {
+  static State& made = *new State;
+  return made;
+}
+
+namespace {
+
+/// How many calls of advance() come between two looks at what has become of the peers.
+constexpr std::uint32_t polls_between_checks = 64;
+
+void abandon(transport::Peer& failed) {
+  Peer& peer = own(failed);
+  peer.failed = peer.closed = true;
+  drop_waiting(peer);
+  abandon_messages(peer);
+}
+
+const transport::Operations operations = {
+    .name = "ofi",
+    .send_eager = send_eager,
+    .send_rts = send_rts,
+    .cancel_rts = [](Transfer&) { return false; },
+    .claim_rts = [](transport::Peer&, RtsHeader&) { return true; },
+    .rts_is_live = [](const transport::Peer&, const RtsHeader&) { return true; },
+    .accept = accept,
+    .give_back_packet = [](transport::Peer&, std::uint64_t packet) { give_back_packet(packet); },
+    .give_back_credit = give_back_credit,
+    .hold_back = [](transport::Peer&, bool) {},
+    .has_ended = [](transport::Peer& peer) { return own(peer).closed; },
+    .abandon = abandon,
+    .register_memory = nullptr,
+    .deregister_memory = nullptr,
+    .capabilities = nullptr,
+    .get = nullptr,
+    .put = nullptr,
+    .atomic = nullptr,
+    .flush = nullptr,
+};
+
+/// Begins the conversation with a new peer.
+void greet(Peer& peer, bool knows_us) {
+  State& self = state();
+  const auto address = self.endpoint.address();
+  if (!knows_us) send(peer, Message::hello, address.data(), address.size());
+  if (self.receives_no_more) send(peer, Message::closed);
+  if (self.leaving_told) send(peer, Message::leaving);
+}
+
+transport::Peer* connect(object::ProcessId process) {
+  State& self = state();
+  if (!self.settings.reaches(process)) return nullptr;
+  const auto told = self.told_addresses.find(process.rank);
+  std::vector<std::byte> address;
+  if (told != self.told_addresses.end())
+    address = told->second;
+  else if (!self.settings.directory->address_of(process, address).ok())
+    throw std::runtime_error(std::string(base::failure_text()));
+  auto made = std::make_unique<Peer>();
+  if (!self.endpoint.insert(address, made->address).ok())
+    throw std::runtime_error(std::string(base::failure_text()));
+  made->operations = &operations;
+  made->process = process;
+  Peer& peer = *made;
+  self.peers[process.rank] = std::move(made);
+  greet(peer, told != self.told_addresses.end());
+  return &peer;
+}
+
+void handle(const Completion& completion) {
+  switch (completion.operation->what) {
+  case Operation::What::receive:
+    return arrived(static_cast<Packet&>(*completion.operation), completion.bytes, completion.error);
+  case Operation::What::send: return sent(static_cast<Packet&>(*completion.operation), completion.error);
+  case Operation::What::access:
+    return piece_is_over(static_cast<Copy::Piece&>(*completion.operation), completion.error);
+  }
+}
+
+/// Looks at what has become of the peers: a peer whose machine is gone says nothing.
+void check_fates() {
+  State& self = state();
+  std::vector<Peer*> silent;
+  for (auto& [rank, peer] : self.peers)
+    if (!peer->is_gone() && (peer->lost || self.settings.directory->fate_of(peer->process) != Fate::lives))
+      silent.push_back(peer.get());
+  for (Peer* peer : silent) settle_lost(*peer);
+}
+
+bool advance() {
+  State& self = state();
+  std::array<Completion, 16> some;
+  std::size_t count = 0;
+  if (!self.endpoint.take(some, count).ok()) throw std::runtime_error(std::string(base::failure_text()));
+  self.over.insert(self.over.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
+  bool moved = count != 0;
+  // A handler may make progress and so come here again: it goes on with what is next.
+  while (!self.over.empty()) {
+    const Completion next = self.over.front();
+    self.over.pop_front();
+    if (next.operation != nullptr) handle(next);
+    moved = true;
+  }
+  if (!self.waiting.empty()) moved |= send_waiting();
+  if (!self.unbegun.empty()) moved |= begin_waiting();
+  if (!self.pushed.empty()) moved |= push();
+  post_packets();
+  if (self.polls_until_check-- == 0) {
+    self.polls_until_check = polls_between_checks;
+    check_fates();
+  }
+  return moved;
+}
+
+bool has_arrived() {
+  const transport::EngineLock lock;
+  return !state().over.empty() || !state().endpoint.can_sleep();
+}
+
+template <class Condition>
+bool all_peers(Condition&& condition) {
+  return std::all_of(state().peers.begin(), state().peers.end(),
+                     [&](const auto& entry) { return condition(*entry.second); });
+}
+
+void tell_all(Message message) {
+  for (auto& [rank, peer] : state().peers) send(*peer, message);
+}
+
+/// Everything has left when the peers have answered that it arrived: the network forgets what it holds for a process that
+/// has ended.
+bool is_drained() {
+  State& self = state();
+  if (self.unsent != 0 || !self.waiting.empty() || !self.pushed.empty() || !self.copies.empty()) return false;
+  if (!std::exchange(self.leaving_told, true)) {
+    tell_all(Message::leaving);
+    return self.peers.empty();
+  }
+  return all_peers([](const Peer& peer) { return peer.is_gone() || peer.seen; });
+}
+
+transport::Transport network = {
+    .name = "ofi",
+    .connect = connect,
+    .set_handler =
+        [](Handler handler, HandlerFunction function) {
+          state().handlers[static_cast<std::size_t>(handler)] = function;
+        },
+    .is_idle = [] { return false; },
+    .advance = advance,
+    .has_arrived = has_arrived,
+    .waits_for_flow_control = nullptr,
+    .register_as_waiter = nullptr,
+    .descriptor = -1,
+    .poll_always = nullptr,
+    .receive_no_more =
+        [] {
+          if (!std::exchange(state().receives_no_more, true)) tell_all(Message::closed);
+        },
+    .sends_settled = sends_settled,
+    .is_drained = is_drained,
+    .leave = [] {},
+};
+
+} // namespace
+
+Peer* peer_with(std::uint32_t rank) {
+  State& self = state();
+  auto found = self.peers.find(rank);
+  if (found != self.peers.end()) return found->second.get();
+  const object::ProcessId process{.rank = rank};
+  if (!self.settings.reaches(process)) return nullptr;
+  transport::peer_at(process);
+  found = self.peers.find(rank);
+  return found == self.peers.end() ? nullptr : found->second.get();
+}
+
+void settle_lost(Peer& peer) {
+  if (peer.is_gone()) return;
+  if (state().settings.directory->fate_of(peer.process) != Fate::ended) return transport::fail(peer);
+  // It ended as it should, and needs nothing any more.
+  peer.closed = peer.leaves = true;
+  drop_waiting(peer);
+}
+
+Result start(const Settings& settings) {
+  State& self = state();
+  NEAR_TRY(self.endpoint.open(settings.choice));
+  self.settings = settings;
+  network.descriptor = self.endpoint.descriptor();
+  network.is_silent = network.descriptor < 0;
+  post_packets();
+  std::uint64_t& limit = transport::fast_path.eager_limit; // shared by all transports
+  limit = limit == 0 ? body_bytes : std::min<std::uint64_t>(limit, body_bytes);
+  transport::add(network);
+  transport::set_running(true);
+  return {};
+}
+
+std::span<const std::byte> own_address() { return state().endpoint.address(); }
+std::string network_name() { return state().endpoint.name(); }
+
+} // namespace near::ofi

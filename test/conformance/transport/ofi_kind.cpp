@@ -1,0 +1,129 @@
+// Runs the suite on the network transport, between two processes on this machine that share nothing.
+#include "kind.h"
+#include "processes.h"
+
+#include "base/atomic.h"
+#include "ofi/ofi.h"
+
+#include <cstdlib>
+#include <sched.h>
+#include <sys/mman.h>
+#include <vector>
+
+namespace near::test {
+
+namespace {
+
+/// What the launcher would tell: the addresses and fates of both processes, in a page that they share.
+struct Page {
+  struct Entry {
+    base::Atomic<std::uint32_t> address_bytes{0};
+    base::Atomic<std::uint32_t> fate{0};
+    std::byte address[256];
+  };
+  Entry of[2];
+};
+
+class FromPage : public ofi::Directory {
+public:
+  explicit FromPage(Page& page) : page_(page) {}
+  ofi::Result address_of(object::ProcessId process, std::vector<std::byte>& address) override {
+    Page::Entry& entry = page_.of[process.rank];
+    std::uint32_t bytes = 0;
+    while ((bytes = entry.address_bytes.load_acquire()) == 0) usleep(100);
+    address.assign(entry.address, entry.address + bytes);
+    return {};
+  }
+  ofi::Fate fate_of(object::ProcessId process) override {
+    return static_cast<ofi::Fate>(page_.of[process.rank].fate.load_acquire());
+  }
+
+private:
+  Page& page_;
+};
+
+/// Exchanges a message. A connection is made by progress; once it is there, messages leave without.
+void connect_to(transport::Peer& other) {
+  static bool arrived;
+  transport::set_handler(transport::Handler::p2p_eager, [](transport::Arrival& arrival) {
+    arrived = true;
+    transport::give_back_credit(*arrival.from);
+  });
+  transport::Buffer nothing{nullptr, 0, datatype::find_datatype(MPI_BYTE)};
+  require(transport::try_send_eager(other, {}, nothing), "a first message can be sent");
+  transport::wait_until([](void*) { return arrived; }, nullptr);
+}
+
+class Network : public Kind {
+public:
+  Network(const char* name, const char* provider, bool ordered)
+      : name_(name), provider_(provider), ordered_(ordered) {}
+  std::string name() const override { return name_; }
+  bool reaches_memory() const override { return false; }
+  bool writes_wait() const override { return !ordered_; }
+  bool cancels() const override { return false; }
+  bool fails_alone() const override { return true; }
+  bool ends_alone() const override { return false; }
+  int most_unreleased() const override { return 64; }
+
+  void run(const std::function<void(Part&)>& body, bool receiver_dies) override {
+    auto* page = static_cast<Page*>(
+        mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(page, MAP_FAILED);
+    Meeting meeting;
+    run_two(
+        meeting, receiver_dies ? 1 : -1,
+        [&](std::uint32_t rank) {
+          static FromPage directory(*page);
+          ofi::Settings settings;
+          settings.choice = {.provider = provider_, .domain = "lo", .order_writes = ordered_};
+          settings.self = {.rank = rank};
+          settings.secret = 0x5eed'0000'0000'0001;
+          settings.reaches = [](object::ProcessId process) { return process.job == 0; };
+          settings.directory = &directory;
+          const ofi::Result started = ofi::start(settings);
+          require(started.ok(), std::string(base::failure_text()).c_str());
+          const auto address = ofi::own_address();
+          require(address.size() <= sizeof page->of[rank].address, "an address is short");
+          std::copy(address.begin(), address.end(), page->of[rank].address);
+          page->of[rank].address_bytes.store_release(static_cast<std::uint32_t>(address.size()));
+          Part part{rank == 0, rank == 1, &transport::peer_at({.rank = 1 - rank}),
+                    [&] { meeting.meet(rank); }, [&] { meeting.wait_for_end(rank); }};
+          require(std::string_view(part.other->operations->name) == "ofi", "who reaches it");
+          require(!transport::reaches_memory_of(*part.other), "private memory is out of reach");
+          connect_to(*part.other);
+          part.meet();
+          body(part);
+          transport::stop();
+        },
+        [&](std::uint32_t rank, int status) {
+          const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+          page->of[rank].fate.store_release(
+              static_cast<std::uint32_t>(well ? ofi::Fate::ended : ofi::Fate::died));
+        });
+    munmap(page, sizeof(Page));
+  }
+
+private:
+  const char* name_;
+  const char* provider_;
+  bool ordered_; ///< messages arrive after earlier writes
+};
+
+Network tcp("ofi_tcp", "tcp", true), unordered("ofi_tcp_unordered", "tcp", false),
+    net("ofi_net", "net", true);
+
+} // namespace
+
+Kind& kind_of(const std::string& name) {
+  for (Network* kind : {&tcp, &unordered, &net})
+    if (kind->name() == name) return *kind;
+  std::abort();
+}
+
+const std::vector<std::string>& kind_names() {
+  static const std::vector<std::string> names{tcp.name(), unordered.name(), net.name()};
+  return names;
+}
+
+} // namespace near::test
