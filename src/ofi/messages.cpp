@@ -90,6 +90,13 @@ bool handle(Peer& peer, Packet& packet) {
     send(peer, Message::seen);
     return true;
   case Message::seen: return peer.seen = true;
+  case Message::atomic: return with(AtomicBody{}, [&](const AtomicBody& body) { handle_atomic(peer, body); });
+  case Message::answer: return with(AnswerBody{}, [&](const AnswerBody& body) { handle_answer(peer, body); });
+  case Message::fence:
+    return with(std::uint64_t{},
+                [&](std::uint64_t writes) { send(peer, Message::fenced, &writes, sizeof writes); });
+  case Message::fenced:
+    return with(std::uint64_t{}, [&](std::uint64_t writes) { handle_fenced(peer, writes); });
   }
   return false;
 }

@@ -13,6 +13,10 @@
 //   closed     no body. The sender posts no more receives
 //   leaving    no body. The sender has sent everything; it ends once the peers have answered
 //   seen       no body. The answer: everything up to `leaving` has arrived
+//   atomic     body: AtomicBody
+//   answer     body: AnswerBody
+//   fence      body: a number. Asks whether all writes before it have arrived
+//   fenced     body: that number
 #pragma once
 
 #include "ofi/ofi.h"
@@ -50,6 +54,10 @@ enum class Message : std::uint8_t {
   closed,
   leaving,
   seen,
+  atomic,
+  answer,
+  fence,
+  fenced
 };
 
 /// The head of every message. Little-endian, as all machines that NearMPI runs on.
@@ -74,6 +82,15 @@ struct CtsBody {
 };
 struct DataBody {
   std::uint64_t receiver_cookie = 0, position = 0;
+};
+struct AtomicBody {
+  std::uint64_t cookie = 0, key = 0, address = 0;
+  AtomicOperation operation;
+};
+struct AnswerBody {
+  std::uint64_t cookie = 0, before = 0;
+  std::int32_t error = 0;
+  std::int32_t unused = 0;
 };
 
 /// A packet holds one message. 16 KiB, which the tcp provider sends without asking the receiver first.
@@ -109,9 +126,12 @@ private:
 struct Peer : transport::Peer {
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
-  std::uint32_t credits_due = 0; ///< released messages of the peer that it has not been told of
-  std::deque<Packet*> out;       ///< messages that the network has no space for yet, in order
-  std::uint32_t accesses = 0;    ///< reads, writes and atomic operations under way
+  std::uint32_t credits_due = 0;    ///< released messages of the peer that it has not been told of
+  std::deque<Packet*> out;          ///< messages that the network has no space for yet, in order
+  std::uint32_t accesses = 0;       ///< reads, writes and atomic operations under way
+  std::uint64_t writes = 0;         ///< writes to its memory so far,
+  std::uint64_t writes_fenced = 0;  ///< how many of them a `fence` follows,
+  std::uint64_t writes_arrived = 0; ///< and how many are known to have arrived
 
   bool closed = false; ///< it posts no more receives
   bool leaves = false; ///< it has sent everything, and needs nothing
@@ -157,6 +177,14 @@ struct Copy {
   std::uint64_t sender_cookie = 0;
 };
 
+/// An atomic operation that its target has not answered.
+struct AtomicUnderWay {
+  Peer* peer = nullptr;
+  Access* access = nullptr;
+  void* before = nullptr; ///< where the old value goes; may be null
+  std::uint8_t bytes = 8;
+};
+
 struct State {
   Endpoint endpoint;
   Settings settings;
@@ -173,7 +201,9 @@ struct State {
   std::uint64_t next_cookie = 1;
   std::unordered_map<std::uint64_t, Sending> sends;
   std::unordered_map<std::uint64_t, Receiving> receives;
+  std::unordered_map<std::uint64_t, AtomicUnderWay> atomics;
   std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;
+  std::map<std::uint64_t, os::Run> registered; ///< memory of this process, by key
   std::uint32_t polls_until_check = 0;
   bool receives_no_more = false, leaving_told = false;
 };
@@ -223,6 +253,24 @@ void message_was_read(Copy& copy);
 bool sends_settled();
 /// Ends every message under way with the peer.
 void abandon_messages(Peer& peer);
+
+// memory.cpp
+Result register_memory(void* address, std::size_t bytes, copy::MemoryKind kind,
+                       transport::Registration& made);
+void deregister_memory(const transport::Registration& registration);
+transport::Capabilities capabilities(transport::Peer& peer, const MemoryKey& key);
+void get(transport::Peer& peer, const MemoryKey& key, std::span<os::Run> theirs, std::span<os::Run> mine,
+         Access& access);
+void put(transport::Peer& peer, const MemoryKey& key, std::span<os::Run> theirs, std::span<os::Run> mine,
+         Access& access);
+void apply_atomic(transport::Peer& peer, const MemoryKey& key, std::uint64_t address,
+                  const AtomicOperation& operation, Access& access);
+bool flush(transport::Peer& peer, int& error);
+void handle_fenced(Peer& peer, std::uint64_t writes);
+void handle_atomic(Peer& peer, const AtomicBody& body);
+void handle_answer(Peer& peer, const AnswerBody& body);
+/// Ends every access to the peer's memory.
+void abandon_accesses(Peer& peer);
 
 // copies.cpp
 /// Begins the pieces of a copy as the network has space for them. Takes the copy over.

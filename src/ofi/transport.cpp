@@ -23,6 +23,7 @@ void abandon(transport::Peer& failed) {
   peer.failed = peer.closed = true;
   drop_waiting(peer);
   abandon_messages(peer);
+  abandon_accesses(peer);
 }
 
 const transport::Operations operations = {
@@ -38,13 +39,13 @@ const transport::Operations operations = {
     .hold_back = [](transport::Peer&, bool) {},
     .has_ended = [](transport::Peer& peer) { return own(peer).closed; },
     .abandon = abandon,
-    .register_memory = nullptr,
-    .deregister_memory = nullptr,
-    .capabilities = nullptr,
-    .get = nullptr,
-    .put = nullptr,
-    .atomic = nullptr,
-    .flush = nullptr,
+    .register_memory = register_memory,
+    .deregister_memory = deregister_memory,
+    .capabilities = capabilities,
+    .get = get,
+    .put = put,
+    .atomic = apply_atomic,
+    .flush = flush,
 };
 
 /// Begins the conversation with a new peer.

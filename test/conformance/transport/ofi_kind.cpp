@@ -59,7 +59,6 @@ public:
   Network(const char* name, const char* provider, bool ordered)
       : name_(name), provider_(provider), ordered_(ordered) {}
   std::string name() const override { return name_; }
-  bool reaches_memory() const override { return false; }
   bool writes_wait() const override { return !ordered_; }
   bool cancels() const override { return false; }
   bool fails_alone() const override { return true; }
