@@ -1,6 +1,7 @@
 // Communicators on parts of a communicator. Source: MPI 5.0, section 7.4.2.
 #include "comm/exchange.h"
 #include "comm/hardware.h"
+#include "memory/space.h"
 #include "transport/transport.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ struct Claim {
   std::uint64_t context; ///< the context of the new communicator if this process is its rank 0
   std::int32_t key;
   segment::Location location;
-  std::uint16_t machine; ///< the process's job: all processes of a job share memory
+  std::uint16_t machine; ///< number of the process's machine
 };
 static_assert(sizeof(Claim) == 32);
 
@@ -30,7 +31,7 @@ constexpr std::string_view resource_key = "mpi_hw_resource_type";
 constexpr std::string_view whole_machine = "mpi_shared_memory";
 
 Claim claim(std::int64_t color, int key) {
-  auto machine = static_cast<std::uint16_t>(object::own_process().job);
+  auto machine = static_cast<std::uint16_t>(memory::space().machine);
   return {color, object::new_context(), key, transport::own_location(), machine};
 }
 
@@ -171,7 +172,6 @@ Result split_by_type(Communicator& parent, int type, int key, Info* info, Commun
   Claim mine = claim(MPI_UNDEFINED, key);
   switch (type) {
   case MPI_UNDEFINED: break;
-  // All processes of a job share memory.
   case MPI_COMM_TYPE_SHARED: mine.color = color_of(mine, nullptr); break;
   case MPI_COMM_TYPE_HW_GUIDED:
   case MPI_COMM_TYPE_RESOURCE_GUIDED: {

@@ -32,7 +32,22 @@ segment::Segment* find_segment(std::uint32_t number) {
 
 const segment::Segment* find_segment_of(object::ProcessId process) {
   // Which segment belongs to which other job will be known once jobs connect.
-  return process.job == 0 ? find_segment(0) : nullptr;
+  if (process.job != 0) return nullptr;
+  const auto& ranks = space().ranks;
+  if (!ranks.empty() && !std::binary_search(ranks.begin(), ranks.end(), process.rank)) return nullptr;
+  return find_segment(0);
+}
+
+std::uint32_t row_of(object::ProcessId process) {
+  const auto& ranks = space().ranks;
+  if (ranks.empty()) return process.rank;
+  return static_cast<std::uint32_t>(std::lower_bound(ranks.begin(), ranks.end(), process.rank) -
+                                    ranks.begin());
+}
+
+object::ProcessId process_in(std::uint32_t row) {
+  const auto& ranks = space().ranks;
+  return {.rank = ranks.empty() ? row : ranks[row]};
 }
 
 bool find_global(const void* address, GlobalAddress& found) {

@@ -29,9 +29,14 @@ void unmap_segment(std::uint32_t number);
 /// Returns the segment with this number, or nullptr if there is none.
 segment::Segment* find_segment(std::uint32_t number);
 
-/// Returns the segment of a process's job, or nullptr if this process has not mapped it. Offsets that a process sends to
+/// Returns the segment of a process's job on its machine, or nullptr if this process has not mapped it. Offsets that a process sends to
 /// others refer to this segment.
 const segment::Segment* find_segment_of(object::ProcessId process);
+
+/// Returns the row of a process in its segment, which this process has mapped (find_segment_of()).
+std::uint32_t row_of(object::ProcessId process);
+/// Returns the process in a row of the segment of this process's job.
+object::ProcessId process_in(std::uint32_t row);
 
 /// Converts a local address to a global one. Returns false if the address lies in none of the mapped
 /// segments, so that it is private memory.

@@ -100,7 +100,7 @@ Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* in
 
 Result allocate(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
                 const memory::AllocationHints& hints, void*& base, Window*& made) {
-  NEAR_TRY(check_intra(communicator));
+  NEAR_TRY(check_reachable(communicator));
   NEAR_TRY(check_unit(size, unit));
   return allocate_apart(communicator, MPI_WIN_FLAVOR_ALLOCATE, {.size = size, .unit = unit}, info, hints,
                         base, made);
@@ -110,11 +110,7 @@ Result allocate_shared(Communicator& communicator, MPI_Aint size, MPI_Aint unit,
                        const memory::AllocationHints& hints, void*& base, Window*& made) {
   NEAR_TRY(check_intra(communicator));
   NEAR_TRY(check_unit(size, unit));
-  const object::ProcessId* members = communicator.process_ids;
-  bool same_machine = std::all_of(members, members + communicator.size, [&](const object::ProcessId& member) {
-    return member.job == members[0].job;
-  });
-  if (!same_machine)
+  if (!is_on_one_machine(communicator))
     return base::fail(MPI_ERR_RMA_SHARED,
                       "the processes of {} are on several machines; "
                       "MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) gives those of each",

@@ -104,6 +104,22 @@ Result check_unit(MPI_Aint size, MPI_Aint unit) {
   return {};
 }
 
+Result check_reachable(const Communicator& communicator) {
+  NEAR_TRY(check_intra(communicator));
+  if (is_on_one_machine(communicator)) return {};
+  return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
+                    "the processes of {} are on several machines, where windows do not exist yet; "
+                    "MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) gives those of each machine",
+                    object::describe(communicator));
+}
+
+bool is_on_one_machine(const Communicator& communicator) {
+  const object::ProcessId* members = communicator.process_ids;
+  return std::all_of(members, members + communicator.size, [](const object::ProcessId& member) {
+    return memory::find_segment_of(member) != nullptr;
+  });
+}
+
 Result check_intra(const Communicator& communicator) {
   if (!communicator.is_inter()) return {};
   return base::fail(MPI_ERR_COMM, "{} is an intercommunicator; windows are made on one group",
@@ -142,7 +158,7 @@ Result create_any(Communicator& communicator, int flavor, const Member& mine, co
 
 Result create(Communicator& communicator, void* base, MPI_Aint size, MPI_Aint unit, const Info* info,
               Window*& made) {
-  NEAR_TRY(check_intra(communicator));
+  NEAR_TRY(check_reachable(communicator));
   NEAR_TRY(check_unit(size, unit));
   if (base == nullptr && size != 0)
     return base::fail(MPI_ERR_BASE, "base is a null pointer and size is {}", size);
@@ -152,7 +168,7 @@ Result create(Communicator& communicator, void* base, MPI_Aint size, MPI_Aint un
 }
 
 Result create_dynamic(Communicator& communicator, const Info* info, Window*& made) {
-  NEAR_TRY(check_intra(communicator));
+  NEAR_TRY(check_reachable(communicator));
   return create_any(communicator, MPI_WIN_FLAVOR_DYNAMIC, {}, info, made);
 }
 

@@ -11,6 +11,10 @@ Offset shared_offset(const void* address);
 Result check_unit(MPI_Aint size, MPI_Aint unit);
 /// Fails with MPI_ERR_COMM if it is an intercommunicator.
 Result check_intra(const Communicator& communicator);
+/// Whether all its processes are on this machine.
+bool is_on_one_machine(const Communicator& communicator);
+/// Fails unless windows can be made on the communicator: on one group, on one machine.
+Result check_reachable(const Communicator& communicator);
 
 /// A window on a communicator of its own, with an empty State. Collective.
 Result make(Communicator& communicator, int flavor, Window*& made);

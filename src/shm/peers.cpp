@@ -1,6 +1,7 @@
 // The processes of the job as peers of this one: their mapping and their statistics.
 #include "shm/engine.h"
 
+#include "memory/segments.h"
 #include "os/memory.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ bool has_left(const Peer& peer) {
 
 Peer& peer_in(std::uint32_t row) {
   Peer* peer = engine().by_row[row];
-  return peer != nullptr ? *peer : own(transport::peer_at({.rank = row}));
+  return peer != nullptr ? *peer : own(transport::peer_at(memory::process_in(row)));
 }
 
 void map_peers_ahead() {
@@ -86,10 +87,12 @@ Tuner& tuner_of(Peer& peer) {
 }
 
 transport::Peer* connect(object::ProcessId process) {
-  if (process.job != 0 || process.rank >= engine().by_row.size()) return nullptr;
+  if (memory::find_segment_of(process) == nullptr) return nullptr;
+  const std::uint32_t row = memory::row_of(process);
+  if (row >= engine().by_row.size()) return nullptr;
   // The processes with which the job began have met in start(). One that joins later may not be here yet.
-  if (process.rank >= engine().job_size && !memory::space().segment.has_region(process.rank)) return nullptr;
-  return &map_peer(process.rank);
+  if (row >= engine().job_size && !memory::space().segment.has_region(row)) return nullptr;
+  return &map_peer(row);
 }
 
 void count_sent(const Peer& peer, segment::Path path, std::uint64_t bytes) {

@@ -12,7 +12,10 @@ namespace near::shm {
 struct Job {
   int segment_descriptor = -1; ///< -1: a singleton, which makes its own segment
   std::uint32_t row = 0;  ///< this process's row in the rank table; from `size` on, it joins a running job
-  std::uint32_t size = 1; ///< number of processes with which the job begins
+  std::uint32_t size = 1; ///< number of processes with which the job begins on this machine
+  /// Their ranks in the job, by row, in rising order; empty if they are the rows.
+  std::vector<std::uint32_t> ranks = {};
+  std::uint32_t machine = 0; ///< number of this machine among those of the job
 };
 
 /// Maps the segment, lays out and reserves this process's region, publishes it, and waits until all processes with which

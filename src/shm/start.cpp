@@ -5,6 +5,7 @@
 #include "base/knob.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "memory/segments.h"
 #include "object/context.h"
 #include "os/futex.h"
 #include "os/limits.h"
@@ -160,10 +161,11 @@ Result enter_segment(const Job& job) {
   segment.close_descriptor(); // that of the huge pages; the caller owns the other one
   if (job.row >= segment.header().rows)
     return fail(Code::invalid, "row {} is outside the rank table of {} rows", job.row, segment.header().rows);
-  if (!object::fits_context({.rank = job.row}))
+  const object::ProcessId process = memory::process_in(job.row);
+  if (!object::fits_context(process))
     return fail(Code::limit,
                 "process {} has no number for the contexts of its communicators: use fewer processes",
-                job.row);
+                process.rank);
   // A program that this rank starts inherits the rank's environment. It must not lay out the region again while
   // peers use it.
   std::uint32_t owner = 0;
@@ -197,6 +199,8 @@ Result start(const Job& job) {
   if (transport::has_transports())
     return fail(Code::internal, "the node transport must be started before other transports");
   set_internal_handlers();
+  memory::space().ranks = job.ranks;
+  memory::space().machine = job.machine;
   NEAR_TRY(enter_segment(job));
   NEAR_TRY(check_choice_of_copy()); // only now, because the segment decides which rank reports it
   self.row = memory::space().row = job.row;

@@ -26,7 +26,7 @@ constexpr std::size_t many_own_slices = 64;
 constexpr std::size_t slices_in_rotation = 4;
 
 /// This process's own control page.
-segment::ControlPage& own_control() { return memory::space().segment.control(object::own_process().rank); }
+segment::ControlPage& own_control() { return memory::space().segment.control(memory::space().row); }
 
 base::Result reserve_slice(std::size_t index, void*& made, std::size_t& had) {
   const segment::Segment& job = memory::space().segment;
@@ -184,7 +184,8 @@ bool shares_segment(const Communicator& communicator) {
 
 /// Whether the regions contain the parts of this communicator's area, so that nobody has to ask where they are.
 bool is_prepared(const Communicator& communicator) {
-  return &communicator == object::world() && segment::job_has_area(memory::space().segment.job_size());
+  return &communicator == object::world() && segment::job_has_area(memory::space().segment.job_size()) &&
+         shares_segment(communicator);
 }
 
 /// Tells every rank where the parts of all others lie, by messages.
@@ -199,7 +200,7 @@ Result exchange_offsets(Communicator& communicator, segment::Offset own, std::ve
 std::vector<segment::Offset> prepared_parts(const Communicator& communicator) {
   std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
   for (std::size_t i = 0; i < offsets.size(); ++i)
-    offsets[i] = memory::space().segment.control(communicator.process_ids[i].rank).area_part;
+    offsets[i] = memory::space().segment.control(memory::row_of(communicator.process_ids[i])).area_part;
   return offsets;
 }
 
@@ -226,9 +227,9 @@ void make_area(const Communicator& communicator, const std::vector<segment::Offs
   for (std::size_t i = 0; i < members.size(); ++i) {
     made.parts[i] = members[i].part = self.segment.at<AreaPart>(offsets[i]);
     members[i].process = communicator.process_ids[i];
-    members[i].node = self.segment.entry(communicator.process_ids[i].rank).location.numa;
-    if (static_cast<int>(i) != communicator.rank)
-      members[i].doorbell = &self.segment.control(communicator.process_ids[i].rank).doorbell;
+    const std::uint32_t row = memory::row_of(communicator.process_ids[i]);
+    members[i].node = self.segment.entry(row).location.numa;
+    if (static_cast<int>(i) != communicator.rank) members[i].doorbell = &self.segment.control(row).doorbell;
   }
   Slices& slices = made.own_slices != nullptr ? *made.own_slices : home().slices;
   made.area = std::make_unique<Area>(std::move(members), communicator.rank, self.segment.base(), slices,

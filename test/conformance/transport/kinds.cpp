@@ -12,8 +12,8 @@ Kind& socket_kind(bool beside_shm);
 namespace {
 
 const std::vector<Kind*>& kinds() {
-  static const std::vector<Kind*> all = {&shm_kind(0), &shm_kind(1),        &shm_kind(2),
-                                         &shm_kind(3), &socket_kind(false), &socket_kind(true)};
+  static const std::vector<Kind*> all = {&shm_kind(0), &shm_kind(1),        &shm_kind(2),      &shm_kind(3),
+                                         &shm_kind(4), &socket_kind(false), &socket_kind(true)};
   return all;
 }
 

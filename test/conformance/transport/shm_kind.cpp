@@ -13,8 +13,10 @@ namespace {
 
 class Shm : public Kind {
 public:
-  explicit Shm(std::string name, std::vector<std::pair<std::string, std::string>> knobs)
-      : name_(std::move(name)), knobs_(std::move(knobs)) {}
+  /// `ranks`: of the two processes in a job that has others on other machines.
+  Shm(std::string name, std::vector<std::pair<std::string, std::string>> knobs,
+      std::vector<std::uint32_t> ranks = {})
+      : name_(std::move(name)), knobs_(std::move(knobs)), ranks_(std::move(ranks)) {}
   std::string name() const override { return name_; }
   bool queues_eager() const override { return has("NEAR_QUEUE_SLOTS", "4"); }
   bool announces_space() const override { return queues_eager(); }
@@ -31,9 +33,10 @@ public:
         [&](std::uint32_t rank) {
           for (const auto& [knob, value] : knobs_) setenv(knob.c_str(), value.c_str(), 1);
           require(base::read_knobs(environ).ok(), "knobs");
-          require(shm::start({segment.descriptor(), rank, 2}).ok(), "start");
-          Part part{rank == 0, rank == 1, &transport::peer_at({.rank = 1 - rank}),
-                    [&] { meeting.meet(rank); }, [&] { meeting.wait_for_end(rank); }};
+          require(shm::start({segment.descriptor(), rank, 2, ranks_}).ok(), "start");
+          const std::uint32_t other = ranks_.empty() ? 1 - rank : ranks_[1 - rank];
+          Part part{rank == 0, rank == 1, &transport::peer_at({.rank = other}), [&] { meeting.meet(rank); },
+                    [&] { meeting.wait_for_end(rank); }};
           body(part);
           transport::stop();
         },
@@ -52,17 +55,19 @@ private:
 
   std::string name_;
   std::vector<std::pair<std::string, std::string>> knobs_;
+  std::vector<std::uint32_t> ranks_;
 };
 
 Shm shm("shm", {}),
     scarce("shm_scarce", {{"NEAR_QUEUE_SLOTS", "4"}, {"NEAR_PACKETS", "16"}, {"NEAR_LANES", "1"}}),
     pipelined("shm_pipelined", {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "16"}}),
-    cma("shm_cma", {{"NEAR_COPY", "cma"}, {"NEAR_LANES", "0"}});
+    cma("shm_cma", {{"NEAR_COPY", "cma"}, {"NEAR_LANES", "0"}}),
+    several_machines("shm_of_several_machines", {}, {7, 12});
 
 } // namespace
 
 Kind& shm_kind(int which) {
-  Kind* all[] = {&shm, &scarce, &pipelined, &cma};
+  Kind* all[] = {&shm, &scarce, &pipelined, &cma, &several_machines};
   return *all[which];
 }
 
