@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
@@ -30,9 +31,13 @@ Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size
   return errno == EAGAIN || errno == EWOULDBLOCK ? Transfer::nothing_now : Transfer::failed;
 }
 
-Result write_all(int descriptor, const char* data, std::size_t bytes) {
+namespace {
+
+/// Lets `once(data, bytes)` write until nothing is left.
+template <class Once>
+Result write_until_done(int descriptor, const char* data, std::size_t bytes, Once&& once) {
   while (bytes > 0) {
-    ssize_t wrote = write(descriptor, data, bytes);
+    ssize_t wrote = once(data, bytes);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       // Another process shares the file description and made it non-blocking: wait as if it had not.
@@ -40,12 +45,26 @@ Result write_all(int descriptor, const char* data, std::size_t bytes) {
       poll(&ready, 1, -1);
       continue;
     }
-    if (wrote < 0 && errno == EPIPE) return base::fail(base::Code::gone, "nobody reads any more");
+    if (wrote < 0 && (errno == EPIPE || errno == ECONNRESET))
+      return base::fail(base::Code::gone, "nobody reads any more");
     if (wrote <= 0) return base::fail(base::Code::system, "{}", strerror(wrote < 0 ? errno : EIO));
     data += wrote;
     bytes -= static_cast<std::size_t>(wrote);
   }
   return {};
+}
+
+} // namespace
+
+Result write_all(int descriptor, const char* data, std::size_t bytes) {
+  return write_until_done(descriptor, data, bytes,
+                          [&](const char* at, std::size_t left) { return write(descriptor, at, left); });
+}
+
+Result send_all(int descriptor, const char* data, std::size_t bytes) {
+  return write_until_done(descriptor, data, bytes, [&](const char* at, std::size_t left) {
+    return send(descriptor, at, left, MSG_NOSIGNAL);
+  });
 }
 
 // Not F_OFD_SETLKW: the processes of a job inherit one open file description.

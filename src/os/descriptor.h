@@ -31,6 +31,10 @@ Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size
 /// (SIGPIPE must be ignored), otherwise with Code::system and the reason.
 Result write_all(int descriptor, const char* data, std::size_t bytes);
 
+/// Sends all bytes over a socket, and waits as long as that takes. Fails with Code::gone if nobody reads any more; the
+/// process gets no SIGPIPE.
+Result send_all(int descriptor, const char* data, std::size_t bytes);
+
 /// Holds the lock of an open file against other processes. The lock ends with this object, or with the process.
 class FileLock {
 public:
