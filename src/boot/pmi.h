@@ -1,0 +1,71 @@
+// The client's side of PMI-1, the protocol by which launchers such as MPICH's Hydra and Slurm (srun --mpi=pmi2) tell the
+// processes of a job who they are: lines of `key=value` over an inherited socket, and a table of texts that all share.
+//
+//   process                                             launcher
+//   cmd=init pmi_version=1 pmi_subversion=1  ------->
+//                                            <-------   cmd=response_to_init ... rc=0
+//   cmd=put kvsname=K key=k value=v          ------->
+//   cmd=barrier_in                           ------->   once all have sent it:
+//                                            <-------   cmd=barrier_out
+//   cmd=get kvsname=K key=k                  ------->
+//                                            <-------   cmd=get_result rc=0 value=v
+//   cmd=finalize                             ------->
+//                                            <-------   cmd=finalize_ack
+#pragma once
+
+#include "base/result.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace near::boot {
+
+using base::Result;
+
+class Pmi {
+public:
+  /// Whether the environment names a socket of a PMI-1 launcher, and this process's rank among several.
+  static bool is_offered(char** environment);
+  /// The number of processes of the job, by the environment; 0 if that is not a number.
+  static std::uint32_t size_in(char** environment);
+
+  /// Greets the launcher. Fails with Code::unsupported if it speaks another version.
+  Result connect(char** environment);
+  bool is_connected() const { return descriptor_ >= 0; }
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t size() const { return size_; }
+  std::uint32_t application() const { return application_; }
+
+  /// Adds a row to the table; others find it after fence(). Neither text may contain spaces or `=`.
+  Result put(std::string_view key, std::string_view value);
+  /// Waits until all processes of the job have called it.
+  Result fence();
+  /// Gets what was put under this key before the last fence(). Fails with Code::invalid if there is nothing.
+  Result get(std::string_view key, std::string& value);
+  /// Says goodbye; the launcher takes the end of this process for a failure otherwise.
+  Result finalize();
+  /// Asks the launcher to end the job with this status.
+  void abort(int status);
+
+private:
+  /// Sends a request and takes the answer, which must have the name `answer` and no error.
+  Result ask(std::string request, std::string_view answer, std::string& line);
+  Result read_line(std::string& line);
+
+  int descriptor_ = -1;
+  std::uint32_t rank_ = 0, size_ = 1, application_ = 0;
+  std::string table_;    ///< kvsname
+  std::string received_; ///< beyond the last line
+};
+
+/// The value of `key` in a line of PMI-1; empty if it is absent. That of `value` and `msg` extends to the next key or the end.
+std::string_view field_of(std::string_view line, std::string_view key);
+
+/// Reads PMI_process_mapping, such as "(vector,(0,2,4))": blocks of (first machine, machines, processes on each), in the order
+/// of the ranks, again and again. A block may be just a machine, which has one process, and several may be repeated:
+/// "(vector,[0,(1,1,2)]x3,0)". Returns the machine of each rank; fails with Code::invalid if the text is something else.
+Result machines_of(std::string_view mapping, std::uint32_t size, std::vector<std::uint32_t>& machines);
+
+} // namespace near::boot
