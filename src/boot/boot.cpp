@@ -2,6 +2,8 @@
 #include "boot/boot.h"
 
 #include "base/text.h"
+#include "boot/by_pmi.h"
+#include "boot/pmi.h"
 #include "os/memory.h"
 #include "os/process.h"
 
@@ -74,6 +76,7 @@ Result reach_segment(Start& start) {
 Result read_start(char** environment, Start& start) {
   bool ours = false;
   for (const char* name : all_names) ours = ours || base::find_variable(environment, name).has_value();
+  if (!ours && Pmi::is_offered(environment)) return start_by_pmi(environment, start);
   if (!ours) {
     std::string other = foreign_launcher(environment);
     if (other.empty()) {
@@ -82,9 +85,9 @@ Result read_start(char** environment, Start& start) {
     }
     return base::fail(
         base::Code::unsupported,
-        "this process was started by {}, which NearMPI does not support yet; on one machine start the "
-        "program with NearMPI's own `mpiexec -n N program`, or unset the variable named here to run each "
-        "process alone",
+        "this process was started by {}, but without PMI-1, by which NearMPI learns of the other processes; "
+        "with Slurm say srun --mpi=pmi2, on one machine start the program with NearMPI's own `mpiexec -n N "
+        "program`, or unset the variable named here to run each process alone",
         other);
   }
 
@@ -106,6 +109,8 @@ Result read_start(char** environment, Start& start) {
   NEAR_TRY(read_number(environment, rank_name, read.rank));
   NEAR_TRY(read_number(environment, size_name, read.size));
   NEAR_TRY(read_number(environment, application_name, read.application));
+  read.row = read.rank;
+  read.here = read.size;
   if (read.rank >= read.size)
     return base::fail(base::Code::invalid, "{}={} is outside a job of {} processes", rank_name, read.rank,
                       read.size);
@@ -115,7 +120,22 @@ Result read_start(char** environment, Start& start) {
   return {};
 }
 
+Result meet(Start& start, std::span<const std::byte> address) {
+  return start.by_pmi ? meet_by_pmi(start, address) : Result();
+}
+
+Result address_of(const Start& start, std::uint32_t rank, std::vector<std::byte>& address) {
+  if (start.by_pmi) return address_by_pmi(rank, address);
+  return base::fail(base::Code::internal, "rank {} has no address: the job has one machine", rank);
+}
+
+void leave(const Start& start) {
+  if (start.by_pmi) leave_pmi();
+}
+
 std::uint32_t size_of_job(char** environment) {
+  if (!base::find_variable(environment, size_name) && Pmi::is_offered(environment))
+    return Pmi::size_in(environment);
   if (!base::find_variable(environment, size_name)) return foreign_launcher(environment).empty() ? 1 : 0;
   std::uint32_t size = 0;
   return read_number(environment, size_name, size).ok() ? size : 0;
@@ -123,6 +143,7 @@ std::uint32_t size_of_job(char** environment) {
 
 void forget_start() {
   for (const char* name : all_names) unsetenv(name);
+  for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE"}) unsetenv(name);
 }
 
 std::vector<std::string> write_environment(const Start& start) {
@@ -155,7 +176,7 @@ std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t rank) {
 }
 
 void tell_launcher(const Start& start) {
-  if (!start.singleton) os::send_notice_signal(start.launcher);
+  if (!start.singleton && !start.by_pmi) os::send_notice_signal(start.launcher);
 }
 
 int exit_status_of_abort(int code) {
@@ -166,13 +187,14 @@ int exit_status_of_abort(int code) {
 
 void abort_job(const Start& start, const segment::Segment& segment, int code, segment::Abort how) {
   if (!start.singleton && segment.mapped()) {
-    auto& entry = segment.entry(start.rank);
+    auto& entry = segment.entry(start.row);
     entry.abort_code.store_relaxed(code);
     // SYNC: abort — the launcher that sees `aborting` must see the code.
     entry.aborting.store_release(static_cast<std::uint32_t>(how));
     tell_launcher(start);
   }
   std::fflush(nullptr);
+  if (start.by_pmi) abort_by_pmi(exit_status_of_abort(code));
   _exit(exit_status_of_abort(code));
 }
 

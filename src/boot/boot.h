@@ -9,14 +9,23 @@
 //     ends the job            <--- signal ------- abort_job(): RankEntry::abort_code, aborting
 //     phase = dead, rings every doorbell
 //
-// A process without NEAR_BOOT_* is a singleton, unless it was evidently started by another launcher.
+// Other launchers tell the same by PMI-1 (by_pmi.h), also for jobs on several machines:
+//
+//   read_start()   who this process is; the first one on each machine makes the segment
+//   meet()         publishes this process's address on the network; opens the segment
+//   address_of()   the address of a process on another machine
+//   leave()        says goodbye
+//
+// A process without either is a singleton, unless it was evidently started by a launcher that speaks something else.
 #pragma once
 
 #include "base/result.h"
 #include "os/descriptor.h"
 #include "segment/segment.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,9 +41,17 @@ struct Start {
   int segment_descriptor = -1;   ///< the job's segment, open in this process
   os::FileIdentity segment;      ///< the identity that this file must have
   std::int32_t launcher = 0;     ///< process number of mpiexec
-  std::uint32_t rank = 0;        ///< row in the rank table; the rank in MPI_COMM_WORLD
-  std::uint32_t size = 1;        ///< number of processes that mpiexec started together
+  std::uint32_t rank = 0;        ///< the rank in MPI_COMM_WORLD
+  std::uint32_t size = 1;        ///< number of processes that were started together
   std::uint32_t application = 0; ///< index of the program in a `:` list (MPI_APPNUM)
+  // On this machine:
+  std::uint32_t row = 0;            ///< row in the segment's rank table
+  std::uint32_t here = 1;           ///< number of processes of the job
+  std::vector<std::uint32_t> ranks; ///< their ranks, by row, in rising order; empty if they are the rows
+  std::uint32_t machine = 0;        ///< number of this machine
+  std::uint32_t machines = 1;       ///< of the job
+  bool by_pmi = false;              ///< started by another launcher
+  std::uint64_t secret = 0;         ///< that the processes of the job share, if it has several machines
   std::string binding; ///< for people: where mpiexec bound this process, e.g. "core 3 (cpus 3,19), node 0"
 };
 
@@ -43,8 +60,18 @@ struct Start {
 /// - If a wrapper closed or replaced the descriptor, it is recovered through /proc/<launcher>/fd.
 /// - If none is set, but a launcher of another MPI that starts several processes is recognised: fails with
 /// Code::unsupported; the text names that launcher and says what to do.
-/// The caller owns the descriptor: it maps the segment, then closes the descriptor.
+/// The caller owns the descriptor: it maps the segment, then closes the descriptor, unless this process has made it.
 Result read_start(char** environment, Start& start);
+
+/// Library, after read_start: publishes this process's address on the network, which is empty if the job has one machine,
+/// and waits for all other processes of the job if they start without mpiexec. Afterwards the segment's descriptor is open.
+Result meet(Start& start, std::span<const std::byte> address);
+/// Library: the address that a process has published.
+Result address_of(const Start& start, std::uint32_t rank, std::vector<std::byte>& address);
+/// Library: the last call, when this process has finished all communication.
+void leave(const Start& start);
+/// Whether this process has made the segment, and keeps its descriptor open so that tools find the job.
+inline bool made_segment(const Start& start) { return start.by_pmi && start.row == 0; }
 
 /// Library: the number of processes that mpiexec started together with this one, found without joining
 /// them; 1 for a singleton. 0: not known, since the variables are invalid or belong to another launcher.

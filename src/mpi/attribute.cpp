@@ -28,7 +28,7 @@ int* predefined(int key) {
   case MPI_LASTUSEDCODE: return last_used_code_address();
   case MPI_APPNUM: values.appnum = static_cast<int>(transport::own_application()); return &values.appnum;
   case MPI_UNIVERSE_SIZE:
-    values.universe_size = static_cast<int>(transport::universe_size());
+    values.universe_size = static_cast<int>(std::max(process.start.size, transport::universe_size()));
     return &values.universe_size;
   default: return nullptr;
   }

@@ -7,6 +7,7 @@
 #include "mpi/call.h"
 #include "mpi/error.h"
 #include "mpi/impl.h"
+#include "mpi/network.h"
 #include "os/memory.h"
 #include "shm/shm.h"
 #include "transport/polling.h"
@@ -45,21 +46,29 @@ Result start_engine() {
   NEAR_TRY(boot::read_start(environ, process.start));
   boot::forget_start();
   const boot::Start& start = process.start;
+  NEAR_TRY(open_network(process.start));
   base::set_speaker(base::format("rank {}", start.rank));
   shm::Job job;
   job.segment_descriptor = start.segment_descriptor;
-  job.row = start.rank;
-  job.size = start.size;
+  job.row = start.row;
+  job.size = start.here;
+  job.ranks = start.ranks;
+  job.machine = start.machine;
+  if (start.by_pmi) job.ancestor = getppid();
   p2p::attach();
   NEAR_TRY(shm::start(job));
+  NEAR_TRY(start_network(start));
   const std::string& yield = base::knobs().yield.text;
   bool always = yield == "always";
   p2p::let_polls_yield(always || (yield == "auto" && transport::polls_should_yield()), always);
   // Needs the segment, in which the ranks agree which of them reports an error.
-  NEAR_TRY(coll::configure(base::knobs().coll.text, transport::shared_processors()));
+  // Ranks on several machines may share processors on some of them only, and all must choose alike.
+  const int shared_processors = start.machines == 1 ? transport::shared_processors() : 0;
+  NEAR_TRY(coll::configure(base::knobs().coll.text, shared_processors));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
-  if (start.segment_descriptor >= 0) os::close_descriptor(start.segment_descriptor);
+  if (start.segment_descriptor >= 0 && !boot::made_segment(start))
+    os::close_descriptor(start.segment_descriptor);
   boot::tell_launcher(start);
   return {};
 }
@@ -127,6 +136,7 @@ Result Finalize() {
   Call::end_fast_calls();
   object::drop_predefined_communicators();
   boot::tell_launcher(process.start);
+  boot::leave(process.start);
   return {};
 }
 

@@ -86,9 +86,9 @@ bool handle(Peer& peer, Packet& packet) {
   case Message::fin: return with(std::uint64_t{}, [&](std::uint64_t cookie) { handle_fin(peer, cookie); });
   case Message::closed: return peer.closed = true;
   case Message::leaving:
-    peer.closed = peer.leaves = true;
-    send(peer, Message::seen);
-    return true;
+    peer.closed = true;
+    send(peer, Message::seen); // the last message to it
+    return peer.leaves = true;
   case Message::seen: return peer.seen = true;
   case Message::atomic: return with(AtomicBody{}, [&](const AtomicBody& body) { handle_atomic(peer, body); });
   case Message::answer: return with(AnswerBody{}, [&](const AnswerBody& body) { handle_answer(peer, body); });

@@ -26,7 +26,6 @@ public:
 
 /// How the transport starts.
 struct Settings {
-  Choice choice;
   object::ProcessId self;
   std::uint64_t secret = 0; ///< of the job: messages without it are dropped
   /// Returns whether this transport reaches the process, so that connect() may ask the directory for it.
@@ -34,11 +33,12 @@ struct Settings {
   Directory* directory = nullptr; ///< lives as long as this process
 };
 
-/// Opens the network and registers the transport. Afterwards own_address() must be published before any other process asks
-/// for it.
-Result start(const Settings& settings);
-/// The address of this process's endpoint.
+/// Opens the network. Fails with Code::unsupported if there is none that `choice` admits.
+Result open(const Choice& choice);
+/// The address of this process's endpoint: other processes can send to it from now on.
 std::span<const std::byte> own_address();
+/// Registers the transport, once the network is open.
+void start(const Settings& settings);
 /// Which network was taken, for people: "tcp;ofi_rxm on eth0".
 std::string network_name();
 

@@ -93,7 +93,7 @@ struct AnswerBody {
   std::int32_t unused = 0;
 };
 
-/// A packet holds one message. 16 KiB, which the tcp provider sends without asking the receiver first.
+/// A packet holds one message. 16 KiB, which tcp;ofi_rxm sends without asking the receiver first.
 inline constexpr std::size_t packet_bytes = 16384, body_bytes = packet_bytes - sizeof(Frame);
 /// How many messages a peer may send that have not been released; it gets them back by halves.
 inline constexpr std::uint32_t all_credits = 64;

@@ -193,9 +193,10 @@ void settle_lost(Peer& peer) {
   drop_waiting(peer);
 }
 
-Result start(const Settings& settings) {
+Result open(const Choice& choice) { return state().endpoint.open(choice); }
+
+void start(const Settings& settings) {
   State& self = state();
-  NEAR_TRY(self.endpoint.open(settings.choice));
   self.settings = settings;
   network.descriptor = self.endpoint.descriptor();
   network.is_silent = network.descriptor < 0;
@@ -204,7 +205,6 @@ Result start(const Settings& settings) {
   limit = limit == 0 ? body_bytes : std::min<std::uint64_t>(limit, body_bytes);
   transport::add(network);
   transport::set_running(true);
-  return {};
 }
 
 std::span<const std::byte> own_address() { return state().endpoint.address(); }

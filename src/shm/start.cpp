@@ -176,7 +176,7 @@ Result enter_segment(const Job& job) {
         "is a job of its own if the NEAR_BOOT_ variables are unset",
         job.row, owner);
   NEAR_KILL_POINT("segment-mapped");
-  os::admit_descendants_of(static_cast<std::int32_t>(segment.header().launcher));
+  os::admit_descendants_of(job.ancestor != 0 ? job.ancestor : segment.launcher());
   return {};
 }
 

@@ -74,14 +74,15 @@ public:
         meeting, receiver_dies ? 1 : -1,
         [&](std::uint32_t rank) {
           static FromPage directory(*page);
+          const ofi::Result opened =
+              ofi::open({.provider = provider_, .domain = "lo", .order_writes = ordered_});
+          require(opened.ok(), std::string(base::failure_text()).c_str());
           ofi::Settings settings;
-          settings.choice = {.provider = provider_, .domain = "lo", .order_writes = ordered_};
           settings.self = {.rank = rank};
           settings.secret = 0x5eed'0000'0000'0001;
           settings.reaches = [](object::ProcessId process) { return process.job == 0; };
           settings.directory = &directory;
-          const ofi::Result started = ofi::start(settings);
-          require(started.ok(), std::string(base::failure_text()).c_str());
+          ofi::start(settings);
           const auto address = ofi::own_address();
           require(address.size() <= sizeof page->of[rank].address, "an address is short");
           std::copy(address.begin(), address.end(), page->of[rank].address);
@@ -96,9 +97,9 @@ public:
           transport::stop();
         },
         [&](std::uint32_t rank, int status) {
-          const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-          page->of[rank].fate.store_release(
-              static_cast<std::uint32_t>(well ? ofi::Fate::ended : ofi::Fate::died));
+          // Nobody tells of a process that ends as it should: its peers must know by its messages.
+          if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            page->of[rank].fate.store_release(static_cast<std::uint32_t>(ofi::Fate::died));
         });
     munmap(page, sizeof(Page));
   }

@@ -313,6 +313,17 @@ TEST_P(Conformance, messages_of_a_process_that_has_ended_arrive) {
   });
 }
 
+TEST_P(Conformance, a_process_that_ends_long_before_its_peer_ends_as_well) {
+  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can end";
+  run([](Part& part) {
+    if (part.sends) send_eager(*part.other, 1, pattern(8, 1));
+    if (part.receives) {
+      (void)next();
+      usleep(300'000); // the other one has announced its end by now
+    }
+  });
+}
+
 TEST_P(Conformance, a_peer_that_dies_ends_what_is_under_way_to_it) {
   if (!kind().has_processes()) GTEST_SKIP() << "nobody else can die";
   const bool fails_alone = kind().fails_alone();

@@ -139,7 +139,7 @@ TEST_P(foreign, launchers_are_named) {
 INSTANTIATE_TEST_SUITE_P(
     environments, foreign,
     testing::Values(
-        Foreign{{"PMI_RANK=1", "PMI_SIZE=4", "PMI_FD=7"}, "Hydra (PMI_RANK=1, PMI_SIZE=4)"},
+        Foreign{{"PMI_RANK=1", "PMI_SIZE=4"}, "Hydra (PMI_RANK=1, PMI_SIZE=4)"},
         Foreign{{"PMI_RANK=0", "PMI_SIZE=1", "PMI_FD=7"}, ""},
         Foreign{{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2", "PMIX_RANK=0"}, "Open MPI's mpirun"},
         Foreign{{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1", "PMIX_RANK=0"}, ""},

@@ -1,0 +1,22 @@
+// Jobs that another launcher starts, which tells the processes by PMI-1 who they are. One process of each machine does there
+// what mpiexec does on one machine: it makes the segment.
+#pragma once
+
+#include "boot/boot.h"
+
+#include <cstddef>
+#include <span>
+
+namespace near::boot {
+
+/// Greets the launcher and finds out which processes share a machine; the first of each machine makes the segment.
+Result start_by_pmi(char** environment, Start& start);
+/// Publishes what meet() is given, waits until all processes of the job have, and opens the segment.
+Result meet_by_pmi(Start& start, std::span<const std::byte> address);
+/// The address that this process of the job has published.
+Result address_by_pmi(std::uint32_t rank, std::vector<std::byte>& address);
+/// Says goodbye to the launcher, or asks it to end the job.
+void leave_pmi();
+void abort_by_pmi(int status);
+
+} // namespace near::boot

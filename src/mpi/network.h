@@ -1,0 +1,14 @@
+// The network of a job on several machines, between the launcher, which knows addresses, and the transport.
+#pragma once
+
+#include "boot/boot.h"
+
+namespace near::mpi {
+
+/// Opens the network, and meets the other processes of the job with its address. Does nothing but meet them if the job has
+/// one machine.
+boot::Result open_network(boot::Start& start);
+/// Lets messages go over the network, after the node transport was started. Does nothing if the job has one machine.
+boot::Result start_network(const boot::Start& start);
+
+} // namespace near::mpi
