@@ -129,6 +129,8 @@ Result address_of(const Start& start, std::uint32_t rank, std::vector<std::byte>
   return base::fail(base::Code::internal, "rank {} has no address: the job has one machine", rank);
 }
 
+bool all_leave(const Start& start) { return !start.by_pmi || all_leave_by_pmi(); }
+
 void leave(const Start& start) {
   if (start.by_pmi) leave_pmi();
 }

@@ -68,6 +68,9 @@ Result read_start(char** environment, Start& start);
 Result meet(Start& start, std::span<const std::byte> address);
 /// Library: the address that a process has published.
 Result address_of(const Start& start, std::uint32_t rank, std::vector<std::byte>& address);
+/// Library: the first call says that this process has nothing left to send; returns whether all processes of the job have said
+/// so. For jobs with several machines.
+bool all_leave(const Start& start);
 /// Library: the last call, when this process has finished all communication.
 void leave(const Start& start);
 /// Whether this process has made the segment, and keeps its descriptor open so that tools find the job.

@@ -162,7 +162,21 @@ Result address_by_pmi(std::uint32_t rank, std::vector<std::byte>& address) {
                     base::printable(text));
 }
 
+bool all_leave_by_pmi() {
+  static bool begun = false, over = false;
+  if (!begun) over = !launcher().begin_fence().ok();
+  begun = true;
+  if (!over && !launcher().look_at_fence(over).ok()) over = true;
+  return over;
+}
+
 void leave_pmi() { (void)launcher().finalize(); }
-void abort_by_pmi(int status) { launcher().abort(status); }
+
+void abort_by_pmi(int status) {
+  // Hydra kills at once, and what it has not read of our output is lost.
+  constexpr std::uint64_t until_read_ns = 100'000'000;
+  (void)os::wait_until_readable({}, until_read_ns);
+  launcher().abort(status);
+}
 
 } // namespace near::boot

@@ -15,6 +15,9 @@ Result start_by_pmi(char** environment, Start& start);
 Result meet_by_pmi(Start& start, std::span<const std::byte> address);
 /// The address that this process of the job has published.
 Result address_by_pmi(std::uint32_t rank, std::vector<std::byte>& address);
+/// The first call says that this process has nothing left to send; returns whether all have said so. A launcher that does not
+/// answer any more counts as yes.
+bool all_leave_by_pmi();
 /// Says goodbye to the launcher, or asks it to end the job.
 void leave_pmi();
 void abort_by_pmi(int status);

@@ -176,9 +176,13 @@ Result Pmi::read_line(std::string& line) {
   }
 }
 
-Result Pmi::ask(std::string request, std::string_view answer, std::string& line) {
-  const std::string sent = request + "\n";
+Result Pmi::ask(std::string_view request, std::string_view answer, std::string& line) {
+  const std::string sent = std::string(request) + "\n";
   NEAR_TRY(os::send_all(descriptor_, sent.data(), sent.size()));
+  return take_answer(request, answer, line);
+}
+
+Result Pmi::take_answer(std::string_view request, std::string_view answer, std::string& line) {
   NEAR_TRY(read_line(line));
   const std::string_view rc = field_of(line, "rc");
   if (field_of(line, "cmd") == answer && (rc.empty() || rc == "0")) return {};
@@ -194,6 +198,18 @@ Result Pmi::put(std::string_view key, std::string_view value) {
 Result Pmi::fence() {
   std::string line;
   return ask("cmd=barrier_in", "barrier_out", line);
+}
+
+Result Pmi::begin_fence() {
+  constexpr std::string_view request = "cmd=barrier_in\n";
+  return os::send_all(descriptor_, request.data(), request.size());
+}
+
+Result Pmi::look_at_fence(bool& over) {
+  over = received_.find('\n') != std::string::npos || os::wait_until_readable(std::span(&descriptor_, 1), 0);
+  if (!over) return {};
+  std::string line;
+  return take_answer("cmd=barrier_in", "barrier_out", line);
 }
 
 Result Pmi::get(std::string_view key, std::string& value) {

@@ -42,6 +42,9 @@ public:
   Result put(std::string_view key, std::string_view value);
   /// Waits until all processes of the job have called it.
   Result fence();
+  /// fence() in two steps: begins it, and looks whether it is over without waiting.
+  Result begin_fence();
+  Result look_at_fence(bool& over);
   /// Gets what was put under this key before the last fence(). Fails with Code::invalid if there is nothing.
   Result get(std::string_view key, std::string& value);
   /// Says goodbye; the launcher takes the end of this process for a failure otherwise.
@@ -51,7 +54,8 @@ public:
 
 private:
   /// Sends a request and takes the answer, which must have the name `answer` and no error.
-  Result ask(std::string request, std::string_view answer, std::string& line);
+  Result ask(std::string_view request, std::string_view answer, std::string& line);
+  Result take_answer(std::string_view request, std::string_view answer, std::string& line);
   Result read_line(std::string& line);
 
   int descriptor_ = -1;

@@ -151,8 +151,8 @@ Result Is_thread_main(int* flag) {
 }
 
 Result Abort(Communicator& comm, int errorcode) {
-  // Under mpiexec the launcher prints this, once for the job.
-  if (process.start.singleton)
+  // mpiexec prints this, once for the job; other launchers do not.
+  if (process.start.singleton || process.start.by_pmi)
     base::write_line(base::Level::error, base::format("MPI_Abort: called on {} with error code {}",
                                                       object::describe(comm), errorcode));
   abort_job(errorcode, segment::Abort::called);

@@ -18,6 +18,7 @@ public:
     return boot::address_of(start_, process.rank, address);
   }
   ofi::Fate fate_of(object::ProcessId) override { return ofi::Fate::lives; }
+  bool all_leave() override { return boot::all_leave(start_); }
 
 private:
   const boot::Start& start_;

@@ -71,20 +71,23 @@ Result Endpoint::find(const Choice& choice) {
   if (error != 0 && error != -FI_ENODATA) return fail_fabric("fi_getinfo", error);
   const Info all(found);
   const fi_info* best = nullptr;
-  std::string names;
+  std::vector<std::string> names;
   for (const fi_info* each = found; each != nullptr; each = each->next) {
     const std::string_view provider = text(each->fabric_attr->prov_name);
     const std::string_view domain = text(each->domain_attr->name);
-    auto name = base::format("{}{} on {}", names.empty() ? "" : ", ", provider, domain);
-    if (names.find(name) == std::string::npos) names += name;
+    auto name = base::format("{} on {}", provider, domain);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
     const bool admitted =
         is_provider(provider, choice.provider) && (choice.domain.empty() || domain == choice.domain);
     if (admitted && (best == nullptr || rank_of(*each) < rank_of(*best))) best = each;
   }
-  if (best == nullptr)
+  if (best == nullptr) {
+    std::string list;
+    for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
     return base::fail(base::Code::unsupported, "libfabric finds no network{}{}{}{}; there are: {}",
                       choice.provider.empty() ? "" : " with the provider ", choice.provider,
-                      choice.domain.empty() ? "" : " on ", choice.domain, names.empty() ? "none" : names);
+                      choice.domain.empty() ? "" : " on ", choice.domain, names.empty() ? "none" : list);
+  }
   info_ = library->dupinfo(best);
   if (info_ == nullptr) return base::fail(base::Code::no_memory, "no memory to describe a network");
   if (choice.order_writes) order_writes(*library);

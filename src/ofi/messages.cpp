@@ -60,6 +60,7 @@ bool deliver(Peer& peer, Packet& packet) {
 }
 
 void announce(Peer& peer, const Frame& frame, const RtsBody& body) {
+  note_announced(peer, body.rts);
   const Envelope envelope{frame.context, frame.source, frame.tag, body.bytes};
   Arrival arrival{&peer, envelope, reinterpret_cast<const std::byte*>(&body.rts), sizeof body.rts, 0};
   state().handlers[static_cast<std::size_t>(Handler::p2p_rts)](arrival);
@@ -90,6 +91,10 @@ bool handle(Peer& peer, Packet& packet) {
     send(peer, Message::seen); // the last message to it
     return peer.leaves = true;
   case Message::seen: return peer.seen = true;
+  case Message::withdraw:
+    return with(std::uint64_t{}, [&](std::uint64_t cookie) { handle_withdraw(peer, cookie); });
+  case Message::withdrawn:
+    return with(WithdrawnBody{}, [&](const WithdrawnBody& body) { handle_withdrawn(peer, body); });
   case Message::atomic: return with(AtomicBody{}, [&](const AtomicBody& body) { handle_atomic(peer, body); });
   case Message::answer: return with(AnswerBody{}, [&](const AnswerBody& body) { handle_answer(peer, body); });
   case Message::fence:

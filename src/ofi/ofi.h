@@ -22,6 +22,9 @@ public:
   virtual Result address_of(object::ProcessId process, std::vector<std::byte>& address) = 0;
   /// What is known of the process now. Called often while something is under way with it, so it must be cheap.
   virtual Fate fate_of(object::ProcessId process) = 0;
+  /// The first call says that this process has nothing left to send. Returns whether all processes of the job have said so:
+  /// until then others may have messages for this one, which it must answer. Called again and again; does not wait.
+  virtual bool all_leave() = 0;
 };
 
 /// How the transport starts.

@@ -112,9 +112,63 @@ Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buf
   return {};
 }
 
+/// Waits for the receiver's answer, since only it knows whether it has matched the message.
+bool cancel_rts(Transfer& transfer) {
+  State& self = state();
+  struct Question {
+    std::uint64_t cookie;
+    bool is_over() const {
+      const auto found = state().sends.find(cookie);
+      return found == state().sends.end() || found->second.refused || found->second.cancelled;
+    }
+  };
+  const Question question{transfer.cookie};
+  auto found = self.sends.find(question.cookie);
+  if (found == self.sends.end() || found->second.asked || found->second.withdraws) return false;
+  found->second.withdraws = true;
+  send(own(*transfer.peer), Message::withdraw, &question.cookie, sizeof question.cookie);
+  transport::wait_until([](void* at) { return static_cast<const Question*>(at)->is_over(); },
+                        const_cast<Question*>(&question));
+  found = self.sends.find(question.cookie);
+  if (found == self.sends.end() || !found->second.cancelled) return false;
+  const Sending ended = take(self.sends, found);
+  Endpoint::release(ended.memory);
+  transfer.busy = false;
+  return true;
+}
+
+void handle_withdraw(Peer& peer, std::uint64_t number) {
+  const bool cancelled = peer.announced.erase(number) != 0;
+  if (cancelled) peer.withdrawn.insert(number);
+  const WithdrawnBody answer{number, cancelled ? 1u : 0u};
+  send(peer, Message::withdrawn, &answer, sizeof answer);
+}
+
+void handle_withdrawn(Peer& peer, const WithdrawnBody& body) {
+  const auto found = state().sends.find(body.cookie);
+  if (found == state().sends.end() || found->second.transfer->peer != &peer || !found->second.withdraws)
+    return;
+  (body.cancelled != 0 ? found->second.cancelled : found->second.refused) = true;
+}
+
+void note_announced(Peer& peer, const RtsHeader& rts) { peer.announced.insert(rts.words[cookie]); }
+
+bool rts_is_live(const transport::Peer& from, const RtsHeader& rts) {
+  return !static_cast<const Peer&>(from).withdrawn.contains(rts.words[cookie]);
+}
+
+bool claim_rts(transport::Peer& from, RtsHeader& rts) {
+  Peer& peer = own(from);
+  if (peer.withdrawn.erase(rts.words[cookie]) != 0) return false;
+  peer.announced.erase(rts.words[cookie]);
+  return true;
+}
+
 bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_bytes, const Buffer& buffer,
             Transfer& transfer) {
   Peer& peer = own(from);
+  if (peer.withdrawn.erase(rts.words[cookie]) != 0) return false;
+  peer.announced.erase(rts.words[cookie]);
   transfer.peer = &from;
   transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(message_bytes, static_cast<std::uint64_t>(buffer.bytes()));

@@ -13,6 +13,8 @@
 //   closed     no body. The sender posts no more receives
 //   leaving    no body. The sender has sent everything; it ends once the peers have answered
 //   seen       no body. The answer: everything up to `leaving` has arrived
+//   withdraw   body: the sender's cookie. Asks whether an announced message may be cancelled
+//   withdrawn  body: WithdrawnBody. The answer
 //   atomic     body: AtomicBody
 //   answer     body: AnswerBody
 //   fence      body: a number. Asks whether all writes before it have arrived
@@ -27,6 +29,7 @@
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace near::ofi {
@@ -54,6 +57,8 @@ enum class Message : std::uint8_t {
   closed,
   leaving,
   seen,
+  withdraw,
+  withdrawn,
   atomic,
   answer,
   fence,
@@ -83,6 +88,9 @@ struct CtsBody {
 struct DataBody {
   std::uint64_t receiver_cookie = 0, position = 0;
 };
+struct WithdrawnBody {
+  std::uint64_t cookie = 0, cancelled = 0;
+};
 struct AtomicBody {
   std::uint64_t cookie = 0, key = 0, address = 0;
   AtomicOperation operation;
@@ -93,8 +101,8 @@ struct AnswerBody {
   std::int32_t unused = 0;
 };
 
-/// A packet holds one message. 16 KiB, which tcp;ofi_rxm sends without asking the receiver first.
-inline constexpr std::size_t packet_bytes = 16384, body_bytes = packet_bytes - sizeof(Frame);
+/// A packet holds one message, whose body is as long as the longest eager message within a machine.
+inline constexpr std::size_t body_bytes = 16384, packet_bytes = body_bytes + sizeof(Frame);
 /// How many messages a peer may send that have not been released; it gets them back by halves.
 inline constexpr std::uint32_t all_credits = 64;
 /// Bodies from this size on may be kept in their packet; shorter ones are copied by the layer above.
@@ -124,6 +132,9 @@ private:
 };
 
 struct Peer : transport::Peer {
+  std::unordered_set<std::uint64_t> announced; ///< cookies of its messages that are not matched here
+  std::unordered_set<std::uint64_t>
+      withdrawn; ///< of those that it has cancelled, which the layer above may still hold
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
   std::uint32_t credits_due = 0;    ///< released messages of the peer that it has not been told of
@@ -146,6 +157,9 @@ struct Peer : transport::Peer {
 struct Sending {
   Transfer* transfer = nullptr;
   fid_mr* memory = nullptr; ///< exposed to the receiver
+  bool withdraws = false;   ///< the receiver has been asked whether the message may be cancelled
+  bool refused = false;     ///< and has said no
+  bool cancelled = false;   ///< or yes
   // Once the receiver has asked for the bytes:
   bool asked = false;
   std::uint64_t receiver_cookie = 0, wanted = 0, position = 0;
@@ -243,6 +257,13 @@ void settle_lost(Peer& peer);
 Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer& transfer);
 bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_bytes, const Buffer& buffer,
             Transfer& transfer);
+bool cancel_rts(Transfer& transfer);
+bool claim_rts(transport::Peer& from, RtsHeader& rts);
+bool rts_is_live(const transport::Peer& from, const RtsHeader& rts);
+/// An announced message has arrived.
+void note_announced(Peer& peer, const RtsHeader& rts);
+void handle_withdraw(Peer& peer, std::uint64_t cookie);
+void handle_withdrawn(Peer& peer, const WithdrawnBody& body);
 void handle_cts(Peer& peer, const CtsBody& body);
 void handle_data(Peer& peer, const DataBody& head, const std::byte* bytes, std::size_t count);
 void handle_fin(Peer& peer, std::uint64_t cookie);

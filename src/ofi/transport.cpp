@@ -30,9 +30,9 @@ const transport::Operations operations = {
     .name = "ofi",
     .send_eager = send_eager,
     .send_rts = send_rts,
-    .cancel_rts = [](Transfer&) { return false; },
-    .claim_rts = [](transport::Peer&, RtsHeader&) { return true; },
-    .rts_is_live = [](const transport::Peer&, const RtsHeader&) { return true; },
+    .cancel_rts = cancel_rts,
+    .claim_rts = claim_rts,
+    .rts_is_live = rts_is_live,
     .accept = accept,
     .give_back_packet = [](transport::Peer&, std::uint64_t packet) { give_back_packet(packet); },
     .give_back_credit = give_back_credit,
@@ -144,9 +144,10 @@ bool is_drained() {
   if (self.unsent != 0 || !self.waiting.empty() || !self.pushed.empty() || !self.copies.empty()) return false;
   if (!std::exchange(self.leaving_told, true)) {
     tell_all(Message::leaving);
-    return self.peers.empty();
+    return false;
   }
-  return all_peers([](const Peer& peer) { return peer.is_gone() || peer.seen; });
+  if (!all_peers([](const Peer& peer) { return peer.is_gone() || peer.seen; })) return false;
+  return self.settings.directory->all_leave();
 }
 
 transport::Transport network = {

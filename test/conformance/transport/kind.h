@@ -37,8 +37,8 @@ public:
   virtual bool cancels() const { return true; }
   /// The death of a process does not end the other one: transfers under way between them fail.
   virtual bool fails_alone() const { return false; }
-  /// A process can end although its peer makes no progress.
-  virtual bool ends_alone() const { return true; }
+  /// A process can end, and learn that a message cannot be cancelled, although its peer makes no progress.
+  virtual bool acts_alone() const { return true; }
   /// The largest number of unreleased eager messages before further ones are refused; 0: no limit.
   virtual int most_unreleased() const { return 0; }
   /// If the receiver takes no messages, eager messages with a waiter wait for space before credits run out.

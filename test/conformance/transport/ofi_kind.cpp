@@ -19,6 +19,7 @@ struct Page {
   struct Entry {
     base::Atomic<std::uint32_t> address_bytes{0};
     base::Atomic<std::uint32_t> fate{0};
+    base::Atomic<std::uint32_t> leaves{0};
     std::byte address[256];
   };
   Entry of[2];
@@ -26,7 +27,7 @@ struct Page {
 
 class FromPage : public ofi::Directory {
 public:
-  explicit FromPage(Page& page) : page_(page) {}
+  FromPage(Page& page, std::uint32_t self) : page_(page), self_(self) {}
   ofi::Result address_of(object::ProcessId process, std::vector<std::byte>& address) override {
     Page::Entry& entry = page_.of[process.rank];
     std::uint32_t bytes = 0;
@@ -38,8 +39,15 @@ public:
     return static_cast<ofi::Fate>(page_.of[process.rank].fate.load_acquire());
   }
 
+  bool all_leave() override {
+    page_.of[self_].leaves.store_release(1);
+    Page::Entry& other = page_.of[1 - self_];
+    return other.leaves.load_acquire() != 0 || other.fate.load_acquire() != 0;
+  }
+
 private:
   Page& page_;
+  std::uint32_t self_;
 };
 
 /// Exchanges a message. A connection is made by progress; once it is there, messages leave without.
@@ -60,9 +68,8 @@ public:
       : name_(name), provider_(provider), ordered_(ordered) {}
   std::string name() const override { return name_; }
   bool writes_wait() const override { return !ordered_; }
-  bool cancels() const override { return false; }
   bool fails_alone() const override { return true; }
-  bool ends_alone() const override { return false; }
+  bool acts_alone() const override { return false; }
   int most_unreleased() const override { return 64; }
 
   void run(const std::function<void(Part&)>& body, bool receiver_dies) override {
@@ -73,7 +80,7 @@ public:
     run_two(
         meeting, receiver_dies ? 1 : -1,
         [&](std::uint32_t rank) {
-          static FromPage directory(*page);
+          static FromPage directory(*page, rank);
           const ofi::Result opened =
               ofi::open({.provider = provider_, .domain = "lo", .order_writes = ordered_});
           require(opened.ok(), std::string(base::failure_text()).c_str());

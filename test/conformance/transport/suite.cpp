@@ -241,7 +241,7 @@ TEST_P(Conformance, an_unmatched_message_is_cancelled_or_stays_receivable) {
 }
 
 TEST_P(Conformance, a_claimed_message_cannot_be_cancelled) {
-  run([](Part& part) {
+  run([acts_alone = kind().acts_alone()](Part& part) {
     Bytes out = pattern(70'000, 8), in(70'000);
     Side sending, receiving;
     if (part.sends) announce(*part.other, 1, buffer_of(out.data(), out.size()), sending);
@@ -251,7 +251,11 @@ TEST_P(Conformance, a_claimed_message_cannot_be_cancelled) {
       require(transport::claim_rts(*message.from, message.rts), "an RTS can be claimed");
     }
     part.meet();
-    if (part.sends) require(!transport::cancel_rts(sending), "the receiver was faster");
+    if (part.sends) {
+      require(!transport::cancel_rts(sending), "the receiver was faster");
+      if (!acts_alone) send_eager(*part.other, 2, {});
+    }
+    if (part.receives && !acts_alone) require(next().envelope.tag == 2, "the sender was told");
     part.meet();
     if (part.receives) {
       take(message, buffer_of(in.data(), in.size()), receiving);
@@ -293,7 +297,7 @@ TEST_P(Conformance, a_process_ends_although_nobody_receives_its_last_message) {
 
 TEST_P(Conformance, messages_of_a_process_that_has_ended_arrive) {
   if (!kind().has_processes()) GTEST_SKIP() << "nobody else can end";
-  run([ends_alone = kind().ends_alone()](Part& part) {
+  run([acts_alone = kind().acts_alone()](Part& part) {
     if (part.sends) {
       send_eager(*part.other, 1, pattern(8, 1));
       part.meet();
@@ -303,7 +307,7 @@ TEST_P(Conformance, messages_of_a_process_that_has_ended_arrive) {
       hold_credits = true;
       const Arrived first = next();
       part.meet();
-      if (ends_alone)
+      if (acts_alone)
         part.wait_for_end();
       else
         wait_for([&] { return transport::has_ended(*first.from); });

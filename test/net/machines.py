@@ -1,0 +1,112 @@
+"""Several machines on one kernel: namespaces of network, mounts, host name and processes, joined by a bridge.
+
+    with Machines(3) as machines:
+        machines.run(0, ["hostname"])          # m1
+        machines.hydra(4, ["./program"])       # ranks 0 and 3 on m1, 1 on m2, 2 on m3
+        machines.hydra(4, ["./program"], each=2)
+
+A machine has an address of its own (10.77.0.1 for m1), its own /dev/shm, and no process of another one. The file system is the
+same on all. Everything belongs to processes that end with this one, so nothing is left behind, however it ends.
+"""
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import harness  # noqa: E402
+
+HYDRA = harness.ROOT / "build/venv-mpich/bin/mpiexec"
+SLEEP = "echo up; exec sleep infinity"
+
+
+class Refused(Exception):
+    """This system does not let us make namespaces; the text says what was refused."""
+
+
+def hold(*words):
+    """Starts a process that holds namespaces until this one ends, and returns it once they are set up."""
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if process.stdout.readline().strip() != "up":
+        raise Refused(f"{shlex.join(words)}: {process.stderr.read().strip()}")
+    return process
+
+
+def child_of(process):
+    """The only child of a process: unshare --fork runs the command in it."""
+    return int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+
+
+class Machines:
+    """`count` machines, m1, m2 and so on."""
+
+    def __init__(self, count):
+        self.count = count
+        self.names = [f"m{number}" for number in range(1, count + 1)]
+        self.processes = []
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="near-machines-")
+        try:
+            self._join()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        with contextlib.suppress(OSError):
+            self.folder.cleanup()
+
+    def _join(self):
+        guard = ["setpriv", "--pdeathsig", "KILL"]
+        switch = hold(*guard, "unshare", "--net", "sh", "-ec",
+                      f"ip link add switch type bridge; ip addr add 10.77.0.254/24 dev switch; ip link set switch up; ip link set lo up; {SLEEP}")
+        self.processes.append(switch)
+        self.pids = []
+        for number, name in enumerate(self.names, 1):
+            made = hold(*guard, "unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec",
+                        f"hostname {name}; mount -t tmpfs tmpfs /dev/shm; ip link set lo up; {SLEEP}")
+            self.processes.append(made)
+            self.pids.append(child_of(made))
+            inside = f"nsenter -t {self.pids[-1]} -n ip"
+            script = (f"ip link add {name} type veth peer name eth0 netns {self.pids[-1]}; ip link set {name} master switch up; "
+                      f"{inside} addr add 10.77.0.{number}/24 dev eth0; {inside} link set eth0 up")
+            subprocess.run(["nsenter", "-t", str(switch.pid), "-n", "sh", "-ec", script], check=True, capture_output=True, text=True)
+        hosts = Path(self.folder.name) / "hosts"
+        hosts.write_text("127.0.0.1 localhost\n" + "".join(f"10.77.0.{n} {name}\n" for n, name in enumerate(self.names, 1)))
+        for pid in self.pids:
+            subprocess.run(["nsenter", "-t", str(pid), "-m", "mount", "--bind", str(hosts), "/etc/hosts"], check=True)
+        self.shell = Path(self.folder.name) / "shell"
+        cases = "".join(f"{name}) pid={pid};; " for name, pid in zip(self.names, self.pids, strict=True))
+        self.shell.write_text("#!/bin/sh\n# Runs a command on another machine, as ssh does: shell [-options] HOST COMMAND ...\n"
+                              'while case $1 in -*) true;; *) false;; esac; do shift; done\n'
+                              f'host=$1; shift\ncase $host in {cases}*) echo "no machine $host" >&2; exit 255;; esac\n'
+                              'exec nsenter -t $pid -n -m -u -p -- sh -c "$*"\n')
+        self.shell.chmod(0o755)
+
+    def on(self, index, command):
+        """The command as it must be started here to run on a machine."""
+        return ["nsenter", "-t", str(self.pids[index]), "-n", "-m", "-u", "-p", f"--wd={os.getcwd()}", "--", *map(str, command)]
+
+    def run(self, index, command, **options):
+        """Runs a command on one machine (harness.run)."""
+        return harness.run(self.on(index, command), **options)
+
+    def hydra_command(self, ranks, command, *, each=1, environment=None, options=()):
+        """MPICH's mpiexec on a machine of its own, with `each` ranks on a machine before the next one is used."""
+        settings = [word for name, value in (environment or {}).items() for word in ("-genv", name, str(value))]
+        # From outside, since the launcher's shell enters the machines by their processes here.
+        return ["nsenter", "-t", str(self.processes[0].pid), "-n", "--", str(HYDRA), "-launcher", "ssh", "-launcher-exec", str(self.shell),
+                "-hosts", ",".join(self.names), "-iface", "switch", "-ppn", str(each), "-n", str(ranks), *settings, *map(str, options),
+                *map(str, command)]
+
+    def hydra(self, ranks, command, *, each=1, environment=None, options=(), **rest):
+        return harness.run(self.hydra_command(ranks, command, each=each, environment=environment, options=options), **rest)

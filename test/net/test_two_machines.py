@@ -1,0 +1,99 @@
+"""Programs on two machines (machines.py), started by MPICH's Hydra; and on this one."""
+
+import itertools
+import re
+import sys
+from pathlib import Path
+
+import harness
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from machines import HYDRA, Machines, Refused  # noqa: E402
+from test_rows import read_rows  # noqa: E402
+
+# Programs of test/mpi that need all their ranks on one machine, and why.
+ON_ONE_MACHINE = {
+    "windows": ["accumulates_are_whole", "a_target_need_not_take_part", "all_traffic", "errors_run_the_handler_of_their_object",
+                "every_poll_lets_others_run", "failed_calls_leave_null_handles", "locks_let_collectives_advance", "many_attached",
+                "many_small_pieces", "one_sided", "requests_that_end_early", "threads_use_windows", "windows", "wrong_epochs"],
+    "mistakes in collectives are found in areas": ["calls_disagree", "pair_calls_disagree", "ranks_disagree_on_sizes"],
+    "they expect one machine": ["communicators", "hardware_parts", "intercommunicators", "machines"],
+    "mpiexec's words about a rank that dies": ["a_sender_dies_before_its_first_large_message"],
+}
+
+
+def rows():
+    """Two ranks on two machines, and four, in blocks and in turns."""
+    excluded = set(itertools.chain(*ON_ONE_MACHINE.values()))
+    turn = itertools.cycle((1, 2))
+    for case in read_rows():
+        program, arguments, ranks, environment, status, _ = case.values
+        if program not in excluded and not environment and ranks in (2, 4):
+            each = 1 if ranks == 2 else next(turn)
+            yield pytest.param(program, arguments, ranks, each, status, id=f"{case.id}-{each}")
+
+
+@pytest.fixture(scope="module")
+def two():
+    try:
+        with Machines(2) as machines:
+            yield machines
+    except Refused as refused:
+        pytest.skip(f"this system does not let us make machines: {refused}")
+
+
+def test_machines_share_nothing_but_the_network_and_files(two):
+    names = [two.run(index, ["hostname"]).out.strip() for index in (0, 1)]
+    assert names == ["m1", "m2"]
+    processes = two.run(0, ["sh", "-c", "ls -d /proc/[0-9]* | wc -l"])
+    assert int(processes.out) < 10, processes.report()
+    reached = two.run(0, ["getent", "hosts", "m2"])
+    assert reached.status == 0 and "10.77.0.2" in reached.out, reached.report()
+
+
+@pytest.mark.parametrize("each", [1, 2])
+def test_ranks_know_their_machines(two, compiled, each):
+    result = two.hydra(4, [compiled("machines"), each], each=each)
+    assert result.status == 0, result.report()
+    places = dict(re.findall(r"rank (\d) on (m\d)", result.out))
+    expected = {1: "m1 m2 m1 m2", 2: "m1 m1 m2 m2"}[each].split()
+    assert [places[str(rank)] for rank in range(4)] == expected, result.report()
+
+
+def test_an_abort_ends_all_ranks(two, compiled):
+    result = two.hydra(4, [compiled("machines"), "abort"], each=2, timeout=30)
+    assert result.status == 7 and not result.timed_out, result.report()
+    assert not harness.survivors(result.mark)
+
+
+@pytest.mark.parametrize("victim", [0, 3])
+def test_the_death_of_a_rank_ends_all_ranks(two, compiled, victim):
+    result = two.hydra(4, [compiled("machines"), "die", victim], each=2, timeout=30)
+    assert result.status != 0 and not result.timed_out and result.seconds < 10, result.report()
+    assert not harness.survivors(result.mark)
+
+
+def test_windows_across_machines_say_that_they_do_not_exist(two, compiled):
+    result = two.hydra(2, [compiled("machines"), "window"])
+    assert result.status == 0 and "several machines, where windows do not exist yet" in result.text, result.report()
+
+
+def test_a_network_that_is_not_there_is_named(two, compiled):
+    result = two.hydra(2, [compiled("machines"), 1], environment={"NEAR_NETWORK": "tcp@ib0"})
+    assert result.status != 0 and not result.timed_out, result.report()
+    assert "this job has 2 machines, but no network joins them" in result.text, result.report()
+    assert "with the provider tcp on ib0; there are: " in result.text and "NEAR_NETWORK=tcp@ib0" in result.text, result.report()
+
+
+@pytest.mark.parametrize("program, arguments, ranks, each, status", rows())
+def test_row_on_two_machines(two, compiled, program, arguments, ranks, each, status):
+    result = two.hydra(ranks, [compiled(program), *arguments], each=each)
+    right = result.status != 0 if status == "fails" else result.status == int(status)
+    assert right and not result.timed_out, f"expected status {status}\n{result.report()}"
+
+
+def test_hydra_starts_jobs_on_one_machine(compiled):
+    result = harness.run([HYDRA, "-n", 3, compiled("ring")])
+    assert result.status == 0 and not result.timed_out, result.report()
+    assert not harness.survivors(result.mark)
