@@ -34,7 +34,7 @@ bool give_to_network(Packet& packet) {
 }
 
 /// Says once that something arrived that no process of this job sends.
-void warn_of_stranger(const char* what) {
+void warn_of_foreign_message(const char* what) {
   static bool said = false;
   if (std::exchange(said, true)) return;
   base::log(base::Level::warning,
@@ -111,24 +111,24 @@ bool receive(Packet& packet, std::size_t bytes) {
   State& self = state();
   const Frame& frame = packet.frame();
   if (bytes < sizeof frame || frame.secret != self.settings.secret) {
-    warn_of_stranger("it does not have the secret of this job");
+    warn_of_foreign_message("it does not have the secret of this job");
     return false;
   }
   if (frame.body != bytes - sizeof frame) {
-    warn_of_stranger("its length is wrong");
+    warn_of_foreign_message("its length is wrong");
     return false;
   }
   if (frame.message == Message::hello)
     self.told_addresses[frame.sender].assign(packet.body(), packet.body() + frame.body);
   Peer* peer = peer_with(frame.sender);
   if (peer == nullptr) {
-    warn_of_stranger("no such process is reached by the network");
+    warn_of_foreign_message("no such process is reached by the network");
     return false;
   }
   peer->credits_left = std::min(peer->credits_left + frame.credits, all_credits);
   if (peer->failed) return false;
   if (frame.message == Message::eager) return deliver(*peer, packet);
-  if (!handle(*peer, packet)) warn_of_stranger("its contents are wrong");
+  if (!handle(*peer, packet)) warn_of_foreign_message("its contents are wrong");
   return false;
 }
 
