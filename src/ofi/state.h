@@ -219,6 +219,7 @@ struct State {
   std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;
   std::map<std::uint64_t, os::Run> registered; ///< memory of this process, by key
   std::uint32_t polls_until_check = 0;
+  std::uint32_t quiet = 0; ///< how many polls in a row have found nothing
   bool receives_no_more = false, leaving_told = false;
 };
 /// The only State of this process. It is never destroyed.

@@ -17,6 +17,9 @@ namespace {
 
 /// How many calls of advance() come between two looks at what has become of the peers.
 constexpr std::uint32_t polls_between_checks = 64;
+/// A poll of the network costs a system call with TCP, as much as several messages within the machine. After this many in a
+/// row that found nothing, only each 256th call looks.
+constexpr std::uint32_t polls_until_quiet = 1024, quiet_interval = 256;
 
 void abandon(transport::Peer& failed) {
   Peer& peer = own(failed);
@@ -99,6 +102,7 @@ void check_fates() {
 
 bool advance() {
   State& self = state();
+  if (++self.quiet > polls_until_quiet && self.quiet % quiet_interval != 0) return false;
   std::array<Completion, 16> some;
   std::size_t count = 0;
   if (!self.endpoint.take(some, count).ok()) throw std::runtime_error(std::string(base::failure_text()));
@@ -119,11 +123,13 @@ bool advance() {
     self.polls_until_check = polls_between_checks;
     check_fates();
   }
+  if (moved || !self.waiting.empty() || self.unsent != 0) self.quiet = 0;
   return moved;
 }
 
 bool has_arrived() {
   const transport::EngineLock lock;
+  state().quiet = 0; // after the sleep, the next poll looks
   return !state().over.empty() || !state().endpoint.can_sleep();
 }
 
