@@ -48,8 +48,9 @@ struct Start {
   std::uint32_t row = 0;            ///< row in the segment's rank table
   std::uint32_t here = 1;           ///< number of processes of the job
   std::vector<std::uint32_t> ranks; ///< their ranks, by row, in rising order; empty if they are the rows
-  std::uint32_t machine = 0;        ///< number of this machine
-  std::uint32_t machines = 1;       ///< of the job
+  std::uint32_t first_here = 0;     ///< the lowest of them
+  std::uint32_t machine = 0;        ///< number of this machine, by the launcher's count
+  std::uint32_t machines = 1;       ///< how many the job has
   bool by_pmi = false;              ///< started by another launcher
   std::uint64_t secret = 0;         ///< that the processes of the job share, if it has several machines
   std::string binding; ///< for people: where mpiexec bound this process, e.g. "core 3 (cpus 3,19), node 0"

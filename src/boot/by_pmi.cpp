@@ -2,11 +2,11 @@
 
 #include "base/text.h"
 #include "boot/pmi.h"
-#include "os/affinity.h"
 #include "os/memory.h"
 #include "os/random.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <unistd.h>
 
@@ -48,6 +48,19 @@ bool from_hex(std::string_view text, std::vector<std::byte>& bytes) {
   return true;
 }
 
+/// Reads numbers that are separated by colons, and nothing else.
+bool read_numbers(std::string_view text, std::span<std::uint64_t> numbers) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), numbers[i]);
+    if (error != std::errc{}) return false;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (i + 1 == numbers.size()) break;
+    if (!text.starts_with(':')) return false;
+    text.remove_prefix(1);
+  }
+  return text.empty();
+}
+
 /// What mpiexec would write before it starts the processes of this machine.
 void describe_processes(segment::Segment& segment, const Start& start) {
   for (std::uint32_t row = 0; row < start.here; ++row) {
@@ -63,11 +76,10 @@ void describe_processes(segment::Segment& segment, const Start& start) {
 
 Result make_segment(Start& start) {
   segment::Segment& segment = made_segment();
-  os::CpuSet allowed;
-  NEAR_TRY(os::affinity_of(0, allowed));
-  const segment::JobShape shape{start.here, allowed.count()};
-  NEAR_TRY(segment.create(start.here, start.here, allowed.count(), segment::bytes_by_knobs(shape)));
-  segment.header().expected_reserve = segment::reserved_by_knobs(shape);
+  // Not those that this process may use: other launchers may have bound each rank to its own.
+  const auto processors = static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
+  NEAR_TRY(
+      segment.create(start.here, start.here, processors, segment::bytes_by_knobs({start.here, processors})));
   describe_processes(segment, start);
   start.segment_descriptor = segment.descriptor();
   NEAR_TRY(os::identify(start.segment_descriptor, start.segment));
@@ -79,16 +91,11 @@ Result make_segment(Start& start) {
 /// Opens the segment that the first process of this machine has made.
 Result open_segment(Start& start) {
   std::string text;
-  NEAR_TRY(launcher().get(segment_key(start.ranks.front()), text));
-  std::uint64_t numbers[4] = {}; // process, descriptor, device, inode
-  const char* at = text.data();
-  for (std::uint64_t& number : numbers) {
-    const auto [end, error] = std::from_chars(at, text.data() + text.size(), number);
-    if (error != std::errc{})
-      return base::fail(base::Code::invalid, "rank {} describes its segment as \"{}\"", start.ranks.front(),
-                        base::printable(text));
-    at = end + 1;
-  }
+  NEAR_TRY(launcher().get(segment_key(start.first_here), text));
+  std::array<std::uint64_t, 4> numbers{}; // process, descriptor, device, inode
+  if (!read_numbers(text, numbers))
+    return base::fail(base::Code::invalid, "rank {} describes its segment as \"{}\"", start.first_here,
+                      base::printable(text));
   start.launcher = static_cast<std::int32_t>(numbers[0]);
   start.segment = {numbers[2], numbers[3]};
   int opened = -1;
@@ -104,7 +111,7 @@ Result open_segment(Start& start) {
         "process {} here is another one: are the ranks in separate containers?", start.launcher));
   }
   return base::fail(base::Code::gone, "the segment of rank {}, on this machine, is out of reach: {}",
-                    start.ranks.front(), std::string(base::failure_text()));
+                    start.first_here, std::string(base::failure_text()));
 }
 
 } // namespace
@@ -126,12 +133,16 @@ Result start_by_pmi(char** environment, Start& start) {
   std::vector<std::uint32_t> machines;
   NEAR_TRY(machines_of(mapping, start.size, machines));
   start.machine = machines[start.rank];
-  start.machines = *std::max_element(machines.begin(), machines.end()) + 1;
   for (std::uint32_t rank = 0; rank < start.size; ++rank)
     if (machines[rank] == start.machine) start.ranks.push_back(rank);
   start.here = static_cast<std::uint32_t>(start.ranks.size());
   start.row = static_cast<std::uint32_t>(
       std::lower_bound(start.ranks.begin(), start.ranks.end(), start.rank) - start.ranks.begin());
+  start.first_here = start.ranks.front();
+  if (start.here == start.size) start.ranks.clear(); // they are the rows
+  std::sort(machines.begin(), machines.end());
+  start.machines =
+      static_cast<std::uint32_t>(std::unique(machines.begin(), machines.end()) - machines.begin());
   return start.row == 0 ? make_segment(start) : Result();
 }
 
@@ -144,13 +155,15 @@ Result meet_by_pmi(Start& start, std::span<const std::byte> address) {
   if (!address.empty()) NEAR_TRY(pmi.put(address_key(start.rank), to_hex(address)));
   if (start.rank == 0) {
     std::uint64_t secret = 0;
-    NEAR_TRY(os::fill_random(&secret, sizeof secret));
+    while (secret == 0) NEAR_TRY(os::fill_random(&secret, sizeof secret));
     NEAR_TRY(pmi.put(secret_key, std::to_string(secret)));
   }
   NEAR_TRY(pmi.fence());
   std::string secret;
   NEAR_TRY(pmi.get(secret_key, secret));
-  std::from_chars(secret.data(), secret.data() + secret.size(), start.secret);
+  if (!read_numbers(secret, std::span(&start.secret, 1)) || start.secret == 0)
+    return base::fail(base::Code::invalid, "rank 0 has published \"{}\", which is no secret",
+                      base::printable(secret));
   return start.row == 0 ? Result() : open_segment(start);
 }
 

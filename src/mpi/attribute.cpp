@@ -26,7 +26,7 @@ int* predefined(int key) {
   case MPI_HOST: return &values.host;
   case MPI_WTIME_IS_GLOBAL: return &values.wtime_is_global;
   case MPI_LASTUSEDCODE: return last_used_code_address();
-  case MPI_APPNUM: values.appnum = static_cast<int>(transport::own_application()); return &values.appnum;
+  case MPI_APPNUM: values.appnum = static_cast<int>(process.start.application); return &values.appnum;
   case MPI_UNIVERSE_SIZE:
     values.universe_size = static_cast<int>(std::max(process.start.size, transport::universe_size()));
     return &values.universe_size;

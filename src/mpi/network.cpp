@@ -24,7 +24,7 @@ private:
   const boot::Start& start_;
 };
 
-bool spans_machines(const boot::Start& start) { return start.machines > 1; }
+bool spans_machines(const boot::Start& start) { return start.here < start.size; }
 
 /// NEAR_NETWORK: a provider, an interface, or both: "verbs;ofi_rxm", "@eth0", "tcp@eth0".
 ofi::Choice choice_of(const std::string& text) {
@@ -53,8 +53,10 @@ boot::Result start_network(const boot::Start& start) {
   ofi::Settings settings;
   settings.self = {.rank = start.rank};
   settings.secret = start.secret;
+  static std::uint32_t size = 0;
+  size = start.size;
   settings.reaches = [](object::ProcessId process) {
-    return process.job == 0 && memory::find_segment_of(process) == nullptr;
+    return process.job == 0 && process.rank < size && memory::find_segment_of(process) == nullptr;
   };
   settings.directory = &directory;
   ofi::start(settings);

@@ -16,7 +16,7 @@ struct Job {
   /// Their ranks in the job, by row, in rising order; empty if they are the rows.
   std::vector<std::uint32_t> ranks = {};
   std::uint32_t machine = 0; ///< number of this machine among those of the job
-  /// The process of which all processes of the job here are descendants; 0: the launcher that the segment names.
+  /// A process whose descendants may copy from this one's memory; 0: the launcher that the segment names.
   std::int32_t ancestor = 0;
 };
 

@@ -37,8 +37,6 @@ segment::NearestNodes nearest_nodes() {
                                              : segment::NearestNodes{};
 }
 
-std::uint32_t own_application() { return job_segment().entry(memory::space().row).application; }
-
 std::uint32_t universe_size() {
   const auto& head = job_segment().header();
   return std::max(head.job_size, head.cores);

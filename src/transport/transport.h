@@ -60,7 +60,7 @@ inline Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffe
   return peer.operations->send_rts(peer, envelope, buffer, transfer);
 }
 /// Sender: withdraws an RTS. Returns false if the receiver has matched it; otherwise `transfer.done` will not be
-/// called. Local.
+/// called. Local, unless the transport has to ask the receiver: then it waits for the answer.
 inline bool cancel_rts(Transfer& transfer) { return transfer.peer->operations->cancel_rts(transfer); }
 /// Receiver: matches an RTS before its buffer is known (MPI_Mprobe), so that the sender cannot cancel it any
 /// more; accept() follows with the same `rts`. Returns false if the sender has cancelled it.
@@ -174,8 +174,6 @@ bool running();
 
 /// The number of processors here if the job has more processes, otherwise 0; all of them get the same answer.
 int shared_processors();
-/// Which of the programs of its job this process runs, from 0, as in `mpiexec -n 1 a : -n 1 b`.
-std::uint32_t own_application();
 /// The number of processes that the job can have: one for each processor, or as many as it has if these are more.
 std::uint32_t universe_size();
 /// Returns true in the first process of the job that calls it, which then reports an error that all may meet; true
