@@ -51,9 +51,10 @@ public:
   void close();
   bool is_open() const { return endpoint_ != nullptr; }
 
-  /// The address of this endpoint, to be given to insert() in other processes.
+  /// The address of this endpoint, with the kind of its network, to be given to insert() in other processes.
   std::span<const std::byte> address() const { return address_; }
-  /// Makes the endpoint with this address known, so that messages can be sent to it.
+  /// Makes the endpoint with this address known, so that messages can be sent to it. Fails with Code::invalid if it belongs to
+  /// another kind of network.
   Result insert(std::span<const std::byte> address, fi_addr_t& peer);
 
   /// "tcp;ofi_rxm on eth0", for people.
@@ -106,6 +107,7 @@ public:
   Result take(std::span<Completion> into, std::size_t& count);
 
 private:
+  std::string kind_of_address() const;
   Result find(const Choice& choice);
   void order_writes(const Library& library);
   Result open_parts();

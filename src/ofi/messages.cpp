@@ -144,7 +144,7 @@ void post(Packet* packet) {
 } // namespace
 
 void PacketPool::grow() {
-  constexpr std::size_t page = 4096, bytes = packets_at_once * packet_bytes;
+  constexpr std::size_t page = 4096, bytes = (packets_at_once * packet_bytes + page - 1) / page * page;
   free_.reserve(free_.size() + packets_at_once);
   // Never freed, as they are used until the process ends.
   auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(page)));

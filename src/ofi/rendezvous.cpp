@@ -22,7 +22,7 @@ constexpr std::uint64_t longest_read = 64 << 20;
 /// How many packets messages that are sent in pieces occupy together.
 constexpr std::uint32_t packets_for_pieces = 32;
 
-enum Word { cookie, address, key, readable };
+enum Word { cookie, address, key, readable, claimed };
 
 /// Removes the entry and returns what it held.
 template <class Table>
@@ -112,25 +112,27 @@ Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buf
   return {};
 }
 
-/// Waits for the receiver's answer, since only it knows whether it has matched the message.
+/// Waits for the receiver's answer, since only it knows whether it has matched the message. A receiver that leaves has answered
+/// before, or will never match it.
 bool cancel_rts(Transfer& transfer) {
   State& self = state();
   struct Question {
     std::uint64_t cookie;
+    const Peer& receiver;
     bool is_over() const {
       const auto found = state().sends.find(cookie);
-      return found == state().sends.end() || found->second.refused || found->second.cancelled;
+      return found == state().sends.end() || found->second.refused || found->second.cancelled ||
+             receiver.leaves;
     }
   };
-  const Question question{transfer.cookie};
+  Question question{transfer.cookie, own(*transfer.peer)};
   auto found = self.sends.find(question.cookie);
   if (found == self.sends.end() || found->second.asked || found->second.withdraws) return false;
   found->second.withdraws = true;
   send(own(*transfer.peer), Message::withdraw, &question.cookie, sizeof question.cookie);
-  transport::wait_until([](void* at) { return static_cast<const Question*>(at)->is_over(); },
-                        const_cast<Question*>(&question));
+  transport::wait_until([](void* at) { return static_cast<const Question*>(at)->is_over(); }, &question);
   found = self.sends.find(question.cookie);
-  if (found == self.sends.end() || !found->second.cancelled) return false;
+  if (found == self.sends.end() || found->second.refused) return false;
   const Sending ended = take(self.sends, found);
   Endpoint::release(ended.memory);
   transfer.busy = false;
@@ -138,9 +140,7 @@ bool cancel_rts(Transfer& transfer) {
 }
 
 void handle_withdraw(Peer& peer, std::uint64_t number) {
-  const bool cancelled = peer.announced.erase(number) != 0;
-  if (cancelled) peer.withdrawn.insert(number);
-  const WithdrawnBody answer{number, cancelled ? 1u : 0u};
+  const WithdrawnBody answer{number, peer.announced.erase(number)};
   send(peer, Message::withdrawn, &answer, sizeof answer);
 }
 
@@ -154,21 +154,18 @@ void handle_withdrawn(Peer& peer, const WithdrawnBody& body) {
 void note_announced(Peer& peer, const RtsHeader& rts) { peer.announced.insert(rts.words[cookie]); }
 
 bool rts_is_live(const transport::Peer& from, const RtsHeader& rts) {
-  return !static_cast<const Peer&>(from).withdrawn.contains(rts.words[cookie]);
+  return static_cast<const Peer&>(from).announced.contains(rts.words[cookie]);
 }
 
 bool claim_rts(transport::Peer& from, RtsHeader& rts) {
-  Peer& peer = own(from);
-  if (peer.withdrawn.erase(rts.words[cookie]) != 0) return false;
-  peer.announced.erase(rts.words[cookie]);
-  return true;
+  rts.words[claimed] = own(from).announced.erase(rts.words[cookie]);
+  return rts.words[claimed] != 0;
 }
 
 bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_bytes, const Buffer& buffer,
             Transfer& transfer) {
   Peer& peer = own(from);
-  if (peer.withdrawn.erase(rts.words[cookie]) != 0) return false;
-  peer.announced.erase(rts.words[cookie]);
+  if (rts.words[claimed] == 0 && peer.announced.erase(rts.words[cookie]) == 0) return false;
   transfer.peer = &from;
   transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(message_bytes, static_cast<std::uint64_t>(buffer.bytes()));
@@ -250,7 +247,7 @@ bool sends_settled() {
   State& self = state();
   for (auto each = self.sends.begin(); each != self.sends.end();) {
     const auto current = each++;
-    if (!own(*current->second.transfer->peer).closed) continue;
+    if (!own(*current->second.transfer->peer).closed || current->second.asked) continue;
     Endpoint::release(current->second.memory); // it will not receive this message
     self.sends.erase(current);
   }

@@ -119,7 +119,7 @@ struct Packet : Operation {
   std::byte* body() { return data + sizeof(Frame); }
 };
 
-/// Packets of this process. Whole pages, which are its own.
+/// Packets of this process, in memory of whole pages.
 class PacketPool {
 public:
   /// Throws std::bad_alloc.
@@ -133,8 +133,6 @@ private:
 
 struct Peer : transport::Peer {
   std::unordered_set<std::uint64_t> announced; ///< cookies of its messages that are not matched here
-  std::unordered_set<std::uint64_t>
-      withdrawn; ///< of those that it has cancelled, which the layer above may still hold
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
   std::uint32_t credits_due = 0;    ///< released messages of the peer that it has not been told of
@@ -219,7 +217,8 @@ struct State {
   std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;
   std::map<std::uint64_t, os::Run> registered; ///< memory of this process, by key
   std::uint32_t polls_until_check = 0;
-  std::uint32_t quiet = 0; ///< how many polls in a row have found nothing
+  std::uint32_t quiet = 0;     ///< how many polls in a row have found nothing
+  std::uint64_t looked_ns = 0; ///< when the last of them looked
   bool receives_no_more = false, leaving_told = false;
 };
 /// The only State of this process. It is never destroyed.

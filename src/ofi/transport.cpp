@@ -2,6 +2,7 @@
 #include "ofi/state.h"
 
 #include "base/log.h"
+#include "os/clock.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -18,8 +19,9 @@ namespace {
 /// How many calls of advance() come between two looks at what has become of the peers.
 constexpr std::uint32_t polls_between_checks = 64;
 /// A poll of the network costs a system call with TCP, as much as several messages within the machine. After this many in a
-/// row that found nothing, only each 256th call looks.
-constexpr std::uint32_t polls_until_quiet = 1024, quiet_interval = 256;
+/// row that found nothing, and with nothing under way, the next one looks only after this time.
+constexpr std::uint32_t polls_until_quiet = 1024;
+constexpr std::uint64_t quiet_interval_ns = 20'000;
 
 void abandon(transport::Peer& failed) {
   Peer& peer = own(failed);
@@ -100,9 +102,26 @@ void check_fates() {
   for (Peer* peer : silent) settle_lost(*peer);
 }
 
+bool has_work(const State& self) {
+  return self.unsent != 0 || !self.waiting.empty() || !self.unbegun.empty() || !self.pushed.empty() ||
+         !self.copies.empty() || !self.sends.empty() || !self.receives.empty() || !self.atomics.empty();
+}
+
+/// Whether this poll need not look at the network.
+bool may_skip(State& self) {
+  if (self.quiet <= polls_until_quiet) {
+    ++self.quiet;
+    return false;
+  }
+  const std::uint64_t now = os::monotonic_ns();
+  if (now - self.looked_ns < quiet_interval_ns && !has_work(self)) return true;
+  self.looked_ns = now;
+  return false;
+}
+
 bool advance() {
   State& self = state();
-  if (++self.quiet > polls_until_quiet && self.quiet % quiet_interval != 0) return false;
+  if (may_skip(self)) return false;
   std::array<Completion, 16> some;
   std::size_t count = 0;
   if (!self.endpoint.take(some, count).ok()) throw std::runtime_error(std::string(base::failure_text()));
@@ -123,7 +142,7 @@ bool advance() {
     self.polls_until_check = polls_between_checks;
     check_fates();
   }
-  if (moved || !self.waiting.empty() || self.unsent != 0) self.quiet = 0;
+  if (moved) self.quiet = 0;
   return moved;
 }
 

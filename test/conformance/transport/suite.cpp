@@ -240,6 +240,23 @@ TEST_P(Conformance, an_unmatched_message_is_cancelled_or_stays_receivable) {
   });
 }
 
+TEST_P(Conformance, a_message_to_a_peer_that_ends_is_cancelled_or_dropped) {
+  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can end";
+  run([cancels = kind().cancels()](Part& part) {
+    static Bytes out = pattern(100'000, 2);
+    static Side side;
+    if (part.receives) send_eager(*part.other, 1, {}); // and ends
+    if (part.sends) {
+      (void)next();
+      wait_for([&] { return transport::has_ended(*part.other); });
+      for (int i = 0; i < 3000; ++i) transport::progress(), usleep(10);
+      announce(*part.other, 1, buffer_of(out.data(), out.size()), side);
+      const bool cancelled = transport::cancel_rts(side);
+      require(!cancels || cancelled || side.finished, "nobody can match it any more");
+    }
+  });
+}
+
 TEST_P(Conformance, a_claimed_message_cannot_be_cancelled) {
   run([acts_alone = kind().acts_alone()](Part& part) {
     Bytes out = pattern(70'000, 8), in(70'000);

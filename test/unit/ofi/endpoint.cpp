@@ -63,11 +63,15 @@ TEST_P(Endpoints, a_message_arrives_in_the_memory_that_was_posted) {
 }
 
 TEST_P(Endpoints, an_address_of_another_network_is_refused) {
-  const std::array<std::byte, 3> short_address{};
+  Endpoint other;
+  ASSERT_TRUE(other.open(here(std::string_view(GetParam()) == "net" ? "tcp" : "net")).ok());
   fi_addr_t peer = 0;
-  EXPECT_TRUE(first.insert(short_address, peer).is(base::Code::invalid));
-  EXPECT_NE(base::failure_text().find("an address of 3 bytes"), std::string_view::npos)
+  EXPECT_TRUE(first.insert(other.address(), peer).is(base::Code::invalid));
+  EXPECT_NE(base::failure_text().find("name the same network for all"), std::string_view::npos)
       << base::failure_text();
+  EXPECT_TRUE(first.insert({}, peer).is(base::Code::invalid));
+  EXPECT_TRUE(first.insert(first.address().first(5), peer).is(base::Code::invalid));
+  other.close();
 }
 
 TEST_P(Endpoints, one_that_is_idle_may_sleep) {
@@ -76,7 +80,9 @@ TEST_P(Endpoints, one_that_is_idle_may_sleep) {
   ASSERT_TRUE(first.take(none, count).ok());
   EXPECT_EQ(count, 0u);
   ASSERT_TRUE(first.can_sleep());
-  if (first.descriptor() < 0) return;
+  const bool is_silent = first.name().starts_with("net ");
+  ASSERT_EQ(first.descriptor() < 0, is_silent) << first.name();
+  if (is_silent) return;
   pollfd waiting{first.descriptor(), POLLIN, 0};
   EXPECT_EQ(poll(&waiting, 1, 20), 0) << "nothing has happened";
 }
