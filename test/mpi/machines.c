@@ -1,5 +1,5 @@
 // On several machines: machines EACH checks messages of all lengths and collectives between ranks of which EACH are neighbours
-// on a machine; machines abort, die RANK and window do what they say.
+// on a machine; machines abort, die RANK, window and application NUMBER do what they say.
 #include "check.h"
 
 #include <signal.h>
@@ -109,6 +109,10 @@ int main(int count, char** arguments) {
   const char* what = count > 1 ? arguments[1] : "1";
   if (strcmp(what, "window") == 0) {
     try_window();
+  } else if (strcmp(what, "application") == 0) {
+    int *number = NULL, found = 0;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &found);
+    CHECK(found && *number == atoi(arguments[2]));
   } else if (strcmp(what, "abort") == 0) {
     if (rank == size - 1) MPI_Abort(MPI_COMM_WORLD, 7);
     MPI_Barrier(MPI_COMM_WORLD);

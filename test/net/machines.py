@@ -78,7 +78,10 @@ class Machines:
             self.pids.append(child_of(made))
             inside = f"nsenter -t {self.pids[-1]} -n ip"
             script = (f"ip link add {name} type veth peer name eth0 netns {self.pids[-1]}; ip link set {name} master switch up; "
-                      f"{inside} addr add 10.77.0.{number}/24 dev eth0; {inside} link set eth0 up")
+                      f"{inside} addr add 10.77.0.{number}/24 dev eth0; {inside} link set eth0 up; "
+                      # As on machines with containers: a network of the same address on each, which reaches no other.
+                      f"{inside} link add docker0 type veth peer name inner; {inside} addr add 172.17.0.1/16 dev docker0; "
+                      f"{inside} link set docker0 up; {inside} link set inner up")
             subprocess.run(["nsenter", "-t", str(switch.pid), "-n", "sh", "-ec", script], check=True, capture_output=True, text=True)
         hosts = Path(self.folder.name) / "hosts"
         hosts.write_text("127.0.0.1 localhost\n" + "".join(f"10.77.0.{n} {name}\n" for n, name in enumerate(self.names, 1)))

@@ -93,6 +93,12 @@ def test_row_on_two_machines(two, compiled, program, arguments, ranks, each, sta
     assert right and not result.timed_out, f"expected status {status}\n{result.report()}"
 
 
+def test_each_program_of_a_list_knows_its_number(compiled):
+    program = compiled("machines")
+    result = harness.run([HYDRA, "-n", 1, program, "application", 0, ":", "-n", 2, program, "application", 1])
+    assert result.status == 0 and not result.timed_out, result.report()
+
+
 def test_hydra_starts_jobs_on_one_machine(compiled):
     result = harness.run([HYDRA, "-n", 3, compiled("ring")])
     assert result.status == 0 and not result.timed_out, result.report()
