@@ -227,9 +227,13 @@ void sent(Packet& packet, int error) {
 }
 
 void arrived(Packet& packet, std::size_t bytes, int error) {
-  --state().posted;
+  State& self = state();
+  --self.posted;
   if (error == 0 && receive(packet, bytes)) return;
-  post(&packet);
+  if (self.posted < posted_packets)
+    post(&packet);
+  else
+    self.packets.give_back(&packet);
 }
 
 void post_packets() {
