@@ -8,32 +8,8 @@ namespace near::ofi {
 
 namespace {
 
-using transport::AtomicKind;
-
 /// What the words of a key are.
 enum Word { key, begin_address, bytes_of, is_registered };
-
-/// Changes a word of this process and returns its old value. Only this process changes it, so nothing comes between.
-template <class Number>
-Number change(void* at, const AtomicOperation& operation) {
-  Number before;
-  std::memcpy(&before, at, sizeof before);
-  Number after = before;
-  const auto operand = static_cast<Number>(operation.operand);
-  switch (operation.kind) {
-  case AtomicKind::read: break;
-  case AtomicKind::replace: after = operand; break;
-  case AtomicKind::add: after = before + operand; break;
-  case AtomicKind::bit_and: after = before & operand; break;
-  case AtomicKind::bit_or: after = before | operand; break;
-  case AtomicKind::bit_xor: after = before ^ operand; break;
-  case AtomicKind::compare_and_swap:
-    after = before == static_cast<Number>(operation.compare) ? operand : before;
-    break;
-  }
-  std::memcpy(at, &after, sizeof after);
-  return before;
-}
 
 bool is_inside(std::uint64_t at, std::uint64_t bytes, std::uint64_t begin, std::uint64_t whole) {
   return at >= begin && at - begin <= whole && bytes <= whole - (at - begin);
@@ -145,8 +121,7 @@ void handle_atomic(Peer& peer, const AtomicBody& body) {
     answer.error = MPI_ERR_RMA_RANGE;
   } else {
     void* word = reinterpret_cast<void*>(body.address);
-    answer.before = operation.bytes == 4 ? change<std::uint32_t>(word, operation)
-                                         : change<std::uint64_t>(word, operation);
+    answer.before = transport::change_own_word(word, operation);
   }
   send(peer, Message::answer, &answer, sizeof answer);
 }

@@ -1,7 +1,38 @@
 // Calls of the peers' operations on memory, for transports that have them and for those that do not.
 #include "transport/transport.h"
 
+#include <cstring>
+
 namespace near::transport {
+
+namespace {
+
+template <class Word>
+Word change(void* at, const AtomicOperation& operation) {
+  Word before;
+  std::memcpy(&before, at, sizeof before);
+  Word after = before;
+  const auto operand = static_cast<Word>(operation.operand);
+  switch (operation.kind) {
+  case AtomicKind::read: break;
+  case AtomicKind::replace: after = operand; break;
+  case AtomicKind::add: after = before + operand; break;
+  case AtomicKind::bit_and: after = before & operand; break;
+  case AtomicKind::bit_or: after = before | operand; break;
+  case AtomicKind::bit_xor: after = before ^ operand; break;
+  case AtomicKind::compare_and_swap:
+    after = before == static_cast<Word>(operation.compare) ? operand : before;
+    break;
+  }
+  std::memcpy(at, &after, sizeof after);
+  return before;
+}
+
+} // namespace
+
+std::uint64_t change_own_word(void* at, const AtomicOperation& operation) {
+  return operation.bytes == 4 ? change<std::uint32_t>(at, operation) : change<std::uint64_t>(at, operation);
+}
 
 namespace {
 

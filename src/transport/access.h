@@ -95,6 +95,10 @@ void apply_atomic(Peer& peer, const MemoryKey& key, std::uint64_t address, const
 /// flush() last returned true; MPI_SUCCESS if there is none.
 bool flush(Peer& peer, int& error);
 
+/// Carries out an atomic operation of 4 or 8 bytes on a word of this process, and returns its old value. For owners that carry
+/// out what others ask for: only this process changes the word, so nothing comes between.
+std::uint64_t change_own_word(void* at, const AtomicOperation& operation);
+
 /// Whether the peer's transport copies from and to its private memory, without registration.
 bool reaches_memory_of(Peer& peer);
 /// get() and put() without registration, which wait until the copy is complete here and there. False if it failed.

@@ -16,7 +16,6 @@ namespace near::test::sockets {
 namespace {
 
 using transport::Access;
-using transport::AtomicKind;
 using transport::AtomicOperation;
 using transport::MemoryKey;
 
@@ -73,28 +72,6 @@ bool can_begin(const Peer& peer, const MemoryKey& key, Access& access) {
   return false;
 }
 
-/// Changes a word of this process and returns its old value. Not atomic: only this process changes the word.
-template <class Word>
-Word change(void* at, const AtomicOperation& operation) {
-  Word before;
-  std::memcpy(&before, at, sizeof before);
-  Word after = before;
-  const auto operand = static_cast<Word>(operation.operand);
-  switch (operation.kind) {
-  case AtomicKind::read: break;
-  case AtomicKind::replace: after = operand; break;
-  case AtomicKind::add: after = before + operand; break;
-  case AtomicKind::bit_and: after = before & operand; break;
-  case AtomicKind::bit_or: after = before | operand; break;
-  case AtomicKind::bit_xor: after = before ^ operand; break;
-  case AtomicKind::compare_and_swap:
-    after = before == static_cast<Word>(operation.compare) ? operand : before;
-    break;
-  }
-  std::memcpy(at, &after, sizeof after);
-  return before;
-}
-
 bool is_registered(std::uint64_t number, std::span<const os::Run> runs) {
   const auto found = state().registered.find(number);
   if (found == state().registered.end()) return false;
@@ -117,12 +94,9 @@ int serve(What what, const std::byte* payload, std::vector<std::byte>& answer) {
     scatter(runs, payload + sizeof request + request.runs * sizeof(os::Run));
   } else if (what == What::get) {
     answer = gather(runs);
-  } else if (request.operation.bytes == 4) {
-    const auto before = change<std::uint32_t>(runs[0].address, request.operation);
-    append(answer, &before, sizeof before);
   } else {
-    const auto before = change<std::uint64_t>(runs[0].address, request.operation);
-    append(answer, &before, sizeof before);
+    const std::uint64_t before = transport::change_own_word(runs[0].address, request.operation);
+    append(answer, &before, request.operation.bytes);
   }
   return MPI_SUCCESS;
 }
