@@ -48,7 +48,6 @@ struct Start {
   std::uint32_t row = 0;            ///< row in the segment's rank table
   std::uint32_t here = 1;           ///< number of processes of the job
   std::vector<std::uint32_t> ranks; ///< their ranks, by row, in rising order; empty if they are the rows
-  std::uint32_t first_here = 0;     ///< the lowest of them
   std::uint32_t machine = 0;        ///< number of this machine, by the launcher's count
   std::uint32_t machines = 1;       ///< how many the job has
   bool by_pmi = false;              ///< started by another launcher

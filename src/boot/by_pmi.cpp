@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "boot/pmi.h"
 #include "os/memory.h"
-#include "os/random.h"
+#include "os/random_bytes.h"
 
 #include <algorithm>
 #include <array>
@@ -90,11 +90,12 @@ Result make_segment(Start& start) {
 
 /// Opens the segment that the first process of this machine has made.
 Result open_segment(Start& start) {
+  const std::uint32_t first = start.ranks.empty() ? 0 : start.ranks.front();
   std::string text;
-  NEAR_TRY(launcher().get(segment_key(start.first_here), text));
+  NEAR_TRY(launcher().get(segment_key(first), text));
   std::array<std::uint64_t, 4> numbers{}; // process, descriptor, device, inode
   if (!read_numbers(text, numbers))
-    return base::fail(base::Code::invalid, "rank {} describes its segment as \"{}\"", start.first_here,
+    return base::fail(base::Code::invalid, "rank {} describes its segment as \"{}\"", first,
                       base::printable(text));
   start.launcher = static_cast<std::int32_t>(numbers[0]);
   start.segment = {numbers[2], numbers[3]};
@@ -110,8 +111,8 @@ Result open_segment(Start& start) {
     base::set_failure_text(base::format(
         "process {} here is another one: are the ranks in separate containers?", start.launcher));
   }
-  return base::fail(base::Code::gone, "the segment of rank {}, on this machine, is out of reach: {}",
-                    start.first_here, std::string(base::failure_text()));
+  return base::fail(base::Code::gone, "the segment of rank {}, on this machine, is out of reach: {}", first,
+                    std::string(base::failure_text()));
 }
 
 } // namespace
@@ -138,7 +139,6 @@ Result start_by_pmi(char** environment, Start& start) {
   start.here = static_cast<std::uint32_t>(start.ranks.size());
   start.row = static_cast<std::uint32_t>(
       std::lower_bound(start.ranks.begin(), start.ranks.end(), start.rank) - start.ranks.begin());
-  start.first_here = start.ranks.front();
   if (start.here == start.size) start.ranks.clear(); // they are the rows
   std::sort(machines.begin(), machines.end());
   start.machines =

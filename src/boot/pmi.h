@@ -33,7 +33,6 @@ public:
 
   /// Greets the launcher. Fails with Code::unsupported if it speaks another version.
   Result connect(char** environment);
-  bool is_connected() const { return descriptor_ >= 0; }
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
   std::uint32_t application() const { return application_; }

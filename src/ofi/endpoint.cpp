@@ -1,7 +1,7 @@
 #include "ofi/endpoint.h"
 
 #include "base/text.h"
-#include "os/random.h"
+#include "os/random_bytes.h"
 
 #include <rdma/fi_errno.h>
 
@@ -74,11 +74,11 @@ Reach reach_of(const fi_info& info) {
   return {is_loopback, address[0] == 0xfe && (address[1] & 0xc0) == 0x80, true};
 }
 
-/// The lower the better; libfabric's own order, the fastest first, decides among equals. Networks that end at this machine, that
-/// have an address on their own wire only, or that join containers, are taken only if there is no other. Until libfabric 1.18,
+/// The fewer the better; libfabric's own order, the fastest first, decides among equals. Networks that end at this machine, that
+/// have an address on their own wire only, or that join containers, are taken only if there is no other. In libfabric 1.17,
 /// TCP without connections was two providers one on top of the other, which take three times as long as `net`, their
 /// successor. IPv4 goes first, so that all ranks take the same.
-int rank_of(const fi_info& info) {
+int drawbacks_of(const fi_info& info) {
   const std::string_view provider = text(info.fabric_attr->prov_name), domain = text(info.domain_attr->name);
   const Reach reach = reach_of(info);
   const bool ends_here = reach.machine || domain == "lo" || provider == "shm";
@@ -112,7 +112,7 @@ Result Endpoint::find(const Choice& choice) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
     const bool admitted =
         is_provider(provider, choice.provider) && (choice.domain.empty() || domain == choice.domain);
-    if (admitted && (best == nullptr || rank_of(*each) < rank_of(*best))) best = each;
+    if (admitted && (best == nullptr || drawbacks_of(*each) < drawbacks_of(*best))) best = each;
   }
   if (best == nullptr) {
     std::string list;

@@ -1,4 +1,4 @@
-#include "os/random.h"
+#include "os/random_bytes.h"
 
 #include <cerrno>
 #include <sys/random.h>
