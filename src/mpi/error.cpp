@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "mpi/call.h"
 #include "surface/functions.h"
+#include "transport/peer.h"
 
 #include <new>
 
@@ -118,6 +119,8 @@ int caught(unsigned function, const std::exception& thrown) {
   Call call(function);
   if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
     return call.raise(base::fail(MPI_ERR_NO_MEM, "memory is used up"));
+  if (dynamic_cast<const transport::Unreachable*>(&thrown) != nullptr)
+    return call.raise(base::fail(MPI_ERR_OTHER, "{}", thrown.what()));
   return call.raise(base::fail(MPI_ERR_INTERN, "a defect of NearMPI: {}", thrown.what()));
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <span>
+#include <stdexcept>
 
 namespace near::transport {
 
@@ -93,8 +94,13 @@ struct FastPath {
 };
 inline constinit FastPath fast_path;
 
+/// Thrown where a process cannot be reached: the text says why.
+struct Unreachable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Returns the peer that is `process`; lets its transport map it if this is the first message. Throws std::bad_alloc,
-/// or std::runtime_error if no transport reaches the process.
+/// or Unreachable.
 Peer& peer_at(object::ProcessId process);
 /// Returns the process that point-to-point calls on this communicator name by `rank`. Maps it at its first message.
 Peer& peer_of(const object::Communicator& communicator, int rank);

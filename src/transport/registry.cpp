@@ -49,8 +49,7 @@ std::span<const Transport* const> transports() {
     made->send.peer = made->receive.peer = made;
     return *(entry() = made);
   }
-  throw std::runtime_error(
-      base::format("no transport reaches process {} of job {}", process.rank, process.job));
+  throw Unreachable(base::format("no transport reaches process {} of job {}", process.rank, process.job));
 }
 
 bool advance_each() {

@@ -12,7 +12,8 @@ namespace near::transport {
 
 struct Transport {
   const char* name;
-  /// Returns the peer if this transport reaches the process, else nullptr. Throws std::bad_alloc.
+  /// Returns the peer if this transport reaches the process, else nullptr. Throws std::bad_alloc, or Unreachable if it should
+  /// reach the process and cannot.
   Peer* (*connect)(object::ProcessId process);
   void (*set_handler)(Handler handler, HandlerFunction function);
 
