@@ -23,7 +23,8 @@ public:
     address.assign(own.begin(), own.end());
     return {};
   }
-  ofi::Fate fate_of(object::ProcessId) override { return ofi::Fate::lives; }
+  bool is_elsewhere(object::ProcessId process) override { return process.job == 0 && process.rank < size; }
+  bool has_died(object::ProcessId) override { return false; }
   bool all_leave() override { return true; }
 };
 
@@ -67,7 +68,6 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
   ofi::Settings settings;
   settings.self = {.rank = size};
   settings.secret = secret;
-  settings.reaches = [](object::ProcessId process) { return process.job == 0 && process.rank < size; };
   settings.directory = &alone;
   ofi::start(settings);
   return 0;

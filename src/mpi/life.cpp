@@ -57,7 +57,7 @@ Result start_engine() {
   if (start.by_pmi) job.ancestor = getppid();
   p2p::attach();
   NEAR_TRY(shm::start(job));
-  NEAR_TRY(start_network(start));
+  start_network(start);
   const std::string& yield = base::knobs().yield.text;
   bool always = yield == "always";
   p2p::let_polls_yield(always || (yield == "auto" && transport::polls_should_yield()), always);

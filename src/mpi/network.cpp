@@ -17,7 +17,10 @@ public:
   ofi::Result address_of(object::ProcessId process, std::vector<std::byte>& address) override {
     return boot::address_of(start_, process.rank, address);
   }
-  ofi::Fate fate_of(object::ProcessId) override { return ofi::Fate::lives; }
+  bool is_elsewhere(object::ProcessId process) override {
+    return process.job == 0 && process.rank < start_.size && memory::find_segment_of(process) == nullptr;
+  }
+  bool has_died(object::ProcessId) override { return false; }
   bool all_leave() override { return boot::all_leave(start_); }
 
 private:
@@ -47,20 +50,14 @@ boot::Result open_network(boot::Start& start) {
   return boot::meet(start, ofi::own_address());
 }
 
-boot::Result start_network(const boot::Start& start) {
-  if (!spans_machines(start)) return {};
+void start_network(const boot::Start& start) {
+  if (!spans_machines(start)) return;
   static Launcher directory(start);
   ofi::Settings settings;
   settings.self = {.rank = start.rank};
   settings.secret = start.secret;
-  static std::uint32_t size = 0;
-  size = start.size;
-  settings.reaches = [](object::ProcessId process) {
-    return process.job == 0 && process.rank < size && memory::find_segment_of(process) == nullptr;
-  };
   settings.directory = &directory;
   ofi::start(settings);
-  return {};
 }
 
 } // namespace near::mpi

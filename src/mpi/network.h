@@ -9,6 +9,6 @@ namespace near::mpi {
 /// one machine.
 boot::Result open_network(boot::Start& start);
 /// Lets messages go over the network, after the node transport was started. Does nothing if the job has one machine.
-boot::Result start_network(const boot::Start& start);
+void start_network(const boot::Start& start);
 
 } // namespace near::mpi

@@ -11,17 +11,16 @@
 
 namespace near::ofi {
 
-/// What has become of a process on another machine.
-enum class Fate : std::uint8_t { lives, ended, died };
-
 /// What this process learns of others by way of the launcher.
 class Directory {
 public:
   virtual ~Directory() = default;
-  /// Gets the address that the process has published; waits until it has. Fails if it has died.
+  /// Whether the process is on another machine, so that the network must reach it.
+  virtual bool is_elsewhere(object::ProcessId process) = 0;
+  /// Gets the address that the process has published. Fails if it has published none.
   virtual Result address_of(object::ProcessId process, std::vector<std::byte>& address) = 0;
-  /// What is known of the process now. Called often while something is under way with it, so it must be cheap.
-  virtual Fate fate_of(object::ProcessId process) = 0;
+  /// Whether the process is known to have died. Called again and again, so it must be cheap.
+  virtual bool has_died(object::ProcessId process) = 0;
   /// The first call says that this process has nothing left to send. Returns whether all processes of the job have said so:
   /// until then others may have messages for this one, which it must answer. Called again and again; does not wait.
   virtual bool all_leave() = 0;
@@ -30,9 +29,7 @@ public:
 /// How the transport starts.
 struct Settings {
   object::ProcessId self;
-  std::uint64_t secret = 0; ///< of the job: messages without it are dropped
-  /// Returns whether this transport reaches the process, so that connect() may ask the directory for it.
-  bool (*reaches)(object::ProcessId process) = nullptr;
+  std::uint64_t secret = 0;       ///< of the job: messages without it are dropped
   Directory* directory = nullptr; ///< lives as long as this process
 };
 

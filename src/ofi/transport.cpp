@@ -64,16 +64,16 @@ void greet(Peer& peer, bool knows_us) {
 
 transport::Peer* connect(object::ProcessId process) {
   State& self = state();
-  if (!self.settings.reaches(process)) return nullptr;
+  if (!self.settings.directory->is_elsewhere(process)) return nullptr;
   const auto told = self.told_addresses.find(process.rank);
   std::vector<std::byte> address;
   if (told != self.told_addresses.end())
     address = told->second;
   else if (!self.settings.directory->address_of(process, address).ok())
-    throw std::runtime_error(std::string(base::failure_text()));
+    throw transport::Unreachable(std::string(base::failure_text()));
   auto made = std::make_unique<Peer>();
   if (!self.endpoint.insert(address, made->address).ok())
-    throw std::runtime_error(std::string(base::failure_text()));
+    throw transport::Unreachable(std::string(base::failure_text()));
   made->operations = &operations;
   made->process = process;
   Peer& peer = *made;
@@ -93,11 +93,11 @@ void handle(const Completion& completion) {
 }
 
 /// Looks at what has become of the peers: a peer whose machine is gone says nothing.
-void check_fates() {
+void look_for_deaths() {
   State& self = state();
   std::vector<Peer*> silent;
   for (auto& [rank, peer] : self.peers)
-    if (!peer->is_gone() && (peer->lost || self.settings.directory->fate_of(peer->process) != Fate::lives))
+    if (!peer->is_gone() && (peer->lost || self.settings.directory->has_died(peer->process)))
       silent.push_back(peer.get());
   for (Peer* peer : silent) settle_lost(*peer);
 }
@@ -124,7 +124,7 @@ bool advance() {
   if (may_skip(self)) return false;
   std::array<Completion, 16> some;
   std::size_t count = 0;
-  if (!self.endpoint.take(some, count).ok()) throw std::runtime_error(std::string(base::failure_text()));
+  if (!self.endpoint.take(some, count).ok()) throw transport::Unreachable(std::string(base::failure_text()));
   self.over.insert(self.over.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
   bool moved = count != 0;
   // A handler may make progress and so come here again: it goes on with what is next.
@@ -140,7 +140,7 @@ bool advance() {
   post_packets();
   if (self.polls_until_check-- == 0) {
     self.polls_until_check = polls_between_checks;
-    check_fates();
+    look_for_deaths();
   }
   if (moved) self.quiet = 0;
   return moved;
@@ -205,18 +205,14 @@ Peer* peer_with(std::uint32_t rank) {
   auto found = self.peers.find(rank);
   if (found != self.peers.end()) return found->second.get();
   const object::ProcessId process{.rank = rank};
-  if (!self.settings.reaches(process)) return nullptr;
+  if (!self.settings.directory->is_elsewhere(process)) return nullptr;
   transport::peer_at(process);
   found = self.peers.find(rank);
   return found == self.peers.end() ? nullptr : found->second.get();
 }
 
 void settle_lost(Peer& peer) {
-  if (peer.is_gone()) return;
-  if (state().settings.directory->fate_of(peer.process) != Fate::ended) return transport::fail(peer);
-  // It ended as it should, and needs nothing any more.
-  peer.closed = peer.leaves = true;
-  drop_waiting(peer);
+  if (!peer.is_gone()) transport::fail(peer);
 }
 
 Result open(const Choice& choice) { return state().endpoint.open(choice); }

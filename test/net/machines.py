@@ -103,13 +103,12 @@ class Machines:
         """Runs a command on one machine (harness.run)."""
         return harness.run(self.on(index, command), **options)
 
-    def hydra_command(self, ranks, command, *, each=1, environment=None, options=()):
-        """MPICH's mpiexec on a machine of its own, with `each` ranks on a machine before the next one is used."""
-        settings = [word for name, value in (environment or {}).items() for word in ("-genv", name, str(value))]
-        # From outside, since the launcher's shell enters the machines by their processes here.
+    def hydra_start(self):
+        """How a command line of MPICH's mpiexec on these machines begins. It runs outside of them, where their processes can be named."""
         return ["nsenter", "-t", str(self.processes[0].pid), "-n", "--", str(HYDRA), "-launcher", "ssh", "-launcher-exec", str(self.shell),
-                "-hosts", ",".join(self.names), "-iface", "switch", "-ppn", str(each), "-n", str(ranks), *settings, *map(str, options),
-                *map(str, command)]
+                "-hosts", ",".join(self.names), "-iface", "switch"]
 
-    def hydra(self, ranks, command, *, each=1, environment=None, options=(), **rest):
-        return harness.run(self.hydra_command(ranks, command, each=each, environment=environment, options=options), **rest)
+    def hydra(self, ranks, command, *, each=1, environment=None, **options):
+        """Runs a command (harness.run) with `each` ranks on a machine before the next one is used."""
+        settings = [word for name, value in (environment or {}).items() for word in ("-genv", name, value)]
+        return harness.run([*self.hydra_start(), "-ppn", each, "-n", ranks, *settings, *command], **options)

@@ -86,6 +86,14 @@ def test_a_network_that_is_not_there_is_named(two, compiled):
     assert "with the provider tcp on ib0; there are: " in result.text and "NEAR_NETWORK=tcp@ib0" in result.text, result.report()
 
 
+def test_ranks_on_different_networks_say_so(two, compiled):
+    program = compiled("ring")
+    apart = ["-n", 1, "-env", "NEAR_NETWORK", "net", program, ":", "-n", 1, "-env", "NEAR_NETWORK", "tcp", program]
+    result = harness.run([*two.hydra_start(), "-ppn", 1, *apart], timeout=30)
+    assert result.status != 0 and not result.timed_out, result.report()
+    assert "name the same network for all (NEAR_NETWORK)" in result.text and "defect" not in result.text, result.report()
+
+
 @pytest.mark.parametrize("program, arguments, ranks, each, status", rows())
 def test_row_on_two_machines(two, compiled, program, arguments, ranks, each, status):
     result = two.hydra(ranks, [compiled(program), *arguments], each=each)

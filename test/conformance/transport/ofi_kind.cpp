@@ -14,11 +14,11 @@ namespace near::test {
 
 namespace {
 
-/// What the launcher would tell: the addresses and fates of both processes, in a page that they share.
+/// What the launcher would tell: the addresses of both processes, in a page that they share.
 struct Page {
   struct Entry {
     base::Atomic<std::uint32_t> address_bytes{0};
-    base::Atomic<std::uint32_t> fate{0};
+    base::Atomic<std::uint32_t> dead{0};
     base::Atomic<std::uint32_t> leaves{0};
     std::byte address[256];
   };
@@ -35,14 +35,15 @@ public:
     address.assign(entry.address, entry.address + bytes);
     return {};
   }
-  ofi::Fate fate_of(object::ProcessId process) override {
-    return static_cast<ofi::Fate>(page_.of[process.rank].fate.load_acquire());
+  bool is_elsewhere(object::ProcessId process) override { return process.job == 0; }
+  bool has_died(object::ProcessId process) override {
+    return page_.of[process.rank].dead.load_acquire() != 0;
   }
 
   bool all_leave() override {
     page_.of[self_].leaves.store_release(1);
     Page::Entry& other = page_.of[1 - self_];
-    return other.leaves.load_acquire() != 0 || other.fate.load_acquire() != 0;
+    return other.leaves.load_acquire() != 0 || other.dead.load_acquire() != 0;
   }
 
 private:
@@ -87,7 +88,6 @@ public:
           ofi::Settings settings;
           settings.self = {.rank = rank};
           settings.secret = 0x5eed'0000'0000'0001;
-          settings.reaches = [](object::ProcessId process) { return process.job == 0; };
           settings.directory = &directory;
           ofi::start(settings);
           const auto address = ofi::own_address();
@@ -105,8 +105,7 @@ public:
         },
         [&](std::uint32_t rank, int status) {
           // Nobody tells of a process that ends as it should: its peers must know by its messages.
-          if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-            page->of[rank].fate.store_release(static_cast<std::uint32_t>(ofi::Fate::died));
+          if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) page->of[rank].dead.store_release(1);
         });
     munmap(page, sizeof(Page));
   }
