@@ -29,8 +29,8 @@ void unmap_segment(std::uint32_t number);
 /// Returns the segment with this number, or nullptr if there is none.
 segment::Segment* find_segment(std::uint32_t number);
 
-/// Returns the segment of a process's job on its machine, or nullptr if this process has not mapped it. Offsets that a process sends to
-/// others refer to this segment.
+/// Returns the segment of a process's job on its machine, or nullptr if this process has not mapped it. Offsets that a
+/// process sends to others refer to this segment.
 const segment::Segment* find_segment_of(object::ProcessId process);
 
 /// Returns the row of a process in its segment, which this process has mapped (find_segment_of()).
