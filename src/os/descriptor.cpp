@@ -130,6 +130,19 @@ Result make_pipe(int& read_end, int& write_end) {
   return {};
 }
 
+Result make_sockets(int& own, int& other) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return base::fail_system("socketpair", errno);
+  own = ends[0];
+  other = ends[1];
+  if (fcntl(own, F_SETFL, O_NONBLOCK) == 0) return {};
+  int error = errno;
+  close(own);
+  close(other);
+  return base::fail_system("fcntl", error, "O_NONBLOCK");
+}
+
 Result make_input_pipe(int& read_end, int& write_end) {
   int ends[2];
   NEAR_TRY(make_pipe_with(1, ends));
@@ -165,6 +178,12 @@ Result empty_file(int descriptor, const std::string& name) {
   if (ftruncate(descriptor, 0) != 0)
     return base::fail(base::Code::system, "cannot empty '{}': {}", name, strerror(errno));
   return {};
+}
+
+void redirect(int input, int output, int error) {
+  dup2(input, 0);
+  dup2(output, 1);
+  dup2(error, 2);
 }
 
 void fill_standard_descriptors() {

@@ -73,11 +73,15 @@ Result make_pipe(int& read_end, int& write_end);
 /// Makes a pipe for the standard input of another program. Both ends are close-on-exec; the write end is
 /// non-blocking.
 Result make_input_pipe(int& read_end, int& write_end);
+/// Makes two connected sockets, close-on-exec. `own` is non-blocking.
+Result make_sockets(int& own, int& other);
 /// Opens a file for appending, close-on-exec. Creates it if it does not exist, and does not truncate it.
 /// Fails, with the name in the message, if it is a named pipe without a reader, instead of waiting for one.
 Result open_output_file(const std::string& name, int& descriptor);
 /// Truncates a file; pipes, terminals and other devices stay as they are. `name` is for the message.
 Result empty_file(int descriptor, const std::string& name);
+/// Makes these descriptors the standard input, output and error of this process. They stay open besides.
+void redirect(int input, int output, int error);
 /// Opens /dev/null as descriptor 0, 1 and 2 where these are closed, so that no other file gets such a number.
 void fill_standard_descriptors();
 /// Opens /dev/null for reading, close-on-exec.

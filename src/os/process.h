@@ -30,16 +30,16 @@ struct Ending {
 
 /// A process to start. All decisions are made before fork; the child only makes system calls.
 struct Launch {
-  std::string program;                  ///< a path; without a slash, searched in PATH, then in `directory`
-  std::vector<std::string> arguments;   ///< including argv[0]
-  std::vector<std::string> environment; ///< NAME=value
-  std::string directory;                ///< working directory; empty: the parent's
-  int input = 0, output = 1, error = 2; ///< descriptors that become 0, 1 and 2
-  std::array<int, 2> keep = {-1, -1};   ///< descriptors to keep open across exec; -1: none
-  CpuSet cpus;                          ///< processors to run on; empty: the parent's
-  bool local_memory = false;            ///< set the memory policy "local" before exec
-  bool own_group = true;                ///< make it the leader of a new process group
-  Pid join_group = 0;                   ///< otherwise the group to join; 0: the parent's
+  std::string program;                    ///< a path; without a slash, searched in PATH, then in `directory`
+  std::vector<std::string> arguments;     ///< including argv[0]
+  std::vector<std::string> environment;   ///< NAME=value
+  std::string directory;                  ///< working directory; empty: the parent's
+  int input = 0, output = 1, error = 2;   ///< descriptors that become 0, 1 and 2
+  std::array<int, 3> keep = {-1, -1, -1}; ///< descriptors to keep open across exec; -1: none
+  CpuSet cpus;                            ///< processors to run on; empty: the parent's
+  bool local_memory = false;              ///< set the memory policy "local" before exec
+  bool own_group = true;                  ///< make it the leader of a new process group
+  Pid join_group = 0;                     ///< otherwise the group to join; 0: the parent's
 };
 
 /// The file that start_process would execute for this program in this directory; "" if there is none.
