@@ -96,11 +96,11 @@ std::string job_table(const Segment& segment, int descriptor, FunctionName name,
     // SYNC: rank-phase. Acquire: the exit status was written before `dead`.
     auto phase = static_cast<Phase>(entry.phase.load_acquire());
     if (row < pids.size() && pids[row] == 0) {
-      table += base::format("{:>5} {:>8} not started\n", row, "-");
+      table += base::format("{:>5} {:>8} not started\n", entry.rank, "-");
       continue;
     }
     auto pid = row < pids.size() ? pids[row] : static_cast<std::int32_t>(entry.pid.load_relaxed());
-    table += base::format("{:>5} {:>8} {:<15}", row, pid, phase_name(phase));
+    table += base::format("{:>5} {:>8} {:<15}", entry.rank, pid, phase_name(phase));
     if (has_region(segment, row)) {
       auto activity = activity_of(segment, row);
       Amount sent;

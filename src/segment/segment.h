@@ -52,7 +52,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 17;
+inline constexpr std::uint32_t layout_version = 18;
 /// The largest number of processes of a job, and of rows of its rank table.
 inline constexpr std::uint32_t most_rows = 65536;
 
@@ -71,7 +71,7 @@ enum class Abort : std::uint32_t {
 struct alignas(128) RankEntry {
   Atomic<std::uint32_t> pid;         ///< 0 until the launcher started it
   Atomic<std::uint32_t> exit_status; ///< as waitpid(2) returns it; valid if dead
-  std::uint32_t application;         ///< index of the program in a `:` list (MPI_APPNUM)
+  std::uint32_t rank;                ///< in MPI_COMM_WORLD; set before the process starts
   std::int32_t first_cpu;            ///< lowest processor that it is bound to; -1 if not bound
   Atomic<std::uint32_t> died_in;     ///< the Phase in which it died
   Location location;    ///< written before the process starts; if not bound, of all that it may use
