@@ -4,9 +4,11 @@
 #include "base/text.h"
 #include "boot/by_pmi.h"
 #include "boot/pmi.h"
+#include "boot/rank_list.h"
 #include "os/memory.h"
 #include "os/process.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -24,8 +26,12 @@ constexpr const char* rank_name = "NEAR_BOOT_RANK";
 constexpr const char* size_name = "NEAR_BOOT_SIZE";
 constexpr const char* application_name = "NEAR_BOOT_APPLICATION";
 constexpr const char* binding_name = "NEAR_BOOT_BINDING";
-constexpr const char* all_names[] = {version_name, segment_name,     launcher_name, rank_name,
-                                     size_name,    application_name, binding_name};
+// In jobs on several machines:
+constexpr const char* machine_name = "NEAR_BOOT_MACHINE"; // number:machines
+constexpr const char* ranks_name = "NEAR_BOOT_RANKS";     // of this machine: rank_list.h
+constexpr const char* table_name = "NEAR_BOOT_TABLE";     // descriptor
+constexpr const char* all_names[] = {version_name,     segment_name, launcher_name, rank_name,  size_name,
+                                     application_name, binding_name, machine_name,  ranks_name, table_name};
 
 template <class T>
 bool take_number(std::string_view& text, T& number) {
@@ -71,6 +77,28 @@ Result reach_segment(Start& start) {
       start.launcher, std::string(base::failure_text()));
 }
 
+/// What a process learns besides in a job on several machines.
+Result read_machine(char** environment, Start& start) {
+  const auto text = base::find_variable(environment, machine_name);
+  if (!text) return {};
+  std::string_view rest = *text;
+  if (!take_number(rest, start.machine) || !take_number(rest, start.machines) || !rest.empty() ||
+      start.machine >= start.machines)
+    return base::fail(base::Code::invalid, "{}={}: expected number:machines", machine_name, *text);
+  if (start.machines == 1) return {};
+  NEAR_TRY(read_number(environment, table_name, start.table_descriptor));
+  const auto list = base::find_variable(environment, ranks_name).value_or("");
+  if (!read_rank_list(list, start.size, start.ranks).ok())
+    return base::fail(base::Code::invalid, "{}={}", ranks_name, std::string(base::failure_text()));
+  const auto own = std::lower_bound(start.ranks.begin(), start.ranks.end(), start.rank);
+  if (own == start.ranks.end() || *own != start.rank)
+    return base::fail(base::Code::invalid, "{}={} does not contain {}={}", ranks_name, list, rank_name,
+                      start.rank);
+  start.row = static_cast<std::uint32_t>(own - start.ranks.begin());
+  start.here = static_cast<std::uint32_t>(start.ranks.size());
+  return {};
+}
+
 } // namespace
 
 Result read_start(char** environment, Start& start) {
@@ -114,25 +142,27 @@ Result read_start(char** environment, Start& start) {
   if (read.rank >= read.size)
     return base::fail(base::Code::invalid, "{}={} is outside a job of {} processes", rank_name, read.rank,
                       read.size);
+  NEAR_TRY(read_machine(environment, read));
   read.binding = base::find_variable(environment, binding_name).value_or("");
   NEAR_TRY(reach_segment(read));
+  if (has_table(read)) NEAR_TRY(connect_to_table(read));
   start = std::move(read);
   return {};
 }
 
 Result meet(Start& start, std::span<const std::byte> address) {
-  return start.by_pmi ? meet_by_pmi(start, address) : Result();
+  return has_table(start) ? meet_by_pmi(start, address) : Result();
 }
 
 Result address_of(const Start& start, std::uint32_t rank, std::vector<std::byte>& address) {
-  if (start.by_pmi) return address_by_pmi(rank, address);
+  if (has_table(start)) return address_by_pmi(rank, address);
   return base::fail(base::Code::internal, "rank {} has no address: the job has one machine", rank);
 }
 
-bool all_leave(const Start& start) { return !start.by_pmi || all_leave_by_pmi(); }
+bool all_leave(const Start& start) { return !has_table(start) || all_leave_by_pmi(); }
 
 void leave(const Start& start) {
-  if (start.by_pmi) leave_pmi();
+  if (has_table(start)) leave_pmi();
 }
 
 std::uint32_t size_of_job(char** environment) {
@@ -150,21 +180,26 @@ void forget_start() {
 
 std::vector<std::string> write_environment(const Start& start) {
   auto row = [](const char* name, const std::string& value) { return std::string(name) + "=" + value; };
-  return {row(version_name, std::to_string(contract_version)),
-          row(segment_name,
-              base::format("{}:{}:{}", start.segment_descriptor, start.segment.device, start.segment.inode)),
-          row(launcher_name, std::to_string(start.launcher)),
-          row(rank_name, std::to_string(start.rank)),
-          row(size_name, std::to_string(start.size)),
-          row(application_name, std::to_string(start.application)),
-          row(binding_name, start.binding)};
+  std::vector<std::string> rows = {row(version_name, std::to_string(contract_version)),
+                                   row(segment_name, base::format("{}:{}:{}", start.segment_descriptor,
+                                                                  start.segment.device, start.segment.inode)),
+                                   row(launcher_name, std::to_string(start.launcher)),
+                                   row(rank_name, std::to_string(start.rank)),
+                                   row(size_name, std::to_string(start.size)),
+                                   row(application_name, std::to_string(start.application)),
+                                   row(binding_name, start.binding)};
+  if (start.machines > 1) {
+    rows.push_back(row(machine_name, base::format("{}:{}", start.machine, start.machines)));
+    rows.push_back(row(ranks_name, rank_list_text(start.ranks)));
+    rows.push_back(row(table_name, std::to_string(start.table_descriptor)));
+  }
+  return rows;
 }
 
 void give_rank_variables(const Start& start, std::vector<std::string>& environment) {
-  // All ranks of a job are on one machine.
   const std::pair<std::string_view, std::uint32_t> rows[] = {
-      {"NEAR_RANK", start.rank},       {"NEAR_SIZE", start.size},       {"NEAR_LOCAL_RANK", start.rank},
-      {"NEAR_LOCAL_SIZE", start.size}, {"MPI_LOCALRANKID", start.rank}, {"MPI_LOCALNRANKS", start.size}};
+      {"NEAR_RANK", start.rank},       {"NEAR_SIZE", start.size},      {"NEAR_LOCAL_RANK", start.row},
+      {"NEAR_LOCAL_SIZE", start.here}, {"MPI_LOCALRANKID", start.row}, {"MPI_LOCALNRANKS", start.here}};
   for (const auto& [name, value] : rows) {
     std::erase_if(environment, [wanted = std::string(name) + "="](const std::string& row) {
       return row.starts_with(wanted);

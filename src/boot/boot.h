@@ -9,9 +9,10 @@
 //     ends the job            <--- signal ------- abort_job(): RankEntry::abort_code, aborting
 //     phase = dead, rings every doorbell
 //
-// Other launchers tell the same by PMI-1 (by_pmi.h), also for jobs on several machines:
+// In a job on several machines mpiexec also keeps a table, which all processes share, by PMI-1. Other launchers tell
+// everything by PMI-1 (by_pmi.h):
 //
-//   read_start()   who this process is; the first one on each machine makes the segment
+//   read_start()   who this process is; under other launchers the first one on each machine makes the segment
 //   meet()         publishes this process's address on the network; opens the segment
 //   address_of()   the address of a process on another machine
 //   leave()        says goodbye
@@ -51,7 +52,8 @@ struct Start {
   std::uint32_t machine = 0;        ///< number of this machine, by the launcher's count
   std::uint32_t machines = 1;       ///< how many the job has
   bool by_pmi = false;              ///< started by another launcher
-  std::uint64_t secret = 0;         ///< that the processes of the job share, if it has several machines
+  int table_descriptor = -1; ///< under mpiexec, in a job on several machines: where it answers by PMI-1
+  std::uint64_t secret = 0;  ///< that the processes of the job share, if it has several machines
   std::string binding; ///< for people: where mpiexec bound this process, e.g. "core 3 (cpus 3,19), node 0"
 };
 
@@ -63,8 +65,11 @@ struct Start {
 /// The caller owns the descriptor: it maps the segment, then closes the descriptor, unless this process has made it.
 Result read_start(char** environment, Start& start);
 
+/// Whether the launcher keeps a table that all processes of the job share.
+inline bool has_table(const Start& start) { return start.by_pmi || start.machines > 1; }
+
 /// Library, after read_start: publishes this process's address on the network, which is empty if the job has one machine,
-/// and waits for all other processes of the job if they start without mpiexec. Afterwards the segment's descriptor is open.
+/// and waits for all other processes of the job if the launcher keeps a table. Afterwards the segment's descriptor is open.
 Result meet(Start& start, std::span<const std::byte> address);
 /// Library: the address that a process has published.
 Result address_of(const Start& start, std::uint32_t rank, std::vector<std::byte>& address);

@@ -65,7 +65,7 @@ bool read_numbers(std::string_view text, std::span<std::uint64_t> numbers) {
 void describe_processes(segment::Segment& segment, const Start& start) {
   for (std::uint32_t row = 0; row < start.here; ++row) {
     segment::RankEntry& entry = segment.entry(row);
-    entry.application = start.application;
+    entry.rank = start.ranks.empty() ? row : start.ranks[row];
     entry.first_cpu = -1;
     entry.location = {};
     entry.nearest = {};
@@ -146,9 +146,13 @@ Result start_by_pmi(char** environment, Start& start) {
   return start.row == 0 ? make_segment(start) : Result();
 }
 
+Result connect_to_table(const Start& start) {
+  return launcher().connect(start.table_descriptor, start.rank, start.size);
+}
+
 Result meet_by_pmi(Start& start, std::span<const std::byte> address) {
   Pmi& pmi = launcher();
-  if (start.row == 0)
+  if (made_segment(start))
     NEAR_TRY(
         pmi.put(segment_key(start.rank), base::format("{}:{}:{}:{}", start.launcher, start.segment_descriptor,
                                                       start.segment.device, start.segment.inode)));
@@ -164,7 +168,7 @@ Result meet_by_pmi(Start& start, std::span<const std::byte> address) {
   if (!read_numbers(secret, std::span(&start.secret, 1)) || start.secret == 0)
     return base::fail(base::Code::invalid, "rank 0 has published \"{}\", which is no secret",
                       base::printable(secret));
-  return start.row == 0 ? Result() : open_segment(start);
+  return start.segment_descriptor >= 0 ? Result() : open_segment(start);
 }
 
 Result address_by_pmi(std::uint32_t rank, std::vector<std::byte>& address) {

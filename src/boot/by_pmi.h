@@ -11,7 +11,10 @@ namespace near::boot {
 
 /// Greets the launcher and finds out which processes share a machine; the first of each machine makes the segment.
 Result start_by_pmi(char** environment, Start& start);
-/// Publishes what meet() is given, waits until all processes of the job have, and opens the segment.
+/// Reaches the table that mpiexec keeps in a job on several machines.
+Result connect_to_table(const Start& start);
+/// Publishes what meet() is given, waits until all processes of the job have, and opens the segment unless mpiexec has
+/// passed it on.
 Result meet_by_pmi(Start& start, std::span<const std::byte> address);
 /// The address that this process of the job has published.
 Result address_by_pmi(std::uint32_t rank, std::vector<std::byte>& address);

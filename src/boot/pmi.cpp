@@ -135,13 +135,19 @@ Result Pmi::connect(char** environment) {
                       "PMI_SIZE={})",
                       base::find_variable(environment, "PMI_RANK").value_or(""),
                       base::find_variable(environment, "PMI_SIZE").value_or(""));
-  descriptor_ = static_cast<int>(descriptor);
   os::FileIdentity file;
-  if (!os::identify(descriptor_, file).ok())
+  if (!os::identify(static_cast<int>(descriptor), file).ok())
     return base::fail(base::Code::gone,
                       "PMI_FD={} is not open, so the launcher that set it cannot be asked about the other {} "
                       "processes; if this program is not one of them, unset PMI_FD, PMI_RANK and PMI_SIZE",
                       descriptor, size_ - 1);
+  return connect(static_cast<int>(descriptor), rank_, size_);
+}
+
+Result Pmi::connect(int descriptor, std::uint32_t rank, std::uint32_t size) {
+  descriptor_ = descriptor;
+  rank_ = rank;
+  size_ = size;
   std::string line;
   NEAR_TRY(ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", line));
   if (field_of(line, "pmi_version") != "1")

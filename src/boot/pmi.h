@@ -33,6 +33,8 @@ public:
 
   /// Greets the launcher. Fails with Code::unsupported if it speaks another version.
   Result connect(char** environment);
+  /// The same over this descriptor, which stays open until this process ends.
+  Result connect(int descriptor, std::uint32_t rank, std::uint32_t size);
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return size_; }
   std::uint32_t application() const { return application_; }
