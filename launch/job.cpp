@@ -184,7 +184,9 @@ Result announce(const Job& job) {
         base::Code::unsupported,
         "only one rank can read from a terminal; for {} use cat | mpiexec, or give a file: <FILE",
         command.input.text());
-  if (command.report_pid == "-" || command.report_pid == "+") {
+  if (job.part.control >= 0) {
+    // mpiexec on the first machine has told its process number.
+  } else if (command.report_pid == "-" || command.report_pid == "+") {
     std::fprintf(command.report_pid == "-" ? stdout : stderr, "%d\n", getpid());
   } else if (!command.report_pid.empty()) {
     auto line = base::format("{}\n", getpid());
@@ -197,8 +199,8 @@ Result announce(const Job& job) {
   }
   if (command.print_rank_map) {
     std::string ranks;
-    for (unsigned rank = 0; rank < command.mapping.ranks; ++rank)
-      ranks += (rank == 0 ? "" : ",") + std::to_string(rank);
+    for (unsigned row = 0; row < command.mapping.ranks; ++row)
+      ranks += (row == 0 ? "" : ",") + std::to_string(job.rank_of(row));
     std::printf("(%s:%s)\n\n", os::machine_name().c_str(), ranks.c_str());
   }
   if (command.display_machine)
@@ -215,13 +217,15 @@ Result announce(const Job& job) {
 std::string explain(const Job& job, char** environment) {
   if (job.command.explain_as_svg) return planning::draw_svg(job.machine, job.slots, job.plan);
   std::string text;
-  unsigned first = 0;
+  unsigned first = 0; // row
   for (const auto& application : job.command.applications) {
+    if (application.ranks == 0) continue; // none of its ranks runs on this machine
     std::string line;
     for (const auto& argument : application.arguments) line += (line.empty() ? "" : " ") + argument;
-    unsigned last = first + application.ranks - 1;
-    text += base::format("program: {} ({} {})\n", line, first == last ? "rank" : "ranks",
-                         first == last ? std::to_string(first) : base::format("{}-{}", first, last));
+    const unsigned last = first + application.ranks - 1;
+    os::CpuSet ranks;
+    for (unsigned row = first; row <= last; ++row) ranks.add(job.rank_of(row));
+    text += base::format("program: {} ({} {})\n", line, first == last ? "rank" : "ranks", ranks.text());
     if (!application.directory.empty()) text += base::format("  directory: {}\n", application.directory);
     for (const auto& [name, value] : job.command.settings) text += base::format("  {}={}\n", name, value);
     for (const auto& [name, value] : application.settings) text += base::format("  {}={}\n", name, value);

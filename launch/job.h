@@ -10,12 +10,23 @@
 
 namespace near::launch {
 
+/// The part of a job that runs on this machine.
+struct Part {
+  unsigned size = 0;    ///< ranks of the whole job; 0: those of this machine are all
+  unsigned machine = 0; ///< number of this machine
+  unsigned machines = 1;
+  int control = -1; ///< a socket to the agent of this machine; -1: this mpiexec is on its own
+};
+
 struct Job {
   Command command;
   topo::Machine machine;
   topo::Slots slots;
   planning::Plan plan;
-  std::vector<unsigned> application_of; ///< by rank
+  Part part;
+  std::vector<unsigned> application_of; ///< by row: the position of a rank among those of this machine
+  /// The rank in MPI_COMM_WORLD of a row.
+  unsigned rank_of(unsigned row) const { return plan.rank_of(row); }
   bool foreign_told = false; ///< the warning about a program linked with another MPI library was printed
 };
 

@@ -97,6 +97,7 @@ std::string Supervisor::stall_text(std::uint64_t& since) {
 
 void Supervisor::check_stall() {
   if (stall_said_ || description_.job.command.quiet || state_ != State::running) return;
+  if (description_.job.part.machines > 1) return; // what ranks elsewhere do is not known here
   std::uint64_t since = 0;
   auto text = stall_text(since);
   if (text.empty() || paused_) {

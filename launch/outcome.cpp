@@ -1,6 +1,7 @@
 #include "launch/outcome.h"
 
 #include "boot/boot.h"
+#include "machines/frames.h"
 #include "os/signals.h"
 #include "surface/functions.h"
 
@@ -47,12 +48,14 @@ std::string where(const Outcome& outcome, std::uint64_t now_ns) {
 }
 
 std::string who(const Outcome& outcome) {
-  return base::format("rank {} ({}, pid {})", outcome.rank, outcome.program, outcome.ending.pid);
+  return base::format("rank {} ({}, pid {}{}{})", outcome.rank, outcome.program, outcome.ending.pid,
+                      outcome.machine.empty() ? "" : " on ", outcome.machine);
 }
 
 std::string sentence(const Outcome& outcome, std::uint64_t now_ns) {
   switch (outcome.reason) {
-  case Reason::none: return "";
+  case Reason::none:
+  case Reason::elsewhere: return "";
   case Reason::signalled: {
     auto cause = likely_cause(outcome);
     return base::format("{} was ended by signal {} ({}){}{}{}", who(outcome), outcome.ending.signal(),
@@ -67,8 +70,8 @@ std::string sentence(const Outcome& outcome, std::uint64_t now_ns) {
                         where(outcome, now_ns), hint);
   }
   case Reason::aborted:
-    return base::format("rank {} ({}) called MPI_Abort with code {}", outcome.rank, outcome.program,
-                        outcome.abort_code);
+    return base::format("rank {} ({}{}{}) called MPI_Abort with code {}", outcome.rank, outcome.program,
+                        outcome.machine.empty() ? "" : " on ", outcome.machine, outcome.abort_code);
   case Reason::unfinalized:
     return base::format("{} exited with status 0 after MPI_Init, but without MPI_Finalize{}", who(outcome),
                         where(outcome, now_ns));
@@ -92,7 +95,8 @@ std::string sentence(const Outcome& outcome, std::uint64_t now_ns) {
 
 int weight(const Outcome& outcome) {
   switch (outcome.reason) {
-  case Reason::none: return 0;
+  case Reason::none:
+  case Reason::elsewhere: return 0;
   case Reason::vanished:
   case Reason::no_init: return 1;
   case Reason::unfinalized: return 2;
@@ -108,18 +112,63 @@ int weight(const Outcome& outcome) {
   return 0;
 }
 
-std::string outcome_text(const Outcome& outcome, unsigned others, unsigned not_started,
-                         std::uint64_t now_ns) {
-  if (outcome.reason == Reason::none || outcome.told) return "";
-  std::string text = "mpiexec: " + sentence(outcome, now_ns);
-  bool of_job = weight(outcome) == weight_of_job;
-  if (others > 0 && outcome.reason != Reason::timed_out)
-    text += base::format("; {}{} {} ended with it", others, of_job ? "" : " other",
-                         others == 1 ? "rank was" : "ranks were");
-  if (not_started > 0 && outcome.reason != Reason::timed_out && outcome.reason != Reason::not_started)
-    text += base::format("; {} {} not started", not_started, not_started == 1 ? "was" : "were");
+std::string time_out_text(double seconds) {
+  return base::format("the job was ended after {:.9g} s (--timeout); what its ranks were doing", seconds);
+}
+
+OutcomeReport report_of(const Outcome& outcome, unsigned others, unsigned not_started, std::uint64_t now_ns) {
+  OutcomeReport report;
+  report.weight = weight(outcome);
+  report.status = outcome.status;
+  report.told = outcome.told;
+  report.has_table = outcome.reason == Reason::timed_out;
+  report.in_start = outcome.reason == Reason::not_started;
+  report.sentence = sentence(outcome, now_ns);
+  report.others = others;
+  report.not_started = not_started;
+  return report;
+}
+
+std::string outcome_text(const OutcomeReport& report) {
+  if (report.sentence.empty() || report.told) return "";
+  std::string text = "mpiexec: " + report.sentence;
+  bool of_job = report.weight == weight_of_job;
+  if (report.others > 0 && !report.has_table)
+    text += base::format("; {}{} {} ended with it", report.others, of_job ? "" : " other",
+                         report.others == 1 ? "rank was" : "ranks were");
+  if (report.not_started > 0 && !report.has_table && !report.in_start)
+    text += base::format("; {} {} not started", report.not_started, report.not_started == 1 ? "was" : "were");
   if (text.back() != '\n') text += "\n";
   return text;
+}
+
+std::string OutcomeReport::body() const {
+  return machines::BodyWriter()
+      .number(static_cast<std::uint64_t>(weight))
+      .number(static_cast<std::uint64_t>(status))
+      .number(told)
+      .number(has_table)
+      .number(in_start)
+      .text(sentence)
+      .number(others)
+      .number(not_started)
+      .body();
+}
+
+bool OutcomeReport::read(std::string_view body, OutcomeReport& report) {
+  machines::BodyReader reader(body);
+  OutcomeReport read;
+  read.weight = static_cast<int>(reader.number());
+  read.status = static_cast<int>(reader.number() & 0xff);
+  read.told = reader.number() != 0;
+  read.has_table = reader.number() != 0;
+  read.in_start = reader.number() != 0;
+  read.sentence = reader.text();
+  read.others = static_cast<unsigned>(reader.number());
+  read.not_started = static_cast<unsigned>(reader.number());
+  if (!reader.complete()) return false;
+  report = std::move(read);
+  return true;
 }
 
 } // namespace near::launch

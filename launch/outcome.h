@@ -23,12 +23,15 @@ enum class Reason {
   not_started, ///< a program could not be started
   unwritten,   ///< output of the ranks could not be written
   abandoned,   ///< mpiexec was killed: nobody waits for the job
+  elsewhere,   ///< the job ends for a reason on another machine
 };
 
 /// What is known when the first rank fails.
 struct Outcome {
   Reason reason = Reason::none;
-  unsigned rank = 0;
+  unsigned row = 0;    ///< the rank's position among those of this machine
+  unsigned rank = 0;   ///< in MPI_COMM_WORLD
+  std::string machine; ///< the rank's, if the job has several
   std::string program;
   os::Ending ending;
   int abort_code = 0;
@@ -48,8 +51,27 @@ int weight(const Outcome& outcome);
 /// Outcomes of at least this weight are about the job, not about one rank.
 inline constexpr int weight_of_job = 6;
 
-/// The message: one line unless it contains a table; "" for Reason::none and when the reason has been printed.
-/// `others` is the number of ranks that were ended because of it, `not_started` of those that had not been started yet.
-std::string outcome_text(const Outcome& outcome, unsigned others, unsigned not_started, std::uint64_t now_ns);
+/// What is told about the end of a job, or of the part of it on one machine.
+struct OutcomeReport {
+  int weight = 0;
+  int status = 0;           ///< what mpiexec exits with
+  bool told = false;        ///< the reason has been printed
+  bool has_table = false;   ///< `sentence` ends with a table of what the ranks did
+  bool in_start = false;    ///< a program could not be started
+  std::string sentence;     ///< the reason; "" if there is none
+  unsigned others = 0;      ///< ranks that were ended because of it
+  unsigned not_started = 0; ///< ranks that had not been started yet
+
+  /// As the body of a frame (machines/frames.h).
+  std::string body() const;
+  static bool read(std::string_view body, OutcomeReport& report);
+};
+
+/// "the job was ended after 5 s (--timeout); what its ranks were doing"
+std::string time_out_text(double seconds);
+
+OutcomeReport report_of(const Outcome& outcome, unsigned others, unsigned not_started, std::uint64_t now_ns);
+/// The message: one line unless it contains a table; "" if there is no reason, or if it has been printed.
+std::string outcome_text(const OutcomeReport& report);
 
 } // namespace near::launch

@@ -164,7 +164,9 @@ bool Supervisor::has_region(unsigned rank) {
 Outcome Supervisor::outcome_of(unsigned rank, const os::Ending& ending) {
   const auto& job = description_.job;
   Outcome outcome;
-  outcome.rank = rank;
+  outcome.row = rank;
+  outcome.rank = job.rank_of(rank);
+  if (job.part.machines > 1) outcome.machine = os::machine_name();
   outcome.ending = ending;
   outcome.program = short_name(job.command.applications[job.application_of[rank]].arguments[0]);
   outcome.status = ending.status();

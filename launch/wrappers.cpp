@@ -110,7 +110,7 @@ void Supervisor::wrapper_out_of_time(unsigned rank) {
 }
 
 bool Supervisor::has_left_processes(unsigned rank) const {
-  auto marks = boot::marks_of(description_.front_end, rank);
+  auto marks = boot::marks_of(description_.front_end, description_.job.rank_of(rank));
   for (os::Pid pid : os::descendants_of(getpid()))
     if (os::started_with(pid, marks)) return true;
   return false;

@@ -43,9 +43,9 @@ Cell cell_of(const Core& core, const Slots& slots, const Plan& plan) {
   Cell cell;
   CpuSet cpus = core.cpus & slots.allowed, ranks;
   if (cpus.empty()) cell.use = Use::forbidden;
-  for (std::size_t rank = 0; rank < plan.bindings.size(); ++rank) {
-    const auto& binding = plan.bindings[rank];
-    if (!binding.cpus.empty() && !(binding.home & cpus).empty()) ranks.add(static_cast<unsigned>(rank));
+  for (std::size_t row = 0; row < plan.bindings.size(); ++row) {
+    const auto& binding = plan.bindings[row];
+    if (!binding.cpus.empty() && !(binding.home & cpus).empty()) ranks.add(plan.rank_of(row));
   }
   if (ranks.empty()) return cell;
   cell.use = Use::taken;

@@ -103,9 +103,11 @@ struct Binding {
 };
 
 struct Plan {
-  std::vector<Binding> bindings;
+  std::vector<Binding> bindings;  ///< by row: the position of a rank among those of this machine
+  std::vector<unsigned> ranks;    ///< in MPI_COMM_WORLD, by row, in rising order; empty: 0, 1, 2 and so on
   bool oversubscribed = false;    ///< more ranks than slots
   std::vector<std::string> notes; ///< decisions and their reasons, one sentence each
+  unsigned rank_of(std::size_t row) const { return ranks.empty() ? static_cast<unsigned>(row) : ranks[row]; }
 };
 
 /// Makes the plan. Fails if the request cannot be met: no processor is allowed, or there are more ranks

@@ -27,8 +27,8 @@ std::string head_text(const Machine& machine, const Slots& slots, const Plan& pl
 
 std::string bindings_text(const Plan& plan) {
   std::string all;
-  for (std::size_t rank = 0; rank < plan.bindings.size(); ++rank)
-    all += base::format("rank {}: {}\n", rank, plan.bindings[rank].text);
+  for (std::size_t row = 0; row < plan.bindings.size(); ++row)
+    all += base::format("rank {}: {}\n", plan.rank_of(row), plan.bindings[row].text);
   return all;
 }
 
