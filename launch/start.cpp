@@ -29,9 +29,9 @@ base::Result Supervisor::prepare() {
   static constexpr int signals[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGURG};
   NEAR_TRY(inbox_.open(signals));
-  // For each rank three pipes and a pidfd, and two files if output is copied to files; some more for the
+  // For each rank three pipes, a pidfd and a socket, and two files if output is copied to files; some more for the
   // supervisor.
-  unsigned each = description_.job.command.copy_output ? 7 : 5;
+  unsigned each = description_.job.command.copy_output ? 8 : 6;
   NEAR_TRY(os::allow_descriptors(description_.job.command.mapping.ranks * each + 64));
   os::ignore_signal(SIGPIPE);
   os::ignore_signal(SIGXFSZ); // exceeding the limit on file sizes causes a message, not our end
@@ -46,6 +46,8 @@ base::Result Supervisor::prepare() {
                         description_.job.command.timestamps));
   NEAR_TRY(poller_.add(output_.bell_descriptor(), key_bell));
   NEAR_TRY(segment_.attach(description_.segment_descriptor, true));
+  control_.open(description_.job.part.control);
+  if (control_.is_open()) NEAR_TRY(poller_.add(control_.descriptor(), key_control));
   kills_before_ = os::read_memory_kills();
   return os::open_null(null_input_);
 }
@@ -58,7 +60,7 @@ base::Result Supervisor::start_ranks() {
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
     const auto& binding = description_.job.plan.bindings[rank];
     auto& entry = segment_.entry(rank);
-    entry.application = application_of[rank];
+    entry.rank = description_.job.rank_of(rank);
     entry.first_cpu = binding.cpus.first();
     entry.location = profile::location_of(
         description_.job.machine, binding.cpus.empty() ? description_.job.slots.allowed : binding.cpus);
@@ -110,26 +112,27 @@ void Supervisor::find_devices() {
 base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped) {
   const auto& command = description_.job.command;
   launch.input = null_input_;
-  if (command.input.has(rank)) {
+  const unsigned in_world = description_.job.rank_of(rank);
+  if (command.input.has(in_world)) {
     launch.input = 0;
     piped.input = command.input.several();
-    if (piped.input) NEAR_TRY(input_.add(rank, launch.input));
+    if (piped.input) NEAR_TRY(input_.add(in_world, launch.input));
   }
   // Only the terminal's foreground group may read from it.
   launch.own_group = !(launch.input == 0 && description_.terminal_input);
   launch.join_group = launch.own_group ? 0 : description_.front_end_group;
 
-  auto prefix = expand_pattern(command.prefix, rank);
+  auto prefix = expand_pattern(command.prefix, in_world);
   // The output of a single rank cannot mix with that of others: it gets the real descriptors, including the
   // terminal.
   bool direct = ranks_.size() == 1 && prefix.empty() && !command.timestamps && !command.merge_output;
   auto give = [&](Output::Which which, const std::string& pattern, int& descriptor,
                   bool& is_pipe) -> base::Result {
     int file = -1;
-    if (!pattern.empty()) NEAR_TRY(files_.open(pattern, rank, file));
+    if (!pattern.empty()) NEAR_TRY(files_.open(pattern, in_world, file));
     is_pipe = file >= 0 ? command.copy_output : !direct;
     if (is_pipe)
-      return output_.add(which, prefix, {file, file < 0 ? std::string() : expand_pattern(pattern, rank)},
+      return output_.add(which, prefix, {file, file < 0 ? std::string() : expand_pattern(pattern, in_world)},
                          descriptor);
     if (file >= 0) descriptor = file;
     return {};
@@ -152,13 +155,19 @@ base::Result Supervisor::start_rank(unsigned rank) {
   start.segment_descriptor = description_.segment_descriptor;
   NEAR_TRY(os::identify(description_.segment_descriptor, start.segment));
   start.launcher = description_.front_end;
-  start.rank = rank;
-  start.size = static_cast<std::uint32_t>(ranks_.size());
+  start.rank = job.rank_of(rank);
+  start.row = rank;
+  start.here = static_cast<std::uint32_t>(ranks_.size());
+  start.size = job.part.size == 0 ? start.here : job.part.size;
   start.application = job.application_of[rank];
   start.binding = binding.text;
+  start.machine = job.part.machine;
+  start.machines = job.part.machines;
+  start.ranks = job.plan.ranks;
+  if (start.machines > 1) NEAR_TRY(table_.add(poller_, key_table + rank, start.table_descriptor));
 
   os::Launch launch;
-  launch.arguments = arguments_for(job.command, application, rank);
+  launch.arguments = arguments_for(job.command, application, start.rank);
   launch.program = launch.arguments[0];
   launch.environment = environment_for(job.command, application, description_.environment);
   if (!binding.cpus.empty()) {
@@ -169,23 +178,25 @@ base::Result Supervisor::start_rank(unsigned rank) {
   for (auto& row : boot::write_environment(start)) launch.environment.push_back(std::move(row));
   boot::give_rank_variables(start, launch.environment);
   launch.directory = application.directory;
-  launch.keep = {description_.segment_descriptor, segment_.huge_descriptor()};
+  launch.keep = {description_.segment_descriptor, segment_.huge_descriptor(), start.table_descriptor};
   launch.cpus = binding.cpus;
   launch.local_memory = !os::has_memory_policy(); // `numactl mpiexec ...` is meant for the ranks
   Piped piped;
   NEAR_TRY(connect(rank, launch, piped));
-  if (job.command.report_bindings) output_.say(base::format("mpiexec: rank {}: {}\n", rank, binding.text));
+  if (job.command.report_bindings)
+    output_.say(base::format("mpiexec: rank {}: {}\n", start.rank, binding.text));
   base::Result started = os::start_process(launch, ranks_[rank].pid);
   if (piped.input) os::close_descriptor(launch.input);
   if (piped.output) os::close_descriptor(launch.output);
   if (piped.error) os::close_descriptor(launch.error);
+  if (start.table_descriptor >= 0) os::close_descriptor(start.table_descriptor);
   if (!started.ok())
     base::set_failure_text(std::string(base::failure_text()) + advice_on(launch.program, launch.directory));
   NEAR_TRY(started);
   segment_.entry(rank).pid.store_relaxed(static_cast<std::uint32_t>(ranks_[rank].pid));
   ++living_;
   if (job.command.verbose)
-    output_.say(base::format("mpiexec: rank {}: pid {}: {}\n", rank, ranks_[rank].pid, launch.program));
+    output_.say(base::format("mpiexec: rank {}: pid {}: {}\n", start.rank, ranks_[rank].pid, launch.program));
   return {};
 }
 

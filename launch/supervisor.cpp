@@ -30,7 +30,8 @@ int Supervisor::run() {
     (void)os::write_all(2, line.data(), line.size());
     return 1;
   }
-  if (description_.job.command.timeout_s > 0)
+  // In a job on several machines mpiexec on the first one counts the time for all.
+  if (description_.job.command.timeout_s > 0 && !control_.is_open())
     timers_.set(Timer::time_out,
                 os::monotonic_ns() + static_cast<std::uint64_t>(description_.job.command.timeout_s * 1e9));
   if (!start_ranks().ok()) {
@@ -65,6 +66,10 @@ void Supervisor::dispatch(std::uint64_t key) {
     output_.readable(key - key_streams);
   else if (key >= key_mpi_process)
     mpi_process_ended(static_cast<unsigned>(key - key_mpi_process));
+  else if (key >= key_table)
+    table_.readable(static_cast<unsigned>(key - key_table));
+  else if (key == key_control)
+    take_orders();
   else if (key == key_signals)
     take_signals();
   else if (key == key_bell) {
@@ -168,19 +173,27 @@ void Supervisor::report_outcome() {
   reported_ = true;
   bool by_broken_pipe =
       outcome_.reason == Reason::signalled && outcome_.ending.signal() == SIGPIPE && output_.broken();
-  if (by_broken_pipe) return;                               // the normal end of `mpiexec ... | head`
+  if (by_broken_pipe && !control_.is_open()) return;        // the normal end of `mpiexec ... | head`
   outcome_.told = outcome_.told && output_.may_have_said(); // all output of the ranks has arrived
+  outcome_.told = outcome_.told || by_broken_pipe;
   const auto not_started =
       std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.pid == 0; });
-  output_.say(outcome_text(outcome_, others_, static_cast<unsigned>(not_started), os::monotonic_ns()));
+  const auto report = report_of(outcome_, others_, static_cast<unsigned>(not_started), os::monotonic_ns());
+  if (control_.is_open())
+    control_.send(machines::Kind::outcome, report.body());
+  else
+    output_.say(outcome_text(report));
 }
 
 void Supervisor::decide(Outcome outcome, std::uint64_t grace_ns) {
   if (decided() && (is_final() || weight(outcome) <= weight(outcome_))) return;
   outcome_ = std::move(outcome);
   others_ = living_;
-  bool about_rank = weight(outcome_) < weight_of_job;
-  if (about_rank && !ranks_[outcome_.rank].ended) --others_;
+  bool about_rank = outcome_.reason != Reason::elsewhere && weight(outcome_) < weight_of_job;
+  if (about_rank && !ranks_[outcome_.row].ended) --others_;
+  if (!failure_told_ && outcome_.reason != Reason::elsewhere)
+    control_.send(machines::Kind::failed, static_cast<std::uint64_t>(weight(outcome_)));
+  failure_told_ = true;
   if (state_ != State::running) return;
   enter(State::ending);
   timers_.set(Timer::terminate, os::monotonic_ns() + grace_ns);
@@ -213,6 +226,28 @@ void Supervisor::interrupt(int signal) {
 
 void Supervisor::front_end_died() {
   poller_.remove(front_end_watch_);
+  abandon();
+}
+
+/// Takes what mpiexec on another machine has sent by way of the agent.
+void Supervisor::take_orders() {
+  std::vector<machines::Frame> orders;
+  if (!control_.read(orders)) {
+    poller_.remove(control_.descriptor());
+    abandon();
+    return;
+  }
+  for (const auto& order : orders) {
+    if (order.kind == machines::Kind::value || order.kind == machines::Kind::fence_over) table_.told(order);
+    if (order.kind == machines::Kind::time_out) time_out();
+    if (order.kind != machines::Kind::end) continue;
+    Outcome outcome;
+    outcome.reason = Reason::elsewhere;
+    decide(std::move(outcome));
+  }
+}
+
+void Supervisor::abandon() {
   // mpiexec was killed, so nobody waits for output. Its standard error may still be a terminal or a file, where the
   // last line says what happened; a pipe that nobody reads must not keep this process.
   if (!decided()) others_ = living_;
@@ -269,8 +304,9 @@ void Supervisor::time_out() {
   Outcome outcome;
   outcome.reason = Reason::timed_out;
   outcome.status = 124;
-  outcome.text = base::format("the job was ended after {:.9g} s (--timeout); what its ranks were doing:\n{}",
-                              description_.job.command.timeout_s,
+  auto beginning = control_.is_open() ? base::format("on {}:", os::machine_name())
+                                      : time_out_text(description_.job.command.timeout_s) + ":";
+  outcome.text = base::format("{}\n{}", beginning,
                               segment::job_table(segment_, description_.segment_descriptor,
                                                  surface::function_name, os::monotonic_ns(), pids));
   decide(std::move(outcome));

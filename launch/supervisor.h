@@ -12,12 +12,14 @@
 //                                                                 no process is left               all output is written
 #pragma once
 
+#include "launch/control.h"
 #include "launch/input.h"
 #include "launch/job.h"
 #include "launch/outcome.h"
 #include "launch/output.h"
 #include "launch/output_files.h"
 #include "launch/steady.h"
+#include "launch/table.h"
 #include "launch/timers.h"
 #include "os/poller.h"
 #include "os/process.h"
@@ -105,6 +107,8 @@ private:
   void forward(int signal);
   void interrupt(int signal);
   void front_end_died();
+  void abandon();
+  void take_orders();
   void time_out();
   /// Decides that the job ends: SIGTERM follows after `grace_ns`, and SIGKILL after that. A later outcome
   /// replaces an earlier one if it explains more, until SIGTERM has been sent.
@@ -157,6 +161,8 @@ private:
   Output output_;
   OutputFiles files_;
   Input input_;
+  Control control_;
+  Table table_{control_};
   std::vector<Rank> ranks_;
   std::deque<os::Ending> endings_; ///< of children, still to be processed
   /// The endings of children that matched no rank when they were processed, the newest last; bounded. The MPI process
@@ -175,7 +181,8 @@ private:
   unsigned others_ = 0;   ///< ranks that were ended because of the outcome, without the one that caused it
   bool reported_ = false; ///< the outcome was printed
   bool codes_reported_ = false;
-  bool any_ended_ = false; ///< a rank has
+  bool failure_told_ = false; ///< the agent knows that this part of the job ends
+  bool any_ended_ = false;    ///< a rank has
   bool no_children_ = false;
   bool out_of_reach_ = false; ///< remaining processes cannot be found: see kill_all()
   bool drop_output_ = false;  ///< do not wait for a reader of the remaining output
