@@ -1,0 +1,54 @@
+// The agent of a machine: `mpiexec --agent`, which mpiexec starts there by ssh or srun. It starts the ranks of that machine as
+// mpiexec does on one, and carries what they and mpiexec say to each other over its standard streams (machines/frames.h).
+//
+//   mpiexec <--- ssh ---> agent <--- pipes, control socket ---> front end --- supervisor --- ranks
+//
+// When the agent's connection ends, or mpiexec is silent for too long, the ranks of this machine are ended.
+#pragma once
+
+#include "base/result.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace near::launch {
+
+/// What an agent is told of the job.
+struct AgentJob {
+  std::vector<std::string> arguments; ///< of mpiexec
+  std::vector<std::string>
+      environment; ///< NAME=value: that of mpiexec, as far as it is not about its machine
+  std::string directory;
+  std::vector<unsigned> ranks;            ///< of this machine, in rising order
+  std::vector<unsigned> ranks_of_program; ///< how many of them run each program of the command line
+  unsigned size = 0;                      ///< ranks of the job
+  unsigned machine = 0, machines = 1;
+  bool explain = false;   ///< print the plan instead
+  bool has_input = false; ///< some of the ranks read standard input
+
+  std::string body() const;
+  static bool read(std::string_view body, AgentJob& job);
+};
+
+/// What an agent says first.
+struct Hello {
+  unsigned protocol = 0;
+  std::string version; ///< of NearMPI
+  std::string name;    ///< of the machine
+  unsigned slots = 1;
+
+  std::string body() const;
+  static bool read(std::string_view body, Hello& hello);
+};
+
+/// Whether the value of this variable belongs to a machine, so that no other one gets it.
+bool is_of_machine(std::string_view name);
+
+/// Runs the agent; returns its exit status.
+int run_agent();
+
+/// Plans and starts the job of this process's command line on this machine, in the agent's child. Returns the exit status.
+int run_part(const AgentJob& job, int control);
+
+} // namespace near::launch

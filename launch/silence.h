@@ -1,0 +1,52 @@
+// The sign of life between mpiexec and its agents: each says something every second, and hears of the other's end by silence
+// when no connection tells: a machine without power, a cable that was pulled.
+#pragma once
+
+#include "os/clock.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace near::launch {
+
+class Silence {
+public:
+  Silence() : heard_ns_(os::monotonic_ns()), spoken_ns_(heard_ns_), looked_ns_(heard_ns_) {}
+  void heard() { heard_ns_ = os::monotonic_ns(); }
+  /// From now on silence is expected, since the other side is stopped; or it is not any more.
+  void expect(bool expected) {
+    expected_ = expected;
+    heard();
+  }
+  /// Whether it is time to say something; if so, the caller does.
+  bool must_speak() {
+    const std::uint64_t now = os::monotonic_ns();
+    if (now < spoken_ns_ + every_ns) return false;
+    spoken_ns_ = now;
+    return true;
+  }
+  /// Whether the other side has said nothing for too long. Time during which this process did not run, since it was stopped or
+  /// its machine slept, does not count. Call it at least every second.
+  bool is_too_long() {
+    const std::uint64_t now = os::monotonic_ns();
+    if (now - looked_ns_ > 2 * every_ns) heard_ns_ += now - looked_ns_ - every_ns;
+    looked_ns_ = now;
+    return !expected_ && now > heard_ns_ + longest_ns;
+  }
+  /// For how long nothing has been heard.
+  std::uint64_t since(std::uint64_t now_ns) const { return now_ns > heard_ns_ ? now_ns - heard_ns_ : 0; }
+  /// For how long to wait at most before the next call of these.
+  int wait_ms() const {
+    const std::uint64_t now = os::monotonic_ns(), due = spoken_ns_ + every_ns;
+    return now >= due ? 0 : static_cast<int>((due - now) / 1'000'000) + 1;
+  }
+
+private:
+  static constexpr std::uint64_t every_ns = 1'000'000'000;
+  static constexpr std::uint64_t longest_ns = 5'000'000'000;
+
+  std::uint64_t heard_ns_, spoken_ns_, looked_ns_;
+  bool expected_ = false;
+};
+
+} // namespace near::launch
