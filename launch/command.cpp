@@ -1,6 +1,7 @@
 #include "launch/command.h"
 
 #include "base/text.h"
+#include "launch/head.h"
 #include "launch/option_table.h"
 #include "launch/slurm.h"
 #include "launch/tool.h"
@@ -177,16 +178,28 @@ Result settle_per_machine(Application& application, Command& command) {
   return {};
 }
 
+/// In a Slurm job with several machines, and on a command line that names none, these are used.
+Result take_machines_of_slurm(Command& command) {
+  const bool named =
+      !command.hosts.empty() || std::any_of(command.applications.begin(), command.applications.end(),
+                                            [](const Application& each) { return !each.hosts.empty(); });
+  if (named || command.is_part || command.explain) return {};
+  NEAR_TRY(read_slurm_machines(environ, command.hosts));
+  command.by_slurm = !command.hosts.empty();
+  return {};
+}
+
 /// Chooses the number of ranks where the command line does not give it: one, or in a Slurm job the number
 /// of tasks.
 Result choose_ranks(const SlurmStep& slurm, Command& command) {
-  for (auto& application : command.applications) NEAR_TRY(settle_per_machine(application, command));
+  if (!spans_machines(command) && !command.is_part)
+    for (auto& application : command.applications) NEAR_TRY(settle_per_machine(application, command));
   bool said = command.applications.size() != 1 || command.applications[0].ranks != 0;
   if (!said && slurm.tasks != 0)
     command.applications[0].ranks = slurm.tasks;
   else
     command.ranks_are_default = !said;
-  if (slurm.machines > 1)
+  if (slurm.machines > 1 && command.hosts.empty())
     command.remarks.push_back(
         base::format("Slurm's job {} has {} machines; all ranks run on this one", slurm.job, slurm.machines));
   for (auto& application : command.applications) application.ranks = std::max(application.ranks, 1u);
@@ -225,6 +238,8 @@ Result check_together(Command& command) {
                   std::string(base::failure_text()));
     command.machine.clear();
   }
+  // How many ranks there are is known once all machines have said how many slots they have.
+  if (command.ranks_are_default && spans_machines(command)) return {};
   unsigned greatest = command.input.greatest();
   if (greatest >= command.mapping.ranks)
     return fail(Code::invalid, "standard input is for rank {}, but the ranks are 0 to {}", greatest,
@@ -281,11 +296,13 @@ Result parse_command_file(Parsing& at) {
 
 Result parse_command(const std::vector<std::string>& arguments, Command& command) {
   Command made;
+  made.is_part = command.is_part;
   std::size_t at = 0;
   do NEAR_TRY(parse_section(arguments, at, made));
   while (at++ < arguments.size());
   if (!made.help && !made.version) {
     NEAR_TRY(read_launcher_variables(made));
+    NEAR_TRY(take_machines_of_slurm(made));
     NEAR_TRY(choose_ranks(read_slurm_step(environ), made));
     made.mapping.ranks = 0;
     for (const auto& application : made.applications) made.mapping.ranks += application.ranks;

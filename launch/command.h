@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "launch/ranks_named.h"
+#include "machines/hosts.h"
 #include "planning/plan.h"
 
 #include <string>
@@ -30,9 +31,10 @@ struct Application {
   std::vector<std::string> arguments; ///< the first is the program
   unsigned ranks = 0;                 ///< 0: not given
   std::string ranks_by;               ///< the option that gave them: "-n 2"
-  unsigned per_machine = 0;           ///< ranks on each machine (there is one machine); 0: not given
+  unsigned per_machine = 0;           ///< ranks on each machine; 0: not given
   std::string per_machine_by;         ///< the option that gave them: "-ppn 2"
   bool per_machine_limits = false;    ///< `per_machine` is a limit
+  std::vector<machines::Host> hosts;  ///< machines of its own (-host); empty: Command::hosts
   std::string directory;              ///< working directory; empty: that of the launcher
   std::string path;                   ///< folders to search for the program first, separated by ':'
   Inheritance inherited;              ///< unless chosen, Command::inherited applies
@@ -51,9 +53,14 @@ struct Command {
   std::vector<Setting> settings; ///< for every application
   Inheritance inherited;
   std::vector<Tool> tools;
-  std::vector<std::string> remarks;       ///< warnings about the command line
-  bool ranks_are_default = false;         ///< the number of ranks was not given, and there is one program
-  double timeout_s = 0;                   ///< 0: none
+  std::vector<machines::Host>
+      hosts;             ///< machines that the command line names; empty: this one, or those of Slurm
+  bool by_slurm = false; ///< `hosts` are those of the Slurm job; srun reaches them
+  std::string remote_shell = "ssh"; ///< what reaches other machines otherwise: a program and its options
+  bool is_part = false;             ///< read again by the agent of a machine, for the ranks that it starts
+  std::vector<std::string> remarks; ///< warnings about the command line
+  bool ranks_are_default = false;   ///< the number of ranks was not given, and there is one program
+  double timeout_s = 0;             ///< 0: none
   NamedRanks input = NamedRanks::only(0); ///< the ranks that read standard input
   std::string prefix;                     ///< pattern for the prefix of each line of output; "": none
   bool timestamps = false;                ///< each line begins with the time
@@ -80,7 +87,7 @@ struct Command {
   bool reading_file = false; ///< true while the lines of -configfile are read
 };
 
-/// Reads the arguments that follow the name of the launcher. The text of a failure names the argument and,
+/// Reads the arguments that follow the name of the launcher; Command::is_part is kept. The text of a failure names the argument and,
 /// for an unknown option, the most similar one.
 Result parse_command(const std::vector<std::string>& arguments, Command& command);
 

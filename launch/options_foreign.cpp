@@ -98,15 +98,14 @@ Result choose_runtime(Parsing& at) {
 
 const Option table[] = {
     // No effect on one machine, or already the behaviour here.
-    {{"allow-run-as-root", "rr", "bynode", "ordered-output", "silent-abort", "cleanup", "noconf", "novm",
-      "preload-binary", "disable-hostname-propagation", "enable-x", "disable-x", "pmi-port", "hybrid-hosts",
+    {{"allow-run-as-root", "ordered-output", "silent-abort", "cleanup", "noconf", "novm", "preload-binary",
+      "disable-hostname-propagation", "enable-x", "disable-x", "pmi-port", "hybrid-hosts",
       "report-state-on-timeout", "abort-on-non-zero-exit"},
      none,
      nullptr,
      silently},
-    {{"launcher", "launcher-exec", "bootstrap", "bootstrap-exec", "bootstrap-exec-args", "rmk", "iface",
-      "localhost", "order-nodes", "demux", "nameserver", "topolib", "branch-count", "tmpdir", "personality",
-      "use-app-topology"},
+    {{"launcher", "bootstrap", "bootstrap-exec-args", "rmk", "iface", "localhost", "order-nodes", "demux",
+      "nameserver", "topolib", "branch-count", "tmpdir", "personality", "use-app-topology"},
      one,
      nullptr,
      silently},

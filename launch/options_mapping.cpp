@@ -1,10 +1,10 @@
 // Options: where ranks run (machines, cores, numbering).
+#include "launch/head.h"
 #include "launch/option_table.h"
 #include "os/process.h"
 
 #include <algorithm>
 #include <cstddef>
-#include <sstream>
 
 namespace near::launch {
 namespace {
@@ -12,32 +12,25 @@ namespace {
 using base::Code;
 using base::fail;
 
-Result check_host(const std::string& option, std::string host) {
-  host = host.substr(0, host.find(':'));
-  auto own = os::machine_name();
-  if (host.empty() || host == "localhost" || host == "127.0.0.1" || host == "::1" || host == own ||
-      host == own.substr(0, own.find('.')))
-    return {};
-  return fail(Code::unsupported,
-              "{} {}: this mpiexec starts processes on this machine ({}) only; for several machines use the "
-              "launcher of your cluster",
-              option, host, own);
+// A file of ranks is for one machine.
+Result check_host(const std::string& option, const std::string& host) {
+  if (host.empty() || is_this_machine(host)) return {};
+  return fail(Code::unsupported, "{} {}: a file of ranks can name this machine ({}) only", option, host,
+              os::machine_name());
 }
 
-Result check_hosts(Parsing& at) {
-  for (const auto& host : split(at.values[0], ',')) NEAR_TRY(check_host(at.option, host));
-  return {};
+Result use_hosts(Parsing& at) { return machines::parse_hosts(at.values[0], at.option, at.command.hosts); }
+
+// -host names the machines of one program, as the standard and Open MPI have it.
+Result use_own_hosts(Parsing& at) {
+  return machines::parse_hosts(at.values[0], at.option, at.application.hosts);
 }
 
-Result check_host_file(Parsing& at) {
+Result use_host_file(Parsing& at) {
+  if (at.command.is_part) return {}; // mpiexec has read it
   std::string text;
   NEAR_TRY(read_named_file(at, at.values[0], text));
-  for (const auto& line : split(text, '\n')) {
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::string host;
-    if (words >> host) NEAR_TRY(check_host(at.option + " " + at.values[0] + ":", host));
-  }
-  return {};
+  return machines::parse_host_file(text, at.values[0], at.command.hosts);
 }
 
 Result read_rank_file(Parsing& at, const std::string& name) {
@@ -151,14 +144,20 @@ const Option table[] = {
      none,
      "|refuse more processes than processors",
      NEAR_ACT(at.command.mapping.must_not_share = true)},
-    {{"host", "hosts", "H", "hostlist", "nodelist"},
+    {{"hosts", "hostlist", "nodelist"},
      one,
-     "NAME|accepts the name of this machine; others are refused",
-     check_hosts},
+     "A:4,B:4|run on these machines, with so many processes on each; without a number in proportion to their "
+     "processors",
+     use_hosts},
+    {{"host", "H"}, one, "A,B|the same for one program of several", use_own_hosts},
     {{"hostfile", "machinefile", "f", "machine-file", "default-hostfile"},
      one,
-     "FILE|accepts a file with the name of this machine",
-     check_host_file},
+     "FILE|run on the machines of this file: on each line A, A:4 or A slots=4",
+     use_host_file},
+    {{"launcher-exec", "bootstrap-exec", "remote-shell"},
+     one,
+     "COMMAND|reach other machines with this command (default ssh)",
+     NEAR_ACT(at.command.remote_shell = at.values[0])},
     {{"machine"},
      one,
      "FILE|with --explain: plan for the machine that the file describes",

@@ -51,9 +51,16 @@ const Option table[] = {
     {{"n", "np", "c", "nprocs", "ntasks"}, one, "N|start N processes (default 1)", read_ranks},
     {{"ppn", "perhost", "ntasks-per-node", "grr"},
      one,
-     nullptr,
+     "N|start N processes on each machine in turn",
      [](Parsing& at) { return read_per_machine(at, false); }},
     {{"N", "npernode"}, one, nullptr, [](Parsing& at) { return read_per_machine(at, true); }},
+    {{"rr", "bynode"},
+     none,
+     "|start one process on each machine in turn, again and again",
+     [](Parsing& at) {
+       at.values = {"1"};
+       return read_per_machine(at, false);
+     }},
     {{"pernode"},
      none,
      nullptr,

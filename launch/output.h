@@ -43,6 +43,8 @@ public:
 
   /// Reads from a stream that the poller reported.
   void readable(std::uint64_t index);
+  /// Rings when there is room again; others may ring it as well.
+  os::Bell& bell() { return bell_; }
   int bell_descriptor() const { return bell_.descriptor(); }
   void bell_rang();
   /// Handles what has waited long enough. Returns in how many milliseconds to call again; -1: not needed.

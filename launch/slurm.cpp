@@ -1,6 +1,8 @@
 #include "launch/slurm.h"
 
 #include "base/text.h"
+#include "launch/head.h"
+#include "os/process.h"
 
 #include <charconv>
 #include <string_view>
@@ -36,6 +38,16 @@ SlurmStep read_slurm_step(char** environment) {
   if (number_of(environment, "SLURM_STEP_NUM_TASKS") > 1) return step;
   step.tasks = number_of(environment, step.machines > 1 ? "SLURM_TASKS_PER_NODE" : "SLURM_NTASKS");
   return step;
+}
+
+Result read_slurm_machines(char** environment, std::vector<machines::Host>& hosts) {
+  const auto nodes = value_of(environment, "SLURM_JOB_NODELIST");
+  if (nodes.empty() || number_of(environment, "SLURM_STEP_NUM_TASKS") > 1) return {};
+  if (os::program_file("srun", "").empty()) return {};
+  std::vector<machines::Host> read;
+  NEAR_TRY(machines::parse_slurm_nodes(nodes, value_of(environment, "SLURM_TASKS_PER_NODE"), read));
+  if (read.size() > 1 || (read.size() == 1 && !is_this_machine(read[0].name))) hosts = std::move(read);
+  return {};
 }
 
 } // namespace near::launch

@@ -3,9 +3,14 @@
 // (os/limits.h).
 #pragma once
 
+#include "machines/hosts.h"
+
 #include <string>
+#include <vector>
 
 namespace near::launch {
+
+using base::Result;
 
 /// The batch script, shell or step in which mpiexec was started. 0: not known.
 struct SlurmStep {
@@ -17,5 +22,9 @@ struct SlurmStep {
 };
 
 SlurmStep read_slurm_step(char** environment);
+
+/// The machines of a Slurm job that has several, or one that is not this one, if srun is there to reach them. None in a step with
+/// several tasks: each of these is an mpiexec that starts a job of its own.
+Result read_slurm_machines(char** environment, std::vector<machines::Host>& hosts);
 
 } // namespace near::launch

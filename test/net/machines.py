@@ -4,6 +4,7 @@
         machines.run(0, ["hostname"])          # m1
         machines.hydra(4, ["./program"])       # ranks 0 and 3 on m1, 1 on m2, 2 on m3
         machines.hydra(4, ["./program"], each=2)
+        machines.mpiexec(prefix, "--hosts", "m1:2,m2:2", "./program")
 
 A machine has an address of its own (10.77.0.1 for m1), its own /dev/shm, and no process of another one. The file system is the
 same on all. Everything belongs to processes that end with this one, so nothing is left behind, however it ends.
@@ -15,6 +16,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -112,3 +114,41 @@ class Machines:
         """Runs a command (harness.run) with `each` ranks on a machine before the next one is used."""
         settings = [word for name, value in (environment or {}).items() for word in ("-genv", name, value)]
         return harness.run([*self.hydra_start(), "-ppn", each, "-n", ranks, *settings, *command], **options)
+
+    def ssh(self):
+        """Starts an sshd on every machine. Returns the command that reaches a machine from another one, without a password."""
+        folder = Path(self.folder.name)
+        for name in ("host_key", "key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+        server = folder / "sshd_config"
+        server.write_text(f"HostKey {folder}/host_key\nAuthorizedKeysFile {folder}/key.pub\nStrictModes no\nUsePAM no\nPidFile none\n"
+                          "PermitRootLogin prohibit-password\nPasswordAuthentication no\nMaxStartups 100\nLogLevel ERROR\n")
+        client = folder / "ssh_config"
+        client.write_text(f"IdentityFile {folder}/key\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n")
+        for index in range(self.count):
+            # sshd wants a folder of its own below /run, which the machines would otherwise share.
+            script = "mount -t tmpfs tmpfs /run; mkdir -m 755 /run/sshd; exec /usr/sbin/sshd -D -e -f \"$0\""
+            with (folder / f"sshd-{index}.log").open("w") as log:
+                self.processes.append(subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *self.on(index, ["sh", "-ec", script, server])],
+                                                       stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        for index in range(self.count):
+            self._await_sshd(index)
+        return f"ssh -F {client}"
+
+    def _await_sshd(self, index):
+        deadline = time.monotonic() + 20
+        while self.run(index, ["sh", "-c", "ss -Hltn sport = :22 | grep -q ."]).status != 0:
+            if time.monotonic() > deadline:
+                raise Refused(f"sshd does not start: {(Path(self.folder.name) / f'sshd-{index}.log').read_text()}")
+            time.sleep(0.05)
+
+    def mpiexec(self, prefix, *words, ssh=None, **options):
+        """Runs our mpiexec (harness.run): with `ssh`, the command that ssh() has returned, on m1; else outside of the machines, which
+        a script then enters."""
+        return harness.run(self.mpiexec_words(prefix, *words, ssh=ssh), **options)
+
+    def mpiexec_words(self, prefix, *words, ssh=None):
+        """That command, as it must be started here."""
+        if ssh is not None:
+            return self.on(0, [prefix / "bin/mpiexec", "--remote-shell", ssh, *words])
+        return ["nsenter", "-t", str(self.processes[0].pid), "-n", "--", prefix / "bin/mpiexec", "--remote-shell", self.shell, *words]

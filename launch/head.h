@@ -1,0 +1,21 @@
+// mpiexec of a job on several machines: starts an agent on each of them, distributes the ranks, keeps the table that all ranks
+// share, and carries output, input, signals and the end of the job. doc/launcher.md describes it.
+#pragma once
+
+#include "launch/command.h"
+
+#include <string>
+#include <vector>
+
+namespace near::launch {
+
+/// Whether this is the machine of that name.
+bool is_this_machine(const std::string& name);
+
+/// Whether the command line, or the Slurm job, names another machine than this one.
+bool spans_machines(const Command& command);
+
+/// Runs the job; `arguments` are those of the command line. Returns the exit status of mpiexec.
+int run_on_machines(const Command& command, const std::vector<std::string>& arguments);
+
+} // namespace near::launch

@@ -1,0 +1,181 @@
+// How a job on several machines begins: agents, the distribution of ranks, and what each machine is told.
+#include "launch/job_of_machines.h"
+
+#include "base/text.h"
+#include "launch/head.h"
+#include "launch/keys.h"
+#include "launch/option_table.h"
+#include "machines/distribution.h"
+#include "os/clock.h"
+#include "os/descriptor.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <unistd.h>
+
+namespace near::launch {
+namespace {
+
+using base::fail;
+
+/// Quotes a word for the shell of the other machine.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char each : word) text += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return text + "'";
+}
+
+std::string own_program() {
+  std::error_code none;
+  return std::filesystem::read_symlink("/proc/self/exe", none).string();
+}
+
+unsigned number_of(const std::string& name, std::vector<std::unique_ptr<Remote>>& machines, unsigned slots) {
+  for (unsigned at = 0; at < machines.size(); ++at)
+    if (machines[at]->host.name == name) return at;
+  machines.push_back(std::make_unique<Remote>(machines::Host{name, slots}));
+  return static_cast<unsigned>(machines.size() - 1);
+}
+
+} // namespace
+
+/// Numbers the machines in the order in which the command line names them.
+void JobOfMachines::name_machines() {
+  for (const auto& host : command_.hosts) number_of(host.name, machines_, host.slots);
+  for (const auto& application : command_.applications) {
+    std::vector<unsigned> on;
+    for (const auto& host : application.hosts) on.push_back(number_of(host.name, machines_, host.slots));
+    programs_on_.push_back(std::move(on));
+  }
+}
+
+/// The command that connects its standard streams to an agent on the machine.
+std::vector<std::string> JobOfMachines::words_for(const machines::Host& host) const {
+  const std::string program = own_program();
+  if (is_this_machine(host.name)) return {program, "--agent"};
+  if (command_.by_slurm)
+    return {"srun",         "--nodes=1", "--ntasks=1",      "--nodelist=" + host.name,
+            "--overlap",    "--quiet",   "--cpu-bind=none", "--kill-on-bad-exit=0",
+            "--unbuffered", program,     "--agent"};
+  std::vector<std::string> words;
+  for (const auto& word : split(command_.remote_shell, ' '))
+    if (!word.empty()) words.push_back(word);
+  const bool is_ssh = words[0].substr(words[0].rfind('/') + 1) == "ssh";
+  if (is_ssh)
+    for (const char* option : {"-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"})
+      words.emplace_back(option);
+  words.push_back(host.name);
+  words.push_back("exec " + quoted(program) + " --agent");
+  return words;
+}
+
+Result JobOfMachines::start() {
+  static constexpr std::array signals = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP, SIGQUIT,
+                                         SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+  NEAR_TRY(inbox_.open(signals));
+  os::ignore_signal(SIGPIPE);
+  os::ignore_signal(SIGTTOU);
+  name_machines();
+  NEAR_TRY(os::allow_descriptors(static_cast<unsigned>(machines_.size()) * 10 + 64));
+  NEAR_TRY(poller_.open());
+  NEAR_TRY(poller_.add(inbox_.descriptor(), key_signals));
+  NEAR_TRY(output_.open(poller_, key_streams, command_.merge_output, false));
+  NEAR_TRY(poller_.add(output_.bell_descriptor(), key_bell));
+  if (command_.timeout_s > 0)
+    time_out_ns_ = os::monotonic_ns() + static_cast<std::uint64_t>(command_.timeout_s * 1e9);
+  for (unsigned at = 0; at < machines_.size(); ++at) {
+    Remote& remote = *machines_[at];
+    NEAR_TRY(remote.start(words_for(remote.host), poller_,
+                          {key_agents + at, key_agent_errors + at, key_agent_input + at}, output_.bell()));
+    NEAR_TRY(remote.connect_output(output_));
+  }
+  return {};
+}
+
+/// Distributes the ranks, once every machine has said how many slots it has.
+Result JobOfMachines::distribute() {
+  std::vector<machines::Slots> slots;
+  unsigned all_slots = 0;
+  for (const auto& remote : machines_) {
+    const bool chosen = remote->host.slots != 0;
+    slots.push_back({chosen ? remote->host.slots : remote->hello.slots, chosen});
+    all_slots += slots.back().count;
+  }
+  std::vector<machines::Share> shares;
+  for (unsigned program = 0; program < command_.applications.size(); ++program) {
+    const auto& application = command_.applications[program];
+    machines::Share share;
+    share.on = programs_on_[program];
+    share.each = application.per_machine;
+    share.each_is_limit = application.per_machine_limits;
+    const auto used = static_cast<unsigned>(share.on.empty() ? machines_.size() : share.on.size());
+    share.ranks = application.ranks;
+    if (command_.ranks_are_default) share.ranks = share.each == 0 ? all_slots : share.each * used;
+    application_of_.insert(application_of_.end(), share.ranks, program);
+    shares.push_back(std::move(share));
+  }
+  NEAR_TRY(machines::distribute(slots, shares, machine_of_));
+  for (unsigned rank = 0; rank < machine_of_.size(); ++rank)
+    machines_[machine_of_[rank]]->ranks.push_back(rank);
+  for (unsigned at = 0; at < machines_.size(); ++at) {
+    if (machines_[at]->ranks.empty())
+      machines_[at]->hang_up();
+    else
+      parts_.push_back(at);
+  }
+  return {};
+}
+
+AgentJob JobOfMachines::job_for(unsigned machine) const {
+  AgentJob job;
+  job.arguments = arguments_;
+  for (char** row = environ; *row != nullptr; ++row)
+    if (const std::string text(*row); !is_of_machine(text.substr(0, text.find('='))))
+      job.environment.push_back(text);
+  std::error_code none;
+  job.directory = std::filesystem::current_path(none).string();
+  job.ranks = machines_[machine]->ranks;
+  job.ranks_of_program.resize(command_.applications.size());
+  for (const unsigned rank : job.ranks) {
+    ++job.ranks_of_program[application_of_[rank]];
+    job.has_input = job.has_input || command_.input.has(rank);
+  }
+  job.size = static_cast<unsigned>(machine_of_.size());
+  job.machine = static_cast<unsigned>(std::find(parts_.begin(), parts_.end(), machine) - parts_.begin());
+  job.machines = static_cast<unsigned>(parts_.size());
+  job.explain = command_.explain;
+  return job;
+}
+
+Result JobOfMachines::send_jobs() {
+  NEAR_TRY(distribute());
+  if (command_.explain) {
+    state_ = State::running;
+    explain_next();
+    return {};
+  }
+  if (command_.input.several() && os::is_terminal(0))
+    return fail(base::Code::unsupported,
+                "only one rank can read from a terminal; for {} use cat | mpiexec, or give a file: <FILE",
+                command_.input.text());
+  // A job in the background must not stop when it reads from its terminal.
+  const bool readable = !os::is_terminal(0) || os::is_foreground_terminal(0);
+  bool any_input = false;
+  for (const unsigned machine : parts_) {
+    AgentJob job = job_for(machine);
+    job.has_input = job.has_input && readable;
+    if (job.has_input) {
+      int pipe = -1;
+      NEAR_TRY(input_.add(machine, pipe));
+      NEAR_TRY(machines_[machine]->connect_input(pipe));
+      any_input = true;
+    }
+    machines_[machine]->say(machines::Kind::job, job.body());
+  }
+  state_ = State::running;
+  return any_input ? input_.start() : Result();
+}
+
+} // namespace near::launch

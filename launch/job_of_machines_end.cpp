@@ -1,0 +1,216 @@
+// How a job on several machines ends.
+#include "launch/job_of_machines.h"
+
+#include "base/text.h"
+#include "os/clock.h"
+#include "os/signals.h"
+
+#include <algorithm>
+#include <csignal>
+#include <unistd.h>
+
+namespace near::launch {
+
+using machines::Kind;
+
+namespace {
+
+constexpr std::uint64_t second = 1'000'000'000;
+/// An agent kills its ranks after 3 s; one that has not ended then does not answer.
+constexpr std::uint64_t until_kill_ns = 4 * second;
+/// How long ssh may take to end after the connection, so that its status and its last words are known.
+constexpr std::uint64_t until_last_words_ns = second / 3;
+/// How long an agent may take to greet.
+constexpr std::uint64_t until_greeting_ns = 30 * second;
+
+} // namespace
+
+void JobOfMachines::take_signals() {
+  os::Pid sender = 0;
+  while (const int signal = inbox_.take(sender)) {
+    switch (signal) {
+    case SIGCHLD: {
+      os::Ending ending;
+      bool none_left = false;
+      while (os::reap(ending, none_left))
+        for (const auto& remote : machines_)
+          if (remote->starter == ending.pid) {
+            remote->starter = 0;
+            remote->starter_ending = ending;
+          }
+      break;
+    }
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGTSTP:
+    case SIGCONT: pass_on(signal); break;
+    default: interrupt(signal); break;
+    }
+  }
+}
+
+void JobOfMachines::pass_on(int signal) {
+  for (const unsigned part : parts_)
+    if (!machines_[part]->ended) machines_[part]->say(Kind::signal, static_cast<std::uint64_t>(signal));
+  if (signal != SIGTSTP) return;
+  // The threads that write stop with this process, so let them write before.
+  constexpr int patience_ms = 100;
+  std::vector<std::uint64_t> none;
+  os::Poller pause;
+  if (pause.open().ok()) pause.wait(patience_ms, none);
+  os::send_signal(getpid(), SIGSTOP);
+}
+
+void JobOfMachines::interrupt(int signal) {
+  if (state_ == State::ending || state_ == State::draining) {
+    // The second interrupt: agents kill at once, and output that nobody reads is dropped.
+    for (const unsigned part : parts_)
+      if (!machines_[part]->ended) machines_[part]->say(Kind::signal, static_cast<std::uint64_t>(signal));
+    kill_at_ns_ = std::min(kill_at_ns_, os::monotonic_ns() + second);
+    drop_output_ = true;
+    return;
+  }
+  OutcomeReport report;
+  report.weight = weight_of_job;
+  report.status = 128 + signal;
+  report.sentence = base::format("ended by {}", os::signal_name(signal));
+  decide(std::move(report));
+}
+
+void JobOfMachines::decide(OutcomeReport report) {
+  // The first report is closest to the cause; a rank that was killed by a signal explains errors of those that wait for it.
+  const int weight_of_signal = weight_of_job - 1;
+  const bool explains_more =
+      report.weight == weight_of_signal && outcome_.weight < weight_of_signal && !report.told;
+  if (!decided_ || explains_more) outcome_ = std::move(report);
+  decided_ = true;
+  if (state_ == State::draining || (state_ == State::ending && kill_at_ns_ != 0)) return;
+  state_ = State::ending;
+  end_all(Kind::end);
+}
+
+void JobOfMachines::end_all(Kind how) {
+  if (kill_at_ns_ == 0) kill_at_ns_ = os::monotonic_ns() + until_kill_ns;
+  for (const auto& remote : machines_) {
+    if (remote->ranks.empty()) { // it has not been told of the job
+      remote->kill();
+      remote->ended = true;
+    }
+    if (!remote->is_connected()) continue;
+    if (!remote->ended && !remote->failing && remote->greeted) remote->say(how);
+  }
+}
+
+/// The machine cannot be reached, or not any more.
+void JobOfMachines::lose(unsigned machine, std::string why) {
+  Remote& remote = *machines_[machine];
+  remote.ended = true;
+  remote.status = 1;
+  remote.kill();
+  OutcomeReport report;
+  report.weight = weight_of_job;
+  report.status = 1;
+  report.sentence = base::format("machine {}: {}", remote.host.name, why);
+  if (!remote.ranks.empty())
+    report.sentence +=
+        base::format("; {} {} lost", ranks_text(remote), remote.ranks.size() == 1 ? "is" : "are");
+  decide(std::move(report));
+}
+
+void JobOfMachines::check_connections(std::uint64_t now_ns) {
+  for (unsigned machine = 0; machine < machines_.size(); ++machine) {
+    Remote& remote = *machines_[machine];
+    if (remote.ended) {
+      remote.hang_up();
+      continue;
+    }
+    if (const auto found = lost_.find(machine); found != lost_.end()) {
+      const bool unused = state_ != State::greeting && remote.ranks.empty();
+      if (remote.starter == 0 || now_ns > found->second + until_last_words_ns) {
+        if (unused)
+          remote.ended = true;
+        else
+          lose(machine, remote.complaint());
+      }
+      continue;
+    }
+    if (remote.greeted ? remote.silence.is_too_long() : remote.silence.since(now_ns) > until_greeting_ns)
+      lose(machine, remote.greeted ? "nothing has been heard from it for 5 s"
+                                   : base::format("no agent has answered in 30 s by {}", remote.program));
+  }
+  if (time_out_ns_ != 0 && now_ns > time_out_ns_ && !timed_out_ && state_ <= State::running) {
+    timed_out_ = true;
+    outcome_.weight = weight_of_job;
+    outcome_.status = 124;
+    outcome_.has_table = true;
+    outcome_.sentence = time_out_text(command_.timeout_s);
+    decided_ = true;
+    state_ = State::ending;
+    end_all(Kind::time_out);
+  }
+  if (kill_at_ns_ != 0 && now_ns > kill_at_ns_)
+    for (const auto& remote : machines_) {
+      if (remote->ended) continue;
+      remote->kill();
+      remote->ended = true;
+    }
+  if (output_.broken() && !stdout_closed_) {
+    stdout_closed_ = true;
+    for (const unsigned part : parts_) machines_[part]->say(Kind::closed, 1);
+  }
+}
+
+bool JobOfMachines::all_ended() const {
+  if (state_ == State::greeting) return false;
+  return std::all_of(machines_.begin(), machines_.end(), [this](const auto& each) {
+    return each->ended || (each->ranks.empty() && state_ == State::running);
+  });
+}
+
+bool JobOfMachines::finished() {
+  if (state_ != State::draining && all_ended()) {
+    state_ = State::draining;
+    for (const auto& remote : machines_) remote->hang_up();
+  }
+  if (state_ != State::draining) return false;
+  bool closed = true;
+  for (const auto& remote : machines_) closed = remote->close_output() && closed;
+  if (drop_output_) {
+    print_outcome();
+    return true;
+  }
+  if (!closed || !output_.drain()) return false;
+  print_outcome();
+  return output_.idle();
+}
+
+void JobOfMachines::print_outcome() {
+  if (printed_) return;
+  printed_ = true;
+  for (const auto& remote : machines_)
+    if (remote->starter > 0 && !remote->is_connected()) remote->kill();
+  if (!decided_) return;
+  if (timed_out_) {
+    outcome_.sentence += ":";
+    for (const unsigned part : parts_)
+      if (const auto& report = machines_[part]->report; report) outcome_.sentence += "\n" + report->sentence;
+  }
+  // The report of one machine counts the ranks there only.
+  outcome_.others = outcome_.not_started = 0;
+  for (const unsigned part : parts_) {
+    const auto& report = machines_[part]->report;
+    if (!report) continue;
+    outcome_.others += report->others;
+    outcome_.not_started += report->not_started;
+  }
+  output_.say(outcome_text(outcome_));
+}
+
+int JobOfMachines::status() const {
+  if (decided_) return outcome_.status;
+  for (const unsigned part : parts_)
+    if (machines_[part]->status != 0) return machines_[part]->status;
+  return 0;
+}
+
+} // namespace near::launch

@@ -1,0 +1,195 @@
+// What happens while a job on several machines runs: what the agents say.
+#include "launch/job_of_machines.h"
+
+#include "base/text.h"
+#include "launch/keys.h"
+#include "os/affinity.h"
+#include "os/clock.h"
+#include "os/signals.h"
+
+#include <algorithm>
+#include <csignal>
+
+namespace near::launch {
+
+using machines::BodyReader;
+using machines::BodyWriter;
+using machines::Frame;
+using machines::Kind;
+
+namespace {
+
+OutcomeReport report_about_job(std::string sentence, int status) {
+  OutcomeReport report;
+  report.weight = weight_of_job;
+  report.status = status;
+  report.sentence = std::move(sentence);
+  return report;
+}
+
+} // namespace
+
+void JobOfMachines::dispatch(std::uint64_t key) {
+  if (key >= key_streams) {
+    output_.readable(key - key_streams);
+  } else if (key >= key_agent_input) {
+    machines_[key - key_agent_input]->carry_input();
+  } else if (key >= key_agent_errors) {
+    machines_[key - key_agent_errors]->read_errors();
+  } else if (key >= key_agents) {
+    take_frames(static_cast<unsigned>(key - key_agents));
+  } else if (key == key_signals) {
+    take_signals();
+  } else if (key == key_bell) {
+    output_.bell_rang();
+    for (const auto& remote : machines_) remote->acknowledge();
+  }
+}
+
+void JobOfMachines::take_frames(unsigned machine) {
+  Remote& remote = *machines_[machine];
+  std::vector<Frame> frames;
+  const bool connected = remote.is_connected() && remote.read(frames);
+  for (const auto& frame : frames) take(machine, frame);
+  if (!connected && !remote.ended) lost_.emplace(machine, os::monotonic_ns());
+}
+
+void JobOfMachines::take(unsigned machine, const Frame& frame) {
+  Remote& remote = *machines_[machine];
+  BodyReader reader(frame.body);
+  switch (frame.kind) {
+  case Kind::hello: greet(machine, frame); break;
+  case Kind::output:
+  case Kind::error: remote.carry(frame.kind, frame.body); break;
+  case Kind::taken: remote.input_taken(reader.number()); break;
+  case Kind::put: {
+    const std::string key = reader.text();
+    table_[key] = reader.text();
+    break;
+  }
+  case Kind::get: answer_get(remote, frame); break;
+  case Kind::fence: enter_fence(machine); break;
+  case Kind::failed:
+    remote.failing = true;
+    if (state_ == State::running) {
+      state_ = State::ending;
+      end_all(Kind::end);
+    }
+    break;
+  case Kind::outcome:
+    if (OutcomeReport report; OutcomeReport::read(frame.body, report)) {
+      remote.report = report;
+      if (!report.sentence.empty() || report.told) decide(std::move(report));
+    }
+    break;
+  case Kind::ended: part_ended(machine, static_cast<int>(reader.number() & 0xff)); break;
+  default: break;
+  }
+}
+
+void JobOfMachines::greet(unsigned machine, const Frame& frame) {
+  Remote& remote = *machines_[machine];
+  Hello hello;
+  if (!Hello::read(frame.body, hello) || hello.protocol != machines::protocol_version) {
+    lose(machine,
+         base::format("NearMPI {} is installed there, and {} here; the same version must be installed "
+                      "on every machine",
+                      hello.version.empty() ? "of another version" : base::printable(hello.version),
+                      NEAR_VERSION));
+    return;
+  }
+  remote.hello = std::move(hello);
+  const bool all = std::all_of(machines_.begin(), machines_.end(),
+                               [](const auto& each) { return each->hello.protocol != 0; });
+  if (!all || state_ != State::greeting) return;
+  if (!send_jobs().ok()) decide(report_about_job(std::string(base::failure_text()), 1));
+}
+
+/// Asks the next machine to explain its part: one after the other, so that their texts do not mix.
+void JobOfMachines::explain_next() {
+  if (explained_ == parts_.size()) return;
+  const unsigned machine = parts_[explained_++];
+  Remote& remote = *machines_[machine];
+  remote.carry(Kind::output, base::format("machine {}: {}\n", remote.host.name, ranks_text(remote)));
+  remote.say(Kind::job, job_for(machine).body());
+}
+
+void JobOfMachines::answer_get(Remote& remote, const Frame& frame) {
+  const std::string key = BodyReader(frame.body).text();
+  const auto found = table_.find(key);
+  BodyWriter answer;
+  answer.text(key).number(found != table_.end()).text(found == table_.end() ? "" : found->second);
+  remote.say(Kind::value, answer.body());
+}
+
+void JobOfMachines::enter_fence(unsigned machine) {
+  machines_[machine]->in_fence = true;
+  const bool all =
+      std::all_of(parts_.begin(), parts_.end(), [&](unsigned part) { return machines_[part]->in_fence; });
+  if (all)
+    for (const unsigned part : parts_) {
+      machines_[part]->in_fence = false;
+      machines_[part]->say(Kind::fence_over);
+    }
+  check_fences();
+}
+
+/// Ranks that wait for the others, in MPI_Init or MPI_Finalize, wait for ever if those have ended.
+void JobOfMachines::check_fences() {
+  if (state_ != State::running) return;
+  const Remote *waiting = nullptr, *gone = nullptr;
+  for (const unsigned part : parts_) {
+    if (machines_[part]->ended)
+      gone = machines_[part].get();
+    else if (machines_[part]->in_fence)
+      waiting = machines_[part].get();
+  }
+  if (waiting == nullptr || gone == nullptr) return;
+  decide(report_about_job(
+      base::format("{} on {} have ended without MPI_Init and MPI_Finalize, in which {} on {} wait for "
+                   "all ranks of the job",
+                   ranks_text(*gone), gone->host.name, ranks_text(*waiting), waiting->host.name),
+      1));
+}
+
+void JobOfMachines::part_ended(unsigned machine, int status) {
+  Remote& remote = *machines_[machine];
+  remote.ended = true;
+  remote.status = status;
+  if (command_.explain && status == 0) explain_next();
+  // It has printed why, if it did not even start: there is no report.
+  if (status != 0 && state_ == State::running) {
+    state_ = State::ending;
+    end_all(Kind::end);
+  }
+  check_fences();
+}
+
+std::string JobOfMachines::ranks_text(const Remote& remote) {
+  os::CpuSet ranks;
+  for (const unsigned rank : remote.ranks) ranks.add(rank);
+  return (remote.ranks.size() == 1 ? "rank " : "ranks ") + ranks.text();
+}
+
+int JobOfMachines::run() {
+  std::vector<std::uint64_t> keys;
+  while (!finished()) {
+    const int output_ms = output_.tick(os::monotonic_ns());
+    constexpr int often_ms = 20;
+    int wait_ms = state_ == State::running ? machines_[0]->silence.wait_ms() : often_ms;
+    if (output_ms >= 0) wait_ms = std::min(wait_ms, output_ms);
+    const std::uint64_t before = os::monotonic_ns();
+    if (time_out_ns_ > before && !timed_out_)
+      wait_ms = std::min<int>(
+          wait_ms, static_cast<int>(std::min<std::uint64_t>((time_out_ns_ - before) / 1'000'000 + 1, 1000)));
+    poller_.wait(wait_ms, keys);
+    for (const std::uint64_t key : keys) dispatch(key);
+    const std::uint64_t now = os::monotonic_ns();
+    for (const auto& remote : machines_)
+      if (remote->is_connected() && remote->greeted && remote->silence.must_speak()) remote->say(Kind::alive);
+    check_connections(now);
+  }
+  return status();
+}
+
+} // namespace near::launch

@@ -1,0 +1,92 @@
+// A machine of a job, as mpiexec sees it: the process that reaches it (ssh, srun), and the agent behind that.
+#pragma once
+
+#include "launch/agent.h"
+#include "launch/outcome.h"
+#include "launch/output.h"
+#include "launch/silence.h"
+#include "machines/frames.h"
+#include "machines/hosts.h"
+#include "os/poller.h"
+#include "os/process.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace near::launch {
+
+/// Where the poller reports the descriptors of one machine.
+struct RemoteKeys {
+  std::uint64_t agent = 0, errors = 0, input = 0;
+};
+
+class Remote {
+public:
+  explicit Remote(machines::Host named) : host(std::move(named)) {}
+
+  /// Starts the process `words`, which connects its standard streams to an agent on that machine.
+  Result start(const std::vector<std::string>& words, os::Poller& poller, const RemoteKeys& keys,
+               os::Bell& bell);
+  /// Connects the agent's output to that of mpiexec.
+  Result connect_output(Output& output);
+
+  /// Sends a frame; does not wait.
+  void say(machines::Kind kind, std::string_view body = {});
+  void say(machines::Kind kind, std::uint64_t number);
+  /// Reads what the agent has sent. Returns false if the connection has ended, or is no agent's: see complaint().
+  bool read(std::vector<machines::Frame>& frames);
+  /// Reads what ssh or srun itself has printed.
+  void read_errors();
+  /// Carries output of the ranks. The agent sends more once room is made: acknowledge().
+  void carry(machines::Kind kind, std::string_view bytes);
+  void acknowledge();
+  /// Says that nothing more follows; the agent ends then.
+  void hang_up();
+  /// Closes the ends to mpiexec's output once everything has been written to them. Returns whether they are closed.
+  bool close_output();
+  /// Ends ssh or srun.
+  void kill();
+
+  /// Standard input for the ranks there, from this pipe.
+  Result connect_input(int pipe);
+  void carry_input();
+  void input_taken(std::uint64_t bytes);
+
+  /// Why there is no agent, in words.
+  std::string complaint() const;
+  bool is_connected() const { return from_ >= 0; }
+
+  machines::Host host;
+  bool greeted = false;
+  Hello hello;
+  std::vector<unsigned> ranks; ///< that run there
+  bool in_fence = false;
+  bool failing = false; ///< it has said that its part of the job ends
+  bool ended = false;
+  int status = 0; ///< once ended
+  std::optional<OutcomeReport> report;
+  Silence silence;
+  os::Pid starter = 0; ///< ssh or srun; 0: it has ended
+  os::Ending starter_ending;
+  std::string program; ///< name of the starter, for messages
+
+private:
+  void watch_input(bool watched);
+
+  os::Poller* poller_ = nullptr;
+  RemoteKeys keys_;
+  int to_ = -1, from_ = -1, errors_ = -1;
+  Sink to_agent_, to_output_;
+  machines::FrameReader frames_;
+  std::string printed_; ///< by the starter
+  int output_[2] = {-1, -1};
+  std::uint64_t to_acknowledge_ = 0;
+  int input_ = -1;
+  bool input_watched_ = false;
+  std::uint64_t input_under_way_ = 0;
+};
+
+} // namespace near::launch
