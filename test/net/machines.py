@@ -74,7 +74,7 @@ class Machines:
         self.processes.append(switch)
         self.pids = []
         for number, name in enumerate(self.names, 1):
-            made = hold(*guard, "unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec",
+            made = hold(*guard, "unshare", "--net", "--ipc", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec",
                         f"hostname {name}; mount -t tmpfs tmpfs /dev/shm; ip link set lo up; {SLEEP}")
             self.processes.append(made)
             self.pids.append(child_of(made))
