@@ -61,13 +61,15 @@ static const char* choose_stores(void) {
 }
 
 /// `to` at a line's beginning; what is left after whole lines is stored as usual.
-static void stream(unsigned char* to, const unsigned char* from, size_t bytes) {
+static inline void stream(unsigned char* to, const unsigned char* from, size_t bytes) {
   size_t whole = bytes / cache_line;
   stream_lines(to, from, whole);
   memcpy(to + whole * cache_line, from + whole * cache_line, bytes % cache_line);
 }
 
-static void copy(unsigned char* to, const unsigned char* from, size_t bytes) { memcpy(to, from, bytes); }
+static inline void copy(unsigned char* to, const unsigned char* from, size_t bytes) {
+  memcpy(to, from, bytes);
+}
 
 // ---- words between them ----
 
