@@ -56,6 +56,8 @@ class Case:
     short_ranks: tuple = ()  # instead of `ranks`, when the command line asks for few sizes
     most_rounds: int = 1 << 62  # it is left out of later rounds
     ours_only: bool = False  # it compares NearMPI with itself, and the peers do not run it
+    machines: int = 0  # on so many machines of --net; 0: on this one
+    in_turns: bool = False  # a rank on each machine in turns, so that the partners of pairs are on two; otherwise in blocks
 
     def ranks_for(self, options):
         if self.short_ranks and options.few_sizes:
@@ -151,3 +153,43 @@ CASES = {
              ranks=(2, 8, 32, 64), sizes=(0,), most_rounds=10),
     ]
 }
+
+# Those of --net. All machines share the processors of this one, and ranks are bound to these in turns, as above.
+NET_BYTES = 4 << 20
+EVERY_COLLECTIVE = {name: name for name in ("barrier", *COLLECTIVES)}
+
+
+def _steady(name, title, machines, ranks, most_bytes=NET_BYTES):
+    return Case(name, title, "steady", "us", EVERY_COLLECTIVE, ranks=ranks, machines=machines, variants=("steady",), variant_title="repetitions",
+                most_bytes=most_bytes, more=(",".join(EVERY_COLLECTIVE),), time_limit=300)
+
+
+NET_CASES = {
+    case.name: case
+    for case in [
+        Case("net latency", "Ping-pong between two machines: half a round trip", "latency", "us", {"latency": ""}, ranks=(2,), machines=2,
+             variants=BUFFERS, most_bytes=NET_BYTES, more=("latency",), limits="net_limits", time_limit=180),
+        Case("net bandwidth", "Streams of messages between two machines", "stream", "MB/s", {"stream": "one way", "both": "both ways"},
+             ranks=(2,), machines=2, variants=BUFFERS, most_bytes=NET_BYTES, more=("stream,both",), lower_is_better=False,
+             limits="net_limits", time_limit=180),
+        Case("net rate", "Message rate between two machines", "stream", "messages/s", {"rate": ""}, ranks=(2, 8), machines=2, in_turns=True,
+             variants=("reused",), sizes=(1, 8, 64, 256, 1024), more=("rate",), lower_is_better=False, limits="net_limits", time_limit=180),
+        Case("net pairs", "Four pairs between two machines: half a round trip", "latency", "us", {"latency": ""}, ranks=(8,), machines=2,
+             in_turns=True, variants=("reused",), sizes=(8, 4096, 64 << 10, 1 << 20), budget=100, time_limit=180),
+        Case("net first", "The beginning of a pair on two machines: until so many round trips are back", "first", "us", {"first": ""},
+             ranks=(2,), machines=2, variants=MESSAGES, variant_title="round trips", most_bytes=NET_BYTES, more=("first",), cold=True,
+             limits="net_limits"),
+        _steady("net collectives 2", "Collectives on 2 machines", 2, (2, 4)),
+        _steady("net collectives 4", "Collectives on 4 machines", 4, (4, 8)),
+        _steady("net crowd 2", "Collectives on 2 machines, 4 ranks on each", 2, (8,), 64 << 10),
+        _steady("net crowd 4", "Collectives on 4 machines, 4 ranks on each", 4, (16,), 64 << 10),
+        Case("net sweep", "All sizes in one process, on 4 machines", "sweep", "us", EVERY_COLLECTIVE, ranks=(4, 8), machines=4,
+             variants=("10", "100"), variant_title="repetitions", most_bytes=64 << 10, more=(",".join(EVERY_COLLECTIVE),), time_limit=300),
+        Case("net programs", "Small programs on 4 machines: one run", "", "us", PROGRAMS, ranks=(8,), machines=4,
+             variants=("communication", "whole"), variant_title="time", sizes=(0,), budget=500,
+             programs=tuple(f"programs/{name}" for name in PROGRAMS)),
+        Case("net launch", "Launch, MPI_Init, barrier, MPI_Finalize on 4 machines", "launch", "s", {"net launch": ""}, ranks=(4, 16),
+             machines=4, sizes=(0,), whole_run=True),
+    ]
+}
+ALL_CASES = CASES | NET_CASES

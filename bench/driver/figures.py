@@ -194,7 +194,7 @@ def limit(figures, key, pick=None, lower_is_better=True):
     A ping-pong of what fits in a line has the raw line as its limit. Only buffers of MPI_Alloc_mem can have the direct methods as theirs.
     """
     variant = key.variant.removeprefix("alloc-")
-    line = key.name == "latency" and key.size < CACHE_LINE
+    line = key.case == "latency" and key.size < CACHE_LINE
     candidates = {}
     for other, libraries in figures.values.items():
         if "limits" not in libraries or (other.case, other.ranks) != (key.case, key.ranks):

@@ -4,7 +4,7 @@ import json
 import statistics
 from dataclasses import dataclass
 
-from .cases import BUFFERS, CASES, COLLECTIVES
+from .cases import BUFFERS, CASES, COLLECTIVES, NET_CASES
 from .figures import Key, best, limit, ratio, ratio_to_variant, steps
 from .libraries import ROOT
 from .tables import number, size_name, step_name
@@ -43,8 +43,8 @@ class Comparison:
         name = best(series, lower_is_better)
         return ratio(self.figures.series(key, OURS), series[name]) if name else None
 
-    def to_limit(self, key):
-        return ratio(self.figures.series(key, OURS), limit(self.figures, key)[1])
+    def to_limit(self, key, lower_is_better=True):
+        return ratio(self.figures.series(key, OURS), limit(self.figures, key, lower_is_better=lower_is_better)[1])
 
     def median(self, key):
         series = self.figures.series(key, OURS)
@@ -95,10 +95,10 @@ def _barrier(comparison):
     return (value / 2 if value else None), ""
 
 
-def _ratios(comparison, case, lower_is_better=True, variant=None, names=None):
-    """Every known ratio of a case (of one variant, of these values), with where it is."""
+def _ratios(comparison, case, lower_is_better=True, variant=None, names=None, ranks=None):
+    """Every known ratio of a case (of one variant, of these values, on so many ranks), with where it is."""
     for key in sorted(comparison.figures.values):
-        if key.case == case and variant in (None, key.variant) and (names is None or key.name in names):
+        if key.case == case and variant in (None, key.variant) and (names is None or key.name in names) and ranks in (None, key.ranks):
             value = comparison.to_peer(key, lower_is_better)
             if value is not None:
                 yield value, f"{key.name}, {key.ranks} ranks, {key.variant}, {size_name(key.size)}"
@@ -122,16 +122,16 @@ def _worst_of(*all_got):
     return got
 
 
-def _worst(case, lower_is_better=True, variant=None, names=None):
+def _worst(case, lower_is_better=True, variant=None, names=None, ranks=None):
     def got(comparison):
-        known = list(_ratios(comparison, case, lower_is_better, variant, names))
+        known = list(_ratios(comparison, case, lower_is_better, variant, names, ranks))
         return (max if lower_is_better else min)(known) if known else (None, "")
     return got
 
 
-def _mean(case, lower_is_better=True, variant=None, names=None):
+def _mean(case, lower_is_better=True, variant=None, names=None, ranks=None):
     def got(comparison):
-        values = [value for value, _ in _ratios(comparison, case, lower_is_better, variant, names)]
+        values = [value for value, _ in _ratios(comparison, case, lower_is_better, variant, names, ranks)]
         return (statistics.geometric_mean(values), f"{len(values)} figures") if values else (None, "")
     return got
 
@@ -217,6 +217,31 @@ GOALS = [
 ]
 
 
+NET_LATENCY = Key("net latency", 2, "latency", "reused", 8)
+
+
+def _long_streams(compare):
+    """The least of what `compare` says of the streams of long messages between machines."""
+    def got(comparison):
+        keys = [key for key in sorted(comparison.figures.values) if (key.case, key.ranks) == ("net bandwidth", 2) and key.size >= MIB
+                and key.name in NET_CASES["net bandwidth"].shows]
+        return _extreme(((compare(comparison, key), key) for key in keys), min)
+    return got
+
+
+NET_GOALS = [
+    Goal("8 B half round trip between machines / bare TCP", 1.25, lambda comparison: (comparison.to_limit(NET_LATENCY), "")),
+    Goal("... / best peer", 0.9, lambda comparison: (comparison.to_peer(NET_LATENCY), "")),
+    Goal("streams of 1 MiB and up between machines / bare TCP: the least", 0.95,
+         _long_streams(lambda comparison, key: comparison.to_limit(key, lower_is_better=False)), at_most=False),
+    Goal("... / best peer: the least", 1.0, _long_streams(lambda comparison, key: comparison.to_peer(key, lower_is_better=False)), at_most=False),
+    Goal("collectives on 4 machines x 2 ranks / best peer: the worst", 1.0, _worst("net collectives 4", ranks=8)),
+    Goal("... their geometric mean", 0.7, _mean("net collectives 4", ranks=8)),
+    Goal("launch to finalize, 4 machines x 4 ranks / best peer", 0.7,
+         lambda comparison: (comparison.to_peer(Key("net launch", 16, "net launch", "-", 0)), "")),
+]
+
+
 def committed_instructions():
     """{name: count} of bench/instructions.json, or {} before there is one."""
     path = ROOT / "bench/instructions.json"
@@ -232,11 +257,11 @@ def _states(comparison):
     return [(f"got, line {number(line)} us", Comparison(only, comparison.peers, comparison.instructions)) for line, only in found if only.values]
 
 
-def goal_table(comparison):
+def goal_table(comparison, goals=GOALS):
     """(header, rows) of the goals, with what was not measured marked as such. A goal is met if it is in each state."""
     states = _states(comparison)
     rows = []
-    for goal in GOALS:
+    for goal in goals:
         cells, met = [], []
         for _, each in states:
             value, where = goal.got(each)

@@ -66,7 +66,7 @@ def mpich(prefix):
 
 def impi(prefix):
     folder = ROOT / "build/venv-impi"
-    variables = {"I_MPI_ROOT": str(folder), "I_MPI_FABRICS": "shm", "FI_PROVIDER_PATH": str(folder / "lib/libfabric/prov")}
+    variables = {"I_MPI_ROOT": str(folder), "I_MPI_FABRICS": "shm", "FI_PROVIDER_PATH": str(folder / "lib")}
     return _abi("impi", folder, ("mpiexec.hydra", "-n"), prefix, "Intel", variables)
 
 

@@ -10,7 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from .cases import CASES  # noqa: E402
+from .cases import ALL_CASES  # noqa: E402
 from .figures import DIRECT, bounds  # noqa: E402
 from .libraries import TITLES  # noqa: E402
 
@@ -45,7 +45,7 @@ def libraries(rows):
 
 def limit_line(rows, case, ranks, name, variant):
     """({size: figure}) of the fastest method at each size that this kind of buffer can use."""
-    fastest, better = {}, min if case == "latency" else max
+    fastest, better = {}, min if ALL_CASES[case].lower_is_better else max
     for row in rows:
         method = bounds(row["name"], name)
         usable = method not in ("", "touch", "line") and (method not in DIRECT or variant.startswith("alloc-"))
@@ -98,9 +98,9 @@ def against_size(rows, key, all_rows, folder):
     axes.legend()
     for beside in others:
         curves(beside, rows, "ratio_lower", "ratio", "ratio_upper")
-        ratio_axis(beside, "lower" if CASES[case].lower_is_better else "higher")
+        ratio_axis(beside, "lower" if ALL_CASES[case].lower_is_better else "higher")
     what = [case] + ([name] if name != case else [])
-    figure.suptitle(f"{': '.join(what)}, {ranks} ranks" + (f", {variant} {CASES[case].variant_title}" if variant != "-" else ""))
+    figure.suptitle(f"{': '.join(what)}, {ranks} ranks" + (f", {variant} {ALL_CASES[case].variant_title}" if variant != "-" else ""))
     words = what + ([variant] if variant != "-" else []) + [f"{ranks}ranks"]
     save(figure, folder / ("-".join(words).replace(" ", "-") + ".png"))
 
@@ -132,7 +132,7 @@ def bars(rows, case, variant, folder):
 def against_base(rows, case, variant, base, folder):
     """A panel for each size, a row for each layout, a point for each library: its way beside its own other way."""
     medians = {(row["library"], row["name"], row["bytes"], row["variant"]): row["median"] for row in rows}
-    sizes, names = sorted({row["bytes"] for row in rows}), [name for name in CASES[case].shows if any(row["name"] == name for row in rows)]
+    sizes, names = sorted({row["bytes"] for row in rows}), [name for name in ALL_CASES[case].shows if any(row["name"] == name for row in rows)]
     figure, panels = plt.subplots(1, len(sizes), figsize=(3.2 * len(sizes), 0.24 * len(names) + 1.5), sharey=True, squeeze=False)
     for axes, size in zip(panels[0], sizes, strict=True):
         for who in libraries(rows):
@@ -147,7 +147,7 @@ def against_base(rows, case, variant, base, folder):
         axes.minorticks_off()
         axes.set_title(f"{size} bytes")
         axes.grid(True, which="major", alpha=0.3)
-    panels[0][0].set_yticks(range(len(names)), [CASES[case].shows[name] for name in names])
+    panels[0][0].set_yticks(range(len(names)), [ALL_CASES[case].shows[name] for name in names])
     panels[0][0].invert_yaxis()
     panels[0][-1].legend(loc="upper left", bbox_to_anchor=(1, 1))
     figure.suptitle(f"{case}: {variant} / {base} (lower is better)")
@@ -164,12 +164,12 @@ def main(source, folder):
     rows = read(source)
     results = [row for row in rows if row["library"] != "limits"]
     for case, of_case in groups(results, "case").items():
-        if not CASES[case[0]].plots:
+        if not ALL_CASES[case[0]].plots:
             continue
-        if CASES[case[0]].drawn_beside_base:
-            for variant in CASES[case[0]].drawn_beside_base:
+        if ALL_CASES[case[0]].drawn_beside_base:
+            for variant in ALL_CASES[case[0]].drawn_beside_base:
                 if any(row["variant"] == variant for row in of_case):
-                    against_base(of_case, case[0], variant, CASES[case[0]].bases[variant], Path(folder))
+                    against_base(of_case, case[0], variant, ALL_CASES[case[0]].bases[variant], Path(folder))
             continue
         few = []
         for key, group in groups(of_case, "case", "ranks", "name", "variant").items():

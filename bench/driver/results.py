@@ -4,8 +4,8 @@ import os
 import subprocess
 
 from . import tables
-from .cases import CASES
-from .goals import Comparison, committed_instructions, goal_table
+from .cases import ALL_CASES
+from .goals import GOALS, NET_GOALS, Comparison, committed_instructions, goal_table
 from .libraries import LIMITS, ROOT
 
 
@@ -24,28 +24,27 @@ def _case(case, options, figures, libraries):
     return lines
 
 
-def markdown(options, figures, libraries, machine):
+def markdown(options, folder, figures, libraries, machine):
     """The report as Markdown text."""
     comparison = Comparison(figures, options.peers, committed_instructions())
     lines = ["# Results of bench/compare", "",
              f"{figures.rounds} rounds{', ' + figures.cut_short if figures.cut_short else ''}. "
              "Medians ± standard deviation over the rounds; a ratio is the median of the rounds' ratios.",
              *tables.states(figures),
-             f"How it is measured: [README]({os.path.relpath(ROOT / 'bench/README.md', options.out.resolve())}).", "",
+             f"How it is measured: [README]({os.path.relpath(ROOT / 'bench/README.md', folder.resolve())}).", "",
              tables.markdown(["machine", ""], [list(row) for row in machine.items()]), "",
              tables.markdown(["library", "version"], _versions(figures, libraries)), "",
-             "## Goals", "", tables.markdown(*goal_table(comparison)), "", "## Cases", ""]
+             "## Goals", "", tables.markdown(*goal_table(comparison, NET_GOALS if options.net else GOALS)), "", "## Cases", ""]
     for name in options.what:
-        lines += _case(CASES[name], options, figures, libraries)
+        lines += _case(ALL_CASES[name], options, figures, libraries)
     return "\n".join(lines)
 
 
-def write(options, figures, libraries, machine):
-    """Everything into options.out. Returns a sentence if there are no plots."""
-    folder = options.out
+def write(options, folder, figures, libraries, machine):
+    """Everything into the folder. Returns a sentence if there are no plots."""
     folder.mkdir(parents=True, exist_ok=True)
-    tables.write_csv(folder / "results.csv", figures, CASES, options.peers)
-    (folder / "results.md").write_text(markdown(options, figures, libraries, machine))
+    tables.write_csv(folder / "results.csv", figures, ALL_CASES, options.peers)
+    (folder / "results.md").write_text(markdown(options, folder, figures, libraries, machine))
     python = ROOT / "build/venv-bench/bin/python"
     if subprocess.run([ROOT / "dev/setup", "bench"], cwd=ROOT, stdin=subprocess.DEVNULL).returncode != 0:
         return "no plots: dev/setup could not install matplotlib"

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from .cases import CASES
+from .cases import ALL_CASES
 from .figures import Figures, Key
 from .libraries import BUILD, LIMITS, PEERS, ROOT
 from .progress import Progress
@@ -50,9 +50,13 @@ def wrong(library, ranks, cores, result, notes):
 
 def once(library, case, ranks, options):
     """(values, notes, reason) of one run; the values that came before a failure are kept."""
-    command = library.command(ranks, case.program_of(library),
-                                 case.arguments(options, library))
+    arguments = case.arguments(options, library)
     environment = {**library.variables, "BENCH_CORES": ",".join(map(str, options.cores))}
+    if case.machines:
+        command = options.laboratory.command(library, case, ranks, arguments)
+        environment.update(options.laboratory.variables())
+    else:
+        command = library.command(ranks, case.program_of(library), arguments)
     running = harness.Running(command, env=environment)
     try:
         result = running.finish(options.time_limit or case.time_limit)
@@ -80,7 +84,7 @@ def plan(options, libraries):
     """What one round runs, in order: [(case, ranks, library)]."""
     runs = []
     for name in options.what:
-        case = CASES[name]
+        case = ALL_CASES[name]
         for ranks in case.ranks_for(options):
             who = [*case.run_by(libraries), *([LIMITS] if case.limits_for(ranks) else [])]
             runs += [(part, ranks, library) for part in case.runs(options) for library in who]
@@ -156,6 +160,6 @@ def _take(figures, run, number, options, patience):
     for what, variant, size, value in values:
         figures.add(Key(case.name, ranks, what, variant, size), name, number, value, lines)
     if reason:
-        if CASES[case.name].programs:
+        if ALL_CASES[case.name].programs:
             reason = f"{case.program}: {reason}"
         figures.fail(case.name, ranks, name, number, reason)
