@@ -159,9 +159,9 @@ NET_BYTES = 4 << 20
 EVERY_COLLECTIVE = {name: name for name in ("barrier", *COLLECTIVES)}
 
 
-def _steady(name, title, machines, ranks, most_bytes=NET_BYTES):
+def _steady(name, title, machines, ranks, most_bytes=NET_BYTES, time_limit=300):
     return Case(name, title, "steady", "us", EVERY_COLLECTIVE, ranks=ranks, machines=machines, variants=("steady",), variant_title="repetitions",
-                most_bytes=most_bytes, more=(",".join(EVERY_COLLECTIVE),), time_limit=300)
+                most_bytes=most_bytes, more=(",".join(EVERY_COLLECTIVE),), time_limit=time_limit)
 
 
 NET_CASES = {
@@ -181,8 +181,8 @@ NET_CASES = {
              limits="net_limits"),
         _steady("net collectives 2", "Collectives on 2 machines", 2, (2, 4)),
         _steady("net collectives 4", "Collectives on 4 machines", 4, (4, 8)),
-        _steady("net crowd 2", "Collectives on 2 machines, 4 ranks on each", 2, (8,), 64 << 10),
-        _steady("net crowd 4", "Collectives on 4 machines, 4 ranks on each", 4, (16,), 64 << 10),
+        _steady("net crowd 2", "Collectives on 2 machines, 4 ranks on each", 2, (8,), 64 << 10, time_limit=90),
+        _steady("net crowd 4", "Collectives on 4 machines, 4 ranks on each", 4, (16,), 64 << 10, time_limit=90),
         Case("net sweep", "All sizes in one process, on 4 machines", "sweep", "us", EVERY_COLLECTIVE, ranks=(4, 8), machines=4,
              variants=("10", "100"), variant_title="repetitions", most_bytes=64 << 10, more=(",".join(EVERY_COLLECTIVE),), time_limit=300),
         Case("net programs", "Small programs on 4 machines: one run", "", "us", PROGRAMS, ranks=(8,), machines=4,
