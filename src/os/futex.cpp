@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,11 @@ namespace near::os {
 void futex_wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns) {
   timespec limit{static_cast<time_t>(timeout_ns / 1000000000), static_cast<long>(timeout_ns % 1000000000)};
   syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, nullptr, 0);
+}
+
+PunctualSleep::PunctualSleep() : slack_(prctl(PR_GET_TIMERSLACK)) { prctl(PR_SET_TIMERSLACK, 1); }
+PunctualSleep::~PunctualSleep() {
+  if (slack_ > 0) prctl(PR_SET_TIMERSLACK, slack_);
 }
 
 void futex_wake_all(std::uint32_t* word) {

@@ -10,6 +10,18 @@ namespace near::os {
 /// Sleeps while *word == expected, for at most `timeout_ns`. Returns after a wake, a change of the word, a
 /// signal or the timeout; the caller must check its condition in every case.
 void futex_wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns);
+/// As long as it lives, sleeps of this thread end when their time is over. Otherwise the kernel may let them last 50 us longer, so
+/// that it wakes several threads at a time.
+class PunctualSleep {
+public:
+  PunctualSleep();
+  ~PunctualSleep();
+  PunctualSleep(const PunctualSleep&) = delete;
+  PunctualSleep& operator=(const PunctualSleep&) = delete;
+
+private:
+  int slack_; ///< nanoseconds
+};
 /// Wakes all sleepers on this word, in any process that has it mapped.
 void futex_wake_all(std::uint32_t* word);
 

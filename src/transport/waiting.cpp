@@ -61,7 +61,7 @@ void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeou
     if (has_changed_or_arrived() || os::wait_until_readable(std::span(found).first(count), slice_ns)) return;
 }
 
-/// How long to sleep where a transport is silent: 1/16 of the time for which the process has waited, so that what arrives is
+/// How long to sleep where a transport is silent: 1/16 of the time for which nothing has come, so that what arrives is
 /// noticed soon in proportion, at most 1 ms, which costs less than 1% of a processor.
 std::uint64_t nap_ns(std::uint64_t waited_ns) {
   constexpr std::uint64_t longest = 1'000'000;
@@ -276,16 +276,18 @@ constexpr int more_among_threads = 8;
 /// Looks for messages until done(argument), and sleeps in between.
 void poll_and_sleep(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
-  std::uint64_t since = os::monotonic_ns();
+  const std::uint64_t since = os::monotonic_ns();
   const WaitTime time(since);
-  std::uint64_t spin_until = since + self.spin_ns, sleep_ns = self.first_sleep_ns;
+  std::uint64_t quiet_since = since, sleep_ns = self.first_sleep_ns;
   for (;;) {
     auto& bell = own_doorbell();
     // Before the checks below: whatever they miss, and whatever is announced by a ring alone, ends the sleep.
     std::uint32_t rung = DoorbellCalls::rung(bell.bell);
     std::uint32_t events = waiting.events;
     if (done(argument)) return;
-    bool moved = progress(), spins = os::monotonic_ns() < spin_until;
+    bool moved = progress();
+    const std::uint64_t quiet_ns = os::monotonic_ns() - quiet_since;
+    const bool spins = quiet_ns < self.spin_ns;
     if (!moved && !spins && needs_announcements()) {
       register_as_waiter();
       moved = progress();
@@ -298,7 +300,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
         if (done(argument)) return;
         give_way();
       }
-      spin_until = os::monotonic_ns() + self.spin_ns;
+      quiet_since = os::monotonic_ns();
       sleep_ns = self.first_sleep_ns;
       continue;
     }
@@ -320,7 +322,12 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;
       }
-      sleep(bell, rung, any_is_silent() ? std::min(sleep_ns, nap_ns(os::monotonic_ns() - since)) : sleep_ns);
+      if (any_is_silent()) {
+        const os::PunctualSleep punctual;
+        sleep(bell, rung, std::min(sleep_ns, nap_ns(quiet_ns)));
+      } else {
+        sleep(bell, rung, sleep_ns);
+      }
     }
     sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
     waiting.leader_sleeps = false;
