@@ -7,7 +7,7 @@
 // on this one. Names are "method" for a latency and "value:method" for the rest. The methods:
 //
 // - polling: nonblocking calls, again and again until they have moved everything; one call to send each message
-// - polling/1M: ... with buffers of this size in the kernel, instead of those that it adapts itself
+// - polling/128K: ... with buffers of this size in the kernel, so that what is on its way stays in the cache; otherwise it adapts them
 // - gathered: ... one call to send as many messages of a window as the kernel takes
 // - blocking: the process sleeps in the kernel until it can go on
 //
@@ -30,7 +30,7 @@ struct method {
 
 static const struct method methods[] = {
     {"polling", false, false, 0},
-    {"polling/1M", false, false, 1 << 20},
+    {"polling/128K", false, false, 128 << 10},
     {"gathered", false, true, 0},
     {"blocking", true, false, 0},
 };

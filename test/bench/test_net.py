@@ -188,7 +188,7 @@ def test_every_case_on_machines_runs_and_is_written_down(prefix, tmp_path, delay
     for case in NET_CASES.values():
         for name in case.shows:
             assert re.search(rf"^{case.name},\d+,{re.escape(name)},[-a-z0-9]+,\d+,nearmpi,", values, re.MULTILINE), (case.name, name)
-    for method in ("polling", "polling/1M", "blocking", "stream:gathered", "both:blocking", "rate:gathered", "first:polling"):
+    for method in ("polling", "polling/128K", "blocking", "stream:gathered", "both:blocking", "rate:gathered", "first:polling"):
         assert f",{method}," in values, method
     written = (tmp_path / "plain/results.md").read_text()
     assert "8 B half round trip between machines / bare TCP" in written and "| link between machines |" in written
