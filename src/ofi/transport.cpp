@@ -146,6 +146,31 @@ bool advance() {
   return moved;
 }
 
+/// The bytes of the first entries of a table. A program may have tens of thousands of messages under way.
+template <class Table, class Bytes>
+std::uint64_t sum_of_some(const Table& table, Bytes&& bytes) {
+  std::uint64_t sum = 0;
+  int left = 64;
+  for (const auto& [key, entry] : table) {
+    if (left-- == 0) break;
+    sum += bytes(entry);
+  }
+  return sum;
+}
+
+/// TCP moves a long message only while both processes poll, and nothing says that a part of it has moved: so they poll for as
+/// long as it takes at half a gigabyte a second, and without a descriptor at least until a nap (1/16 of the time) is longer
+/// than it takes to fall asleep and wake up.
+std::uint64_t polling_ns() {
+  const State& self = state();
+  constexpr std::uint64_t ns_for_byte = 2, until_naps_are_worth_it = 16 * 32'000;
+  const std::uint64_t bytes =
+      sum_of_some(self.copies, [](const auto& copy) { return copy->pieces.front().bytes; }) +
+      sum_of_some(self.sends, [](const Sending& sending) { return sending.transfer->bytes; }) +
+      sum_of_some(self.receives, [](const Receiving& receiving) { return receiving.left; });
+  return ns_for_byte * bytes + (self.endpoint.descriptor() < 0 ? until_naps_are_worth_it : 0);
+}
+
 bool has_arrived() {
   const transport::EngineLock lock;
   state().quiet = 0; // after the sleep, the next poll looks
@@ -188,6 +213,7 @@ transport::Transport network = {
     .waits_for_flow_control = nullptr,
     .register_as_waiter = nullptr,
     .descriptor = -1,
+    .polling_ns = polling_ns,
     .poll_always = nullptr,
     .receive_no_more =
         [] {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace near::transport {
@@ -23,6 +24,8 @@ bool waits_for_flow_control();
 void register_with_transports();
 /// Whether a transport is silent (Transport::is_silent).
 bool any_is_silent();
+/// How long a wait polls for the sake of the transports before it sleeps (Transport::polling_ns), in nanoseconds.
+std::uint64_t polling_ns();
 /// The descriptors of the transports that have one; returns how many there are.
 std::size_t descriptors(std::span<int> found);
 

@@ -145,6 +145,13 @@ bool any_is_silent() {
   return std::any_of(all.begin(), all.end(), [](const Transport* transport) { return transport->is_silent; });
 }
 
+std::uint64_t polling_ns() {
+  std::uint64_t longest = 0;
+  for (const Transport* transport : transports())
+    if (transport->polling_ns != nullptr) longest = std::max(longest, transport->polling_ns());
+  return longest;
+}
+
 void receive_no_more() {
   for (const Transport* transport : transports()) transport->receive_no_more();
 }

@@ -33,6 +33,9 @@ struct Transport {
   int descriptor;
   /// Neither a descriptor nor the doorbell tells that something has arrived: a process that waits looks again and again.
   bool is_silent = false;
+  /// How long a process that waits polls at least before it sleeps, in nanoseconds: what is under way may move only while somebody
+  /// polls, and may report nothing before it has ended. Null if that is no reason to poll.
+  std::uint64_t (*polling_ns)() = nullptr;
   /// Other transports exist from now on: is_idle() returns false. Null if is_idle() is always exact.
   void (*poll_always)();
 

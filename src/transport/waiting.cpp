@@ -68,6 +68,14 @@ std::uint64_t nap_ns(std::uint64_t waited_ns) {
   return std::min(waited_ns / 16, longest);
 }
 
+/// For how long a wait in which nothing comes polls before it sleeps, in nanoseconds. With more ranks than processors, what is
+/// under way does not count: another rank needs the processor, and perhaps to make it move.
+std::uint64_t patience_ns() {
+  const WaitSettings& self = wait_settings;
+  if (self.oversubscribed || self.spin_ns == 0) return self.spin_ns;
+  return std::max(self.spin_ns, polling_ns());
+}
+
 /// With more ranks than processors: the number of polls in a wait, each followed by a yield, before the process
 /// prepares to sleep.
 constexpr int turns = 16;
@@ -278,7 +286,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
   const std::uint64_t since = os::monotonic_ns();
   const WaitTime time(since);
-  std::uint64_t quiet_since = since, sleep_ns = self.first_sleep_ns;
+  std::uint64_t quiet_since = since, spin_ns = self.spin_ns, sleep_ns = self.first_sleep_ns;
   for (;;) {
     auto& bell = own_doorbell();
     // Before the checks below: whatever they miss, and whatever is announced by a ring alone, ends the sleep.
@@ -287,7 +295,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     if (done(argument)) return;
     bool moved = progress();
     const std::uint64_t quiet_ns = os::monotonic_ns() - quiet_since;
-    const bool spins = quiet_ns < self.spin_ns;
+    if (quiet_ns >= spin_ns && spin_ns == self.spin_ns) spin_ns = patience_ns(); // asked once in a quiet time
+    const bool spins = quiet_ns < spin_ns;
     if (!moved && !spins && needs_announcements()) {
       register_as_waiter();
       moved = progress();
@@ -301,6 +310,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
         give_way();
       }
       quiet_since = os::monotonic_ns();
+      spin_ns = self.spin_ns;
       sleep_ns = self.first_sleep_ns;
       continue;
     }

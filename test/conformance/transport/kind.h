@@ -51,6 +51,8 @@ public:
   virtual bool reaches_memory() const { return true; }
   /// A put is done only when its target has made progress.
   virtual bool writes_wait() const { return false; }
+  /// A long message moves only while both processes poll.
+  virtual bool needs_polls() const { return false; }
   /// It accesses private memory through the kernel, which may forbid this.
   virtual bool may_forbid_copies() const { return false; }
 };

@@ -72,6 +72,7 @@ public:
   bool fails_alone() const override { return true; }
   bool acts_alone() const override { return false; }
   int most_unreleased() const override { return 64; }
+  bool needs_polls() const override { return true; }
 
   void run(const std::function<void(Part&)>& body, bool receiver_dies) override {
     auto* page = static_cast<Page*>(

@@ -1,6 +1,7 @@
 // Messages that wait for space, peers that are held back, and processes that sleep until something happens.
 #include "suite.h"
 
+#include <chrono>
 #include <sys/resource.h>
 
 namespace near::test {
@@ -102,6 +103,29 @@ TEST_P(Conformance, a_process_whose_messages_wait_for_space_sleeps_and_is_woken)
         if (message.data.empty()) break;
       }
     }
+  });
+}
+
+TEST_P(Conformance, a_process_with_a_long_message_under_way_polls_for_a_time) {
+  if (!kind().needs_polls()) GTEST_SKIP() << "its messages move while the processes sleep";
+  run([](Part& part) {
+    Bytes data(64 << 20);
+    Side side;
+    if (part.sends) {
+      announce(*part.other, 1, buffer_of(data.data(), data.size()), side);
+      {
+        const SleepsUntilWoken sleeps;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+        wait_for([&] { return std::chrono::steady_clock::now() > end; });
+        require(!sleeps.has_slept(), "it would not see the receiver's answer in time");
+      }
+      part.meet();
+    }
+    if (part.receives) {
+      part.meet();
+      take(next(), buffer_of(data.data(), data.size()), side);
+    }
+    wait_for([&] { return side.finished; });
   });
 }
 
