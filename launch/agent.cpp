@@ -17,6 +17,7 @@
 #include "os/signals.h"
 #include "topo/slots.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <unistd.h>
@@ -69,7 +70,9 @@ private:
   bool ended_ = false;
   os::Ending ending_;
   std::uint64_t kill_at_ns_ = 0; ///< 0: not planned
+  bool killed_ = false; ///< by this agent
   int control_ = -1;
+  bool control_ended_ = false;
   int input_ = -1;
   bool input_ends_ = false;
   std::uint64_t input_to_take_ = 0; ///< bytes that are not acknowledged
@@ -114,6 +117,8 @@ Result Agent::await_job(AgentJob& job) {
     silence_.heard();
     orders_.feed({buffer, got});
     while (orders_.next(frame)) {
+      if (frame.kind == Kind::end) return base::fail(base::Code::gone, "the job has ended before it began");
+      if (frame.kind == Kind::signal) obey(frame);
       if (frame.kind != Kind::job) continue;
       return AgentJob::read(frame.body, job) ? Result()
                                              : base::fail(base::Code::invalid, "mpiexec sent no job");
@@ -181,7 +186,7 @@ void Agent::carry_output(unsigned which) {
   }
 }
 
-/// Once the child has ended nobody who counts writes any more: what has arrived is carried, and the pipe is closed, whoever
+/// Once the child has ended no rank writes any more: what has arrived is carried, and the pipe is closed, whoever
 /// holds its other end.
 void Agent::take_rest_of_output() {
   for (unsigned which : {0u, 1u})
@@ -210,15 +215,14 @@ void Agent::obey(const Frame& order) {
   case Kind::signal: {
     const int signal = static_cast<int>(reader.number());
     if (signal == SIGTSTP || signal == SIGCONT) silence_.expect(signal == SIGTSTP);
-    if (!ended_) os::send_signal(child_, signal);
+    if (child_ != 0 && !ended_) os::send_signal(child_, signal);
     break;
   }
   case Kind::closed:
-    if (const std::uint64_t which = reader.number() - 1; which < 2 && output_[which] >= 0) {
-      watch_output(static_cast<unsigned>(which), false);
-      os::close_descriptor(output_[which]);
-      output_[which] = -1;
-    }
+    if (output_[0] < 0) break;
+    watch_output(0, false);
+    os::close_descriptor(output_[0]);
+    output_[0] = -1;
     break;
   case Kind::end:
   case Kind::time_out:
@@ -268,14 +272,19 @@ void Agent::lose_connection() {
 void Agent::take_reports() {
   char buffer[4096];
   std::size_t got = 0;
-  const os::Transfer what = os::read_some(control_, buffer, sizeof buffer, got);
-  if (what == os::Transfer::nothing_now) return;
-  if (what != os::Transfer::some) {
-    poller_.remove(control_);
-    return;
+  os::Transfer what = os::Transfer::some;
+  while (!control_ended_ && what == os::Transfer::some) {
+    what = os::read_some(control_, buffer, sizeof buffer, got);
+    if (what != os::Transfer::some) break;
+    reports_.feed({buffer, got});
+    for (Frame frame; reports_.next(frame);) {
+      say(frame.kind, frame.body);
+      if (frame.kind == Kind::outcome) kill_at_ns_ = 0; // no rank is left, only their output
+    }
   }
-  reports_.feed({buffer, got});
-  for (Frame frame; reports_.next(frame);) say(frame.kind, frame.body);
+  if (control_ended_ || what == os::Transfer::nothing_now) return;
+  control_ended_ = true;
+  poller_.remove(control_);
 }
 
 void Agent::take_signals() {
@@ -298,7 +307,8 @@ void Agent::take_signals() {
 void Agent::loop() {
   std::vector<std::uint64_t> keys;
   while (!ended_ || (connected_ && (output_[0] >= 0 || output_[1] >= 0))) {
-    poller_.wait(silence_.wait_ms(), keys);
+    constexpr int often_ms = 100;
+    poller_.wait(kill_at_ns_ == 0 ? silence_.wait_ms() : std::min(silence_.wait_ms(), often_ms), keys);
     for (const std::uint64_t key : keys) {
       switch (key) {
       case key_orders: take_orders(); break;
@@ -314,7 +324,10 @@ void Agent::loop() {
     }
     if (silence_.must_speak()) say(Kind::alive);
     if (silence_.is_too_long()) lose_connection();
-    if (!ended_ && kill_at_ns_ != 0 && os::monotonic_ns() > kill_at_ns_) os::send_signal(child_, SIGKILL);
+    if (!ended_ && kill_at_ns_ != 0 && os::monotonic_ns() > kill_at_ns_) {
+      killed_ = true;
+      os::send_signal(child_, SIGKILL);
+    }
     if (ended_) {
       take_reports();
       take_rest_of_output();
@@ -327,7 +340,7 @@ int Agent::run() {
   if (!greet().ok() || !await_job(job).ok() || !start(job).ok()) return complain(1);
   loop();
   if (!connected_) return 1;
-  if (ending_.by_signal()) {
+  if (ending_.by_signal() && !killed_) {
     OutcomeReport report;
     report.weight = weight_of_job;
     report.status = ending_.status();

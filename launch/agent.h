@@ -18,7 +18,7 @@ namespace near::launch {
 struct AgentJob {
   std::vector<std::string> arguments; ///< of mpiexec
   std::vector<std::string>
-      environment; ///< NAME=value: that of mpiexec, as far as it is not about its machine
+      environment; ///< NAME=value: that of mpiexec, without variables that belong to its machine
   std::string directory;
   std::vector<unsigned> ranks;            ///< of this machine, in rising order
   std::vector<unsigned> ranks_of_program; ///< how many of them run each program of the command line

@@ -178,12 +178,24 @@ Result settle_per_machine(Application& application, Command& command) {
   return {};
 }
 
+/// Intel MPI's "-machine FILE" is a file of hosts.
+Result read_machine_file(Command& command) {
+  if (command.machine.empty() || command.explain) return {};
+  Application none_yet;
+  Parsing at{command, none_yet, {command.machine}, "-machine"};
+  if (!find_option("machinefile")->act(at).ok())
+    return fail(Code::invalid, "{}; to plan for a machine that the file describes add --explain",
+                std::string(base::failure_text()));
+  command.machine.clear();
+  return {};
+}
+
 /// In a Slurm job with several machines, and on a command line that names none, these are used.
 Result take_machines_of_slurm(Command& command) {
   const bool named =
       !command.hosts.empty() || std::any_of(command.applications.begin(), command.applications.end(),
                                             [](const Application& each) { return !each.hosts.empty(); });
-  if (named || command.is_part || command.explain) return {};
+  if (named || command.is_part || !command.remote_shell.empty()) return {};
   NEAR_TRY(read_slurm_machines(environ, command.hosts));
   command.by_slurm = !command.hosts.empty();
   return {};
@@ -192,10 +204,15 @@ Result take_machines_of_slurm(Command& command) {
 /// Chooses the number of ranks where the command line does not give it: one, or in a Slurm job the number
 /// of tasks.
 Result choose_ranks(const SlurmStep& slurm, Command& command) {
-  if (!spans_machines(command) && !command.is_part)
-    for (auto& application : command.applications) NEAR_TRY(settle_per_machine(application, command));
+  const bool spans = spans_machines(command);
+  for (auto& application : command.applications) {
+    if (!spans && !command.is_part) NEAR_TRY(settle_per_machine(application, command));
+    const auto& hosts = application.hosts.empty() ? command.hosts : application.hosts;
+    if (spans && application.ranks == 0)
+      application.ranks = static_cast<unsigned>(std::min<std::size_t>(application.per_machine * hosts.size(), 65537));
+  }
   bool said = command.applications.size() != 1 || command.applications[0].ranks != 0;
-  if (!said && slurm.tasks != 0)
+  if (!said && slurm.tasks != 0 && !spans)
     command.applications[0].ranks = slurm.tasks;
   else
     command.ranks_are_default = !said;
@@ -228,18 +245,12 @@ Result check_together(Command& command) {
                 "rank its own file (-outfile-pattern out.%r), or leave the files out");
   if (command.merge_output && !command.error_file.empty() && command.output_file.empty())
     return fail(Code::invalid, "standard error goes either to files or where standard output goes, not both");
-  if (!command.machine.empty() && !command.explain) {
-    // Intel MPI's "-machine FILE" is a file of hosts.
-    Command unused;
-    Application none_yet;
-    Parsing at{unused, none_yet, {command.machine}, "-machine"};
-    if (!find_option("machinefile")->act(at).ok())
-      return fail(Code::invalid, "{}; to plan for a machine that the file describes add --explain",
-                  std::string(base::failure_text()));
-    command.machine.clear();
-  }
+  if (spans_machines(command) && !command.mapping.rankfile.empty())
+    return fail(Code::unsupported, "a file of ranks is for one machine; leave it or the other machines out");
+  if (spans_machines(command) && command.explain_as_svg)
+    return fail(Code::unsupported, "a drawing as SVG is for one machine; --explain draws each of them as text");
   // How many ranks there are is known once all machines have said how many slots they have.
-  if (command.ranks_are_default && spans_machines(command)) return {};
+  if (command.is_part || (command.ranks_are_default && spans_machines(command))) return {};
   unsigned greatest = command.input.greatest();
   if (greatest >= command.mapping.ranks)
     return fail(Code::invalid, "standard input is for rank {}, but the ranks are 0 to {}", greatest,
@@ -302,6 +313,7 @@ Result parse_command(const std::vector<std::string>& arguments, Command& command
   while (at++ < arguments.size());
   if (!made.help && !made.version) {
     NEAR_TRY(read_launcher_variables(made));
+    NEAR_TRY(read_machine_file(made));
     NEAR_TRY(take_machines_of_slurm(made));
     NEAR_TRY(choose_ranks(read_slurm_step(environ), made));
     made.mapping.ranks = 0;

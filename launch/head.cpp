@@ -2,10 +2,12 @@
 
 #include "base/text.h"
 #include "launch/job_of_machines.h"
+#include "launch/job.h"
 #include "launch/run.h"
 #include "os/process.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace near::launch {
 
@@ -25,6 +27,9 @@ bool spans_machines(const Command& command) {
 }
 
 int run_on_machines(const Command& command, const std::vector<std::string>& arguments) {
+  if (!command.quiet)
+    for (const auto& remark : command.remarks) std::fprintf(stderr, "mpiexec: warning: %s\n", remark.c_str());
+  if (!report_pid(command).ok()) return complain(1);
   // Never destroyed: its threads may be waiting for a reader.
   JobOfMachines& job = *new JobOfMachines(command, arguments);
   if (!job.start().ok()) return complain(1);

@@ -177,6 +177,21 @@ Result plan_job(Command command, char** environment, Job& job) {
   return {};
 }
 
+Result report_pid(const Command& command) {
+  if (command.report_pid.empty()) return {};
+  if (command.report_pid == "-" || command.report_pid == "+") {
+    std::fprintf(command.report_pid == "-" ? stdout : stderr, "%d\n", getpid());
+    return {};
+  }
+  auto line = base::format("{}\n", getpid());
+  int file = -1;
+  NEAR_TRY(os::open_output_file(command.report_pid, file));
+  Result wrote = os::empty_file(file, command.report_pid);
+  if (wrote.ok()) wrote = os::write_all(file, line.data(), line.size());
+  os::close_descriptor(file);
+  return wrote;
+}
+
 Result announce(const Job& job) {
   const auto& command = job.command;
   if (command.input.several() && os::is_terminal(0))
@@ -184,19 +199,7 @@ Result announce(const Job& job) {
         base::Code::unsupported,
         "only one rank can read from a terminal; for {} use cat | mpiexec, or give a file: <FILE",
         command.input.text());
-  if (job.part.control >= 0) {
-    // mpiexec on the first machine has told its process number.
-  } else if (command.report_pid == "-" || command.report_pid == "+") {
-    std::fprintf(command.report_pid == "-" ? stdout : stderr, "%d\n", getpid());
-  } else if (!command.report_pid.empty()) {
-    auto line = base::format("{}\n", getpid());
-    int file = -1;
-    NEAR_TRY(os::open_output_file(command.report_pid, file));
-    Result wrote = os::empty_file(file, command.report_pid);
-    if (wrote.ok()) wrote = os::write_all(file, line.data(), line.size());
-    os::close_descriptor(file);
-    NEAR_TRY(wrote);
-  }
+  if (job.part.control < 0) NEAR_TRY(report_pid(command)); // for several machines the first mpiexec does
   if (command.print_rank_map) {
     std::string ranks;
     for (unsigned row = 0; row < command.mapping.ranks; ++row)

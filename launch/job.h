@@ -36,6 +36,9 @@ Result plan_job(Command command, char** environment, Job& job);
 /// What --explain prints.
 std::string explain(const Job& job, char** environment);
 
+/// Writes the process number of mpiexec where --report-pid wants it.
+Result report_pid(const Command& command);
+
 /// Prints the information about the job that was requested before its start: its map, the allocation, the
 /// process number of mpiexec.
 Result announce(const Job& job);

@@ -62,6 +62,7 @@ std::vector<std::string> JobOfMachines::words_for(const machines::Host& host) co
   std::vector<std::string> words;
   for (const auto& word : split(command_.remote_shell, ' '))
     if (!word.empty()) words.push_back(word);
+  if (words.empty()) words.emplace_back("ssh");
   const bool is_ssh = words[0].substr(words[0].rfind('/') + 1) == "ssh";
   if (is_ssh)
     for (const char* option : {"-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"})
@@ -77,6 +78,7 @@ Result JobOfMachines::start() {
   NEAR_TRY(inbox_.open(signals));
   os::ignore_signal(SIGPIPE);
   os::ignore_signal(SIGTTOU);
+  os::ignore_signal(SIGTTIN); // input from a terminal ends for a job in the background
   name_machines();
   NEAR_TRY(os::allow_descriptors(static_cast<unsigned>(machines_.size()) * 10 + 64));
   NEAR_TRY(poller_.open());
@@ -117,6 +119,12 @@ Result JobOfMachines::distribute() {
     shares.push_back(std::move(share));
   }
   NEAR_TRY(machines::distribute(slots, shares, machine_of_));
+  constexpr std::size_t most_ranks = 65536;
+  if (machine_of_.size() > most_ranks)
+    return fail(base::Code::limit, "{} processes are more than the {} that one job may have", machine_of_.size(), most_ranks);
+  if (const unsigned greatest = command_.input.greatest(); greatest >= machine_of_.size())
+    return fail(base::Code::invalid, "standard input is for rank {}, but the ranks are 0 to {}", greatest,
+                machine_of_.size() - 1);
   for (unsigned rank = 0; rank < machine_of_.size(); ++rank)
     machines_[machine_of_[rank]]->ranks.push_back(rank);
   for (unsigned at = 0; at < machines_.size(); ++at) {

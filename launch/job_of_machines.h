@@ -59,6 +59,8 @@ private:
   void interrupt(int signal);
   void pass_on(int signal);
   void check_connections(std::uint64_t now_ns);
+  void check_time(std::uint64_t now_ns);
+  void check_output();
   void lose(unsigned machine, std::string why);
   /// Decides that the job ends, with this report; the first one counts, unless a later one explains more.
   void decide(OutcomeReport report);
@@ -91,6 +93,7 @@ private:
   bool stdout_closed_ = false;
   std::size_t explained_ = 0;              ///< parts that have been told to explain
   std::uint64_t time_out_ns_ = 0;          ///< 0: no limit
+  std::uint64_t give_up_ns_ = 0;  ///< when output that nobody reads is dropped; 0: not
   std::uint64_t kill_at_ns_ = 0;           ///< 0: not planned
   std::map<unsigned, std::uint64_t> lost_; ///< machines whose connection has ended, and when
 };

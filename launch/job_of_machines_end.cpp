@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t second = 1'000'000'000;
 /// An agent kills its ranks after 3 s; one that has not ended then does not answer.
 constexpr std::uint64_t until_kill_ns = 4 * second;
+/// How long after an interrupt output that nobody reads is dropped.
+constexpr std::uint64_t until_given_up_ns = 2 * second;
 /// How long ssh may take to end after the connection, so that its status and its last words are known.
 constexpr std::uint64_t until_last_words_ns = second / 3;
 /// How long an agent may take to greet.
@@ -50,8 +52,8 @@ void JobOfMachines::take_signals() {
 }
 
 void JobOfMachines::pass_on(int signal) {
-  for (const unsigned part : parts_)
-    if (!machines_[part]->ended) machines_[part]->say(Kind::signal, static_cast<std::uint64_t>(signal));
+  for (const auto& remote : machines_)
+    if (remote->greeted && !remote->ended) remote->say(Kind::signal, static_cast<std::uint64_t>(signal));
   if (signal != SIGTSTP) return;
   // The threads that write stop with this process, so let them write before.
   constexpr int patience_ms = 100;
@@ -70,18 +72,17 @@ void JobOfMachines::interrupt(int signal) {
     drop_output_ = true;
     return;
   }
-  OutcomeReport report;
-  report.weight = weight_of_job;
-  report.status = 128 + signal;
-  report.sentence = base::format("ended by {}", os::signal_name(signal));
-  decide(std::move(report));
+  give_up_ns_ = os::monotonic_ns() + until_given_up_ns;
+  decide(report_about_job(base::format("ended by {}", os::signal_name(signal)), 128 + signal));
 }
 
 void JobOfMachines::decide(OutcomeReport report) {
-  // The first report is closest to the cause; a rank that was killed by a signal explains errors of those that wait for it.
+  // The first report is closest to the cause. But ranks that lose their connection to one that was killed, or to a machine
+  // that has failed, may report first.
   const int weight_of_signal = weight_of_job - 1;
   const bool explains_more =
-      report.weight == weight_of_signal && outcome_.weight < weight_of_signal && !report.told;
+      (report.weight == weight_of_signal && outcome_.weight < weight_of_signal && !report.told) ||
+      (report.of_machine && outcome_.weight <= weight_of_signal);
   if (!decided_ || explains_more) outcome_ = std::move(report);
   decided_ = true;
   if (state_ == State::draining || (state_ == State::ending && kill_at_ns_ != 0)) return;
@@ -107,57 +108,56 @@ void JobOfMachines::lose(unsigned machine, std::string why) {
   remote.ended = true;
   remote.status = 1;
   remote.kill();
-  OutcomeReport report;
-  report.weight = weight_of_job;
-  report.status = 1;
-  report.sentence = base::format("machine {}: {}", remote.host.name, why);
+  remote.end_input();
+  OutcomeReport report = report_about_job(base::format("machine {}: {}", remote.host.name, why), 1);
+  report.of_machine = true;
   if (!remote.ranks.empty())
-    report.sentence +=
-        base::format("; {} {} lost", ranks_text(remote), remote.ranks.size() == 1 ? "is" : "are");
+    report.sentence += base::format("; {} {} lost", ranks_text(remote), remote.ranks.size() == 1 ? "is" : "are");
   decide(std::move(report));
 }
 
 void JobOfMachines::check_connections(std::uint64_t now_ns) {
   for (unsigned machine = 0; machine < machines_.size(); ++machine) {
     Remote& remote = *machines_[machine];
-    if (remote.ended) {
+    const bool unused = state_ != State::greeting && remote.ranks.empty();
+    if (remote.ended || unused) {
       remote.hang_up();
       continue;
     }
     if (const auto found = lost_.find(machine); found != lost_.end()) {
-      const bool unused = state_ != State::greeting && remote.ranks.empty();
-      if (remote.starter == 0 || now_ns > found->second + until_last_words_ns) {
-        if (unused)
-          remote.ended = true;
-        else
-          lose(machine, remote.complaint());
-      }
+      if (remote.starter == 0 || now_ns > found->second + until_last_words_ns) lose(machine, remote.complaint());
       continue;
     }
     if (remote.greeted ? remote.silence.is_too_long() : remote.silence.since(now_ns) > until_greeting_ns)
       lose(machine, remote.greeted ? "nothing has been heard from it for 5 s"
-                                   : base::format("no agent has answered in 30 s by {}", remote.program));
+                                   : base::format("no agent answered through {} within 30 s", remote.program));
   }
+}
+
+void JobOfMachines::check_time(std::uint64_t now_ns) {
   if (time_out_ns_ != 0 && now_ns > time_out_ns_ && !timed_out_ && state_ <= State::running) {
     timed_out_ = true;
-    outcome_.weight = weight_of_job;
-    outcome_.status = 124;
+    outcome_ = report_about_job(time_out_text(command_.timeout_s), 124);
     outcome_.has_table = true;
-    outcome_.sentence = time_out_text(command_.timeout_s);
     decided_ = true;
     state_ = State::ending;
     end_all(Kind::time_out);
   }
+  // A machine that has reported has no ranks any more, only output that is slow to be read.
   if (kill_at_ns_ != 0 && now_ns > kill_at_ns_)
-    for (const auto& remote : machines_) {
-      if (remote->ended) continue;
-      remote->kill();
-      remote->ended = true;
-    }
-  if (output_.broken() && !stdout_closed_) {
-    stdout_closed_ = true;
-    for (const unsigned part : parts_) machines_[part]->say(Kind::closed, 1);
-  }
+    for (unsigned machine = 0; machine < machines_.size(); ++machine)
+      if (!machines_[machine]->ended && !machines_[machine]->report)
+        lose(machine, "it does not end its part of the job");
+  drop_output_ = drop_output_ || (give_up_ns_ != 0 && now_ns > give_up_ns_);
+}
+
+/// A reader closes a pipe when it has read enough. Any other failure loses output that the user expects.
+void JobOfMachines::check_output() {
+  if (const std::string failure = output_.failure(); !failure.empty() && !decided_)
+    decide(report_about_job(failure, 1));
+  if (!output_.broken() || stdout_closed_) return;
+  stdout_closed_ = true;
+  for (const unsigned part : parts_) machines_[part]->say(Kind::closed);
 }
 
 bool JobOfMachines::all_ended() const {
@@ -180,8 +180,11 @@ bool JobOfMachines::finished() {
     return true;
   }
   if (!closed || !output_.drain()) return false;
+  check_output(); // it may be the last of the output that could not be written
   print_outcome();
-  return output_.idle();
+  if (!output_.idle()) return false;
+  check_output();
+  return true;
 }
 
 void JobOfMachines::print_outcome() {
@@ -203,6 +206,8 @@ void JobOfMachines::print_outcome() {
     outcome_.others += report->others;
     outcome_.not_started += report->not_started;
   }
+  // The normal end of `mpiexec ... | head`.
+  outcome_.told = outcome_.told || (stdout_closed_ && outcome_.status == 128 + SIGPIPE);
   output_.say(outcome_text(outcome_));
 }
 

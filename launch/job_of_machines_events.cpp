@@ -17,18 +17,6 @@ using machines::BodyWriter;
 using machines::Frame;
 using machines::Kind;
 
-namespace {
-
-OutcomeReport report_about_job(std::string sentence, int status) {
-  OutcomeReport report;
-  report.weight = weight_of_job;
-  report.status = status;
-  report.sentence = std::move(sentence);
-  return report;
-}
-
-} // namespace
-
 void JobOfMachines::dispatch(std::uint64_t key) {
   if (key >= key_streams) {
     output_.readable(key - key_streams);
@@ -90,7 +78,8 @@ void JobOfMachines::take(unsigned machine, const Frame& frame) {
 void JobOfMachines::greet(unsigned machine, const Frame& frame) {
   Remote& remote = *machines_[machine];
   Hello hello;
-  if (!Hello::read(frame.body, hello) || hello.protocol != machines::protocol_version) {
+  if (!Hello::read(frame.body, hello) || hello.protocol != machines::protocol_version ||
+      hello.version != NEAR_VERSION) {
     lose(machine,
          base::format("NearMPI {} is installed there, and {} here; the same version must be installed "
                       "on every machine",
@@ -146,9 +135,8 @@ void JobOfMachines::check_fences() {
   }
   if (waiting == nullptr || gone == nullptr) return;
   decide(report_about_job(
-      base::format("{} on {} have ended without MPI_Init and MPI_Finalize, in which {} on {} wait for "
-                   "all ranks of the job",
-                   ranks_text(*gone), gone->host.name, ranks_text(*waiting), waiting->host.name),
+base::format("{} on {} ended without calling MPI_Init or MPI_Finalize, where {} on {} wait for "
+                                       "all ranks of the job",                   ranks_text(*gone), gone->host.name, ranks_text(*waiting), waiting->host.name),
       1));
 }
 
@@ -156,6 +144,7 @@ void JobOfMachines::part_ended(unsigned machine, int status) {
   Remote& remote = *machines_[machine];
   remote.ended = true;
   remote.status = status;
+  remote.end_input();
   if (command_.explain && status == 0) explain_next();
   // It has printed why, if it did not even start: there is no report.
   if (status != 0 && state_ == State::running) {
@@ -175,8 +164,10 @@ int JobOfMachines::run() {
   std::vector<std::uint64_t> keys;
   while (!finished()) {
     const int output_ms = output_.tick(os::monotonic_ns());
-    constexpr int often_ms = 20;
-    int wait_ms = state_ == State::running ? machines_[0]->silence.wait_ms() : often_ms;
+    constexpr int often_ms = 20, at_most_ms = 1000;
+    int wait_ms = state_ == State::running ? at_most_ms : often_ms;
+    for (const auto& remote : machines_)
+      if (remote->is_connected() && remote->greeted) wait_ms = std::min(wait_ms, remote->silence.wait_ms());
     if (output_ms >= 0) wait_ms = std::min(wait_ms, output_ms);
     const std::uint64_t before = os::monotonic_ns();
     if (time_out_ns_ > before && !timed_out_)
@@ -188,6 +179,8 @@ int JobOfMachines::run() {
     for (const auto& remote : machines_)
       if (remote->is_connected() && remote->greeted && remote->silence.must_speak()) remote->say(Kind::alive);
     check_connections(now);
+    check_time(now);
+    check_output();
   }
   return status();
 }

@@ -28,8 +28,7 @@ Result read_ranks(Parsing& at) {
   return {};
 }
 
-// The number of processes on each machine. There is one machine, so this is the number of processes if -n
-// does not give it.
+// The number of processes on each machine.
 Result read_per_machine(Parsing& at, bool limits) {
   NEAR_TRY(read_count(at, at.application.per_machine));
   at.application.per_machine_by = at.option + " " + at.values[0];
@@ -42,8 +41,7 @@ Result read_nodes(Parsing& at) {
   NEAR_TRY(read_count(at, count));
   if (count == 1) return {};
   return fail(Code::unsupported,
-              "{} {}: this mpiexec starts processes on this machine only; for several machines use the "
-              "launcher of your cluster",
+              "{} {}: which machines is missing; name them with --hosts A,B or --hostfile FILE, or reserve them with Slurm",
               at.option, at.values[0]);
 }
 

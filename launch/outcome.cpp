@@ -116,6 +116,14 @@ std::string time_out_text(double seconds) {
   return base::format("the job was ended after {:.9g} s (--timeout); what its ranks were doing", seconds);
 }
 
+OutcomeReport report_about_job(std::string sentence, int status) {
+  OutcomeReport report;
+  report.weight = weight_of_job;
+  report.status = status;
+  report.sentence = std::move(sentence);
+  return report;
+}
+
 OutcomeReport report_of(const Outcome& outcome, unsigned others, unsigned not_started, std::uint64_t now_ns) {
   OutcomeReport report;
   report.weight = weight(outcome);

@@ -57,6 +57,7 @@ struct OutcomeReport {
   int status = 0;           ///< what mpiexec exits with
   bool told = false;        ///< the reason has been printed
   bool has_table = false;   ///< `sentence` ends with a table of what the ranks did
+  bool of_machine = false; ///< a machine was lost, which explains what happens to all others
   bool in_start = false;    ///< a program could not be started
   std::string sentence;     ///< the reason; "" if there is none
   unsigned others = 0;      ///< ranks that were ended because of it
@@ -70,6 +71,8 @@ struct OutcomeReport {
 /// "the job was ended after 5 s (--timeout); what its ranks were doing"
 std::string time_out_text(double seconds);
 
+/// A report about the job as a whole.
+OutcomeReport report_about_job(std::string sentence, int status);
 OutcomeReport report_of(const Outcome& outcome, unsigned others, unsigned not_started, std::uint64_t now_ns);
 /// The message: one line unless it contains a table; "" if there is no reason, or if it has been printed.
 std::string outcome_text(const OutcomeReport& report);

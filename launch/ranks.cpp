@@ -214,7 +214,8 @@ void Supervisor::check_missing_init() {
   bool waiting = false, gone = false;
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
     auto phase = phase_of(rank);
-    waiting = waiting || (phase == segment::Phase::ready && !ranks_[rank].ended);
+    const bool in_mpi = phase == segment::Phase::ready || table_.is_in_fence(rank);
+    waiting = waiting || (in_mpi && !ranks_[rank].ended);
     if (!gone && ranks_[rank].ended && phase == segment::Phase::launched) {
       gone = true;
       without = rank;

@@ -48,7 +48,8 @@ Result Remote::start(const std::vector<std::string>& words, os::Poller& poller, 
   NEAR_TRY(poller.add(from_, keys.agent));
   NEAR_TRY(poller.add(errors_, keys.errors));
   NEAR_TRY(to_agent_.start(bell));
-  return to_output_.start(bell);
+  NEAR_TRY(to_output_[0].start(bell));
+  return to_output_[1].start(bell);
 }
 
 Result Remote::connect_output(Output& output) {
@@ -99,14 +100,16 @@ void Remote::read_errors() {
 }
 
 void Remote::carry(Kind kind, std::string_view bytes) {
-  const int to = output_[kind == Kind::output ? 0 : 1];
-  if (to >= 0) to_output_.put(to, bytes);
+  const int which = kind == Kind::output ? 0 : 1;
+  if (output_[which] >= 0) to_output_[which].put(output_[which], bytes);
   to_acknowledge_ += bytes.size();
   acknowledge();
 }
 
 void Remote::acknowledge() {
-  if (to_acknowledge_ == 0 || !(to_output_.has_room() || to_output_.broken())) return;
+  const bool room = std::all_of(std::begin(to_output_), std::end(to_output_),
+                                [](const Sink& sink) { return sink.has_room() || sink.broken(); });
+  if (to_acknowledge_ == 0 || !room) return;
   say(Kind::written, to_acknowledge_);
   to_acknowledge_ = 0;
 }
@@ -118,13 +121,17 @@ void Remote::hang_up() {
 }
 
 bool Remote::close_output() {
-  for (int& end : output_) {
-    if (end < 0) continue;
-    if (!to_output_.idle() && !to_output_.broken()) return false;
-    os::close_descriptor(end);
-    end = -1;
+  bool closed = true;
+  for (const int which : {0, 1}) {
+    if (output_[which] < 0) continue;
+    if (!to_output_[which].idle()) {
+      closed = false;
+      continue;
+    }
+    os::close_descriptor(output_[which]);
+    output_[which] = -1;
   }
-  return true;
+  return closed;
 }
 
 void Remote::kill() {
@@ -159,6 +166,12 @@ void Remote::carry_input() {
     return;
   }
   say(Kind::input_end);
+  end_input();
+}
+
+/// Nothing more is read for the machine, so that others do not wait for it.
+void Remote::end_input() {
+  if (input_ < 0) return;
   watch_input(false);
   os::close_descriptor(input_);
   input_ = -1;

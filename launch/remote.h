@@ -53,6 +53,7 @@ public:
   /// Standard input for the ranks there, from this pipe.
   Result connect_input(int pipe);
   void carry_input();
+  void end_input();
   void input_taken(std::uint64_t bytes);
 
   /// Why there is no agent, in words.
@@ -79,7 +80,8 @@ private:
   os::Poller* poller_ = nullptr;
   RemoteKeys keys_;
   int to_ = -1, from_ = -1, errors_ = -1;
-  Sink to_agent_, to_output_;
+  Sink to_agent_;
+  Sink to_output_[2]; ///< standard output and standard error: the reader of one may be slow, or gone
   machines::FrameReader frames_;
   std::string printed_; ///< by the starter
   int output_[2] = {-1, -1};

@@ -1,5 +1,5 @@
-// The sign of life between mpiexec and its agents: each says something every second, and hears of the other's end by silence
-// when no connection tells: a machine without power, a cable that was pulled.
+// The sign of life between mpiexec and its agents: each says something every second, and detects a lost peer by silence when
+// the connection does not report it: a machine without power, a cable that was pulled.
 #pragma once
 
 #include "os/clock.h"

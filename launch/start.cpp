@@ -55,6 +55,7 @@ base::Result Supervisor::prepare() {
 base::Result Supervisor::start_ranks() {
   const auto& application_of = description_.job.application_of;
   ranks_.resize(application_of.size());
+  table_.expect(ranks_.size());
   if (publish(description_.job.machine, segment_))
     timers_.set(Timer::devices, os::monotonic_ns() + until_devices_ns);
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {

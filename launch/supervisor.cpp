@@ -67,7 +67,7 @@ void Supervisor::dispatch(std::uint64_t key) {
   else if (key >= key_mpi_process)
     mpi_process_ended(static_cast<unsigned>(key - key_mpi_process));
   else if (key >= key_table)
-    table_.readable(static_cast<unsigned>(key - key_table));
+    serve_rank(static_cast<unsigned>(key - key_table));
   else if (key == key_control)
     take_orders();
   else if (key == key_signals)
@@ -137,8 +137,11 @@ bool Supervisor::finished() {
     report_outcome();
     return true;
   }
-  if (state_ != State::draining || !output_.drain()) return false;
-  report_outcome();
+  if (state_ != State::draining) return false;
+  const bool drained = output_.drain();
+  // The agent need not wait for a slow reader of the output to learn that no process is left.
+  if (drained || control_.is_open()) report_outcome();
+  if (!drained) return false;
   if (!output_.idle()) return false;
   // It may be the last of the output that could not be written.
   check_output();
@@ -227,6 +230,11 @@ void Supervisor::interrupt(int signal) {
 void Supervisor::front_end_died() {
   poller_.remove(front_end_watch_);
   abandon();
+}
+
+void Supervisor::serve_rank(unsigned row) {
+  table_.readable(row);
+  if (any_ended_ && living_ > 0 && !starting_) check_missing_init();
 }
 
 /// Takes what mpiexec on another machine has sent by way of the agent.

@@ -109,6 +109,7 @@ private:
   void front_end_died();
   void abandon();
   void take_orders();
+  void serve_rank(unsigned row);
   void time_out();
   /// Decides that the job ends: SIGTERM follows after `grace_ns`, and SIGKILL after that. A later outcome
   /// replaces an earlier one if it explains more, until SIGTERM has been sent.

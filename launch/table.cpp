@@ -86,14 +86,17 @@ void Table::answer_get(Client& client, const std::string& key) {
 
 void Table::enter_fence(Client& client) {
   client.in_fence = true;
-  if (std::all_of(clients_.begin(), clients_.end(), [](const Client& each) { return each.in_fence; }))
+  if (clients_.size() == rows_ &&
+      std::all_of(clients_.begin(), clients_.end(), [](const Client& each) { return each.in_fence; }))
     control_.send(machines::Kind::fence);
 }
 
 void Table::told(const machines::Frame& frame) {
   if (frame.kind == machines::Kind::fence_over) {
-    for (Client& client : clients_) client.in_fence = false;
-    for (Client& client : clients_) answer(client, "cmd=barrier_out rc=0");
+    for (Client& client : clients_) {
+      if (client.in_fence) answer(client, "cmd=barrier_out rc=0");
+      client.in_fence = false;
+    }
     return;
   }
   machines::BodyReader reader(frame.body);

@@ -23,9 +23,13 @@ namespace near::launch {
 class Table {
 public:
   explicit Table(Control& control) : control_(control) {}
+  /// Called before the first rank is started: how many there will be.
+  void expect(std::size_t rows) { rows_ = rows; }
   /// Makes the connection of the next row, which the poller reports as `key`. `for_rank` is the rank's end; the caller closes it
   /// once the rank has it.
   base::Result add(os::Poller& poller, std::uint64_t key, int& for_rank);
+  /// Whether the rank of this row waits in MPI_Init or MPI_Finalize for all others.
+  bool is_in_fence(unsigned row) const { return row < clients_.size() && clients_[row].in_fence; }
   /// Answers what the rank of this row has asked.
   void readable(unsigned row);
   /// Passes on what mpiexec has said: Kind::value or Kind::fence_over.
@@ -46,7 +50,8 @@ private:
 
   Control& control_;
   os::Poller* poller_ = nullptr;
-  std::vector<Client> clients_;                           ///< by row
+  std::size_t rows_ = 0;
+  std::vector<Client> clients_; ///< by row, of the ranks that have been started
   std::map<std::string, std::string, std::less<>> known_; ///< rows that mpiexec has sent; they do not change
 };
 

@@ -37,7 +37,7 @@ inline constexpr std::string_view greeting = "\nNEARMPI-AGENT\n";
 
 enum class Kind : std::uint8_t {
   hello = 1, ///< Hello
-  job,       ///< JobText (launch/agent.h)
+  job,       ///< AgentJob (launch/agent.h)
   output,    ///< bytes for standard output
   error,     ///< bytes for standard error
   written,   ///< number: bytes of output and error that are out
@@ -50,11 +50,11 @@ enum class Kind : std::uint8_t {
   fence,      ///< all ranks of this machine have entered it
   fence_over, ///< and those of all others
   signal,     ///< number
-  closed,     ///< number: nobody reads standard output (1) or standard error (2) any more
+  closed,     ///< nobody reads standard output any more
   time_out,   ///< the job ends, since its time is over
   end,        ///< the job ends for a reason on another machine
   failed,     ///< number: the weight of the reason
-  outcome,    ///< OutcomeText (launch/outcome.h)
+  outcome,    ///< OutcomeReport (launch/outcome.h)
   ended,      ///< number: the status of this part of the job
   alive,
 };

@@ -180,6 +180,8 @@ Result empty_file(int descriptor, const std::string& name) {
   return {};
 }
 
+void close_on_exec(int descriptor) { fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+
 void redirect(int input, int output, int error) {
   dup2(input, 0);
   dup2(output, 1);

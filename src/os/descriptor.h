@@ -80,6 +80,8 @@ Result make_sockets(int& own, int& other);
 Result open_output_file(const std::string& name, int& descriptor);
 /// Truncates a file; pipes, terminals and other devices stay as they are. `name` is for the message.
 Result empty_file(int descriptor, const std::string& name);
+/// Closes the descriptor in programs that this process becomes or starts.
+void close_on_exec(int descriptor);
 /// Makes these descriptors the standard input, output and error of this process. They stay open besides.
 void redirect(int input, int output, int error);
 /// Opens /dev/null as descriptor 0, 1 and 2 where these are closed, so that no other file gets such a number.

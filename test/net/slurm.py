@@ -73,7 +73,14 @@ class Slurm:
                 raise RuntimeError(f"Slurm does not start:\n{logs}")
             time.sleep(0.3)
 
-    def run(self, words, *, environment=None, **options):
+    def run(self, words, **options):
         """Runs srun beside slurmctld (harness.run)."""
-        command = ["nsenter", "-t", self.machines.processes[0].pid, "-n", "--", "srun", "--immediate=10", *words]
+        return self._run("srun", words, **options)
+
+    def allocate(self, words, **options):
+        """Runs salloc there: a command beside slurmctld, for which machines are reserved."""
+        return self._run("salloc", words, **options)
+
+    def _run(self, tool, words, *, environment=None, **options):
+        command = ["nsenter", "-t", self.machines.processes[0].pid, "-n", "--", tool, "--immediate=10", *words]
         return harness.run(command, env={"SLURM_CONF": self.conf, **(environment or {})}, **options)

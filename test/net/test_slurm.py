@@ -54,3 +54,20 @@ def test_with_kill_on_bad_exit_the_death_of_a_rank_ends_the_step(cluster, compil
 def test_without_pmi_the_error_says_what_to_write(cluster, compiled):
     result = cluster.run(["--mpi=none", "-N", 2, "-n", 2, compiled("ring")], timeout=30)
     assert result.status != 0 and "with Slurm say srun --mpi=pmi2" in result.text, result.report()
+
+
+@pytest.mark.parametrize("options, expected", [([], "m1 m1 m2 m2"), (["-ppn", "1", "-n", "4"], "m1 m2 m1 m2"), (["-n", "2"], "m1 m1")])
+def test_our_mpiexec_uses_the_machines_of_its_allocation(cluster, compiled, prefix, options, expected):
+    """On a machine that is not one of them; srun starts the agents."""
+    each = 1 if "-ppn" in options else 2
+    result = cluster.allocate(["-N", 2, "-n", 4, prefix / "bin/mpiexec", "--oversubscribe", *options, compiled("machines"), each], timeout=40)
+    assert result.status == 0 and not result.timed_out, result.report()
+    places = dict(re.findall(r"rank (\d) on (m\d)", result.out))
+    assert [places[str(rank)] for rank in range(len(places))] == expected.split(), result.report()
+
+
+def test_a_job_of_our_mpiexec_ends_as_a_whole(cluster, compiled, prefix):
+    result = cluster.allocate(["-N", 2, "-n", 4, prefix / "bin/mpiexec", "--oversubscribe", compiled("machines"), "die", 3], timeout=40)
+    assert result.status != 0 and not result.timed_out, result.report()
+    assert "mpiexec: rank 3 (machines, pid " in result.err and " on m2) was ended by signal" in result.err, result.report()
+    assert not harness.survivors(result.mark)
