@@ -63,9 +63,9 @@ void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeou
 
 /// How long to sleep where a transport is silent: 1/16 of the time for which nothing has come, so that what arrives is
 /// noticed soon in proportion, at most 1 ms, which costs less than 1% of a processor.
-std::uint64_t nap_ns(std::uint64_t waited_ns) {
+std::uint64_t nap_ns(std::uint64_t quiet_ns) {
   constexpr std::uint64_t longest = 1'000'000;
-  return std::min(waited_ns / 16, longest);
+  return std::min(quiet_ns / 16, longest);
 }
 
 /// For how long a wait in which nothing comes polls before it sleeps, in nanoseconds. With more ranks than processors, what is
