@@ -110,13 +110,21 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
   bool is_mapped = false;
   std::uintptr_t mapped = 0;
   std::uint64_t address = 0;
-  RemoteAccess* remote =
-      state.remote != nullptr && state.remote->reaches(target.rank) ? state.remote.get() : nullptr;
+  RemoteAccess* remote = remote_access(state, target.rank);
   if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC) {
     address = static_cast<std::uint64_t>(target.displacement);
     Attached attached;
-    // What a remote target has attached is known only there.
-    if (remote == nullptr && !find_all_attached(member, address, target, low, high, attached))
+    bool found = false;
+    if (remote == nullptr) {
+      found = find_all_attached(member, address, target, low, high, attached);
+    } else {
+      // What a remote target has attached is known only there.
+      Result answer =
+          remote->check(target.rank, {reinterpret_cast<void*>(address), target.count, target.type});
+      found = answer.ok();
+      if (!found && answer.code() != MPI_ERR_RMA_RANGE) return answer;
+    }
+    if (!found)
       return base::fail(
           MPI_ERR_RMA_RANGE,
           "rank {} has not attached all of the memory at {:#x} that {} elements of {} bytes take",

@@ -2,8 +2,8 @@
 // and written under the target's element lock.
 // Source: MPI 5.0, section 12.3.4.
 #include "base/kill_point.h"
-#include "coll/collective_group.h"
 #include "rma/access.h"
+#include "rma/elements.h"
 
 #include <cstring>
 #include <vector>
@@ -18,18 +18,6 @@ bool as_elements(Buffer& buffer, Datatype& element) {
     return buffer.type->basic == element.basic && element.basic != datatype::Basic::none;
   buffer = {buffer.contiguous_start(), buffer.bytes() / element.size, &element, buffer.kind};
   return true;
-}
-
-/// Makes a buffer for `count` elements of a predefined type in `memory`.
-Result scratch_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, Buffer& buffer) {
-  std::size_t bytes = 0;
-  std::ptrdiff_t origin = 0;
-  if (!coll::scratch_layout(count, element, bytes, origin))
-    return base::fail(MPI_ERR_NO_MEM, "{} elements of {} bytes are more than memory can hold", count,
-                      element.size);
-  memory.resize(bytes);
-  buffer = {memory.data() + origin, count, &element};
-  return {};
 }
 
 /// Both sides of an operation that computes must consist of one predefined datatype, which it is defined on.

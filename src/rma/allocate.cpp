@@ -4,6 +4,7 @@
 #include "comm/exchange.h"
 #include "os/memory.h"
 #include "rma/creation.h"
+#include "rma/direct.h"
 
 #include <algorithm>
 
@@ -36,6 +37,7 @@ Result allocate_apart(Communicator& communicator, int flavor, Member mine, const
   void* at = state_of(*window).allocated;
   mine.address = reinterpret_cast<std::uint64_t>(at);
   mine.shared = at != nullptr ? shared_offset(at) : 0;
+  if (result.ok()) expose(*window, mine);
   NEAR_TRY(agree(*window, mine, result));
   NEAR_TRY(finish(*window, info, at));
   base = at;
@@ -100,7 +102,7 @@ Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* in
 
 Result allocate(Communicator& communicator, MPI_Aint size, MPI_Aint unit, const Info* info,
                 const memory::AllocationHints& hints, void*& base, Window*& made) {
-  NEAR_TRY(check_reachable(communicator));
+  NEAR_TRY(check_intra(communicator));
   NEAR_TRY(check_unit(size, unit));
   return allocate_apart(communicator, MPI_WIN_FLAVOR_ALLOCATE, {.size = size, .unit = unit}, info, hints,
                         base, made);

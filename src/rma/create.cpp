@@ -3,6 +3,7 @@
 #include "comm/exchange.h"
 #include "memory/segments.h"
 #include "rma/creation.h"
+#include "rma/remote.h"
 #include "transport/transport.h"
 
 #include <algorithm>
@@ -17,6 +18,8 @@ namespace {
 /// its row any more.
 void undo(Window& window) {
   State& state = state_of(window);
+  state.remote.reset();
+  state.exposure.reset();
   state.attached.reset();
   if (state.allocated != nullptr) memory::free_shareable(state.allocated, segment::BlockUse::window);
   if (state.own != nullptr) memory::free_shareable(state.own);
@@ -95,6 +98,7 @@ Result finish(Window& window, const Info* info, void* base) {
   window.base = base;
   window.size = mine.size;
   window.unit = mine.unit <= std::numeric_limits<int>::max() ? static_cast<int>(mine.unit) : 0;
+  NEAR_TRY(reach_other_machines(window));
   return info != nullptr ? apply_hints(window, *info) : Result();
 }
 
@@ -102,15 +106,6 @@ Result check_unit(MPI_Aint size, MPI_Aint unit) {
   if (size < 0) return base::fail(MPI_ERR_SIZE, "size is {}, but must not be negative", size);
   if (unit <= 0) return base::fail(MPI_ERR_DISP, "disp_unit is {}, but must be positive", unit);
   return {};
-}
-
-Result check_reachable(const Communicator& communicator) {
-  NEAR_TRY(check_intra(communicator));
-  if (is_on_one_machine(communicator)) return {};
-  return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
-                    "the processes of {} are on several machines, where windows do not exist yet; "
-                    "MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) gives those of each machine",
-                    object::describe(communicator));
 }
 
 bool is_on_one_machine(const Communicator& communicator) {
@@ -134,7 +129,9 @@ Result check_reach(const Window& window) {
   for (int rank = 0; rank < window.communicator->size; ++rank) {
     const Member& member = state.members[static_cast<std::size_t>(rank)];
     bool is_private = window.flavor == MPI_WIN_FLAVOR_DYNAMIC || (member.size != 0 && member.here == nullptr);
-    if (rank == state.rank || !is_private || transport::reaches_memory_of(peer_of(window, rank))) continue;
+    const bool is_elsewhere = member.locks == nullptr;
+    if (rank == state.rank || is_elsewhere || !is_private) continue;
+    if (transport::reaches_memory_of(peer_of(window, rank))) continue;
     return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
                       "the kernel does not let this process copy from the private memory of rank {}: use "
                       "MPI_Win_allocate, or memory of MPI_Alloc_mem",
@@ -143,10 +140,10 @@ Result check_reach(const Window& window) {
   return {};
 }
 
-Result create_any(Communicator& communicator, int flavor, const Member& mine, const Info* info,
-                  Window*& made) {
+Result create_any(Communicator& communicator, int flavor, Member mine, const Info* info, Window*& made) {
   Window* window = nullptr;
   NEAR_TRY(make(communicator, flavor, window));
+  expose(*window, mine);
   NEAR_TRY(agree(*window, mine, make_shared_part(*window)));
   NEAR_TRY(agree(*window, mine, check_reach(*window)));
   NEAR_TRY(finish(*window, info, reinterpret_cast<void*>(mine.address)));
@@ -158,7 +155,7 @@ Result create_any(Communicator& communicator, int flavor, const Member& mine, co
 
 Result create(Communicator& communicator, void* base, MPI_Aint size, MPI_Aint unit, const Info* info,
               Window*& made) {
-  NEAR_TRY(check_reachable(communicator));
+  NEAR_TRY(check_intra(communicator));
   NEAR_TRY(check_unit(size, unit));
   if (base == nullptr && size != 0)
     return base::fail(MPI_ERR_BASE, "base is a null pointer and size is {}", size);
@@ -168,7 +165,7 @@ Result create(Communicator& communicator, void* base, MPI_Aint size, MPI_Aint un
 }
 
 Result create_dynamic(Communicator& communicator, const Info* info, Window*& made) {
-  NEAR_TRY(check_reachable(communicator));
+  NEAR_TRY(check_intra(communicator));
   return create_any(communicator, MPI_WIN_FLAVOR_DYNAMIC, {}, info, made);
 }
 
@@ -183,9 +180,11 @@ Result free_window(Window& window) {
   NEAR_TRY(window.attributes.remove_all(window));
   // A failure is returned last: the other processes wait for this one, and the window is gone in any case.
   FirstFailure failure;
-  failure.note(state.under_way.wait_all(Where::target, window));
+  failure.note(settle_all(window, Where::target));
   // After this no process accesses the part of another.
   NEAR_TRY(coll::barrier(*window.communicator));
+  // But messages that give locks back may still be on their way.
+  if (state.remote != nullptr) state.remote->stop();
   NEAR_TRY(leave_row(window));
   undo(window);
   return failure.tell();

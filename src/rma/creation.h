@@ -13,8 +13,6 @@ Result check_unit(MPI_Aint size, MPI_Aint unit);
 Result check_intra(const Communicator& communicator);
 /// Whether all its processes are on this machine.
 bool is_on_one_machine(const Communicator& communicator);
-/// Fails unless windows can be made on the communicator: on one group, on one machine.
-Result check_reachable(const Communicator& communicator);
 
 /// A window on a communicator of its own, with an empty State. Collective.
 Result make(Communicator& communicator, int flavor, Window*& made);
@@ -26,7 +24,7 @@ Result agree(Window& window, Member mine, Result result);
 /// Gives back the pages that this process has placed in a row of parts. Collective for shared windows: the
 /// addresses may end when all have done so.
 Result leave_row(Window& window);
-/// The last step of every window: keeps its hints, and what its attributes tell.
+/// The last step of every window: keeps its hints, and what its attributes tell; begins to serve other machines.
 Result finish(Window& window, const Info* info, void* base);
 
 } // namespace near::rma

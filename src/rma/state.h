@@ -32,7 +32,9 @@ struct Member {
   Offset shared = 0;         ///< of the memory, in the segment of that process's job; 0: it is private
   Offset part = 0;           ///< of the SharedPart, in that segment
   MPI_Aint size = 0, unit = 1;
-  std::int64_t failed = 0; ///< error class, if the process could not make its part
+  std::int64_t failed = 0;      ///< error class, if the process could not make its part
+  std::uint64_t registered = 0; ///< 1: the memory is, for processes on other machines, with this key
+  transport::MemoryKey key = {};
 
   // Where this process has it mapped. Set by agree(); null if it is not mapped.
   const segment::Segment* segment = nullptr;
@@ -44,7 +46,7 @@ struct Member {
 enum class Held : std::uint8_t { shared, exclusive, unchecked };
 
 /// Reaches the memory of targets that this process can neither load from and store to nor copy through the
-/// kernel. A call begins an operation and later finishes `operation`. A call that fails has begun
+/// kernel, and takes their locks. A call begins an operation and later finishes `operation`. A call that fails has begun
 /// nothing. `there` is the target's memory, at an address in the target's address space.
 class RemoteAccess {
 public:
@@ -59,6 +61,35 @@ public:
   /// What rma::compare_and_swap() does, on one element of there.type.
   virtual Result compare_and_swap(const void* origin, const void* compare, void* before, int rank,
                                   const Buffer& there, const Pending& operation) = 0;
+  /// Waits for the target's word that all of this memory is part of the window. Fails with MPI_ERR_RMA_RANGE if it is not.
+  virtual Result check(int rank, const Buffer& there) = 0;
+
+  /// The operations begun so far and until expect_no_more() complete at the target without a further call, if the target
+  /// makes progress. `rank` may be every_target.
+  virtual void expect(int rank) = 0;
+  virtual void expect_no_more(int rank) = 0;
+  static constexpr int every_target = -1;
+
+  /// Waits for the lock of the target.
+  virtual Result lock(int rank, bool exclusive) = 0;
+  virtual Result unlock(int rank, bool exclusive) = 0;
+  /// Takes the shared locks of all targets that this reaches, or none of them: then `missing` is one that was not free.
+  virtual Result try_all_shared(bool& taken, std::size_t& missing) = 0;
+  virtual Result unlock_all_shared() = 0;
+
+  /// Waits until this process has nothing left to do for the other processes of the window, which have begun their last
+  /// operation and waited for it. Afterwards only the destructor may be called.
+  virtual void stop() = 0;
+};
+
+/// This process's part as its transports let processes on other machines access it, until this object ends.
+struct Exposure {
+  transport::Peer& through; ///< any peer on another machine
+  transport::Registration registration;
+  Exposure(transport::Peer& peer, const transport::Registration& made) : through(peer), registration(made) {}
+  ~Exposure() { transport::deregister_memory(through, registration); }
+  Exposure(const Exposure&) = delete;
+  Exposure& operator=(const Exposure&) = delete;
 };
 
 struct State : object::WindowExtension {
@@ -76,6 +107,7 @@ struct State : object::WindowExtension {
 
   UnderWay under_way;                   ///< operations that are not complete
   std::unique_ptr<RemoteAccess> remote; ///< null: every target can be reached from here
+  std::unique_ptr<Exposure> exposure;   ///< null: nothing is registered
 
   // Operations since the last poll(); see poll().
   std::uintptr_t last_read = 0; ///< the location that was read last; 0: none
@@ -122,16 +154,36 @@ inline void note_read(Window& window, const Target& target, const TargetMemory& 
 }
 inline void note_write(Window& window) { state_of(window).has_written = true; }
 
+inline RemoteAccess* remote_access(const State& state, int rank) {
+  return state.remote != nullptr && state.remote->reaches(rank) ? state.remote.get() : nullptr;
+}
+/// Waits until the operations on `rank` are complete there; see UnderWay::wait.
+Result settle(Window& window, int rank, Where where);
+/// settle() for all targets at once.
+Result settle_all(Window& window, Where where);
+
+/// Takes the lock of MPI_Win_lock if it is free. A process that has tried in vain to take it exclusively must go on trying
+/// (SharedLock::upgrade_exclusive).
+bool try_epoch(const Member& member, Held held);
+/// Gives that lock back, and wakes those that wait for it.
+void leave_epoch(const Member& member, Held held);
+
 /// A scope in which no other process accumulates at this target.
 class ElementLock {
 public:
+  struct IfFree {};
+  static constexpr IfFree if_free{};
   explicit ElementLock(const Member& member);
+  /// Takes the lock if it is free; otherwise is_held() is false.
+  ElementLock(const Member& member, IfFree);
   ~ElementLock();
   ElementLock(const ElementLock&) = delete;
   ElementLock& operator=(const ElementLock&) = delete;
+  bool is_held() const { return is_held_; }
 
 private:
   queue::SharedLock<>& lock_;
+  bool is_held_ = true;
 };
 
 } // namespace near::rma

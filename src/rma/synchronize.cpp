@@ -81,6 +81,40 @@ Result open_access(int rank, Window& window) {
                       "MPI_Win_lock or MPI_Win_lock_all first");
 }
 
+namespace {
+
+/// While it exists, operations on a target, or on all, complete there.
+class Expectation {
+public:
+  Expectation(RemoteAccess* remote, int rank) : remote_(remote), rank_(rank) {
+    if (remote_ != nullptr) remote_->expect(rank_);
+  }
+  ~Expectation() {
+    if (remote_ != nullptr) remote_->expect_no_more(rank_);
+  }
+  Expectation(const Expectation&) = delete;
+  Expectation& operator=(const Expectation&) = delete;
+
+private:
+  RemoteAccess* remote_;
+  int rank_;
+};
+
+} // namespace
+
+Result settle(Window& window, int rank, Where where) {
+  State& state = state_of(window);
+  const Expectation expected(where == Where::target ? remote_access(state, rank) : nullptr, rank);
+  return state.under_way.wait(rank, where, window);
+}
+
+Result settle_all(Window& window, Where where) {
+  State& state = state_of(window);
+  const Expectation expected(where == Where::target ? state.remote.get() : nullptr,
+                             RemoteAccess::every_target);
+  return state.under_way.wait_all(where, window);
+}
+
 Result fence(int assertion, Window& window) {
   NEAR_TRY(check_assertion(assertion,
                            MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED));
@@ -89,7 +123,7 @@ Result fence(int assertion, Window& window) {
     return out_of_order(window, "MPI_Win_fence inside an epoch of another kind");
   // The others wait in the barrier: a failure is returned behind it.
   FirstFailure failure;
-  failure.note(state.under_way.wait_all(Where::target, window));
+  failure.note(settle_all(window, Where::target));
   NEAR_TRY(coll::barrier(*window.communicator));
   state.fenced = (assertion & MPI_MODE_NOSUCCEED) == 0;
   state.fence_used = false;
@@ -120,9 +154,11 @@ Result complete(Window& window) {
   if (!state.started) return out_of_order(window, "MPI_Win_complete without MPI_Win_start");
   // The targets wait for each of these messages: all are sent before a failure is returned.
   FirstFailure failure;
+  const Expectation expected(state.remote.get(),
+                             RemoteAccess::every_target); // of all targets at the same time
   for (auto& [rank, request] : state.awaited) {
     failure.note(await_post(request));
-    failure.note(state.under_way.wait(rank, Where::target, window));
+    failure.note(settle(window, rank, Where::target));
     failure.note(p2p::send(nothing(), rank, tag_completed, *window.communicator, p2p::SendMode::standard,
                            Channel::internal));
   }
@@ -184,7 +220,7 @@ Result flush(int rank, Where where, Window& window) {
   if (!state.locked_all && !state.held.contains(rank))
     return out_of_order(window,
                         "a flush of a target that neither MPI_Win_lock nor MPI_Win_lock_all has locked");
-  NEAR_TRY(state.under_way.wait(rank, where, window));
+  NEAR_TRY(settle(window, rank, where));
   return synchronize(window);
 }
 
@@ -192,7 +228,7 @@ Result flush_all(Where where, Window& window) {
   State& state = state_of(window);
   if (!is_locked(state))
     return out_of_order(window, "a flush outside of an epoch of MPI_Win_lock or MPI_Win_lock_all");
-  NEAR_TRY(state.under_way.wait_all(where, window));
+  NEAR_TRY(settle_all(window, where));
   return synchronize(window);
 }
 

@@ -73,6 +73,17 @@ public:
   Result compare_and_swap(const void*, const void*, void*, int, const Buffer&, const Pending&) override {
     return base::fail(MPI_ERR_UNSUPPORTED_OPERATION, "not in this test");
   }
+  Result check(int, const Buffer&) override { return {}; }
+  void expect(int) override {}
+  void expect_no_more(int) override {}
+  Result lock(int, bool) override { return base::fail(MPI_ERR_UNSUPPORTED_OPERATION, "not in this test"); }
+  Result unlock(int, bool) override { return base::fail(MPI_ERR_UNSUPPORTED_OPERATION, "not in this test"); }
+  Result try_all_shared(bool& taken, std::size_t&) override {
+    taken = true;
+    return {};
+  }
+  Result unlock_all_shared() override { return {}; }
+  void stop() override {}
 
 private:
   Result begin(const Pending& operation, std::function<void()> move) {

@@ -1,0 +1,31 @@
+// Puts and gets that the network carries out on registered memory (transport/access.h), without the target's program.
+#pragma once
+
+#include "rma/state.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace near::rma {
+
+/// One put or get. It deletes itself when it is complete at the origin.
+struct Direct : transport::Access {
+  Pending operation;
+  int rank = 0;
+  bool writes = false;
+  std::vector<os::Run> theirs, mine;
+  std::function<void(Direct& direct, int error)> over; ///< called when it is complete at the origin
+
+  /// Returns null if the network does not reach the memory, or if messages are better: the data are many short pieces.
+  static std::unique_ptr<Direct> make(const Window& window, const Buffer& here, int rank, const Buffer& there,
+                                      const Pending& operation);
+  /// Begins it. The object may be gone on return.
+  static void begin(std::unique_ptr<Direct> direct, const Window& window);
+};
+
+/// Registers this process's part with the network, if some processes of the window are on other machines, and sets mine.key.
+/// What cannot be registered is reached by messages.
+void expose(Window& window, Member& mine);
+
+} // namespace near::rma

@@ -1,0 +1,37 @@
+// Memory for the elements of accumulates, and the reduction of packed ones. See accumulate.cpp.
+#pragma once
+
+#include "datatype/operation.h"
+
+#include <span>
+#include <vector>
+
+namespace near::rma {
+
+using datatype::Buffer;
+using datatype::Datatype;
+using object::Result;
+
+/// Makes a buffer for `count` elements of a predefined type in `memory`.
+Result scratch_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, Buffer& buffer);
+
+/// Combines packed elements. Where elements have gaps, they are unpacked first, into memory that prepare() allocates.
+class Reduction {
+public:
+  /// `operands` are packed elements; they must stay where they are. The handles are those of the predefined operation and
+  /// datatype. Fails if there are none such, if the operation is not defined on the datatype, or without memory.
+  Result prepare(object::HandleBits operation, object::HandleBits element,
+                 std::span<const std::byte> operands);
+  /// Returns, packed, operands op old[i]; `old` has as many bytes as the operands. What it returns lies in memory of this
+  /// object, valid until the next call.
+  const std::byte* apply(const std::byte* old);
+
+private:
+  const datatype::Operation* operation_ = nullptr;
+  Datatype* element_ = nullptr;
+  MPI_Count count_ = 0;
+  Buffer operands_, result_;
+  std::vector<std::byte> operands_memory_, result_memory_, packed_;
+};
+
+} // namespace near::rma
