@@ -1,5 +1,5 @@
 // On several machines: machines EACH checks messages of all lengths and collectives between ranks of which EACH are neighbours
-// on a machine; machines abort, die RANK, window and application NUMBER do what they say.
+// on a machine; machines abort, die RANK and application NUMBER do what they say.
 #include "check.h"
 
 #include <signal.h>
@@ -84,19 +84,6 @@ static void neighbours(int each) {
   MPI_Comm_free(&here);
 }
 
-static void try_window(void) {
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  void* base = NULL;
-  MPI_Win window;
-  int error = MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0, class = 0;
-  MPI_Error_class(error, &class);
-  MPI_Error_string(error, text, &length);
-  CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION);
-  printf("%s\n", text);
-}
-
 int main(int count, char** arguments) {
   MPI_Init(&count, &arguments);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -107,9 +94,7 @@ int main(int count, char** arguments) {
   printf("rank %d on %s\n", rank, name);
   fflush(stdout);
   const char* what = count > 1 ? arguments[1] : "1";
-  if (strcmp(what, "window") == 0) {
-    try_window();
-  } else if (strcmp(what, "application") == 0) {
+  if (strcmp(what, "application") == 0) {
     int *number = NULL, found = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &found);
     CHECK(found && *number == atoi(arguments[2]));

@@ -5,6 +5,19 @@
 #include <string.h>
 
 static int rank, size;
+static MPI_Comm machine; // the ranks of this rank's machine: all, unless the job has several
+static int rank_here, size_here;
+
+static int is_here(int other) {
+  MPI_Group world, here;
+  int its = MPI_UNDEFINED;
+  OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+  OK(MPI_Comm_group(machine, &here));
+  OK(MPI_Group_translate_ranks(world, 1, &other, here, &its));
+  OK(MPI_Group_free(&world));
+  OK(MPI_Group_free(&here));
+  return its != MPI_UNDEFINED;
+}
 
 static long long number(MPI_Win win, int key) {
   void* value = NULL;
@@ -145,21 +158,21 @@ static void parts_of_a_shared_window(int apart, MPI_Aint each) {
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
   }
-  const MPI_Aint mine = each + rank; // sizes differ
-  OK(MPI_Win_allocate_shared(mine, 1 + rank, info, MPI_COMM_WORLD, &base, &win));
-  has_attributes(win, base, mine, 1 + rank, MPI_WIN_FLAVOR_SHARED);
+  const MPI_Aint mine = each + rank_here; // sizes differ
+  OK(MPI_Win_allocate_shared(mine, 1 + rank_here, info, machine, &base, &win));
+  has_attributes(win, base, mine, 1 + rank_here, MPI_WIN_FLAVOR_SHARED);
   for (MPI_Aint i = 0; i < mine; ++i) CHECK(base[i] == 0);
   OK(MPI_Win_fence(0, win));
-  if (mine != 0) memset(base, 1 + rank, (size_t)mine);
+  if (mine != 0) memset(base, 1 + rank_here, (size_t)mine);
   OK(MPI_Win_fence(0, win));
   unsigned char* behind = NULL;
-  for (int other = 0; other < size; ++other) {
+  for (int other = 0; other < size_here; ++other) {
     unsigned char* its = NULL;
     MPI_Aint bytes = -1;
     int unit = 0;
     OK(MPI_Win_shared_query(win, other, &bytes, &unit, &its));
     CHECK(bytes == each + other && unit == 1 + other);
-    if (other == rank) CHECK(its == base);
+    if (other == rank_here) CHECK(its == base);
     if (bytes == 0) continue;
     CHECK(its[0] == 1 + other && its[bytes / 2] == 1 + other && its[bytes - 1] == 1 + other);
     if (!apart && behind != NULL) CHECK(its == behind);
@@ -171,10 +184,11 @@ static void parts_of_a_shared_window(int apart, MPI_Aint each) {
   unsigned char* first = NULL;
   OK(MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &first));
   int expected = each == 0 ? 1 : 0;
-  if (expected < size) CHECK(bytes == each + expected && unit == 1 + expected && first[bytes - 1] == unit);
+  if (expected < size_here)
+    CHECK(bytes == each + expected && unit == 1 + expected && first[bytes - 1] == unit);
   OK(MPI_Win_fence(0, win));
   // Puts and gets access the same memory.
-  const int next = (rank + 1) % size;
+  const int next = (rank_here + 1) % size_here;
   unsigned char *its = NULL, old = 0, fresh = (unsigned char)(100 + next);
   OK(MPI_Win_shared_query(win, next, &bytes, &unit, &its));
   if (bytes != 0) {
@@ -206,7 +220,10 @@ static void other_flavours_can_be_asked_too(void) {
   *its = (char)rank;
   OK(MPI_Win_fence(0, win));
   OK(MPI_Win_shared_query(win, (rank + 1) % size, &bytes, &unit, &its));
-  CHECK(bytes == 100 && *its == (rank + 1) % size);
+  if (is_here((rank + 1) % size))
+    CHECK(bytes == 100 && *its == (rank + 1) % size);
+  else
+    CHECK(bytes == 0 && its == NULL);
   OK(MPI_Win_fence(0, win));
   OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
   OK(MPI_Win_shared_query(win, rank, &bytes, &unit, &its));
@@ -224,7 +241,7 @@ static void many_come_and_go(void) {
     char* base = NULL;
     MPI_Win one, other;
     OK(MPI_Win_allocate(rank == i % size ? 0 : 5000, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &one));
-    OK(MPI_Win_allocate_shared(i, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other));
+    OK(MPI_Win_allocate_shared(i, 1, MPI_INFO_NULL, machine, &base, &other));
     OK(MPI_Win_free(i % 2 == 0 ? &one : &other));
     OK(MPI_Win_free(i % 2 == 0 ? &other : &one));
   }
@@ -237,7 +254,9 @@ static void too_much_memory_fails_everywhere(void) {
   const MPI_Aint far_too_much = (MPI_Aint)1 << 60;
   MPI_Aint mine = rank == size - 1 ? far_too_much : 100;
   FAILS(MPI_ERR_NO_MEM, MPI_Win_allocate(mine, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
-  FAILS(MPI_ERR_NO_MEM, MPI_Win_allocate_shared(mine, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+  const int several = size_here != size;
+  FAILS(several ? MPI_ERR_RMA_SHARED : MPI_ERR_NO_MEM,
+        MPI_Win_allocate_shared(mine, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
   OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 }
 
@@ -246,6 +265,9 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
   OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)); // handles the failure of MPI_Free_mem
+  OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine));
+  OK(MPI_Comm_rank(machine, &rank_here));
+  OK(MPI_Comm_size(machine, &size_here));
   objects_of_a_window();
   hints_of_a_window();
   for (int apart = 0; apart < 2; ++apart) {
@@ -257,6 +279,7 @@ int main(int argc, char** argv) {
   other_flavours_can_be_asked_too();
   many_come_and_go();
   too_much_memory_fails_everywhere();
+  OK(MPI_Comm_free(&machine));
   OK(MPI_Finalize());
   return 0;
 }

@@ -14,11 +14,9 @@ from test_rows import read_rows  # noqa: E402
 
 # Programs of test/mpi that need all their ranks on one machine, and why.
 ON_ONE_MACHINE = {
-    "windows": ["accumulates_are_whole", "a_target_need_not_take_part", "all_traffic", "errors_run_the_handler_of_their_object",
-                "every_poll_lets_others_run", "failed_calls_leave_null_handles", "locks_let_collectives_advance", "many_attached",
-                "many_small_pieces", "one_sided", "requests_that_end_early", "threads_use_windows", "windows", "wrong_epochs"],
+    "a rank computes, and accesses to its memory are to go on": ["a_target_need_not_take_part"],
     "mistakes in collectives are found in areas": ["calls_disagree", "pair_calls_disagree", "ranks_disagree_on_sizes"],
-    "they expect one machine": ["communicators", "hardware_parts", "intercommunicators", "machines"],
+    "they expect one machine": ["communicators", "every_poll_lets_others_run", "hardware_parts", "intercommunicators", "machines"],
     "mpiexec's words about a rank that dies": ["a_sender_dies_before_its_first_large_message"],
 }
 
@@ -34,13 +32,22 @@ def rows():
             yield pytest.param(program, arguments, ranks, each, status, id=f"{case.id}-{each}")
 
 
-@pytest.fixture(scope="module")
-def two():
+def make_machines(count):
     try:
-        with Machines(2) as machines:
+        with Machines(count) as machines:
             yield machines
     except Refused as refused:
         pytest.skip(f"this system does not let us make machines: {refused}")
+
+
+@pytest.fixture(scope="module")
+def two():
+    yield from make_machines(2)
+
+
+@pytest.fixture(scope="module")
+def three():
+    yield from make_machines(3)
 
 
 def test_machines_share_nothing_but_the_network_and_files(two):
@@ -74,11 +81,6 @@ def test_the_death_of_a_rank_ends_all_ranks(two, compiled, victim):
     assert not harness.survivors(result.mark)
 
 
-def test_windows_across_machines_say_that_they_do_not_exist(two, compiled):
-    result = two.hydra(2, [compiled("machines"), "window"])
-    assert result.status == 0 and "several machines, where windows do not exist yet" in result.text, result.report()
-
-
 def test_a_network_that_is_not_there_is_named(two, compiled):
     result = two.hydra(2, [compiled("machines"), 1], environment={"NEAR_NETWORK": "tcp@ib0"})
     assert result.status != 0 and not result.timed_out, result.report()
@@ -99,6 +101,13 @@ def test_row_on_two_machines(two, compiled, program, arguments, ranks, each, sta
     result = two.hydra(ranks, [compiled(program), *arguments], each=each)
     right = result.status != 0 if status == "fails" else result.status == int(status)
     assert right and not result.timed_out, f"expected status {status}\n{result.report()}"
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("each", [1, 2])
+def test_windows_on_three_machines(three, compiled, each, seed):
+    result = three.hydra(6, [compiled("random_one_sided"), seed, 12], each=each, timeout=120)
+    assert result.status == 0 and not result.timed_out, result.report()
 
 
 def test_each_program_of_a_list_knows_its_number(compiled):
