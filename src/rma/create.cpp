@@ -195,9 +195,8 @@ Result find_part(const Window& window, int rank, Part& part) {
     return base::fail(MPI_ERR_RMA_FLAVOR, "{} is dynamic: it has no parts", object::describe(window));
   const State& state = state_of(window);
   if (rank == MPI_PROC_NULL) {
-    auto first = std::find_if(state.members.begin(), state.members.end(), [](const Member& member) {
-      return member.size != 0 && member.here != nullptr;
-    });
+    auto first = std::find_if(state.members.begin(), state.members.end(),
+                              [](const Member& member) { return member.size != 0; });
     if (first == state.members.end()) {
       part = {};
       part.unit = state.members[0].unit;

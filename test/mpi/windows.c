@@ -224,6 +224,8 @@ static void other_flavours_can_be_asked_too(void) {
     CHECK(bytes == 100 && *its == (rank + 1) % size);
   else
     CHECK(bytes == 0 && its == NULL);
+  OK(MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &its)); // rank 0's
+  CHECK(is_here(0) ? bytes == 100 && *its == 0 : bytes == 0);
   OK(MPI_Win_fence(0, win));
   OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
   OK(MPI_Win_shared_query(win, rank, &bytes, &unit, &its));
