@@ -118,9 +118,11 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
     if (remote == nullptr) {
       found = find_all_attached(member, address, target, low, high, attached);
     } else {
-      // What a remote target has attached is known only there.
-      Result answer =
-          remote->check(target.rank, {reinterpret_cast<void*>(address), target.count, target.type});
+      // What a remote target has attached is known only there. It checks a message before it moves anything.
+      constexpr MPI_Count most_in_a_message = 16384;
+      const Buffer there{reinterpret_cast<void*>(address), target.count, target.type};
+      memory.waits = there.bytes() <= most_in_a_message;
+      Result answer = memory.waits ? Result() : remote->check(target.rank, there);
       found = answer.ok();
       if (!found && answer.code() != MPI_ERR_RMA_RANGE) return answer;
     }
@@ -156,6 +158,19 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
   return {};
 }
 
+Result await(const Pending& operation, int rank, Window& window) {
+  {
+    const Expectation expected(state_of(window).remote.get(), rank);
+    p2p::wait_until([&] { return operation->is_complete(Where::target); });
+  }
+  if (operation->error() == MPI_SUCCESS) return {};
+  if (operation->error() == MPI_ERR_RMA_RANGE)
+    return base::fail(MPI_ERR_RMA_RANGE, "rank {} has not attached all of the memory that the call refers to",
+                      rank);
+  return base::fail(operation->error(), "an operation on rank {} of {} failed", rank,
+                    object::describe(window));
+}
+
 Result put(const Buffer& origin, const Target& target, Window& window, Pending* pending) {
   NEAR_TRY(datatype::check_copyable(origin));
   TargetMemory memory;
@@ -164,7 +179,7 @@ Result put(const Buffer& origin, const Target& target, Window& window, Pending* 
   if (nothing) return {};
   note_write(window);
   if (memory.remote != nullptr)
-    return begin_remote(window, target.rank, pending, [&](const Pending& operation) {
+    return begin_remote(window, target.rank, memory, pending, [&](const Pending& operation) {
       return memory.remote->put(origin, target.rank, buffer_of(memory, target), operation);
     });
   return store(origin, memory, target);
@@ -178,7 +193,7 @@ Result get(const Buffer& origin, const Target& target, Window& window, Pending* 
   if (nothing) return {};
   note_read(window, target, memory);
   if (memory.remote != nullptr)
-    return begin_remote(window, target.rank, pending, [&](const Pending& operation) {
+    return begin_remote(window, target.rank, memory, pending, [&](const Pending& operation) {
       return memory.remote->get(origin, target.rank, buffer_of(memory, target), operation);
     });
   return load(origin, memory, target);

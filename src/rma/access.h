@@ -17,14 +17,20 @@ Result store(const Buffer& from, const TargetMemory& memory, const Target& targe
 /// Copies from the target's memory into a buffer of this process.
 Result load(const Buffer& into, const TargetMemory& memory, const Target& target);
 
+/// Waits until the operation is complete at the target, and returns its failure.
+Result await(const Pending& operation, int rank, Window& window);
+
 /// Begins an operation on `rank` by `call(operation)`, and sets `pending`, unless that is null, if it is
 /// still under way afterwards.
 template <class Call>
-Result begin_remote(Window& window, int rank, Pending* pending, Call&& call) {
+Result begin_remote(Window& window, int rank, const TargetMemory& memory, Pending* pending, Call&& call) {
   Pending operation = state_of(window).under_way.begin(rank);
+  if (memory.waits) operation->let_caller_tell();
   Result begun = call(operation);
   if (!begun.ok())
     operation->finish(Where::target); // it has not begun
+  else if (memory.waits)
+    return await(operation, rank, window);
   else if (pending != nullptr && !operation->is_complete(Where::origin))
     *pending = std::move(operation);
   return begun;

@@ -63,7 +63,7 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
     note_write(window);
   if (!replaces) NEAR_TRY(check_elements(operation, origin, target));
   if (memory.remote != nullptr)
-    return begin_remote(window, target.rank, pending, [&](const Pending& made) {
+    return begin_remote(window, target.rank, memory, pending, [&](const Pending& made) {
       return memory.remote->accumulate(origin, before, target.rank, buffer_of(memory, target), operation,
                                        made);
     });
@@ -109,7 +109,7 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
   if (nothing) return {};
   note_read(window, target, memory);
   if (memory.remote != nullptr)
-    return begin_remote(window, target.rank, nullptr, [&](const Pending& made) {
+    return begin_remote(window, target.rank, memory, nullptr, [&](const Pending& made) {
       return memory.remote->compare_and_swap(origin, compare, before, target.rank, buffer_of(memory, target),
                                              made);
     });

@@ -145,6 +145,7 @@ struct TargetMemory {
   std::uint64_t address = 0;       ///< at the target
   transport::Peer* peer = nullptr; ///< not null: only the kernel reaches it
   RemoteAccess* remote = nullptr;  ///< not null: only this does
+  bool waits = false; ///< only the target knows whether its memory is in the window: the call waits for it
 };
 Result find_memory(const Window& window, const Target& target, TargetMemory& memory);
 
@@ -157,6 +158,23 @@ inline void note_write(Window& window) { state_of(window).has_written = true; }
 inline RemoteAccess* remote_access(const State& state, int rank) {
   return state.remote != nullptr && state.remote->reaches(rank) ? state.remote.get() : nullptr;
 }
+/// While it exists, operations on a target, or on all, complete there.
+class Expectation {
+public:
+  Expectation(RemoteAccess* remote, int rank) : remote_(remote), rank_(rank) {
+    if (remote_ != nullptr) remote_->expect(rank_);
+  }
+  ~Expectation() {
+    if (remote_ != nullptr) remote_->expect_no_more(rank_);
+  }
+  Expectation(const Expectation&) = delete;
+  Expectation& operator=(const Expectation&) = delete;
+
+private:
+  RemoteAccess* remote_;
+  int rank_;
+};
+
 /// Waits until the operations on `rank` are complete there; see UnderWay::wait.
 Result settle(Window& window, int rank, Where where);
 /// settle() for all targets at once.

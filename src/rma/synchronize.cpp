@@ -81,27 +81,6 @@ Result open_access(int rank, Window& window) {
                       "MPI_Win_lock or MPI_Win_lock_all first");
 }
 
-namespace {
-
-/// While it exists, operations on a target, or on all, complete there.
-class Expectation {
-public:
-  Expectation(RemoteAccess* remote, int rank) : remote_(remote), rank_(rank) {
-    if (remote_ != nullptr) remote_->expect(rank_);
-  }
-  ~Expectation() {
-    if (remote_ != nullptr) remote_->expect_no_more(rank_);
-  }
-  Expectation(const Expectation&) = delete;
-  Expectation& operator=(const Expectation&) = delete;
-
-private:
-  RemoteAccess* remote_;
-  int rank_;
-};
-
-} // namespace
-
 Result settle(Window& window, int rank, Where where) {
   State& state = state_of(window);
   const Expectation expected(where == Where::target ? remote_access(state, rank) : nullptr, rank);

@@ -14,7 +14,7 @@ void PendingOperation::finish(Where where, int error) {
   if (error != MPI_SUCCESS) {
     where = Where::target;
     error_ = error;
-    if (counts.error == MPI_SUCCESS) counts.error = error;
+    if (counts.error == MPI_SUCCESS && !caller_tells_) counts.error = error;
   }
   if (!at_origin_) {
     at_origin_ = true;

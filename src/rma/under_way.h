@@ -53,11 +53,13 @@ public:
   void finish(Where where, int error = MPI_SUCCESS);
   bool is_complete(Where where) const { return where == Where::origin ? at_origin_ : at_target_; }
   int error() const { return error_; }
+  /// The call that began it waits for it and returns its failure, so no later call does.
+  void let_caller_tell() { caller_tells_ = true; }
 
 private:
   UnderWay& counts_; ///< of the window, which outlives its operations
   int rank_;
-  bool at_origin_ = false, at_target_ = false;
+  bool at_origin_ = false, at_target_ = false, caller_tells_ = false;
   int error_ = MPI_SUCCESS;
 };
 
