@@ -10,6 +10,9 @@ namespace near::rma {
 
 namespace {
 
+/// Shorter data go in messages. Where the network needs the target's processor (TCP), a message wakes a target that sleeps
+/// between two looks at the network, for up to 1 ms, and a read does not; a write is followed by a message.
+constexpr MPI_Count least_write = 16 << 10, least_read = 256 << 10;
 /// The most pieces on each side, and how long they must be on average unless there is one only.
 constexpr std::size_t most_pieces = 64;
 constexpr MPI_Count least_piece = 4096;
@@ -30,15 +33,17 @@ bool list(const Buffer& buffer, std::vector<os::Run>& runs) {
 
 } // namespace
 
-std::unique_ptr<Direct> Direct::make(const Window& window, const Buffer& here, int rank, const Buffer& there,
-                                     const Pending& operation) {
+std::unique_ptr<Direct> Direct::make(const Window& window, bool writes, const Buffer& here, int rank,
+                                     const Buffer& there, const Pending& operation) {
   const Member& member = state_of(window).members[static_cast<std::size_t>(rank)];
   if (!member.registered || window.flavor == MPI_WIN_FLAVOR_DYNAMIC) return nullptr;
+  if (there.bytes() < (writes ? least_write : least_read)) return nullptr;
   if (!transport::capabilities(peer_of(window, rank), member.key).copies) return nullptr;
   auto made = std::make_unique<Direct>();
   if (!list(there, made->theirs) || !list(here, made->mine)) return nullptr;
   made->operation = operation;
   made->rank = rank;
+  made->writes = writes;
   return made;
 }
 
@@ -58,7 +63,7 @@ void Direct::begin(std::unique_ptr<Direct> made, const Window& window) {
     transport::get(peer, key, theirs, mine, direct);
 }
 
-Result Remote::begin(std::unique_ptr<Direct> direct, bool writes) {
+Result Remote::begin(std::unique_ptr<Direct> direct) {
   make_room(0);
   Target& its = activate(direct->rank);
   // The network tells that puts are complete at the target only when no other access is under way.
@@ -66,7 +71,6 @@ Result Remote::begin(std::unique_ptr<Direct> direct, bool writes) {
     p2p::wait_until([&its] { return its.written.size() < most_unanswered; });
   ++activate(direct->rank).direct;
   ++moving_;
-  direct->writes = writes;
   direct->over = [this](Direct& ended, int error) { direct_is_over(ended, error); };
   Direct::begin(std::move(direct), window_);
   return {};

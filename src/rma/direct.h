@@ -17,9 +17,9 @@ struct Direct : transport::Access {
   std::vector<os::Run> theirs, mine;
   std::function<void(Direct& direct, int error)> over; ///< called when it is complete at the origin
 
-  /// Returns null if the network does not reach the memory, or if messages are better: the data are many short pieces.
-  static std::unique_ptr<Direct> make(const Window& window, const Buffer& here, int rank, const Buffer& there,
-                                      const Pending& operation);
+  /// Returns null if the network does not reach the memory, or if messages are better: the data are few, or many short pieces.
+  static std::unique_ptr<Direct> make(const Window& window, bool writes, const Buffer& here, int rank,
+                                      const Buffer& there, const Pending& operation);
   /// Begins it. The object may be gone on return.
   static void begin(std::unique_ptr<Direct> direct, const Window& window);
 };

@@ -202,8 +202,8 @@ void Remote::end_part(Parts& parts, int error) {
 }
 
 Result Remote::put(const Buffer& from, int rank, const Buffer& there, const Pending& operation) {
-  if (auto direct = Direct::make(window_, from, rank, there, operation))
-    return begin(std::move(direct), true);
+  if (auto direct = Direct::make(window_, true, from, rank, there, operation))
+    return begin(std::move(direct));
   return call(rank, there, {.call = Call::put}, true, nullptr, operation,
               [&](const Fragment& fragment, std::byte* data) {
                 datatype::pack(from, fragment.at, data, fragment.bytes);
@@ -211,8 +211,8 @@ Result Remote::put(const Buffer& from, int rank, const Buffer& there, const Pend
 }
 
 Result Remote::get(const Buffer& into, int rank, const Buffer& there, const Pending& operation) {
-  if (auto direct = Direct::make(window_, into, rank, there, operation))
-    return begin(std::move(direct), false);
+  if (auto direct = Direct::make(window_, false, into, rank, there, operation))
+    return begin(std::move(direct));
   return call(rank, there, {.call = Call::get}, false, &into, operation, [](const Fragment&, std::byte*) {});
 }
 

@@ -1,6 +1,6 @@
 // The origin's side of one-sided operations on processes of other machines.
 //
-//   put, get of few long pieces    the network writes or reads registered memory, where the transport offers that
+//   long puts, gets of few pieces  the network writes or reads registered memory, where the transport offers that
 //   everything else                messages (wire.h), which the target carries out when it makes progress (server.h)
 //
 // Memory is bounded: a call waits while the messages and answers under way are many, or large.
@@ -102,7 +102,7 @@ private:
                const std::shared_ptr<Parts>& parts);
   Result ask(int rank, CallHead head, std::span<const Run> runs, Answer& answer);
   Result begin_answer(int rank, std::uint32_t tag, Answer& answer, p2p::Request*& request);
-  Result begin(std::unique_ptr<Direct> direct, bool writes);
+  Result begin(std::unique_ptr<Direct> direct);
   void direct_is_over(Direct& direct, int error);
 
   static void end_part(Parts& parts, int error);

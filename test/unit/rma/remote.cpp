@@ -133,7 +133,7 @@ void puts_and_gets(const Machines& machines, int count) {
 TEST(Remote, puts_and_gets_of_every_layout_arrive_by_messages) { puts_and_gets({}, 10); }
 TEST(Remote, a_long_put_goes_in_fragments) { puts_and_gets({}, 300'000); }
 TEST(Remote, registered_memory_is_written_and_read_without_messages_where_pieces_are_long) {
-  puts_and_gets({.registers = true}, 10'000);
+  puts_and_gets({.registers = true}, 40'000);
 }
 
 TEST(Remote, accumulates_of_one_origin_keep_their_order_and_fetches_see_what_came_before) {
