@@ -24,7 +24,9 @@ public:
     return {};
   }
   bool is_elsewhere(object::ProcessId process) override { return process.job == 0 && process.rank < size; }
+  std::uint32_t deaths() override { return 0; }
   bool has_died(object::ProcessId) override { return false; }
+  std::vector<object::ProcessId> processes_elsewhere() override { return {}; }
   bool all_leave() override { return true; }
 };
 

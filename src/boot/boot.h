@@ -51,7 +51,9 @@ struct Start {
   std::vector<std::uint32_t> ranks; ///< their ranks, by row, in rising order; empty if they are the rows
   std::uint32_t machine = 0;        ///< number of this machine, by the launcher's count
   std::uint32_t machines = 1;       ///< how many the job has
-  bool by_pmi = false;              ///< started by another launcher
+  std::vector<std::uint32_t>
+      machine_of;            ///< of each rank, by the launcher's count; empty if the job has one machine
+  bool by_pmi = false;       ///< started by another launcher
   int table_descriptor = -1; ///< under mpiexec, in a job on several machines: where it answers by PMI-1
   std::uint64_t secret = 0;  ///< that the processes of the job share, if it has several machines
   std::string binding; ///< for people: where mpiexec bound this process, e.g. "core 3 (cpus 3,19), node 0"

@@ -139,7 +139,10 @@ Result start_by_pmi(char** environment, Start& start) {
   start.here = static_cast<std::uint32_t>(start.ranks.size());
   start.row = static_cast<std::uint32_t>(
       std::lower_bound(start.ranks.begin(), start.ranks.end(), start.rank) - start.ranks.begin());
-  if (start.here == start.size) start.ranks.clear(); // they are the rows
+  if (start.here == start.size)
+    start.ranks.clear(); // they are the rows
+  else
+    start.machine_of = machines;
   std::sort(machines.begin(), machines.end());
   start.machines =
       static_cast<std::uint32_t>(std::unique(machines.begin(), machines.end()) - machines.begin());
@@ -187,15 +190,24 @@ Result address_by_pmi(std::uint32_t rank, std::vector<std::byte>& address) {
                     base::printable(text));
 }
 
+namespace {
+
+/// The fence of the end has begun, and is over.
+bool begun = false, over = false;
+
+} // namespace
+
 bool all_leave_by_pmi() {
-  static bool begun = false, over = false;
   if (!begun) over = !launcher().begin_fence().ok();
   begun = true;
   if (!over && !launcher().look_at_fence(over).ok()) over = true;
   return over;
 }
 
-void leave_pmi() { (void)launcher().finalize(); }
+void leave_pmi() {
+  // A launcher that waits for a process that has died answers nothing else, and may take a goodbye for a mistake.
+  if (!begun || over) (void)launcher().finalize();
+}
 
 void abort_by_pmi(int status) {
   // Hydra kills at once, and what it has not read of our output is lost.

@@ -3,6 +3,7 @@
 #include "mpi/error.h"
 
 #include "base/log.h"
+#include "boot/watch.h"
 #include "mpi/call.h"
 #include "surface/functions.h"
 #include "transport/peer.h"
@@ -39,8 +40,10 @@ void abort_job(int code, segment::Abort how) {
 std::string_view last_failure(int code) { return code == last.code ? std::string_view(last.text) : ""; }
 
 void end_with_message(int code, const std::string& text) {
-  // If several ranks meet the same error, only the first one prints it.
-  if (process.forked || transport::is_first_with_fatal_error())
+  // If several ranks meet the same error, only the first one prints it. Of a death, the watch says more.
+  const bool is_told = class_of(code) == MPI_ERR_PROC_ABORTED && !process.forked && process.start.by_pmi &&
+                       boot::death_was_told();
+  if (process.forked || (!is_told && transport::is_first_with_fatal_error()))
     base::write_line(base::Level::error, base::format("{} ({})", text, error_name(class_of(code))));
   abort_job(code, segment::Abort::failed);
 }

@@ -1,5 +1,6 @@
 // Error handlers: creation, and the handlers of communicators and of files that are not open. Source: MPI
 // 5.0, sections 9.3 and 14.7.
+#include "boot/watch.h"
 #include "mpi/error.h"
 #include "mpi/impl.h"
 
@@ -65,6 +66,8 @@ Result Errhandler_free(ErrorHandler& errhandler) {
 
 Result Comm_set_errhandler(Communicator& comm, ErrorHandler& errhandler) {
   NEAR_TRY(check_fits(errhandler, Kind::communicator, "communicator"));
+  if (errhandler.action == ErrorAction::give_back || errhandler.action == ErrorAction::call)
+    boot::leave_losses_to_the_program();
   ErrorHandler* old = comm.error_handler;
   comm.error_handler = object::keep(&errhandler);
   object::release(old);

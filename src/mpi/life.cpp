@@ -2,6 +2,7 @@
 // Source: MPI 5.0, section 11.2 (the world model), 11.6 (threads), 9.1.
 #include "base/knob.h"
 #include "base/log.h"
+#include "boot/watch.h"
 #include "coll/registry.h"
 #include "datatype/operation.h"
 #include "mpi/call.h"
@@ -70,7 +71,7 @@ Result start_engine() {
   if (start.segment_descriptor >= 0 && !boot::made_segment(start))
     os::close_descriptor(start.segment_descriptor);
   boot::tell_launcher(start);
-  return {};
+  return watch_processes(start);
 }
 
 Result check_level(int required) {
@@ -135,6 +136,7 @@ Result Finalize() {
   process.life = Life::after;
   Call::end_fast_calls();
   object::drop_predefined_communicators();
+  boot::end_watch();
   boot::tell_launcher(process.start);
   boot::leave(process.start);
   return {};

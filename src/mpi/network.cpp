@@ -1,27 +1,77 @@
 #include "mpi/network.h"
 
 #include "base/knob.h"
+#include "base/log.h"
+#include "boot/watch.h"
 #include "memory/segments.h"
 #include "ofi/ofi.h"
+#include "os/process.h"
+#include "transport/watch_start.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace near::mpi {
 
 namespace {
 
-/// Asks the launcher. It ends the job when a process dies, so all that it does not end live.
+/// What a process publishes.
+struct Published {
+  std::uint16_t port = 0; ///< at which other machines watch this one, if it is the first process here
+  std::string machine;    ///< its name
+  std::vector<std::byte> address;
+};
+
+std::vector<std::byte> write(const Published& published) {
+  std::vector<std::byte> bytes(sizeof published.port);
+  std::memcpy(bytes.data(), &published.port, sizeof published.port);
+  const std::string name = published.machine.substr(0, 63) + '\0';
+  const auto name_bytes = std::as_bytes(std::span(name));
+  bytes.insert(bytes.end(), name_bytes.begin(), name_bytes.end());
+  bytes.insert(bytes.end(), published.address.begin(), published.address.end());
+  return bytes;
+}
+
+boot::Result read(const boot::Start& start, std::uint32_t rank, Published& published) {
+  std::vector<std::byte> bytes;
+  NEAR_TRY(boot::address_of(start, rank, bytes));
+  const auto name = bytes.begin() + sizeof published.port;
+  const auto end =
+      bytes.size() < sizeof published.port ? bytes.end() : std::find(name, bytes.end(), std::byte{});
+  if (end == bytes.end())
+    return base::fail(base::Code::invalid, "rank {} has published something that is not an address", rank);
+  std::memcpy(&published.port, bytes.data(), sizeof published.port);
+  published.machine.assign(reinterpret_cast<const char*>(&*name), static_cast<std::size_t>(end - name));
+  published.address.assign(end + 1, bytes.end());
+  return {};
+}
+
+/// Asks the launcher where processes are, and the watch whether they live.
 class Launcher : public ofi::Directory {
 public:
   explicit Launcher(const boot::Start& start) : start_(start) {}
   ofi::Result address_of(object::ProcessId process, std::vector<std::byte>& address) override {
-    return boot::address_of(start_, process.rank, address);
+    Published published;
+    NEAR_TRY(read(start_, process.rank, published));
+    address = std::move(published.address);
+    return {};
   }
   bool is_elsewhere(object::ProcessId process) override {
     return process.job == 0 && process.rank < start_.size && memory::find_segment_of(process) == nullptr;
   }
-  bool has_died(object::ProcessId) override { return false; }
-  bool all_leave() override { return boot::all_leave(start_); }
+  std::uint32_t deaths() override { return boot::lost_machines(); }
+  bool has_died(object::ProcessId process) override {
+    return process.rank < start_.machine_of.size() &&
+           boot::is_lost(start_.machine_of[process.rank]);
+  }
+  std::vector<object::ProcessId> processes_elsewhere() override {
+    std::vector<object::ProcessId> found;
+    for (std::uint32_t rank = 0; rank < start_.machine_of.size(); ++rank)
+      if (start_.machine_of[rank] != start_.machine) found.push_back({.rank = rank});
+    return found;
+  }
+  /// If a machine is lost, the launcher waits for it in vain.
+  bool all_leave() override { return boot::all_leave(start_) || deaths() != 0; }
 
 private:
   const boot::Start& start_;
@@ -38,6 +88,21 @@ ofi::Choice choice_of(const std::string& text) {
   return choice;
 }
 
+std::uint32_t patience() { return static_cast<std::uint32_t>(base::knobs().lost_after.number); }
+
+/// Where the first processes of the machines listen that this one connects to. One that does not listen is not watched.
+boot::Result find_neighbours(const boot::Start& start, std::vector<boot::Neighbour>& neighbours) {
+  if (start.row != 0) return {};
+  for (const auto& [machine, rank] : boot::next_machines(start)) {
+    Published published;
+    NEAR_TRY(read(start, rank, published));
+    const auto address = ofi::socket_address_in(published.address);
+    if (published.port != 0)
+      neighbours.push_back({machine, published.machine, {address.begin(), address.end()}, published.port});
+  }
+  return {};
+}
+
 } // namespace
 
 boot::Result open_network(boot::Start& start) {
@@ -47,7 +112,14 @@ boot::Result open_network(boot::Start& start) {
     return base::fail(opened.code(),
                       "this job has {} machines, but no network joins them: {} (NEAR_NETWORK={})",
                       start.machines, std::string(base::failure_text()), choice);
-  return boot::meet(start, ofi::own_address());
+  Published published;
+  published.machine = os::machine_name();
+  published.address.assign(ofi::own_address().begin(), ofi::own_address().end());
+  if (start.row == 0 && patience() != 0 &&
+      !boot::listen_for_machines(ofi::socket_address_in(published.address), published.port).ok())
+    base::log(base::Level::warning, "other machines cannot watch this one, so its loss may go unnoticed: {}",
+              std::string(base::failure_text()));
+  return boot::meet(start, write(published));
 }
 
 void start_network(const boot::Start& start) {
@@ -58,6 +130,13 @@ void start_network(const boot::Start& start) {
   settings.secret = start.secret;
   settings.directory = &directory;
   ofi::start(settings);
+}
+
+boot::Result watch_processes(const boot::Start& start) {
+  if (!start.by_pmi || patience() == 0) return {};
+  std::vector<boot::Neighbour> neighbours;
+  if (spans_machines(start)) NEAR_TRY(find_neighbours(start, neighbours));
+  return transport::begin_watch(start, neighbours, patience());
 }
 
 } // namespace near::mpi

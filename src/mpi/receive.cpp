@@ -1,6 +1,7 @@
 // Receives and probes. Source: MPI 5.0, sections 3.2, 3.7 and 3.8.
 #include "mpi/buffer_argument.h"
 #include "mpi/impl.h"
+#include "transport/registry.h"
 
 namespace near::mpi::impl {
 
@@ -26,6 +27,17 @@ Result probe_matched_now(int source, int tag, Communicator& comm, bool& found, M
   return p2p::probe_matched(source, tag, comm, found, message, envelope);
 }
 
+/// Whether messages from this rank can only be those that have arrived: its process has failed.
+bool has_lost(int source, const Communicator& comm) {
+  if (source < 0) return false;
+  const transport::Peer* peer = transport::mapped_peer(comm.process_ids[source]);
+  return peer != nullptr && transport::has_failed(*peer);
+}
+
+Result fail_lost(int source) {
+  return base::fail(MPI_ERR_PROC_ABORTED, "rank {} has failed, so there will be no message from it", source);
+}
+
 Completion no_process() {
   Completion completion;
   completion.source = MPI_PROC_NULL;
@@ -49,7 +61,12 @@ Result Irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag
 
 Result Probe(int source, int tag, Communicator& comm, MPI_Status* status) {
   Completion envelope;
-  p2p::wait_until([&] { return p2p::probe(source, tag, comm, envelope); });
+  bool found = false;
+  p2p::wait_until([&] {
+    found = p2p::probe(source, tag, comm, envelope);
+    return found || has_lost(source, comm);
+  });
+  if (!found) return fail_lost(source);
   p2p::write_status(status, envelope, false);
   return {};
 }
@@ -62,6 +79,7 @@ Result Iprobe(int source, int tag, Communicator& comm, int* flag, MPI_Status* st
     found = p2p::probe(source, tag, comm, envelope);
   }
   *flag = found ? 1 : 0;
+  if (!found && has_lost(source, comm)) return fail_lost(source);
   if (found) p2p::write_status(status, envelope, false);
   return {};
 }
@@ -69,16 +87,17 @@ Result Iprobe(int source, int tag, Communicator& comm, int* flag, MPI_Status* st
 Result Mprobe(int source, int tag, Communicator& comm, Message*& message, MPI_Status* status) {
   Completion envelope;
   Result result;
+  bool found = false;
   p2p::wait_until(
       [&] {
-        bool found = false;
         result = p2p::probe_matched(source, tag, comm, found, message, envelope);
-        return found || !result.ok();
+        return found || !result.ok() || has_lost(source, comm);
       },
       [&] {
         Completion ignored;
-        return p2p::probe(source, tag, comm, ignored);
+        return p2p::probe(source, tag, comm, ignored) || has_lost(source, comm);
       });
+  if (!found && result.ok()) return fail_lost(source);
   if (result.ok()) p2p::write_status(status, envelope, false);
   return result;
 }
@@ -87,6 +106,7 @@ Result Improbe(int source, int tag, Communicator& comm, int* flag, Message*& mes
   Completion envelope;
   bool found = false;
   NEAR_TRY(probe_matched_now(source, tag, comm, found, message, envelope));
+  if (!found && has_lost(source, comm)) return fail_lost(source);
   *flag = found ? 1 : 0;
   if (found) p2p::write_status(status, envelope, false);
   return {};

@@ -33,7 +33,7 @@ bool begin_piece(Copy& copy, Copy::Piece& piece) {
   if (error != 0) {
     ++copy.ended;
     copy.error = class_of(static_cast<int>(-error));
-    if (copy.error == MPI_ERR_PROC_ABORTED) copy.peer->lost = true;
+    if (copy.error == MPI_ERR_PROC_ABORTED) copy.peer->lost = state().looks_for_deaths = true;
   }
   ++copy.begun;
   return true;

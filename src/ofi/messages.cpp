@@ -26,9 +26,10 @@ bool give_to_network(Packet& packet) {
   if (error == -FI_EAGAIN) return false;
   if (error == 0) {
     ++self.unsent;
+    ++peer.unsent;
     return true;
   }
-  peer.lost = true;
+  peer.lost = self.looks_for_deaths = true;
   self.packets.give_back(&packet);
   return true;
 }
@@ -220,8 +221,8 @@ void drop_waiting(Peer& peer) {
 
 void sent(Packet& packet, int error) {
   State& self = state();
-  --self.unsent;
   Peer& peer = *packet.peer;
+  if (!peer.failed) --self.unsent, --peer.unsent;
   self.packets.give_back(&packet);
   if (error != 0) settle_lost(peer);
 }

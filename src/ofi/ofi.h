@@ -19,8 +19,12 @@ public:
   virtual bool is_elsewhere(object::ProcessId process) = 0;
   /// Gets the address that the process has published. Fails if it has published none.
   virtual Result address_of(object::ProcessId process, std::vector<std::byte>& address) = 0;
-  /// Whether the process is known to have died. Called again and again, so it must be cheap.
+  /// Rises when has_died() has become true for another process. Called again and again, so it must be cheap.
+  virtual std::uint32_t deaths() = 0;
+  /// Whether the process is known to have died.
   virtual bool has_died(object::ProcessId process) = 0;
+  /// All processes that is_elsewhere() is true for.
+  virtual std::vector<object::ProcessId> processes_elsewhere() = 0;
   /// The first call says that this process has nothing left to send. Returns whether all processes of the job have said so:
   /// until then others may have messages for this one, which it must answer. Called again and again; does not wait.
   virtual bool all_leave() = 0;
@@ -37,6 +41,8 @@ struct Settings {
 Result open(const Choice& choice);
 /// The address of this process's endpoint: other processes can send to it from now on.
 std::span<const std::byte> own_address();
+/// The part of such an address that is a socket's (sockaddr), if the network has the Internet protocol's addresses.
+std::span<const std::byte> socket_address_in(std::span<const std::byte> address);
 /// Registers the transport, once the network is open.
 void start(const Settings& settings);
 /// Which network was taken, for people: "tcp;ofi_rxm on eth0".

@@ -137,6 +137,7 @@ struct Peer : transport::Peer {
   std::uint32_t credits_left = all_credits;
   std::uint32_t credits_due = 0;    ///< released messages of the peer that it has not been told of
   std::deque<Packet*> out;          ///< messages that the network has no space for yet, in order
+  std::uint32_t unsent = 0;         ///< packets to it that the network is sending
   std::uint32_t accesses = 0;       ///< reads, writes and atomic operations under way
   std::uint64_t writes = 0;         ///< writes to its memory so far,
   std::uint64_t writes_fenced = 0;  ///< how many of them a `fence` follows,
@@ -207,7 +208,7 @@ struct State {
   std::vector<Peer*> waiting;                                               ///< peers with messages in `out`
   std::deque<Completion> over;      ///< operations that are over and not handled yet, in order
   std::uint32_t posted = 0;         ///< packets in which messages can arrive
-  std::uint32_t unsent = 0;         ///< packets that the network is sending
+  std::uint32_t unsent = 0;         ///< packets that the network is sending, but to peers that have failed
   std::deque<std::uint64_t> pushed; ///< cookies of messages that are being sent in pieces
   std::deque<Copy*> unbegun;        ///< copies with pieces that have not begun
   std::uint64_t next_cookie = 1;
@@ -216,10 +217,11 @@ struct State {
   std::unordered_map<std::uint64_t, AtomicUnderWay> atomics;
   std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;
   std::map<std::uint64_t, os::Run> registered; ///< memory of this process, by key
-  std::uint32_t polls_until_check = 0;
+  std::uint32_t deaths = 0;    ///< that the directory has told so far
   std::uint32_t quiet = 0;     ///< how many polls in a row have found nothing
   std::uint64_t looked_ns = 0; ///< when the last of them looked
   bool receives_no_more = false, leaving_told = false;
+  bool looks_for_deaths = false; ///< a peer may have died
 };
 /// The only State of this process. It is never destroyed.
 State& state();

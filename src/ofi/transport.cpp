@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "os/clock.h"
+#include "os/socket.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -16,8 +17,6 @@ State& state() {
 
 namespace {
 
-/// How many calls of advance() come between two looks at what has become of the peers.
-constexpr std::uint32_t polls_between_checks = 64;
 /// A poll of the network costs a system call with TCP, as much as several messages within the machine. After this many in a
 /// row that found nothing, and with nothing under way, the next one looks only after this time.
 constexpr std::uint32_t polls_until_quiet = 1024;
@@ -26,6 +25,7 @@ constexpr std::uint64_t quiet_interval_ns = 20'000;
 void abandon(transport::Peer& failed) {
   Peer& peer = own(failed);
   peer.failed = peer.closed = true;
+  state().unsent -= std::exchange(peer.unsent, 0); // the network may never say that it has given up
   drop_waiting(peer);
   abandon_messages(peer);
   abandon_accesses(peer);
@@ -62,9 +62,20 @@ void greet(Peer& peer, bool knows_us) {
   if (self.leaving_told) send(peer, Message::leaving);
 }
 
+/// A peer for a process that has died before anything was sent to it.
+Peer& make_dead_peer(object::ProcessId process) {
+  State& self = state();
+  auto made = std::make_unique<Peer>();
+  made->operations = &operations;
+  made->process = process;
+  made->lost = self.looks_for_deaths = true; // it fails once it is mapped
+  return *(self.peers[process.rank] = std::move(made));
+}
+
 transport::Peer* connect(object::ProcessId process) {
   State& self = state();
   if (!self.settings.directory->is_elsewhere(process)) return nullptr;
+  if (self.settings.directory->has_died(process)) return &make_dead_peer(process);
   const auto told = self.told_addresses.find(process.rank);
   std::vector<std::byte> address;
   if (told != self.told_addresses.end())
@@ -92,13 +103,20 @@ void handle(const Completion& completion) {
   }
 }
 
-/// Looks at what has become of the peers: a peer whose machine is gone says nothing.
+/// Looks which peers have died since the last time. A process that died before this one has sent it anything becomes a peer
+/// now, since receives may wait for it.
 void look_for_deaths() {
   State& self = state();
+  Directory& directory = *self.settings.directory;
+  self.looks_for_deaths = false;
+  if (const std::uint32_t deaths = directory.deaths(); deaths != self.deaths) {
+    self.deaths = deaths;
+    for (const object::ProcessId process : directory.processes_elsewhere())
+      if (directory.has_died(process)) (void)peer_with(process.rank);
+  }
   std::vector<Peer*> silent;
   for (auto& [rank, peer] : self.peers)
-    if (!peer->is_gone() && (peer->lost || self.settings.directory->has_died(peer->process)))
-      silent.push_back(peer.get());
+    if (!peer->is_gone() && (peer->lost || directory.has_died(peer->process))) silent.push_back(peer.get());
   for (Peer* peer : silent) settle_lost(*peer);
 }
 
@@ -138,10 +156,7 @@ bool advance() {
   if (!self.unbegun.empty()) moved |= begin_waiting();
   if (!self.pushed.empty()) moved |= push();
   post_packets();
-  if (self.polls_until_check-- == 0) {
-    self.polls_until_check = polls_between_checks;
-    look_for_deaths();
-  }
+  if (self.looks_for_deaths || self.settings.directory->deaths() != self.deaths) look_for_deaths();
   if (moved) self.quiet = 0;
   return moved;
 }
@@ -191,7 +206,9 @@ void tell_all(Message message) {
 /// has ended.
 bool is_drained() {
   State& self = state();
-  if (self.unsent != 0 || !self.waiting.empty() || !self.pushed.empty() || !self.copies.empty()) return false;
+  const bool copies = std::any_of(self.copies.begin(), self.copies.end(),
+                                  [](const auto& entry) { return !entry.first->peer->failed; });
+  if (self.unsent != 0 || !self.waiting.empty() || !self.pushed.empty() || copies) return false;
   if (!std::exchange(self.leaving_told, true)) {
     tell_all(Message::leaving);
     return false;
@@ -255,6 +272,12 @@ void start(const Settings& settings) {
   transport::set_running(true);
 }
 
+std::span<const std::byte> socket_address_in(std::span<const std::byte> address) {
+  const auto kind_ends = std::find(address.begin(), address.end(), std::byte{});
+  if (kind_ends == address.end()) return {};
+  const auto rest = address.subspan(static_cast<std::size_t>(kind_ends - address.begin()) + 1);
+  return os::is_socket_address(rest) ? rest : std::span<const std::byte>();
+}
 std::span<const std::byte> own_address() { return state().endpoint.address(); }
 std::string network_name() { return state().endpoint.name(); }
 

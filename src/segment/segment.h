@@ -56,7 +56,8 @@ inline constexpr std::uint32_t layout_version = 18;
 /// The largest number of processes of a job, and of rows of its rank table.
 inline constexpr std::uint32_t most_rows = 65536;
 
-/// The phase of a process's life. Written by the process, except `dead`, which only the launcher writes.
+/// The phase of a process's life. Written by the process, except `dead`, which the launcher writes, or a process that watches
+/// over it (boot/watch.h).
 enum class Phase : std::uint32_t { empty = 0, launched, ready, finalized, dead };
 
 /// How a process ends its job (RankEntry::aborting).
@@ -86,6 +87,13 @@ struct alignas(128) RankEntry {
 };
 static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the process's");
 
+/// The other machines of the job that are lost, by the launcher's count. If there are more than fit, all count as lost.
+struct alignas(64) LostMachines {
+  static constexpr std::uint32_t most = 15;
+  Atomic<std::uint32_t> count; ///< stored after the machine
+  Atomic<std::uint32_t> machines[most];
+};
+
 /// First page of the segment. Readers check magic and version before anything else. Every process of the job
 /// can overwrite it, so a process uses what the header said when it was mapped and checked (Segment::rows()
 /// and so on).
@@ -113,6 +121,7 @@ struct Header {
   Atomic<std::uint32_t> held;    ///< 1 while MPI_Init waits for a debugger to attach
   Atomic<std::uint64_t> reach;   ///< bytes of each region that all have mapped; `everything`: also the rest
   Atomic<std::uint64_t> largest_front;    ///< the largest number of bytes before the arena, of all regions
+  LostMachines lost;                      ///< written by the process in row 0 (boot/watch.h)
   alignas(64) InitialEstimates estimates; ///< written before any process of the job starts
 };
 
@@ -123,7 +132,7 @@ inline constexpr std::size_t header_bytes = 4096;
 static_assert(sizeof(Header) <= header_bytes);
 
 /// Messages that only one rank of a job prints: bits of Header::notices.
-enum class Notice : std::uint32_t { slow_copies = 1, fatal_error = 2, reserve = 4 };
+enum class Notice : std::uint32_t { slow_copies = 1, fatal_error = 2, reserve = 4, death = 8 };
 /// Returns true for the first rank that asks for this notice.
 inline bool first_to_say(Header& header, Notice notice) {
   return (header.notices.or_relaxed(static_cast<std::uint32_t>(notice)) &

@@ -2,6 +2,7 @@
 #include "os/affinity.h"
 #include "transport/polling.h"
 #include "transport/registry.h"
+#include "transport/watch_start.h"
 
 #include <algorithm>
 
@@ -49,6 +50,11 @@ bool is_first_with_fatal_error() {
 
 void abort_job(const boot::Start& start, int code, segment::Abort how) {
   boot::abort_job(start, job_segment(), code, how);
+}
+
+base::Result begin_watch(const boot::Start& start, std::span<const boot::Neighbour> next,
+                         std::uint32_t patience) {
+  return boot::begin_watch(start, job_segment(), next, patience);
 }
 
 void count_unexpected() { control().counters.unexpected.bump_relaxed(1); }

@@ -110,10 +110,18 @@ class Machines:
         return ["nsenter", "-t", str(self.processes[0].pid), "-n", "--", str(HYDRA), "-launcher", "ssh", "-launcher-exec", str(self.shell),
                 "-hosts", ",".join(self.names), "-iface", "switch"]
 
-    def hydra(self, ranks, command, *, each=1, environment=None, **options):
-        """Runs a command (harness.run) with `each` ranks on a machine before the next one is used."""
+    def hydra_command(self, ranks, command, *, each=1, environment=None):
+        """A command as Hydra runs it, with `each` ranks on a machine before the next one is used."""
         settings = [word for name, value in (environment or {}).items() for word in ("-genv", name, value)]
-        return harness.run([*self.hydra_start(), "-ppn", each, "-n", ranks, *settings, *command], **options)
+        return [*self.hydra_start(), "-ppn", each, "-n", ranks, *settings, *command]
+
+    def hydra(self, ranks, command, *, each=1, environment=None, **options):
+        """Runs a command (harness.run) by Hydra."""
+        return harness.run(self.hydra_command(ranks, command, each=each, environment=environment), **options)
+
+    def set_link(self, index, state):
+        """Pulls the cable of a machine ("down"), or puts it in again ("up"). What runs there does not see it."""
+        subprocess.run(["nsenter", "-t", str(self.processes[0].pid), "-n", "ip", "link", "set", self.names[index], state], check=True)
 
     def ssh(self):
         """Starts an sshd on every machine. Returns the command that reaches a machine from another one, without a password."""

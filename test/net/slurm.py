@@ -73,14 +73,15 @@ class Slurm:
                 raise RuntimeError(f"Slurm does not start:\n{logs}")
             time.sleep(0.3)
 
-    def run(self, words, **options):
-        """Runs srun beside slurmctld (harness.run)."""
-        return self._run("srun", words, **options)
-
-    def allocate(self, words, **options):
-        """Runs salloc there: a command beside slurmctld, for which machines are reserved."""
-        return self._run("salloc", words, **options)
-
-    def _run(self, tool, words, *, environment=None, **options):
+    def start(self, words, *, tool="srun", environment=None):
+        """Starts srun, or another tool of Slurm, beside slurmctld (harness.Running)."""
         command = ["nsenter", "-t", self.machines.processes[0].pid, "-n", "--", tool, "--immediate=10", *words]
-        return harness.run(command, env={"SLURM_CONF": self.conf, **(environment or {})}, **options)
+        return harness.Running(command, env={"SLURM_CONF": self.conf, **(environment or {})})
+
+    def run(self, words, *, environment=None, timeout=60):
+        """Runs srun (harness.run)."""
+        return self.start(words, environment=environment).finish(timeout)
+
+    def allocate(self, words, *, timeout=60):
+        """Runs salloc: a command beside slurmctld, for which machines are reserved."""
+        return self.start(words, tool="salloc").finish(timeout)

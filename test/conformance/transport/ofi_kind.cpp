@@ -36,6 +36,10 @@ public:
     return {};
   }
   bool is_elsewhere(object::ProcessId process) override { return process.job == 0; }
+  std::uint32_t deaths() override {
+    return page_.of[0].dead.load_acquire() + page_.of[1].dead.load_acquire();
+  }
+  std::vector<object::ProcessId> processes_elsewhere() override { return {{.rank = 1 - self_}}; }
   bool has_died(object::ProcessId process) override {
     return page_.of[process.rank].dead.load_acquire() != 0;
   }

@@ -1,0 +1,104 @@
+// On several machines: what the others do when a rank dies, or seems to. deaths FOLDER VICTIM WHAT [errors]: every rank makes a
+// file in FOLDER when it is ready. Then VICTIM does nothing, for the test to kill or stop it, and the others do WHAT with it.
+// With `errors` they check that they get an error, and finish; otherwise the error ends them.
+#include "check.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int rank, size, victim;
+
+static void get_ready(const char* folder) {
+  char name[4096];
+  snprintf(name, sizeof name, "%s/%d", folder, rank);
+  MPI_Barrier(MPI_COMM_WORLD);
+  // What this rank has sent may need its help to leave, and the victim gives none from here on.
+  int found = 0;
+  for (double until = MPI_Wtime() + 0.5; MPI_Wtime() < until;)
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+  close(open(name, O_CREAT | O_WRONLY, 0600));
+}
+
+static void compute(double seconds) {
+  double until = MPI_Wtime() + seconds;
+  volatile double sum = 0;
+  while (MPI_Wtime() < until)
+    for (int i = 0; i < 100000; ++i) sum = sum + i;
+}
+
+/// Does something that needs the victim; returns its error.
+static int use_victim(const char* what) {
+  static char large[8 << 20];
+  int word = 0;
+  MPI_Request request;
+  if (strcmp(what, "receive") == 0)
+    return MPI_Recv(&word, 1, MPI_INT, victim, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (strcmp(what, "probe") == 0) return MPI_Probe(victim, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (strcmp(what, "mprobe") == 0) {
+    MPI_Message message;
+    return MPI_Mprobe(victim, 1, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+  }
+  if (strcmp(what, "send") == 0) {
+    MPI_Isend(large, sizeof large, MPI_CHAR, victim, 1, MPI_COMM_WORLD, &request);
+    return MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  if (strcmp(what, "small") == 0) {
+    int error = MPI_SUCCESS;
+    while (error == MPI_SUCCESS) error = MPI_Send(&word, 1, MPI_INT, victim, 1, MPI_COMM_WORLD);
+    return error;
+  }
+  if (strcmp(what, "test") == 0) {
+    int done = 0, error = MPI_SUCCESS;
+    MPI_Irecv(&word, 1, MPI_INT, victim, 1, MPI_COMM_WORLD, &request);
+    while (!done && error == MPI_SUCCESS) error = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    return error;
+  }
+  if (strcmp(what, "allreduce") == 0)
+    return MPI_Allreduce(MPI_IN_PLACE, &word, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (strcmp(what, "compute") == 0) {
+    compute(600);
+    return MPI_SUCCESS;
+  }
+  CHECK(strcmp(what, "finalize") == 0);
+  return MPI_ERR_PROC_ABORTED;
+}
+
+int main(int count, char** arguments) {
+  MPI_Init(&count, &arguments);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  CHECK(count >= 4);
+  victim = atoi(arguments[2]);
+  const char* what = arguments[3];
+  const int errors = count > 4;
+  if (errors) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (strcmp(what, "again") == 0) { // all go on when the victim does
+    get_ready(arguments[1]);
+    if (rank == victim) compute(atof(arguments[4]));
+    int sum = 1;
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(sum == size);
+    MPI_Finalize();
+    printf("rank %d has finished\n", rank);
+    return 0;
+  }
+  get_ready(arguments[1]);
+  if (rank == victim)
+    for (;;) pause();
+  int class = 0;
+  MPI_Error_class(use_victim(what), &class);
+  CHECK(class == MPI_ERR_PROC_ABORTED);
+  if (strcmp(what, "finalize") != 0) {
+    int word = 0; // and so does what follows
+    CHECK(MPI_Send(&word, 1, MPI_INT, victim, 2, MPI_COMM_WORLD) != MPI_SUCCESS);
+    CHECK(MPI_Recv(&word, 1, MPI_INT, victim, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  }
+  printf("rank %d ends\n", rank);
+  fflush(stdout);
+  MPI_Finalize();
+  printf("rank %d has finished\n", rank);
+  return 0;
+}
