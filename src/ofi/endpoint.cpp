@@ -172,6 +172,7 @@ Result Endpoint::open_parts() {
 
 Result Endpoint::open(const Choice& choice) {
   NEAR_TRY(find(choice));
+  reorders_ = choice.reorder;
   const std::string network = name();
   Result opened = open_parts();
   if (opened.ok()) return {};
@@ -223,7 +224,7 @@ std::string Endpoint::name() const {
 
 bool Endpoint::can_sleep() {
   fid* waited = &queue_->fid;
-  return descriptor_ < 0 || fi_trywait(fabric_, &waited, 1) == 0;
+  return held_.empty() && (descriptor_ < 0 || fi_trywait(fabric_, &waited, 1) == 0);
 }
 
 std::int64_t Endpoint::write(const void* bytes_at, std::size_t bytes, void* local, fi_addr_t to,
@@ -267,9 +268,34 @@ void Endpoint::release(fid_mr* memory) {
   if (memory != nullptr) fi_close(&memory->fid);
 }
 
+/// Takes some of the messages that were held, in any order.
+void Endpoint::reorder(std::span<Completion> into, std::size_t& count) {
+  auto next = [&] {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u; // Knuth, MMIX
+    return random_ >> 33;
+  };
+  if (next() % 2 == 0) return; // more come in meanwhile
+  while (!held_.empty() && count < into.size() && next() % 4 != 0) {
+    const auto which = held_.begin() + static_cast<std::ptrdiff_t>(next() % held_.size());
+    into[count++] = *which;
+    held_.erase(which);
+  }
+}
+
+void Endpoint::hold(std::span<Completion> from, std::size_t& count) {
+  const auto all = from.first(count);
+  const auto messages = std::stable_partition(all.begin(), all.end(), [](const Completion& each) {
+    return each.operation == nullptr || each.operation->what != Operation::What::receive || each.error != 0;
+  });
+  held_.insert(held_.end(), messages, all.end());
+  count = static_cast<std::size_t>(messages - all.begin());
+}
+
 Result Endpoint::take(std::span<Completion> into, std::size_t& count) {
   std::array<fi_cq_msg_entry, 16> entries;
   count = 0;
+  if (reorders_) reorder(into, count);
+  if (count != 0) return {};
   const auto got =
       static_cast<std::int64_t>(fi_cq_read(queue_, entries.data(), std::min(entries.size(), into.size())));
   if (got == -FI_EAGAIN) return {};
@@ -284,6 +310,7 @@ Result Endpoint::take(std::span<Completion> into, std::size_t& count) {
   if (got < 0) return fail_fabric("fi_cq_read", got);
   for (const auto& entry : std::span(entries).first(static_cast<std::size_t>(got)))
     into[count++] = {static_cast<Operation*>(entry.op_context), entry.len, 0};
+  if (reorders_) hold(into, count);
   return {};
 }
 

@@ -22,6 +22,7 @@ struct Choice {
   std::string provider = {}; ///< libfabric's name, such as "tcp" or "verbs;ofi_rxm"
   std::string domain = {};   ///< the interface, such as "eth0" or "mlx5_0"
   bool order_writes = true;  ///< ask for it; tests do not
+  bool reorder = false;      ///< for tests: reports messages in another order than they were sent in
 };
 
 /// The first member of everything that an operation of libfabric is begun for: it gives this address back when the
@@ -109,6 +110,8 @@ public:
 private:
   std::string kind_of_address() const;
   Result find(const Choice& choice);
+  void reorder(std::span<Completion> into, std::size_t& count);
+  void hold(std::span<Completion> from, std::size_t& count);
   void order_writes(const Library& library);
   Result open_parts();
   Result register_memory(void* address, std::size_t bytes, std::uint64_t access, fid_mr*& memory);
@@ -121,6 +124,9 @@ private:
   fid_ep* endpoint_ = nullptr;
   int descriptor_ = -1;
   bool orders_writes_ = false;
+  bool reorders_ = false;
+  std::vector<Completion> held_; ///< of messages, if it reorders
+  std::uint64_t random_ = 1;
   std::vector<std::byte> address_;
 };
 

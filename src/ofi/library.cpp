@@ -22,8 +22,8 @@ bool find(void* handle, const char* name, Function& function) {
 Result load_library(const Library*& library) {
   library = &loaded;
   if (loaded.version != nullptr) return {};
-  // tcp;ofi_rxm keeps messages in order only up to this size, which is 16 KiB unless the variable says more: our packets are
-  // a little longer.
+  // tcp;ofi_rxm sends longer messages by a rendezvous of its own, in two round trips more. This is 16 KiB unless the variable
+  // says otherwise; our packets are a little longer.
   setenv("FI_OFI_RXM_BUFFER_SIZE", "16640", 0);
   // Never closed: a provider may have threads that run its code.
   void* handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -15,16 +15,25 @@ namespace {
 constexpr std::size_t packets_at_once = 32;
 /// How many packets wait for messages: 1 MiB.
 constexpr std::uint32_t posted_packets = 64;
+constexpr std::uint64_t secret_mask = (std::uint64_t{1} << 48) - 1;
 
-/// Returns false if the network has no space for the message now.
+/// Whether another message may be sent before the peer confirms more.
+bool is_open(const Peer& peer) {
+  return static_cast<std::uint16_t>(peer.next_sequence - peer.confirmed) < state().settings.window;
+}
+
+/// Returns false if the message cannot leave now, because the network has no space or the window is closed.
 bool give_to_network(Packet& packet) {
   State& self = state();
   Peer& peer = *packet.peer;
+  if (!is_open(peer) && packet.frame().message != Message::received) return false;
+  packet.frame().sequence = peer.next_sequence;
   packet.what = Operation::What::send;
   const std::int64_t error =
       self.endpoint.send(packet.data, packet.bytes, packet.local, peer.address, packet);
   if (error == -FI_EAGAIN) return false;
   if (error == 0) {
+    ++peer.next_sequence;
     ++self.unsent;
     ++peer.unsent;
     return true;
@@ -67,6 +76,12 @@ void announce(Peer& peer, const Frame& frame, const RtsBody& body) {
   state().handlers[static_cast<std::size_t>(Handler::p2p_rts)](arrival);
 }
 
+/// The peer has handled all messages before this number.
+void confirm(Peer& peer, std::uint16_t sequence) {
+  const auto more = static_cast<std::uint16_t>(sequence - peer.confirmed);
+  if (more <= static_cast<std::uint16_t>(peer.next_sequence - peer.confirmed)) peer.confirmed = sequence;
+}
+
 /// Handles a message that is not eager. Returns false if its body is too short.
 bool handle(Peer& peer, Packet& packet) {
   const Frame& frame = packet.frame();
@@ -103,15 +118,39 @@ bool handle(Peer& peer, Packet& packet) {
                 [&](std::uint64_t writes) { send(peer, Message::fenced, &writes, sizeof writes); });
   case Message::fenced:
     return with(std::uint64_t{}, [&](std::uint64_t writes) { handle_fenced(peer, writes); });
+  case Message::received:
+    return with(std::uint16_t{}, [&](std::uint16_t sequence) { confirm(peer, sequence); });
   }
   return false;
+}
+
+/// Handles the message whose turn it is. Returns whether the packet is kept.
+bool take_turn(Peer& peer, Packet& packet) {
+  ++peer.expected; // first: a handler may make progress, and the next message is there
+  if (static_cast<std::uint16_t>(peer.expected - peer.reported) >= state().settings.window / 2) {
+    peer.reported = peer.expected;
+    send(peer, Message::received, &peer.reported, sizeof peer.reported);
+  }
+  if (packet.frame().message == Message::eager) return deliver(peer, packet);
+  if (!handle(peer, packet)) warn_of_foreign_message("its contents are wrong");
+  return false;
+}
+
+/// Handles the early messages whose turn has come.
+void take_early(Peer& peer) {
+  for (auto next = peer.early.find(peer.expected); next != peer.early.end();
+       next = peer.early.find(peer.expected)) {
+    Packet& packet = *next->second;
+    peer.early.erase(next);
+    if (!take_turn(peer, packet)) state().packets.give_back(&packet);
+  }
 }
 
 /// Returns whether the packet is kept.
 bool receive(Packet& packet, std::size_t bytes) {
   State& self = state();
   const Frame& frame = packet.frame();
-  if (bytes < sizeof frame || frame.secret != self.settings.secret) {
+  if (bytes < sizeof frame || frame.secret != (self.settings.secret & secret_mask)) {
     warn_of_foreign_message("it does not have the secret of this job");
     return false;
   }
@@ -128,9 +167,15 @@ bool receive(Packet& packet, std::size_t bytes) {
   }
   peer->credits_left = std::min(peer->credits_left + frame.credits, all_credits);
   if (peer->failed) return false;
-  if (frame.message == Message::eager) return deliver(*peer, packet);
-  if (!handle(*peer, packet)) warn_of_foreign_message("its contents are wrong");
-  return false;
+  const auto ahead = static_cast<std::uint16_t>(frame.sequence - peer->expected);
+  if (ahead >= self.settings.window + beyond_window) {
+    warn_of_foreign_message("its number is wrong");
+    return false;
+  }
+  if (ahead != 0) return peer->early.emplace(frame.sequence, &packet).second;
+  const bool kept = take_turn(*peer, packet);
+  take_early(*peer);
+  return kept;
 }
 
 void post(Packet* packet) {
@@ -175,7 +220,7 @@ void fill(Frame& frame, Peer& peer, Message message, std::size_t bytes) {
   const std::uint32_t credits = std::min<std::uint32_t>(peer.credits_due, 255);
   peer.credits_due -= credits;
   frame = {};
-  frame.secret = self.settings.secret;
+  frame.secret = self.settings.secret & secret_mask;
   frame.sender = self.settings.self.rank;
   frame.body = static_cast<std::uint16_t>(bytes);
   frame.message = message;
@@ -187,9 +232,14 @@ void send(Peer& peer, Packet& packet) {
   packet.peer = &peer;
   packet.bytes = sizeof(Frame) + packet.frame().body;
   if (peer.is_gone() || peer.lost) return self.packets.give_back(&packet);
-  if (peer.out.empty() && give_to_network(packet)) return;
+  // What opens the peer's window overtakes what waits for our own one to be opened: both sides may wait.
+  const bool overtakes = packet.frame().message == Message::received;
+  if ((peer.out.empty() || overtakes) && give_to_network(packet)) return;
   if (peer.out.empty()) self.waiting.push_back(&peer);
-  peer.out.push_back(&packet);
+  if (overtakes)
+    peer.out.push_front(&packet);
+  else
+    peer.out.push_back(&packet);
 }
 
 void send(Peer& peer, Message message, const void* body, std::size_t bytes) {
@@ -216,6 +266,8 @@ bool send_waiting() {
 void drop_waiting(Peer& peer) {
   for (Packet* packet : peer.out) state().packets.give_back(packet);
   peer.out.clear();
+  for (const auto& [sequence, packet] : peer.early) state().packets.give_back(packet);
+  peer.early.clear();
   std::erase(state().waiting, &peer);
 }
 
@@ -259,12 +311,14 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   };
   constexpr std::size_t longest = 256;
   const std::size_t bytes = sizeof(Frame) + envelope.bytes;
-  if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty()) {
+  if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty() && is_open(peer)) {
     alignas(Frame) std::array<std::byte, longest> message;
     auto& frame = *reinterpret_cast<Frame*>(message.data());
     const std::uint32_t due = peer.credits_due;
     write(frame, message.data() + sizeof frame);
+    frame.sequence = peer.next_sequence;
     if (self.endpoint.inject(message.data(), bytes, peer.address) == 0) {
+      ++peer.next_sequence;
       --peer.credits_left;
       return Eager::left;
     }

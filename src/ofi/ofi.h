@@ -35,6 +35,9 @@ struct Settings {
   object::ProcessId self;
   std::uint64_t secret = 0;       ///< of the job: messages without it are dropped
   Directory* directory = nullptr; ///< lives as long as this process
+  /// How many messages a process may send beyond those that the peer has confirmed, which it does by halves. The same in all
+  /// processes, and at most 2^15 - 64; tests have a smaller one.
+  std::uint16_t window = 1 << 14;
 };
 
 /// Opens the network. Fails with Code::unsupported if there is none that `choice` admits.

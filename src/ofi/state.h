@@ -3,6 +3,11 @@
 // A message is a frame of 32 bytes and its body. A process has room for messages of all its peers in packets that it has
 // posted to the network; what a peer may send without being asked is bounded by credits.
 //
+// Messages of a peer are handled in the order in which they were sent, although the network may report them in another one:
+// they are numbered, and one that is early stays in its packet until its turn. 16 bits suffice, since a process sends at most
+// Settings::window messages beyond those that the peer has confirmed, and `received` messages, of which few are under way
+// (doc/adr/0036).
+//
 //   eager      body: the message
 //   rts        body: RtsBody. The receiver reads the bytes (fi_read), or answers with a cts
 //   cts        body: CtsBody. The sender answers with data messages
@@ -19,6 +24,7 @@
 //   answer     body: AnswerBody
 //   fence      body: a number. Asks whether all writes before it have arrived
 //   fenced     body: that number
+//   received   body: a number. All messages before the one with this number have been handled
 #pragma once
 
 #include "ofi/ofi.h"
@@ -62,12 +68,14 @@ enum class Message : std::uint8_t {
   atomic,
   answer,
   fence,
-  fenced
+  fenced,
+  received
 };
 
 /// The head of every message. Little-endian, as all machines that NearMPI runs on.
 struct Frame {
-  std::uint64_t secret = 0;
+  std::uint64_t secret : 48 = 0;   ///< Settings::secret, as much as fits
+  std::uint64_t sequence : 16 = 0; ///< the messages of one process to another are numbered
   std::uint64_t context = 0;
   std::uint32_t sender = 0; ///< rank in the job
   std::int32_t source = 0;
@@ -105,6 +113,10 @@ struct AnswerBody {
 inline constexpr std::size_t body_bytes = 16384, packet_bytes = body_bytes + sizeof(Frame);
 /// How many messages a peer may send that have not been released; it gets them back by halves.
 inline constexpr std::uint32_t all_credits = 64;
+/// How many `received` messages may be under way beyond Settings::window, at most: a few, since each follows half a window of
+/// others.
+inline constexpr std::uint16_t beyond_window = 64;
+
 /// Bodies from this size on may be kept in their packet; shorter ones are copied by the layer above.
 inline constexpr std::size_t kept_from = 1024;
 
@@ -135,13 +147,18 @@ struct Peer : transport::Peer {
   std::unordered_set<std::uint64_t> announced; ///< cookies of its messages that are not matched here
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
-  std::uint32_t credits_due = 0;    ///< released messages of the peer that it has not been told of
-  std::deque<Packet*> out;          ///< messages that the network has no space for yet, in order
-  std::uint32_t unsent = 0;         ///< packets to it that the network is sending
-  std::uint32_t accesses = 0;       ///< reads, writes and atomic operations under way
-  std::uint64_t writes = 0;         ///< writes to its memory so far,
-  std::uint64_t writes_fenced = 0;  ///< how many of them a `fence` follows,
-  std::uint64_t writes_arrived = 0; ///< and how many are known to have arrived
+  std::uint32_t credits_due = 0;          ///< released messages of the peer that it has not been told of
+  std::deque<Packet*> out;                ///< messages that the network has no space for yet, in order
+  std::uint16_t next_sequence = 0;        ///< of our next message to it
+  std::uint16_t confirmed = 0;            ///< it has handled all before this one
+  std::uint16_t expected = 0;             ///< its message whose turn it is
+  std::uint16_t reported = 0;             ///< the last number that it was told
+  std::map<std::uint16_t, Packet*> early; ///< messages that have arrived before their turn, by number
+  std::uint32_t unsent = 0;               ///< packets to it that the network is sending
+  std::uint32_t accesses = 0;             ///< reads, writes and atomic operations under way
+  std::uint64_t writes = 0;               ///< writes to its memory so far,
+  std::uint64_t writes_fenced = 0;        ///< how many of them a `fence` follows,
+  std::uint64_t writes_arrived = 0;       ///< and how many are known to have arrived
 
   bool closed = false; ///< it posts no more receives
   bool leaves = false; ///< it has sent everything, and needs nothing
@@ -217,9 +234,9 @@ struct State {
   std::unordered_map<std::uint64_t, AtomicUnderWay> atomics;
   std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;
   std::map<std::uint64_t, os::Run> registered; ///< memory of this process, by key
-  std::uint32_t deaths = 0;    ///< that the directory has told so far
-  std::uint32_t quiet = 0;     ///< how many polls in a row have found nothing
-  std::uint64_t looked_ns = 0; ///< when the last of them looked
+  std::uint32_t deaths = 0;                    ///< that the directory has told so far
+  std::uint32_t quiet = 0;                     ///< how many polls in a row have found nothing
+  std::uint64_t looked_ns = 0;                 ///< when the last of them looked
   bool receives_no_more = false, leaving_told = false;
   bool looks_for_deaths = false; ///< a peer may have died
 };
@@ -237,7 +254,7 @@ void send(Peer& peer, Packet& packet);
 void fill(Frame& frame, Peer& peer, Message message, std::size_t bytes);
 /// Gives messages to the network that it had no space for; true if any left.
 bool send_waiting();
-/// Drops what has not been given to the network.
+/// Drops what has not been given to the network, and what arrived before its turn.
 void drop_waiting(Peer& peer);
 /// The network has finished with a message of this process, or failed to send it.
 void sent(Packet& packet, int error);

@@ -69,10 +69,16 @@ void connect_to(transport::Peer& other) {
 
 class Network : public Kind {
 public:
-  Network(const char* name, const char* provider, bool ordered)
-      : name_(name), provider_(provider), ordered_(ordered) {}
+  struct Traits {
+    bool writes_ordered = true;      ///< messages arrive after earlier writes
+    bool reordered = false;          ///< messages are reported in another order than they were sent in
+    const char* rxm_bytes = nullptr; ///< up to which tcp;ofi_rxm keeps messages in order
+  };
+  Network(const char* name, const char* provider, Traits traits)
+      : name_(name), provider_(provider), traits_(traits) {}
   std::string name() const override { return name_; }
-  bool writes_wait() const override { return !ordered_; }
+  bool writes_wait() const override { return !traits_.writes_ordered; }
+  bool has_window() const override { return true; }
   bool fails_alone() const override { return true; }
   bool acts_alone() const override { return false; }
   int most_unreleased() const override { return 64; }
@@ -87,13 +93,17 @@ public:
         meeting, receiver_dies ? 1 : -1,
         [&](std::uint32_t rank) {
           static FromPage directory(*page, rank);
-          const ofi::Result opened =
-              ofi::open({.provider = provider_, .domain = "lo", .order_writes = ordered_});
+          if (traits_.rxm_bytes != nullptr) setenv("FI_OFI_RXM_BUFFER_SIZE", traits_.rxm_bytes, 1);
+          const ofi::Result opened = ofi::open({.provider = provider_,
+                                                .domain = "lo",
+                                                .order_writes = traits_.writes_ordered,
+                                                .reorder = traits_.reordered});
           require(opened.ok(), std::string(base::failure_text()).c_str());
           ofi::Settings settings;
           settings.self = {.rank = rank};
           settings.secret = 0x5eed'0000'0000'0001;
           settings.directory = &directory;
+          settings.window = 192;
           ofi::start(settings);
           const auto address = ofi::own_address();
           require(address.size() <= sizeof page->of[rank].address, "an address is short");
@@ -118,22 +128,33 @@ public:
 private:
   const char* name_;
   const char* provider_;
-  bool ordered_; ///< messages arrive after earlier writes
+  Traits traits_;
 };
 
-Network tcp("ofi_tcp", "tcp", true), unordered("ofi_tcp_unordered", "tcp", false),
-    net("ofi_net", "net", true);
+Network tcp("ofi_tcp", "tcp", {}), unordered("ofi_tcp_unordered", "tcp", {.writes_ordered = false}),
+    short_buffers("ofi_tcp_short_buffers", "tcp", {.rxm_bytes = "1024"}),
+    reordered("ofi_tcp_reordered", "tcp", {.reordered = true}), net("ofi_net", "net", {}),
+    net_reordered("ofi_net_reordered", "net", {.reordered = true});
+
+const std::vector<Network*>& networks() {
+  static const std::vector<Network*> all{&tcp, &unordered, &short_buffers, &reordered, &net, &net_reordered};
+  return all;
+}
 
 } // namespace
 
 Kind& kind_of(const std::string& name) {
-  for (Network* kind : {&tcp, &unordered, &net})
+  for (Network* kind : networks())
     if (kind->name() == name) return *kind;
   std::abort();
 }
 
 const std::vector<std::string>& kind_names() {
-  static const std::vector<std::string> names{tcp.name(), unordered.name(), net.name()};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (const Network* kind : networks()) made.push_back(kind->name());
+    return made;
+  }();
   return names;
 }
 
