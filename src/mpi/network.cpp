@@ -61,8 +61,7 @@ public:
   }
   std::uint32_t deaths() override { return boot::lost_machines(); }
   bool has_died(object::ProcessId process) override {
-    return process.rank < start_.machine_of.size() &&
-           boot::is_lost(start_.machine_of[process.rank]);
+    return process.rank < start_.machine_of.size() && boot::is_lost(start_.machine_of[process.rank]);
   }
   std::vector<object::ProcessId> processes_elsewhere() override {
     std::vector<object::ProcessId> found;

@@ -6,6 +6,7 @@
 namespace near::transport {
 
 /// boot::begin_watch() with the segment of this process.
-base::Result begin_watch(const boot::Start& start, std::span<const boot::Neighbour> next, std::uint32_t patience);
+base::Result begin_watch(const boot::Start& start, std::span<const boot::Neighbour> next,
+                         std::uint32_t patience);
 
 } // namespace near::transport

@@ -100,5 +100,7 @@ int main(int count, char** arguments) {
   fflush(stdout);
   MPI_Finalize();
   printf("rank %d has finished\n", rank);
+  fflush(stdout);
+  sleep(1); // Slurm ends the step when this process does, and drops what it has not read
   return 0;
 }
