@@ -227,6 +227,45 @@ void fill(Frame& frame, Peer& peer, Message message, std::size_t bytes) {
   frame.credits = static_cast<std::uint8_t>(credits);
 }
 
+namespace {
+
+/// Messages up to this size do not occupy a packet while they wait: a program may announce very many.
+constexpr std::size_t longest_short = 256;
+
+Packet* shorten(Packet& packet) {
+  if (packet.bytes > longest_short) return &packet;
+  auto bytes = std::make_unique<std::byte[]>(packet.bytes);
+  auto* made = new Packet(packet);
+  made->data = bytes.release();
+  made->is_short = true;
+  copy::raw(made->data, packet.data, packet.bytes);
+  state().packets.give_back(&packet);
+  return made;
+}
+
+void discard(Packet* packet) {
+  if (!packet->is_short) return state().packets.give_back(packet);
+  delete[] packet->data;
+  delete packet;
+}
+
+/// Gives a message that has waited to the network. Returns false if it has to wait longer.
+bool give_after_wait(Packet& waited) {
+  if (!waited.is_short) return give_to_network(waited);
+  Packet& packet = *state().packets.take();
+  packet.peer = waited.peer;
+  packet.bytes = waited.bytes;
+  copy::raw(packet.data, waited.data, waited.bytes);
+  if (give_to_network(packet)) {
+    discard(&waited);
+    return true;
+  }
+  state().packets.give_back(&packet);
+  return false;
+}
+
+} // namespace
+
 void send(Peer& peer, Packet& packet) {
   State& self = state();
   packet.peer = &peer;
@@ -237,9 +276,9 @@ void send(Peer& peer, Packet& packet) {
   if ((peer.out.empty() || overtakes) && give_to_network(packet)) return;
   if (peer.out.empty()) self.waiting.push_back(&peer);
   if (overtakes)
-    peer.out.push_front(&packet);
+    peer.out.push_front(shorten(packet));
   else
-    peer.out.push_back(&packet);
+    peer.out.push_back(shorten(packet));
 }
 
 void send(Peer& peer, Message message, const void* body, std::size_t bytes) {
@@ -254,7 +293,7 @@ bool send_waiting() {
   State& self = state();
   bool left = false;
   std::erase_if(self.waiting, [&](Peer* peer) {
-    while (!peer->out.empty() && give_to_network(*peer->out.front())) {
+    while (!peer->out.empty() && give_after_wait(*peer->out.front())) {
       peer->out.pop_front();
       left = true;
     }
@@ -264,7 +303,7 @@ bool send_waiting() {
 }
 
 void drop_waiting(Peer& peer) {
-  for (Packet* packet : peer.out) state().packets.give_back(packet);
+  for (Packet* packet : peer.out) discard(packet);
   peer.out.clear();
   for (const auto& [sequence, packet] : peer.early) state().packets.give_back(packet);
   peer.early.clear();

@@ -126,7 +126,9 @@ struct Packet : Operation {
   Peer* peer = nullptr;      ///< that it is sent to
   std::size_t bytes = 0;     ///< of the message
   void* local = nullptr;     ///< the endpoint's key of the memory
-  std::byte* data = nullptr; ///< packet_bytes
+  std::byte* data = nullptr; ///< packet_bytes, unless it is short
+  bool is_short =
+      false; ///< its memory is its own, and has only as many bytes as its message: it waits in Peer::out
   Frame& frame() { return *reinterpret_cast<Frame*>(data); }
   std::byte* body() { return data + sizeof(Frame); }
 };
