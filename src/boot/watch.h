@@ -1,6 +1,6 @@
 // Looks after the other processes of a job that another launcher has started, in a thread of its own that sleeps nearly always.
 // If one dies and the launcher does not end the job, this process does, with one message; so the thread acts although the
-// program computes, and a process that computes or is stopped counts as alive (doc/adr/0035).
+// program computes, and a process that computes or is stopped counts as alive (doc/adr/0037).
 //
 //   on a machine   the first two processes look after all others, and all others after these two: the kernel tells of a
 //                  process that ends (pidfd)

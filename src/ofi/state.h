@@ -6,7 +6,7 @@
 // Messages of a peer are handled in the order in which they were sent, although the network may report them in another one:
 // they are numbered, and one that is early stays in its packet until its turn. 16 bits suffice, since a process sends at most
 // Settings::window messages beyond those that the peer has confirmed, and `received` messages, of which few are under way
-// (doc/adr/0036).
+// (doc/adr/0038).
 //
 //   eager      body: the message
 //   rts        body: RtsBody. The receiver reads the bytes (fi_read), or answers with a cts
