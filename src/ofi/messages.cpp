@@ -101,9 +101,9 @@ bool handle(Peer& peer, Packet& packet) {
       handle_data(peer, body, packet.body() + sizeof body, frame.body - sizeof body);
     });
   case Message::fin: return with(std::uint64_t{}, [&](std::uint64_t cookie) { handle_fin(peer, cookie); });
-  case Message::closed: return peer.closed = true;
+  case Message::closed: return peer.closed = state().some_will_not_be_received = true;
   case Message::leaving:
-    peer.closed = true;
+    peer.closed = state().some_will_not_be_received = true;
     send(peer, Message::seen); // the last message to it
     return peer.leaves = true;
   case Message::seen: return peer.seen = true;

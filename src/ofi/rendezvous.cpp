@@ -108,6 +108,7 @@ Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buf
   packet.frame().tag = envelope.tag;
   std::memcpy(packet.body(), &body, sizeof body);
   self.sends[transfer.cookie] = sending;
+  if (peer.closed) self.some_will_not_be_received = true;
   send(peer, packet);
   return {};
 }
@@ -245,6 +246,8 @@ void handle_data(Peer& peer, const DataBody& head, const std::byte* bytes, std::
 
 bool sends_settled() {
   State& self = state();
+  // Called at every poll while this process waits, so it must not look at each message every time.
+  if (!std::exchange(self.some_will_not_be_received, false)) return self.sends.empty();
   for (auto each = self.sends.begin(); each != self.sends.end();) {
     const auto current = each++;
     if (!own(*current->second.transfer->peer).closed || current->second.asked) continue;

@@ -232,6 +232,7 @@ struct State {
   std::deque<Copy*> unbegun;        ///< copies with pieces that have not begun
   std::uint64_t next_cookie = 1;
   std::unordered_map<std::uint64_t, Sending> sends;
+  bool some_will_not_be_received = false; ///< sends_settled() looks for such messages among `sends`
   std::unordered_map<std::uint64_t, Receiving> receives;
   std::unordered_map<std::uint64_t, AtomicUnderWay> atomics;
   std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;

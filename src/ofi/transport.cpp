@@ -24,7 +24,7 @@ constexpr std::uint64_t quiet_interval_ns = 20'000;
 
 void abandon(transport::Peer& failed) {
   Peer& peer = own(failed);
-  peer.failed = peer.closed = true;
+  peer.failed = peer.closed = state().some_will_not_be_received = true;
   state().unsent -= std::exchange(peer.unsent, 0); // the network may never say that it has given up
   drop_waiting(peer);
   abandon_messages(peer);
