@@ -30,26 +30,32 @@ def ctest(preset, *selection):
     return ["ctest", "--test-dir", f"build/{preset}", "--output-on-failure", "--no-tests=error", "-j", JOBS, *selection]
 
 
-def steps():
-    prefix = ROOT / "build/prefix-asan"
+PREFIX = {name: ROOT / f"build/prefix-{name}" for name in ("asan", "tsan")}
+
+
+def builds():
+    """They occupy the processors, while the drivers mostly wait, so both run at once."""
     # With kill points too, which wait for NEAR_KILL_AT: a build of their own would take minutes.
-    yield from build("asan", options=[f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DNEAR_KILL_POINTS=ON"])
+    yield from build("asan", options=[f"-DCMAKE_INSTALL_PREFIX={PREFIX['asan']}", "-DNEAR_KILL_POINTS=ON"])
     yield "install asan", ["cmake", "--install", "build/asan"]
-    yield "unit tests, address and undefined sanitizers", ctest("asan")
-    tsan = ROOT / "build/prefix-tsan"
-    yield from build("tsan", "unit_queue", "mpi_abi", "mpiexec", "near", options=[f"-DCMAKE_INSTALL_PREFIX={tsan}"])
+    yield from build("tsan", "unit_queue", "mpi_abi", "mpiexec", "near", options=[f"-DCMAKE_INSTALL_PREFIX={PREFIX['tsan']}"])
     yield "install tsan", ["cmake", "--install", "build/tsan"]
-    yield "queue tests, thread sanitizer", ctest("tsan", "-R", "^unit[.]queue[.]")
-    yield "rows with threads, thread sanitizer", [*PYTEST, "test/test_rows.py", "-k", "threads", f"--prefix={tsan}",
-                                                  "--cflags=-fsanitize=thread"]
     # Clang's own warnings are findings too, so every file is compiled once, for clang-tidy.
     yield from build("clang", "near_generated", options=["-DNEAR_TESTS=OFF"])
     yield "clang-tidy", [sys.executable, "dev/tidy.py"]
+
+
+def steps():
     yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill"]
+    yield "unit tests, address and undefined sanitizers", ctest("asan")
+    yield "queue tests, thread sanitizer", ctest("tsan", "-R", "^unit[.]queue[.]")
+    yield "rows with threads, thread sanitizer", [*PYTEST, "test/test_rows.py", "-k", "threads", f"--prefix={PREFIX['tsan']}",
+                                                  "--cflags=-fsanitize=thread"]
     yield "instructions of single calls", [sys.executable, "bench/instructions"]
     sanitized = ["test/test_rows.py", "test/surface/test_invalid_arguments.py"]
-    yield "rows and wrong arguments, sanitized", [*PYTEST, *sanitized, f"--prefix={prefix}", f"--cflags={SANITIZED}"]
-    yield "a kill at each point of the protocols", [*PYTEST, "test/kill", f"--prefix={prefix}", f"--cflags={SANITIZED}"]
+    sanitizers = [f"--prefix={PREFIX['asan']}", f"--cflags={SANITIZED}"]
+    yield "rows and wrong arguments, sanitized", [*PYTEST, *sanitized, *sanitizers]
+    yield "a kill at each point of the protocols", [*PYTEST, "test/kill", *sanitizers]
     yield "random kills", ["test/kill/random", "--count", "200", "--seconds", "50"]
     yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
     yield "NUMA laboratory, standard set: machines with several nodes under qemu", ["test/numa/run", "--standard"]
@@ -68,7 +74,11 @@ def long_steps():
 
 if __name__ == "__main__":
     words = sys.argv[1:]
-    title, chosen = "test", steps
+    title, chosen, beside = "test", steps, builds
     if words[:1] == ["--long"]:
-        title, chosen, words = "test-long", long_steps, words[1:]
-    run_steps(title, [step for step in chosen() if not words or any(word in step[0] for word in words)])
+        title, chosen, beside, words = "test-long", long_steps, list, words[1:]
+
+    def wanted(all_steps):
+        return [step for step in all_steps if not words or any(word in step[0] for word in words)]
+
+    run_steps(title, wanted(chosen()), wanted(beside()))
