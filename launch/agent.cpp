@@ -70,7 +70,7 @@ private:
   bool ended_ = false;
   os::Ending ending_;
   std::uint64_t kill_at_ns_ = 0; ///< 0: not planned
-  bool killed_ = false; ///< by this agent
+  bool killed_ = false;          ///< by this agent
   int control_ = -1;
   bool control_ended_ = false;
   int input_ = -1;

@@ -209,7 +209,8 @@ Result choose_ranks(const SlurmStep& slurm, Command& command) {
     if (!spans && !command.is_part) NEAR_TRY(settle_per_machine(application, command));
     const auto& hosts = application.hosts.empty() ? command.hosts : application.hosts;
     if (spans && application.ranks == 0)
-      application.ranks = static_cast<unsigned>(std::min<std::size_t>(application.per_machine * hosts.size(), 65537));
+      application.ranks =
+          static_cast<unsigned>(std::min<std::size_t>(application.per_machine * hosts.size(), 65537));
   }
   bool said = command.applications.size() != 1 || command.applications[0].ranks != 0;
   if (!said && slurm.tasks != 0 && !spans)
@@ -248,7 +249,8 @@ Result check_together(Command& command) {
   if (spans_machines(command) && !command.mapping.rankfile.empty())
     return fail(Code::unsupported, "a file of ranks is for one machine; leave it or the other machines out");
   if (spans_machines(command) && command.explain_as_svg)
-    return fail(Code::unsupported, "a drawing as SVG is for one machine; --explain draws each of them as text");
+    return fail(Code::unsupported,
+                "a drawing as SVG is for one machine; --explain draws each of them as text");
   // How many ranks there are is known once all machines have said how many slots they have.
   if (command.is_part || (command.ranks_are_default && spans_machines(command))) return {};
   unsigned greatest = command.input.greatest();

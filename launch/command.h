@@ -54,13 +54,13 @@ struct Command {
   Inheritance inherited;
   std::vector<Tool> tools;
   std::vector<machines::Host>
-      hosts;             ///< machines that the command line names; empty: this one, or those of Slurm
-  bool by_slurm = false; ///< `hosts` are those of the Slurm job; srun reaches them
+      hosts;                ///< machines that the command line names; empty: this one, or those of Slurm
+  bool by_slurm = false;    ///< `hosts` are those of the Slurm job; srun reaches them
   std::string remote_shell; ///< what reaches other machines otherwise: a program and its options; empty: ssh
-  bool is_part = false;             ///< read again by the agent of a machine, for the ranks that it starts
-  std::vector<std::string> remarks; ///< warnings about the command line
-  bool ranks_are_default = false;   ///< the number of ranks was not given, and there is one program
-  double timeout_s = 0;             ///< 0: none
+  bool is_part = false;     ///< read again by the agent of a machine, for the ranks that it starts
+  std::vector<std::string> remarks;       ///< warnings about the command line
+  bool ranks_are_default = false;         ///< the number of ranks was not given, and there is one program
+  double timeout_s = 0;                   ///< 0: none
   NamedRanks input = NamedRanks::only(0); ///< the ranks that read standard input
   std::string prefix;                     ///< pattern for the prefix of each line of output; "": none
   bool timestamps = false;                ///< each line begins with the time

@@ -1,8 +1,8 @@
 #include "launch/head.h"
 
 #include "base/text.h"
-#include "launch/job_of_machines.h"
 #include "launch/job.h"
+#include "launch/job_of_machines.h"
 #include "launch/run.h"
 #include "os/process.h"
 

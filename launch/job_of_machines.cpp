@@ -121,7 +121,8 @@ Result JobOfMachines::distribute() {
   NEAR_TRY(machines::distribute(slots, shares, machine_of_));
   constexpr std::size_t most_ranks = 65536;
   if (machine_of_.size() > most_ranks)
-    return fail(base::Code::limit, "{} processes are more than the {} that one job may have", machine_of_.size(), most_ranks);
+    return fail(base::Code::limit, "{} processes are more than the {} that one job may have",
+                machine_of_.size(), most_ranks);
   if (const unsigned greatest = command_.input.greatest(); greatest >= machine_of_.size())
     return fail(base::Code::invalid, "standard input is for rank {}, but the ranks are 0 to {}", greatest,
                 machine_of_.size() - 1);

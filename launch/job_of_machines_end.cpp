@@ -112,7 +112,8 @@ void JobOfMachines::lose(unsigned machine, std::string why) {
   OutcomeReport report = report_about_job(base::format("machine {}: {}", remote.host.name, why), 1);
   report.of_machine = true;
   if (!remote.ranks.empty())
-    report.sentence += base::format("; {} {} lost", ranks_text(remote), remote.ranks.size() == 1 ? "is" : "are");
+    report.sentence +=
+        base::format("; {} {} lost", ranks_text(remote), remote.ranks.size() == 1 ? "is" : "are");
   decide(std::move(report));
 }
 
@@ -125,12 +126,14 @@ void JobOfMachines::check_connections(std::uint64_t now_ns) {
       continue;
     }
     if (const auto found = lost_.find(machine); found != lost_.end()) {
-      if (remote.starter == 0 || now_ns > found->second + until_last_words_ns) lose(machine, remote.complaint());
+      if (remote.starter == 0 || now_ns > found->second + until_last_words_ns)
+        lose(machine, remote.complaint());
       continue;
     }
     if (remote.greeted ? remote.silence.is_too_long() : remote.silence.since(now_ns) > until_greeting_ns)
-      lose(machine, remote.greeted ? "nothing has been heard from it for 5 s"
-                                   : base::format("no agent answered through {} within 30 s", remote.program));
+      lose(machine, remote.greeted
+                        ? "nothing has been heard from it for 5 s"
+                        : base::format("no agent answered through {} within 30 s", remote.program));
   }
 }
 

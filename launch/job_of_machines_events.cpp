@@ -135,8 +135,10 @@ void JobOfMachines::check_fences() {
   }
   if (waiting == nullptr || gone == nullptr) return;
   decide(report_about_job(
-base::format("{} on {} ended without calling MPI_Init or MPI_Finalize, where {} on {} wait for "
-                                       "all ranks of the job",                   ranks_text(*gone), gone->host.name, ranks_text(*waiting), waiting->host.name),
+      base::format("{} on {} ended without calling MPI_Init or MPI_Finalize, where {} on {} {} for the "
+                   "whole job",
+                   ranks_text(*gone), gone->host.name, ranks_text(*waiting), waiting->host.name,
+                   waiting->ranks.size() == 1 ? "waits" : "wait"),
       1));
 }
 

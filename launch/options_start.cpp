@@ -41,7 +41,8 @@ Result read_nodes(Parsing& at) {
   NEAR_TRY(read_count(at, count));
   if (count == 1) return {};
   return fail(Code::unsupported,
-              "{} {}: which machines is missing; name them with --hosts A,B or --hostfile FILE, or reserve them with Slurm",
+              "{} {}: which machines is missing; name them with --hosts A,B or --hostfile FILE, or reserve "
+              "them with Slurm",
               at.option, at.values[0]);
 }
 

@@ -57,7 +57,7 @@ struct OutcomeReport {
   int status = 0;           ///< what mpiexec exits with
   bool told = false;        ///< the reason has been printed
   bool has_table = false;   ///< `sentence` ends with a table of what the ranks did
-  bool of_machine = false; ///< a machine was lost, which explains what happens to all others
+  bool of_machine = false;  ///< a machine was lost, which explains what happens to all others
   bool in_start = false;    ///< a program could not be started
   std::string sentence;     ///< the reason; "" if there is none
   unsigned others = 0;      ///< ranks that were ended because of it

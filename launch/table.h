@@ -51,7 +51,7 @@ private:
   Control& control_;
   os::Poller* poller_ = nullptr;
   std::size_t rows_ = 0;
-  std::vector<Client> clients_; ///< by row, of the ranks that have been started
+  std::vector<Client> clients_;                           ///< by row, of the ranks that have been started
   std::map<std::string, std::string, std::less<>> known_; ///< rows that mpiexec has sent; they do not change
 };
 

@@ -13,7 +13,7 @@ namespace {
 using base::Code;
 using base::fail;
 
-constexpr unsigned most_slots = 65536;
+constexpr unsigned most_ranks_there = 65536;
 constexpr std::size_t most_hosts = 65536;
 
 bool to_number(std::string_view text, unsigned& number) {
@@ -54,8 +54,8 @@ Result add(std::string_view name, unsigned slots, const std::string& source, std
     return {};
   }
   found->slots = std::max(found->slots, 1u) + std::max(slots, 1u);
-  if (found->slots > most_slots)
-    return fail(Code::limit, "{}: {} has more than {} slots", source, name, most_slots);
+  if (found->slots > most_ranks_there)
+    return fail(Code::limit, "{}: {} has more than {} slots", source, name, most_ranks_there);
   return {};
 }
 
@@ -68,7 +68,7 @@ Result add_written(std::string_view text, const std::string& source, std::vector
       (bracket != std::string_view::npos && colon < bracket)) // the colons belong to an IPv6 address
     return add(text, 0, source, hosts);
   unsigned slots = 0;
-  if (!to_number(text.substr(colon + 1), slots) || slots == 0 || slots > most_slots)
+  if (!to_number(text.substr(colon + 1), slots) || slots == 0 || slots > most_ranks_there)
     return fail(Code::invalid, "{}: {}: expected the number of slots after ':'", source,
                 base::printable(text));
   return add(text.substr(0, colon), slots, source, hosts);
@@ -135,7 +135,7 @@ Result parse_host_file(std::string_view text, const std::string& file, std::vect
     for (std::string_view word : std::vector(words.begin() + 1, words.end())) {
       constexpr std::string_view known = "slots=";
       if (!word.starts_with(known)) continue; // max_slots=, binding=, user= and others of other launchers
-      if (!to_number(word.substr(known.size()), slots) || slots == 0 || slots > most_slots)
+      if (!to_number(word.substr(known.size()), slots) || slots == 0 || slots > most_ranks_there)
         return fail(Code::invalid, "{}: {}: expected the number of slots after '='", source,
                     base::printable(word));
     }
@@ -161,7 +161,7 @@ Result parse_slurm_nodes(std::string_view nodes, std::string_view tasks, std::ve
   for (std::string_view part : words_of(tasks, ",")) {
     const std::size_t times_at = std::min(part.find("(x"), part.size());
     unsigned count = 0, times = 1;
-    bool read = to_number(part.substr(0, times_at), count) && count > 0 && count <= most_slots;
+    bool read = to_number(part.substr(0, times_at), count) && count > 0 && count <= most_ranks_there;
     if (times_at < part.size())
       read = read && part.ends_with(')') &&
              to_number(part.substr(times_at + 2, part.size() - times_at - 3), times);

@@ -152,10 +152,11 @@ Result start_by_pmi(char** environment, Start& start) {
 Result connect_to_table(const Start& start) {
   os::FileIdentity file;
   if (!os::identify(start.table_descriptor, file).ok())
-    return base::fail(base::Code::gone,
-                      "the connection to mpiexec (descriptor {}) is not open: a program between mpiexec and this one "
-                      "closes the descriptors of programs that it starts",
-                      start.table_descriptor);
+    return base::fail(
+        base::Code::gone,
+        "the connection to mpiexec (descriptor {}) is not open: a program between mpiexec and this one "
+        "closes the descriptors of programs that it starts",
+        start.table_descriptor);
   NEAR_TRY(launcher().connect(start.table_descriptor, start.rank, start.size));
   os::close_on_exec(start.table_descriptor);
   return {};

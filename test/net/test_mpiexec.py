@@ -184,7 +184,36 @@ def test_a_program_that_is_missing_is_said_once(start):
 
 def test_ranks_that_do_not_call_init_do_not_block_the_others(start, compiled):
     result = start("--oversubscribe", "-host", "m1", "-n", "1", compiled("ring"), ":", "-host", "m2", "-n", "1", "true", timeout=30)
-    assert result.status == 1 and "have ended without MPI_Init" in result.err, result.report()
+    words = "rank 1 on m2 ended without calling MPI_Init or MPI_Finalize, where rank 0 on m1 waits"
+    assert result.status == 1 and words in result.err, result.report()
+
+
+def test_a_rank_beside_others_that_does_not_call_init_is_named(start, compiled):
+    """The others of its machine wait in MPI_Init for the whole job."""
+    result = start("--oversubscribe", "--hosts", "m1:2,m2:2", "sh", "-c", f"test $NEAR_RANK = 2 || exec {compiled('ring')}; sleep 0.5", timeout=30)
+    words = r"rank 2 \(sh, pid \d+ on m2\) exited with status 0 without calling MPI_Init, which other ranks wait in"
+    assert result.status == 1 and re.search(words, result.err), result.report()
+
+
+def test_output_that_cannot_be_written_is_an_error(lab, prefix):
+    """As on one machine."""
+    words = lab.mpiexec_words(prefix, "--hosts", "m1,m2", "-ppn", "1", "-n", "2", "hostname")
+    result = harness.run(["sh", "-c", '"$@" >/dev/full', "sh", *words], timeout=20)
+    assert result.status == 1 and "cannot write to standard output" in result.err, result.report()
+
+
+def test_a_reader_that_has_enough_ends_the_job(lab, prefix):
+    words = lab.mpiexec_words(prefix, "--hosts", "m1,m2", "-ppn", "1", "-n", "2", "yes")
+    result = harness.run(["sh", "-c", '"$@" | head -n 3', "sh", *words], timeout=20)
+    assert result.out == "y\n" * 3 and result.err == "" and not result.timed_out, result.report()
+    assert not harness.survivors(result.mark)
+
+
+def test_a_slow_reader_gets_everything_and_the_reason(lab, prefix):
+    """The job has failed long before its output is read."""
+    words = lab.mpiexec_words(prefix, "--oversubscribe", "--hosts", "m1:1,m2:1", "sh", "-c", "seq 400000; test $NEAR_RANK = 0 || exit 3")
+    result = harness.run(["bash", "-c", 'set -o pipefail; "$@" | (sleep 6; wc -l)', "bash", *words], timeout=40)
+    assert result.status == 3 and "exited with status 3" in result.err and int(result.out) >= 400_000, result.report()
 
 
 def test_the_time_is_limited_everywhere(start):
