@@ -13,12 +13,7 @@ using base::Result;
 /// What one program of the command line asks for.
 struct Share {
   unsigned ranks = 0;
-  std::vector<unsigned>
-      on; ///< the machines that it may use, by number, in the order of their use; empty: all
-  unsigned each =
-      0; ///< ranks on each machine before the next one is used; 0: as many as the machine has slots
-  bool each_is_limit = false; ///< no machine may have more than `each`
-};
+  std::vector<unsigned> on = {};
 
 /// The slots of a machine.
 struct Slots {

@@ -215,7 +215,7 @@ bool ends_job(const State& self) {
 
 /// How long the thread may sleep; -1: until something happens.
 int sleep_ms(const State& self) {
-  if (!ends_job(self)) return -1;
+  if (!self.end || !ends_job(self)) return -1;
   const std::uint64_t now = os::monotonic_ns();
   return self.end->at_ns <= now ? 0 : static_cast<int>((self.end->at_ns - now) / ms + 1);
 }
@@ -229,7 +229,7 @@ void* run(void*) {
   std::vector<std::uint64_t> keys;
   for (;;) {
     const int left = sleep_ms(self);
-    if (left == 0) end_job(*self.end);
+    if (left == 0 && self.end) end_job(*self.end);
     self.poller.wait(left, keys);
     if (self.stops.load_relaxed() != 0) return nullptr;
     const std::lock_guard lock(self.mutex);
@@ -358,7 +358,7 @@ void end_watch() {
   pthread_join(self.thread, nullptr);
   // MPI_Finalize does not wait for a machine that is lost, but the job has failed.
   for (int left = sleep_ms(self); left >= 0; left = sleep_ms(self)) {
-    if (left == 0) end_job(*self.end);
+    if (left == 0 && self.end) end_job(*self.end);
     (void)os::wait_until_readable({}, static_cast<std::uint64_t>(left) * ms);
   }
   self.lines.leave();

@@ -283,12 +283,16 @@ void Endpoint::reorder(std::span<Completion> into, std::size_t& count) {
 }
 
 void Endpoint::hold(std::span<Completion> from, std::size_t& count) {
-  const auto all = from.first(count);
-  const auto messages = std::stable_partition(all.begin(), all.end(), [](const Completion& each) {
-    return each.operation == nullptr || each.operation->what != Operation::What::receive || each.error != 0;
-  });
-  held_.insert(held_.end(), messages, all.end());
-  count = static_cast<std::size_t>(messages - all.begin());
+  std::size_t kept = 0;
+  for (const Completion& each : from.first(count)) {
+    const bool is_message =
+        each.operation != nullptr && each.operation->what == Operation::What::receive && each.error == 0;
+    if (is_message)
+      held_.push_back(each);
+    else
+      from[kept++] = each;
+  }
+  count = kept;
 }
 
 Result Endpoint::take(std::span<Completion> into, std::size_t& count) {

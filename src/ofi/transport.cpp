@@ -178,7 +178,7 @@ std::uint64_t sum_of_some(const Table& table, Bytes&& bytes) {
 /// than it takes to fall asleep and wake up.
 std::uint64_t polling_ns() {
   const State& self = state();
-  constexpr std::uint64_t ns_for_byte = 2, until_naps_are_worth_it = 16 * 32'000;
+  constexpr std::uint64_t ns_for_byte = 2, until_naps_are_worth_it = 16ull * 32'000;
   const std::uint64_t bytes =
       sum_of_some(self.copies, [](const auto& copy) { return copy->pieces.front().bytes; }) +
       sum_of_some(self.sends, [](const Sending& sending) { return sending.transfer->bytes; }) +
