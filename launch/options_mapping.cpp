@@ -146,8 +146,7 @@ const Option table[] = {
      NEAR_ACT(at.command.mapping.must_not_share = true)},
     {{"hosts", "hostlist", "nodelist"},
      one,
-     "A:4,B:4|run on these machines, with so many processes on each; without a number in proportion to their "
-     "processors",
+     "A:4,B:4|run on these machines, so many processes on each (default: by processors)",
      use_hosts},
     {{"host", "H"}, one, "A,B|the same for one program of several", use_own_hosts},
     {{"hostfile", "machinefile", "f", "machine-file", "default-hostfile"},

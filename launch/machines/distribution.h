@@ -13,7 +13,10 @@ using base::Result;
 /// What one program of the command line asks for.
 struct Share {
   unsigned ranks = 0;
-  std::vector<unsigned> on = {};
+  std::vector<unsigned> on = {}; ///< the machines that it may use, in the order of their use; empty: all
+  unsigned each = 0;             ///< ranks on each of them in turn; 0: as many as it has slots
+  bool each_is_limit = false;    ///< no machine may have more than `each`
+};
 
 /// The slots of a machine.
 struct Slots {
