@@ -181,6 +181,9 @@ Result settle_per_machine(Application& application, Command& command) {
 /// Intel MPI's "-machine FILE" is a file of hosts.
 Result read_machine_file(Command& command) {
   if (command.machine.empty() || command.explain) return {};
+  if (topo::Machine described; topo::machine_from_file(command.machine, described).ok())
+    return fail(Code::invalid, "-machine {}: the file describes a machine, for which only --explain can plan",
+                command.machine);
   Application none_yet;
   Parsing at{command, none_yet, {command.machine}, "-machine"};
   if (!find_option("machinefile")->act(at).ok())

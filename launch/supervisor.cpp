@@ -308,7 +308,11 @@ void Supervisor::take_signals() {
 
 void Supervisor::time_out() {
   std::vector<os::Pid> pids;
-  for (const auto& rank : ranks_) pids.push_back(rank.pid);
+  std::vector<unsigned> ranks;
+  for (unsigned row = 0; row < ranks_.size(); ++row) {
+    pids.push_back(ranks_[row].pid);
+    ranks.push_back(description_.job.rank_of(row));
+  }
   Outcome outcome;
   outcome.reason = Reason::timed_out;
   outcome.status = 124;
@@ -316,7 +320,7 @@ void Supervisor::time_out() {
                                       : time_out_text(description_.job.command.timeout_s) + ":";
   outcome.text = base::format("{}\n{}", beginning,
                               segment::job_table(segment_, description_.segment_descriptor,
-                                                 surface::function_name, os::monotonic_ns(), pids));
+                                                 surface::function_name, os::monotonic_ns(), pids, ranks));
   decide(std::move(outcome));
 }
 

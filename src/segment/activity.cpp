@@ -88,19 +88,20 @@ const char* phase_name(Phase phase) {
 }
 
 std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns,
-                      std::span<const std::int32_t> pids) {
+                      std::span<const std::int32_t> pids, std::span<const unsigned> ranks) {
   std::string table = base::format("{:>5} {:>8} {:<15} {:>10} {:>10} {:>11} {:>10}  {}\n", "rank", "pid",
                                    "phase", "calls", "messages", "sent", "unexpected", "doing");
   for (std::uint32_t row = 0; row < segment.job_size(); ++row) {
     auto& entry = segment.entry(row);
+    const unsigned rank = row < ranks.size() ? ranks[row] : entry.rank;
     // SYNC: rank-phase. Acquire: the exit status was written before `dead`.
     auto phase = static_cast<Phase>(entry.phase.load_acquire());
     if (row < pids.size() && pids[row] == 0) {
-      table += base::format("{:>5} {:>8} not started\n", entry.rank, "-");
+      table += base::format("{:>5} {:>8} not started\n", rank, "-");
       continue;
     }
     auto pid = row < pids.size() ? pids[row] : static_cast<std::int32_t>(entry.pid.load_relaxed());
-    table += base::format("{:>5} {:>8} {:<15}", entry.rank, pid, phase_name(phase));
+    table += base::format("{:>5} {:>8} {:<15}", rank, pid, phase_name(phase));
     if (has_region(segment, row)) {
       auto activity = activity_of(segment, row);
       Amount sent;

@@ -39,8 +39,8 @@ const char* phase_name(Phase phase);
 
 /// A table with a line for each process of the job: rank, pid, phase, calls, messages and bytes sent,
 /// unexpected messages, activity. `descriptor` is the segment's. `pids` are the processes by rank, for
-/// callers that know them better than the rank table, which every process can write; 0: not started.
+/// callers that know them better than the rank table, which every process can write; 0: not started. `ranks` likewise.
 std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns,
-                      std::span<const std::int32_t> pids = {});
+                      std::span<const std::int32_t> pids = {}, std::span<const unsigned> ranks = {});
 
 } // namespace near::segment
