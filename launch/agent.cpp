@@ -71,6 +71,7 @@ private:
   os::Ending ending_;
   std::uint64_t kill_at_ns_ = 0; ///< 0: not planned
   bool killed_ = false;          ///< by this agent
+  bool reported_ = false;        ///< mpiexec knows that no rank is left
   int control_ = -1;
   bool control_ended_ = false;
   int input_ = -1;
@@ -279,7 +280,9 @@ void Agent::take_reports() {
     reports_.feed({buffer, got});
     for (Frame frame; reports_.next(frame);) {
       say(frame.kind, frame.body);
-      if (frame.kind == Kind::outcome) kill_at_ns_ = 0; // no rank is left, only their output
+      if (frame.kind != Kind::outcome) continue;
+      reported_ = true;
+      kill_at_ns_ = 0; // no rank is left, only their output
     }
   }
   if (control_ended_ || what == os::Transfer::nothing_now) return;
@@ -330,6 +333,9 @@ void Agent::loop() {
     }
     if (ended_) {
       take_reports();
+      // A part that ended well has no report; mpiexec must not wait for more than its output.
+      if (!reported_) say(Kind::outcome, OutcomeReport().body());
+      reported_ = true;
       take_rest_of_output();
     }
   }
