@@ -22,7 +22,8 @@ def shared_functions(compiler, file, options, level, folder):
     if not target.startswith("x86_64"):
         pytest.skip(f"NOT tested here: {file} is for x86-64")
     made = folder / "kernel.o"
-    subprocess.run([compiler, "-std=c++20", level, *options.split(";"), "-I", ROOT / "src", "-c", file, "-o", made], check=True)
+    cache = ["ccache"] if shutil.which("ccache") else []
+    subprocess.run([*cache, compiler, "-std=c++20", level, *options.split(";"), "-I", ROOT / "src", "-c", file, "-o", made], check=True)
     names = subprocess.run(["nm", "-C", made], text=True, capture_output=True, check=True).stdout
     return re.findall(r"^\S+ [Ww] (.*)$", names, re.M)
 
