@@ -38,6 +38,11 @@ const segment::Segment* find_segment_of(object::ProcessId process) {
   return find_segment(0);
 }
 
+std::uint32_t machine_of(object::ProcessId process) {
+  const auto& machines = space().machine_of;
+  return machines.empty() ? space().machine : machines[process.rank];
+}
+
 std::uint32_t row_of(object::ProcessId process) {
   const auto& ranks = space().ranks;
   if (ranks.empty()) return process.rank;

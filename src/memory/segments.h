@@ -33,6 +33,9 @@ segment::Segment* find_segment(std::uint32_t number);
 /// process sends to others refer to this segment.
 const segment::Segment* find_segment_of(object::ProcessId process);
 
+/// Returns the number of a process's machine among those of its job: a fact that all processes know alike.
+std::uint32_t machine_of(object::ProcessId process);
+
 /// Returns the row of a process in its segment, which this process has mapped (find_segment_of()).
 std::uint32_t row_of(object::ProcessId process);
 /// Returns the process in a row of the segment of this process's job.

@@ -21,9 +21,11 @@ struct Space {
   /// on one machine.
   std::vector<std::uint32_t> ranks;
   std::uint32_t machine = 0; ///< number of this machine among those of the job
-  Arena arena;               ///< within this process's region
-  Arena far_arena;           ///< outside the regions; empty unless every process has mapped the whole segment
-  Arena reserved_arena;      ///< of huge pages that the administrator has reserved; empty if there are none
+  /// That of each process of the job, by rank; empty if the job has one machine.
+  std::vector<std::uint32_t> machine_of;
+  Arena arena;          ///< within this process's region
+  Arena far_arena;      ///< outside the regions; empty unless every process has mapped the whole segment
+  Arena reserved_arena; ///< of huge pages that the administrator has reserved; empty if there are none
   Blocks blocks;
   KeptBlocks kept; ///< freed blocks of ordinary_arena()
 

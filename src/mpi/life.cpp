@@ -55,6 +55,7 @@ Result start_engine() {
   job.size = start.here;
   job.ranks = start.ranks;
   job.machine = start.machine;
+  job.machine_of = start.machine_of;
   if (start.by_pmi) job.ancestor = getppid();
   p2p::attach();
   NEAR_TRY(shm::start(job));

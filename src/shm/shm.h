@@ -15,7 +15,8 @@ struct Job {
   std::uint32_t size = 1; ///< number of processes with which the job begins on this machine
   /// Their ranks in the job, by row, in rising order; empty if they are the rows.
   std::vector<std::uint32_t> ranks = {};
-  std::uint32_t machine = 0; ///< number of this machine among those of the job
+  std::uint32_t machine = 0;                  ///< number of this machine among those of the job
+  std::vector<std::uint32_t> machine_of = {}; ///< that of each rank; empty if the job has one machine
   /// A process whose descendants may copy from this one's memory; 0: the launcher that the segment names.
   std::int32_t ancestor = 0;
 };

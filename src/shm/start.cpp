@@ -201,6 +201,7 @@ Result start(const Job& job) {
   set_internal_handlers();
   memory::space().ranks = job.ranks;
   memory::space().machine = job.machine;
+  memory::space().machine_of = job.machine_of;
   NEAR_TRY(enter_segment(job));
   NEAR_TRY(check_choice_of_copy()); // only now, because the segment decides which rank reports it
   self.row = memory::space().row = job.row;
