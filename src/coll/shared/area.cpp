@@ -304,7 +304,7 @@ Result Area::wait(int rank, Number number, const Description& description, const
     return mismatch(description, rank, from.description);
   if (from.description.where == Where::no_memory) [[unlikely]]
     return base::fail(MPI_ERR_NO_MEM, "rank {} has no memory in which to exchange data of a collective",
-                      rank);
+                      rank_in_communicator(rank));
   at = data_of(from);
   return {};
 }

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "coll/call.h"
+#include "coll/machines.h"
 #include "coll/shared/pieces.h"
 #include "coll/shared/slices.h"
 #include "copy/store_policy.h"
@@ -115,6 +116,7 @@ struct AreaMember {
   segment::Doorbell* doorbell = nullptr; ///< null: it never sleeps (tests)
   Number finished = 0;                   ///< it has finished this number at least
   std::uint16_t node = 0;                ///< the NUMA node on which it runs; Location::several: unknown
+  int rank = 0;                          ///< in the communicator
 };
 
 /// One rank's side of an area. If it has no memory for a slice, its entry says so, and every rank that needs its data
@@ -130,6 +132,9 @@ public:
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(members_.size()); }
+
+  /// The rank that a member has in the communicator; the ranks of an area on one of several machines are numbered by themselves.
+  int rank_in_communicator(int rank) const { return members_[static_cast<std::size_t>(rank)].rank; }
 
   /// Number of NUMA nodes on which the ranks run.
   int nodes() const { return nodes_; }
@@ -314,13 +319,16 @@ private:
 
 /// The area of a communicator, which its first collective makes, if it need not send messages or `may_wait`; nullptr if
 /// it has none, at all of its ranks alike: it has one rank, or more than most_area_ranks, or not all of them share this
-/// machine's memory, or one of them had no memory left for it.
+/// machine's memory, or one of them had no memory left for it. If the ranks are on several machines, those of each get an
+/// area in the same way, which the communicator's extension then has.
 Result find_area(Communicator& communicator, bool may_wait, Area*& area);
 inline constexpr int most_area_ranks = segment::most_area_ranks;
 
 /// What a communicator, or a persistent call, keeps of its area. Destroying it frees the area without waiting for others.
 struct AreaExtension : object::CommunicatorExtension {
-  std::unique_ptr<Area> area; ///< null: there is none, at all ranks alike
+  std::unique_ptr<Area> area; ///< of the ranks on this machine; null: there is none, at all of them alike
+  Area* of_all = nullptr;     ///< `area`, if all ranks of the communicator are on this machine
+  std::unique_ptr<const Machines> machines; ///< null if all ranks are on one
   /// Makes a further area, with slices of its own, for a call that does not follow the order of the communicator's: at
   /// all ranks, which may send messages for that. `bytes`: what a rank publishes in a call. The communicator has an area.
   virtual Result make_another(Communicator& communicator, MPI_Count bytes,

@@ -182,65 +182,74 @@ bool shares_segment(const Communicator& communicator) {
   return true;
 }
 
+/// Some ranks of a communicator, or all, which share an area.
+struct Sharers {
+  Communicator& communicator;
+  RankList ranks;
+  std::size_t size() const { return static_cast<std::size_t>(ranks.size()); }
+  int rank_at(std::size_t i) const { return ranks[static_cast<int>(i)]; }
+  object::ProcessId process_at(std::size_t i) const { return communicator.process_ids[rank_at(i)]; }
+};
+
 /// Whether the regions contain the parts of this communicator's area, so that nobody has to ask where they are.
-bool is_prepared(const Communicator& communicator) {
-  return &communicator == object::world() && segment::job_has_area(memory::space().segment.job_size()) &&
-         shares_segment(communicator);
+bool is_prepared(const Sharers& sharers) {
+  return &sharers.communicator == object::world() &&
+         segment::job_has_area(memory::space().segment.job_size());
 }
 
-/// Tells every rank where the parts of all others lie, by messages.
-Result exchange_offsets(Communicator& communicator, segment::Offset own, std::vector<segment::Offset>& all) {
+/// Tells every one of these ranks where the parts of all others lie, by messages.
+Result exchange_offsets(const Sharers& sharers, segment::Offset own, std::vector<segment::Offset>& all) {
   Datatype& bytes = byte_type();
-  const Call call =
-      allgather_call(Buffer{&own, sizeof own, &bytes}, Buffer{all.data(), sizeof own, &bytes}, communicator);
-  CollectiveGroup group(communicator);
+  const Call call = allgather_call(Buffer{&own, sizeof own, &bytes}, Buffer{all.data(), sizeof own, &bytes},
+                                   sharers.communicator);
+  CollectiveGroup whole(sharers.communicator), group(whole, sharers.ranks);
   return run(group, call);
 }
 
-std::vector<segment::Offset> prepared_parts(const Communicator& communicator) {
-  std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
+std::vector<segment::Offset> prepared_parts(const Sharers& sharers) {
+  std::vector<segment::Offset> offsets(sharers.size());
   for (std::size_t i = 0; i < offsets.size(); ++i)
-    offsets[i] = memory::space().segment.control(memory::row_of(communicator.process_ids[i])).area_part;
+    offsets[i] = memory::space().segment.control(memory::row_of(sharers.process_at(i))).area_part;
   return offsets;
 }
 
 /// Allocates this rank's part, if it `has_slices`, and finds those of the others. `offsets` contains a 0 if a rank has no
 /// memory for one.
-Result allocate_parts(Communicator& communicator, bool has_slices, std::vector<segment::Offset>& offsets) {
+Result allocate_parts(const Sharers& sharers, bool has_slices, std::vector<segment::Offset>& offsets) {
   const memory::Space& self = memory::space();
   AreaPart* own = has_slices ? take_part() : nullptr;
-  Result exchanged =
-      exchange_offsets(communicator, own != nullptr ? self.segment.offset_of(own) : 0, offsets);
+  Result exchanged = exchange_offsets(sharers, own != nullptr ? self.segment.offset_of(own) : 0, offsets);
   if (own != nullptr && (!exchanged.ok() || std::find(offsets.begin(), offsets.end(), 0) != offsets.end()))
     home().unused.push_back(own);
   return exchanged;
 }
 
 /// Makes the area whose parts lie at these offsets, unless one is missing.
-void make_area(const Communicator& communicator, const std::vector<segment::Offset>& offsets,
-               Extension& made) {
+void make_area(const Sharers& sharers, const std::vector<segment::Offset>& offsets, Extension& made) {
   const memory::Space& self = memory::space();
   if (std::find(offsets.begin(), offsets.end(), 0) != offsets.end()) return;
   std::vector<AreaMember> members(offsets.size());
-  made.rank = communicator.rank;
+  made.rank = sharers.ranks.find(sharers.communicator.rank);
   made.parts.resize(offsets.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
     made.parts[i] = members[i].part = self.segment.at<AreaPart>(offsets[i]);
-    members[i].process = communicator.process_ids[i];
-    const std::uint32_t row = memory::row_of(communicator.process_ids[i]);
+    members[i].process = sharers.process_at(i);
+    members[i].rank = sharers.rank_at(i);
+    const std::uint32_t row = memory::row_of(sharers.process_at(i));
     members[i].node = self.segment.entry(row).location.numa;
-    if (static_cast<int>(i) != communicator.rank) members[i].doorbell = &self.segment.control(row).doorbell;
+    if (static_cast<int>(i) != made.rank) members[i].doorbell = &self.segment.control(row).doorbell;
   }
   Slices& slices = made.own_slices != nullptr ? *made.own_slices : home().slices;
-  made.area = std::make_unique<Area>(std::move(members), communicator.rank, self.segment.base(), slices,
+  made.area = std::make_unique<Area>(std::move(members), made.rank, self.segment.base(), slices,
                                      &own_control().counters);
+  if (sharers.ranks.size() == sharers.communicator.size) made.of_all = made.area.get();
   p2p::watch_failures(process_failed);
 }
 
-Result allocate_area(Communicator& communicator, bool has_slices, Extension& made) {
-  std::vector<segment::Offset> offsets(static_cast<std::size_t>(communicator.size));
-  NEAR_TRY(allocate_parts(communicator, has_slices, offsets));
-  make_area(communicator, offsets, made);
+Result allocate_area(const Sharers& sharers, bool has_slices, Extension& made) {
+  std::vector<segment::Offset> offsets(sharers.size());
+  NEAR_TRY(allocate_parts(sharers, has_slices, offsets));
+  make_area(sharers, offsets, made);
   return {};
 }
 
@@ -275,8 +284,46 @@ Result Extension::make_another(Communicator& communicator, MPI_Count bytes,
   Slices& slices = *another->own_slices;
   const bool has_slices =
       slices.make(needed.count, needed.bytes) || (needed.count > 2 && slices.make(2, needed.bytes));
-  NEAR_TRY(allocate_area(communicator, has_slices, *another));
+  NEAR_TRY(allocate_area({communicator, RankList::all(communicator.size)}, has_slices, *another));
   made = std::move(another);
+  return {};
+}
+
+/// The machines of the ranks; null if all are on one.
+std::unique_ptr<const Machines> find_machines(const Communicator& communicator) {
+  if (memory::space().machine_of.empty()) return nullptr;
+  std::vector<std::uint32_t> machine_of(static_cast<std::size_t>(communicator.size));
+  for (std::size_t i = 0; i < machine_of.size(); ++i)
+    machine_of[i] = memory::machine_of(communicator.process_ids[i]);
+  auto made = std::make_unique<const Machines>(machine_of, communicator.rank);
+  return made->count() > 1 ? std::move(made) : nullptr;
+}
+
+/// The ranks that may share an area with this one: all, those on this machine, or none.
+RankList sharers_of(const Communicator& communicator, const Machines* machines) {
+  if (machines != nullptr) return machines->ranks_of(machines->own());
+  return RankList::all(shares_segment(communicator) ? communicator.size : 0);
+}
+
+/// Makes what the communicator keeps for its collectives, unless that takes messages and this rank must not wait.
+Result extend(Communicator& communicator, bool may_wait) {
+  auto made = std::make_unique<Extension>();
+  made->machines = find_machines(communicator);
+  const Sharers sharers{communicator, sharers_of(communicator, made->machines.get())};
+  // All ranks of the communicator know whether one of them sends messages.
+  const bool sends = &communicator != object::world();
+  if (sends && !may_wait) return {};
+  if (sharers.size() < 2 || sharers.ranks.size() > most_area_ranks) {
+    if (sends) (void)TagSpace::next(communicator); // as the ranks of other machines do
+  } else if (is_prepared(sharers)) {
+    (void)make_first_slice();
+    make_area(sharers, prepared_parts(sharers), *made);
+  } else {
+    NEAR_TRY(allocate_area(sharers, make_first_slice(), *made));
+  }
+  // Ranks of a group can read each other's memory if all of a communicator have agreed on that (single_copy.h).
+  if (made->area != nullptr && made->of_all == nullptr) made->area->set_reading(Area::Reading::no);
+  communicator.extension = std::move(made);
   return {};
 }
 
@@ -284,19 +331,12 @@ Result Extension::make_another(Communicator& communicator, MPI_Count bytes,
 
 Result find_area(Communicator& communicator, bool may_wait, Area*& area) {
   area = nullptr;
-  if (communicator.size == 1 || communicator.size > most_area_ranks) return {};
+  if (communicator.size == 1) return {};
   if (communicator.extension == nullptr) {
-    if (!may_wait && !is_prepared(communicator)) return {};
-    auto made = std::make_unique<Extension>();
-    if (is_prepared(communicator)) {
-      (void)make_first_slice();
-      make_area(communicator, prepared_parts(communicator), *made);
-    } else if (shares_segment(communicator)) {
-      NEAR_TRY(allocate_area(communicator, make_first_slice(), *made));
-    }
-    communicator.extension = std::move(made);
+    NEAR_TRY(extend(communicator, may_wait));
+    if (communicator.extension == nullptr) return {};
   }
-  area = static_cast<AreaExtension&>(*communicator.extension).area.get();
+  area = static_cast<AreaExtension&>(*communicator.extension).of_all;
   return {};
 }
 

@@ -47,25 +47,27 @@ Result Area::broken() {
     return base::fail(MPI_ERR_PROC_ABORTED,
                       "rank {} of this communicator has failed; the communicator cannot be used for "
                       "collectives any more",
-                      found.rank);
+                      rank_in_communicator(found.rank));
   return base::fail(
       MPI_ERR_OTHER,
       "rank {} of this communicator has called {}, and rank {} {}; the communicator cannot be used for "
       "collectives any more",
-      found.rank, describe(found.description), found.other_rank, describe(found.other));
+      rank_in_communicator(found.rank), describe(found.description), rank_in_communicator(found.other_rank),
+      describe(found.other));
 }
 
 Result Area::mismatch(const Description& ours, int rank, const Description& theirs) {
   if (!broken_) tell_all({ours, theirs, rank_, rank});
-  return base::fail(MPI_ERR_OTHER, "rank {} calls {}, but rank {} of the same communicator calls {}", rank_,
-                    describe(ours), rank, describe(theirs));
+  return base::fail(MPI_ERR_OTHER, "rank {} calls {}, but rank {} of the same communicator calls {}",
+                    rank_in_communicator(rank_), describe(ours), rank_in_communicator(rank),
+                    describe(theirs));
 }
 
 Result Area::left_behind(const Description& ours, int rank) {
   if (!broken_) tell_all({ours, {.collective = no_collective}, rank_, rank});
   return base::fail(MPI_ERR_OTHER,
                     "rank {} calls {}, but rank {} of the same communicator has gone on to a different call",
-                    rank_, describe(ours), rank);
+                    rank_in_communicator(rank_), describe(ours), rank_in_communicator(rank));
 }
 
 void Area::process_failed(const object::ProcessId& process) {

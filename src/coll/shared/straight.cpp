@@ -313,7 +313,7 @@ namespace {
 /// The communicator's area if the call may go straight there now.
 Area* area_of(const Call& call, const Communicator& communicator) {
   if (communicator.extension == nullptr || communicator.is_inter() || !goes_straight(call)) return nullptr;
-  Area* const area = static_cast<AreaExtension&>(*communicator.extension).area.get();
+  Area* const area = static_cast<AreaExtension&>(*communicator.extension).of_all;
   return area != nullptr && area->is_idle() ? area : nullptr;
 }
 

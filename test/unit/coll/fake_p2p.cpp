@@ -216,15 +216,33 @@ struct Extension final : AreaExtension {
 };
 
 /// Offsets in it are addresses.
-std::unique_ptr<AreaExtension> make_area(int rank, std::vector<AreaPart>& parts, Slices& slices) {
-  auto made = std::make_unique<Extension>();
-  std::vector<AreaMember> members(parts.size());
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    members[i].process = {.rank = static_cast<std::uint32_t>(i)};
-    members[i].part = &parts[i];
-    members[i].node = static_cast<std::uint16_t>(node_of(static_cast<int>(i)));
+std::unique_ptr<Area> make_area(int rank, RankList ranks, std::vector<AreaPart>& parts, Slices& slices) {
+  std::vector<AreaMember> members(static_cast<std::size_t>(ranks.size()));
+  for (int i = 0; i < ranks.size(); ++i) {
+    AreaMember& member = members[static_cast<std::size_t>(i)];
+    member.process = {.rank = static_cast<std::uint32_t>(ranks[i])};
+    member.part = &parts[static_cast<std::size_t>(ranks[i])];
+    member.rank = ranks[i];
+    member.node = static_cast<std::uint16_t>(node_of(ranks[i]));
   }
-  made->area = std::make_unique<Area>(std::move(members), rank, nullptr, slices, &counters());
+  return std::make_unique<Area>(std::move(members), ranks.find(rank), nullptr, slices, &counters());
+}
+
+std::unique_ptr<AreaExtension> make_extension(int rank, int size, std::vector<AreaPart>& parts,
+                                              Slices& slices) {
+  auto made = std::make_unique<Extension>();
+  if (const auto& machine_of = world->conditions.machine_of; !machine_of.empty()) {
+    auto machines = std::make_unique<const Machines>(machine_of, rank);
+    const RankList here = machines->ranks_of(machines->own());
+    if (here.size() > 1) {
+      made->area = make_area(rank, here, parts, slices);
+      made->area->set_reading(Area::Reading::no);
+    }
+    made->machines = std::move(machines);
+  } else {
+    made->area = make_area(rank, RankList::all(size), parts, slices);
+    made->of_all = made->area.get();
+  }
   return made;
 }
 
@@ -238,7 +256,8 @@ Result Extension::make_another(object::Communicator& communicator, MPI_Count byt
   prepares = true;
   if (bytes > piece_bytes) own_slices.back()->make(2, static_cast<std::size_t>(std::min(bytes, slice_bytes)));
   prepares = false;
-  made = make_area(communicator.rank, world->further_parts[index], *own_slices.back());
+  made =
+      make_extension(communicator.rank, communicator.size, world->further_parts[index], *own_slices.back());
   return {};
 }
 
@@ -285,7 +304,7 @@ void run_ranks(int size, const Conditions& conditions,
     communicator.rank = rank;
     communicator.size = communicator.peers = size;
     communicator.process_ids = group.members.data();
-    if (size > 1) communicator.extension = make_area(rank, world->parts, slices);
+    if (size > 1) communicator.extension = make_extension(rank, size, world->parts, slices);
     if (world->turns != nullptr) world->turns->begin(rank);
     body(communicator);
     if (world->turns != nullptr) world->turns->pass(rank, true);

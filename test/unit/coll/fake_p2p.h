@@ -12,6 +12,7 @@
 #include "segment/segment.h"
 
 #include <functional>
+#include <vector>
 
 namespace near::coll::test {
 
@@ -23,6 +24,8 @@ struct Conditions {
   bool messages_remain = false;
   /// A rank that can read no other one's memory.
   int without_reading = -1;
+  /// The machine of each rank, of which those on one machine have an area; empty: all ranks have one.
+  std::vector<std::uint32_t> machine_of = {};
   /// The ranks take turns, in their order: each runs until it waits in an area. They must exchange no messages.
   bool one_processor = false;
 };

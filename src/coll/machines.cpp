@@ -1,0 +1,37 @@
+// See machines.h.
+#include "coll/machines.h"
+
+#include <algorithm>
+#include <map>
+
+namespace near::coll {
+
+Machines::Machines(std::span<const std::uint32_t> machine_of, int own_rank) {
+  std::map<std::uint32_t, int> indices;
+  for (const std::uint32_t machine : machine_of)
+    index_of_.push_back(indices.try_emplace(machine, static_cast<int>(indices.size())).first->second);
+  first_.resize(indices.size() + 1);
+  for (const int index : index_of_) ++first_[static_cast<std::size_t>(index) + 1];
+  most_ranks_ = *std::max_element(first_.begin(), first_.end());
+  for (std::size_t machine = 1; machine < first_.size(); ++machine) first_[machine] += first_[machine - 1];
+
+  std::vector<int> next = first_;
+  ranks_.resize(index_of_.size());
+  for (std::size_t rank = 0; rank < index_of_.size(); ++rank) {
+    auto& at = next[static_cast<std::size_t>(index_of_[rank])];
+    ranks_[static_cast<std::size_t>(at++)] = static_cast<int>(rank);
+  }
+  own_ = index_of(own_rank);
+  in_order_ = std::is_sorted(ranks_.begin(), ranks_.end());
+}
+
+std::vector<int> Machines::leaders(int root) const {
+  std::vector<int> made;
+  for (int machine = 0; machine < count(); ++machine) {
+    const bool has_root = root >= 0 && index_of(root) == machine;
+    made.push_back(has_root ? root : ranks_of(machine)[0]);
+  }
+  return made;
+}
+
+} // namespace near::coll

@@ -1,0 +1,47 @@
+// The machines on which the ranks of a communicator run: facts that all ranks know alike, for collectives in two levels, among
+// the ranks of each machine and among the leaders of the machines (coll/levels.h).
+#pragma once
+
+#include "coll/rank_list.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace near::coll {
+
+/// Machines have indices: 0 is that of rank 0, and so on in the order of their lowest ranks.
+class Machines {
+public:
+  /// `machine_of`: the machine of each rank, by any numbers. `own_rank`: this process's.
+  Machines(std::span<const std::uint32_t> machine_of, int own_rank);
+
+  int count() const { return static_cast<int>(first_.size()) - 1; }
+  /// The ranks of the machine that has most.
+  int most_ranks() const { return most_ranks_; }
+  /// Whether every machine has as many.
+  bool are_equal() const { return most_ranks_ * count() == static_cast<int>(ranks_.size()); }
+  /// Whether the ranks of each machine follow each other.
+  bool in_order() const { return in_order_; }
+  int index_of(int rank) const { return index_of_[static_cast<std::size_t>(rank)]; }
+  /// The index of this process's machine.
+  int own() const { return own_; }
+  /// In rising order. Valid as long as this object is.
+  RankList ranks_of(int machine) const {
+    const auto at = static_cast<std::size_t>(machine);
+    return RankList::of({ranks_.data() + first_[at], static_cast<std::size_t>(first_[at + 1] - first_[at])});
+  }
+  /// How many ranks come before those of the machine if the ranks are ordered by machine.
+  int ranks_before(int machine) const { return first_[static_cast<std::size_t>(machine)]; }
+  /// The leader of each machine: `root` of its own machine, the lowest rank of any other one. -1: there is no root.
+  std::vector<int> leaders(int root = -1) const;
+
+private:
+  std::vector<int> index_of_; ///< by rank
+  std::vector<int> ranks_;    ///< ordered by machine
+  std::vector<int> first_;    ///< where each machine's ranks begin there; the last one: their number
+  int own_ = 0, most_ranks_ = 0;
+  bool in_order_ = false;
+};
+
+} // namespace near::coll
