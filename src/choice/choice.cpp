@@ -73,6 +73,26 @@ bool always(const Facts&) { return true; }
 bool told_by_one(const Facts& facts) {
   return facts.shared_processors != 0 && facts.size <= 64 && facts.bytes <= 1 << 10;
 }
+/// Calls in levels (coll/levels.h).
+Lack by_machine(const Facts& facts) {
+  return facts.machines > 1 && facts.most_on_machine > 1
+             ? nullptr
+             : "needs several machines, and two ranks on one of them";
+}
+/// Leaders reduce what they have in the order of the machines.
+Lack reduces_by_machine(const Facts& facts) {
+  if (Lack lack = by_machine(facts)) return lack;
+  if (facts.commutative || facts.machines_in_order) return nullptr;
+  return "needs a commutative operation, or ranks in the order of the machines";
+}
+/// The leader keeps what all ranks of its machine send and receive, and both once more.
+constexpr MPI_Count most_at_leader = 8 << 20;
+Lack exchanges_by_machine(const Facts& facts) {
+  if (Lack lack = by_machine(facts)) return lack;
+  return facts.bytes * facts.size * facts.most_on_machine <= most_at_leader
+             ? nullptr
+             : "needs blocks that take at most 8 MiB at the leader of a machine";
+}
 /// Two ranks with a processor each: both send at once, or one of them does. Measured (doc/adr/0021).
 bool is_pair(const Facts& facts) { return facts.size == 2 && facts.shared_processors == 0; }
 bool pair_exchanges(const Facts& facts) { return is_pair(facts) && facts.bytes >= 4 << 10; }
@@ -145,13 +165,42 @@ bool longest_parts(const Facts& facts) {
 bool longest_exchange(const Facts& facts) {
   return long_exchange(facts) && facts.bytes >= (768 << 10) / facts.size;
 }
-bool long_broadcast(const Facts& facts) { return facts.bytes >= 256 << 10 && facts.size >= 4; }
-bool long_allreduce(const Facts& facts) { return facts.bytes >= 64 << 10; }
+/// In levels, long data is copied more often, and between the ranks of one machine after that between machines. Along a ring or
+/// tree over ranks in the order of the machines it crosses as seldom. Measured with two ranks on each of four machines, with a
+/// processor each and on two processors (doc/adr/0039).
+bool broadcast_crosses_less(const Facts& facts) {
+  return facts.most_on_machine > 2 || !facts.machines_in_order;
+}
+bool reduce_crosses_less(const Facts& facts) { return facts.bytes < 32 << 10 || !facts.machines_in_order; }
+bool allreduce_crosses_less(const Facts& facts) {
+  return facts.bytes < 512 << 10 || !facts.machines_in_order;
+}
+bool allgather_crosses_less(const Facts& facts) {
+  return facts.bytes * facts.size < 64 << 10 || !facts.machines_in_order;
+}
+bool few_bytes_to_each(const Facts& facts) { return facts.bytes <= 512; }
+/// Between machines a message costs as much as copying some 30 KiB, within one as much as copying a few: of two bounds of sizes, the
+/// one that holds for the ranks.
+MPI_Count bound(const Facts& facts, MPI_Count on_a_machine, MPI_Count between_machines) {
+  return facts.machines > 1 ? between_machines : on_a_machine;
+}
+bool long_broadcast(const Facts& facts) {
+  return facts.bytes >= bound(facts, 256 << 10, 1 << 20) && facts.size >= 4;
+}
+bool long_allreduce(const Facts& facts) { return facts.bytes >= bound(facts, 64 << 10, 128 << 10); }
 bool long_reduce(const Facts& facts) { return long_allreduce(facts) && facts.size >= 4; }
-bool short_blocks(const Facts& facts) { return facts.bytes <= 2 << 10 && facts.size >= 4; }
-bool tiny_blocks(const Facts& facts) { return facts.bytes <= 256 && facts.size >= 8; }
+bool short_blocks(const Facts& facts) {
+  return facts.bytes <= bound(facts, 2 << 10, 4 << 10) && facts.size >= 4;
+}
+/// The root of a scatter sends one message after the other.
+bool short_parts(const Facts& facts) {
+  return facts.bytes <= bound(facts, 2 << 10, 32 << 10) && facts.size >= 4;
+}
+bool tiny_blocks(const Facts& facts) { return facts.bytes <= bound(facts, 256, 4 << 10) && facts.size >= 8; }
 /// The whole result is short.
-bool short_result(const Facts& facts) { return facts.bytes <= (32 << 10) / facts.size; }
+bool short_result(const Facts& facts) {
+  return facts.bytes <= bound(facts, 32 << 10, 256 << 10) / facts.size;
+}
 bool long_or_few_ranks(const Facts& facts) { return facts.bytes > 4 << 10 || facts.size < 8; }
 /// A rank of a scan reads the vectors of all lower ranks.
 bool few_to_scan(const Facts& facts) { return facts.size <= 8; }

@@ -63,6 +63,9 @@ struct Facts {
   bool reads_memory = false; ///< every rank can read the private memory of all others
   MPI_Count longest = 0;     ///< reduce_scatter: bytes of the longest block
   bool elementwise = true;   ///< reductions: predefined operation, elements without gaps
+  int machines = 1;          ///< number of machines on which the ranks run
+  int most_on_machine = 1;   ///< if there are several: ranks of the one that has most
+  bool machines_in_order = true; ///< the ranks of each machine follow each other
 
   bool operator==(const Facts&) const = default;
 };

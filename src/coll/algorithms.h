@@ -34,22 +34,26 @@ Result gather_pair(CollectiveGroup& group, const Call& call);
 Result scatter_pair(CollectiveGroup& group, const Call& call);
 Result reduce_pair(CollectiveGroup& group, const Call& call);
 
+Result barrier_by_machine(CollectiveGroup& group, const Call& call);
 Result barrier_dissemination(CollectiveGroup& group, const Call& call);
 Result barrier_linear(CollectiveGroup& group, const Call& call);
 Result barrier_shared(CollectiveGroup& group, const Call& call);
 Result barrier_shared_grid(CollectiveGroup& group, const Call& call);
 
+Result broadcast_by_machine(CollectiveGroup& group, const Call& call);
 Result broadcast_binomial(CollectiveGroup& group, const Call& call);
 Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call);
 Result broadcast_shared(CollectiveGroup& group, const Call& call);
 Result broadcast_shared_by_node(CollectiveGroup& group, const Call& call);
 
+Result reduce_by_machine(CollectiveGroup& group, const Call& call);
 Result reduce_binomial(CollectiveGroup& group, const Call& call);
 Result reduce_ring_gather(CollectiveGroup& group, const Call& call);
 Result reduce_shared_flat(CollectiveGroup& group, const Call& call);
 Result reduce_shared_grid(CollectiveGroup& group, const Call& call);
 Result reduce_shared_shares(CollectiveGroup& group, const Call& call);
 
+Result allreduce_by_machine(CollectiveGroup& group, const Call& call);
 Result allreduce_recursive_doubling(CollectiveGroup& group, const Call& call);
 Result allreduce_linear(CollectiveGroup& group, const Call& call);
 Result allreduce_ring(CollectiveGroup& group, const Call& call);
@@ -58,6 +62,7 @@ Result allreduce_shared_grid(CollectiveGroup& group, const Call& call);
 Result allreduce_shared_root(CollectiveGroup& group, const Call& call);
 Result allreduce_shared_shares(CollectiveGroup& group, const Call& call);
 
+Result gather_by_machine(CollectiveGroup& group, const Call& call);
 Result gather_binomial(CollectiveGroup& group, const Call& call);
 Result gather_linear(CollectiveGroup& group, const Call& call);
 Result gatherv_linear(CollectiveGroup& group, const Call& call);
@@ -71,6 +76,7 @@ Result scatter_shared(CollectiveGroup& group, const Call& call);
 Result scatter_single_copy(CollectiveGroup& group, const Call& call);
 Result scatterv_shared(CollectiveGroup& group, const Call& call);
 
+Result allgather_by_machine(CollectiveGroup& group, const Call& call);
 Result allgather_recursive_doubling(CollectiveGroup& group, const Call& call);
 Result allgather_bruck(CollectiveGroup& group, const Call& call);
 Result allgather_ring(CollectiveGroup& group, const Call& call);
@@ -78,6 +84,7 @@ Result allgatherv_ring(CollectiveGroup& group, const Call& call);
 Result allgather_shared(CollectiveGroup& group, const Call& call);
 Result allgatherv_shared(CollectiveGroup& group, const Call& call);
 
+Result alltoall_by_machine(CollectiveGroup& group, const Call& call);
 Result alltoall_swap(CollectiveGroup& group, const Call& call);
 Result alltoall_bruck(CollectiveGroup& group, const Call& call);
 Result alltoall_pairwise(CollectiveGroup& group, const Call& call);

@@ -247,6 +247,13 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Area*& 
   return {};
 }
 
+/// Lets the algorithms of a group that is the whole communicator know its machines.
+void tell_machines(CollectiveGroup& group, const Communicator& communicator) {
+  if (communicator.extension == nullptr) return;
+  const auto& extension = static_cast<const AreaExtension&>(*communicator.extension);
+  group.set_machines(extension.machines.get(), extension.area.get());
+}
+
 Result perform(const Call& call, Communicator& communicator) {
   NEAR_TRY(check_copyable(call));
   if (communicator.is_inter()) [[unlikely]]
@@ -255,6 +262,7 @@ Result perform(const Call& call, Communicator& communicator) {
   std::unique_ptr<AreaExtension> own;
   NEAR_TRY(area_for(call, communicator, Form::blocking, area, own));
   CollectiveGroup group(communicator, nullptr, area);
+  tell_machines(group, communicator);
   return run(group, call);
 }
 
@@ -288,6 +296,7 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
   if (area != nullptr) schedule->keep(call, communicator.size);
   if (own != nullptr) schedule->keep(std::move(own));
   CollectiveGroup group(communicator, schedule.get(), area);
+  tell_machines(group, communicator);
   NEAR_TRY(run(group, call));
   return p2p::make_scheduled(&communicator, std::move(schedule), persistent, made);
 }

@@ -61,6 +61,12 @@ CollectiveGroup::CollectiveGroup(const CollectiveGroup& whole, RankList ranks)
     : communicator_(whole.communicator_), schedule_(whole.schedule_), whole_(&whole), ranks_(ranks),
       rank_(ranks.find(whole.rank_)), size_(ranks.size()), tag_(whole.tag_) {}
 
+CollectiveGroup::CollectiveGroup(const CollectiveGroup& whole, RankList ranks, Area* area, const Call& asked)
+    : CollectiveGroup(whole, ranks) {
+  area_ = area;
+  asked_ = &asked;
+}
+
 CollectiveGroup::~CollectiveGroup() {
   if (pending_count_ != 0) [[unlikely]] {
     // An error ended the algorithm early. No message may write into buffers that are about to be freed.

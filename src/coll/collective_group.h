@@ -28,6 +28,7 @@ using object::Communicator;
 
 class Area;
 class AreaCall;
+class Machines;
 class Schedule;
 
 /// The tags of the calls of one list of ranks of a communicator: the members count their calls alike,
@@ -62,6 +63,9 @@ public:
   /// Some ranks of `whole`, for a phase of its call; `whole` must outlive it. Tag and schedule are those of
   /// `whole`, so what was started on one of them is finished before the other is used.
   CollectiveGroup(const CollectiveGroup& whole, RankList ranks);
+  /// The same for ranks that have an area, unless it is null: `asked` is what the program calls, which is what the ranks compare
+  /// there.
+  CollectiveGroup(const CollectiveGroup& whole, RankList ranks, Area* area, const Call& asked);
   /// Cancels messages that are still under way, which happens only after an error.
   ~CollectiveGroup();
   CollectiveGroup(const CollectiveGroup&) = delete;
@@ -77,6 +81,20 @@ public:
   Communicator& communicator() const { return communicator_; }
   /// The area in which the ranks can exchange data without messages; null if they have none.
   Area* area() const { return area_; }
+  /// The machines of the ranks if there are several, and the area of those on this one; else null.
+  const Machines* machines() const { return machines_; }
+  Area* area_here() const { return area_here_; }
+  void set_machines(const Machines* machines, Area* area_here) {
+    machines_ = machines;
+    area_here_ = area_here;
+  }
+  /// Whether every rank is on a machine of its own, although machines() is null: leaders.
+  bool is_among_leaders() const { return is_among_leaders_; }
+  void set_among_leaders() { is_among_leaders_ = true; }
+  /// What the program calls, if this group's calls are phases of it; else null.
+  const Call* asked() const { return asked_; }
+  int phase() const { return phase_; }
+  void next_phase() { ++phase_; }
   /// The call's use of the area, if it has begun; else null, and the algorithm begins it.
   AreaCall* area_call() const { return area_call_; }
   /// The bytes of the call, as choice::Facts has them. Set by run().
@@ -127,6 +145,11 @@ private:
   Schedule* schedule_;
   Area* area_ = nullptr;
   AreaCall* area_call_ = nullptr;
+  const Machines* machines_ = nullptr;
+  Area* area_here_ = nullptr;
+  const Call* asked_ = nullptr;
+  int phase_ = 0;
+  bool is_among_leaders_ = false;
   MPI_Count bytes_ = 0;
   const CollectiveGroup* whole_ = nullptr; ///< what ranks_ refers to; null: the communicator
   RankList ranks_;

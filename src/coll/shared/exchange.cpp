@@ -21,6 +21,17 @@ Chunks cut(MPI_Count total, MPI_Count chunk, MPI_Count unit, MPI_Count most) {
   return Chunks{total, chunk, static_cast<Number>((total + chunk - 1) / chunk)};
 }
 
+/// What the ranks compare. A phase of a call in levels is described as the program's call, with the number of the phase, unless
+/// that call has a root.
+Description describe(const CollectiveGroup& group, const Call& call) {
+  Description made = describe(call, group.bytes());
+  if (const Call* const asked = group.asked(); asked != nullptr) {
+    made.collective = static_cast<std::uint8_t>(asked->collective);
+    made.root = has_root(asked->collective) ? asked->root : -1 - group.phase();
+  }
+  return made;
+}
+
 } // namespace
 
 Number chunks_ahead() { return ranks_share_processors() ? most_ahead : 1; }
@@ -47,7 +58,7 @@ Exchange::Exchange(CollectiveGroup& group, const Call& call, Number chunks)
     call_ = group.area_call();
     return;
   }
-  const Description description = describe(call, group.bytes());
+  const Description description = describe(group, call);
   if (is_recorded()) {
     call_ = &schedule_->use_area(*group.area(), description, chunks);
     return;

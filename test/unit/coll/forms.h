@@ -4,6 +4,7 @@
 
 #include "buffers.h"
 #include "coll/coll.h"
+#include "coll/machines.h"
 #include "coll/registry.h"
 #include "fake_p2p.h"
 
@@ -45,6 +46,39 @@ inline void persistent(const Call& call, object::Communicator& communicator) {
   free(request);
 }
 
+/// How `size` ranks are distributed over machines, for algorithms in two levels: in blocks of 2 and of 3, in turns over 2 and over 3
+/// machines, and one of all ranks but the first and last, whose machines have other numbers.
+inline std::vector<std::vector<std::uint32_t>> distributions(int size) {
+  std::vector<std::vector<std::uint32_t>> made(5);
+  for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(size); ++rank) {
+    made[0].push_back(rank / 2);
+    made[1].push_back(rank / 3);
+    made[2].push_back(rank % 2);
+    made[3].push_back(rank % 3);
+    made[4].push_back(rank == 0 ? 7 : rank + 1 == static_cast<std::uint32_t>(size) ? 0 : 3);
+  }
+  std::erase_if(made, [](const auto& machine_of) {
+    const Machines machines(machine_of, 0);
+    return machines.count() == 1 || machines.most_ranks() == 1;
+  });
+  return made;
+}
+
+/// Runs `body` once per rank, size, distribution over machines, and mode.
+inline void every_form_by_machine(const std::function<void(object::Communicator&, const Perform&)>& body) {
+  for (int size : sizes)
+    for (const auto& machine_of : distributions(size))
+      for (std::size_t eager : {std::size_t{0}, everything})
+        for (const Perform& perform : {Perform(blocking), Perform(nonblocking), Perform(persistent)}) {
+          const Conditions conditions{.eager_bytes = eager, .machine_of = machine_of};
+          run_ranks(size, conditions, [&](object::Communicator& c) { body(c, perform); });
+          if (!testing::Test::HasFailure()) continue;
+          ADD_FAILURE() << size << " ranks on " << Machines(machine_of, 0).count()
+                        << " machines, eager up to " << eager;
+          return;
+        }
+}
+
 /// Runs `body` once per rank, algorithm, size and mode.
 inline void every_form(Collective collective,
                        const std::function<void(object::Communicator&, const Perform&)>& body) {
@@ -53,6 +87,7 @@ inline void every_form(Collective collective,
     if (row.collective != collective) continue;
     std::string knob = std::string(name_of(collective)) + "=" + row.name;
     ASSERT_TRUE(configure(knob).ok());
+    if (row.name == std::string_view("by_machine")) every_form_by_machine(body);
     for (int size : sizes)
       for (std::size_t eager : {std::size_t{0}, std::size_t{64}, everything}) {
         SCOPED_TRACE(knob + " on " + std::to_string(size) + " ranks, eager up to " + std::to_string(eager));

@@ -1,0 +1,69 @@
+// See levels.h.
+#include "coll/levels.h"
+
+namespace near::coll {
+
+Levels::Levels(CollectiveGroup& whole, const Call& asked, int root)
+    : machines_(*whole.machines()), leaders_(machines_.leaders(root)),
+      // The steps of a recorded call use one area at most (schedule.h), so those of a call in levels use messages.
+      here_(whole, machines_.ranks_of(machines_.own()),
+            whole.schedule() == nullptr ? whole.area_here() : nullptr, asked),
+      across_(whole, RankList::of(leaders_)),
+      leader_(machines_.ranks_of(machines_.own()).find(leaders_[static_cast<std::size_t>(machines_.own())])) {
+  across_.set_among_leaders();
+}
+
+Result Levels::reduce(const Buffer& own, void* result, const Operation& operation) {
+  const Buffer into{leads() ? result : nullptr, own.count, own.type, own.kind};
+  if (here_.size() == 1) return here_.copy(own, into);
+  Call call;
+  call.collective = Collective::reduce;
+  call.send = own;
+  call.receive = into;
+  call.operation = &operation;
+  call.root = leader_;
+  here_.next_phase();
+  return run(here_, call);
+}
+
+Result Levels::broadcast(const Buffer& buffer) {
+  if (here_.size() == 1) return {};
+  here_.next_phase();
+  return run(here_, broadcast_call(buffer, leader_));
+}
+
+Result Levels::gather(const Buffer& own, const Buffer& one) {
+  if (here_.size() == 1) return here_.copy(own, one);
+  Call call;
+  call.collective = Collective::gather;
+  call.send = own;
+  call.receive = one;
+  call.root = leader_;
+  here_.next_phase();
+  return run(here_, call);
+}
+
+Result Levels::scatter(const Buffer& one, const Buffer& own) {
+  if (here_.size() == 1) return here_.copy(one, own);
+  Call call;
+  call.collective = Collective::scatter;
+  call.send = one;
+  call.receive = own;
+  call.root = leader_;
+  here_.next_phase();
+  return run(here_, call);
+}
+
+BlocksByMachine::BlocksByMachine(const Machines& machines, const Buffer& one) {
+  for (int machine = 0; machine < machines.count(); ++machine) {
+    counts_.push_back(one.count * machines.ranks_of(machine).size());
+    displacements_.push_back(one.count * machines.ranks_before(machine));
+  }
+  blocks_ = {.address = one.address,
+             .counts = Counts(counts_.data()),
+             .displacements = Counts(displacements_.data()),
+             .type = one.type,
+             .kind = one.kind};
+}
+
+} // namespace near::coll
