@@ -2,6 +2,7 @@
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/futex.h"
+#include "transport/competition.h"
 #include "transport/doorbell.h"
 #include "transport/lock_pause.h"
 #include "transport/polling.h"
@@ -14,6 +15,14 @@
 namespace near::transport {
 
 WaitSettings wait_settings;
+
+bool yield_to_others() {
+  if (!competition.should_yield()) return false;
+  const std::uint64_t before = os::monotonic_ns();
+  os::yield();
+  competition.yielded(os::monotonic_ns() - before);
+  return true;
+}
 
 namespace {
 
@@ -274,6 +283,9 @@ constexpr int more_among_threads = 8;
     if (self.oversubscribed && self.spin_ns != 0) {
       LockPause unlocked;
       os::yield();
+    } else if (competition.exists() && self.spin_ns != 0) {
+      LockPause unlocked;
+      yield_to_others();
     } else {
       base::cpu_relax();
     }
@@ -328,7 +340,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
         // than a sleep with its barrier and wake-up, and ends like one when no other process wants the processor.
         if (self.oversubscribed)
           os::yield();
-        else
+        else if (!yield_to_others())
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;
       }

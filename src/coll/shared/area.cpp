@@ -3,6 +3,7 @@
 
 #include "coll/registry.h"
 #include "p2p/request.h"
+#include "transport/competition.h"
 #include "transport/doorbell.h"
 #include "transport/registry.h"
 
@@ -84,7 +85,8 @@ template <class Done>
 void Area::wait_until(Done&& done) {
   if (done()) return;
   ++waits_;
-  if (!ranks_share_processors() && !transport::EngineLock::threads_allowed())
+  if (!ranks_share_processors() && !transport::competition.exists() &&
+      !transport::EngineLock::threads_allowed())
     for (int check = 1; check <= checks; ++check) {
       if (done()) return;
       if (check % checks_between_polls == 0)

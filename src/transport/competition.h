@@ -1,0 +1,47 @@
+// Whether others want the processor on which a thread waits and polls: ranks of another job, ranks of a machine that shares this
+// kernel (containers), or any other program. What the ranks of one machine know of each other from the start is in
+// WaitSettings::oversubscribed.
+//
+// A yield takes a fraction of a microsecond if nobody else wants the processor. So a thread that polls yields now and then, and
+// takes a yield that lasted for a switch to another thread and back as the answer. Then it yields after every poll, until yields
+// are short again: what it waits for may have to run on this processor.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace near::transport {
+
+/// Of one thread.
+class Competition {
+public:
+  /// Whether the processor was wanted when the thread yielded last.
+  bool exists() const { return short_left_ != 0; }
+  /// Whether the thread yields after this poll, which has found nothing; if so, it tells `yielded` how long that took.
+  bool should_yield() { return exists() || ++polls_ % polls_between == 0; }
+  void yielded(std::uint64_t took_ns) {
+    shortest_ns_ = std::min(shortest_ns_, std::max<std::uint64_t>(took_ns, 1));
+    if (took_ns >= switch_ns && took_ns >= times_shortest * shortest_ns_)
+      short_left_ = most_short;
+    else if (short_left_ != 0)
+      --short_left_;
+  }
+
+  /// Some 50 us, of which a yield takes less than a hundredth.
+  static constexpr std::uint32_t polls_between = 64;
+  /// So many short yields in a row tell that nobody else wants the processor.
+  static constexpr std::uint32_t most_short = 32;
+
+private:
+  /// Two switches take a microsecond or more; a yield that is no switch may take as long where system calls are slow.
+  static constexpr std::uint64_t switch_ns = 1000, times_shortest = 3;
+  std::uint32_t polls_ = 0, short_left_ = 0;
+  std::uint64_t shortest_ns_ = ~std::uint64_t{0} / times_shortest;
+};
+
+inline thread_local Competition competition;
+
+/// After a poll that has found nothing, without the engine lock: yields if the processor may be wanted. False if it did not.
+bool yield_to_others();
+
+} // namespace near::transport
