@@ -92,6 +92,13 @@ int drawbacks_of(const fi_info& info) {
 /// competes with those that poll.
 bool wakes(const fi_info& info) { return text(info.fabric_attr->prov_name) != "net"; }
 
+/// Sockets copy in any case, and a round trip takes as long as copying 100 KiB. Other networks read without a copy; the layer that makes
+/// TCP one of them (ofi_rxm) takes four times as long for messages of more than 16 KiB (doc/adr/0039).
+std::size_t longest_eager_of(const fi_info& info) {
+  const std::string_view provider = text(info.fabric_attr->prov_name);
+  return provider == "net" || provider == "tcp" ? 64 << 10 : least_eager;
+}
+
 } // namespace
 
 Result Endpoint::find(const Choice& choice) {
@@ -124,6 +131,7 @@ Result Endpoint::find(const Choice& choice) {
   info_ = library->dupinfo(best);
   if (info_ == nullptr) return base::fail(base::Code::no_memory, "no memory to describe a network");
   if (choice.order_writes) order_writes(*library);
+  longest_eager_ = longest_eager_of(*info_);
   return {};
 }
 

@@ -40,6 +40,9 @@ struct Completion {
   int error;
 };
 
+/// The longest eager message of any network, in bytes.
+inline constexpr std::size_t least_eager = 16384;
+
 class Endpoint {
 public:
   Endpoint() = default;
@@ -62,6 +65,8 @@ public:
   std::string name() const;
   /// The longest message that inject() takes.
   std::size_t inject_limit() const { return info_->tx_attr->inject_size; }
+  /// The longest message that is worth two copies more than a read, which takes two messages more.
+  std::size_t longest_eager() const { return longest_eager_; }
   /// The longest read or write.
   std::size_t longest() const { return info_->ep_attr->max_msg_size; }
   /// Becomes readable when something is over, provided that can_sleep() was true before; -1: nothing does.
@@ -123,6 +128,7 @@ private:
   fid_cq* queue_ = nullptr;
   fid_ep* endpoint_ = nullptr;
   int descriptor_ = -1;
+  std::size_t longest_eager_ = least_eager;
   bool orders_writes_ = false;
   bool reorders_ = false;
   std::vector<Completion> held_; ///< of messages, if it reorders

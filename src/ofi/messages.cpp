@@ -54,7 +54,7 @@ void warn_of_foreign_message(const char* what) {
 
 template <class Body>
 bool read_body(Packet& packet, Body& body) {
-  if (packet.frame().body < sizeof body) return false;
+  if (packet.body_bytes() < sizeof body) return false;
   std::memcpy(&body, packet.body(), sizeof body);
   return true;
 }
@@ -62,9 +62,10 @@ bool read_body(Packet& packet, Body& body) {
 /// Hands an eager message to the layer above. Returns whether that keeps the packet.
 bool deliver(Peer& peer, Packet& packet) {
   const Frame& frame = packet.frame();
-  const Envelope envelope{frame.context, frame.source, frame.tag, frame.body};
-  const std::uint64_t name = frame.body < kept_from ? 0 : reinterpret_cast<std::uint64_t>(&packet);
-  Arrival arrival{&peer, envelope, packet.body(), frame.body, name};
+  const std::size_t bytes = packet.body_bytes();
+  const Envelope envelope{frame.context, frame.source, frame.tag, bytes};
+  const std::uint64_t name = bytes < kept_from ? 0 : reinterpret_cast<std::uint64_t>(&packet);
+  Arrival arrival{&peer, envelope, packet.body(), bytes, name};
   state().handlers[static_cast<std::size_t>(Handler::p2p_eager)](arrival);
   return name != 0 && arrival.packet == 0;
 }
@@ -98,7 +99,7 @@ bool handle(Peer& peer, Packet& packet) {
   case Message::cts: return with(CtsBody{}, [&](const CtsBody& body) { handle_cts(peer, body); });
   case Message::data:
     return with(DataBody{}, [&](const DataBody& body) {
-      handle_data(peer, body, packet.body() + sizeof body, frame.body - sizeof body);
+      handle_data(peer, body, packet.body() + sizeof body, packet.body_bytes() - sizeof body);
     });
   case Message::fin: return with(std::uint64_t{}, [&](std::uint64_t cookie) { handle_fin(peer, cookie); });
   case Message::closed: return peer.closed = state().some_will_not_be_received = true;
@@ -154,12 +155,13 @@ bool receive(Packet& packet, std::size_t bytes) {
     warn_of_foreign_message("it does not have the secret of this job");
     return false;
   }
-  if (frame.body != bytes - sizeof frame) {
+  if (frame.body != static_cast<std::uint16_t>(bytes - sizeof frame)) {
     warn_of_foreign_message("its length is wrong");
     return false;
   }
+  packet.bytes = bytes;
   if (frame.message == Message::hello)
-    self.told_addresses[frame.sender].assign(packet.body(), packet.body() + frame.body);
+    self.told_addresses[frame.sender].assign(packet.body(), packet.body() + packet.body_bytes());
   Peer* peer = peer_with(frame.sender);
   if (peer == nullptr) {
     warn_of_foreign_message("no such process is reached by the network");
@@ -181,7 +183,7 @@ bool receive(Packet& packet, std::size_t bytes) {
 void post(Packet* packet) {
   State& self = state();
   packet->what = Operation::What::receive;
-  if (self.endpoint.receive(packet->data, packet_bytes, packet->local, *packet) == 0)
+  if (self.endpoint.receive(packet->data, packet_bytes(), packet->local, *packet) == 0)
     ++self.posted;
   else
     self.packets.give_back(packet);
@@ -189,8 +191,11 @@ void post(Packet* packet) {
 
 } // namespace
 
+std::size_t longest_body() { return state().endpoint.longest_eager(); }
+
 void PacketPool::grow() {
-  constexpr std::size_t page = 4096, bytes = (packets_at_once * packet_bytes + page - 1) / page * page;
+  constexpr std::size_t page = 4096;
+  const std::size_t bytes = (packets_at_once * packet_bytes() + page - 1) / page * page;
   free_.reserve(free_.size() + packets_at_once);
   // Never freed, as they are used until the process ends.
   auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(page)));
@@ -202,7 +207,7 @@ void PacketPool::grow() {
     throw std::bad_alloc();
   }
   for (std::size_t i = 0; i < packets_at_once; ++i) {
-    packets[i].data = data + i * packet_bytes;
+    packets[i].data = data + i * packet_bytes();
     packets[i].local = Endpoint::local_key(memory);
     free_.push_back(&packets[i]);
   }
@@ -266,10 +271,10 @@ bool give_after_wait(Packet& waited) {
 
 } // namespace
 
-void send(Peer& peer, Packet& packet) {
+void send(Peer& peer, Packet& packet, std::size_t bytes) {
   State& self = state();
   packet.peer = &peer;
-  packet.bytes = sizeof(Frame) + packet.frame().body;
+  packet.bytes = sizeof(Frame) + bytes;
   if (peer.is_gone() || peer.lost) return self.packets.give_back(&packet);
   // What opens the peer's window overtakes what waits for our own one to be opened: both sides may wait.
   const bool overtakes = packet.frame().message == Message::received;
@@ -286,7 +291,7 @@ void send(Peer& peer, Message message, const void* body, std::size_t bytes) {
   Packet& packet = *state().packets.take();
   fill(packet.frame(), peer, message, bytes);
   if (bytes != 0) copy::raw(packet.body(), body, bytes);
-  send(peer, packet);
+  send(peer, packet, bytes);
 }
 
 bool send_waiting() {
@@ -339,7 +344,7 @@ void post_packets() {
 
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer*) {
   Peer& peer = own(to);
-  if (envelope.bytes > body_bytes || peer.credits_left == 0) return Eager::refused;
+  if (envelope.bytes > longest_body() || peer.credits_left == 0) return Eager::refused;
   State& self = state();
   auto write = [&](Frame& frame, std::byte* body) {
     fill(frame, peer, Message::eager, envelope.bytes);
@@ -366,7 +371,7 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   Packet& packet = *self.packets.take();
   write(packet.frame(), packet.body());
   --peer.credits_left;
-  send(peer, packet);
+  send(peer, packet, envelope.bytes);
   return Eager::left;
 }
 

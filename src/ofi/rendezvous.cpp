@@ -68,14 +68,14 @@ bool send_piece(Sending& sending) {
   Peer& peer = own(*transfer.peer);
   const DataBody head{sending.receiver_cookie, sending.position};
   const std::uint64_t bytes =
-      std::min<std::uint64_t>(sending.wanted - sending.position, body_bytes - sizeof head);
+      std::min<std::uint64_t>(sending.wanted - sending.position, piece_bytes - sizeof head);
   Packet& packet = *state().packets.take();
   fill(packet.frame(), peer, Message::data, sizeof head + bytes);
   std::memcpy(packet.body(), &head, sizeof head);
   datatype::pack(transfer.buffer, static_cast<MPI_Count>(sending.position), packet.body() + sizeof head,
                  static_cast<MPI_Count>(bytes));
   sending.position += bytes;
-  send(peer, packet);
+  send(peer, packet, sizeof head + bytes);
   return sending.position == sending.wanted;
 }
 
@@ -109,7 +109,7 @@ Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buf
   std::memcpy(packet.body(), &body, sizeof body);
   self.sends[transfer.cookie] = sending;
   if (peer.closed) self.some_will_not_be_received = true;
-  send(peer, packet);
+  send(peer, packet, sizeof body);
   return {};
 }
 

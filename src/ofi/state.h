@@ -80,7 +80,7 @@ struct Frame {
   std::uint32_t sender = 0; ///< rank in the job
   std::int32_t source = 0;
   std::int32_t tag = 0;
-  std::uint16_t body = 0; ///< bytes
+  std::uint16_t body = 0; ///< bytes, modulo 2^16: the network tells how long a message is
   Message message = Message::eager;
   std::uint8_t credits = 0; ///< that many of the receiver's messages have been released
 };
@@ -109,8 +109,11 @@ struct AnswerBody {
   std::int32_t unused = 0;
 };
 
-/// A packet holds one message, whose body is as long as the longest eager message within a machine.
-inline constexpr std::size_t body_bytes = 16384, packet_bytes = body_bytes + sizeof(Frame);
+/// A packet holds one message, whose body is at most that long: the longest eager one.
+std::size_t longest_body();
+inline std::size_t packet_bytes() { return longest_body() + sizeof(Frame); }
+/// The body of a data message.
+inline constexpr std::size_t piece_bytes = 16384;
 /// How many messages a peer may send that have not been released; it gets them back by halves.
 inline constexpr std::uint32_t all_credits = 64;
 /// How many `received` messages may be under way beyond Settings::window, at most: a few, since each follows half a window of
@@ -126,11 +129,12 @@ struct Packet : Operation {
   Peer* peer = nullptr;      ///< that it is sent to
   std::size_t bytes = 0;     ///< of the message
   void* local = nullptr;     ///< the endpoint's key of the memory
-  std::byte* data = nullptr; ///< packet_bytes, unless it is short
+  std::byte* data = nullptr; ///< packet_bytes(), unless it is short
   bool is_short =
       false; ///< its memory is its own, and has only as many bytes as its message: it waits in Peer::out
   Frame& frame() { return *reinterpret_cast<Frame*>(data); }
   std::byte* body() { return data + sizeof(Frame); }
+  std::size_t body_bytes() const { return bytes - sizeof(Frame); }
 };
 
 /// Packets of this process, in memory of whole pages.
@@ -251,8 +255,8 @@ inline Peer& own(transport::Peer& peer) { return static_cast<Peer&>(peer); }
 // messages.cpp
 /// Sends a message with this body, after all earlier ones to the peer. Throws std::bad_alloc.
 void send(Peer& peer, Message message, const void* body = nullptr, std::size_t bytes = 0);
-/// The same for a packet whose frame and body are ready.
-void send(Peer& peer, Packet& packet);
+/// The same for a packet whose frame and body, of so many bytes, are ready.
+void send(Peer& peer, Packet& packet, std::size_t bytes);
 /// Fills in the frame of a message to the peer.
 void fill(Frame& frame, Peer& peer, Message message, std::size_t bytes);
 /// Gives messages to the network that it had no space for; true if any left.

@@ -267,7 +267,10 @@ void start(const Settings& settings) {
   network.is_silent = network.descriptor < 0;
   post_packets();
   std::uint64_t& limit = transport::fast_path.eager_limit; // shared by all transports
-  limit = limit == 0 ? body_bytes : std::min<std::uint64_t>(limit, body_bytes);
+  limit = limit == 0 ? least_eager : std::min<std::uint64_t>(limit, longest_body());
+  // A limit below the default says that few messages should leave before they are received.
+  if (limit >= least_eager)
+    transport::fast_path.longest_eager = std::max<std::uint64_t>(transport::longest_eager(), longest_body());
   transport::add(network);
   transport::set_running(true);
 }
