@@ -103,7 +103,7 @@ endfunction()
 function(near_add_conformance_tests)
   set(folder ${PROJECT_SOURCE_DIR}/test/conformance/transport)
   set(suite ${folder}/suite.cpp ${folder}/memory.cpp ${folder}/waiting.cpp ${folder}/long_series.cpp
-            ${folder}/longest_eager.cpp)
+            ${folder}/longest_eager.cpp ${folder}/waiting_eager.cpp)
   near_add_test(conformance_transport conformance. shm ${suite} ${folder}/kinds.cpp ${folder}/shm_kind.cpp
                 ${folder}/socket_kind.cpp ${folder}/socket_memory.cpp ${folder}/socket_transport.cpp)
   near_add_test(conformance_ofi conformance. ofi ${suite} ${folder}/ofi_kind.cpp)

@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t left
   ofi::State& self = ofi::state();
   while (left > 2) {
     const std::size_t bytes =
-        std::min<std::size_t>((data[0] | data[1] << 8) % (ofi::packet_bytes() - 7), left - 2);
+        std::min<std::size_t>((2 * (data[0] | data[1] << 8) + 1) % (ofi::packet_bytes() - 7), left - 2);
     ofi::Packet& packet = *self.packets.take();
     std::memcpy(packet.data, &secret, sizeof secret);
     std::memcpy(packet.data + sizeof secret, data + 2, bytes);

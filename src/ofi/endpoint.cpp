@@ -204,9 +204,11 @@ void Endpoint::close() {
   address_.clear();
 }
 
-/// The provider, and the form of its addresses: what the endpoints of a job must have in common. Ends with a zero.
+/// The provider, the form of its addresses, and the longest eager message, for which peers post packets: what the endpoints of a job
+/// must have in common. Ends with a zero.
 std::string Endpoint::kind_of_address() const {
-  return base::format("{}/{}", text(info_->fabric_attr->prov_name), info_->addr_format) + '\0';
+  return base::format("{}/{}/{}", text(info_->fabric_attr->prov_name), info_->addr_format, longest_eager_) +
+         '\0';
 }
 
 Result Endpoint::insert(std::span<const std::byte> address, fi_addr_t& peer) {

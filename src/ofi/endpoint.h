@@ -40,7 +40,7 @@ struct Completion {
   int error;
 };
 
-/// The longest eager message of any network, in bytes.
+/// Every network sends messages of up to this many bytes eagerly.
 inline constexpr std::size_t least_eager = 16384;
 
 class Endpoint {
@@ -65,7 +65,7 @@ public:
   std::string name() const;
   /// The longest message that inject() takes.
   std::size_t inject_limit() const { return info_->tx_attr->inject_size; }
-  /// The longest message that is worth two copies more than a read, which takes two messages more.
+  /// Up to this length, two extra copies cost less than the two extra messages of a read.
   std::size_t longest_eager() const { return longest_eager_; }
   /// The longest read or write.
   std::size_t longest() const { return info_->ep_attr->max_msg_size; }
@@ -81,6 +81,14 @@ public:
   }
   std::int64_t send(const void* message, std::size_t bytes, void* local, fi_addr_t to, Operation& operation) {
     return fi_send(endpoint_, message, bytes, local, to, &operation);
+  }
+  /// The same for a message in two parts, if sends_parts().
+  std::int64_t send_parts(std::span<const iovec, 2> parts, fi_addr_t to, Operation& operation) {
+    return fi_sendv(endpoint_, parts.data(), nullptr, parts.size(), to, &operation);
+  }
+  /// Whether messages may lie in two places, in memory that need not be registered.
+  bool sends_parts() const {
+    return info_->tx_attr->iov_limit >= 2 && (info_->domain_attr->mr_mode & FI_MR_LOCAL) == 0;
   }
   std::int64_t receive(void* into, std::size_t bytes, void* local, Operation& operation) {
     return fi_recv(endpoint_, into, bytes, local, FI_ADDR_UNSPEC, &operation);

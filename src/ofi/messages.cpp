@@ -13,13 +13,29 @@ namespace near::ofi {
 namespace {
 
 constexpr std::size_t packets_at_once = 32;
-/// How many packets wait for messages: 1 MiB.
+/// How many packets wait for messages: 1 MiB, 4 over TCP.
 constexpr std::uint32_t posted_packets = 64;
 constexpr std::uint64_t secret_mask = (std::uint64_t{1} << 48) - 1;
 
-/// Whether another message may be sent before the peer confirms more.
-bool is_open(const Peer& peer) {
-  return static_cast<std::uint16_t>(peer.next_sequence - peer.confirmed) < state().settings.window;
+std::int64_t begin_send(Packet& packet) {
+  Endpoint& endpoint = state().endpoint;
+  if (packet.elsewhere == nullptr)
+    return endpoint.send(packet.data, packet.bytes, packet.local, packet.peer->address, packet);
+  const std::array<iovec, 2> parts{
+      {{packet.data, sizeof(Frame)}, {const_cast<std::byte*>(packet.elsewhere), packet.body_bytes()}}};
+  return endpoint.send_parts(parts, packet.peer->address, packet);
+}
+
+/// The packet of a message that has left, and the program's buffer, may be used again.
+void retire(Packet& packet, int error) {
+  Transfer* const transfer = std::exchange(packet.transfer, nullptr);
+  if (transfer != nullptr) packet.peer->borrowing.erase(&packet);
+  packet.elsewhere = nullptr;
+  packet.under_way = false;
+  state().packets.give_back(&packet);
+  if (transfer == nullptr) return;
+  transfer->busy = false;
+  transfer->done(*transfer, error);
 }
 
 /// Returns false if the message cannot leave now, because the network has no space or the window is closed.
@@ -29,17 +45,17 @@ bool give_to_network(Packet& packet) {
   if (!is_open(peer) && packet.frame().message != Message::received) return false;
   packet.frame().sequence = peer.next_sequence;
   packet.what = Operation::What::send;
-  const std::int64_t error =
-      self.endpoint.send(packet.data, packet.bytes, packet.local, peer.address, packet);
+  const std::int64_t error = begin_send(packet);
   if (error == -FI_EAGAIN) return false;
   if (error == 0) {
+    packet.under_way = true;
     ++peer.next_sequence;
     ++self.unsent;
     ++peer.unsent;
     return true;
   }
   peer.lost = self.looks_for_deaths = true;
-  self.packets.give_back(&packet);
+  if (packet.transfer == nullptr) self.packets.give_back(&packet); // otherwise abandon_borrowed() does
   return true;
 }
 
@@ -238,7 +254,7 @@ namespace {
 constexpr std::size_t longest_short = 256;
 
 Packet* shorten(Packet& packet) {
-  if (packet.bytes > longest_short) return &packet;
+  if (packet.bytes > longest_short || packet.elsewhere != nullptr) return &packet;
   auto bytes = std::make_unique<std::byte[]>(packet.bytes);
   auto* made = new Packet(packet);
   made->data = bytes.release();
@@ -249,6 +265,7 @@ Packet* shorten(Packet& packet) {
 }
 
 void discard(Packet* packet) {
+  if (packet->elsewhere != nullptr) return; // abandon_borrowed() ends it
   if (!packet->is_short) return state().packets.give_back(packet);
   delete[] packet->data;
   delete packet;
@@ -319,7 +336,7 @@ void sent(Packet& packet, int error) {
   State& self = state();
   Peer& peer = *packet.peer;
   if (!peer.failed) --self.unsent, --peer.unsent;
-  self.packets.give_back(&packet);
+  retire(packet, error == 0 ? MPI_SUCCESS : MPI_ERR_PROC_ABORTED);
   if (error != 0) settle_lost(peer);
 }
 
@@ -340,39 +357,6 @@ void post_packets() {
     post(self.packets.take());
     if (self.posted == before) return; // no space now
   }
-}
-
-Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer*) {
-  Peer& peer = own(to);
-  if (envelope.bytes > longest_body() || peer.credits_left == 0) return Eager::refused;
-  State& self = state();
-  auto write = [&](Frame& frame, std::byte* body) {
-    fill(frame, peer, Message::eager, envelope.bytes);
-    frame.context = envelope.context;
-    frame.source = envelope.source;
-    frame.tag = envelope.tag;
-    if (envelope.bytes != 0) datatype::pack(buffer, 0, body, static_cast<MPI_Count>(envelope.bytes));
-  };
-  constexpr std::size_t longest = 256;
-  const std::size_t bytes = sizeof(Frame) + envelope.bytes;
-  if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty() && is_open(peer)) {
-    alignas(Frame) std::array<std::byte, longest> message;
-    auto& frame = *reinterpret_cast<Frame*>(message.data());
-    const std::uint32_t due = peer.credits_due;
-    write(frame, message.data() + sizeof frame);
-    frame.sequence = peer.next_sequence;
-    if (self.endpoint.inject(message.data(), bytes, peer.address) == 0) {
-      ++peer.next_sequence;
-      --peer.credits_left;
-      return Eager::left;
-    }
-    peer.credits_due = due;
-  }
-  Packet& packet = *self.packets.take();
-  write(packet.frame(), packet.body());
-  --peer.credits_left;
-  send(peer, packet, envelope.bytes);
-  return Eager::left;
 }
 
 void give_back_packet(std::uint64_t packet) { state().packets.give_back(reinterpret_cast<Packet*>(packet)); }

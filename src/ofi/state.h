@@ -130,6 +130,10 @@ struct Packet : Operation {
   std::size_t bytes = 0;     ///< of the message
   void* local = nullptr;     ///< the endpoint's key of the memory
   std::byte* data = nullptr; ///< packet_bytes(), unless it is short
+  const std::byte* elsewhere =
+      nullptr;                  ///< where the body is, if not behind the frame: in the program's buffer
+  Transfer* transfer = nullptr; ///< then: what ends once the body may be changed
+  bool under_way = false;       ///< the network has it
   bool is_short =
       false; ///< its memory is its own, and has only as many bytes as its message: it waits in Peer::out
   Frame& frame() { return *reinterpret_cast<Frame*>(data); }
@@ -161,6 +165,7 @@ struct Peer : transport::Peer {
   std::uint16_t reported = 0;             ///< the last number that it was told
   std::map<std::uint16_t, Packet*> early; ///< messages that have arrived before their turn, by number
   std::uint32_t unsent = 0;               ///< packets to it that the network is sending
+  std::unordered_set<Packet*> borrowing;  ///< packets to it whose bodies are elsewhere
   std::uint32_t accesses = 0;             ///< reads, writes and atomic operations under way
   std::uint64_t writes = 0;               ///< writes to its memory so far,
   std::uint64_t writes_fenced = 0;        ///< how many of them a `fence` follows,
@@ -257,6 +262,10 @@ inline Peer& own(transport::Peer& peer) { return static_cast<Peer&>(peer); }
 void send(Peer& peer, Message message, const void* body = nullptr, std::size_t bytes = 0);
 /// The same for a packet whose frame and body, of so many bytes, are ready.
 void send(Peer& peer, Packet& packet, std::size_t bytes);
+/// Whether another message may be sent before the peer confirms more.
+inline bool is_open(const Peer& peer) {
+  return static_cast<std::uint16_t>(peer.next_sequence - peer.confirmed) < state().settings.window;
+}
 /// Fills in the frame of a message to the peer.
 void fill(Frame& frame, Peer& peer, Message message, std::size_t bytes);
 /// Gives messages to the network that it had no space for; true if any left.
@@ -267,11 +276,15 @@ void drop_waiting(Peer& peer);
 void sent(Packet& packet, int error);
 /// A message has arrived, or its packet comes back empty because of an error.
 void arrived(Packet& packet, std::size_t bytes, int error);
-Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
 void give_back_packet(std::uint64_t packet);
 void give_back_credit(transport::Peer& peer);
 /// Posts packets until enough are.
 void post_packets();
+
+// eager.cpp
+Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
+/// Ends the eager messages to a failed peer that lie in the program's buffers.
+void abandon_borrowed(Peer& peer);
 
 // transport.cpp
 /// The peer with this rank, mapped if it is not; nullptr if this transport does not reach it.

@@ -1,0 +1,88 @@
+// Eager messages: copied behind their frame, or taken by the network from the program's buffer.
+#include "ofi/state.h"
+
+#include <algorithm>
+
+namespace near::ofi {
+
+namespace {
+
+void write_head(Frame& frame, Peer& peer, const Envelope& envelope) {
+  fill(frame, peer, Message::eager, envelope.bytes);
+  frame.context = envelope.context;
+  frame.source = envelope.source;
+  frame.tag = envelope.tag;
+}
+
+/// Whether the network takes the message from the program's buffer: copying it would take longer than a request that waits until
+/// it has left. Shorter ones must leave without a request, too.
+bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
+  return bytes > transport::eager_limit() && state().endpoint.sends_parts() && buffer.is_contiguous() &&
+         copy::can_copy(buffer.kind);
+}
+
+/// Sends a message that lies in the program's buffer, which `waiter` waits for.
+void send_borrowed(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer& waiter) {
+  Packet& packet = *state().packets.take();
+  peer.borrowing.insert(&packet);
+  packet.elsewhere = buffer.contiguous_start();
+  packet.transfer = &waiter;
+  waiter.peer = &peer;
+  waiter.busy = true;
+  write_head(packet.frame(), peer, envelope);
+  --peer.credits_left;
+  send(peer, packet, envelope.bytes);
+}
+
+} // namespace
+
+Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
+  Peer& peer = own(to);
+  if (envelope.bytes > longest_body() || peer.credits_left == 0) return Eager::refused;
+  State& self = state();
+  if (may_borrow(buffer, envelope.bytes) && !peer.is_gone() && !peer.lost) {
+    if (waiter == nullptr) return Eager::refused; // the caller comes again, with a request
+    send_borrowed(peer, envelope, buffer, *waiter);
+    return Eager::waits;
+  }
+  auto write = [&](Frame& frame, std::byte* body) {
+    write_head(frame, peer, envelope);
+    if (envelope.bytes != 0) datatype::pack(buffer, 0, body, static_cast<MPI_Count>(envelope.bytes));
+  };
+  constexpr std::size_t longest = 256;
+  const std::size_t bytes = sizeof(Frame) + envelope.bytes;
+  if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty() && is_open(peer)) {
+    alignas(Frame) std::array<std::byte, longest> message;
+    auto& frame = *reinterpret_cast<Frame*>(message.data());
+    const std::uint32_t due = peer.credits_due;
+    write(frame, message.data() + sizeof frame);
+    frame.sequence = peer.next_sequence;
+    if (self.endpoint.inject(message.data(), bytes, peer.address) == 0) {
+      ++peer.next_sequence;
+      --peer.credits_left;
+      return Eager::left;
+    }
+    peer.credits_due = due;
+  }
+  Packet& packet = *self.packets.take();
+  write(packet.frame(), packet.body());
+  --peer.credits_left;
+  send(peer, packet, envelope.bytes);
+  return Eager::left;
+}
+
+void abandon_borrowed(Peer& peer) {
+  std::vector<Transfer*> ended;
+  for (Packet* packet : peer.borrowing) {
+    ended.push_back(std::exchange(packet->transfer, nullptr));
+    packet->elsewhere = nullptr;
+    if (!packet->under_way) state().packets.give_back(packet); // otherwise the network does, or never
+  }
+  peer.borrowing.clear();
+  for (Transfer* transfer : ended) {
+    transfer->busy = false;
+    transfer->done(*transfer, MPI_ERR_PROC_ABORTED);
+  }
+}
+
+} // namespace near::ofi
