@@ -52,6 +52,26 @@ Lack power_of_two(const Facts& facts) {
   return base::is_power_of_two(static_cast<std::uint64_t>(facts.size)) ? nullptr
                                                                        : "needs a power of two of ranks";
 }
+/// Calls in levels (coll/levels.h).
+Lack by_machine(const Facts& facts) {
+  return facts.machines > 1 && facts.most_on_machine > 1
+             ? nullptr
+             : "needs several machines, one of them with at least two ranks";
+}
+/// Leaders reduce what they have in the order of the machines.
+Lack reduces_by_machine(const Facts& facts) {
+  if (Lack lack = by_machine(facts)) return lack;
+  if (facts.commutative || facts.machines_in_order) return nullptr;
+  return "needs a commutative operation, or ranks numbered machine by machine";
+}
+/// The leader keeps what all ranks of its machine send and receive, and both once more.
+constexpr MPI_Count most_at_leader = 8 << 20;
+Lack exchanges_by_machine(const Facts& facts) {
+  if (Lack lack = by_machine(facts)) return lack;
+  return facts.bytes <= most_at_leader / facts.size / facts.most_on_machine
+             ? nullptr
+             : "needs blocks that take at most 8 MiB at the leader of a machine";
+}
 Lack in_place(const Facts& facts) { return facts.in_place ? nullptr : "needs MPI_IN_PLACE"; }
 Lack out_of_place(const Facts& facts) { return facts.in_place ? "does not work with MPI_IN_PLACE" : nullptr; }
 Lack out_of_place_in_area(const Facts& facts) {
@@ -72,26 +92,6 @@ bool always(const Facts&) { return true; }
 /// Where ranks share processors: up to this many short messages cost rank 0 less than the other ranks' turns.
 bool told_by_one(const Facts& facts) {
   return facts.shared_processors != 0 && facts.size <= 64 && facts.bytes <= 1 << 10;
-}
-/// Calls in levels (coll/levels.h).
-Lack by_machine(const Facts& facts) {
-  return facts.machines > 1 && facts.most_on_machine > 1
-             ? nullptr
-             : "needs several machines, and two ranks on one of them";
-}
-/// Leaders reduce what they have in the order of the machines.
-Lack reduces_by_machine(const Facts& facts) {
-  if (Lack lack = by_machine(facts)) return lack;
-  if (facts.commutative || facts.machines_in_order) return nullptr;
-  return "needs a commutative operation, or ranks in the order of the machines";
-}
-/// The leader keeps what all ranks of its machine send and receive, and both once more.
-constexpr MPI_Count most_at_leader = 8 << 20;
-Lack exchanges_by_machine(const Facts& facts) {
-  if (Lack lack = by_machine(facts)) return lack;
-  return facts.bytes * facts.size * facts.most_on_machine <= most_at_leader
-             ? nullptr
-             : "needs blocks that take at most 8 MiB at the leader of a machine";
 }
 /// Two ranks with a processor each: both send at once, or one of them does. Measured (doc/adr/0021).
 bool is_pair(const Facts& facts) { return facts.size == 2 && facts.shared_processors == 0; }
@@ -165,9 +165,9 @@ bool longest_parts(const Facts& facts) {
 bool longest_exchange(const Facts& facts) {
   return long_exchange(facts) && facts.bytes >= (768 << 10) / facts.size;
 }
-/// In levels, long data is copied more often, and between the ranks of one machine after that between machines. Along a ring or
-/// tree over ranks in the order of the machines it crosses as seldom. Measured with two ranks on each of four machines, with a
-/// processor each and on two processors (doc/adr/0039).
+/// In two levels, long data is copied once more, and only after it has crossed between machines. If ranks are numbered machine by machine,
+/// a ring or tree over all of them crosses just as rarely. Measured with two ranks on each of four machines, with a processor each
+/// and on two processors (doc/adr/0039).
 bool broadcast_crosses_less(const Facts& facts) {
   return facts.most_on_machine > 2 || !facts.machines_in_order;
 }
@@ -175,17 +175,19 @@ bool reduce_crosses_less(const Facts& facts) { return facts.bytes < 32 << 10 || 
 bool allreduce_crosses_less(const Facts& facts) {
   return facts.bytes < 512 << 10 || !facts.machines_in_order;
 }
+/// Leaders exchange blocks of different sizes in as many rounds as there are machines; for equal ones there are other ways.
+bool rounds_are_few(const Facts& facts) { return facts.machines_equal || facts.machines <= 8; }
 bool allgather_crosses_less(const Facts& facts) {
-  return facts.bytes * facts.size < 64 << 10 || !facts.machines_in_order;
+  return (facts.bytes * facts.size < 64 << 10 && rounds_are_few(facts)) || !facts.machines_in_order;
 }
-bool few_bytes_to_each(const Facts& facts) { return facts.bytes <= 512; }
-/// Between machines a message costs as much as copying some 30 KiB, within one as much as copying a few: of two bounds of sizes, the
-/// one that holds for the ranks.
+bool few_bytes_to_each(const Facts& facts) { return facts.bytes <= 512 && rounds_are_few(facts); }
+/// Between machines a message costs as much as copying some 30 KiB, within one as much as copying a few. Returns the bound of sizes
+/// that applies to these ranks.
 MPI_Count bound(const Facts& facts, MPI_Count on_a_machine, MPI_Count between_machines) {
   return facts.machines > 1 ? between_machines : on_a_machine;
 }
 bool long_broadcast(const Facts& facts) {
-  return facts.bytes >= bound(facts, 256 << 10, 1 << 20) && facts.size >= 4;
+  return facts.bytes >= bound(facts, 256 << 10, facts.size > 16 ? 512 << 10 : 1 << 20) && facts.size >= 4;
 }
 bool long_allreduce(const Facts& facts) { return facts.bytes >= bound(facts, 64 << 10, 128 << 10); }
 bool long_reduce(const Facts& facts) { return long_allreduce(facts) && facts.size >= 4; }
@@ -207,7 +209,8 @@ bool few_to_scan(const Facts& facts) { return facts.size <= 8; }
 
 using enum Collective;
 
-constexpr std::string_view pair_name = "pair", messages_name = "messages", single_copy_name = "single_copy";
+constexpr std::string_view pair_name = "pair", messages_name = "messages", single_copy_name = "single_copy",
+                           by_machine_name = "by_machine";
 
 constexpr auto rows = std::to_array<Algorithm>({
 #define NEAR_ALGORITHM(collective, name, function, lack, wins) {collective, #name, lack, wins},
@@ -336,6 +339,7 @@ bool publishes_no_data(const Facts& facts) {
 }
 
 bool reads_memory(const Algorithm& algorithm) { return algorithm.name == single_copy_name; }
+bool has_levels(const Algorithm& algorithm) { return algorithm.name == by_machine_name; }
 
 Result configure(std::string_view text, int shared_processors) {
   std::array<const Algorithm*, collective_count> wanted{};

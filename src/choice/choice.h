@@ -55,16 +55,17 @@ struct Facts {
   MPI_Count bytes = 0;
   int size = 1;
   bool commutative = true;
-  bool in_place = false;     ///< alltoall family
-  bool recorded = false;     ///< nonblocking or persistent
-  int nodes = 1;             ///< number of NUMA nodes on which the ranks run
-  int shared_processors = 0; ///< number of processors if the job has more ranks, 0 if each rank has its own
-  bool area = false;         ///< the ranks have an area in shared memory, and the call may use it
-  bool reads_memory = false; ///< every rank can read the private memory of all others
-  MPI_Count longest = 0;     ///< reduce_scatter: bytes of the longest block
-  bool elementwise = true;   ///< reductions: predefined operation, elements without gaps
-  int machines = 1;          ///< number of machines on which the ranks run
-  int most_on_machine = 1;   ///< if there are several: ranks of the one that has most
+  bool in_place = false;      ///< alltoall family
+  bool recorded = false;      ///< nonblocking or persistent
+  int nodes = 1;              ///< number of NUMA nodes on which the ranks run
+  int shared_processors = 0;  ///< number of processors if the job has more ranks, 0 if each rank has its own
+  bool area = false;          ///< the ranks have an area in shared memory, and the call may use it
+  bool reads_memory = false;  ///< every rank can read the private memory of all others
+  MPI_Count longest = 0;      ///< reduce_scatter: bytes of the longest block
+  bool elementwise = true;    ///< reductions: predefined operation, elements without gaps
+  int machines = 1;           ///< number of machines on which the ranks run
+  int most_on_machine = 1;    ///< if there are several: ranks of the one that has most
+  bool machines_equal = true; ///< all machines have equally many ranks
   bool machines_in_order = true; ///< the ranks of each machine follow each other
 
   bool operator==(const Facts&) const = default;
@@ -119,6 +120,8 @@ bool uses_area(Facts facts);
 bool publishes_no_data(const Facts& facts);
 /// Whether ranks read each other's private memory in this algorithm.
 bool reads_memory(const Algorithm& algorithm);
+/// Whether the algorithm has two levels: the ranks of each machine, and their leaders.
+bool has_levels(const Algorithm& algorithm);
 
 /// Reads the text of the knob NEAR_COLL: "auto", or "allreduce=ring,broadcast=binomial". Every process of a
 /// job has the same, and the same number of shared processors. Fails with MPI_ERR_ARG that names the unknown

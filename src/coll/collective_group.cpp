@@ -65,6 +65,7 @@ CollectiveGroup::CollectiveGroup(const CollectiveGroup& whole, RankList ranks, A
     : CollectiveGroup(whole, ranks) {
   area_ = area;
   asked_ = &asked;
+  asked_bytes_ = whole.bytes_;
 }
 
 CollectiveGroup::~CollectiveGroup() {

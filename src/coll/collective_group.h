@@ -61,7 +61,8 @@ public:
   /// Some ranks of an intracommunicator, under the next tag of their space.
   CollectiveGroup(Communicator& communicator, RankList ranks, TagSpace& tags, Schedule* schedule = nullptr);
   /// Some ranks of `whole`, for a phase of its call; `whole` must outlive it. Tag and schedule are those of
-  /// `whole`, so what was started on one of them is finished before the other is used.
+  /// `whole`: two groups that have a pair of ranks in common finish what they have started before the other is used,
+  /// and in a recorded call finish_until() counts what any part has started.
   CollectiveGroup(const CollectiveGroup& whole, RankList ranks);
   /// The same for ranks that have an area, unless it is null: `asked` is what the program calls, which is what the ranks compare
   /// there.
@@ -93,6 +94,8 @@ public:
   void set_among_leaders() { is_among_leaders_ = true; }
   /// What the program calls, if this group's calls are phases of it; else null.
   const Call* asked() const { return asked_; }
+  MPI_Count asked_bytes() const { return asked_bytes_; }
+  /// The number of the phase; the first is 0.
   int phase() const { return phase_; }
   void next_phase() { ++phase_; }
   /// The call's use of the area, if it has begun; else null, and the algorithm begins it.
@@ -148,7 +151,8 @@ private:
   const Machines* machines_ = nullptr;
   Area* area_here_ = nullptr;
   const Call* asked_ = nullptr;
-  int phase_ = 0;
+  MPI_Count asked_bytes_ = 0;
+  int phase_ = -1;
   bool is_among_leaders_ = false;
   MPI_Count bytes_ = 0;
   const CollectiveGroup* whole_ = nullptr; ///< what ranks_ refers to; null: the communicator

@@ -3,13 +3,20 @@
 
 namespace near::coll {
 
+RankList Levels::leaders(int root) {
+  if (root < 0 || machines_.leaders().find(root) >= 0) return machines_.leaders();
+  with_root_ = machines_.leaders_with(root);
+  return RankList::of(with_root_);
+}
+
 Levels::Levels(CollectiveGroup& whole, const Call& asked, int root)
-    : machines_(*whole.machines()), leaders_(machines_.leaders(root)),
+    : machines_(*whole.machines()),
       // The steps of a recorded call use one area at most (schedule.h), so those of a call in levels use messages.
       here_(whole, machines_.ranks_of(machines_.own()),
             whole.schedule() == nullptr ? whole.area_here() : nullptr, asked),
-      across_(whole, RankList::of(leaders_)),
-      leader_(machines_.ranks_of(machines_.own()).find(leaders_[static_cast<std::size_t>(machines_.own())])) {
+      across_(whole, leaders(root)), leader_(0) {
+  const bool root_is_here = root >= 0 && machines_.index_of(root) == machines_.own();
+  if (root_is_here) leader_ = machines_.ranks_of(machines_.own()).find(root);
   across_.set_among_leaders();
 }
 

@@ -1,5 +1,5 @@
 // A call in two levels: among the ranks of each machine, and among the leaders of the machines. So data crosses between two
-// machines once, whatever number of ranks needs it there.
+// machines once, however many ranks need it there.
 #pragma once
 
 #include "coll/algorithms.h"
@@ -31,8 +31,9 @@ public:
   Result scatter(const Buffer& one, const Buffer& own);
 
 private:
+  RankList leaders(int root);
   const Machines& machines_;
-  std::vector<int> leaders_;
+  std::vector<int> with_root_; ///< the leaders, if the root is not the lowest rank of its machine
   CollectiveGroup here_, across_;
   int leader_; ///< of this machine, in here()
 };

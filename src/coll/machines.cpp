@@ -21,16 +21,14 @@ Machines::Machines(std::span<const std::uint32_t> machine_of, int own_rank) {
     auto& at = next[static_cast<std::size_t>(index_of_[rank])];
     ranks_[static_cast<std::size_t>(at++)] = static_cast<int>(rank);
   }
+  for (int machine = 0; machine < count(); ++machine) leaders_.push_back(ranks_of(machine)[0]);
   own_ = index_of(own_rank);
   in_order_ = std::is_sorted(ranks_.begin(), ranks_.end());
 }
 
-std::vector<int> Machines::leaders(int root) const {
-  std::vector<int> made;
-  for (int machine = 0; machine < count(); ++machine) {
-    const bool has_root = root >= 0 && index_of(root) == machine;
-    made.push_back(has_root ? root : ranks_of(machine)[0]);
-  }
+std::vector<int> Machines::leaders_with(int root) const {
+  std::vector<int> made = leaders_;
+  made[static_cast<std::size_t>(index_of(root))] = root;
   return made;
 }
 

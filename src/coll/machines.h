@@ -17,9 +17,9 @@ public:
   Machines(std::span<const std::uint32_t> machine_of, int own_rank);
 
   int count() const { return static_cast<int>(first_.size()) - 1; }
-  /// The ranks of the machine that has most.
+  /// The number of ranks on the fullest machine.
   int most_ranks() const { return most_ranks_; }
-  /// Whether every machine has as many.
+  /// Whether all machines have equally many ranks.
   bool are_equal() const { return most_ranks_ * count() == static_cast<int>(ranks_.size()); }
   /// Whether the ranks of each machine follow each other.
   bool in_order() const { return in_order_; }
@@ -33,12 +33,15 @@ public:
   }
   /// How many ranks come before those of the machine if the ranks are ordered by machine.
   int ranks_before(int machine) const { return first_[static_cast<std::size_t>(machine)]; }
-  /// The leader of each machine: `root` of its own machine, the lowest rank of any other one. -1: there is no root.
-  std::vector<int> leaders(int root = -1) const;
+  /// The leader of each machine: its lowest rank.
+  RankList leaders() const { return RankList::of(leaders_); }
+  /// The same, but `root` leads its own machine.
+  std::vector<int> leaders_with(int root) const;
 
 private:
   std::vector<int> index_of_; ///< by rank
   std::vector<int> ranks_;    ///< ordered by machine
+  std::vector<int> leaders_;  ///< by machine
   std::vector<int> first_;    ///< where each machine's ranks begin there; the last one: their number
   int own_ = 0, most_ranks_ = 0;
   bool in_order_ = false;

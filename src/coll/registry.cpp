@@ -87,6 +87,7 @@ void add_machines(Facts& facts, const Machines& machines) {
   facts.machines = machines.count();
   facts.most_on_machine = machines.most_ranks();
   facts.machines_in_order = machines.in_order();
+  facts.machines_equal = machines.are_equal();
 }
 
 Result run(CollectiveGroup& group, const Call& call) {
@@ -103,7 +104,11 @@ Result run(CollectiveGroup& group, const Call& call) {
     add_area(facts, *area);
     chosen = &choose(facts);
   }
-  return functions[choice::index_of(*chosen)](group, call);
+  const Result result = functions[choice::index_of(*chosen)](group, call);
+  // The other ranks of this machine would wait for the phases that are left, and count them.
+  if (!result.ok() && group.area_here() != nullptr && choice::has_levels(*chosen)) [[unlikely]]
+    group.area_here()->give_up(describe(call, facts.bytes));
+  return result;
 }
 
 } // namespace near::coll

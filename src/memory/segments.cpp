@@ -40,7 +40,7 @@ const segment::Segment* find_segment_of(object::ProcessId process) {
 
 std::uint32_t machine_of(object::ProcessId process) {
   const auto& machines = space().machine_of;
-  return machines.empty() ? space().machine : machines[process.rank];
+  return machines.empty() || process.job != 0 ? space().machine : machines[process.rank];
 }
 
 std::uint32_t row_of(object::ProcessId process) {

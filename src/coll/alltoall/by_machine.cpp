@@ -64,9 +64,16 @@ Result exchange_among_leaders(CollectiveGroup& group, Levels& levels, const Buff
     }
   }
   Call call;
-  call.collective = Collective::alltoallv;
-  call.send_blocks = exchanged.blocks(leaving);
-  call.receive_blocks = exchanged.blocks(arriving);
+  if (machines.are_equal()) { // there are more ways to exchange equal blocks
+    const MPI_Count between_two = bytes * here * here;
+    call.collective = Collective::alltoall;
+    call.send = byte_range(leaving, 0, between_two);
+    call.receive = byte_range(arriving, 0, between_two);
+  } else {
+    call.collective = Collective::alltoallv;
+    call.send_blocks = exchanged.blocks(leaving);
+    call.receive_blocks = exchanged.blocks(arriving);
+  }
   NEAR_TRY(run(levels.across(), call));
   for (int machine = 0; machine < machines.count(); ++machine) {
     const RankList ranks = machines.ranks_of(machine);

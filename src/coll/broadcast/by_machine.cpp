@@ -11,6 +11,12 @@ namespace {
 
 /// From so many bytes on, a broadcast has chunks, of so many. A leader then receives one while it passes another on.
 constexpr MPI_Count least_in_chunks = 512 << 10, chunk_bytes = 256 << 10;
+/// Whether a chain takes less time than a tree: the last leader waits for a chunk to pass all others. A recorded call would have some
+/// ten steps for each chunk.
+bool is_for_chain(const CollectiveGroup& group, MPI_Count bytes) {
+  return bytes >= std::max(least_in_chunks, chunk_bytes * (group.machines()->count() - 2)) &&
+         group.schedule() == nullptr;
+}
 
 /// The leaders in the order in which they receive: that of the root first, then by index.
 class Chain {
@@ -54,7 +60,7 @@ Result pass_along(Levels& levels, const Buffer& packed, int root) {
 Result broadcast_by_machine(CollectiveGroup& group, const Call& call) {
   Levels levels(group, call, call.root);
   const MPI_Count bytes = call.receive.bytes();
-  if (bytes < least_in_chunks) {
+  if (!is_for_chain(group, bytes)) {
     if (levels.leads())
       NEAR_TRY(run(levels.across(), broadcast_call(call.receive, levels.machines().index_of(call.root))));
     return levels.broadcast(call.receive);

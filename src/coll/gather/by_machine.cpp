@@ -23,12 +23,16 @@ Result gather_by_machine(CollectiveGroup& group, const Call& call) {
   const int root = machines.index_of(call.root);
   Buffer packed;
   if (!levels.leads()) return levels.gather(call.send, Buffer{nullptr, 0, &byte_type()});
+  if (group.rank() != call.root) {
+    NEAR_TRY(group.scratch_bytes(call.send.bytes() * levels.here().size(), packed));
+    NEAR_TRY(levels.gather(call.send, byte_range(packed, 0, call.send.bytes())));
+    return gather_among_leaders(levels, packed, {}, root);
+  }
   NEAR_TRY(group.scratch_bytes(by_machine.total(), packed));
   NEAR_TRY(levels.gather(call.send, by_machine.of_rank(packed, machines.own(), 0)));
   const BlocksByMachine blocks(machines, by_machine.of_rank(packed, 0, 0));
   NEAR_TRY(
       gather_among_leaders(levels, by_machine.of_machine(packed, machines.own()), blocks.blocks(), root));
-  if (group.rank() != call.root) return {};
   for (int machine = 0; machine < machines.count(); ++machine) {
     const RankList ranks = machines.ranks_of(machine);
     for (int index = 0; index < ranks.size(); ++index)

@@ -84,12 +84,15 @@ struct alignas(128) Entry {
 };
 static_assert(sizeof(Entry) == 128 && offsetof(Entry, payload) % 16 == 0);
 
-/// Why an area cannot be used any more: two ranks call different collectives under one number, or a rank has failed.
+/// Why an area cannot be used any more: two ranks call different collectives under one number, a rank has failed, or one has met an
+/// error between the phases of a call in levels. Ranks are those of the communicator.
 struct Defect {
   Description description{}, other{}; ///< `other` names no collective if all that is known is that it differs
   std::int32_t rank = -1;
-  std::int32_t other_rank = -1; ///< -1: `rank` has failed
+  std::int32_t other_rank =
+      -1; ///< -1: `rank` has failed; gave_up: it has met an error in the call `description`
 };
+inline constexpr std::int32_t gave_up = -2;
 
 /// What one rank owns of the area. All zero at first: number 1 is the first.
 struct AreaPart {
@@ -238,6 +241,10 @@ public:
   [[gnu::cold]] Result broken();
   /// Tells the area that `process` has failed: if it is a member, the area is broken, and nobody waits for it.
   [[gnu::cold]] void process_failed(const object::ProcessId& process);
+  /// The same for a rank of the communicator that is not a member: the members would wait for what it sends to one of them.
+  [[gnu::cold]] void rank_failed(int rank);
+  /// This rank has met an error between the phases of a call, and takes no part in those that are left: nobody waits for it.
+  [[gnu::cold]] void give_up(const Description& call);
 
   /// The stores that fill slices: how long they take depends on who has read the slice, so each collective has its own.
   /// Cached stores are tried first: where the ranks share a cache, they are hardly ever slower.

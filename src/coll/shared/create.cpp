@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 
 namespace near::coll {
 namespace {
@@ -144,6 +145,7 @@ struct Extension final : AreaExtension {
   std::unique_ptr<Slices> own_slices; ///< of a persistent call
   std::vector<AreaPart*> parts;
   int rank = 0;
+  const Communicator* whole = nullptr; ///< whose machines these are
 
   Result make_another(Communicator& communicator, MPI_Count bytes,
                       std::unique_ptr<AreaExtension>& made) override;
@@ -164,8 +166,14 @@ struct Extension final : AreaExtension {
 /// Ends what waits for this process. The part of an area with a failed member is not used again: whether that member
 /// has left it is unknown.
 void process_failed(const object::ProcessId& process) {
-  for (Extension* extension : home().used)
-    if (extension->area != nullptr) extension->area->process_failed(process);
+  for (Extension* extension : home().used) {
+    if (extension->area == nullptr) continue;
+    extension->area->process_failed(process);
+    if (extension->machines == nullptr) continue;
+    const std::span ids(extension->whole->process_ids, static_cast<std::size_t>(extension->whole->size));
+    if (const auto found = std::find(ids.begin(), ids.end(), process); found != ids.end())
+      extension->area->rank_failed(static_cast<int>(found - ids.begin()));
+  }
   for (Retired& retired : home().retired)
     if (retired.area != nullptr) retired.area->process_failed(process);
 }
@@ -309,12 +317,13 @@ RankList sharers_of(const Communicator& communicator, const Machines* machines) 
 Result extend(Communicator& communicator, bool may_wait) {
   auto made = std::make_unique<Extension>();
   made->machines = find_machines(communicator);
+  made->whole = &communicator;
   const Sharers sharers{communicator, sharers_of(communicator, made->machines.get())};
-  // All ranks of the communicator know whether one of them sends messages.
+  // All ranks of the communicator know whether one of them may send messages. If so, all take a tag.
   const bool sends = &communicator != object::world();
   if (sends && !may_wait) return {};
   if (sharers.size() < 2 || sharers.ranks.size() > most_area_ranks) {
-    if (sends) (void)TagSpace::next(communicator); // as the ranks of other machines do
+    if (sends) (void)TagSpace::next(communicator); // as exchange_offsets() does
   } else if (is_prepared(sharers)) {
     (void)make_first_slice();
     make_area(sharers, prepared_parts(sharers), *made);

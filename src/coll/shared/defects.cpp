@@ -43,31 +43,45 @@ void Area::hear() {
 Result Area::broken() {
   hear();
   const Defect& found = own().defect;
+  if (found.other_rank == gave_up)
+    return base::fail(
+        MPI_ERR_OTHER,
+        "rank {} of this communicator has met an error in {}; the communicator cannot be used for "
+        "collectives any more",
+        found.rank, describe(found.description));
   if (found.other_rank < 0)
     return base::fail(MPI_ERR_PROC_ABORTED,
                       "rank {} of this communicator has failed; the communicator cannot be used for "
                       "collectives any more",
-                      rank_in_communicator(found.rank));
+                      found.rank);
   return base::fail(
       MPI_ERR_OTHER,
       "rank {} of this communicator has called {}, and rank {} {}; the communicator cannot be used for "
       "collectives any more",
-      rank_in_communicator(found.rank), describe(found.description), rank_in_communicator(found.other_rank),
-      describe(found.other));
+      found.rank, describe(found.description), found.other_rank, describe(found.other));
 }
 
 Result Area::mismatch(const Description& ours, int rank, const Description& theirs) {
-  if (!broken_) tell_all({ours, theirs, rank_, rank});
+  if (!broken_) tell_all({ours, theirs, rank_in_communicator(rank_), rank_in_communicator(rank)});
   return base::fail(MPI_ERR_OTHER, "rank {} calls {}, but rank {} of the same communicator calls {}",
                     rank_in_communicator(rank_), describe(ours), rank_in_communicator(rank),
                     describe(theirs));
 }
 
 Result Area::left_behind(const Description& ours, int rank) {
-  if (!broken_) tell_all({ours, {.collective = no_collective}, rank_, rank});
+  if (!broken_)
+    tell_all({ours, {.collective = no_collective}, rank_in_communicator(rank_), rank_in_communicator(rank)});
   return base::fail(MPI_ERR_OTHER,
                     "rank {} calls {}, but rank {} of the same communicator has gone on to a different call",
                     rank_in_communicator(rank_), describe(ours), rank_in_communicator(rank));
+}
+
+void Area::rank_failed(int rank) {
+  if (!broken_) tell_all({.rank = rank});
+}
+
+void Area::give_up(const Description& call) {
+  if (!broken_) tell_all({.description = call, .rank = rank_in_communicator(rank_), .other_rank = gave_up});
 }
 
 void Area::process_failed(const object::ProcessId& process) {
@@ -75,7 +89,7 @@ void Area::process_failed(const object::ProcessId& process) {
     AreaMember& member = members_[static_cast<std::size_t>(i)];
     if (i == rank_ || member.process != process) continue;
     member.finished = ~Number{0}; // it reads no more
-    if (!broken_) tell_all({.rank = i});
+    rank_failed(member.rank);
   }
 }
 

@@ -21,14 +21,12 @@ Chunks cut(MPI_Count total, MPI_Count chunk, MPI_Count unit, MPI_Count most) {
   return Chunks{total, chunk, static_cast<Number>((total + chunk - 1) / chunk)};
 }
 
-/// What the ranks compare. A phase of a call in levels is described as the program's call, with the number of the phase, unless
-/// that call has a root.
+/// What the ranks compare: in a phase of a call in levels, the program's call, with the number of the phase unless it has a root.
 Description describe(const CollectiveGroup& group, const Call& call) {
-  Description made = describe(call, group.bytes());
-  if (const Call* const asked = group.asked(); asked != nullptr) {
-    made.collective = static_cast<std::uint8_t>(asked->collective);
-    made.root = has_root(asked->collective) ? asked->root : -1 - group.phase();
-  }
+  const Call* const asked = group.asked();
+  if (asked == nullptr) return describe(call, group.bytes());
+  Description made = describe(*asked, group.asked_bytes());
+  if (!has_root(asked->collective)) made.root = -1 - group.phase();
   return made;
 }
 

@@ -1,6 +1,7 @@
 // Collectives in two levels: the facts about machines, long broadcasts in chunks, and mistakes that the ranks of a machine find. The
 // results of all algorithms are in the other files, by every_form().
 #include "coll/machines.h"
+#include "coll/shared/area.h"
 #include "forms.h"
 
 #include <cstdint>
@@ -41,9 +42,9 @@ TEST(machines, are_equal_if_each_has_as_many_ranks) {
 
 TEST(machines, are_led_by_the_root_and_else_by_their_lowest_ranks) {
   const Machines machines(Numbers{7, 7, 0, 3, 0, 7}, 0);
-  EXPECT_EQ(machines.leaders(), (std::vector<int>{0, 2, 3}));
-  EXPECT_EQ(machines.leaders(4), (std::vector<int>{0, 4, 3}));
-  EXPECT_EQ(machines.leaders(5), (std::vector<int>{5, 2, 3}));
+  EXPECT_EQ(members(machines.leaders()), (std::vector<int>{0, 2, 3}));
+  EXPECT_EQ(machines.leaders_with(4), (std::vector<int>{0, 4, 3}));
+  EXPECT_EQ(machines.leaders_with(5), (std::vector<int>{5, 2, 3}));
 }
 
 TEST(machines, are_used_where_operations_allow_it) {
@@ -101,10 +102,46 @@ TEST(machines, ranks_of_a_machine_find_that_they_make_different_calls) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(object::error_class(result), MPI_ERR_OTHER);
     const std::string text(base::failure_text());
-    EXPECT_NE(text.find("allreduce of 4 bytes"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
     EXPECT_NE(text.find("barrier"), std::string::npos) << text;
     EXPECT_NE(text.find("rank 3"), std::string::npos) << text;
-    EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
+    EXPECT_NE(text.find("allreduce of 4 bytes (MPI_INT), MPI_SUM"), std::string::npos) << text;
+    EXPECT_EQ(text.find("step"), std::string::npos) << text;
+    EXPECT_EQ(text.find("MPI_BOR"), std::string::npos) << text;
+  });
+}
+
+/// A rank of a machine that is lost was about to send something to the leader of this one, which has told the program of the loss.
+TEST(machines, ranks_that_do_not_lead_do_not_wait_for_a_lost_machine) {
+  make_types();
+  ASSERT_TRUE(configure("auto").ok());
+  const Conditions conditions{.eager_bytes = everything, .messages_remain = true, .machine_of = {0, 1, 1}};
+  run_ranks(3, conditions, [&](object::Communicator& c) {
+    if (c.rank == 0) return; // lost
+    Area& area = *static_cast<AreaExtension&>(*c.extension).area;
+    if (c.rank == 1) return area.rank_failed(0);
+    const object::Result result = run(barrier_call(), c);
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(object::error_class(result), MPI_ERR_PROC_ABORTED);
+    EXPECT_NE(std::string(base::failure_text()).find("rank 0 of this communicator has failed"),
+              std::string::npos);
+  });
+}
+
+/// An error between two phases ends the calls of the other ranks of the machine, too.
+TEST(machines, ranks_do_not_wait_for_the_phases_of_one_that_has_met_an_error) {
+  make_types();
+  ASSERT_TRUE(configure("auto").ok());
+  const Conditions conditions{.eager_bytes = everything, .messages_remain = true, .machine_of = {0, 1, 1}};
+  run_ranks(3, conditions, [&](object::Communicator& c) {
+    if (c.rank == 0) return;
+    Area& area = *static_cast<AreaExtension&>(*c.extension).area;
+    if (c.rank == 1) return area.give_up(describe(barrier_call(), 0));
+    const object::Result result = run(barrier_call(), c);
+    ASSERT_FALSE(result.ok());
+    EXPECT_NE(
+        std::string(base::failure_text()).find("rank 1 of this communicator has met an error in barrier"),
+        std::string::npos);
   });
 }
 
