@@ -3,8 +3,8 @@
 // WaitSettings::oversubscribed.
 //
 // A yield takes a fraction of a microsecond if nobody else wants the processor. So a thread that polls yields now and then, and
-// takes a yield that lasted for a switch to another thread and back as the answer. Then it yields after every poll, until yields
-// are short again: what it waits for may have to run on this processor.
+// concludes from a yield that took as long as a switch to another thread and back that somebody does. Then it yields after every
+// poll, until yields are short again: what it waits for may have to run on this processor.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace near::transport {
 /// Of one thread.
 class Competition {
 public:
-  /// Whether the processor was wanted when the thread yielded last.
+  /// Whether the processor was wanted at one of the last yields.
   bool exists() const { return short_left_ != 0; }
   /// Whether the thread yields after this poll, which has found nothing; if so, it tells `yielded` how long that took.
   bool should_yield() { return exists() || ++polls_ % polls_between == 0; }
   void yielded(std::uint64_t took_ns) {
     shortest_ns_ = std::min(shortest_ns_, std::max<std::uint64_t>(took_ns, 1));
-    if (took_ns >= switch_ns && took_ns >= times_shortest * shortest_ns_)
+    if (took_ns >= surely_ns || (took_ns >= switch_ns && took_ns >= times_shortest * shortest_ns_))
       short_left_ = most_short;
     else if (short_left_ != 0)
       --short_left_;
@@ -35,6 +35,8 @@ public:
 private:
   /// Two switches take a microsecond or more; a yield that is no switch may take as long where system calls are slow.
   static constexpr std::uint64_t switch_ns = 1000, times_shortest = 3;
+  /// No yield takes as long by itself: others may have wanted the processor from the start.
+  static constexpr std::uint64_t surely_ns = 20'000;
   std::uint32_t polls_ = 0, short_left_ = 0;
   std::uint64_t shortest_ns_ = ~std::uint64_t{0} / times_shortest;
 };

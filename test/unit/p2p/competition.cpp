@@ -55,5 +55,11 @@ TEST(Competition, does_not_take_slow_system_calls_for_switches) {
   EXPECT_FALSE(competition.exists());
 }
 
+TEST(Competition, is_noticed_if_it_is_there_from_the_start) {
+  Competition competition;
+  polls(competition, Competition::polls_between, 50'000);
+  EXPECT_TRUE(competition.exists());
+}
+
 } // namespace
 } // namespace near::transport
