@@ -9,7 +9,7 @@ import harness
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from machines import HYDRA, Machines, Refused  # noqa: E402
+from machines import HYDRA  # noqa: E402
 from test_rows import read_rows  # noqa: E402
 
 # Programs of test/mpi that need all their ranks on one machine, and why.
@@ -34,24 +34,6 @@ def rows():
             each = 1 if ranks == 2 else next(turn)
             if (program, ranks) != TAKES_A_MINUTE:
                 yield pytest.param(program, arguments, ranks, each, status, id=f"{case.id}-{each}")
-
-
-def make_machines(count):
-    try:
-        with Machines(count) as machines:
-            yield machines
-    except Refused as refused:
-        pytest.skip(f"this system does not let us make machines: {refused}")
-
-
-@pytest.fixture(scope="module")
-def two():
-    yield from make_machines(2)
-
-
-@pytest.fixture(scope="module")
-def three():
-    yield from make_machines(3)
 
 
 def test_machines_share_nothing_but_the_network_and_files(two):
