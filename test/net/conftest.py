@@ -13,6 +13,18 @@ from machines import Machines, Refused  # noqa: E402
 from slurm import Slurm, is_installed  # noqa: E402
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """With pytest -n --dist loadgroup, one process has the cluster, and one runs the programs that keep the processors busy. The other
+    cases wait most of the time.
+    """
+    for item in items:
+        if "cluster" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group("cluster"))
+        elif item.path.name == "test_two_machines.py":
+            item.add_marker(pytest.mark.xdist_group("programs"))
+
+
 @contextlib.contextmanager
 def made(count):
     try:
