@@ -103,6 +103,14 @@ def test_a_program_that_handles_errors_gets_one_and_can_finish(cluster, compiled
     assert "rank 0 ends" in result.out and "rank 0 has finished" in result.out and ENDS not in result.text, result.report()
 
 
+def test_the_first_message_to_a_rank_that_has_died_is_an_error(cluster, compiled, folder):
+    job = slurm_job(cluster, compiled, folder, 1, "first", 1, "errors")
+    job.signal(1, signal.SIGKILL)
+    (folder / "killed").touch()
+    result = job.finish()
+    assert "rank 0 ends" in result.out and "rank 0 has finished" in result.out and ENDS not in result.text, result.report()
+
+
 @pytest.mark.parametrize("each, what", [(1, "receive"), (1, "compute"), (2, "receive"), (2, "allreduce"), (2, "compute")])
 def test_a_cable_that_is_pulled_ends_the_ranks_on_both_sides(own_machines, compiled, folder, each, what):
     own = own_machines(2)
