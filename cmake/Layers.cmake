@@ -95,6 +95,11 @@ function(near_add_test target prefix layer)
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main stdc++)
   # EXPECT_* is an if-else: a condition before it would need braces that say nothing.
   target_compile_options(${target} PRIVATE -Wno-dangling-else)
+  # With the checks of these sanitizers, optimising the tests takes as long as everything else in compiling them. The layers under test
+  # are optimised.
+  if(NEAR_SANITIZE MATCHES "address")
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
   gtest_discover_tests(${target} TEST_PREFIX ${prefix} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()
 

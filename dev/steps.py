@@ -1,5 +1,8 @@
 """Runs named steps one after another, shows how long each took, and ends with one line that counts them."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -39,27 +42,53 @@ def run_step(record, name, action):
     record.add(name, time.monotonic() - started, good)
 
 
-def run_beside(record, steps):
-    """Runs commands at the lowest priority; what they print is shown when each has ended."""
-    for name, action in steps:
-        started = time.monotonic()
-        done = subprocess.run(["nice", "-n", "19", *map(str, action)], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace")
-        seconds = time.monotonic() - started
-        print(f"== {record.title}: {name} (beside the others, {seconds:.0f} s)\n{done.stdout}", end="", flush=True)
-        record.add(name, seconds, done.returncode == 0)
+class Beside:
+    """Commands that run one after another beside the steps, and leave the processors to them."""
+
+    # A kernel that groups processes by session (autogroup) compares niceness within a session only, and every job that a test starts has
+    # a session of its own. So these have one, too, and the group itself is made nice.
+    NICE = ["sh", "-c", '{ echo 19 >/proc/$$/autogroup; } 2>/dev/null; exec nice -n 19 "$@"', "sh"]
+
+    def __init__(self, record, steps):
+        self.record = record
+        self.steps = steps
+        self.process = None
+        self.stopped = False
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self):
+        for name, action in self.steps:
+            started = time.monotonic()
+            self.process = subprocess.Popen([*self.NICE, *map(str, action)], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                            stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+            out, _ = self.process.communicate()
+            if self.stopped:
+                return
+            seconds = time.monotonic() - started
+            print(f"== {self.record.title}: {name} (beside the others, {seconds:.0f} s)\n{out}", end="", flush=True)
+            self.record.add(name, seconds, self.process.returncode == 0)
+
+    def stop(self):
+        self.stopped = True
+        with contextlib.suppress(ProcessLookupError, AttributeError):
+            os.killpg(self.process.pid, signal.SIGTERM)
 
 
-def run_steps(title, steps, beside=()):
-    """`steps`: pairs of a name and a command (list) or a function returning True. Those of `beside` are commands that begin with the
-    first step and have ended before the second begins. Ends the program: 0 if all passed."""
+def run_steps(title, steps, beside=(), then=()):
+    """`steps`: pairs of a name and a command (list) or a function returning True. Those of `beside` are commands that run meanwhile; `then`
+    are steps that begin when all these have ended. Ends the program: 0 if all passed."""
     record = Record(title)
-    worker = threading.Thread(target=run_beside, args=(record, beside))
-    worker.start()
-    for name, action in steps:
+    others = Beside(record, beside)
+    try:
+        for name, action in steps:
+            run_step(record, name, action)
+        others.thread.join()
+    except BaseException:
+        others.stop()
+        raise
+    for name, action in then:
         run_step(record, name, action)
-        worker.join()
-    worker.join()
     failed = [name for name, _, good in record.rows if not good]
     print(f"\n== {title}")
     for name, seconds, good in record.rows:

@@ -34,7 +34,7 @@ PREFIX = {name: ROOT / f"build/prefix-{name}" for name in ("asan", "tsan")}
 
 
 def builds():
-    """They occupy the processors, while the drivers mostly wait, so both run at once."""
+    """What compiles. It runs beside the steps, and gets what these leave of the processors."""
     # With kill points too, which wait for NEAR_KILL_AT: a build of their own would take minutes.
     yield from build("asan", options=[f"-DCMAKE_INSTALL_PREFIX={PREFIX['asan']}", "-DNEAR_KILL_POINTS=ON"])
     yield "install asan", ["cmake", "--install", "build/asan"]
@@ -46,19 +46,25 @@ def builds():
 
 
 def steps():
-    yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill"]
+    """What needs none of the builds, and waits much of its time."""
+    yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill", "--ignore=test/net"]
+    # Most of its cases wait for something to be noticed, whatever the number of processors.
+    yield "jobs on several machines", [*PYTEST, "test/net", "-n", "4", "--dist", "loadgroup"]
+    yield "instructions of single calls", [sys.executable, "bench/instructions"]
+    yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
+    yield "NUMA laboratory, standard set: machines with several nodes under qemu", ["test/numa/run", "--standard"]
+
+
+def steps_on_builds():
     yield "unit tests, address and undefined sanitizers", ctest("asan")
     yield "queue tests, thread sanitizer", ctest("tsan", "-R", "^unit[.]queue[.]")
     yield "rows with threads, thread sanitizer", [*PYTEST, "test/test_rows.py", "-k", "threads", f"--prefix={PREFIX['tsan']}",
                                                   "--cflags=-fsanitize=thread"]
-    yield "instructions of single calls", [sys.executable, "bench/instructions"]
     sanitized = ["test/test_rows.py", "test/surface/test_invalid_arguments.py"]
     sanitizers = [f"--prefix={PREFIX['asan']}", f"--cflags={SANITIZED}"]
     yield "rows and wrong arguments, sanitized", [*PYTEST, *sanitized, *sanitizers]
     yield "a kill at each point of the protocols", [*PYTEST, "test/kill", *sanitizers]
     yield "random kills", ["test/kill/random", "--count", "200", "--seconds", "50"]
-    yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
-    yield "NUMA laboratory, standard set: machines with several nodes under qemu", ["test/numa/run", "--standard"]
 
 
 def long_steps():
@@ -74,11 +80,7 @@ def long_steps():
 
 if __name__ == "__main__":
     words = sys.argv[1:]
-    title, chosen, beside = "test", steps, builds
+    title, parts = "test", (steps(), builds(), steps_on_builds())
     if words[:1] == ["--long"]:
-        title, chosen, beside, words = "test-long", long_steps, list, words[1:]
-
-    def wanted(all_steps):
-        return [step for step in all_steps if not words or any(word in step[0] for word in words)]
-
-    run_steps(title, wanted(chosen()), wanted(beside()))
+        title, parts, words = "test-long", (long_steps(),), words[1:]
+    run_steps(title, *([step for step in part if not words or any(word in step[0] for word in words)] for part in parts))

@@ -21,7 +21,7 @@ def main():
     files = sorted({entry["file"] for entry in json.loads(commands.read_text())})
     files = [name for name in files if name.startswith(tuple(f"{ROOT}/{top}/" for top in ("src", "launch", "tools")))]
     common = hashlib.sha256()
-    for name in [*tracked("src/*.h", "src/*.def", "launch/*.h", "tools/*.h", "gen/*.py", "api/*"), ".clang-tidy"]:
+    for name in [*tracked("src/*.h", "src/*.def", "launch/*.h", "tools/*.h", "gen/*.py", "api/*"), ".clang-tidy", "dev/requirements.txt"]:
         common.update((ROOT / name).read_bytes())
     CLEAN.mkdir(parents=True, exist_ok=True)
 

@@ -59,8 +59,8 @@ unsigned expected_threads(const Command& command, char** inherited) {
   for (const auto& application : command.applications)
     for (const auto& row : environment_for(command, application, inherited))
       if (row.starts_with(name))
-        most =
-            std::max(most, static_cast<unsigned>(std::clamp(std::atoi(row.c_str() + name.size()), 1, 65536)));
+        most = std::max(most, static_cast<unsigned>(std::clamp(
+                                  std::strtol(row.c_str() + name.size(), nullptr, 10), 1L, 65536L)));
   return most;
 }
 

@@ -61,7 +61,7 @@ enum class Kind : std::uint8_t {
 inline constexpr Kind last_kind = Kind::alive;
 
 struct Frame {
-  Kind kind{};
+  Kind kind = Kind::alive;
   std::string body;
 };
 

@@ -25,8 +25,10 @@ bool begin_piece(Copy& copy, Copy::Piece& piece) {
   piece.copy = &copy;
   piece.what = Operation::What::access;
   void* local = Endpoint::local_key(piece.local);
+  // A lost peer may have no address, and providers do not check for that.
   const std::int64_t error =
-      copy.writes
+      copy.peer->lost ? -FI_EHOSTUNREACH
+      : copy.writes
           ? endpoint.write(piece.mine, piece.bytes, local, copy.peer->address, piece.theirs, copy.key, piece)
           : endpoint.read(piece.mine, piece.bytes, local, copy.peer->address, piece.theirs, copy.key, piece);
   if (error == -FI_EAGAIN) return false;

@@ -51,7 +51,9 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   };
   constexpr std::size_t longest = 256;
   const std::size_t bytes = sizeof(Frame) + envelope.bytes;
-  if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty() && is_open(peer)) {
+  // A lost peer may have no address, and providers do not check for that.
+  if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty() && is_open(peer) &&
+      !peer.lost) {
     alignas(Frame) std::array<std::byte, longest> message;
     auto& frame = *reinterpret_cast<Frame*>(message.data());
     const std::uint32_t due = peer.credits_due;

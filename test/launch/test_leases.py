@@ -123,7 +123,7 @@ def test_a_planner_that_does_not_finish_is_reported(alone, prefix, tmp_path):
     """The second job continues after a second, sees the leases of the first, and warns that others may also be planning."""
     then = f"""
         {sys.executable} -c '{PLANNER}' "$XDG_RUNTIME_DIR/nearmpi-leases" >$HOME/planner & planner=$!
-        for i in $(seq 400); do grep -q held $HOME/planner && break; sleep 0.05; done
+        for i in $(seq 400); do grep -qs held $HOME/planner && break; sleep 0.05; done
         grep -q held $HOME/planner
         ./mpiexec -n 1 --report-bindings true
         ./mpiexec -q -n 1 true
@@ -169,7 +169,7 @@ def squatted(unshare):
             mkdir -m 700 /tmp/home; export HOME=${{HOME_HERE:-/tmp/home}}
             {OTHER_USER} mkdir -m 700 /tmp/nearmpi-0
             {sys.executable} -c '{SQUAT}' nearmpi/0/planning nearmpi/0/$$/0-63 >/tmp/held & squatter=$!
-            for i in $(seq 400); do grep -q held /tmp/held && break; sleep 0.05; done
+            for i in $(seq 400); do grep -qs held /tmp/held && break; sleep 0.05; done
             grep -q held /tmp/held
             {script}
             kill $squatter

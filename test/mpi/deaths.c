@@ -11,15 +11,27 @@
 
 static int rank, size, victim;
 
-static void get_ready(const char* folder) {
+static void make_ready_file(const char* folder) {
   char name[4096];
   snprintf(name, sizeof name, "%s/%d", folder, rank);
+  close(open(name, O_CREAT | O_WRONLY, 0600));
+}
+
+static void get_ready(const char* folder) {
   MPI_Barrier(MPI_COMM_WORLD);
   // What this rank has sent may need its help to leave, and the victim gives none from here on.
   int found = 0;
   for (double until = MPI_Wtime() + 0.5; MPI_Wtime() < until;)
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-  close(open(name, O_CREAT | O_WRONLY, 0600));
+  make_ready_file(folder);
+}
+
+/// Until the test has killed the victim, and that has been noticed.
+static void wait_for_death(const char* folder) {
+  char name[4096];
+  snprintf(name, sizeof name, "%s/killed", folder);
+  while (access(name, F_OK) != 0) usleep(10000);
+  sleep(2);
 }
 
 static void compute(double seconds) {
@@ -45,7 +57,7 @@ static int use_victim(const char* what) {
     MPI_Isend(large, sizeof large, MPI_CHAR, victim, 1, MPI_COMM_WORLD, &request);
     return MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
-  if (strcmp(what, "small") == 0) {
+  if (strcmp(what, "small") == 0 || strcmp(what, "first") == 0) {
     int error = MPI_SUCCESS;
     while (error == MPI_SUCCESS) error = MPI_Send(&word, 1, MPI_INT, victim, 1, MPI_COMM_WORLD);
     return error;
@@ -85,9 +97,13 @@ int main(int count, char** arguments) {
     printf("rank %d has finished\n", rank);
     return 0;
   }
-  get_ready(arguments[1]);
+  if (strcmp(what, "first") == 0) // no message has been sent to the victim when it dies
+    make_ready_file(arguments[1]);
+  else
+    get_ready(arguments[1]);
   if (rank == victim)
     for (;;) pause();
+  if (strcmp(what, "first") == 0) wait_for_death(arguments[1]);
   int class = 0;
   MPI_Error_class(use_victim(what), &class);
   CHECK(class == MPI_ERR_PROC_ABORTED);

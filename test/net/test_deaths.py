@@ -4,42 +4,14 @@ import contextlib
 import os
 import re
 import signal
-import sys
 import time
 from pathlib import Path
 
 import harness
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from machines import Machines, Refused  # noqa: E402
-from slurm import Slurm, is_installed  # noqa: E402
-
 WATCHDOG = 40
 ENDS = "the job ends"
-
-
-@contextlib.contextmanager
-def machines(count):
-    try:
-        with Machines(count) as made:
-            yield made
-    except Refused as refused:
-        pytest.skip(f"this system does not let us make machines: {refused}")
-
-
-@pytest.fixture(scope="module")
-def two():
-    with machines(2) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    if not is_installed():
-        pytest.skip("Slurm is not installed: dev/setup slurm")
-    with machines(2) as made, Slurm(made) as slurm:
-        yield slurm
 
 
 def variables_of(pid):
@@ -131,42 +103,50 @@ def test_a_program_that_handles_errors_gets_one_and_can_finish(cluster, compiled
     assert "rank 0 ends" in result.out and "rank 0 has finished" in result.out and ENDS not in result.text, result.report()
 
 
+def test_the_first_message_to_a_rank_that_has_died_is_an_error(cluster, compiled, folder):
+    job = slurm_job(cluster, compiled, folder, 1, "first", 1, "errors")
+    job.signal(1, signal.SIGKILL)
+    (folder / "killed").touch()
+    result = job.finish()
+    assert "rank 0 ends" in result.out and "rank 0 has finished" in result.out and ENDS not in result.text, result.report()
+
+
 @pytest.mark.parametrize("each, what", [(1, "receive"), (1, "compute"), (2, "receive"), (2, "allreduce"), (2, "compute")])
-def test_a_cable_that_is_pulled_ends_the_ranks_on_both_sides(compiled, folder, each, what):
-    with machines(2) as own:
-        size = 2 * each
-        job = Job(harness.Running(own.hydra_command(size, [compiled("deaths"), folder, size - 1, what], each=each)), folder, size)
-        own.set_link(1, "down")
-        ended = job.wait_for_end_of(range(size - 1))
-        ended = job.wait_for_end_of(range(size)) and ended
-        own.set_link(1, "up")
-        result = job.running.finish(WATCHDOG)
-        assert ended, result.report()
-        ranks = "1" if each == 1 else "2-3"
-        assert f"m2 does not answer, so its ranks are lost (NEAR_LOST_AFTER=5): {ranks};" in result.text, result.report()
-        assert not harness.survivors(result.mark, patience=5)
+def test_a_cable_that_is_pulled_ends_the_ranks_on_both_sides(own_machines, compiled, folder, each, what):
+    own = own_machines(2)
+    size = 2 * each
+    job = Job(harness.Running(own.hydra_command(size, [compiled("deaths"), folder, size - 1, what], each=each)), folder, size)
+    own.set_link(1, "down")
+    ended = job.wait_for_end_of(range(size - 1))
+    ended = job.wait_for_end_of(range(size)) and ended
+    own.set_link(1, "up")
+    result = job.running.finish(WATCHDOG)
+    assert ended, result.report()
+    ranks = "1" if each == 1 else "2-3"
+    assert f"m2 does not answer, so its ranks are lost (NEAR_LOST_AFTER=5): {ranks};" in result.text, result.report()
+    assert not harness.survivors(result.mark, patience=5)
 
 
 @pytest.mark.parametrize("what", ["receive", "send", "small", "allreduce", "finalize"])
-def test_a_program_that_handles_errors_survives_the_loss_of_a_cable(compiled, folder, what):
-    with machines(2) as own:
-        program = [compiled("deaths"), folder, 1, what, "errors"]
-        job = Job(harness.Running(own.hydra_command(2, program, environment={"NEAR_LOST_AFTER": 3})), folder, 2)
-        own.set_link(1, "down")
-        assert job.wait_for_end_of([0]), job.running.finish(0).report()
-        result = job.running.finish(5)
-        assert "rank 0 has finished" in result.out, result.report()
+def test_a_program_that_handles_errors_survives_the_loss_of_a_cable(own_machines, compiled, folder, what):
+    own = own_machines(2)
+    program = [compiled("deaths"), folder, 1, what, "errors"]
+    job = Job(harness.Running(own.hydra_command(2, program, environment={"NEAR_LOST_AFTER": 3})), folder, 2)
+    own.set_link(1, "down")
+    assert job.wait_for_end_of([0]), job.running.finish(0).report()
+    result = job.running.finish(5)
+    assert "rank 0 has finished" in result.out, result.report()
 
 
-def test_among_three_machines_one_of_the_others_tells_of_the_lost_one(compiled, folder):
-    with machines(3) as own:
-        job = Job(harness.Running(own.hydra_command(6, [compiled("deaths"), folder, 5, "compute"], each=2)), folder, 6)
-        own.set_link(1, "down")
-        ended = job.wait_for_end_of(range(6))
-        own.set_link(1, "up")
-        result = job.running.finish(WATCHDOG)
-        assert ended, result.report()
-        assert len(re.findall(r"m2 does not answer, so its ranks are lost \(NEAR_LOST_AFTER=5\): 2-3;", result.text)) == 1, result.report()
+def test_among_three_machines_one_of_the_others_tells_of_the_lost_one(own_machines, compiled, folder):
+    own = own_machines(3)
+    job = Job(harness.Running(own.hydra_command(6, [compiled("deaths"), folder, 5, "compute"], each=2)), folder, 6)
+    own.set_link(1, "down")
+    ended = job.wait_for_end_of(range(6))
+    own.set_link(1, "up")
+    result = job.running.finish(WATCHDOG)
+    assert ended, result.report()
+    assert len(re.findall(r"m2 does not answer, so its ranks are lost \(NEAR_LOST_AFTER=5\): 2-3;", result.text)) == 1, result.report()
 
 
 @pytest.mark.parametrize("seconds", [8])

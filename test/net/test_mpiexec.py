@@ -4,27 +4,19 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import harness
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from machines import Machines, Refused  # noqa: E402
+
+@pytest.fixture(scope="session")
+def lab(three):
+    return three
 
 
-@pytest.fixture(scope="module")
-def lab():
-    try:
-        with Machines(3) as machines:
-            yield machines
-    except Refused as refused:
-        pytest.skip(f"this system does not let us make machines: {refused}")
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ssh(lab):
     return lab.ssh()
 

@@ -1,26 +1,9 @@
 """Jobs on two machines (machines.py) that Slurm starts (slurm.py), by its plugin pmi2."""
 
 import re
-import sys
-from pathlib import Path
 
 import harness
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from machines import Machines, Refused  # noqa: E402
-from slurm import Slurm, is_installed  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    if not is_installed():
-        pytest.skip("Slurm is not installed: dev/setup slurm")
-    try:
-        with Machines(2) as machines, Slurm(machines) as slurm:
-            yield slurm
-    except Refused as refused:
-        pytest.skip(f"this system does not let us make machines: {refused}")
 
 
 @pytest.mark.parametrize("distribution, each", [("block", 2), ("cyclic", 1)])
