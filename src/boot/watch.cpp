@@ -2,7 +2,7 @@
 
 #include "abi/types.h"
 #include "base/log.h"
-#include "boot/by_pmi.h"
+#include "boot/by_table.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/poller.h"
@@ -204,7 +204,7 @@ void machine_is_lost(const Loss& loss) {
   entry.aborting.store_release(static_cast<std::uint32_t>(segment::Abort::failed));
   const int status = exit_status_of_abort(MPI_ERR_PROC_ABORTED);
   // Not the streams: the thread that writes to one holds its lock.
-  abort_by_pmi(status);
+  abort_by_table(status);
   (void)os::wait_until_readable({}, abort_ms * ms);
   _exit(status);
 }
