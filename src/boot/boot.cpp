@@ -104,7 +104,7 @@ Result read_machine(char** environment, Start& start) {
 Result read_start(char** environment, Start& start) {
   bool ours = false;
   for (const char* name : all_names) ours = ours || base::find_variable(environment, name).has_value();
-  if (!ours && Pmi::is_offered(environment)) return start_by_table(environment, start);
+  if (!ours && is_table_offered(environment)) return start_by_table(environment, start);
   if (!ours) {
     std::string other = foreign_launcher(environment);
     if (other.empty()) {
@@ -113,8 +113,9 @@ Result read_start(char** environment, Start& start) {
     }
     return base::fail(
         base::Code::unsupported,
-        "this process was started by {}, but without PMI-1, by which NearMPI learns of the other processes; "
-        "with Slurm say srun --mpi=pmi2, on one machine start the program with NearMPI's own `mpiexec -n N "
+        "this process was started by {}, but without PMI-1 or PMIx, by which NearMPI learns of the other "
+        "processes; with Slurm say srun --mpi=pmi2, on one machine start the program with NearMPI's own "
+        "`mpiexec -n N "
         "program`, or unset the variable named here to run each process alone",
         other);
   }
@@ -175,7 +176,7 @@ std::uint32_t size_of_job(char** environment) {
 
 void forget_start() {
   for (const char* name : all_names) unsetenv(name);
-  for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE"}) unsetenv(name);
+  for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMIX_NAMESPACE", "PMIX_RANK"}) unsetenv(name);
 }
 
 std::vector<std::string> write_environment(const Start& start) {

@@ -10,7 +10,7 @@
 //     phase = dead, rings every doorbell
 //
 // In a job on several machines mpiexec also keeps a table, which all processes share, by PMI-1. Other launchers tell
-// everything by PMI-1 (by_table.h):
+// everything by PMI-1 or PMIx (by_table.h):
 //
 //   read_start()   who this process is; under other launchers the first one on each machine makes the segment
 //   meet()         publishes this process's address on the network; opens the segment
@@ -87,8 +87,9 @@ inline bool made_segment(const Start& start) { return start.by_other && start.ro
 /// them; 1 for a singleton. 0: not known, since the variables are invalid or belong to another launcher.
 std::uint32_t size_of_job(char** environment);
 
-/// Library, after read_start: removes NEAR_BOOT_* from the environment of this process, so that a program
-/// which this rank starts is a job of its own and not a second process of the same rank.
+/// Library, after read_start: removes NEAR_BOOT_* and the variables of other launchers that name their table and the rank from
+/// the environment of this process, so that a program which this rank starts is a job of its own and not a second process of the
+/// same rank.
 void forget_start();
 
 /// Launcher: the variables of the contract, as NAME=value.

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "boot/pmi.h"
+#include "boot/pmix.h"
 #include "os/memory.h"
 #include "os/random_bytes.h"
 
@@ -23,6 +24,16 @@ Table& table() { return *connection; }
 Pmi& pmi() {
   static Pmi& made = *new Pmi;
   return made;
+}
+Pmix& pmix() {
+  static Pmix& made = *new Pmix;
+  return made;
+}
+
+/// PMI-1 first: launchers that speak it give each program the connection itself, and may run within a job of a PMIx launcher.
+Table* find_table(char** environment) {
+  if (Pmi::is_offered(environment)) return &pmi();
+  return Pmix::is_offered(environment) ? &pmix() : nullptr;
 }
 
 /// The segment that this process has made for its machine. It keeps the descriptors, by which tools find the job.
@@ -122,10 +133,17 @@ Result open_segment(Start& start) {
 
 } // namespace
 
+bool is_table_offered(char** environment) {
+  return Pmi::is_offered(environment) || Pmix::is_offered(environment);
+}
+
 Result start_by_table(char** environment, Start& start) {
-  NEAR_TRY(pmi().connect(environment));
-  connection = &pmi();
+  Table& offered = *find_table(environment);
+  NEAR_TRY(offered.connect(environment));
   start = {};
+  // PMIx says so only now.
+  if (offered.size() == 1) return offered.finalize();
+  connection = &offered;
   start.singleton = false;
   start.by_other = true;
   start.rank = table().rank();

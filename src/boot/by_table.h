@@ -10,7 +10,10 @@
 
 namespace near::boot {
 
-/// Greets the launcher and finds out which processes share a machine; the first of each machine makes the segment.
+/// Whether the environment names another launcher that keeps a table.
+bool is_table_offered(char** environment);
+/// Greets that launcher and finds out which processes share a machine; the first of each machine makes the segment. The only
+/// process of a job is a singleton.
 Result start_by_table(char** environment, Start& start);
 /// Reaches the table that mpiexec keeps in a job on several machines.
 Result connect_to_table(const Start& start);

@@ -1,5 +1,5 @@
 // What a launcher does for the processes of a job: it says who they are, keeps a table that they share, and ends the job if one
-// of them asks for it. A class for each protocol: PMI-1 (pmi.h).
+// of them asks for it. A class for each protocol: PMI-1 (pmi.h) and PMIx (pmix.h).
 #pragma once
 
 #include "base/result.h"
