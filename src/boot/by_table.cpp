@@ -223,6 +223,8 @@ bool all_leave_by_table() {
   return over;
 }
 
+void when_launcher_is_lost(void (*callback)()) { table().when_lost(callback); }
+
 void leave_table() {
   // A launcher that waits for a process that has died answers nothing else, and may take a goodbye for a mistake.
   if (!begun || over) (void)table().finalize();

@@ -25,6 +25,8 @@ Result address_in_table(std::uint32_t rank, std::vector<std::byte>& address);
 /// The first call says that this process has nothing left to send; returns whether all have said so. A launcher that does not
 /// answer any more counts as yes.
 bool all_leave_by_table();
+/// From now on `callback` is called in another thread when the launcher has ended, if its protocol tells.
+void when_launcher_is_lost(void (*callback)());
 /// Says goodbye to the launcher, or asks it to end the job.
 void leave_table();
 void abort_by_table(int status);

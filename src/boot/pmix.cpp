@@ -198,6 +198,19 @@ Result Pmix::get(std::uint32_t rank, std::string_view key, std::string& value) {
 
 Result Pmix::finalize() { return check(library_->Finalize(nullptr, 0), "PMIx_Finalize"); }
 
+void Pmix::when_lost(void (*callback)()) {
+  static void (*tell)() = nullptr; // a handler gets nothing of ours
+  tell = callback;
+  const auto handle = [](std::size_t, int, const Process*, Info*, std::size_t, Info*, std::size_t,
+                         pmix::Answer answer, void* event) {
+    tell();
+    if (answer != nullptr) answer(pmix::event_handled, nullptr, 0, nullptr, nullptr, event);
+  };
+  int status = pmix::lost_connection;
+  // Without it, nobody tells: as with PMI-1.
+  (void)library_->Register_event_handler(&status, 1, nullptr, 0, handle, nullptr, nullptr);
+}
+
 void Pmix::abort(int status) {
   abort_status_.store_relaxed(status);
   const auto ask = [](void* data) -> void* {

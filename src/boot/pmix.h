@@ -39,6 +39,7 @@ public:
   Result look_at_fence(bool& over) override;
   Result get(std::uint32_t rank, std::string_view key, std::string& value) override;
   Result finalize() override;
+  void when_lost(void (*callback)()) override;
   void abort(int status) override;
 
 private:

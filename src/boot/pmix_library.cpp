@@ -31,6 +31,7 @@ Result load_library(const Library*& library) {
       !find(handle, "PMIx_Abort", found.Abort) || !find(handle, "PMIx_Put", found.Put) ||
       !find(handle, "PMIx_Commit", found.Commit) || !find(handle, "PMIx_Fence", found.Fence) ||
       !find(handle, "PMIx_Fence_nb", found.Fence_nb) || !find(handle, "PMIx_Get", found.Get) ||
+      !find(handle, "PMIx_Register_event_handler", found.Register_event_handler) ||
       !find(handle, "PMIx_Error_string", found.Error_string))
     return base::fail(base::Code::unsupported,
                       "libpmix.so.2 lacks a function ({}); version 3 or newer is needed", dlerror());

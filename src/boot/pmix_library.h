@@ -13,6 +13,8 @@ namespace near::boot::pmix {
 using base::Result;
 
 inline constexpr int success = 0;
+inline constexpr int lost_connection = -61;            ///< PMIX_ERR_LOST_CONNECTION
+inline constexpr int event_handled = -334;             ///< PMIX_EVENT_ACTION_COMPLETE
 inline constexpr std::uint32_t all_ranks = 0xfffffffe; ///< PMIX_RANK_WILDCARD
 inline constexpr std::uint8_t global = 3;              ///< PMIX_GLOBAL: for processes on any machine
 
@@ -53,6 +55,13 @@ inline constexpr const char* known_here_key = "pmix.optional"; ///< do not ask t
 inline constexpr const char* collect_key = "pmix.collect";     ///< a fence spreads what was put
 inline constexpr const char* timeout_key = "pmix.timeout";     ///< in seconds
 
+/// pmix_event_notification_cbfunc_fn_t: a handler's answer.
+using Answer = void (*)(int status, Info* results, std::size_t count,
+                        void (*when_taken)(int status, void* data), void* data, void* event);
+/// pmix_notification_fn_t.
+using Handler = void (*)(std::size_t handler, int status, const Process* source, Info* info,
+                         std::size_t infos, Info* results, std::size_t count, Answer answer, void* event);
+
 /// The functions, as they are called there without "PMIx_".
 struct Library {
   int (*Init)(Process* self, Info* info, std::size_t infos) = nullptr;
@@ -66,6 +75,11 @@ struct Library {
   /// The value and its text come from malloc().
   int (*Get)(const Process* process, const char* key, const Info* info, std::size_t infos,
              Value** value) = nullptr;
+  /// Without `when_registered`, it returns when the handler is there.
+  int (*Register_event_handler)(int* statuses, std::size_t count, Info* info, std::size_t infos,
+                                Handler handler,
+                                void (*when_registered)(int status, std::size_t handler, void* data),
+                                void* data) = nullptr;
   const char* (*Error_string)(int status) = nullptr;
 };
 

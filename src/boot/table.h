@@ -38,6 +38,8 @@ public:
   virtual Result get(std::uint32_t rank, std::string_view key, std::string& value) = 0;
   /// Says goodbye; the launcher takes the end of this process for a failure otherwise.
   virtual Result finalize() = 0;
+  /// From now on `callback` is called in another thread when the connection to the launcher has broken, if the protocol tells.
+  virtual void when_lost(void (*callback)()) { (void)callback; }
   /// Asks the launcher to end the job with this status. Any thread may call it at any time.
   virtual void abort(int status) = 0;
 

@@ -27,6 +27,8 @@ static_assert(offsetof(Info, value) == offsetof(pmix_info_t, value));
 
 // The numbers and keys.
 static_assert(success == PMIX_SUCCESS);
+static_assert(lost_connection == PMIX_ERR_LOST_CONNECTION);
+static_assert(event_handled == PMIX_EVENT_ACTION_COMPLETE);
 static_assert(all_ranks == (PMIX_RANK_WILDCARD));
 static_assert(global == PMIX_GLOBAL);
 static_assert(static_cast<int>(Type::flag) == PMIX_BOOL);
@@ -47,6 +49,9 @@ template <class R, class... A>
 constexpr auto bare(R (*)(A...)) -> Bare<R> (*)(Bare<A>...) {
   return nullptr;
 }
+static_assert(std::is_same_v<decltype(bare(Handler{})), decltype(bare(pmix_notification_fn_t{}))>);
+static_assert(
+    std::is_same_v<decltype(bare(Answer{})), decltype(bare(pmix_event_notification_cbfunc_fn_t{}))>);
 template <class Function>
 constexpr auto declared(Function Library::*) {
   return bare(Function{});
@@ -61,6 +66,7 @@ SAME(Commit);
 SAME(Fence);
 SAME(Fence_nb);
 SAME(Get);
+SAME(Register_event_handler);
 SAME(Error_string);
 
 } // namespace near::boot::pmix

@@ -30,6 +30,7 @@ struct Played {
   std::vector<std::string> asked;
   void (*when_over)(int, void*) = nullptr;
   void* data = nullptr;
+  pmix::Handler handler = nullptr;
 };
 Played played;
 // Of another thread.
@@ -98,6 +99,11 @@ const pmix::Library library = {
         (*value)->type = Type::text;
         (*value)->text = strdup(text->second.c_str());
       }
+      return 0;
+    },
+    .Register_event_handler = [](int* statuses, std::size_t count, Info*, std::size_t, pmix::Handler handler,
+                                 void (*)(int, std::size_t, void*), void*) -> int {
+      if (count == 1 && *statuses == pmix::lost_connection) played.handler = handler;
       return 0;
     },
     .Error_string = [](int status) -> const char* { return status == not_found ? "NOT-FOUND" : nullptr; },
@@ -224,6 +230,20 @@ TEST_F(PmixTest, an_abort_ends_although_the_launcher_does_not_answer) {
   answers_abort = false;
   waiting.abort(8);
   EXPECT_EQ(aborted_with, 8);
+}
+
+TEST_F(PmixTest, the_loss_of_the_launcher_is_told) {
+  static int told = 0, answers = 0;
+  ASSERT_TRUE(connect().ok());
+  pmix.when_lost([] { ++told; });
+  ASSERT_NE(played.handler, nullptr);
+  EXPECT_EQ(told, 0);
+  const auto answer = [](int status, Info*, std::size_t, void (*)(int, void*), void*, void* event) {
+    if (status == pmix::event_handled && event == &answers) ++answers;
+  };
+  played.handler(1, pmix::lost_connection, nullptr, nullptr, 0, nullptr, 0, answer, &answers);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(answers, 1) << "libpmix waits for the handler's answer";
 }
 
 TEST_F(PmixTest, a_launcher_is_there_if_job_and_rank_are_named) {
