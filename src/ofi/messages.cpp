@@ -27,6 +27,10 @@ bool give_to_network(Packet& packet) {
   State& self = state();
   Peer& peer = *packet.peer;
   if (!is_open(peer) && packet.frame().message != Message::received) return false;
+  if (peer.lost) { // it may have no address, and fails soon
+    self.packets.give_back(&packet);
+    return true;
+  }
   packet.frame().sequence = peer.next_sequence;
   packet.what = Operation::What::send;
   const std::int64_t error =
@@ -350,7 +354,8 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   };
   constexpr std::size_t longest = 256;
   const std::size_t bytes = sizeof(Frame) + envelope.bytes;
-  if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty() && is_open(peer)) {
+  if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty() && is_open(peer) &&
+      !peer.lost) {
     alignas(Frame) std::array<std::byte, longest> message;
     auto& frame = *reinterpret_cast<Frame*>(message.data());
     const std::uint32_t due = peer.credits_due;

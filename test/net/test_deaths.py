@@ -131,6 +131,11 @@ def test_a_program_that_handles_errors_gets_one_and_can_finish(cluster, compiled
     assert "rank 0 ends" in result.out and "rank 0 has finished" in result.out and ENDS not in result.text, result.report()
 
 
+def test_the_first_message_to_a_rank_that_is_dead_fails(cluster, compiled):
+    result = cluster.run(["-N", 2, "-n", 2, compiled("first_message_to_the_dead")], timeout=WATCHDOG)
+    assert not result.timed_out and "rank 0 has finished" in result.out, result.report()
+
+
 @pytest.mark.parametrize("each, what", [(1, "receive"), (1, "compute"), (2, "receive"), (2, "allreduce"), (2, "compute")])
 def test_a_cable_that_is_pulled_ends_the_ranks_on_both_sides(compiled, folder, each, what):
     with machines(2) as own:
