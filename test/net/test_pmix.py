@@ -107,11 +107,6 @@ def test_what_a_rank_starts_is_a_job_of_its_own(nothing_left, compiled, tmp_path
     assert result.status == 0 and not result.timed_out, result.report()
 
 
-def test_a_rank_may_run_two_programs_in_turn(here, compiled):
-    result = here(2, ["sh", "-c", f"{compiled('ring')} && {compiled('ring')} && echo twice"])
-    assert result.status == 0 and result.out.split() == ["twice", "twice"], result.report()
-
-
 def test_a_rank_that_ends_without_init_while_others_wait_in_it_ends_the_job(here, compiled):
     """prterun knows that they wait."""
     result = here(2, ["sh", "-c", f"test $PMIX_RANK = 0 && exec {compiled('ring')}; sleep 2"])
