@@ -39,7 +39,7 @@ demo:
 	@python3 dev/demo.py
 
 test: build
-	@dev/setup build python test tools oracles mpi4py bench valgrind numa slurm ssh
+	@dev/setup build python test tools oracles mpi4py openmpi bench valgrind numa slurm pmix ssh
 	@build/venv/bin/python dev/test.py
 
 test-long: build

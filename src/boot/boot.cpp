@@ -2,7 +2,7 @@
 #include "boot/boot.h"
 
 #include "base/text.h"
-#include "boot/by_pmi.h"
+#include "boot/by_table.h"
 #include "boot/pmi.h"
 #include "boot/rank_list.h"
 #include "os/memory.h"
@@ -104,7 +104,7 @@ Result read_machine(char** environment, Start& start) {
 Result read_start(char** environment, Start& start) {
   bool ours = false;
   for (const char* name : all_names) ours = ours || base::find_variable(environment, name).has_value();
-  if (!ours && Pmi::is_offered(environment)) return start_by_pmi(environment, start);
+  if (!ours && is_table_offered(environment)) return start_by_table(environment, start);
   if (!ours) {
     std::string other = foreign_launcher(environment);
     if (other.empty()) {
@@ -113,8 +113,9 @@ Result read_start(char** environment, Start& start) {
     }
     return base::fail(
         base::Code::unsupported,
-        "this process was started by {}, but without PMI-1, by which NearMPI learns of the other processes; "
-        "with Slurm say srun --mpi=pmi2, on one machine start the program with NearMPI's own `mpiexec -n N "
+        "this process was started by {}, but without PMI-1 or PMIx, by which NearMPI learns of the other "
+        "processes; with Slurm say srun --mpi=pmi2, on one machine start the program with NearMPI's own "
+        "`mpiexec -n N "
         "program`, or unset the variable named here to run each process alone",
         other);
   }
@@ -151,18 +152,18 @@ Result read_start(char** environment, Start& start) {
 }
 
 Result meet(Start& start, std::span<const std::byte> address) {
-  return has_table(start) ? meet_by_pmi(start, address) : Result();
+  return has_table(start) ? meet_by_table(start, address) : Result();
 }
 
 Result address_of(const Start& start, std::uint32_t rank, std::vector<std::byte>& address) {
-  if (has_table(start)) return address_by_pmi(rank, address);
+  if (has_table(start)) return address_in_table(rank, address);
   return base::fail(base::Code::internal, "rank {} has no address: the job has one machine", rank);
 }
 
-bool all_leave(const Start& start) { return !has_table(start) || all_leave_by_pmi(); }
+bool all_leave(const Start& start) { return !has_table(start) || all_leave_by_table(); }
 
 void leave(const Start& start) {
-  if (has_table(start)) leave_pmi();
+  if (has_table(start)) leave_table();
 }
 
 std::uint32_t size_of_job(char** environment) {
@@ -175,7 +176,7 @@ std::uint32_t size_of_job(char** environment) {
 
 void forget_start() {
   for (const char* name : all_names) unsetenv(name);
-  for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE"}) unsetenv(name);
+  for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMIX_NAMESPACE", "PMIX_RANK"}) unsetenv(name);
 }
 
 std::vector<std::string> write_environment(const Start& start) {
@@ -213,7 +214,7 @@ std::vector<std::string> marks_of(std::int32_t launcher, std::uint32_t rank) {
 }
 
 void tell_launcher(const Start& start) {
-  if (!start.singleton && !start.by_pmi) os::send_notice_signal(start.launcher);
+  if (!start.singleton && !start.by_other) os::send_notice_signal(start.launcher);
 }
 
 int exit_status_of_abort(int code) {
@@ -231,7 +232,7 @@ void abort_job(const Start& start, const segment::Segment& segment, int code, se
     tell_launcher(start);
   }
   std::fflush(nullptr);
-  if (start.by_pmi) abort_by_pmi(exit_status_of_abort(code));
+  if (start.by_other) abort_by_table(exit_status_of_abort(code));
   _exit(exit_status_of_abort(code));
 }
 

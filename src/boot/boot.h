@@ -10,7 +10,7 @@
 //     phase = dead, rings every doorbell
 //
 // In a job on several machines mpiexec also keeps a table, which all processes share, by PMI-1. Other launchers tell
-// everything by PMI-1 (by_pmi.h):
+// everything by PMI-1 or PMIx (by_table.h):
 //
 //   read_start()   who this process is; under other launchers the first one on each machine makes the segment
 //   meet()         publishes this process's address on the network; opens the segment
@@ -53,7 +53,7 @@ struct Start {
   std::uint32_t machines = 1;       ///< how many the job has
   std::vector<std::uint32_t>
       machine_of;            ///< of each rank, by the launcher's count; empty if the job has one machine
-  bool by_pmi = false;       ///< started by another launcher
+  bool by_other = false;     ///< started by another launcher
   int table_descriptor = -1; ///< under mpiexec, in a job on several machines: where it answers by PMI-1
   std::uint64_t secret = 0;  ///< that the processes of the job share, if it has several machines
   std::string binding; ///< for people: where mpiexec bound this process, e.g. "core 3 (cpus 3,19), node 0"
@@ -68,7 +68,7 @@ struct Start {
 Result read_start(char** environment, Start& start);
 
 /// Whether the launcher keeps a table that all processes of the job share.
-inline bool has_table(const Start& start) { return start.by_pmi || start.machines > 1; }
+inline bool has_table(const Start& start) { return start.by_other || start.machines > 1; }
 
 /// Library, after read_start: publishes this process's address on the network, which is empty if the job has one machine,
 /// and waits for all other processes of the job if the launcher keeps a table. Afterwards the segment's descriptor is open.
@@ -81,14 +81,15 @@ bool all_leave(const Start& start);
 /// Library: the last call, when this process has finished all communication.
 void leave(const Start& start);
 /// Whether this process has made the segment, and keeps its descriptor open so that tools find the job.
-inline bool made_segment(const Start& start) { return start.by_pmi && start.row == 0; }
+inline bool made_segment(const Start& start) { return start.by_other && start.row == 0; }
 
 /// Library: the number of processes that mpiexec started together with this one, found without joining
 /// them; 1 for a singleton. 0: not known, since the variables are invalid or belong to another launcher.
 std::uint32_t size_of_job(char** environment);
 
-/// Library, after read_start: removes NEAR_BOOT_* from the environment of this process, so that a program
-/// which this rank starts is a job of its own and not a second process of the same rank.
+/// Library, after read_start: removes NEAR_BOOT_* and the variables of other launchers that name their table and the rank from
+/// the environment of this process, so that a program which this rank starts is a job of its own and not a second process of the
+/// same rank.
 void forget_start();
 
 /// Launcher: the variables of the contract, as NAME=value.

@@ -24,11 +24,13 @@ struct Launcher {
   const char* name;
   const char* rank; ///< variable that every process of a job has
   const char* size; ///< variable with the number of processes; nullptr: there is none
+  /// Variable without which the process was started by a process of the job, which keeps its rank to itself (forget_start).
+  const char* beside = nullptr;
 };
 
 // More specific rows first: Open MPI's mpirun also sets PMIX_RANK, Slurm may set PMI_RANK.
 constexpr Launcher launchers[] = {
-    {"Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK"},
     {"MVAPICH's launcher", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
     {"Cray PALS", "PALS_RANKID", nullptr},
     {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
@@ -58,6 +60,7 @@ std::string foreign_launcher(char** environment) {
   for (const auto& launcher : launchers) {
     auto rank = value_of(environment, launcher.rank);
     if (rank.empty()) continue;
+    if (launcher.beside != nullptr && value_of(environment, launcher.beside).empty()) continue;
     if (launcher.size == nullptr) return base::format("{} ({}={})", launcher.name, launcher.rank, rank);
     long long size = number_of(environment, launcher.size);
     if (size == 1) return {}; // one process is the same as a singleton

@@ -196,6 +196,15 @@ Result Pmi::take_answer(std::string_view request, std::string_view answer, std::
                     base::printable(line));
 }
 
+Result Pmi::find_machines(std::vector<std::uint32_t>& machine_of) {
+  std::string mapping;
+  if (!get("PMI_process_mapping", mapping).ok())
+    return base::fail(base::Code::unsupported,
+                      "the launcher does not say which processes share a machine (PMI_process_mapping): {}",
+                      std::string(base::failure_text()));
+  return machines_of(mapping, size_, machine_of);
+}
+
 Result Pmi::put(std::string_view key, std::string_view value) {
   std::string line;
   return ask(base::format("cmd=put kvsname={} key={} value={}", table_, key, value), "put_result", line);

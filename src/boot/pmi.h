@@ -13,18 +13,11 @@
 //                                            <-------   cmd=finalize_ack
 #pragma once
 
-#include "base/result.h"
-
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "boot/table.h"
 
 namespace near::boot {
 
-using base::Result;
-
-class Pmi {
+class Pmi : public Table {
 public:
   /// Whether the environment names a socket of a PMI-1 launcher, and this process's rank among several.
   static bool is_offered(char** environment);
@@ -32,26 +25,20 @@ public:
   static std::uint32_t size_in(char** environment);
 
   /// Greets the launcher. Fails with Code::unsupported if it speaks another version.
-  Result connect(char** environment);
+  Result connect(char** environment) override;
   /// The same over this descriptor, which stays open until this process ends.
   Result connect(int descriptor, std::uint32_t rank, std::uint32_t size);
-  std::uint32_t rank() const { return rank_; }
-  std::uint32_t size() const { return size_; }
-  std::uint32_t application() const { return application_; }
+  Result find_machines(std::vector<std::uint32_t>& machine_of) override;
 
-  /// Adds a row to the table; others find it after fence(). Neither text may contain spaces or `=`.
-  Result put(std::string_view key, std::string_view value);
-  /// Waits until all processes of the job have called it.
-  Result fence();
-  /// fence() in two steps: begins it, and looks whether it is over without waiting.
-  Result begin_fence();
-  Result look_at_fence(bool& over);
-  /// Gets what was put under this key before the last fence(). Fails with Code::invalid if there is nothing.
+  Result put(std::string_view key, std::string_view value) override;
+  Result fence() override;
+  Result begin_fence() override;
+  Result look_at_fence(bool& over) override;
+  Result get(std::uint32_t, std::string_view key, std::string& value) override { return get(key, value); }
+  /// The same of whoever has put it, or of the launcher itself.
   Result get(std::string_view key, std::string& value);
-  /// Says goodbye; the launcher takes the end of this process for a failure otherwise.
-  Result finalize();
-  /// Asks the launcher to end the job with this status.
-  void abort(int status);
+  Result finalize() override;
+  void abort(int status) override;
 
 private:
   /// Sends a request and takes the answer, which must have the name `answer` and no error.
@@ -60,7 +47,6 @@ private:
   Result read_line(std::string& line);
 
   int descriptor_ = -1;
-  std::uint32_t rank_ = 0, size_ = 1, application_ = 0;
   std::string table_;    ///< kvsname
   std::string received_; ///< beyond the last line
 };

@@ -2,7 +2,7 @@
 
 #include "abi/types.h"
 #include "base/log.h"
-#include "boot/by_pmi.h"
+#include "boot/by_table.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/poller.h"
@@ -59,7 +59,7 @@ struct Watched {
   int descriptor = -1;
 };
 
-/// Everything but `stops` and `leaves_losses` belongs to the thread while it runs.
+/// Everything but the atomic variables belongs to the thread while it runs.
 struct State {
   std::mutex mutex; ///< held by the thread while it changes anything, and by one that forks
   const segment::Segment* segment = nullptr;
@@ -75,6 +75,7 @@ struct State {
   pthread_t thread{};
   bool runs = false;
   base::Atomic<std::uint32_t> stops{0};
+  base::Atomic<std::uint32_t> launcher_lost{0};
   base::Atomic<std::uint32_t> leaves_losses{0};
 };
 
@@ -193,6 +194,21 @@ void machine_is_lost(const Loss& loss) {
   plan({text, os::monotonic_ns() + wait_ms * ms, false, false});
 }
 
+/// Called in a thread of the launcher's protocol.
+void launcher_is_lost() {
+  state().launcher_lost.store_relaxed(1);
+  state().bell.ring();
+}
+
+/// A launcher that ends the job may close its connections before its signals arrive, so these come first.
+void plan_end_without_launcher() {
+  State& self = state();
+  if (self.launcher_lost.exchange_relaxed(0) == 0) return;
+  const std::uint64_t wait_ms = launcher_ms + (rows_before(self, self.row) == 0 ? 0 : others_ms);
+  plan({"the launcher has ended before the job: the job ends", os::monotonic_ns() + wait_ms * ms, false,
+        true});
+}
+
 /// Ends this process, and by way of the launcher the job.
 [[noreturn]] void end_job(const EndOfJob& end) {
   State& self = state();
@@ -204,7 +220,7 @@ void machine_is_lost(const Loss& loss) {
   entry.aborting.store_release(static_cast<std::uint32_t>(segment::Abort::failed));
   const int status = exit_status_of_abort(MPI_ERR_PROC_ABORTED);
   // Not the streams: the thread that writes to one holds its lock.
-  abort_by_pmi(status);
+  abort_by_table(status);
   (void)os::wait_until_readable({}, abort_ms * ms);
   _exit(status);
 }
@@ -231,8 +247,10 @@ void* run(void*) {
     const int left = sleep_ms(self);
     if (left == 0 && self.end) end_job(*self.end);
     self.poller.wait(left, keys);
+    self.bell.quiet(); // before the look at why it has rung
     if (self.stops.load_relaxed() != 0) return nullptr;
     const std::lock_guard lock(self.mutex);
+    plan_end_without_launcher();
     for (const std::uint64_t key : keys)
       if (key >= first_row_key && !self.lines.handle(key))
         row_has_ended(static_cast<std::uint32_t>(key - first_row_key));
@@ -315,6 +333,7 @@ Result begin_watch(const Start& start, const segment::Segment& segment, std::spa
     if (!self.lines.connect(each).ok())
       base::log(base::Level::warning, "{} is not watched, so its loss may go unnoticed: {}", each.name,
                 std::string(base::failure_text()));
+  when_launcher_is_lost(launcher_is_lost);
   pthread_atfork([] { state().mutex.lock(); }, [] { state().mutex.unlock(); }, in_forked_child);
   self.runs = start_thread(self.thread);
   return self.runs ? Result() : base::fail(base::Code::limit, "no thread can be started (ulimit -u)");

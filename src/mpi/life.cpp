@@ -56,7 +56,7 @@ Result start_engine() {
   job.ranks = start.ranks;
   job.machine = start.machine;
   job.machine_of = start.machine_of;
-  if (start.by_pmi) job.ancestor = getppid();
+  if (start.by_other) job.ancestor = getppid();
   p2p::attach();
   NEAR_TRY(shm::start(job));
   start_network(start);
@@ -155,7 +155,7 @@ Result Is_thread_main(int* flag) {
 
 Result Abort(Communicator& comm, int errorcode) {
   // mpiexec prints this, once for the job; other launchers do not.
-  if (process.start.singleton || process.start.by_pmi)
+  if (process.start.singleton || process.start.by_other)
     base::write_line(base::Level::error, base::format("MPI_Abort: called on {} with error code {}",
                                                       object::describe(comm), errorcode));
   abort_job(errorcode, segment::Abort::called);

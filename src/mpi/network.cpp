@@ -132,7 +132,7 @@ void start_network(const boot::Start& start) {
 }
 
 boot::Result watch_processes(const boot::Start& start) {
-  if (!start.by_pmi || patience() == 0) return {};
+  if (!start.by_other || patience() == 0) return {};
   std::vector<boot::Neighbour> neighbours;
   if (spans_machines(start)) NEAR_TRY(find_neighbours(start, neighbours));
   return transport::begin_watch(start, neighbours, patience());

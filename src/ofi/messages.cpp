@@ -43,6 +43,10 @@ bool give_to_network(Packet& packet) {
   State& self = state();
   Peer& peer = *packet.peer;
   if (!is_open(peer) && packet.frame().message != Message::received) return false;
+  if (peer.lost) { // it may have no address, and fails soon
+    if (packet.transfer == nullptr) self.packets.give_back(&packet);
+    return true;
+  }
   packet.frame().sequence = peer.next_sequence;
   packet.what = Operation::What::send;
   const std::int64_t error = begin_send(packet);

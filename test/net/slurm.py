@@ -60,6 +60,8 @@ class Slurm:
             "TaskPlugin=task/none", "MpiDefault=pmi2", "ReturnToService=2", "SelectType=select/cons_tres",
             "SchedulerParameters=sched_interval=1", *nodes,
             f"PartitionName=all Nodes={','.join(self.machines.names)} Default=YES OverSubscribe=FORCE:8 State=UP", ""]))
+        # Its plugin for PMIx makes a folder that is named after the step.
+        (place / "mpi.conf").write_text(f"PMIxCliTmpDirBase={self.machines.own}\n")
         self._spawn(["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={socket}", f"--pid-file={place}/munged.pid",
                      f"--seed-file={place}/munged.seed"], place / "munged.log")
         self._spawn(["nsenter", "-t", str(self.machines.processes[0].pid), "-n", "--", "slurmctld", "-D", "-f", str(self.conf)],

@@ -143,6 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
         Foreign{{"PMI_RANK=0", "PMI_SIZE=1", "PMI_FD=7"}, ""},
         Foreign{{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2", "PMIX_RANK=0"}, "Open MPI's mpirun"},
         Foreign{{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1", "PMIX_RANK=0"}, ""},
+        Foreign{{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"}, ""}, // the child of a rank
         Foreign{{"PMIX_RANK=3"}, "PMIx launcher (PMIX_RANK=3)"},
         Foreign{{"SLURM_STEP_ID=0", "SLURM_PROCID=1", "SLURM_NTASKS=8", "PMI_RANK=1"}, "Slurm's srun"},
         Foreign{{"SLURM_STEP_ID=0", "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=1", "SLURM_NTASKS=8"}, ""},

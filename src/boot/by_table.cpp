@@ -1,7 +1,8 @@
-#include "boot/by_pmi.h"
+#include "boot/by_table.h"
 
 #include "base/text.h"
 #include "boot/pmi.h"
+#include "boot/pmix.h"
 #include "os/memory.h"
 #include "os/random_bytes.h"
 
@@ -14,10 +15,25 @@ namespace near::boot {
 
 namespace {
 
-/// The only connection of this process. Never destroyed: exit handlers may abort the job.
-Pmi& launcher() {
+/// The only connection of this process, once it has been greeted.
+Table* connection = nullptr;
+
+Table& table() { return *connection; }
+
+/// Never destroyed: exit handlers may abort the job.
+Pmi& pmi() {
   static Pmi& made = *new Pmi;
   return made;
+}
+Pmix& pmix() {
+  static Pmix& made = *new Pmix;
+  return made;
+}
+
+/// PMI-1 first: launchers that speak it give each program the connection itself, and may run within a job of a PMIx launcher.
+Table* find_table(char** environment) {
+  if (Pmi::is_offered(environment)) return &pmi();
+  return Pmix::is_offered(environment) ? &pmix() : nullptr;
 }
 
 /// The segment that this process has made for its machine. It keeps the descriptors, by which tools find the job.
@@ -88,11 +104,11 @@ Result make_segment(Start& start) {
   return {};
 }
 
-/// Opens the segment that the first process of this machine has made.
+/// Opens the segment that the first process of this machine has table().
 Result open_segment(Start& start) {
   const std::uint32_t first = start.ranks.empty() ? 0 : start.ranks.front();
   std::string text;
-  NEAR_TRY(launcher().get(segment_key(first), text));
+  NEAR_TRY(table().get(first, segment_key(first), text));
   std::array<std::uint64_t, 4> numbers{}; // process, descriptor, device, inode
   if (!read_numbers(text, numbers))
     return base::fail(base::Code::invalid, "rank {} describes its segment as \"{}\"", first,
@@ -117,22 +133,24 @@ Result open_segment(Start& start) {
 
 } // namespace
 
-Result start_by_pmi(char** environment, Start& start) {
-  Pmi& pmi = launcher();
-  NEAR_TRY(pmi.connect(environment));
+bool is_table_offered(char** environment) {
+  return Pmi::is_offered(environment) || Pmix::is_offered(environment);
+}
+
+Result start_by_table(char** environment, Start& start) {
+  Table& offered = *find_table(environment);
+  NEAR_TRY(offered.connect(environment));
   start = {};
+  // PMIx says so only now.
+  if (offered.size() == 1) return offered.finalize();
+  connection = &offered;
   start.singleton = false;
-  start.by_pmi = true;
-  start.rank = pmi.rank();
-  start.size = pmi.size();
-  start.application = pmi.application();
-  std::string mapping;
-  if (!pmi.get("PMI_process_mapping", mapping).ok())
-    return base::fail(base::Code::unsupported,
-                      "the launcher does not say which processes share a machine (PMI_process_mapping): {}",
-                      std::string(base::failure_text()));
+  start.by_other = true;
+  start.rank = table().rank();
+  start.size = table().size();
+  start.application = table().application();
   std::vector<std::uint32_t> machines;
-  NEAR_TRY(machines_of(mapping, start.size, machines));
+  NEAR_TRY(table().find_machines(machines));
   start.machine = machines[start.rank];
   for (std::uint32_t rank = 0; rank < start.size; ++rank)
     if (machines[rank] == start.machine) start.ranks.push_back(rank);
@@ -157,35 +175,35 @@ Result connect_to_table(const Start& start) {
         "the connection to mpiexec (descriptor {}) is not open: a program between mpiexec and this one "
         "closes the descriptors of programs that it starts",
         start.table_descriptor);
-  NEAR_TRY(launcher().connect(start.table_descriptor, start.rank, start.size));
+  NEAR_TRY(pmi().connect(start.table_descriptor, start.rank, start.size));
+  connection = &pmi();
   os::close_on_exec(start.table_descriptor);
   return {};
 }
 
-Result meet_by_pmi(Start& start, std::span<const std::byte> address) {
-  Pmi& pmi = launcher();
+Result meet_by_table(Start& start, std::span<const std::byte> address) {
   if (made_segment(start))
-    NEAR_TRY(
-        pmi.put(segment_key(start.rank), base::format("{}:{}:{}:{}", start.launcher, start.segment_descriptor,
-                                                      start.segment.device, start.segment.inode)));
-  if (!address.empty()) NEAR_TRY(pmi.put(address_key(start.rank), to_hex(address)));
+    NEAR_TRY(table().put(segment_key(start.rank),
+                         base::format("{}:{}:{}:{}", start.launcher, start.segment_descriptor,
+                                      start.segment.device, start.segment.inode)));
+  if (!address.empty()) NEAR_TRY(table().put(address_key(start.rank), to_hex(address)));
   if (start.rank == 0) {
     std::uint64_t secret = 0;
     while (secret == 0) NEAR_TRY(os::fill_random(&secret, sizeof secret));
-    NEAR_TRY(pmi.put(secret_key, std::to_string(secret)));
+    NEAR_TRY(table().put(secret_key, std::to_string(secret)));
   }
-  NEAR_TRY(pmi.fence());
+  NEAR_TRY(table().fence());
   std::string secret;
-  NEAR_TRY(pmi.get(secret_key, secret));
+  NEAR_TRY(table().get(0, secret_key, secret));
   if (!read_numbers(secret, std::span(&start.secret, 1)) || start.secret == 0)
     return base::fail(base::Code::invalid, "rank 0 has published \"{}\", which is no secret",
                       base::printable(secret));
   return start.segment_descriptor >= 0 ? Result() : open_segment(start);
 }
 
-Result address_by_pmi(std::uint32_t rank, std::vector<std::byte>& address) {
+Result address_in_table(std::uint32_t rank, std::vector<std::byte>& address) {
   std::string text;
-  NEAR_TRY(launcher().get(address_key(rank), text));
+  NEAR_TRY(table().get(rank, address_key(rank), text));
   if (from_hex(text, address)) return {};
   return base::fail(base::Code::invalid, "rank {} has published \"{}\", which is not an address", rank,
                     base::printable(text));
@@ -198,23 +216,25 @@ bool begun = false, over = false;
 
 } // namespace
 
-bool all_leave_by_pmi() {
-  if (!begun) over = !launcher().begin_fence().ok();
+bool all_leave_by_table() {
+  if (!begun) over = !table().begin_fence().ok();
   begun = true;
-  if (!over && !launcher().look_at_fence(over).ok()) over = true;
+  if (!over && !table().look_at_fence(over).ok()) over = true;
   return over;
 }
 
-void leave_pmi() {
+void when_launcher_is_lost(void (*callback)()) { table().when_lost(callback); }
+
+void leave_table() {
   // A launcher that waits for a process that has died answers nothing else, and may take a goodbye for a mistake.
-  if (!begun || over) (void)launcher().finalize();
+  if (!begun || over) (void)table().finalize();
 }
 
-void abort_by_pmi(int status) {
+void abort_by_table(int status) {
   // Hydra kills at once, and what it has not read of our output is lost.
   constexpr std::uint64_t until_read_ns = 100'000'000;
   (void)os::wait_until_readable({}, until_read_ns);
-  launcher().abort(status);
+  table().abort(status);
 }
 
 } // namespace near::boot

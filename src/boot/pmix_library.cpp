@@ -1,0 +1,42 @@
+#include "boot/pmix_library.h"
+
+#include <dlfcn.h>
+
+namespace near::boot::pmix {
+
+namespace {
+
+Library loaded;
+
+template <class Function>
+bool find(void* handle, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  return function != nullptr;
+}
+
+} // namespace
+
+Result load_library(const Library*& library) {
+  library = &loaded;
+  if (loaded.Init != nullptr) return {};
+  // Never closed: it has a thread that runs its code.
+  void* handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr)
+    return base::fail(base::Code::unsupported,
+                      "libpmix, by which PMIx launchers tell processes who they are, cannot be loaded ({}); "
+                      "install it (Debian: libpmix2), or with Slurm say srun --mpi=pmi2",
+                      dlerror());
+  Library found;
+  if (!find(handle, "PMIx_Init", found.Init) || !find(handle, "PMIx_Finalize", found.Finalize) ||
+      !find(handle, "PMIx_Abort", found.Abort) || !find(handle, "PMIx_Put", found.Put) ||
+      !find(handle, "PMIx_Commit", found.Commit) || !find(handle, "PMIx_Fence", found.Fence) ||
+      !find(handle, "PMIx_Fence_nb", found.Fence_nb) || !find(handle, "PMIx_Get", found.Get) ||
+      !find(handle, "PMIx_Register_event_handler", found.Register_event_handler) ||
+      !find(handle, "PMIx_Error_string", found.Error_string))
+    return base::fail(base::Code::unsupported,
+                      "libpmix.so.2 lacks a function ({}); version 3 or newer is needed", dlerror());
+  loaded = found;
+  return {};
+}
+
+} // namespace near::boot::pmix
