@@ -84,11 +84,18 @@ def compiled(prefix, request):
         source = harness.ROOT / "test/mpi" / f"{name}.c"
         target = folder / name
         newest = max(path.stat().st_mtime for path in (source, source.parent / "check.h", prefix / "include/mpi.h"))
-        if not target.exists() or target.stat().st_mtime < newest:
+
+        def is_outdated():
+            return not target.exists() or target.stat().st_mtime < newest
+
+        if is_outdated():
             draft = target.with_suffix(f".{os.getpid()}")
             result = harness.run([prefix / "bin/mpicc", *flags, "-o", draft, source, "-lm"], timeout=120)
             assert result.status == 0, f"mpicc {source.name} failed\n{result.report()}"
-            draft.rename(target)
+            if is_outdated():
+                draft.rename(target)
+            else:  # another worker was faster, and its jobs may be running
+                draft.unlink()
         return target
 
     return build

@@ -70,6 +70,7 @@ static int use_victim(const char* what) {
   }
   if (strcmp(what, "allreduce") == 0)
     return MPI_Allreduce(MPI_IN_PLACE, &word, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (strcmp(what, "barrier") == 0) return MPI_Barrier(MPI_COMM_WORLD);
   if (strcmp(what, "compute") == 0) {
     compute(600);
     return MPI_SUCCESS;
@@ -108,8 +109,10 @@ int main(int count, char** arguments) {
   MPI_Error_class(use_victim(what), &class);
   CHECK(class == MPI_ERR_PROC_ABORTED);
   if (strcmp(what, "finalize") != 0) {
-    int word = 0; // and so does what follows
-    CHECK(MPI_Send(&word, 1, MPI_INT, victim, 2, MPI_COMM_WORLD) != MPI_SUCCESS);
+    int word =
+        0; // and so does what follows; of a collective's error this rank may have heard before it noticed the loss itself
+    const int hears = strcmp(what, "allreduce") == 0 || strcmp(what, "barrier") == 0;
+    while (MPI_Send(&word, 1, MPI_INT, victim, 2, MPI_COMM_WORLD) == MPI_SUCCESS) CHECK(hears);
     CHECK(MPI_Recv(&word, 1, MPI_INT, victim, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
   }
   printf("rank %d ends\n", rank);
