@@ -25,7 +25,7 @@ struct Process {
 };
 
 /// pmix_data_type_t. The same numbers stand for other types of the same form in Value.
-enum class Type : std::uint16_t { flag = 1, text = 3, integer = 6, uint32 = 14 };
+enum class Type : std::uint16_t { undefined = 0, flag = 1, text = 3, integer = 6, uint32 = 14 };
 
 /// pmix_value_t.
 struct Value {
