@@ -20,45 +20,43 @@ Levels::Levels(CollectiveGroup& whole, const Call& asked, int root)
   across_.set_among_leaders();
 }
 
-Result Levels::reduce(const Buffer& own, void* result, const Operation& operation) {
-  const Buffer into{leads() ? result : nullptr, own.count, own.type, own.kind};
-  if (here_.size() == 1) return here_.copy(own, into);
-  Call call;
-  call.collective = Collective::reduce;
-  call.send = own;
-  call.receive = into;
-  call.operation = &operation;
+Result Levels::run_here(Call call) {
+  if (here_.size() == 1) return here_.copy(call.send, call.receive);
   call.root = leader_;
   here_.next_phase();
   return run(here_, call);
 }
 
+Result Levels::reduce(const Buffer& own, void* result, const Operation& operation) {
+  Call call;
+  call.collective = Collective::reduce;
+  call.send = own;
+  call.receive = Buffer{leads() ? result : nullptr, own.count, own.type, own.kind};
+  call.operation = &operation;
+  return run_here(call);
+}
+
 Result Levels::broadcast(const Buffer& buffer) {
-  if (here_.size() == 1) return {};
-  here_.next_phase();
-  return run(here_, broadcast_call(buffer, leader_));
+  Call call;
+  call.collective = Collective::broadcast;
+  call.send = call.receive = buffer;
+  return run_here(call);
 }
 
 Result Levels::gather(const Buffer& own, const Buffer& one) {
-  if (here_.size() == 1) return here_.copy(own, one);
   Call call;
   call.collective = Collective::gather;
   call.send = own;
   call.receive = one;
-  call.root = leader_;
-  here_.next_phase();
-  return run(here_, call);
+  return run_here(call);
 }
 
 Result Levels::scatter(const Buffer& one, const Buffer& own) {
-  if (here_.size() == 1) return here_.copy(one, own);
   Call call;
   call.collective = Collective::scatter;
   call.send = one;
   call.receive = own;
-  call.root = leader_;
-  here_.next_phase();
-  return run(here_, call);
+  return run_here(call);
 }
 
 BlocksByMachine::BlocksByMachine(const Machines& machines, const Buffer& one) {

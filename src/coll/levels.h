@@ -32,6 +32,8 @@ public:
 
 private:
   RankList leaders(int root);
+  /// Runs a call with the leader as its root; a rank that is alone copies.
+  Result run_here(Call call);
   const Machines& machines_;
   std::vector<int> with_root_; ///< the leaders, if the root is not the lowest rank of its machine
   CollectiveGroup here_, across_;
