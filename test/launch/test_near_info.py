@@ -123,6 +123,7 @@ def test_the_reasons_of_the_choice_are_shown(prefix):
     blocking = seen.out.partition("\n  blocking\n")[2].partition("\n  user-defined")[0]
     assert [" ".join(line.split()) for line in blocking.splitlines()] == [
         "up to 32 KiB recursive_doubling",
+        "not by_machine: needs several machines, one of them with at least two ranks",
         "not pair: needs an area in shared memory",
         "not shared_grid: needs an area in shared memory",
         "not shared_flat: needs an area in shared memory",
@@ -131,6 +132,7 @@ def test_the_reasons_of_the_choice_are_shown(prefix):
         "not linear: not expected to be the fastest",
         "not ring: not expected to be the fastest",
         "64 KiB to 16 MiB ring",
+        "not by_machine: needs several machines, one of them with at least two ranks",
         "not pair: needs an area in shared memory",
         "not shared_grid: needs an area in shared memory",
         "not shared_flat: needs an area in shared memory",
