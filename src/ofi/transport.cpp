@@ -272,6 +272,7 @@ void start(const Settings& settings) {
   // A limit below the default says that few messages should leave before they are received.
   if (limit >= least_eager)
     transport::fast_path.longest_eager = std::max<std::uint64_t>(transport::longest_eager(), longest_body());
+  transport::wait_settings.may_yield_to_learn = true;
   transport::add(network);
   transport::set_running(true);
 }

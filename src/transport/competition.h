@@ -1,5 +1,5 @@
-// Whether others want the processor on which a thread waits and polls: ranks of another job, ranks of a machine that shares this
-// kernel (containers), or any other program. What the ranks of one machine know of each other from the start is in
+// Whether others want the processor on which a thread waits and polls, in a job on several machines: ranks of a machine that shares
+// this kernel (containers), ranks of another job, or any other program. What the ranks of one machine know of each other from the start is in
 // WaitSettings::oversubscribed.
 //
 // A yield takes a fraction of a microsecond if nobody else wants the processor. So a thread that polls yields now and then, and

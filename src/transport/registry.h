@@ -74,6 +74,9 @@ struct WaitSettings {
   std::uint64_t descriptor_sleep_ns = 1'000'000;
   bool fences = false;         ///< the kernel has no expedited barrier: senders fence
   bool oversubscribed = false; ///< ranks share processors: waits yield
+  /// Polls take system calls anyway, since there is a network, so a wait may yield to learn whether others want its processor
+  /// (competition.h). On one machine, ranks with processors of their own take no system call while they exchange messages.
+  bool may_yield_to_learn = false;
 };
 extern WaitSettings wait_settings;
 

@@ -17,7 +17,7 @@ namespace near::transport {
 WaitSettings wait_settings;
 
 bool yield_to_others() {
-  if (!competition.should_yield()) return false;
+  if (!wait_settings.may_yield_to_learn || !competition.should_yield()) return false;
   const std::uint64_t before = os::monotonic_ns();
   os::yield();
   competition.yielded(os::monotonic_ns() - before);
