@@ -1,5 +1,7 @@
 #include "boot/pmix_library.h"
 
+#include "os/library_functions.h"
+
 #include <dlfcn.h>
 
 namespace near::boot::pmix {
@@ -7,12 +9,6 @@ namespace near::boot::pmix {
 namespace {
 
 Library loaded;
-
-template <class Function>
-bool find(void* handle, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
-  return function != nullptr;
-}
 
 } // namespace
 
@@ -27,12 +23,16 @@ Result load_library(const Library*& library) {
                       "install it (Debian: libpmix2), or with Slurm say srun --mpi=pmi2",
                       dlerror());
   Library found;
-  if (!find(handle, "PMIx_Init", found.Init) || !find(handle, "PMIx_Finalize", found.Finalize) ||
-      !find(handle, "PMIx_Abort", found.Abort) || !find(handle, "PMIx_Put", found.Put) ||
-      !find(handle, "PMIx_Commit", found.Commit) || !find(handle, "PMIx_Fence", found.Fence) ||
-      !find(handle, "PMIx_Fence_nb", found.Fence_nb) || !find(handle, "PMIx_Get", found.Get) ||
-      !find(handle, "PMIx_Register_event_handler", found.Register_event_handler) ||
-      !find(handle, "PMIx_Error_string", found.Error_string))
+  if (!os::find_function(handle, "PMIx_Init", found.Init) ||
+      !os::find_function(handle, "PMIx_Finalize", found.Finalize) ||
+      !os::find_function(handle, "PMIx_Abort", found.Abort) ||
+      !os::find_function(handle, "PMIx_Put", found.Put) ||
+      !os::find_function(handle, "PMIx_Commit", found.Commit) ||
+      !os::find_function(handle, "PMIx_Fence", found.Fence) ||
+      !os::find_function(handle, "PMIx_Fence_nb", found.Fence_nb) ||
+      !os::find_function(handle, "PMIx_Get", found.Get) ||
+      !os::find_function(handle, "PMIx_Register_event_handler", found.Register_event_handler) ||
+      !os::find_function(handle, "PMIx_Error_string", found.Error_string))
     return base::fail(base::Code::unsupported,
                       "libpmix.so.2 lacks a function ({}); version 3 or newer is needed", dlerror());
   loaded = found;

@@ -1,5 +1,7 @@
 #include "ofi/library.h"
 
+#include "os/library_functions.h"
+
 #include <cstdlib>
 #include <dlfcn.h>
 
@@ -10,12 +12,6 @@ namespace {
 constexpr std::uint32_t oldest = FI_VERSION(1, 15);
 
 Library loaded;
-
-template <class Function>
-bool find(void* handle, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
-  return function != nullptr;
-}
 
 } // namespace
 
@@ -33,9 +29,12 @@ Result load_library(const Library*& library) {
                       "libfabric1)",
                       dlerror());
   Library found;
-  if (!find(handle, "fi_getinfo", found.getinfo) || !find(handle, "fi_freeinfo", found.freeinfo) ||
-      !find(handle, "fi_dupinfo", found.dupinfo) || !find(handle, "fi_fabric", found.fabric) ||
-      !find(handle, "fi_strerror", found.strerror) || !find(handle, "fi_version", found.version))
+  if (!os::find_function(handle, "fi_getinfo", found.getinfo) ||
+      !os::find_function(handle, "fi_freeinfo", found.freeinfo) ||
+      !os::find_function(handle, "fi_dupinfo", found.dupinfo) ||
+      !os::find_function(handle, "fi_fabric", found.fabric) ||
+      !os::find_function(handle, "fi_strerror", found.strerror) ||
+      !os::find_function(handle, "fi_version", found.version))
     return base::fail(base::Code::unsupported, "libfabric.so.1 lacks a function: {}", dlerror());
   const std::uint32_t version = found.version();
   if (version < oldest)
