@@ -41,8 +41,10 @@ private:
   std::uint64_t shortest_ns_ = ~std::uint64_t{0} / times_shortest;
 };
 
-inline thread_local Competition competition;
+inline thread_local constinit Competition competition;
 
+/// Whether others are known to want this thread's processor.
+bool processor_is_wanted();
 /// After a poll that has found nothing, without the engine lock: yields if the processor may be wanted. False if it did not.
 bool yield_to_others();
 

@@ -16,6 +16,8 @@ namespace near::transport {
 
 WaitSettings wait_settings;
 
+bool processor_is_wanted() { return wait_settings.may_yield_to_learn && competition.exists(); }
+
 bool yield_to_others() {
   if (!wait_settings.may_yield_to_learn || !competition.should_yield()) return false;
   const std::uint64_t before = os::monotonic_ns();
@@ -283,7 +285,7 @@ constexpr int more_among_threads = 8;
     if (self.oversubscribed && self.spin_ns != 0) {
       LockPause unlocked;
       os::yield();
-    } else if (competition.exists() && self.spin_ns != 0) {
+    } else if (self.may_yield_to_learn && competition.exists() && self.spin_ns != 0) {
       LockPause unlocked;
       yield_to_others();
     } else {

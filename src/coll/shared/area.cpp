@@ -85,7 +85,7 @@ template <class Done>
 void Area::wait_until(Done&& done) {
   if (done()) return;
   ++waits_;
-  if (!ranks_share_processors() && !transport::competition.exists() &&
+  if (!ranks_share_processors() && !transport::processor_is_wanted() &&
       !transport::EngineLock::threads_allowed())
     for (int check = 1; check <= checks; ++check) {
       if (done()) return;
