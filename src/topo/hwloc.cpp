@@ -305,7 +305,7 @@ Result blame(const std::vector<const Variable*>& given, Result failed) {
 Result read_with_hwloc(Machine& machine, bool devices) {
   Topology topology;
   if (!topology.made) return base::fail_system("hwloc_topology_init", errno);
-  // Given by its variable alone, a broken file may count as none: if hwloc reads XML by its plugin for libxml.
+  // hwloc's libxml plugin ignores a broken file that is named only by the variable.
   const char* const file = std::getenv("HWLOC_XMLFILE");
   if (file != nullptr && *file != 0 && hwloc_topology_set_xml(topology.handle, file) != 0)
     return base::fail_system("hwloc_topology_set_xml", errno);
