@@ -2,6 +2,7 @@
 #include "launch/job_of_machines.h"
 
 #include "base/text.h"
+#include "boot/machine_list.h"
 #include "launch/head.h"
 #include "launch/keys.h"
 #include "launch/option_table.h"
@@ -134,6 +135,10 @@ Result JobOfMachines::distribute() {
     else
       parts_.push_back(at);
   }
+  std::vector<std::vector<std::uint32_t>> ranks;
+  for (const unsigned part : parts_) ranks.push_back(machines_[part]->ranks);
+  const std::vector<std::string> rows = boot::machine_list_rows(ranks);
+  for (std::size_t row = 0; row < rows.size(); ++row) table_[boot::machine_list_key(row)] = rows[row];
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "boot/by_table.h"
 
 #include "base/text.h"
+#include "boot/machine_list.h"
 #include "boot/pmi.h"
 #include "boot/pmix.h"
 #include "os/memory.h"
@@ -131,6 +132,16 @@ Result open_segment(Start& start) {
                     std::string(base::failure_text()));
 }
 
+/// Gets the machines of all ranks from mpiexec.
+Result read_machines(Start& start) {
+  MachineListReader reader;
+  std::string text;
+  std::size_t row = 0;
+  do NEAR_TRY(table().get(start.rank, machine_list_key(row++), text));
+  while (reader.add(text));
+  return reader.finish(start.size, start.machine_of);
+}
+
 } // namespace
 
 bool is_table_offered(char** environment) {
@@ -198,6 +209,7 @@ Result meet_by_table(Start& start, std::span<const std::byte> address) {
   if (!read_numbers(secret, std::span(&start.secret, 1)) || start.secret == 0)
     return base::fail(base::Code::invalid, "rank 0 has published \"{}\", which is no secret",
                       base::printable(secret));
+  if (start.machines > 1 && start.machine_of.empty()) NEAR_TRY(read_machines(start));
   return start.segment_descriptor >= 0 ? Result() : open_segment(start);
 }
 

@@ -79,6 +79,13 @@ def test_ranks_send_messages(start, compiled, options):
         assert result.status == 0, result.report()
 
 
+@pytest.mark.parametrize(("options", "leaders"), [(["--hosts", "m1:2,m2:2"], {0, 2}), (["--hosts", "m1,m2,m3", "-rr", "-n", "6"], {0, 1, 2})])
+def test_only_leaders_send_to_other_machines_in_collectives(start, compiled, options, leaders):
+    result = start("--oversubscribe", *options, "-env", "NEAR_COLL", "allreduce=by_machine", "-env", "NEAR_STATS", "1", compiled("led"), "allreduce")
+    assert result.status == 0, result.report()
+    assert {int(rank) for rank in re.findall(r"^near: rank (\d): .*to other machines: ", result.err, re.M)} == leaders, result.report()
+
+
 def test_ssh_reaches_the_other_machine(start, ssh, compiled):
     """Started on m1, which needs no ssh."""
     result = start("--oversubscribe", "--hosts", "m1:2,m2:2", compiled("machines"), 2, ssh=ssh)
