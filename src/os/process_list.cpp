@@ -135,11 +135,29 @@ Pid find_descendant(Pid root, Pid number) {
   return 0;
 }
 
-bool started_with(Pid pid, std::span<const std::string> variables) {
-  std::string path = "/proc/" + std::to_string(pid) + "/environ", rows;
-  // During an exec a process has no environment for a moment.
+namespace {
+
+/// During an exec a process has no environment for a moment, which lasts as long as others keep it from its processor. Processes that
+/// have ended, and threads of the kernel, never have one, nor a program.
+std::string environment_text(Pid pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
   constexpr timespec moment{0, 100'000};
-  for (int i = 0; i < 20 && (rows = read_file(path)).empty(); ++i) nanosleep(&moment, nullptr);
+  constexpr int usual_looks = 20, most_looks = 1000;
+  char program[8];
+  std::string rows;
+  for (int look = 0; look < most_looks; ++look) {
+    rows = read_file(folder + "/environ");
+    if (!rows.empty()) break;
+    if (look >= usual_looks && readlink((folder + "/exe").c_str(), program, sizeof program) < 0) break;
+    nanosleep(&moment, nullptr);
+  }
+  return rows;
+}
+
+} // namespace
+
+bool started_with(Pid pid, std::span<const std::string> variables) {
+  std::string rows = environment_text(pid);
   rows.insert(0, 1, '\0');
   return std::all_of(variables.begin(), variables.end(), [&rows](const std::string& variable) {
     return rows.find('\0' + variable + '\0') != std::string::npos;
