@@ -18,6 +18,8 @@ SECONDS_EACH ?= 60
 COMPARE ?=
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
+# Objects made with precompiled headers (cmake/Precompile.cmake) are kept, too.
+export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 .PHONY: build demo test test-long check bench fuzz install clean
 

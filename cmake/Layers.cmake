@@ -55,10 +55,27 @@ function(near_add_layer layer)
     add_library(near_${layer} STATIC ${sources})
     target_include_directories(near_${layer} PUBLIC ${root})
     target_link_libraries(near_${layer} PUBLIC near_flags ${visible})
+    near_precompile(near_${layer} near_precompiled)
   else()
     add_library(near_${layer} INTERFACE)
     target_include_directories(near_${layer} INTERFACE ${root})
     target_link_libraries(near_${layer} INTERFACE near_flags ${visible})
+  endif()
+endfunction()
+
+# EXPECT_* is an if-else: a condition before it would need braces that say nothing.
+set(NEAR_TEST_OPTIONS -Wno-dangling-else)
+# With the checks of these sanitizers, optimising the tests takes as long as everything else in compiling them. The layers under test
+# are optimised, and so are tests that compute much themselves (near_optimise_test).
+if(NEAR_SANITIZE MATCHES "address")
+  list(APPEND NEAR_TEST_OPTIONS -O0)
+endif()
+
+# near_optimise_test(<target> <options>): other options for the optimisation of a test than all others have.
+function(near_optimise_test target)
+  if(TARGET ${target})
+    target_compile_options(${target} PRIVATE ${ARGN})
+    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
 
@@ -93,13 +110,8 @@ function(near_add_test target prefix layer)
   # stdc++ stands here so that GoogleTest's calls into std::string are not answered by a weak copy in some lower
   # layer's member, which would come along and collide with a test's fake of that layer.
   target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main stdc++)
-  # EXPECT_* is an if-else: a condition before it would need braces that say nothing.
-  target_compile_options(${target} PRIVATE -Wno-dangling-else)
-  # With the checks of these sanitizers, optimising the tests takes as long as everything else in compiling them. The layers under test
-  # are optimised.
-  if(NEAR_SANITIZE MATCHES "address")
-    target_compile_options(${target} PRIVATE -O0)
-  endif()
+  target_compile_options(${target} PRIVATE ${NEAR_TEST_OPTIONS})
+  near_precompile(${target} near_precompiled_test)
   gtest_discover_tests(${target} TEST_PREFIX ${prefix} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()
 
@@ -123,10 +135,10 @@ endfunction()
 # near_add_model_test(): model_queue, the scenarios of test/model on the headers of src/queue.
 function(near_add_model_test)
   near_add_test(model_queue model. queue ${PROJECT_SOURCE_DIR}/test/model)
+  # Millions of executions: optimised in every preset, and without checks of the headers' memory, which unit_queue has.
+  near_optimise_test(model_queue -O2 -fno-sanitize=all)
   if(TARGET model_queue)
     target_compile_definitions(model_queue PRIVATE NEAR_SOURCE_ROOT="${PROJECT_SOURCE_DIR}")
-    # Millions of executions: optimised in every preset.
-    target_compile_options(model_queue PRIVATE -O2)
   endif()
 endfunction()
 
