@@ -50,6 +50,10 @@ std::uint32_t row_of(object::ProcessId process) {
                                     ranks.begin());
 }
 
+std::uint32_t nic_distance(object::ProcessId process) {
+  return space().segment.entry(row_of(process)).nic_distance.load_relaxed();
+}
+
 object::ProcessId process_in(std::uint32_t row) {
   const auto& ranks = space().ranks;
   return {.rank = ranks.empty() ? row : ranks[row]};

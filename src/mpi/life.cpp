@@ -56,6 +56,7 @@ Result start_engine() {
   job.ranks = start.ranks;
   job.machine = start.machine;
   job.machine_of = start.machine_of;
+  job.nic_distance = nic_distance(start);
   if (start.by_other) job.ancestor = getppid();
   p2p::attach();
   NEAR_TRY(shm::start(job));

@@ -121,6 +121,10 @@ boot::Result open_network(boot::Start& start) {
   return boot::meet(start, write(published));
 }
 
+std::uint32_t nic_distance(const boot::Start& start) {
+  return spans_machines(start) ? ofi::nic_distance() : 0;
+}
+
 void start_network(const boot::Start& start) {
   if (!spans_machines(start)) return;
   static Launcher directory(start);

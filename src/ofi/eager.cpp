@@ -14,6 +14,12 @@ void write_head(Frame& frame, Peer& peer, const Envelope& envelope) {
   frame.tag = envelope.tag;
 }
 
+/// The message leaves.
+void spend_credit(Peer& peer, const Envelope& envelope) {
+  --peer.credits_left;
+  transport::count_sent_elsewhere(envelope.bytes);
+}
+
 /// Whether the network takes the message from the program's buffer: copying it would take longer than a request that waits until
 /// it has left. Shorter ones must leave without a request, too.
 bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
@@ -30,7 +36,7 @@ void send_borrowed(Peer& peer, const Envelope& envelope, const Buffer& buffer, T
   waiter.peer = &peer;
   waiter.busy = true;
   write_head(packet.frame(), peer, envelope);
-  --peer.credits_left;
+  spend_credit(peer, envelope);
   send(peer, packet, envelope.bytes);
 }
 
@@ -61,14 +67,14 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
     frame.sequence = peer.next_sequence;
     if (self.endpoint.inject(message.data(), bytes, peer.address) == 0) {
       ++peer.next_sequence;
-      --peer.credits_left;
+      spend_credit(peer, envelope);
       return Eager::left;
     }
     peer.credits_due = due;
   }
   Packet& packet = *self.packets.take();
   write(packet.frame(), packet.body());
-  --peer.credits_left;
+  spend_credit(peer, envelope);
   send(peer, packet, envelope.bytes);
   return Eager::left;
 }

@@ -1,6 +1,7 @@
 #include "ofi/endpoint.h"
 
 #include "base/text.h"
+#include "os/nic.h"
 #include "os/random_bytes.h"
 
 #include <rdma/fi_errno.h>
@@ -88,6 +89,25 @@ int drawbacks_of(const fi_info& info) {
          (provider == "tcp;ofi_rxm" ? 2 : 0) + (reach.is_ipv6 ? 1 : 0);
 }
 
+/// The NIC of a network, as os::node_of_nic() takes it.
+std::string nic_of(const fi_info& info) {
+  if (info.nic == nullptr || info.nic->bus_attr == nullptr || info.nic->bus_attr->bus_type != FI_BUS_PCI)
+    return std::string(text(info.domain_attr->name));
+  const fi_pci_attr& at = info.nic->bus_attr->attr.pci;
+  return base::format("{:04x}:{:02x}:{:02x}.{:x}", at.domain_id, at.bus_id, at.device_id, at.function_id);
+}
+
+/// How far these processors are from the NIC; 0 if that is unknown.
+unsigned distance_to_nic(const fi_info& info, const os::CpuSet& cpus) {
+  return os::distance_to_node(os::node_of_nic(nic_of(info)), cpus);
+}
+
+/// Whether both lead to the same network, so that the ranks of a job may use either.
+bool lead_to_same(const fi_info& one, const fi_info& other) {
+  return text(one.fabric_attr->prov_name) == text(other.fabric_attr->prov_name) &&
+         text(one.fabric_attr->name) == text(other.fabric_attr->name) && one.addr_format == other.addr_format;
+}
+
 /// Whether a descriptor of the provider wakes a process. In libfabric 1.17, that of `net` stays readable, and its thread
 /// competes with those that poll.
 bool wakes(const fi_info& info) { return text(info.fabric_attr->prov_name) != "net"; }
@@ -111,6 +131,14 @@ Result Endpoint::find(const Choice& choice) {
   if (error != 0 && error != -FI_ENODATA) return fail_fabric("fi_getinfo", error);
   const Info all(found);
   const fi_info* best = nullptr;
+  os::CpuSet cpus;
+  (void)os::affinity_of(0, cpus).ok();
+  auto is_better = [&](const fi_info& each) {
+    if (best == nullptr || drawbacks_of(each) != drawbacks_of(*best))
+      return best == nullptr || drawbacks_of(each) < drawbacks_of(*best);
+    return lead_to_same(each, *best) && distance_to_nic(each, cpus) < distance_to_nic(*best, cpus) &&
+           distance_to_nic(each, cpus) != 0;
+  };
   std::vector<std::string> names;
   for (const fi_info* each = found; each != nullptr; each = each->next) {
     const std::string_view provider = text(each->fabric_attr->prov_name);
@@ -119,7 +147,7 @@ Result Endpoint::find(const Choice& choice) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
     const bool admitted =
         is_provider(provider, choice.provider) && (choice.domain.empty() || domain == choice.domain);
-    if (admitted && (best == nullptr || drawbacks_of(*each) < drawbacks_of(*best))) best = each;
+    if (admitted && is_better(*each)) best = each;
   }
   if (best == nullptr) {
     std::string list;
@@ -132,6 +160,7 @@ Result Endpoint::find(const Choice& choice) {
   if (info_ == nullptr) return base::fail(base::Code::no_memory, "no memory to describe a network");
   if (choice.order_writes) order_writes(*library);
   longest_eager_ = longest_eager_of(*info_);
+  nic_distance_ = distance_to_nic(*info_, cpus);
   return {};
 }
 

@@ -49,7 +49,7 @@ public:
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  /// Opens an endpoint of the best network that `choice` admits. Fails with Code::unsupported if there is none.
+  /// Opens an endpoint of the best network that `choice` admits, at the nearest of several NICs that lead there. Fails with Code::unsupported if there is none.
   Result open(const Choice& choice);
   /// Closes it; nothing may be under way. Without a call it stays open until the process ends.
   void close();
@@ -63,6 +63,8 @@ public:
 
   /// "tcp;ofi_rxm on eth0", for people.
   std::string name() const;
+  /// os::distance_to_node() of its NIC from the processors that this process could use when it was opened.
+  unsigned nic_distance() const { return nic_distance_; }
   /// The longest message that inject() takes.
   std::size_t inject_limit() const { return info_->tx_attr->inject_size; }
   /// Up to this length, two extra copies cost less than the two extra messages of a read.
@@ -137,6 +139,7 @@ private:
   fid_ep* endpoint_ = nullptr;
   int descriptor_ = -1;
   std::size_t longest_eager_ = least_eager;
+  unsigned nic_distance_ = 0;
   bool orders_writes_ = false;
   bool reorders_ = false;
   std::vector<Completion> held_; ///< of messages, if it reorders

@@ -50,5 +50,8 @@ std::span<const std::byte> socket_address_in(std::span<const std::byte> address)
 void start(const Settings& settings);
 /// Which network was taken, for people: "tcp;ofi_rxm on eth0".
 std::string network_name();
+/// How far this process is from the NIC of the network: the kernel's distance between their NUMA nodes, 10 if they are on the
+/// same one; 0 if it is unknown.
+unsigned nic_distance();
 
 } // namespace near::ofi

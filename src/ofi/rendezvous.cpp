@@ -110,6 +110,7 @@ Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buf
   self.sends[transfer.cookie] = sending;
   if (peer.closed) self.some_will_not_be_received = true;
   send(peer, packet, sizeof body);
+  transport::count_sent_elsewhere(envelope.bytes);
   return {};
 }
 

@@ -285,5 +285,6 @@ std::span<const std::byte> socket_address_in(std::span<const std::byte> address)
 }
 std::span<const std::byte> own_address() { return state().endpoint.address(); }
 std::string network_name() { return state().endpoint.name(); }
+unsigned nic_distance() { return state().endpoint.nic_distance(); }
 
 } // namespace near::ofi

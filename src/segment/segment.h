@@ -52,7 +52,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 18;
+inline constexpr std::uint32_t layout_version = 19;
 /// The largest number of processes of a job, and of rows of its rank table.
 inline constexpr std::uint32_t most_rows = 65536;
 
@@ -83,7 +83,9 @@ struct alignas(128) RankEntry {
   Atomic<std::int32_t> abort_code; ///< the error code of the abort
   Atomic<std::uint32_t> claimed;   ///< pid of the process that took this row; 0 if none has
   Atomic<std::uint32_t> promises;  ///< 1 if it has listed a block with promised pages (Block::promised)
-  char unused_2[44];
+  /// How far it is from the NIC that it uses (os::distance_to_node); 0 if that is unknown. Written before it is ready.
+  Atomic<std::uint32_t> nic_distance;
+  char unused_2[40];
 };
 static_assert(sizeof(RankEntry) == 128, "two cache lines: the launcher's and the process's");
 
@@ -165,6 +167,8 @@ struct Counters {
   // Collectives in areas: bytes that this process has read from what others have published, and how many of these the
   // publishing process had written on another NUMA node.
   Atomic<std::uint64_t> area_bytes, area_bytes_of_other_nodes;
+  // Messages that this process has sent to other machines, and their payload.
+  Atomic<std::uint64_t> network_messages, network_bytes;
 };
 
 /// A rank's doorbell. The owner sets `sleeping` before it sleeps on `bell`. Processes that will sleep until a

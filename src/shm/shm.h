@@ -17,6 +17,7 @@ struct Job {
   std::vector<std::uint32_t> ranks = {};
   std::uint32_t machine = 0;                  ///< number of this machine among those of the job
   std::vector<std::uint32_t> machine_of = {}; ///< that of each rank; empty if the job has one machine
+  std::uint32_t nic_distance = 0;             ///< RankEntry::nic_distance
   /// A process whose descendants may copy from this one's memory; 0: the launcher that the segment names.
   std::int32_t ancestor = 0;
 };

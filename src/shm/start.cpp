@@ -60,6 +60,9 @@ void report_traffic() {
     text += base::format("{} {}: {} messages, {} bytes", path == 0 ? "" : ";",
                          segment::path_name(static_cast<segment::Path>(path)), sent.messages, sent.bytes);
   }
+  if (const std::uint64_t messages = counters.network_messages.load_relaxed(); messages != 0)
+    text += base::format("; to other machines: {} messages, {} bytes", messages,
+                         counters.network_bytes.load_relaxed());
   text += base::format("; received {} unexpected; slept {} times", counters.unexpected.load_relaxed(),
                        counters.sleeps.load_relaxed());
   if (const std::uint64_t read = counters.area_bytes.load_relaxed(); read != 0)
@@ -212,6 +215,7 @@ Result start(const Job& job) {
   NEAR_TRY(build_region(job.segment_descriptor));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)registered;
+  memory::space().segment.entry(self.row).nic_distance.store_relaxed(job.nic_distance);
   NEAR_TRY(self.row < self.job_size ? meet() : join());
   self.oversubscribed = transport::shared_processors() != 0 || transport::shares_its_processors();
   if (self.oversubscribed) transport::fast_path.polls = 1;

@@ -59,6 +59,12 @@ base::Result begin_watch(const boot::Start& start, std::span<const boot::Neighbo
 
 void count_unexpected() { control().counters.unexpected.bump_relaxed(1); }
 
+void count_sent_elsewhere(std::uint64_t bytes) {
+  segment::Counters& counters = control().counters;
+  counters.network_messages.bump_relaxed(1);
+  counters.network_bytes.bump_relaxed(bytes);
+}
+
 segment::Amount own_traffic(segment::Path path) {
   if (!job_segment().mapped()) return {};
   const std::uint32_t processes = job_segment().rows();

@@ -194,6 +194,8 @@ segment::NearestNodes nearest_nodes();
 
 /// Counts a message that arrived before its receive was posted; for reports.
 void count_unexpected();
+/// Counts a message to another machine with so many bytes of payload; for reports.
+void count_sent_elsewhere(std::uint64_t bytes);
 /// How much this process has sent over a path, summed over all peers; for reports. Any thread may call it.
 segment::Amount own_traffic(segment::Path path);
 
