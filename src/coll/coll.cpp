@@ -2,6 +2,7 @@
 #include "coll/coll.h"
 
 #include "coll/inter/inter.h"
+#include "coll/leaders.h"
 #include "coll/registry.h"
 #include "coll/schedule.h"
 #include "coll/shared/parts.h"
@@ -247,11 +248,15 @@ Result area_for(const Call& call, Communicator& communicator, Form form, Area*& 
   return {};
 }
 
-/// Lets the algorithms of a group that is the whole communicator know its machines.
-void tell_machines(CollectiveGroup& group, const Communicator& communicator) {
-  if (communicator.extension == nullptr) return;
-  const auto& extension = static_cast<const AreaExtension&>(*communicator.extension);
+/// Lets the algorithms of a group that is the whole communicator know its machines. The first call that may wait elects their leaders.
+Result tell_machines(CollectiveGroup& group, Communicator& communicator, Form form) {
+  if (communicator.extension == nullptr) return {};
+  auto& extension = static_cast<AreaExtension&>(*communicator.extension);
+  if (extension.machines == nullptr) return {};
+  if (!extension.leaders_elected && form != Form::nonblocking)
+    NEAR_TRY(elect_leaders(communicator, extension));
   group.set_machines(extension.machines.get(), extension.area.get());
+  return {};
 }
 
 Result perform(const Call& call, Communicator& communicator) {
@@ -262,7 +267,7 @@ Result perform(const Call& call, Communicator& communicator) {
   std::unique_ptr<AreaExtension> own;
   NEAR_TRY(area_for(call, communicator, Form::blocking, area, own));
   CollectiveGroup group(communicator, nullptr, area);
-  tell_machines(group, communicator);
+  NEAR_TRY(tell_machines(group, communicator, Form::blocking));
   return run(group, call);
 }
 
@@ -296,7 +301,7 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
   if (area != nullptr) schedule->keep(call, communicator.size);
   if (own != nullptr) schedule->keep(std::move(own));
   CollectiveGroup group(communicator, schedule.get(), area);
-  tell_machines(group, communicator);
+  NEAR_TRY(tell_machines(group, communicator, form));
   NEAR_TRY(run(group, call));
   return p2p::make_scheduled(&communicator, std::move(schedule), persistent, made);
 }

@@ -14,9 +14,10 @@ Levels::Levels(CollectiveGroup& whole, const Call& asked, int root)
       // The steps of a recorded call use one area at most (schedule.h), so those of a call in levels use messages.
       here_(whole, machines_.ranks_of(machines_.own()),
             whole.schedule() == nullptr ? whole.area_here() : nullptr, asked),
-      across_(whole, leaders(root)), leader_(0) {
+      across_(whole, leaders(root)) {
   const bool root_is_here = root >= 0 && machines_.index_of(root) == machines_.own();
-  if (root_is_here) leader_ = machines_.ranks_of(machines_.own()).find(root);
+  leader_ =
+      machines_.ranks_of(machines_.own()).find(root_is_here ? root : machines_.leaders()[machines_.own()]);
   across_.set_among_leaders();
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace near::coll {
@@ -33,9 +34,11 @@ public:
   }
   /// How many ranks come before those of the machine if the ranks are ordered by machine.
   int ranks_before(int machine) const { return first_[static_cast<std::size_t>(machine)]; }
-  /// The leader of each machine: its lowest rank.
+  /// The leader of each machine: its lowest rank, unless others have been elected.
   RankList leaders() const { return RankList::of(leaders_); }
-  /// The same, but `root` leads its own machine.
+  /// `leaders`: one for each machine, the same at all ranks.
+  void set_leaders(std::vector<int> leaders) { leaders_ = std::move(leaders); }
+  /// These, but `root` leads its own machine.
   std::vector<int> leaders_with(int root) const;
 
 private:

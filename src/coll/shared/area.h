@@ -335,7 +335,9 @@ inline constexpr int most_area_ranks = segment::most_area_ranks;
 struct AreaExtension : object::CommunicatorExtension {
   std::unique_ptr<Area> area; ///< of the ranks on this machine; null: there is none, at all of them alike
   Area* of_all = nullptr;     ///< `area`, if all ranks of the communicator are on this machine
-  std::unique_ptr<const Machines> machines; ///< null if all ranks are on one
+  std::unique_ptr<const Machines> machines;        ///< null if all ranks are on one
+  std::unique_ptr<const Machines> before_election; ///< recorded calls may still use them
+  bool leaders_elected = false;                    ///< of the machines (leaders.h)
   /// Makes a further area, with slices of its own, for a call that does not follow the order of the communicator's: at
   /// all ranks, which may send messages for that. `bytes`: what a rank publishes in a call. The communicator has an area.
   virtual Result make_another(Communicator& communicator, MPI_Count bytes,

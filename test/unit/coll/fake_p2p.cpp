@@ -228,12 +228,24 @@ std::unique_ptr<Area> make_area(int rank, RankList ranks, std::vector<AreaPart>&
   return std::make_unique<Area>(std::move(members), ranks.find(rank), nullptr, slices, &counters());
 }
 
+/// Leaders that are not the lowest ranks, on every other machine.
+void elect_some(Machines& machines) {
+  std::vector<int> leaders;
+  for (int machine = 0; machine < machines.count(); ++machine) {
+    const RankList ranks = machines.ranks_of(machine);
+    leaders.push_back(ranks[machine % 2 == 0 ? ranks.size() - 1 : 0]);
+  }
+  machines.set_leaders(std::move(leaders));
+}
+
 std::unique_ptr<AreaExtension> make_extension(int rank, int size, std::vector<AreaPart>& parts,
                                               Slices& slices) {
   auto made = std::make_unique<Extension>();
   if (const auto& machine_of = world->conditions.machine_of; !machine_of.empty()) {
-    auto machines = std::make_unique<const Machines>(machine_of, rank);
+    auto machines = std::make_unique<Machines>(machine_of, rank);
     const RankList here = machines->ranks_of(machines->own());
+    elect_some(*machines);
+    made->leaders_elected = true;
     if (here.size() > 1) {
       made->area = make_area(rank, here, parts, slices);
       made->area->set_reading(Area::Reading::no);

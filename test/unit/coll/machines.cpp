@@ -1,6 +1,7 @@
 // Collectives in two levels: the facts about machines, long broadcasts in chunks, and mistakes that the ranks of a machine find. The
 // results of all algorithms are in the other files, by every_form().
 #include "coll/machines.h"
+#include "coll/leaders.h"
 #include "coll/shared/area.h"
 #include "forms.h"
 
@@ -45,6 +46,22 @@ TEST(machines, are_led_by_the_root_and_else_by_their_lowest_ranks) {
   EXPECT_EQ(members(machines.leaders()), (std::vector<int>{0, 2, 3}));
   EXPECT_EQ(machines.leaders_with(4), (std::vector<int>{0, 4, 3}));
   EXPECT_EQ(machines.leaders_with(5), (std::vector<int>{5, 2, 3}));
+}
+
+TEST(machines, are_led_by_those_elected) {
+  Machines machines(Numbers{7, 7, 0, 3, 0, 7}, 0);
+  machines.set_leaders({1, 4, 3});
+  EXPECT_EQ(members(machines.leaders()), (std::vector<int>{1, 4, 3}));
+  EXPECT_EQ(machines.leaders_with(2), (std::vector<int>{1, 2, 3}));
+}
+
+TEST(machines, elect_the_lowest_of_the_ranks_nearest_to_the_nic) {
+  using Distances = std::vector<std::uint32_t>;
+  EXPECT_EQ(nearest(Distances{20, 10, 10, 15}), 1);
+  EXPECT_EQ(nearest(Distances{10, 10}), 0);
+  // 0: unknown, which counts as farther than anything known.
+  EXPECT_EQ(nearest(Distances{0, 0, 0}), 0);
+  EXPECT_EQ(nearest(Distances{0, 0, 40, 0}), 2);
 }
 
 TEST(machines, are_used_where_operations_allow_it) {
