@@ -15,6 +15,7 @@ class Machine:
     distance: Callable[[int, int], int] = lambda one, other: 20  # between two different nodes
     bandwidth: tuple[int, ...] = ()  # MB/s of each node's memory from the nearest processors: makes a table (HMAT)
     board: str = "q35"
+    nic_node: int | None = None  # the node to which the NIC of joined machines is attached; None: the machine does not say
     more: tuple[str, ...] = ()  # further arguments of QEMU
 
     @property
@@ -73,6 +74,8 @@ def around_a_ring(one, other):
 MACHINES = {
     "four": Machine(nodes=4, processors=2, distance=around_a_ring),
     "two": Machine(nodes=2),
+    "nic-on-1": Machine(nodes=4, distance=around_a_ring, memory=320, nic_node=1),
+    "nic-on-2": Machine(nodes=4, distance=around_a_ring, memory=320, nic_node=2),
     "two-and-memory": Machine(nodes=2, processors=2, memory_only=1, bandwidth=(40000, 40000, 8000),
                               distance=lambda one, other: 60 if 2 in (one, other) else 21),
 }
@@ -224,7 +227,61 @@ MADE = "seq 1 170000 | head -c 1048576"
 RECEIVE = ("mkfifo /tmp/endless && "
            f'[ "$(nc -l -p 5000 <>/tmp/endless | md5sum)" = "$({MADE} | md5sum)" ] && echo "came as sent"')
 SEND = f"until {MADE} | nc $OTHER 5000; do sleep 1; done"
+
+# mpiexec reaches the other machine by REACH, which passes the command line and the standard input on; SERVE executes the line there,
+# once. An agent's complaints go to the console.
+REACH = """cat >/bin/reach <<'END'
+#!/bin/sh
+host=$1; shift
+{ echo "$@"; cat; } | nc $host 5001
+END
+chmod +x /bin/reach; hostname here"""
+SERVE = """cat >/bin/serve <<'END'
+#!/bin/sh
+read -r line
+eval "$line" 2>/dev/ttyS0
+END
+chmod +x /bin/serve; hostname there; nc -l -p 5001 -e /bin/serve"""
+
+
+def led(what, settings=""):
+    """Shell commands for two machines: four ranks on each execute test/mpi/led.c."""
+    return (f"{REACH}; {settings} NEAR_STATS=1 NEAR_LOG=debug mpiexec --launcher-exec /bin/reach --hosts here:4,$OTHER:4 --timeout 60 "
+            f"led {what} 2>&1", SERVE)
+
+
+def leads(rank, distance, *others):
+    """What a leader that is not the lowest rank says of itself."""
+    return (rf"^near: rank {rank}: this rank leads those of its machine in collectives between machines: its distance from the NIC is "
+            rf"{distance}, that of rank {others[0]} is {others[1]}$")
+
+
+# A rank that reads a broadcast of 1 MiB from one on another node of its machine, and sends nothing but a few bytes.
+ACROSS = r"collectives read 1048576 bytes of other ranks, 1048576 of them from other NUMA nodes$"
+# 1 MiB, and the four bytes by which the lowest ranks exchange who leads.
+ROOT = r"^near: rank 0: .*; to other machines: \d messages, 1048580 bytes; "
+# The leader that receives it reads nothing of the ranks of its machine and sends nothing to another one.
+RECEIVES = r"^near: rank {}: (?!.*(?:to other machines|collectives read))"
+
+
+def broadcast_by(nic_node):
+    """A broadcast by the root enters the other machine at the rank beside its NIC, and crosses to each other node once."""
+    leader = 4 + nic_node
+    others = [rank for rank in (1, 2, 3, 4, 5, 6, 7) if rank != leader]
+    return (ROOT, RECEIVES.format(leader), leads(leader, 10, 4, 20 if nic_node == 1 else 30),
+            *(rf"^near: rank {rank}: .*{ACROSS}" for rank in others))
+
+
 JOINED_CASES = [
+    JoinedCase("a broadcast enters the other machine at the rank beside the NIC, on node 1", "nic-on-1", standard=True, seconds=90,
+               commands=led("0"), says=(broadcast_by(1), ())),
+    JoinedCase("a broadcast enters the other machine at the rank beside the NIC, on node 2", "nic-on-2", seconds=90,
+               commands=led("0"), says=(broadcast_by(2), ())),
+    JoinedCase("an allreduce crosses between machines at the ranks beside the NICs", "nic-on-2", seconds=90,
+               commands=led("allreduce", "NEAR_COLL=allreduce=by_machine"),
+               says=((leads(2, 10, 0, 30), leads(6, 10, 4, 30), r"^near: rank 2: .*; to other machines: ",
+                      r"^near: rank 6: .*; to other machines: ", *(rf"^near: rank {rank}: (?!.*to other machines: [^;]*\d\d bytes)"
+                                                                   for rank in (0, 1, 3, 4, 5, 7))), ())),
     JoinedCase("two machines hear each other, and bytes come as they were sent", "two", standard=True,
                commands=(f"{RECEIVE} && {SEND}", f"ping -c 3 $OTHER && {SEND} && {RECEIVE}"),
                says=((r"^came as sent$",), (r"^3 packets transmitted, 3 packets received", r"^came as sent$"))),

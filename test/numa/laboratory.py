@@ -151,6 +151,16 @@ def installed(prefix, where, programs, left_out=r"^$"):
             **{f"{where}/programs/{name}": path for name, path in programs.items()}}
 
 
+def loaded_libraries():
+    """The system's libfabric, which ranks load when they need it, and what it needs: path there to path here."""
+    listed = subprocess.run(["/sbin/ldconfig", "-p"], text=True, capture_output=True).stdout
+    found = re.search(r"libfabric\.so\.1 .*=> (\S+)", listed)
+    if not found:
+        raise Missing("libfabric is not installed; `dev/setup build` installs it")
+    libraries = [Path(found[1]), *needed_libraries([found[1]], [])]
+    return {str(path).lstrip("/"): path for path in libraries}
+
+
 def first_system(root, files):
     """The part of the initramfs that is common to all machines: all but /init. `files`: path there to path here."""
     busybox = next(path for path in (root / "bin/busybox", root / "usr/bin/busybox") if path.exists())
@@ -246,8 +256,13 @@ def boot(machine, name, commands, limit, system, root, wire=None):
     kernel = next((root / "boot").glob("vmlinuz-*"))
     arguments = qemu_arguments(machine, kernel, initramfs)
     if wire:
+        bus = ""
+        if machine.nic_node is not None:
+            arguments += ["-device", f"pxb-pcie,id=near_nic,bus_nr=128,numa_node={machine.nic_node}",
+                          "-device", "pcie-root-port,id=port_of_nic,bus=near_nic,chassis=1"]
+            bus = ",bus=port_of_nic"
         arguments += ["-netdev", f"socket,id=wire,fd={wire.fileno()}",
-                      "-device", f"virtio-net-pci,netdev=wire,romfile=,mac=52:54:00:00:00:{wire.fileno() % 256:02x}"]
+                      "-device", f"virtio-net-pci,netdev=wire,romfile=,mac=52:54:00:00:00:{wire.fileno() % 256:02x}{bus}"]
     # Time may pass more slowly in the guest than here, so the watchdog here allows a little more.
     try:
         done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit + 30,
