@@ -241,7 +241,8 @@ std::string explain(const Job& job, char** environment) {
   if (job.command.timeout_s > 0) text += base::format("timeout: {:.9g} s\n", job.command.timeout_s);
   text += base::format("standard input: {}\n", job.command.input.text());
   return text + planning::head_text(job.machine, job.slots, job.plan) +
-         planning::draw_text(job.machine, job.slots, job.plan) + planning::bindings_text(job.plan);
+         planning::draw_text(job.machine, job.slots, job.plan) + planning::bindings_text(job.plan) +
+         planning::leaders_text(job.machine, job.plan);
 }
 
 } // namespace near::launch

@@ -126,5 +126,8 @@ std::string openmp_places(const Machine& machine, const Binding& binding);
 std::string head_text(const Machine& machine, const Slots& slots, const Plan& plan);
 /// The bindings as text, a line for each rank.
 std::string bindings_text(const Plan& plan);
+/// For each NIC that carries messages, the rank that would lead this machine in collectives between machines, as one line; ""
+/// if there is no NIC or one NUMA node. The library elects by the same distances, from what the kernel says (coll/leaders.h).
+std::string leaders_text(const Machine& machine, const Plan& plan);
 
 } // namespace near::planning

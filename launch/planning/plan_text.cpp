@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 
+#include <algorithm>
+
 namespace near::planning {
 
 std::string openmp_places(const Machine& machine, const Binding& binding) {
@@ -23,6 +25,39 @@ std::string head_text(const Machine& machine, const Slots& slots, const Plan& pl
   all += base::format("slots: {} ({})\n", slots.count, slots.reason);
   for (const auto& note : plan.notes) all += note + "\n";
   return all;
+}
+
+namespace {
+
+/// How far the processors are from the device: the distance of the farthest of their nodes from the device's own node.
+unsigned distance_to(const Machine& machine, const Device& device, const CpuSet& cpus) {
+  const auto home = std::find_if(machine.cores.begin(), machine.cores.end(),
+                                 [&](const Core& core) { return !(core.cpus & device.near).empty(); });
+  unsigned farthest = 0;
+  for (const auto& core : machine.cores)
+    if (home != machine.cores.end() && !(core.cpus & cpus).empty())
+      farthest = std::max(farthest, machine.distance(home->numa, core.numa));
+  return farthest;
+}
+
+} // namespace
+
+std::string leaders_text(const Machine& machine, const Plan& plan) {
+  if (machine.numas < 2) return "";
+  constexpr unsigned own_node = 10;
+  std::string all;
+  for (const auto& nic : machine.nics()) {
+    std::vector<unsigned> distances;
+    for (const auto& binding : plan.bindings)
+      distances.push_back(distance_to(machine, nic, binding.cpus.empty() ? machine.cpus() : binding.cpus));
+    const auto leader =
+        static_cast<std::size_t>(std::min_element(distances.begin(), distances.end()) - distances.begin());
+    if (distances.empty() || distances[leader] == 0) continue;
+    all += base::format(
+        "{}rank {} for {}{}", all.empty() ? "leader between machines: " : ", ", plan.rank_of(leader),
+        nic.name, distances[leader] > own_node ? base::format(" (distance {})", distances[leader]) : "");
+  }
+  return all.empty() ? all : all + "\n";
 }
 
 std::string bindings_text(const Plan& plan) {
