@@ -283,7 +283,9 @@ def test_nothing_is_left_when_part_of_an_agent_is_killed(started, half):
 
     os.kill(next(pid for pid in processes if depth_of(pid) == depth), signal.SIGKILL)
     result = started.finish()
-    assert result.status != 0 and "mpiexec:" in result.err, result.report()
+    unwatched = r"the process that watched the ranks on m\d was killed by SIGKILL"
+    words = r"machine m\d: the connection to it has ended; ranks" if half == "agent" else unwatched
+    assert result.status != 0 and result.err.count("mpiexec:") == 1 and re.search(words, result.err), result.report()
 
 
 def test_a_machine_that_is_silent_is_given_up(started):
