@@ -121,8 +121,9 @@ Result Agent::await_job(AgentJob& job) {
       if (frame.kind == Kind::end) return base::fail(base::Code::gone, "the job has ended before it began");
       if (frame.kind == Kind::signal) obey(frame);
       if (frame.kind != Kind::job) continue;
-      return AgentJob::read(frame.body, job) ? Result()
-                                             : base::fail(base::Code::invalid, "mpiexec sent no job");
+      if (!AgentJob::read(frame.body, job)) return base::fail(base::Code::invalid, "mpiexec sent no job");
+      silence_.set_limit(job.lost_after);
+      return {};
     }
     if (orders_.broken()) return base::fail(base::Code::invalid, "standard input is not that of an agent");
   }

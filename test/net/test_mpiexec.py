@@ -223,8 +223,8 @@ def test_the_plan_of_every_machine_is_explained(start):
 class Started:
     """An mpiexec that runs while the test does something."""
 
-    def __init__(self, lab, prefix, *words):
-        self.running = harness.Running(lab.mpiexec_words(prefix, *words))
+    def __init__(self, lab, prefix, *words, environment=None):
+        self.running = harness.Running(lab.mpiexec_words(prefix, *words), env=environment)
 
     def await_line(self, text, seconds=20):
         deadline = time.monotonic() + seconds
@@ -248,8 +248,10 @@ class Started:
 
 
 @pytest.fixture
-def started(lab, prefix):
-    job = Started(lab, prefix, "--oversubscribe", "--hosts", "m1:2,m2:2", "sh", "-c", "echo up; exec sleep 77")
+def started(lab, prefix, request):
+    """Four ranks that sleep. A case may be parametrized with variables of mpiexec."""
+    job = Started(lab, prefix, "--oversubscribe", "--hosts", "m1:2,m2:2", "sh", "-c", "echo up; exec sleep 77",
+                  environment=getattr(request, "param", None))
     for _ in range(4):
         job.await_line("up")
     yield job
@@ -288,7 +290,8 @@ def test_nothing_is_left_when_part_of_an_agent_is_killed(started, half):
     assert result.status != 0 and result.err.count("mpiexec:") == 1 and re.search(words, result.err), result.report()
 
 
-def test_a_machine_that_is_silent_is_given_up(started):
+@pytest.mark.parametrize(("started", "seconds"), [({}, 5), ({"NEAR_LOST_AFTER": 2}, 2)], indirect=["started"])
+def test_a_machine_that_is_silent_is_given_up(started, seconds):
     """All processes of its agent are stopped, as if the machine had no power."""
     stopped = [pid for pid in started.pids("mpiexec --agent") if os.readlink(f"/proc/{pid}/ns/uts") == uts_of(started, "m2")]
     for pid in stopped:
@@ -302,7 +305,8 @@ def test_a_machine_that_is_silent_is_given_up(started):
             except ProcessLookupError:
                 pass
     assert not result.timed_out and result.status == 1, result.report()
-    assert "machine m2: nothing has been heard from it for 5 s; ranks 2-3 are lost" in result.err, result.report()
+    words = f"machine m2: nothing has been heard from it for {seconds} s (NEAR_LOST_AFTER); ranks 2-3 are lost"
+    assert words in result.err, result.report()
     assert not harness.survivors(result.mark, patience=10), result.report()
 
 
