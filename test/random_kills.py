@@ -124,7 +124,7 @@ def run(asked, kill_one):
                 missed += 1
             elif outcome is not None:
                 taken.setdefault(outcome[0], []).append(outcome[1])
-            if sys.stdout.isatty() or done % 1000 == 0:
+            if sys.stdout.isatty() or done % max(1, asked.count // 10) == 0:
                 print(f"\r{done} of {asked.count}", end="" if sys.stdout.isatty() else "\n", flush=True)
     print()
     report(taken, missed, time.monotonic() - started)
