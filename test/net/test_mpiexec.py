@@ -1,5 +1,6 @@
 """Our own mpiexec on several machines (machines.py): reached by ssh, or by a script that enters them."""
 
+import contextlib
 import os
 import re
 import signal
@@ -220,6 +221,13 @@ def test_the_plan_of_every_machine_is_explained(start):
     assert result.out.index("machine m1: ranks 0-1") < result.out.index("machine m2: ranks 2-3"), result.report()
 
 
+def wait_for(file, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert file.exists()
+
+
 class Started:
     """An mpiexec that runs while the test does something."""
 
@@ -288,6 +296,28 @@ def test_nothing_is_left_when_part_of_an_agent_is_killed(started, half):
     unwatched = r"the process that watched the ranks on m\d was killed by SIGKILL"
     words = r"machine m\d: the connection to it has ended; ranks" if half == "agent" else unwatched
     assert result.status != 0 and result.err.count("mpiexec:") == 1 and re.search(words, result.err), result.report()
+
+
+def test_ranks_that_miss_another_leave_the_word_to_mpiexec(lab, prefix, compiled, tmp_path):
+    """Rank 0 notices the loss of rank 1 two seconds after it, and before mpiexec, which is stopped meanwhile."""
+    job = Started(lab, prefix, "--hosts", "m1:1,m2:1", compiled("deaths"), tmp_path, 1, "later", environment={"NEAR_LOST_AFTER": 20})
+    try:
+        for rank in (0, 1):
+            wait_for(tmp_path / str(rank))
+        mpiexec = job.pids("bin/mpiexec --remote-shell")[0]
+        there = os.readlink(f"/proc/{lab.pids[1]}/ns/uts")
+        agents = [pid for pid in job.pids("mpiexec --agent") if os.readlink(f"/proc/{pid}/ns/uts") == there]
+        os.kill(mpiexec, signal.SIGSTOP)
+        for pid in agents:
+            with contextlib.suppress(ProcessLookupError):  # they end with each other
+                os.kill(pid, signal.SIGKILL)
+        (tmp_path / "killed").touch()
+        time.sleep(3.5)
+        os.kill(mpiexec, signal.SIGCONT)
+        result = job.finish()
+    finally:
+        harness.end_all(job.running.mark)
+    assert re.fullmatch(r"mpiexec: machine m2: the connection to it has ended; rank 1 is lost.*\n", result.err), result.report()
 
 
 @pytest.mark.parametrize(("started", "seconds"), [({}, 5), ({"NEAR_LOST_AFTER": 2}, 2)], indirect=["started"])
