@@ -50,6 +50,7 @@ def steps():
     yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill", "--ignore=test/net"]
     # Most of its cases wait for something to be noticed, whatever the number of processors.
     yield "jobs on several machines", [*PYTEST, "test/net", "-n", "4", "--dist", "loadgroup"]
+    yield "random kills on several machines", ["test/net/kills", "--seconds", "30"]
     yield "instructions of single calls", [sys.executable, "bench/instructions"]
     yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
     yield "NUMA laboratory, standard set: machines with several nodes under qemu", ["test/numa/run", "--standard"]
@@ -69,6 +70,7 @@ def steps_on_builds():
 
 def long_steps():
     yield "10,000 random kills", ["test/kill/random", "--count", "10000", "--within", "10"]
+    yield "1,000 random kills on several machines", ["test/net/kills", "--count", "1000", "--within", "12"]
     yield "memory overwritten in 500 rounds", ["env", "OVERWRITE_ROUNDS=500", *PYTEST, "test/launch/test_overwritten_memory.py",
                                                "test/launch/test_crafted_segments.py", "--prefix=build/prefix"]
     yield from build("clang", options=["-DNEAR_TESTS=OFF"])

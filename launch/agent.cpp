@@ -121,8 +121,9 @@ Result Agent::await_job(AgentJob& job) {
       if (frame.kind == Kind::end) return base::fail(base::Code::gone, "the job has ended before it began");
       if (frame.kind == Kind::signal) obey(frame);
       if (frame.kind != Kind::job) continue;
-      return AgentJob::read(frame.body, job) ? Result()
-                                             : base::fail(base::Code::invalid, "mpiexec sent no job");
+      if (!AgentJob::read(frame.body, job)) return base::fail(base::Code::invalid, "mpiexec sent no job");
+      silence_.set_limit(job.lost_after);
+      return {};
     }
     if (orders_.broken()) return base::fail(base::Code::invalid, "standard input is not that of an agent");
   }
@@ -346,14 +347,9 @@ int Agent::run() {
   if (!greet().ok() || !await_job(job).ok() || !start(job).ok()) return complain(1);
   loop();
   if (!connected_) return 1;
-  if (ending_.by_signal() && !killed_) {
-    OutcomeReport report;
-    report.weight = weight_of_job;
-    report.status = ending_.status();
-    report.sentence = base::format("the process that watched the ranks on {} was killed by {}",
-                                   os::machine_name(), os::signal_name(ending_.signal()));
-    say(Kind::outcome, report.body());
-  }
+  if (ending_.by_signal() && !killed_)
+    say(Kind::outcome,
+        report_about_unwatched(ending_.signal(), static_cast<unsigned>(job.ranks.size())).body());
   say(Kind::ended, static_cast<std::uint64_t>(ending_.status()));
   std::vector<std::uint64_t> keys;
   while (!to_mpiexec_.idle() && !silence_.is_too_long()) {

@@ -24,8 +24,9 @@ struct AgentJob {
   std::vector<unsigned> ranks_of_program; ///< how many of them run each program of the command line
   unsigned size = 0;                      ///< ranks of the job
   unsigned machine = 0, machines = 1;
-  bool explain = false;   ///< print the plan instead
-  bool has_input = false; ///< some of the ranks read standard input
+  unsigned lost_after = 0; ///< seconds after which mpiexec is lost if it is silent; 0: never
+  bool explain = false;    ///< print the plan instead
+  bool has_input = false;  ///< some of the ranks read standard input
 
   std::string body() const;
   static bool read(std::string_view body, AgentJob& job);

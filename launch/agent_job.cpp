@@ -83,6 +83,7 @@ std::string AgentJob::body() const {
       .number(size)
       .number(machine)
       .number(machines)
+      .number(lost_after)
       .number(explain)
       .number(has_input)
       .body();
@@ -99,6 +100,7 @@ bool AgentJob::read(std::string_view body, AgentJob& job) {
   read.size = static_cast<unsigned>(reader.number());
   read.machine = static_cast<unsigned>(reader.number());
   read.machines = static_cast<unsigned>(reader.number());
+  read.lost_after = static_cast<unsigned>(reader.number());
   read.explain = reader.number() != 0;
   read.has_input = reader.number() != 0;
   if (!reader.complete()) return false;

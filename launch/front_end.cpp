@@ -5,7 +5,9 @@
 
 #include "base/knob.h"
 #include "base/text.h"
+#include "launch/control.h"
 #include "launch/debugger.h"
+#include "launch/outcome.h"
 #include "launch/supervisor.h"
 #include "os/descriptor.h"
 #include "os/futex.h"
@@ -207,8 +209,13 @@ int run_job(const Job& job, char** environment) {
   os::Ending ending = attend(job, segment, inbox, poller, supervisor, pids_from);
   if (ending.by_signal()) {
     end_orphans(segment);
-    std::fprintf(stderr, "mpiexec: the supervising process was killed by signal %d; the job is ended\n",
-                 ending.signal());
+    if (Control agent; job.part.control >= 0) {
+      agent.open(job.part.control);
+      agent.send(machines::Kind::outcome, report_about_unwatched(ending.signal(), segment.job_size()).body());
+    } else {
+      std::fprintf(stderr, "mpiexec: the supervising process was killed by signal %d; the job is ended\n",
+                   ending.signal());
+    }
   }
   return ending.status();
 }

@@ -1,6 +1,7 @@
 // How a job on several machines begins: agents, the distribution of ranks, and what each machine is told.
 #include "launch/job_of_machines.h"
 
+#include "base/knob.h"
 #include "base/text.h"
 #include "boot/machine_list.h"
 #include "launch/head.h"
@@ -39,6 +40,8 @@ unsigned number_of(const std::string& name, std::vector<std::unique_ptr<Remote>>
   machines.push_back(std::make_unique<Remote>(machines::Host{name, slots}));
   return static_cast<unsigned>(machines.size() - 1);
 }
+
+unsigned lost_after() { return static_cast<unsigned>(base::knobs().lost_after.number); }
 
 } // namespace
 
@@ -90,6 +93,7 @@ Result JobOfMachines::start() {
     time_out_ns_ = os::monotonic_ns() + static_cast<std::uint64_t>(command_.timeout_s * 1e9);
   for (unsigned at = 0; at < machines_.size(); ++at) {
     Remote& remote = *machines_[at];
+    remote.silence.set_limit(lost_after());
     NEAR_TRY(remote.start(words_for(remote.host), poller_,
                           {key_agents + at, key_agent_errors + at, key_agent_input + at}, output_.bell()));
     NEAR_TRY(remote.connect_output(output_));
@@ -159,6 +163,7 @@ AgentJob JobOfMachines::job_for(unsigned machine) const {
   job.size = static_cast<unsigned>(machine_of_.size());
   job.machine = static_cast<unsigned>(std::find(parts_.begin(), parts_.end(), machine) - parts_.begin());
   job.machines = static_cast<unsigned>(parts_.size());
+  job.lost_after = lost_after();
   job.explain = command_.explain;
   return job;
 }

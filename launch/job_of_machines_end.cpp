@@ -132,7 +132,8 @@ void JobOfMachines::check_connections(std::uint64_t now_ns) {
     }
     if (remote.greeted ? remote.silence.is_too_long() : remote.silence.since(now_ns) > until_greeting_ns)
       lose(machine, remote.greeted
-                        ? "nothing has been heard from it for 5 s"
+                        ? base::format("nothing has been heard from it for {} s (NEAR_LOST_AFTER)",
+                                       remote.silence.limit_s())
                         : base::format("no agent answered through {} within 30 s", remote.program));
   }
 }

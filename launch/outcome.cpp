@@ -124,6 +124,16 @@ OutcomeReport report_about_job(std::string sentence, int status) {
   return report;
 }
 
+OutcomeReport report_about_unwatched(int signal, unsigned ranks) {
+  OutcomeReport report =
+      report_about_job(base::format("the process that watched the ranks on {} was killed by {}",
+                                    os::machine_name(), os::signal_name(signal)),
+                       128 + signal);
+  report.of_machine = true;
+  report.others = ranks;
+  return report;
+}
+
 OutcomeReport report_of(const Outcome& outcome, unsigned others, unsigned not_started, std::uint64_t now_ns) {
   OutcomeReport report;
   report.weight = weight(outcome);
@@ -156,6 +166,7 @@ std::string OutcomeReport::body() const {
       .number(static_cast<std::uint64_t>(status))
       .number(told)
       .number(has_table)
+      .number(of_machine)
       .number(in_start)
       .text(sentence)
       .number(others)
@@ -170,6 +181,7 @@ bool OutcomeReport::read(std::string_view body, OutcomeReport& report) {
   read.status = static_cast<int>(reader.number() & 0xff);
   read.told = reader.number() != 0;
   read.has_table = reader.number() != 0;
+  read.of_machine = reader.number() != 0;
   read.in_start = reader.number() != 0;
   read.sentence = reader.text();
   read.others = static_cast<unsigned>(reader.number());

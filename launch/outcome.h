@@ -73,6 +73,8 @@ std::string time_out_text(double seconds);
 
 /// A report about the job as a whole.
 OutcomeReport report_about_job(std::string sentence, int status);
+/// A report about a machine of the job whose ranks nobody watches any more, since a process of mpiexec's there was killed.
+OutcomeReport report_about_unwatched(int signal, unsigned ranks);
 OutcomeReport report_of(const Outcome& outcome, unsigned others, unsigned not_started, std::uint64_t now_ns);
 /// The message: one line unless it contains a table; "" if there is no reason, or if it has been printed.
 std::string outcome_text(const OutcomeReport& report);

@@ -1,5 +1,7 @@
 // The sign of life between mpiexec and its agents: each says something every second, and detects a lost peer by silence when
 // the connection does not report it: a machine without power, a cable that was pulled.
+//
+// NEAR_LOST_AFTER, as mpiexec has it, says how long that takes.
 #pragma once
 
 #include "os/clock.h"
@@ -12,6 +14,11 @@ namespace near::launch {
 class Silence {
 public:
   Silence() : heard_ns_(os::monotonic_ns()), spoken_ns_(heard_ns_), looked_ns_(heard_ns_) {}
+  /// How many seconds of silence are too long, at least 2; 0: none are.
+  void set_limit(std::uint64_t seconds) {
+    longest_ns_ = std::max<std::uint64_t>(seconds, 2) * every_ns * (seconds != 0);
+  }
+  std::uint64_t limit_s() const { return longest_ns_ / every_ns; }
   void heard() { heard_ns_ = os::monotonic_ns(); }
   /// From now on silence is expected, since the other side is stopped; or it is not any more.
   void expect(bool expected) {
@@ -31,7 +38,7 @@ public:
     const std::uint64_t now = os::monotonic_ns();
     if (now - looked_ns_ > 2 * every_ns) heard_ns_ += now - looked_ns_ - every_ns;
     looked_ns_ = now;
-    return !expected_ && now > heard_ns_ + longest_ns;
+    return !expected_ && longest_ns_ != 0 && now > heard_ns_ + longest_ns_;
   }
   /// For how long nothing has been heard.
   std::uint64_t since(std::uint64_t now_ns) const { return now_ns > heard_ns_ ? now_ns - heard_ns_ : 0; }
@@ -43,8 +50,8 @@ public:
 
 private:
   static constexpr std::uint64_t every_ns = 1'000'000'000;
-  static constexpr std::uint64_t longest_ns = 5'000'000'000;
 
+  std::uint64_t longest_ns_ = 5 * every_ns; ///< 0: no silence is too long
   std::uint64_t heard_ns_, spoken_ns_, looked_ns_;
   bool expected_ = false;
 };

@@ -174,6 +174,7 @@ void Supervisor::report_outcome() {
   report_exit_codes();
   if (reported_ || !decided()) return;
   reported_ = true;
+  if (outcome_.reason == Reason::abandoned && control_.is_open()) return; // the agent says it, if it is there
   bool by_broken_pipe =
       outcome_.reason == Reason::signalled && outcome_.ending.signal() == SIGPIPE && output_.broken();
   if (by_broken_pipe && !control_.is_open()) return;        // the normal end of `mpiexec ... | head`

@@ -25,6 +25,8 @@ using segment::Phase;
 constexpr std::uint64_t ms = 1'000'000;
 /// A launcher that ends jobs by itself has that much time to do so, and to say it in its own words.
 constexpr std::uint64_t launcher_ms = 300;
+/// So does mpiexec, which has to hear of it from another machine.
+constexpr std::uint64_t mpiexec_ms = 3000;
 /// Several processes notice the same death. One of them speaks at once, and the others after this time, if they still exist.
 constexpr std::uint64_t others_ms = 500;
 /// How long a launcher has to end the job that it was asked to end; then this process ends by itself.
@@ -341,9 +343,12 @@ Result begin_watch(const Start& start, const segment::Segment& segment, std::spa
 
 void leave_losses_to_the_program() { state().leaves_losses.store_relaxed(1); }
 
-bool death_was_told() {
+bool death_was_told(const Start& start) {
   State& self = state();
-  if (!self.runs) return false;
+  if (!self.runs) {
+    if (!start.by_other && start.machines > 1) (void)os::wait_until_readable({}, mpiexec_ms * ms);
+    return false;
+  }
   segment::Header& header = self.segment->header();
   const auto told = [&] {
     return (header.notices.load_relaxed() & static_cast<std::uint32_t>(segment::Notice::death)) != 0;

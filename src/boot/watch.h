@@ -31,9 +31,10 @@ std::vector<NextMachine> next_machines(const Start& start);
 
 /// The program handles errors itself: the loss of another machine is told by its operations alone.
 void leave_losses_to_the_program();
-/// Waits a moment for the thread, of this process or of another one of this machine, to say which process or machine was lost.
-/// Returns false if nobody has: then the caller should, and nobody else will.
-bool death_was_told();
+/// Waits a moment for the thread, of this process or of another one of this machine, to say which process or machine was lost;
+/// or, in a job on several machines, for mpiexec to say it and to end this process. Returns false if nobody has: then the caller
+/// should, and nobody else will.
+bool death_was_told(const Start& start);
 
 /// How many machines are known to be lost; 0 without begin_watch().
 std::uint32_t lost_machines();

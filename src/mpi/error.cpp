@@ -41,8 +41,8 @@ std::string_view last_failure(int code) { return code == last.code ? std::string
 
 void end_with_message(int code, const std::string& text) {
   // If several ranks meet the same error, only the first one prints it. Of a death, the watch says more.
-  const bool is_told = class_of(code) == MPI_ERR_PROC_ABORTED && !process.forked && process.start.by_other &&
-                       boot::death_was_told();
+  const bool is_told =
+      class_of(code) == MPI_ERR_PROC_ABORTED && !process.forked && boot::death_was_told(process.start);
   if (process.forked || (!is_told && transport::is_first_with_fatal_error()))
     base::write_line(base::Level::error, base::format("{} ({})", text, error_name(class_of(code))));
   abort_job(code, segment::Abort::failed);

