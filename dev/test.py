@@ -76,6 +76,9 @@ def long_steps():
     yield "models, ten times as far", ["env", "NEAR_MODEL_EFFORT=10", "build/debug/bin/model_queue"]
     yield "arm64: build everything, unit tests and rows under qemu", ["test/arm64/run"]
     yield "NUMA laboratory, all of it", ["test/numa/run"]
+    yield "all rows on two and three machines", [*PYTEST, "test/net/all_rows.py", "-n", JOBS]
+    for count in ("2", "3"):
+        yield f"mpi4py on {count} machines", [sys.executable, "test/mpi4py/run.py", "--machines", count]
 
 
 if __name__ == "__main__":
