@@ -50,6 +50,10 @@ def steps():
     yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill", "--ignore=test/net"]
     # Most of its cases wait for something to be noticed, whatever the number of processors.
     yield "jobs on several machines", [*PYTEST, "test/net", "-n", "4", "--dist", "loadgroup"]
+    few = "(ring or communicators or one_sided or all_traffic) and n4-3 and not NEAR"
+    yield "rows on three machines, a part", [*PYTEST, "test/net/all_rows.py", "-n", "2", "-k", few]
+    yield "mpi4py on two machines, a part", [sys.executable, "test/mpi4py/run.py", "--machines", "2", "--ranks", "4", "--placement", "turns",
+                                             "test_comm", "test_comm_inter", "test_comm_topo", "test_win"]
     yield "instructions of single calls", [sys.executable, "bench/instructions"]
     yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
     yield "NUMA laboratory, standard set: machines with several nodes under qemu", ["test/numa/run", "--standard"]
