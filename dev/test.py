@@ -51,6 +51,10 @@ def steps():
     # Most of its cases wait for something to be noticed, whatever the number of processors.
     yield "jobs on several machines", [*PYTEST, "test/net", "-n", "4", "--dist", "loadgroup"]
     yield "random kills on several machines", ["test/net/kills", "--seconds", "30"]
+    few = "(ring or communicators or one_sided or all_traffic) and n4-3 and not NEAR"
+    yield "rows on three machines, a part", [*PYTEST, "test/net/all_rows.py", "-n", "2", "-k", few]
+    yield "mpi4py on two machines, a part", [sys.executable, "test/mpi4py/run.py", "--machines", "2", "--ranks", "4", "--placement", "turns",
+                                             "test_comm", "test_comm_inter", "test_comm_topo", "test_win"]
     yield "instructions of single calls", [sys.executable, "bench/instructions"]
     yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
     yield "NUMA laboratory, standard set: machines with several nodes under qemu", ["test/numa/run", "--standard"]
@@ -78,6 +82,9 @@ def long_steps():
     yield "models, ten times as far", ["env", "NEAR_MODEL_EFFORT=10", "build/debug/bin/model_queue"]
     yield "arm64: build everything, unit tests and rows under qemu", ["test/arm64/run"]
     yield "NUMA laboratory, all of it", ["test/numa/run"]
+    yield "all rows on two and three machines", [*PYTEST, "test/net/all_rows.py", "-n", JOBS]
+    for count in ("2", "3"):
+        yield f"mpi4py on {count} machines", [sys.executable, "test/mpi4py/run.py", "--machines", count]
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def compiled(prefix, request):
     def build(name):
         source = harness.ROOT / "test/mpi" / f"{name}.c"
         target = folder / name
-        newest = max(path.stat().st_mtime for path in (source, source.parent / "check.h", prefix / "include/mpi.h"))
+        newest = max(path.stat().st_mtime for path in (source, *source.parent.glob("*.h"), prefix / "include/mpi.h"))
 
         def is_outdated():
             return not target.exists() or target.stat().st_mtime < newest

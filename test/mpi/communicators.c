@@ -1,5 +1,5 @@
 // Communicators are made by every call, used, compared, named and freed; their messages do not mix.
-#include "check.h"
+#include "machines_of_ranks.h"
 
 #include <string.h>
 
@@ -74,8 +74,12 @@ static void splits(void) {
     OK(MPI_Comm_free(&comm));
   }
   OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
+  const int here = count_on_this_machine(0, 1), here_not_0 = count_on_this_machine(1, 1);
+  const int above_here = count_on_this_machine(rank + 1, 1);
+  OK(MPI_Comm_size(comm, &count));
+  CHECK(count == here);
   OK(MPI_Comm_compare(comm, MPI_COMM_WORLD, &result));
-  CHECK(result == MPI_CONGRUENT);
+  CHECK((result == MPI_CONGRUENT) == (here == size));
   use(comm);
   OK(MPI_Comm_free(&comm));
   OK(MPI_Comm_split_type(MPI_COMM_WORLD, rank == 0 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, -rank,
@@ -83,7 +87,10 @@ static void splits(void) {
   CHECK((comm == MPI_COMM_NULL) == (rank == 0));
   if (comm != MPI_COMM_NULL) {
     OK(MPI_Comm_rank(comm, &own));
-    CHECK(own == size - 1 - rank);
+    OK(MPI_Comm_size(comm, &count));
+    CHECK(count == here_not_0);
+    CHECK(own == above_here);
+    use(comm);
     OK(MPI_Comm_free(&comm));
   }
   OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, MPI_INFO_NULL, &comm));

@@ -1,5 +1,5 @@
 // Intercommunicators between the even and the odd ranks: messages, dup, idup, split, create, merge.
-#include "check.h"
+#include "machines_of_ranks.h"
 
 static int rank, size;
 
@@ -88,11 +88,18 @@ int main(int argc, char** argv) {
   } else {
     CHECK(copy == MPI_COMM_NULL);
   }
-  OK(MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &copy));
-  greet(copy, others);
-  OK(MPI_Comm_free(&copy));
-  OK(MPI_Comm_split_type(inter, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &copy));
-  CHECK(copy == MPI_COMM_NULL);
+  const int here = count_on_this_machine(0, 1), others_here = count_on_this_machine(1 - odd, 2);
+  const int types[] = {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_UNGUIDED};
+  for (int i = 0; i < 2; ++i) {
+    OK(MPI_Comm_split_type(inter, types[i], 0, MPI_INFO_NULL, &copy));
+    // Unguided, only parts that are smaller than the communicator count: machines, if there are several.
+    if (others_here > 0 && (i == 0 || here < size)) {
+      greet(copy, others_here);
+      OK(MPI_Comm_free(&copy));
+    } else {
+      CHECK(copy == MPI_COMM_NULL);
+    }
+  }
   MPI_Group group, last;
   int last_rank = ours - 1;
   OK(MPI_Comm_group(inter, &group));

@@ -3,6 +3,8 @@
     test/mpi4py/run.py                     the modules at 1, 2 and 4 ranks
     test/mpi4py/run.py --build             only builds (make demo)
     test/mpi4py/run.py --ranks 2 test_op   runs some modules and shows their output
+    test/mpi4py/run.py --machines 2        the modules at 2 and 4 ranks on two machines (test/net/machines.py), ranks in
+                                           turns and in blocks; --machines 3 at 3 and 6 ranks on three
 
 not_yet.txt lists the modules and single tests that are not yet expected to pass. It may only shrink: if a listed one
 passes, the run fails until its line is removed. For each number of ranks, one job runs all tests that are expected to
@@ -11,6 +13,7 @@ pass; if it fails, the modules are run one by one to find the failing ones.
 
 import argparse
 import concurrent.futures
+import contextlib
 import hashlib
 import os
 import re
@@ -19,11 +22,13 @@ import subprocess
 import sys
 import tarfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent), str(Path(__file__).resolve().parent.parent / "net")]
 import harness  # noqa: E402
 from harness import ROOT  # noqa: E402
+from machines import Machines, Refused  # noqa: E402
 
 VERSION = "4.1.2"
 VENV = ROOT / "build/venv-mpi4py"
@@ -31,8 +36,24 @@ PYTHON = VENV / "bin/python"
 CACHE = ROOT / "build/cache"
 SOURCE = CACHE / f"mpi4py-{VERSION}"
 NOT_YET = Path(__file__).with_name("not_yet.txt")
-RANKS = (1, 2, 4)
+RANKS = {1: (1, 2, 4), 2: (2, 4), 3: (3, 6)}  # on so many machines
 MODULE_SECONDS, LISTED_SECONDS, BATCH_SECONDS = 150, 30, 600
+
+
+@dataclass
+class Place:
+    """Where jobs run: on this machine, or on several, on which ranks are placed in blocks or in turns."""
+
+    machines: Machines | None = None
+    placement: str = ""
+
+    def __str__(self):
+        return f" on {self.machines.count} machines in {self.placement}" if self.machines else ""
+
+    def mpiexec(self, prefix, ranks):
+        if self.machines is None:
+            return [prefix / "bin/mpiexec", "--oversubscribe", "-n", ranks]
+        return self.machines.mpiexec_words(prefix, *self.machines.placed(ranks, self.placement))
 
 
 def source_package():
@@ -90,23 +111,25 @@ def build(prefix):
           flush=True)
 
 
-def not_yet():
-    """{(module or pattern of tests, ranks): reason} from not_yet.txt. A pattern has a dot: module.Class.test."""
-    listed = {}
+def lines_of_not_yet():
+    """Yields (module or pattern of tests, numbers of ranks, whether only on several machines). A pattern has a dot: module.Class.test."""
     for line in NOT_YET.read_text().splitlines():
-        words, _, reason = line.partition("#")
-        name, *ranks = words.split() or [""]
+        name, *conditions = line.partition("#")[0].split() or [""]
         if name:
-            listed.update({(name, int(count)): reason.strip() for count in ranks or RANKS})
-    return listed
+            yield name, [int(word) for word in conditions if word != "machines"], "machines" in conditions
 
 
-def run(prefix, ranks, modules, seconds, without=(), only=()):
+def not_yet(place, all_ranks):
+    """The pairs (module or pattern of tests, ranks) that are not yet expected to pass in a place."""
+    return [(name, count) for name, ranks, on_machines in lines_of_not_yet() if place.machines or not on_machines
+            for count in all_ranks if count in (ranks or all_ranks)]
+
+
+def run(prefix, place, ranks, modules, seconds, without=(), only=()):
     """Runs modules in one job. Returns (whether it passed, number of tests run and not skipped, the whole report)."""
     selection = [word for pattern in without for word in ("-x", pattern)]
     selection += [word for pattern in only for word in ("-k", pattern)]
-    command = [prefix / "bin/mpiexec", "--oversubscribe", "-n", ranks, PYTHON, "-m", "mpi4py", "main.py", "-q", "-f",
-               *selection, *modules]
+    command = [*place.mpiexec(prefix, ranks), PYTHON, "-m", "mpi4py", "main.py", "-q", "-f", *selection, *modules]
     result = harness.run(command, timeout=seconds, cwd=SOURCE / "test", env={"PYTHONDONTWRITEBYTECODE": "1"})
     left = harness.survivors(result.mark)
     counts = [int(ran) - int(skipped or 0) for ran, skipped in
@@ -116,55 +139,62 @@ def run(prefix, ranks, modules, seconds, without=(), only=()):
     return passed, max(counts, default=0), report
 
 
-def test(prefix, modules, all_ranks):
-    """Runs everything, reports unexpected results at once, and returns the exit status."""
-    listed = not_yet()
-    good, bad = 0, 0
+class Tally:
+    """What has passed, and what has failed, which is said at once."""
 
-    def complain(text):
-        nonlocal bad
-        bad += 1
+    def __init__(self):
+        self.good = self.bad = 0
+
+    def complain(self, text):
+        self.bad += 1
         print(f"\nmpi4py: {text}", flush=True)
 
-    for name in sorted({name for name, _ in listed if name.split(".")[0] not in all_modules()}):
-        complain(f"{NOT_YET.name} lists {name}, which mpi4py {VERSION} does not have")
+
+def test(prefix, place, modules, all_ranks, tally):
+    """Runs everything in one place."""
+    listed = not_yet(place, all_ranks)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for ranks in all_ranks:
-            started, before = time.monotonic(), bad
+            started, before = time.monotonic(), tally.bad
+            at = f"at {ranks} ranks{place}"
             names = [module for module in modules if (module, ranks) not in listed]
             without = [name for name, count in listed if count == ranks and "." in name]
-            passed, _, together = run(prefix, ranks, names, BATCH_SECONDS, without) if names else (True, 0, "")
+            passed, tests, together = run(prefix, place, ranks, names, BATCH_SECONDS, without) if names else (True, 0, "")
             if passed:
-                good += len(names)
+                tally.good += len(names)
             else:
                 def alone(module, ranks=ranks, without=without):
-                    return module, *run(prefix, ranks, [module], MODULE_SECONDS, without)
+                    return module, *run(prefix, place, ranks, [module], MODULE_SECONDS, without)
 
                 for module, passed_alone, _, report in pool.map(alone, names):
-                    good += passed_alone
+                    tally.good += passed_alone
                     if not passed_alone:
-                        complain(f"{module} at {ranks} ranks failed\n{report[-3000:]}")
-                if bad == before:
-                    complain(f"all modules pass alone at {ranks} ranks, but not in one job\n{together[-3000:]}")
-            print(f"mpi4py at {ranks} ranks: {bad - before} of {len(names)} modules failed "
+                        tally.complain(f"{module} {at} failed\n{report[-3000:]}")
+                if tally.bad == before:
+                    tally.complain(f"all modules pass alone {at}, but not in one job\n{together[-3000:]}")
+            print(f"mpi4py {at}: {tally.bad - before} of {len(names)} modules failed, {tests} tests "
                   f"({time.monotonic() - started:.0f} s)", flush=True)
 
         def surprise(case):
             name, ranks = case
             only = [name] if "." in name else []
-            return run(prefix, ranks, [name.split(".")[0]], LISTED_SECONDS, only=only)
+            return run(prefix, place, ranks, [name.split(".")[0]], LISTED_SECONDS, only=only)
 
-        cases = [(name, ranks) for name, ranks in listed if name.split(".")[0] in modules and ranks in all_ranks]
+        cases = [(name, ranks) for name, ranks in listed if name.split(".")[0] in modules]
         for (name, ranks), (passed, ran, _) in zip(cases, pool.map(surprise, cases), strict=True):
             if passed and ran:
-                complain(f"{name} at {ranks} ranks passes now: take it out of {NOT_YET.name}")
-    print(f"mpi4py: {len(cases)} lines and ranks are not yet expected to pass")
-    print(f"{good} passed, {bad} failed", flush=True)
-    return 1 if bad else 0
+                tally.complain(f"{name} at {ranks} ranks{place} passes now: take it out of {NOT_YET.name}")
+    print(f"mpi4py{place}: {len(cases)} lines and ranks are not yet expected to pass", flush=True)
 
 
 def all_modules():
     return sorted(path.stem for path in (SOURCE / "test").glob("test_*.py"))
+
+
+def placements(options):
+    if options.machines == 1:
+        return [""]
+    return [options.placement] if options.placement else ["turns", "blocks"]
 
 
 def main():
@@ -172,13 +202,28 @@ def main():
     parser.add_argument("--prefix", type=Path, default=ROOT / "build/prefix", help="the installation to test")
     parser.add_argument("--build", action="store_true", help="build mpi4py and stop")
     parser.add_argument("--ranks", type=int, action="append", help="only this number of ranks (may be repeated)")
+    parser.add_argument("--machines", type=int, choices=sorted(RANKS), default=1, help="on so many machines")
+    parser.add_argument("--placement", choices=("turns", "blocks"), help="only this placement of ranks on several machines")
     parser.add_argument("modules", nargs="*", help="only these modules, e.g. test_op")
     options = parser.parse_args()
     prefix = options.prefix.resolve()
     build(prefix)
     if options.build:
         return 0
-    return test(prefix, options.modules or all_modules(), options.ranks or RANKS)
+    all_ranks, tally = options.ranks or RANKS[options.machines], Tally()
+    for name in sorted({name for name, *_ in lines_of_not_yet() if name.split(".")[0] not in all_modules()}):
+        tally.complain(f"{NOT_YET.name} lists {name}, which mpi4py {VERSION} does not have")
+    with contextlib.ExitStack() as stack:
+        try:
+            machines = stack.enter_context(Machines(options.machines)) if options.machines > 1 else None
+        except Refused as refused:
+            sys.exit(f"mpi4py: this system does not let us make machines: {refused}")
+        for placement in placements(options):
+            # With one rank on each machine both placements are the same.
+            ranks = [count for count in all_ranks if placement != "blocks" or count > options.machines]
+            test(prefix, Place(machines, placement), options.modules or all_modules(), ranks, tally)
+    print(f"{tally.good} passed, {tally.bad} failed", flush=True)
+    return 1 if tally.bad else 0
 
 
 if __name__ == "__main__":

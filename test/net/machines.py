@@ -179,3 +179,11 @@ class Machines:
         if ssh is not None:
             return self.on(0, [prefix / "bin/mpiexec", "--remote-shell", ssh, *words])
         return ["nsenter", "-t", str(self.processes[0].pid), "-n", "--", prefix / "bin/mpiexec", "--remote-shell", self.shell, *words]
+
+    def placed(self, ranks, placement):
+        """The options with which our mpiexec puts ranks on all machines: "blocks" of neighbours, or in "turns" (rank 0 on m1, 1 on m2 and so
+        on). The machines share their processors, so that nothing is bound.
+        """
+        shares = [ranks // self.count + (index < ranks % self.count) for index in range(self.count)]
+        hosts = self.names if placement == "turns" else [f"{name}:{share}" for name, share in zip(self.names, shares, strict=True)]
+        return ["--oversubscribe", "--bind-to", "none", "--hosts", ",".join(hosts), *(["-ppn", 1] if placement == "turns" else []), "-n", ranks]
