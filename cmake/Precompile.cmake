@@ -19,12 +19,10 @@ function(near_add_precompiled target)
   target_compile_options(${target} PUBLIC -fpch-preprocess)
 endfunction()
 
-# near_precompile(<target> <from>): `target` uses the headers of `from`.
+# near_precompile(<target> <from>): `target` uses the headers of `from`. Only if NEAR_PRECOMPILE.
 function(near_precompile target from)
-  if(NEAR_PRECOMPILE)
-    target_precompile_headers(${target} REUSE_FROM ${from})
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
-  endif()
+  target_precompile_headers(${target} REUSE_FROM ${from})
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
 endfunction()
 
 if(NEAR_PRECOMPILE)
