@@ -27,11 +27,18 @@ bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
          copy::can_copy(buffer.kind);
 }
 
-/// Sends a message that lies in the program's buffer, which `waiter` waits for.
-void send_borrowed(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer& waiter) {
+/// Whether the message would stay in this process for a while: until the first message has got through, which takes calls on both
+/// sides, or until others have left before it. Its sender must wait for it, for a program that stops calling MPI moves no message.
+bool would_stay(const Peer& peer) { return !peer.reached || !peer.out.empty(); }
+
+/// Sends a message that `waiter` waits for: one that lies in the program's buffer, or a copy.
+void send_awaited(Peer& peer, const Envelope& envelope, const Buffer& buffer, bool borrow, Transfer& waiter) {
   Packet& packet = *state().packets.take();
-  peer.borrowing.insert(&packet);
-  packet.elsewhere = buffer.contiguous_start();
+  if (borrow)
+    packet.elsewhere = buffer.contiguous_start();
+  else if (envelope.bytes != 0)
+    datatype::pack(buffer, 0, packet.body(), static_cast<MPI_Count>(envelope.bytes));
+  peer.awaited.insert(&packet);
   packet.transfer = &waiter;
   waiter.peer = &peer;
   waiter.busy = true;
@@ -46,9 +53,10 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   Peer& peer = own(to);
   if (envelope.bytes > longest_body() || peer.credits_left == 0) return Eager::refused;
   State& self = state();
-  if (may_borrow(buffer, envelope.bytes) && !peer.is_gone() && !peer.lost) {
+  const bool borrow = may_borrow(buffer, envelope.bytes);
+  if ((borrow || would_stay(peer)) && !peer.is_gone() && !peer.lost) {
     if (waiter == nullptr) return Eager::refused; // the caller comes again, with a request
-    send_borrowed(peer, envelope, buffer, *waiter);
+    send_awaited(peer, envelope, buffer, borrow, *waiter);
     return Eager::waits;
   }
   auto write = [&](Frame& frame, std::byte* body) {
@@ -79,14 +87,14 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   return Eager::left;
 }
 
-void abandon_borrowed(Peer& peer) {
+void abandon_awaited(Peer& peer) {
   std::vector<Transfer*> ended;
-  for (Packet* packet : peer.borrowing) {
+  for (Packet* packet : peer.awaited) {
     ended.push_back(std::exchange(packet->transfer, nullptr));
     packet->elsewhere = nullptr;
     if (!packet->under_way) state().packets.give_back(packet); // otherwise the network does, or never
   }
-  peer.borrowing.clear();
+  peer.awaited.clear();
   for (Transfer* transfer : ended) {
     transfer->busy = false;
     transfer->done(*transfer, MPI_ERR_PROC_ABORTED);

@@ -29,7 +29,7 @@ std::int64_t begin_send(Packet& packet) {
 /// The packet of a message that has left, and the program's buffer, may be used again.
 void retire(Packet& packet, int error) {
   Transfer* const transfer = std::exchange(packet.transfer, nullptr);
-  if (transfer != nullptr) packet.peer->borrowing.erase(&packet);
+  if (transfer != nullptr) packet.peer->awaited.erase(&packet);
   packet.elsewhere = nullptr;
   packet.under_way = false;
   state().packets.give_back(&packet);
@@ -59,7 +59,7 @@ bool give_to_network(Packet& packet) {
     return true;
   }
   peer.lost = self.looks_for_deaths = true;
-  if (packet.transfer == nullptr) self.packets.give_back(&packet); // otherwise abandon_borrowed() does
+  if (packet.transfer == nullptr) self.packets.give_back(&packet); // otherwise abandon_awaited() does
   return true;
 }
 
@@ -187,6 +187,7 @@ bool receive(Packet& packet, std::size_t bytes) {
     warn_of_foreign_message("no such process is reached by the network");
     return false;
   }
+  peer->reached = true;
   peer->credits_left = std::min(peer->credits_left + frame.credits, all_credits);
   if (peer->failed) return false;
   const auto ahead = static_cast<std::uint16_t>(frame.sequence - peer->expected);
@@ -258,7 +259,7 @@ namespace {
 constexpr std::size_t longest_short = 256;
 
 Packet* shorten(Packet& packet) {
-  if (packet.bytes > longest_short || packet.elsewhere != nullptr) return &packet;
+  if (packet.bytes > longest_short || packet.transfer != nullptr) return &packet;
   auto bytes = std::make_unique<std::byte[]>(packet.bytes);
   auto* made = new Packet(packet);
   made->data = bytes.release();
@@ -269,7 +270,7 @@ Packet* shorten(Packet& packet) {
 }
 
 void discard(Packet* packet) {
-  if (packet->elsewhere != nullptr) return; // abandon_borrowed() ends it
+  if (packet->transfer != nullptr) return; // abandon_awaited() ends it
   if (!packet->is_short) return state().packets.give_back(packet);
   delete[] packet->data;
   delete packet;
@@ -340,6 +341,7 @@ void sent(Packet& packet, int error) {
   State& self = state();
   Peer& peer = *packet.peer;
   if (!peer.failed) --self.unsent, --peer.unsent;
+  peer.reached = peer.reached || error == 0;
   retire(packet, error == 0 ? MPI_SUCCESS : MPI_ERR_PROC_ABORTED);
   if (error != 0) settle_lost(peer);
 }

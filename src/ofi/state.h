@@ -131,9 +131,10 @@ struct Packet : Operation {
   void* local = nullptr;     ///< the endpoint's key of the memory
   std::byte* data = nullptr; ///< packet_bytes(), unless it is short
   const std::byte* elsewhere =
-      nullptr;                  ///< where the body is, if not behind the frame: in the program's buffer
-  Transfer* transfer = nullptr; ///< then: what ends once the body may be changed
-  bool under_way = false;       ///< the network has it
+      nullptr; ///< where the body is, if not behind the frame: in the program's buffer
+  Transfer* transfer =
+      nullptr;            ///< what ends once the network has sent it; always there if the body is elsewhere
+  bool under_way = false; ///< the network has it
   bool is_short =
       false; ///< its memory is its own, and has only as many bytes as its message: it waits in Peer::out
   Frame& frame() { return *reinterpret_cast<Frame*>(data); }
@@ -165,17 +166,18 @@ struct Peer : transport::Peer {
   std::uint16_t reported = 0;             ///< the last number that it was told
   std::map<std::uint16_t, Packet*> early; ///< messages that have arrived before their turn, by number
   std::uint32_t unsent = 0;               ///< packets to it that the network is sending
-  std::unordered_set<Packet*> borrowing;  ///< packets to it whose bodies are elsewhere
+  std::unordered_set<Packet*> awaited;    ///< packets to it that have a transfer
   std::uint32_t accesses = 0;             ///< reads, writes and atomic operations under way
   std::uint64_t writes = 0;               ///< writes to its memory so far,
   std::uint64_t writes_fenced = 0;        ///< how many of them a `fence` follows,
   std::uint64_t writes_arrived = 0;       ///< and how many are known to have arrived
 
-  bool closed = false; ///< it posts no more receives
-  bool leaves = false; ///< it has sent everything, and needs nothing
-  bool seen = false;   ///< it has received everything, up to our `leaving`
-  bool lost = false;   ///< the network reports that it cannot be reached
-  bool failed = false; ///< transport::fail() was called
+  bool reached = false; ///< a message has got through, from it or to it
+  bool closed = false;  ///< it posts no more receives
+  bool leaves = false;  ///< it has sent everything, and needs nothing
+  bool seen = false;    ///< it has received everything, up to our `leaving`
+  bool lost = false;    ///< the network reports that it cannot be reached
+  bool failed = false;  ///< transport::fail() was called
   /// Whether it will take nothing more.
   bool is_gone() const { return leaves || failed; }
 };
@@ -284,7 +286,7 @@ void post_packets();
 // eager.cpp
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
 /// Ends the eager messages to a failed peer that lie in the program's buffers.
-void abandon_borrowed(Peer& peer);
+void abandon_awaited(Peer& peer);
 
 // transport.cpp
 /// The peer with this rank, mapped if it is not; nullptr if this transport does not reach it.

@@ -27,7 +27,7 @@ void abandon(transport::Peer& failed) {
   peer.failed = peer.closed = state().some_will_not_be_received = true;
   state().unsent -= std::exchange(peer.unsent, 0); // the network may never say that it has given up
   drop_waiting(peer);
-  abandon_borrowed(peer);
+  abandon_awaited(peer);
   abandon_messages(peer);
   abandon_accesses(peer);
 }

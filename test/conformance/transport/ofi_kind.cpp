@@ -57,14 +57,18 @@ private:
 
 /// Exchanges a message. A connection is made by progress; once it is there, messages leave without.
 void connect_to(transport::Peer& other) {
-  static bool arrived;
+  static bool arrived, left;
   transport::set_handler(transport::Handler::p2p_eager, [](transport::Arrival& arrival) {
     arrived = true;
     transport::give_back_credit(*arrival.from);
   });
   transport::Buffer nothing{nullptr, 0, datatype::find_datatype(MPI_BYTE)};
-  require(transport::try_send_eager(other, {}, nothing), "a first message can be sent");
-  transport::wait_until([](void*) { return arrived; }, nullptr);
+  transport::Transfer first;
+  first.done = [](transport::Transfer&, int) { left = true; };
+  require(!transport::try_send_eager(other, {}, nothing), "a first message has to be waited for");
+  require(transport::send_eager(other, {}, nothing, &first) == transport::Eager::waits,
+          "a first message can be sent");
+  transport::wait_until([](void*) { return arrived && left; }, nullptr);
 }
 
 class Network : public Kind {
