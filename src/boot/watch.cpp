@@ -3,6 +3,7 @@
 #include "abi/types.h"
 #include "base/log.h"
 #include "boot/by_table.h"
+#include "boot/rank_list.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/poller.h"
@@ -34,19 +35,6 @@ constexpr std::uint64_t abort_ms = 500;
 
 constexpr std::uint64_t bell_key = 0, first_row_key = 1;
 
-/// "2", "2-5", "0,2-5": for people.
-std::string text_of(std::span<const std::uint32_t> ranks) {
-  std::string text;
-  for (std::size_t at = 0; at < ranks.size();) {
-    std::size_t end = at + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    text += base::format("{}{}", text.empty() ? "" : ",", ranks[at]);
-    if (end - at > 1) text += base::format("-{}", ranks[end - 1]);
-    at = end;
-  }
-  return text;
-}
-
 /// What ends the job, and when this process says so.
 struct EndOfJob {
   std::string text;
@@ -66,6 +54,7 @@ struct State {
   std::mutex mutex; ///< held by the thread while it changes anything, and by one that forks
   const segment::Segment* segment = nullptr;
   std::uint32_t rank = 0, row = 0, here = 1, machine = 0;
+  std::int32_t mpiexec = 0; ///< 0: another launcher has started this process
   std::vector<std::uint32_t> ranks, machine_of;
   std::uint32_t patience = 0;
   os::Poller poller;
@@ -151,9 +140,10 @@ void watch_row(std::uint32_t row) {
   }
 }
 
-/// The first two processes of the machine that have not left look after all, and all after these two.
+/// The first two processes of the machine that have not left look after all, and all after these two; mpiexec does it itself.
 void choose_rows() {
   State& self = state();
+  if (self.mpiexec != 0) return;
   const bool all = rows_before(self, self.row) < 2;
   for (std::uint32_t row = 0; row < self.here; ++row)
     if (all || rows_before(self, row) < 2) watch_row(row);
@@ -176,8 +166,18 @@ void row_has_ended(std::uint32_t row) {
   ::close(ended.descriptor);
 }
 
+/// How long this process waits for others to end the job because of this loss.
+std::uint64_t patience_after(const Loss& loss) {
+  const State& self = state();
+  const std::uint64_t others = loss.first_hand ? 0 : others_ms;
+  if (self.mpiexec == 0) return (loss.silent ? 0 : launcher_ms) + others;
+  // Both sides of a broken network notice it, and mpiexec hears both: the lower machine speaks first.
+  return mpiexec_ms + others + (loss.machine < self.machine ? 2 * others_ms : 0);
+}
+
 void machine_is_lost(const Loss& loss) {
   State& self = state();
+  if (self.mpiexec != 0 && !loss.silent) return; // it looks after the processes
   segment::LostMachines& lost = self.segment->header().lost;
   const std::uint32_t count = lost.count.load_relaxed();
   if (count < segment::LostMachines::most) lost.machines[count].store_relaxed(loss.machine);
@@ -190,10 +190,9 @@ void machine_is_lost(const Loss& loss) {
   const std::string text =
       loss.silent
           ? base::format("{} does not answer, so its ranks are lost (NEAR_LOST_AFTER={}): {}; the job ends",
-                         loss.name, self.patience, text_of(ranks))
+                         loss.name, self.patience, rank_list_text(ranks))
           : base::format("rank {} on {} has ended without MPI_Finalize: the job ends", first, loss.name);
-  const std::uint64_t wait_ms = (loss.silent ? 0 : launcher_ms) + (loss.first_hand ? 0 : others_ms);
-  plan({text, os::monotonic_ns() + wait_ms * ms, false, false});
+  plan({text, os::monotonic_ns() + patience_after(loss) * ms, false, false});
 }
 
 /// Called in a thread of the launcher's protocol.
@@ -222,7 +221,10 @@ void plan_end_without_launcher() {
   entry.aborting.store_release(static_cast<std::uint32_t>(segment::Abort::failed));
   const int status = exit_status_of_abort(MPI_ERR_PROC_ABORTED);
   // Not the streams: the thread that writes to one holds its lock.
-  abort_by_table(status);
+  if (self.mpiexec != 0)
+    os::send_notice_signal(self.mpiexec);
+  else
+    abort_by_table(status);
   (void)os::wait_until_readable({}, abort_ms * ms);
   _exit(status);
 }
@@ -315,6 +317,7 @@ Result begin_watch(const Start& start, const segment::Segment& segment, std::spa
   State& self = state();
   self.segment = &segment;
   self.rank = start.rank;
+  self.mpiexec = start.by_other ? 0 : start.launcher;
   self.row = start.row;
   self.here = start.here;
   self.machine = start.machine;
@@ -353,7 +356,9 @@ bool death_was_told(const Start& start) {
   const auto told = [&] {
     return (header.notices.load_relaxed() & static_cast<std::uint32_t>(segment::Notice::death)) != 0;
   };
-  for (std::uint64_t waited = 0; waited < launcher_ms + 2 * others_ms && !told(); waited += 10)
+  const std::uint64_t patience_ms =
+      (self.mpiexec != 0 ? mpiexec_ms + 2 * others_ms : launcher_ms) + 2 * others_ms;
+  for (std::uint64_t waited = 0; waited < patience_ms && !told(); waited += 10)
     (void)os::wait_until_readable({}, 10 * ms);
   return !segment::first_to_say(header, segment::Notice::death);
 }

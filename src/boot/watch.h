@@ -1,4 +1,5 @@
-// Looks after the other processes of a job that another launcher has started, in a thread of its own that sleeps nearly always.
+// Looks after the other processes of a job that another launcher has started, or that spans machines, in a thread of its own that
+// sleeps nearly always.
 // If one dies and the launcher does not end the job, this process does, with one message; so the thread acts although the
 // program computes, and a process that computes or is stopped counts as alive (doc/adr/0037).
 //

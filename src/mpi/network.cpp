@@ -136,7 +136,8 @@ void start_network(const boot::Start& start) {
 }
 
 boot::Result watch_processes(const boot::Start& start) {
-  if (!start.by_other || patience() == 0) return {};
+  // In a job on one machine, mpiexec looks after the processes.
+  if (!(start.by_other || spans_machines(start)) || patience() == 0) return {};
   std::vector<boot::Neighbour> neighbours;
   if (spans_machines(start)) NEAR_TRY(find_neighbours(start, neighbours));
   return transport::begin_watch(start, neighbours, patience());

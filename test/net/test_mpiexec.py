@@ -327,6 +327,22 @@ def test_ranks_that_miss_another_leave_the_word_to_mpiexec(lab, prefix, compiled
     assert re.fullmatch(r"mpiexec: machine m2: the connection to it has ended; rank 1 is lost.*\n", result.err), result.report()
 
 
+@pytest.mark.parametrize("what", ["receive", "compute", "allreduce"])
+def test_a_network_that_fails_is_noticed_although_the_agents_answer(lab, prefix, compiled, tmp_path, what):
+    """The agents here do not talk through the network that joins the ranks."""
+    job = Started(lab, prefix, "--oversubscribe", "--hosts", "m1:2,m2:2", compiled("deaths"), tmp_path, 3, what)
+    try:
+        for rank in range(4):
+            wait_for(tmp_path / str(rank))
+        lab.set_link(1, "down")
+        result = job.finish(25)
+    finally:
+        lab.set_link(1, "up")
+        harness.end_all(job.running.mark)
+    words = r"near: rank \d: error: m2 does not answer, so its ranks are lost \(NEAR_LOST_AFTER=5\): 2-3; the job ends\n"
+    assert result.status != 0 and re.fullmatch(words, result.err), result.report()
+
+
 @pytest.mark.parametrize(("started", "seconds"), [({}, 5), ({"NEAR_LOST_AFTER": 2}, 2)], indirect=["started"])
 def test_a_machine_that_is_silent_is_given_up(started, seconds):
     """All processes of its agent are stopped, as if the machine had no power."""
