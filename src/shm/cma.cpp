@@ -11,6 +11,7 @@
 
 #include "base/kill_point.h"
 #include "base/log.h"
+#include "memory/segments.h"
 #include "os/peer_memory.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ void explain_refusal(const Peer& peer, std::string_view why) {
             "the kernel does not let ranks copy from each other ({}; first seen with rank {}): large "
             "messages take two "
             "copies through shared memory, which is slower",
-            why, peer.row);
+            why, memory::process_in(peer.row).rank);
 }
 
 /// Reads a word whose value we know: one attempt shows whether seccomp, Yama, or user or pid namespaces

@@ -16,6 +16,7 @@
 
 #include "base/kill_point.h"
 #include "base/log.h"
+#include "memory/segments.h"
 
 namespace near::shm {
 
@@ -34,7 +35,7 @@ void grant(LaneIn& lane, Peer& to) {
   lane.from = &to;
   lane.next = nullptr;
   lane.reader.expect(to.row);
-  base::log(base::Level::debug, "lane {} goes to rank {}", lane.index, to.row);
+  base::log(base::Level::debug, "lane {} goes to rank {}", lane.index, memory::process_in(to.row).rank);
   NEAR_KILL_POINT("lane-chosen");
   send_marker(to, InternalHandler::lane_granted, {lane.index, lane.reader.position()});
 }

@@ -3,6 +3,7 @@
 
 #include "base/kill_point.h"
 #include "base/log.h"
+#include "memory/segments.h"
 
 #include <algorithm>
 #include <bit>
@@ -16,8 +17,8 @@ HandlerFunction handlers[static_cast<int>(InternalHandler::count)] = {};
 [[gnu::always_inline]] inline void dispatch(Peer& from, const MessageHeader& header) {
   if (header.sequence != from.receive.expected_sequence) [[unlikely]]
     base::log(base::Level::error,
-              "message {} of process {} arrived where message {} was expected: this is a defect of NearMPI",
-              header.sequence, from.row, from.receive.expected_sequence);
+              "message {} of rank {} arrived where message {} was expected: this is a defect of NearMPI",
+              header.sequence, memory::process_in(from.row).rank, from.receive.expected_sequence);
   from.receive.expected_sequence = header.sequence + 1;
   from.receive.whole = header.handler == static_cast<std::uint8_t>(Handler::p2p_eager);
   Arrival arrival{&from, header.envelope, header.payload,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "memory/allocate.h"
+#include "memory/segments.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/limits.h"
@@ -70,8 +71,9 @@ Result check_reserve(std::uint64_t bytes) {
   Result fits = os::check_memory(bytes);
   if (fits.ok()) return fits;
   const std::uint32_t ranks = engine().job_size;
-  const auto whose =
-      ranks == 1 ? std::string("1 rank") : base::format("rank {} of {} ranks", engine().row, ranks);
+  const auto whose = ranks == 1 ? std::string("1 rank")
+                                : base::format("rank {}, one of {} ranks on this machine",
+                                               memory::process_in(engine().row).rank, ranks);
   return fail(fits.code(),
               "{} MiB of packets and queues for {} ({}) do not fit: {}; lower the one that is too large{}",
               bytes >> 20, whose, segment::reserving_knobs(job_shape()), std::string(base::failure_text()),

@@ -177,7 +177,7 @@ Result enter_segment(const Job& job) {
         Code::refused,
         "rank {} of this job is process {}, and a rank can be one MPI program only; one that it starts "
         "is a job of its own if the NEAR_BOOT_ variables are unset",
-        job.row, owner);
+        process.rank, owner);
   NEAR_KILL_POINT("segment-mapped");
   os::admit_descendants_of(job.ancestor != 0 ? job.ancestor : segment.launcher());
   return {};
