@@ -68,18 +68,10 @@ endfunction()
 # EXPECT_* is an if-else: a condition before it would need braces that say nothing.
 set(NEAR_TEST_OPTIONS -Wno-dangling-else)
 # With the checks of these sanitizers, optimising the tests takes as long as everything else in compiling them. The layers under test
-# are optimised, and so are tests that compute much themselves (near_optimise_test).
+# are optimised.
 if(NEAR_SANITIZE MATCHES "address")
   list(APPEND NEAR_TEST_OPTIONS -O0)
 endif()
-
-# near_optimise_test(<target> <options>): other options for the optimisation of a test than all others have.
-function(near_optimise_test target)
-  if(TARGET ${target})
-    target_compile_options(${target} PRIVATE ${ARGN})
-    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
-  endif()
-endfunction()
 
 # near_add_layer_test(<layer>): unit_<layer> from test/unit/<layer>/*.cpp.
 function(near_add_layer_test layer)
@@ -140,8 +132,9 @@ endfunction()
 function(near_add_model_test)
   near_add_test(model_queue model. queue ${PROJECT_SOURCE_DIR}/test/model)
   # Millions of executions: optimised in every preset, and without checks of the headers' memory, which unit_queue has.
-  near_optimise_test(model_queue -O2 -fno-sanitize=all)
   if(TARGET model_queue)
+    target_compile_options(model_queue PRIVATE -O2 -fno-sanitize=all)
+    set_target_properties(model_queue PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
     target_compile_definitions(model_queue PRIVATE NEAR_SOURCE_ROOT="${PROJECT_SOURCE_DIR}")
   endif()
 endfunction()

@@ -32,5 +32,6 @@ if(NEAR_PRECOMPILE)
   find_package(GTest REQUIRED)
   near_add_precompiled(near_precompiled_test ${near_headers} <gtest/gtest.h>)
   target_link_libraries(near_precompiled_test PUBLIC GTest::gtest)
-  target_compile_options(near_precompiled_test PRIVATE ${NEAR_TEST_OPTIONS})
+  target_compile_options(near_precompiled_test PRIVATE ${NEAR_TEST_OPTIONS} -fPIE) # as programs
+  set_target_properties(near_precompiled_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 endif()
