@@ -1,4 +1,4 @@
-# Builds with sanitizers are made in every test run, and a third of their time was the standard headers. They parse these
+# Builds with sanitizers are made in every test run, and two fifths of their time was the standard headers. They parse these
 # once for all layers, and once with GoogleTest for all tests. All other builds parse them in each file, so a
 # missing include remains an error.
 
