@@ -16,7 +16,7 @@ public:
   Silence() : heard_ns_(os::monotonic_ns()), spoken_ns_(heard_ns_), looked_ns_(heard_ns_) {}
   /// How many seconds of silence are too long, at least 2; 0: none are.
   void set_limit(std::uint64_t seconds) {
-    longest_ns_ = std::max<std::uint64_t>(seconds, 2) * every_ns * (seconds != 0);
+    longest_ns_ = seconds == 0 ? 0 : std::max<std::uint64_t>(seconds, 2) * every_ns;
   }
   std::uint64_t limit_s() const { return longest_ns_ / every_ns; }
   void heard() { heard_ns_ = os::monotonic_ns(); }
