@@ -12,7 +12,8 @@ boot::Result open_network(boot::Start& start);
 std::uint32_t nic_distance(const boot::Start& start);
 /// Lets messages go over the network, after the node transport was started. Does nothing if the job has one machine.
 void start_network(const boot::Start& start);
-/// Looks after the other processes of the job from now on, if another launcher has started it (boot/watch.h).
+/// Looks after the other processes of the job from now on, if another launcher has started it or if it spans machines
+/// (boot/watch.h).
 boot::Result watch_processes(const boot::Start& start);
 
 } // namespace near::mpi

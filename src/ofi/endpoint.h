@@ -49,7 +49,8 @@ public:
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  /// Opens an endpoint of the best network that `choice` admits, at the nearest of several NICs that lead there. Fails with Code::unsupported if there is none.
+  /// Opens an endpoint of the best network that `choice` admits, at the nearest of several NICs that lead there. Fails with
+  /// Code::unsupported if there is none.
   Result open(const Choice& choice);
   /// Closes it; nothing may be under way. Without a call it stays open until the process ends.
   void close();

@@ -1,5 +1,5 @@
 // A message has left when MPI_Send returns: rank 0 sends the first message of the job to each other rank, and then stays outside
-// MPI until all have it. Also by a broadcast, of a communicator that nobody has used before, and by MPI_Isend and MPI_Wait.
+// MPI until all have it. The argument says by which call it begins: MPI_Send, MPI_Isend and MPI_Wait, or MPI_Bcast; the others follow.
 #define _DEFAULT_SOURCE
 #include "check.h"
 

@@ -1,5 +1,5 @@
 // Collectives between machines: which ranks exchange messages with other machines, and how much. With NEAR_STATS=1 each rank says so
-// itself; here each tells where it runs. The last argument is a root, or "allreduce".
+// itself; here each tells where it runs. The argument is the root of a broadcast, or "allreduce".
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <sched.h>
