@@ -1,5 +1,7 @@
 #include "ofi/library.h"
 
+#include "ofi/without_rdma.h"
+#include "os/import.h"
 #include "os/library_functions.h"
 
 #include <cstdlib>
@@ -13,6 +15,14 @@ constexpr std::uint32_t oldest = FI_VERSION(1, 15);
 
 Library loaded;
 
+/// The first call prepares all providers. This one asks for their names only.
+void start_without_rdma(void* handle, const Library& library) {
+  const os::ReplacedImport replaced(handle, "fopen", &open_but_symbols);
+  fi_info* names = nullptr;
+  if (library.getinfo(oldest, nullptr, nullptr, FI_PROV_ATTR_ONLY, nullptr, &names) == 0)
+    library.freeinfo(names);
+}
+
 } // namespace
 
 Result load_library(const Library*& library) {
@@ -22,7 +32,8 @@ Result load_library(const Library*& library) {
   // says otherwise; our packets are a little longer.
   setenv("FI_OFI_RXM_BUFFER_SIZE", "16640", 0);
   // Never closed: a provider may have threads that run its code.
-  void* handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+  const bool rdma = has_rdma_devices();
+  void* handle = rdma ? dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL) : load_without_rdma();
   if (handle == nullptr)
     return base::fail(base::Code::unsupported,
                       "libfabric, which reaches other machines, cannot be loaded ({}); install it (Debian: "
@@ -40,6 +51,7 @@ Result load_library(const Library*& library) {
   if (version < oldest)
     return base::fail(base::Code::unsupported, "libfabric is version {}.{}; {}.{} or newer is needed",
                       FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(oldest), FI_MINOR(oldest));
+  if (!rdma) start_without_rdma(handle, found);
   loaded = found;
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -32,6 +33,16 @@ std::string read_file(const std::string& path) {
   std::string text;
   (void)read_file(path, text);
   return text;
+}
+
+bool has_entries(const std::string& path) {
+  DIR* listing = opendir(path.c_str());
+  if (listing == nullptr) return false;
+  bool found = false;
+  for (const dirent* entry = readdir(listing); entry != nullptr && !found; entry = readdir(listing))
+    found = std::string_view(entry->d_name) != "." && std::string_view(entry->d_name) != "..";
+  closedir(listing);
+  return found;
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

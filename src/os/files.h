@@ -16,6 +16,8 @@ namespace near::os {
 int read_file(const std::string& path, std::string& text, std::size_t most = SIZE_MAX);
 /// The contents of a file; as much as could be read, so "" if nothing could.
 std::string read_file(const std::string& path);
+/// Whether there is a folder at `path`, and anything in it.
+bool has_entries(const std::string& path);
 
 /// Splits `text` at each `separator`. If it ends with one, no empty part follows.
 std::vector<std::string_view> split(std::string_view text, char separator);

@@ -82,6 +82,20 @@ def test_a_network_that_is_not_there_is_named(two, compiled):
     assert "with the provider tcp on ib0; there are: " in result.text and "NEAR_NETWORK=tcp@ib0" in result.text, result.report()
 
 
+def test_libfabric_prepares_for_no_devices_that_are_not_there(two, compiled, tmp_path):
+    devices = Path("/sys/class/infiniband")
+    if devices.exists() and any(devices.iterdir()):
+        pytest.skip("this machine has devices for RDMA, and libfabric prepares for them")
+    traced = f"exec strace -f -o {tmp_path}/$PMI_RANK {compiled('machines')} 1"
+    result = two.hydra(2, ["sh", "-c", traced])
+    assert result.status == 0, result.report()
+    for rank in ("0", "1"):
+        paths = set(re.findall(r'openat\(AT_FDCWD, "([^"]+)".* = \d+$', (tmp_path / rank).read_text(), re.M))
+        assert any("libfabric.so.1" in path for path in paths), paths
+        assert "/proc/kallsyms" not in paths
+        assert {Path(path).parent.name for path in paths if "libpsm" in path} == {"nearmpi"}, paths
+
+
 def test_ranks_on_different_networks_say_so(two, compiled):
     program = compiled("ring")
     apart = ["-n", 1, "-env", "NEAR_NETWORK", "net", program, ":", "-n", 1, "-env", "NEAR_NETWORK", "tcp", program]

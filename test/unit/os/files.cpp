@@ -2,6 +2,7 @@
 #include "os/files.h"
 
 #include <cerrno>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -54,6 +55,19 @@ TEST(Files, that_cannot_be_read_are_empty_and_say_why) {
 
 TEST(Files, of_the_kernel_whose_length_is_not_known_are_read_whole) {
   EXPECT_TRUE(read_file("/proc/self/status").starts_with("Name:"));
+}
+
+TEST(Folders, have_entries_or_have_none) {
+  char name[] = "/tmp/near-folder-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  EXPECT_FALSE(has_entries(folder));
+  EXPECT_FALSE(has_entries(folder + "/missing"));
+  const int descriptor = creat((folder + "/.hidden").c_str(), 0600);
+  close(descriptor);
+  EXPECT_TRUE(has_entries(folder));
+  EXPECT_FALSE(has_entries(folder + "/.hidden"));
+  unlink((folder + "/.hidden").c_str());
+  rmdir(name);
 }
 
 TEST(Text, is_split_at_separators) {
