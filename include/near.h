@@ -13,12 +13,13 @@
 extern "C" {
 #endif
 
-/* Number of paths by which this version sends a message's bytes to another rank. */
+/* Number of paths by which this version sends a message's bytes to another rank. Later versions may have more. */
 int near_traffic_paths(void);
 
 /* Name of path 0 .. near_traffic_paths() - 1, as in `near top` and the documentation: "inline" (in the
  * queue's slot), "packet" (in a pooled packet), "direct" (load and store), "cma" (the kernel copies),
- * "pipelined" (two overlapping copies through packets). NULL for any other number. The string is never freed. */
+ * "pipelined" (two overlapping copies through packets), "network" (to another machine). NULL for any other number.
+ * The string is never freed. */
 const char* near_traffic_name(int path);
 
 /* Messages and bytes of payload that this process has sent by `path` since it was initialised. Either pointer

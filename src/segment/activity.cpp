@@ -104,7 +104,7 @@ std::string job_table(const Segment& segment, int descriptor, FunctionName name,
     table += base::format("{:>5} {:>8} {:<15}", rank, pid, phase_name(phase));
     if (has_region(segment, row)) {
       auto activity = activity_of(segment, row);
-      Amount sent;
+      Amount sent = sent_elsewhere(segment, row);
       for (const auto& [to, by_path] : traffic_of(segment, descriptor, row))
         for (const Amount& amount : by_path) sent += amount;
       table += base::format(" {:>10} {:>10} {:>11} {:>10}  {}", activity.calls, sent.messages,

@@ -35,4 +35,9 @@ std::map<std::uint32_t, ByPath> traffic_of(const Segment& segment, int descripto
   return found;
 }
 
+Amount sent_elsewhere(const Segment& segment, std::uint32_t row) {
+  const Counters& counters = segment.control(row).counters;
+  return {counters.network_messages.load_relaxed(), counters.network_bytes.load_relaxed()};
+}
+
 } // namespace near::segment

@@ -42,6 +42,8 @@ struct Amount {
 };
 using ByPath = std::array<Amount, paths>;
 
+/// What the process in `row` has sent to other machines. Requires has_region().
+Amount sent_elsewhere(const Segment& segment, std::uint32_t row);
 /// What the process in `row` has sent, by receiver; receivers that got nothing are left out. Requires
 /// has_region(). `descriptor` is the segment's. Checks what the process has written.
 std::map<std::uint32_t, ByPath> traffic_of(const Segment& segment, int descriptor, std::uint32_t row);

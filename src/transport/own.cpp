@@ -65,6 +65,12 @@ void count_sent_elsewhere(std::uint64_t bytes) {
   counters.network_bytes.bump_relaxed(bytes);
 }
 
+segment::Amount own_sent_elsewhere() {
+  if (!job_segment().mapped()) return {};
+  const segment::Counters& counters = control().counters;
+  return {counters.network_messages.load_relaxed(), counters.network_bytes.load_relaxed()};
+}
+
 segment::Amount own_traffic(segment::Path path) {
   if (!job_segment().mapped()) return {};
   const std::uint32_t processes = job_segment().rows();

@@ -198,5 +198,7 @@ void count_unexpected();
 void count_sent_elsewhere(std::uint64_t bytes);
 /// How much this process has sent over a path, summed over all peers; for reports. Any thread may call it.
 segment::Amount own_traffic(segment::Path path);
+/// The same for other machines.
+segment::Amount own_sent_elsewhere();
 
 } // namespace near::transport

@@ -58,22 +58,24 @@ Json process_of(const Process& process) {
   for (const auto& mapping : process.mappings)
     if (!mapping.line.pages_on.empty() || mapping.not_in_core != 0) mappings.push_back(mapping_of(mapping));
   auto own = process.own();
-  return {{"rank", process.rank < 0 ? Json(nullptr) : Json(process.rank)},
-          {"pid", process.pid},
-          {"program", process.program},
-          {"problem", process.problem.empty() ? Json(nullptr) : Json(process.problem)},
-          {"phase", process.phase.empty() ? Json(nullptr) : Json(process.phase)},
-          {"threads", process.threads},
-          {"processors", process.allowed.members()},
-          {"processor", node_or_null(process.processor)},
-          {"nodes", process.nodes},
-          {"planned_processor", node_or_null(process.planned)},
-          {"node", node_or_null(process.node)},
-          {"left_binding", process.left},
-          {"bytes_on", by_node(process.bytes_on)},
-          {"judged_bytes", own.judged},
-          {"local_bytes", own.local},
-          {"mappings", mappings}};
+  return {
+      {"rank", process.rank < 0 ? Json(nullptr) : Json(process.rank)},
+      {"pid", process.pid},
+      {"program", process.program},
+      {"problem", process.problem.empty() ? Json(nullptr) : Json(process.problem)},
+      {"phase", process.phase.empty() ? Json(nullptr) : Json(process.phase)},
+      {"threads", process.threads},
+      {"processors", process.allowed.members()},
+      {"processor", node_or_null(process.processor)},
+      {"nodes", process.nodes},
+      {"planned_processor", node_or_null(process.planned)},
+      {"node", node_or_null(process.node)},
+      {"left_binding", process.left},
+      {"bytes_on", by_node(process.bytes_on)},
+      {"judged_bytes", own.judged},
+      {"local_bytes", own.local},
+      {"network", {{"messages", process.sent_elsewhere.messages}, {"bytes", process.sent_elsewhere.bytes}}},
+      {"mappings", mappings}};
 }
 
 Json part_of(const Part& part) {
@@ -147,6 +149,17 @@ std::string json_of(const Snapshot& snapshot, bool indented) {
                    {"warnings", warnings}};
   // File names may hold any bytes.
   return document.dump(indented ? 1 : -1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::string json_of(const std::vector<std::pair<std::string, std::string>>& machines, bool indented) {
+  Json list = Json::array();
+  for (const auto& [name, document] : machines) {
+    Json snapshot = Json::parse(document, nullptr, false);
+    if (snapshot.is_discarded()) snapshot = nullptr;
+    list.push_back({{"machine", name}, {"snapshot", std::move(snapshot)}});
+  }
+  return Json{{"machines", std::move(list)}}.dump(indented ? 1 : -1, ' ', true,
+                                                  Json::error_handler_t::replace);
 }
 
 } // namespace near::place

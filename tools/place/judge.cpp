@@ -66,7 +66,7 @@ std::vector<int> running_on(const Snapshot& snapshot, const std::vector<int>& ra
                             const std::vector<int>& nodes) {
   std::vector<int> found;
   for (int rank : ranks) {
-    const auto& its = snapshot.processes[static_cast<std::size_t>(rank)].nodes;
+    const auto& its = snapshot.process_of(rank).nodes;
     if (rank != owner && std::any_of(its.begin(), its.end(), [&](int node) {
           return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
         }))
@@ -84,7 +84,7 @@ Warning wrong_part(const Snapshot& snapshot, const Part& part) {
   Warning warning;
   warning.what = Warning::What::wrong_node;
   warning.rank = part.owner;
-  warning.pid = snapshot.processes[static_cast<std::size_t>(part.owner)].pid;
+  warning.pid = snapshot.process_of(part.owner).pid;
   warning.where = part.role;
   warning.share = part.share;
   warning.text = base::format("rank {} {}: {} of {} not on node {} but on {} ({} of the segment)", part.owner,
@@ -116,7 +116,7 @@ Warning foreign_part(const Snapshot& snapshot, const Part& part) {
   auto pages = base::counted(pages_in(snapshot, part.foreign), "page");
   std::string mappers = part.mapped_by.empty() ? "no rank that is still there" : ranks_text(part.mapped_by);
   if (part.owner >= 0) {
-    warning.pid = snapshot.processes[static_cast<std::size_t>(part.owner)].pid;
+    warning.pid = snapshot.process_of(part.owner).pid;
     warning.text = base::format("rank {} {}: {} that rank {} has not touched; mapped by {}", part.owner,
                                 part.role, pages, part.owner, mappers);
     warning.advice =
@@ -216,8 +216,7 @@ std::vector<Row> rows_of(const Snapshot& snapshot) {
   std::vector<Row> rows;
   for (const auto& part : snapshot.parts)
     if (part.share.judged != 0)
-      rows.push_back(
-          {part.owner, snapshot.processes[static_cast<std::size_t>(part.owner)].pid, part.role, part.share});
+      rows.push_back({part.owner, snapshot.process_of(part.owner).pid, part.role, part.share});
   for (const auto& process : snapshot.processes)
     for (const auto& [kind, memory] : private_memory(process))
       rows.push_back({process.rank, process.pid, kind_name(kind), memory.share});

@@ -3,6 +3,8 @@
 
 #include "place/snapshot.h"
 
+#include <utility>
+
 namespace near::place {
 
 /// Tables: the ranks with their bindings and bytes by node, the segment by role, the warnings; with `all`,
@@ -13,6 +15,8 @@ std::string assertion_text(const Snapshot& snapshot, double percent);
 
 /// One JSON document (doc/place.md describes its fields); without line breaks unless `indented`.
 std::string json_of(const Snapshot& snapshot, bool indented);
+/// One document of those of several machines: {"machines": [{"machine": NAME, "snapshot": DOCUMENT}, ...]}. What is no document is null.
+std::string json_of(const std::vector<std::pair<std::string, std::string>>& machines, bool indented);
 /// One self-contained HTML page: the document, and a script that draws it.
 std::string page_of(const Snapshot& snapshot);
 

@@ -69,6 +69,11 @@ std::string Snapshot::program() const {
   return {};
 }
 
+const Process& Snapshot::process_of(int rank) const {
+  return *std::find_if(processes.begin(), processes.end(),
+                       [&](const Process& each) { return each.rank == rank; });
+}
+
 std::vector<int> nodes_of(const std::vector<os::Node>& nodes, const os::CpuSet& cpus) {
   std::vector<int> found;
   for (const auto& node : nodes)

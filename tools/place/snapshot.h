@@ -61,7 +61,7 @@ struct Mapping {
 /// A process, of a job or on its own.
 struct Process {
   std::int32_t pid = 0;
-  int rank = -1;       ///< -1: not part of a job
+  int rank = -1;       ///< in the job; -1: not part of one
   std::string program; ///< path; "" when unknown
   std::string problem; ///< why nothing below is known; "" if there is no problem
   bool unseen = false; ///< the process exists, but its memory could not be read
@@ -74,7 +74,8 @@ struct Process {
   int node = -1;          ///< the intended node of its pages; -1: any
   bool left = false;      ///< it may now run on processors to which mpiexec had not bound it
   std::vector<Mapping> mappings;
-  BytesOn bytes_on; ///< the sum of numa_maps
+  BytesOn bytes_on;               ///< the sum of numa_maps
+  segment::Amount sent_elsewhere; ///< to other machines
 
   Share own() const;
 };
@@ -119,6 +120,8 @@ struct Snapshot {
   /// The sum of numa_maps over all processes. A page that several processes map counts for each.
   BytesOn bytes_on() const;
   std::string program() const; ///< of the first process that has one
+  /// The process with this rank, which must exist.
+  const Process& process_of(int rank) const;
 };
 
 /// The nodes of a set of processors, in order.

@@ -221,15 +221,15 @@ std::string distance_table(const std::vector<Flow>& flows) {
   return text;
 }
 
-std::string matrix(const std::vector<Flow>& flows, int ranks) {
+std::string matrix(const Snapshot& snapshot) {
   std::string text = "\nBytes sent from each rank (line) to each other\n  from  ";
-  for (int to = 0; to < ranks; ++to) text += base::format(" {:>6}", base::format("to {}", to));
+  for (const auto& to : snapshot.processes) text += base::format(" {:>6}", base::format("to {}", to.rank));
   std::map<std::pair<int, int>, std::uint64_t> bytes;
-  for (const auto& flow : flows) bytes[{flow.from, flow.to}] = flow.total().bytes;
-  for (int from = 0; from < ranks; ++from) {
-    text += base::format("\n{:>6}  ", from);
-    for (int to = 0; to < ranks; ++to) {
-      auto found = bytes.find({from, to});
+  for (const auto& flow : snapshot.flows) bytes[{flow.from, flow.to}] = flow.total().bytes;
+  for (const auto& from : snapshot.processes) {
+    text += base::format("\n{:>6}  ", from.rank);
+    for (const auto& to : snapshot.processes) {
+      auto found = bytes.find({from.rank, to.rank});
       text += base::format(" {:>6}", found == bytes.end() ? "-" : short_bytes(found->second));
     }
   }
@@ -255,13 +255,20 @@ std::string pair_lines(const std::vector<Flow>& flows) {
   return text;
 }
 
-std::string traffic(const Snapshot& snapshot, bool all) {
+std::string sent_elsewhere(const Snapshot& snapshot) {
+  std::string text;
+  for (const auto& process : snapshot.processes)
+    if (process.sent_elsewhere.messages != 0)
+      text += base::format("{:>6}  {}\n", process.rank, sent_columns(process.sent_elsewhere));
+  return text.empty() ? text : "\nSent to other machines, by rank: messages, and bytes\n" + text;
+}
+
+std::string sent_here(const Snapshot& snapshot, bool all) {
   constexpr std::size_t most_ranks = 16, most_pairs = 10;
-  if (snapshot.job.empty()) return {};
-  if (snapshot.flows.empty()) return "\nNo rank has sent a message.\n";
+  if (snapshot.flows.empty()) return {};
   std::string text = distance_table(snapshot.flows);
   bool few = snapshot.processes.size() <= most_ranks;
-  if (few) text += matrix(snapshot.flows, static_cast<int>(snapshot.processes.size()));
+  if (few) text += matrix(snapshot);
   if (all) return text + "\nEach pair: messages, bytes, and by path\n" + pair_lines(snapshot.flows);
   if (few) return text;
   auto heaviest = snapshot.flows;
@@ -277,6 +284,12 @@ std::string traffic(const Snapshot& snapshot, bool all) {
          base::format("\nThe heaviest of {} pairs (--all has them all): messages, bytes, and by path\n",
                       snapshot.flows.size()) +
          pair_lines(heaviest);
+}
+
+std::string traffic(const Snapshot& snapshot, bool all) {
+  if (snapshot.job.empty()) return {};
+  const std::string text = sent_here(snapshot, all) + sent_elsewhere(snapshot);
+  return text.empty() ? "\nNo rank has sent a message.\n" : text;
 }
 
 std::string warning_lines(const Snapshot& snapshot) {

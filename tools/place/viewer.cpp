@@ -42,6 +42,33 @@ std::vector<Flow> read_flows(const segment::Segment& segment, int descriptor) {
   return flows;
 }
 
+/// In a job on several machines, the rows of this machine's segment have other numbers than their ranks. Everything was found by
+/// row; from here on it is called by its rank.
+class Ranks {
+public:
+  explicit Ranks(const segment::Segment& segment) {
+    for (std::uint32_t row = 0; row < segment.job_size(); ++row)
+      of_row_.push_back(static_cast<int>(segment.entry(row).rank));
+  }
+  void name(int& row) const {
+    if (row >= 0 && static_cast<std::size_t>(row) < of_row_.size())
+      row = of_row_[static_cast<std::size_t>(row)];
+  }
+  void name(std::vector<Flow>& flows) const {
+    for (Flow& flow : flows) name(flow.from), name(flow.to);
+  }
+  void name(Snapshot& snapshot) const {
+    for (Process& process : snapshot.processes) name(process.rank);
+    for (Part& part : snapshot.parts) {
+      name(part.owner);
+      for (int& row : part.mapped_by) name(row);
+    }
+  }
+
+private:
+  std::vector<int> of_row_;
+};
+
 } // namespace
 
 Viewer::~Viewer() { os::close_descriptor(descriptor_); }
@@ -87,6 +114,7 @@ Result Viewer::sample(Snapshot& snapshot) {
       return fail(Code::gone, "no rank of {} can be inspected: {}", made.job, problem);
     }
     locate_segment(segment_, descriptor_, made);
+    Ranks(segment_).name(made);
     read_traffic(made);
   }
   made.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -95,8 +123,12 @@ Result Viewer::sample(Snapshot& snapshot) {
 }
 
 void Viewer::read_traffic(Snapshot& snapshot) const {
-  if (segment_.mapped() && snapshot.job == segment_.name())
-    snapshot.flows = read_flows(segment_, descriptor_);
+  if (!segment_.mapped() || snapshot.job != segment_.name()) return;
+  snapshot.flows = read_flows(segment_, descriptor_);
+  Ranks(segment_).name(snapshot.flows);
+  for (std::uint32_t row = 0; row < segment_.job_size() && row < snapshot.processes.size(); ++row)
+    if (segment::has_region(segment_, row))
+      snapshot.processes[row].sent_elsewhere = segment::sent_elsewhere(segment_, row);
 }
 
 } // namespace near::place
