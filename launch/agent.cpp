@@ -155,6 +155,7 @@ Result Agent::start(const AgentJob& job) {
   NEAR_TRY(poller_.add(bell_.descriptor(), key_bell));
   NEAR_TRY(poller_.add(control_, key_control));
   for (unsigned which : {0u, 1u}) watch_output(which, true);
+  say(Kind::started, static_cast<std::uint64_t>(child_));
   return {};
 }
 

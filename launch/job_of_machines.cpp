@@ -2,6 +2,7 @@
 #include "launch/job_of_machines.h"
 
 #include "base/knob.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "boot/machine_list.h"
 #include "launch/head.h"
@@ -10,6 +11,7 @@
 #include "machines/distribution.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
+#include "segment/parts.h"
 
 #include <algorithm>
 #include <array>
@@ -29,9 +31,10 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-std::string own_program() {
+/// A program of this installation, which is in the same folder on every machine.
+std::string installed(const std::string& name) {
   std::error_code none;
-  return std::filesystem::read_symlink("/proc/self/exe", none).string();
+  return std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / name;
 }
 
 unsigned number_of(const std::string& name, std::vector<std::unique_ptr<Remote>>& machines, unsigned slots) {
@@ -55,24 +58,29 @@ void JobOfMachines::name_machines() {
   }
 }
 
-/// The command that connects its standard streams to an agent on the machine.
-std::vector<std::string> JobOfMachines::words_for(const machines::Host& host) const {
-  const std::string program = own_program();
-  if (is_this_machine(host.name)) return {program, "--agent"};
-  if (command_.by_slurm)
-    return {"srun",         "--nodes=1", "--ntasks=1",      "--nodelist=" + host.name,
-            "--overlap",    "--quiet",   "--cpu-bind=none", "--kill-on-bad-exit=0",
-            "--unbuffered", program,     "--agent"};
+/// The command that runs a program on the machine, with these standard streams.
+std::vector<std::string> JobOfMachines::words_for(const machines::Host& host, const std::string& program,
+                                                  const std::vector<std::string>& arguments) const {
   std::vector<std::string> words;
-  for (const auto& word : split(command_.remote_shell, ' '))
-    if (!word.empty()) words.push_back(word);
-  if (words.empty()) words.emplace_back("ssh");
-  const bool is_ssh = words[0].substr(words[0].rfind('/') + 1) == "ssh";
-  if (is_ssh)
-    for (const char* option : {"-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"})
-      words.emplace_back(option);
-  words.push_back(host.name);
-  words.push_back("exec " + quoted(program) + " --agent");
+  if (is_this_machine(host.name)) {
+    words = {program};
+  } else if (command_.by_slurm) {
+    words = {"srun",         "--nodes=1", "--ntasks=1",      "--nodelist=" + host.name,
+             "--overlap",    "--quiet",   "--cpu-bind=none", "--kill-on-bad-exit=0",
+             "--unbuffered", program};
+  } else {
+    for (const auto& word : split(command_.remote_shell, ' '))
+      if (!word.empty()) words.push_back(word);
+    if (words.empty()) words.emplace_back("ssh");
+    const bool is_ssh = words[0].substr(words[0].rfind('/') + 1) == "ssh";
+    if (is_ssh)
+      for (const char* option : {"-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"})
+        words.emplace_back(option);
+    words.push_back(host.name);
+    words.push_back("exec " +
+                    quoted(program)); // the shell there gets the arguments after it, separated by spaces
+  }
+  words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
 }
 
@@ -94,7 +102,7 @@ Result JobOfMachines::start() {
   for (unsigned at = 0; at < machines_.size(); ++at) {
     Remote& remote = *machines_[at];
     remote.silence.set_limit(lost_after());
-    NEAR_TRY(remote.start(words_for(remote.host), poller_,
+    NEAR_TRY(remote.start(words_for(remote.host, installed("mpiexec"), {"--agent"}), poller_,
                           {key_agents + at, key_agent_errors + at, key_agent_input + at}, output_.bell()));
     NEAR_TRY(remote.connect_output(output_));
   }
@@ -195,6 +203,21 @@ Result JobOfMachines::send_jobs() {
   }
   state_ = State::running;
   return any_input ? input_.start() : Result();
+}
+
+/// Once all parts run, tools may ask for them.
+void JobOfMachines::part_started(unsigned machine, std::uint64_t launcher) {
+  machines_[machine]->launcher = static_cast<os::Pid>(launcher);
+  std::vector<segment::JobPart> parts;
+  for (const unsigned part : parts_) {
+    const Remote& remote = *machines_[part];
+    if (remote.launcher == 0) return;
+    parts.push_back({remote.host.name, remote.launcher, static_cast<std::uint32_t>(remote.ranks.size()),
+                     words_for(remote.host, installed("near"), {})});
+  }
+  int kept_open = -1;
+  if (!segment::publish_parts(parts, kept_open).ok())
+    base::log(base::Level::warning, "tools will see only parts of this job: {}", base::failure_text());
 }
 
 } // namespace near::launch

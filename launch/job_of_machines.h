@@ -37,11 +37,13 @@ private:
   enum class State { greeting, running, ending, draining };
 
   // job_of_machines.cpp: the beginning
-  std::vector<std::string> words_for(const machines::Host& host) const;
+  std::vector<std::string> words_for(const machines::Host& host, const std::string& program,
+                                     const std::vector<std::string>& arguments) const;
   void name_machines();
   Result distribute();
   Result send_jobs();
   AgentJob job_for(unsigned machine) const;
+  void part_started(unsigned machine, std::uint64_t launcher);
 
   // job_of_machines_events.cpp: what happens then
   void dispatch(std::uint64_t key);

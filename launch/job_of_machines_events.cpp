@@ -70,6 +70,7 @@ void JobOfMachines::take(unsigned machine, const Frame& frame) {
       if (!report.sentence.empty() || report.told) decide(std::move(report));
     }
     break;
+  case Kind::started: part_started(machine, reader.number()); break;
   case Kind::ended: part_ended(machine, static_cast<int>(reader.number() & 0xff)); break;
   default: break;
   }

@@ -67,7 +67,8 @@ public:
   bool in_fence = false;
   bool failing = false; ///< it has said that its part of the job ends
   bool ended = false;
-  int status = 0; ///< once ended
+  int status = 0;       ///< once ended
+  os::Pid launcher = 0; ///< there, for tools; 0: not started yet
   std::optional<OutcomeReport> report;
   Silence silence;
   os::Pid starter = 0; ///< ssh or srun; 0: it has ended

@@ -1,6 +1,7 @@
 // The running jobs: the choice of one if --job is not given, and their list.
 #include "base/text.h"
 #include "os/process.h"
+#include "segment/parts.h"
 #include "segment/segment.h"
 #include "tools/commands.h"
 
@@ -32,9 +33,10 @@ std::string jobs_text(const std::vector<std::int32_t>& launchers) {
   for (auto launcher : launchers) {
     segment::Segment segment;
     bool known = segment::attach_job(launcher, segment).ok();
-    text +=
-        base::format("{:>9} {:>6} {:>9}  {}\n", launcher, known ? std::to_string(segment.job_size()) : "?",
-                     known ? age_text(segment.started_ns()) : "?", command_text(launcher));
+    std::uint32_t ranks = known ? segment.job_size() : 0;
+    for (const auto& part : segment::parts_of(launcher)) ranks += part.ranks;
+    text += base::format("{:>9} {:>6} {:>9}  {}\n", launcher, ranks != 0 ? std::to_string(ranks) : "?",
+                         known ? age_text(segment.started_ns()) : "?", command_text(launcher));
   }
   return text;
 }

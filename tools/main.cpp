@@ -4,6 +4,7 @@
 #include "os/descriptor.h"
 #include "segment/segment.h"
 #include "tools/commands.h"
+#include "tools/parts.h"
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -297,8 +298,13 @@ int run(int count, char** arguments) {
   if (!base::read_knobs(environ).ok()) return complain();
   // If the output is a log, print once.
   if (parser.interval->empty() && !os::is_terminal(1)) options.once = true;
-  if (parser.top->parsed())
-    return choose_job(options.job) ? top(options.job, options.once, options.interval_s) : 1;
+  if (parser.top->parsed()) {
+    if (!choose_job(options.job)) return 1;
+    const auto parts = segment::parts_of(options.job);
+    return parts.empty()
+               ? top(options.job, options.once, options.interval_s)
+               : show_parts(options.job, parts, {"top", "--once"}, options.once, options.interval_s);
+  }
   if (parser.place->parsed()) {
     bool of_job = options.place.pid == 0 && options.place.command.empty();
     if (of_job && !choose_job(options.place.job)) return 1;
@@ -317,6 +323,11 @@ int run(int count, char** arguments) {
   if (!parser.info_coll->empty()) return collectives(options.collectives);
   if (!options.transport && parser.info_job->empty()) return info(options.knobs);
   if (!choose_job(options.job)) return 1;
+  if (const auto parts = segment::parts_of(options.job); !parts.empty()) {
+    std::vector<std::string> asked = {"info"};
+    if (options.transport) asked.emplace_back("--transport");
+    return show_parts(options.job, parts, asked, true, 0);
+  }
   return options.transport ? transport(options.job) : job_machine(options.job);
 }
 

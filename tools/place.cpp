@@ -1,5 +1,5 @@
 // `near place`: where the pages of a job or process lie. The folder tools/place samples and describes; this
-// file decides when to sample: once, repeatedly, or while a program runs that near starts itself.
+// file decides when to sample: once, repeatedly, or while a program runs that near starts itself; and which machines.
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/poller.h"
@@ -9,6 +9,7 @@
 #include "place/viewer.h"
 #include "segment/activity.h"
 #include "tools/commands.h"
+#include "tools/parts.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -109,6 +110,53 @@ int sample_running(const PlaceOptions& options, Output& output) {
     if (again && sampled.is(base::Code::gone)) break;
     if (!sampled.ok() || !show(options, snapshot, output).ok()) return complain();
     int status = check(options, snapshot);
+    if (!options.watch || status != 0) return status;
+    poller.wait(static_cast<int>(std::clamp(options.interval_s * 1000, 1.0, 1e9)), keys);
+    if (!keys.empty()) break;
+  }
+  std::fputs("near: the job has ended\n", stderr);
+  return 0;
+}
+
+// ---- a job on several machines -------------------------------------------------------------------------
+
+/// What `near place` has printed on the machines. Returns the highest status.
+int combine_places(const PlaceOptions& options, const std::vector<segment::JobPart>& parts,
+                   std::string& text) {
+  std::vector<std::string> arguments = {"place"};
+  if (options.all) arguments.emplace_back("--all");
+  if (options.json) arguments.emplace_back("--json");
+  if (options.assert_local > 0)
+    arguments.insert(arguments.end(), {"--assert-local", base::format("{}", options.assert_local)});
+  const auto answers = ask(parts, arguments);
+  const int status = combine(parts, answers, text);
+  if (!options.json) return status;
+  std::vector<std::pair<std::string, std::string>> documents;
+  for (std::size_t at = 0; at < parts.size(); ++at)
+    documents.emplace_back(parts[at].machine, answers[at].output);
+  text = place::json_of(documents, !options.watch) + '\n';
+  return status;
+}
+
+int sample_parts(const PlaceOptions& options, const std::vector<segment::JobPart>& parts, Output& output) {
+  if (!options.page.empty()) {
+    std::fputs("near: --html draws one machine, and this job runs on several; on each of them, "
+               "`near place --html FILE` draws its part\n",
+               stderr);
+    return 1;
+  }
+  os::Poller poller;
+  int watch = -1;
+  if (!poller.open().ok() || !os::watch_process(options.job, watch).ok() || !poller.add(watch, 1).ok())
+    return complain();
+  std::vector<std::uint64_t> keys;
+  for (;;) {
+    std::string text;
+    const int status = combine_places(options, parts, text);
+    poller.wait(0, keys);
+    if (options.watch && !keys.empty()) break; // the parts have ended while they were asked
+    const bool clears = options.watch && output.terminal() && !options.json;
+    if (!output.write((clears ? "\033[H\033[J" : "") + text).ok()) return complain();
     if (!options.watch || status != 0) return status;
     poller.wait(static_cast<int>(std::clamp(options.interval_s * 1000, 1.0, 1e9)), keys);
     if (!keys.empty()) break;
@@ -228,7 +276,9 @@ int sample_program(const PlaceOptions& options, Output& output) {
 int place(const PlaceOptions& options) {
   Output output;
   if (!output.open(options.output).ok()) return complain();
-  return options.command.empty() ? sample_running(options, output) : sample_program(options, output);
+  if (!options.command.empty()) return sample_program(options, output);
+  const auto parts = options.job != 0 ? segment::parts_of(options.job) : std::vector<segment::JobPart>{};
+  return parts.empty() ? sample_running(options, output) : sample_parts(options, parts, output);
 }
 
 } // namespace near::tools

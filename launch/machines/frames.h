@@ -4,6 +4,7 @@
 //                                        <-------------  greeting, version, slots
 //   job: arguments, environment, ranks   ------------->
 //                                                        starts its ranks as mpiexec does on one machine
+//                                        <-------------  started: where tools find that part of the job
 //                                        <-------------  output, error: whole pieces of what the ranks write
 //   written: bytes that are out          ------------->  so that only a bounded amount is under way
 //   input, input_end                     ------------->
@@ -31,7 +32,7 @@ namespace near::machines {
 using base::Result;
 
 /// The version of these frames. An agent of another version is refused.
-inline constexpr unsigned protocol_version = 2;
+inline constexpr unsigned protocol_version = 3;
 /// The first bytes of an agent. What a login shell prints before them is skipped.
 inline constexpr std::string_view greeting = "\nNEARMPI-AGENT\n";
 
@@ -56,6 +57,7 @@ enum class Kind : std::uint8_t {
   failed,     ///< number: the weight of the reason
   outcome,    ///< OutcomeReport (launch/outcome.h)
   ended,      ///< number: the status of this part of the job
+  started,    ///< number: the process that has the segment of this part open, for tools
   alive,
 };
 inline constexpr Kind last_kind = Kind::alive;

@@ -1,6 +1,7 @@
 // Finds the segments of running jobs from outside, for tools.
 #include "os/memory.h"
 #include "os/process.h"
+#include "segment/descriptors.h"
 #include "segment/segment.h"
 
 #include <algorithm>
@@ -12,17 +13,27 @@ namespace near::segment {
 using base::Code;
 using base::fail;
 
-Result open_job(std::int32_t launcher, int& descriptor) {
-  // The launcher has the descriptor open under some number below its limit; we recognise it by the file's
-  // name.
-  for (int number = 0; number < 1024; ++number) {
-    auto path = base::format("/proc/{}/fd/{}", launcher, number);
+std::string path_of_memory_file(std::int32_t process, std::string_view name, int* number) {
+  // A process has it open under some number below its limit.
+  for (int each = 0; each < 1024; ++each) {
+    auto path = base::format("/proc/{}/fd/{}", process, each);
     char target[64] = {};
-    ssize_t length = readlink(path.c_str(), target, sizeof target - 1);
+    const ssize_t length = readlink(path.c_str(), target, sizeof target - 1);
     if (length <= 0) continue;
-    if (std::string_view(target, static_cast<std::size_t>(length)).starts_with("/memfd:nearmpi "))
-      return os::open_descriptor_of(launcher, number, false, descriptor);
+    std::string_view text(target, static_cast<std::size_t>(length));
+    if (!text.starts_with("/memfd:")) continue;
+    text.remove_prefix(std::string_view("/memfd:").size());
+    if (text.substr(0, text.find(' ')) != name) continue;
+    if (number != nullptr) *number = each;
+    return path;
   }
+  return {};
+}
+
+Result open_job(std::int32_t launcher, int& descriptor) {
+  int number = -1;
+  if (!path_of_memory_file(launcher, "nearmpi", &number).empty())
+    return os::open_descriptor_of(launcher, number, false, descriptor);
   return fail(Code::invalid,
               "process {} is not one of your running NearMPI jobs (no segment among its descriptors)",
               launcher);
@@ -34,7 +45,9 @@ std::vector<std::int32_t> running_jobs() {
     os::FileIdentity file;
   };
   std::vector<Holder> holders;
+  std::vector<std::int32_t> launchers; // first those of jobs on several machines
   for (auto process : os::own_processes()) {
+    if (!path_of_memory_file(process, "nearmpi-parts").empty()) launchers.push_back(process);
     int descriptor = -1;
     os::FileIdentity file;
     if (!open_job(process, descriptor).ok()) continue;
@@ -43,8 +56,13 @@ std::vector<std::int32_t> running_jobs() {
   }
   // The other half of mpiexec and wrappers of ranks have it open too. The launcher is the process that the
   // others descend from.
-  std::vector<std::int32_t> launchers;
+  const std::vector<std::int32_t> of_several = launchers;
   for (const auto& one : holders) {
+    // The part of such a job on this machine is one of those that its launcher has published.
+    const bool is_part = std::any_of(of_several.begin(), of_several.end(), [&one](std::int32_t launcher) {
+      return os::descends_from(one.process, launcher);
+    });
+    if (is_part) continue;
     bool below = std::any_of(holders.begin(), holders.end(), [&one](const Holder& other) {
       return other.process != one.process && other.file == one.file &&
              os::descends_from(one.process, other.process);

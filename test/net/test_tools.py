@@ -1,0 +1,104 @@
+"""`near top`, `near place` and `near info` show a whole job on several machines."""
+
+import contextlib
+import json
+import re
+import subprocess
+
+import harness
+import pytest
+
+
+@pytest.fixture
+def held(two, prefix, compiled):
+    """held(option, ...): a context with a job of four ranks on two machines that has sent what it sends and waits. Its value runs `near`
+    where mpiexec runs, for that job.
+    """
+
+    @contextlib.contextmanager
+    def hold(*options):
+        words = two.mpiexec_words(prefix, "--oversubscribe", *options, compiled("counted_elsewhere"), "hold")
+        job = harness.Running(words, stdin=subprocess.PIPE)
+        try:
+            assert job.process.stdout.readline() == "has-sent\n"
+
+            def near(*arguments):
+                inside = ["nsenter", "-t", str(two.processes[0].pid), "-n", "--"]  # other jobs may run there
+                return harness.run([*inside, prefix / "bin/near", *arguments, "--job", job.process.pid])
+
+            yield near
+            result = job.finish(30, "go on\n")
+            assert result.status == 0, result.report()
+        finally:
+            harness.end_all(job.mark)
+
+    return hold
+
+
+def test_top_shows_all_ranks(held):
+    with held("--hosts", "m1,m2", "-ppn", "1", "-n", "4") as near:
+        result = near("top")
+        assert result.status == 0, result.report()
+        machines = re.split(r"^machine (m\d)$", result.out, flags=re.M)[1:]
+        ranks = {name: re.findall(r"^ +(\d) +\d+ running", table, re.M) for name, table in zip(machines[::2], machines[1::2], strict=True)}
+        assert ranks == {"m1": ["0", "2"], "m2": ["1", "3"]}, result.report()
+        # Each sends to the other machine: 3 x 1,000 and 300,000 bytes, and what collectives need.
+        assert len(re.findall(r" 29\d\.\d KiB ", result.out)) == 4, result.report()
+
+
+def test_place_shows_all_ranks(held):
+    with held("--hosts", "m1:2,m2:2") as near:
+        text = near("place")
+        assert text.status == 0 and text.out.count("Every page lies where it belongs.") == 2, text.report()
+        assert re.findall(r"^ {4}(\d) +\d+ \S+ +0 ", text.out, re.M) == ["0", "1", "2", "3"], text.report()
+        assert re.findall(r"^ +from +to (\d) +to (\d)$", text.out, re.M) == [("0", "1"), ("2", "3")], text.report()
+        assert len(re.findall(r"^Sent to other machines", text.out, re.M)) == 2, text.report()
+        result = near("place", "--json", "--assert-local", "99")
+        assert result.status == 0, result.report()
+        machines = json.loads(result.out)["machines"]
+        assert [each["machine"] for each in machines] == ["m1", "m2"]
+        processes = [process for each in machines for process in each["snapshot"]["processes"]]
+        assert [process["rank"] for process in processes] == [0, 1, 2, 3]
+        assert [process["network"]["bytes"] >= 303_000 for process in processes] == [False, True, False, True]
+        assert {part["owner"] for part in machines[1]["snapshot"]["segment"]} <= {None, 2, 3}
+        refused = near("place", "--html", "/dev/null")
+        assert refused.status == 1 and "on each of them" in refused.err, refused.report()
+
+
+def test_info_shows_each_machine(held):
+    with held("--hosts", "m1:2,m2:2") as near:
+        result = near("info")
+        assert result.status == 0 and len(re.findall(r"^node 0: DRAM", result.out, re.M)) == 2, result.report()
+        result = near("info", "--transport")
+        assert result.status == 0 and result.out.count("Large messages") == 2, result.report()
+
+
+def test_the_only_job_is_taken_as_a_whole(two, prefix, compiled):
+    """mpiexec runs on m1, where no other job is seen, and reaches m2 by ssh."""
+    words = two.mpiexec_words(prefix, "--oversubscribe", "--hosts", "m1:2,m2:2", compiled("counted_elsewhere"), "hold", ssh=two.ssh())
+    job = harness.Running(words, stdin=subprocess.PIPE)
+    try:
+        assert job.process.stdout.readline() == "has-sent\n"
+        result = two.run(0, [prefix / "bin/near", "top"])
+        assert result.status == 0 and re.findall(r"^ +(\d) +\d+ running", result.out, re.M) == ["0", "1", "2", "3"], result.report()
+        listed = two.run(0, [prefix / "bin/near", "info"])
+        assert len(re.findall(r"^ +\d+ +4 .*mpiexec", listed.out, re.M)) == 1, listed.report()
+        assert job.finish(30, "go on\n").status == 0
+    finally:
+        harness.end_all(job.mark)
+
+
+def test_a_machine_that_cannot_be_asked_is_named(two, prefix, held, tmp_path):
+    reached = tmp_path / "reached"
+    reached.touch()
+    shell = tmp_path / "shell"
+    shell.write_text(f'#!/bin/sh\n[ "$1" = m1 ] || [ -e {reached} ] || {{ echo "no route to $1" >&2; exit 255; }}\nexec {two.shell} "$@"\n')
+    shell.chmod(0o755)
+    with held("--remote-shell", shell, "--hosts", "m1:2,m2:2") as near:
+        reached.unlink()
+        result = near("top")
+        assert result.status == 255 and "near: machine m2: no route to m2" in result.err, result.report()
+        assert re.findall(r"^ +(\d) +\d+ running", result.out, re.M) == ["0", "1"], result.report()
+        result = near("place", "--json")
+        assert result.status == 255, result.report()
+        assert [each["snapshot"] is None for each in json.loads(result.out)["machines"]] == [False, True]
