@@ -44,14 +44,12 @@ void in_areas(const std::function<void(object::Communicator&, const Perform&)>& 
 }
 
 void fill(TestBuffer& buffer, int number, int rank, MPI_Count first, MPI_Count cells) {
-  for (MPI_Count i = 0; i < cells; ++i) buffer.set(first + i, cell(number, rank, i));
+  buffer.fill(number, rank, first, cells);
 }
 /// Reports only the first cell that differs.
 void expect(TestBuffer& buffer, int number, int rank, MPI_Count first, MPI_Count cells) {
-  for (MPI_Count i = 0; i < cells; ++i)
-    if (buffer.get(first + i) != cell(number, rank, i)) {
-      FAIL() << "cell " << i << " of rank " << rank << " is wrong";
-    }
+  const MPI_Count wrong = buffer.first_wrong(number, rank, first, cells);
+  if (wrong >= 0) FAIL() << "cell " << wrong << " of rank " << rank << " is wrong";
 }
 
 /// One call of each kind that moves data, with buffers of which some have gaps.

@@ -1,5 +1,6 @@
 #include "buffers.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 namespace near::coll::test {
@@ -30,5 +31,39 @@ void make_types() {
 }
 
 Datatype& type_of(Layout layout) { return *cell_types[static_cast<int>(layout)]; }
+
+std::size_t TestBuffer::place(MPI_Count at, bool first) const {
+  const std::ptrdiff_t offset = layout_ == Layout::gaps ? (first ? -4 : 8) : (first ? 0 : 4);
+  return guard + static_cast<std::size_t>(at) * stride() + static_cast<std::size_t>(offset);
+}
+
+void TestBuffer::set(MPI_Count at, Cell value) {
+  std::memcpy(&bytes_[place(at, true)], &value.a, 4);
+  std::memcpy(&bytes_[place(at, false)], &value.b, 4);
+}
+
+Cell TestBuffer::get(MPI_Count at) const {
+  Cell value;
+  std::memcpy(&value.a, &bytes_[place(at, true)], 4);
+  std::memcpy(&value.b, &bytes_[place(at, false)], 4);
+  return value;
+}
+
+void TestBuffer::fill(int call, int rank, MPI_Count first, MPI_Count cells) {
+  for (MPI_Count i = 0; i < cells; ++i) set(first + i, cell(call, rank, i));
+}
+
+MPI_Count TestBuffer::first_wrong(int call, int rank, MPI_Count first, MPI_Count cells) const {
+  for (MPI_Count i = 0; i < cells; ++i)
+    if (get(first + i) != cell(call, rank, i)) return i;
+  return -1;
+}
+
+bool TestBuffer::holes_untouched() const {
+  std::vector<std::uint8_t> copy = bytes_;
+  for (MPI_Count i = 0; i < cells_; ++i)
+    for (const bool first : {true, false}) std::memset(&copy[place(i, first)], untouched, 4);
+  return std::all_of(copy.begin(), copy.end(), [](std::uint8_t byte) { return byte == untouched; });
+}
 
 } // namespace near::coll::test

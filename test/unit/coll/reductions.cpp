@@ -79,9 +79,7 @@ void calls(F each) {
       for (bool in_place : {false, true}) each(++number, kind, cells, in_place);
 }
 
-void fill(TestBuffer& buffer, int number, int rank, MPI_Count cells) {
-  for (MPI_Count i = 0; i < cells; ++i) buffer.set(i, cell(number, rank, i));
-}
+void fill(TestBuffer& buffer, int number, int rank, MPI_Count cells) { buffer.fill(number, rank, 0, cells); }
 
 /// Creates `kinds` before threads start.
 void each_way(Collective collective, const std::function<void(object::Communicator&, const Perform&)>& body) {
