@@ -55,8 +55,7 @@ void coords_of(const Topology& grid, int rank, std::span<int> coords) {
   }
 }
 
-Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods, bool,
-                        Communicator*& made) {
+Result size_of_grid(const Communicator& parent, std::span<const int> dims, int& size) {
   std::int64_t cells = 1;
   for (int extent : dims) {
     if (extent <= 0)
@@ -68,8 +67,16 @@ Result create_cartesian(Communicator& parent, std::span<const int> dims, std::sp
     return base::fail(MPI_ERR_DIMS, "the grid needs {} processes, and {} has {}",
                       cells < std::int64_t{1} << 31 ? std::to_string(cells) : "more than 2147483647",
                       object::describe(parent), parent.size);
+  size = static_cast<int>(cells);
+  return {};
+}
+
+Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods, bool,
+                        Communicator*& made) {
+  int cells = 0;
+  NEAR_TRY(size_of_grid(parent, dims, cells));
   Communicator* fresh = nullptr;
-  NEAR_TRY(build_on_first(parent, static_cast<int>(cells), fresh));
+  NEAR_TRY(build_on_first(parent, cells, fresh));
   if (fresh != nullptr) fresh->topology = make_grid(dims, periods, fresh->rank);
   made = fresh;
   return {};

@@ -35,6 +35,9 @@ Result split_by_type(Communicator& parent, int type, int key, Info* info, Commun
 /// MPI_Comm_compare: MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL; local.
 int compare(const Communicator& a, const Communicator& b);
 
+/// The number of processes in a grid. Fails with MPI_ERR_DIMS if `dims` are not those of a grid, or if `parent` has too few
+/// processes.
+Result size_of_grid(const Communicator& parent, std::span<const int> dims, int& size);
 /// MPI_Cart_create; `made` stays nullptr on processes outside the grid. Fails with MPI_ERR_DIMS if the grid
 /// is too large.
 Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods,

@@ -150,17 +150,8 @@ Result Cart_sub(Communicator& comm, const int* remain_dims, Communicator*& newco
 Result Cart_map(Communicator& comm, int ndims, const int* dims, const int* periods, int* newrank) {
   NEAR_TRY(check_intra(comm));
   NEAR_TRY(check_array(ndims, periods, "periods"));
-  std::int64_t cells = 1;
-  for (int extent : as_span(ndims, dims)) {
-    if (extent <= 0)
-      return base::fail(MPI_ERR_DIMS, "a grid cannot have {} processes in a dimension", extent);
-    // Counts beyond any number of processes need not be exact, but must not overflow.
-    cells = std::min<std::int64_t>(cells * extent, std::int64_t{1} << 31);
-  }
-  if (cells > comm.size)
-    return base::fail(MPI_ERR_DIMS, "the grid needs {} processes, and {} has {}",
-                      cells < std::int64_t{1} << 31 ? std::to_string(cells) : "more than 2147483647",
-                      object::describe(comm), comm.size);
+  int cells = 0;
+  NEAR_TRY(comm::size_of_grid(comm, as_span(ndims, dims), cells));
   *newrank = comm.rank < cells ? comm.rank : MPI_UNDEFINED;
   return {};
 }
