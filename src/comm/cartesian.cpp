@@ -1,6 +1,6 @@
-// Cartesian topologies. Source: MPI 5.0, section 8.5. Ranks are in row-major order. `reorder` has no effect:
-// ranks that mpiexec has bound in order are already near each other.
+// Cartesian topologies. Source: MPI 5.0, section 8.5. Ranks are in row-major order.
 #include "comm/exchange.h"
+#include "comm/order.h"
 
 namespace near::comm {
 
@@ -32,6 +32,23 @@ std::unique_ptr<Topology> make_grid(std::span<const int> dims, std::span<const i
   return grid;
 }
 
+/// The number of processes in the grid. Fails with MPI_ERR_DIMS if it cannot be, or is more than `parent` has.
+Result size_of_grid(const Communicator& parent, std::span<const int> dims, int& size) {
+  std::int64_t cells = 1;
+  for (int extent : dims) {
+    if (extent <= 0)
+      return base::fail(MPI_ERR_DIMS, "a grid cannot have {} processes in a dimension", extent);
+    // Counts beyond any number of processes need not be exact, but must not overflow.
+    cells = std::min<std::int64_t>(cells * extent, std::int64_t{1} << 31);
+  }
+  if (cells > parent.size)
+    return base::fail(MPI_ERR_DIMS, "the grid needs {} processes, and {} has {}",
+                      cells < std::int64_t{1} << 31 ? std::to_string(cells) : "more than 2147483647",
+                      object::describe(parent), parent.size);
+  size = static_cast<int>(cells);
+  return {};
+}
+
 } // namespace
 
 int rank_at(const Topology& grid, std::span<const int> coords) {
@@ -55,30 +72,31 @@ void coords_of(const Topology& grid, int rank, std::span<int> coords) {
   }
 }
 
-Result size_of_grid(const Communicator& parent, std::span<const int> dims, int& size) {
-  std::int64_t cells = 1;
-  for (int extent : dims) {
-    if (extent <= 0)
-      return base::fail(MPI_ERR_DIMS, "a grid cannot have {} processes in a dimension", extent);
-    // Counts beyond any number of processes need not be exact, but must not overflow.
-    cells = std::min<std::int64_t>(cells * extent, std::int64_t{1} << 31);
-  }
-  if (cells > parent.size)
-    return base::fail(MPI_ERR_DIMS, "the grid needs {} processes, and {} has {}",
-                      cells < std::int64_t{1} << 31 ? std::to_string(cells) : "more than 2147483647",
-                      object::describe(parent), parent.size);
-  size = static_cast<int>(cells);
-  return {};
-}
-
-Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods, bool,
-                        Communicator*& made) {
+Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods,
+                        bool reorder, Communicator*& made) {
   int cells = 0;
   NEAR_TRY(size_of_grid(parent, dims, cells));
   Communicator* fresh = nullptr;
-  NEAR_TRY(build_on_first(parent, cells, fresh));
+  if (reorder && may_reorder(parent, cells)) {
+    std::vector<int> order;
+    NEAR_TRY(agree_on_order(parent, pattern_of_grid(dims, periods), order));
+    NEAR_TRY(build_in_order(parent, order, fresh));
+  } else {
+    NEAR_TRY(build_on_first(parent, cells, fresh));
+  }
   if (fresh != nullptr) fresh->topology = make_grid(dims, periods, fresh->rank);
   made = fresh;
+  return {};
+}
+
+Result rank_in_grid(const Communicator& parent, std::span<const int> dims, std::span<const int> periods,
+                    int& rank) {
+  int cells = 0;
+  NEAR_TRY(size_of_grid(parent, dims, cells));
+  if (may_reorder(parent, cells))
+    rank = own_rank_in(parent, pattern_of_grid(dims, periods));
+  else
+    rank = parent.rank < cells ? parent.rank : MPI_UNDEFINED;
   return {};
 }
 

@@ -35,13 +35,13 @@ Result split_by_type(Communicator& parent, int type, int key, Info* info, Commun
 /// MPI_Comm_compare: MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL; local.
 int compare(const Communicator& a, const Communicator& b);
 
-/// The number of processes in a grid. Fails with MPI_ERR_DIMS if `dims` are not those of a grid, or if `parent` has too few
-/// processes.
-Result size_of_grid(const Communicator& parent, std::span<const int> dims, int& size);
-/// MPI_Cart_create; `made` stays nullptr on processes outside the grid. Fails with MPI_ERR_DIMS if the grid
-/// is too large.
+/// MPI_Cart_create; `made` stays nullptr on processes outside the grid. `reorder`: processes may get other ranks than in `parent`,
+/// so that neighbours run near each other (doc/topologies.md). Fails with MPI_ERR_DIMS if the grid is too large.
 Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods,
                         bool reorder, Communicator*& made);
+/// MPI_Cart_map: the rank that create_cartesian() gives to this process if it may reorder, or MPI_UNDEFINED; local.
+Result rank_in_grid(const Communicator& parent, std::span<const int> dims, std::span<const int> periods,
+                    int& rank);
 Result cartesian_sub(Communicator& parent, std::span<const int> remain, Communicator*& made);
 /// MPI_Dims_create: fills the zeros of `dims` in non-increasing order, with the factorisation whose largest
 /// and smallest extent differ least. Fails with MPI_ERR_DIMS if a given extent is negative or the given ones
@@ -55,10 +55,13 @@ void coords_of(const object::Topology& grid, int rank, std::span<int> coords);
 /// MPI_Graph_create; `made` stays nullptr on processes outside the graph. `index` is cumulative. Fails with
 /// MPI_ERR_ARG or MPI_ERR_TOPOLOGY if the graph is not valid.
 Result create_graph(Communicator& parent, std::span<const int> index, std::span<const int> edges,
-                    Communicator*& made);
+                    bool reorder, Communicator*& made);
+/// MPI_Graph_map: the rank that create_graph() gives to this process if it may reorder, or MPI_UNDEFINED; local.
+Result rank_in_graph(const Communicator& parent, std::span<const int> index, std::span<const int> edges,
+                     int& rank);
 /// The neighbours of any rank of a graph that MPI_Graph_create made.
 std::span<const int> neighbours_of(const object::Topology& graph, int rank);
-/// The neighbours of the calling process, as it describes them. Weights are null for MPI_UNWEIGHTED.
+/// The neighbours of the rank that the calling process has in the parent, as it describes them. Weights are null for MPI_UNWEIGHTED.
 struct Neighbours {
   std::span<const int> sources, destinations;
   const int* source_weights = nullptr;
@@ -66,12 +69,13 @@ struct Neighbours {
   bool weighted = false;
 };
 Result create_adjacent_graph(Communicator& parent, const Neighbours& neighbours, const Info* hints,
-                             Communicator*& made);
+                             bool reorder, Communicator*& made);
 /// MPI_Dist_graph_create: any process may name any edge. degrees[i] of the `destinations` belong to
 /// sources[i].
 Result create_distributed_graph(Communicator& parent, std::span<const int> sources,
                                 std::span<const int> degrees, std::span<const int> destinations,
-                                const int* weights, bool weighted, const Info* hints, Communicator*& made);
+                                const int* weights, bool weighted, const Info* hints, bool reorder,
+                                Communicator*& made);
 
 /// MPI_Comm_create_from_group: collective over `group` alone, which must include this process; calls match by
 /// `tag`.

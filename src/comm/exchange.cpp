@@ -1,6 +1,8 @@
 // Agreement on contexts, and steps that several kinds of creation share.
 #include "comm/exchange.h"
 
+#include <algorithm>
+
 namespace near::comm {
 
 using object::Channel;
@@ -79,6 +81,16 @@ Result build_on_first(Communicator& parent, int count, Communicator*& made) {
   Group* group = count == parent.size ? keep(parent.group)
                                       : object::make_group({members.begin(), members.begin() + count});
   return build(parent, group, context, made);
+}
+
+Result build_in_order(Communicator& parent, std::span<const int> order, Communicator*& made) {
+  int tag = next_tag(parent);
+  const auto own = std::find(order.begin(), order.end(), parent.rank);
+  if (own == order.end()) return {};
+  const int rank = static_cast<int>(own - order.begin());
+  std::uint64_t context = rank == 0 ? object::new_context() : 0;
+  NEAR_TRY(tell({parent, order, rank, static_cast<int>(order.size()), tag, Channel::internal}, context));
+  return build(parent, object::group_include(*parent.group, order), context, made);
 }
 
 void discard(Communicator* communicator) {

@@ -35,6 +35,9 @@ Result build(Communicator& parent, Group* group, std::uint64_t context, Communic
 Result build_inter(Communicator& parent, Group* local, Group* remote, std::uint64_t context,
                    Communicator*& made);
 
+/// Makes a communicator in which process order[i] of `parent` has rank i; on processes that are not in `order`, `made` stays
+/// nullptr.
+Result build_in_order(Communicator& parent, std::span<const int> order, Communicator*& made);
 /// Makes a communicator on the first `count` processes of `parent`; on the others `made` stays nullptr.
 Result build_on_first(Communicator& parent, int count, Communicator*& made);
 

@@ -1,5 +1,8 @@
-// Graph and distributed graph topologies. Source: MPI 5.0, sections 8.5.3 and 8.5.4. `reorder` is not used.
+// Graph and distributed graph topologies. Source: MPI 5.0, sections 8.5.3 and 8.5.4.
 #include "comm/exchange.h"
+#include "comm/order.h"
+
+#include <numeric>
 
 namespace near::comm {
 
@@ -39,12 +42,91 @@ Result deliver(Communicator& parent, const std::vector<std::vector<Edge>>& by_ra
   return coll::all_to_all_varying(send, receive, parent);
 }
 
-Result build_with(Communicator& parent, std::unique_ptr<Topology> topology, const Info* hints,
+/// How many ends of edges all processes get to know for the sake of a better order. Meanwhile each takes some 60 bytes in each process.
+constexpr std::int64_t most_ends_for_an_order = 1 << 20;
+
+/// The edges of `topology` as they are sent to everybody: first those that lead here, in order.
+std::vector<Edge> edges_of(const Topology& topology) {
+  std::vector<Edge> edges;
+  auto add = [&](std::int32_t leaving, const std::vector<int>& others, const std::vector<int>& weights) {
+    for (std::size_t i = 0; i < others.size(); ++i)
+      edges.push_back({leaving, others[i], topology.weighted ? weights[i] : 1});
+  };
+  add(0, topology.sources, topology.source_weights);
+  add(1, topology.destinations, topology.destination_weights);
+  return edges;
+}
+
+/// Replaces the edges of `topology`.
+void set_edges(Topology& topology, std::span<const Edge> edges) {
+  topology.sources.clear();
+  topology.destinations.clear();
+  topology.source_weights.clear();
+  topology.destination_weights.clear();
+  for (const Edge& edge : edges) {
+    (edge.leaving != 0 ? topology.destinations : topology.sources).push_back(edge.other);
+    if (topology.weighted)
+      (edge.leaving != 0 ? topology.destination_weights : topology.source_weights).push_back(edge.weight);
+  }
+}
+
+/// The edges of all ranks of a distributed graph.
+class AllEdges {
+public:
+  /// Collective. `topology` has those of this process. Leaves out all of them if they are too many.
+  Result gather(Communicator& parent, const Topology& topology) {
+    std::vector<Edge> own = edges_of(topology);
+    const auto size = static_cast<std::size_t>(parent.size);
+    std::vector<MPI_Count> bytes(size), begins(size);
+    MPI_Count own_bytes = static_cast<MPI_Count>(own.size() * sizeof(Edge));
+    NEAR_TRY(coll::all_gather(byte_buffer(&own_bytes, sizeof own_bytes),
+                              byte_buffer(bytes.data(), sizeof own_bytes), parent));
+    std::exclusive_scan(bytes.begin(), bytes.end(), begins.begin(), MPI_Count{0});
+    const std::size_t count = static_cast<std::size_t>(begins.back() + bytes.back()) / sizeof(Edge);
+    if (count > most_ends_for_an_order) return {};
+    edges_.resize(count);
+    coll::VectorSide receive{edges_.data(), coll::Counts(bytes.data()), coll::Counts(begins.data()),
+                             byte_buffer(nullptr, 0).type, nullptr};
+    NEAR_TRY(coll::run(
+        coll::allgatherv_call(byte_buffer(own.data(), static_cast<std::size_t>(own_bytes)), receive, parent),
+        parent));
+    for (std::size_t rank = 0; rank < size; ++rank)
+      of_rank_.push_back(std::span(edges_).subspan(static_cast<std::size_t>(begins[rank]) / sizeof(Edge),
+                                                   static_cast<std::size_t>(bytes[rank]) / sizeof(Edge)));
+    return {};
+  }
+  bool empty() const { return of_rank_.empty(); }
+  std::span<const Edge> of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
+
+  /// Each edge counts at both of its ends, where it is described.
+  Pattern pattern() const {
+    std::vector<WeightedEdge> edges;
+    for (std::size_t rank = 0; rank < of_rank_.size(); ++rank)
+      for (const Edge& edge : of_rank_[rank])
+        edges.push_back({static_cast<int>(rank), edge.other, edge.weight});
+    return {WeightedGraph(static_cast<int>(of_rank_.size()), std::move(edges)), {}, {}};
+  }
+
+private:
+  std::vector<Edge> edges_;
+  std::vector<std::span<const Edge>> of_rank_;
+};
+
+/// Makes the communicator of a distributed graph. `topology` has the edges of the rank that this process has in `parent`. If the
+/// process gets another one, it takes over the edges of that.
+Result build_with(Communicator& parent, std::unique_ptr<Topology> topology, const Info* hints, bool reorder,
                   Communicator*& made) {
-  std::uint64_t context = 0;
-  NEAR_TRY(agree_on_context(parent, context));
   Communicator* fresh = nullptr;
-  NEAR_TRY(build(parent, keep(parent.group), context, fresh));
+  AllEdges edges;
+  if (reorder && may_reorder(parent, parent.size)) NEAR_TRY(edges.gather(parent, *topology));
+  if (edges.empty()) {
+    NEAR_TRY(build_on_first(parent, parent.size, fresh));
+  } else {
+    std::vector<int> order;
+    NEAR_TRY(agree_on_order(parent, edges.pattern(), order));
+    NEAR_TRY(build_in_order(parent, order, fresh));
+    set_edges(*topology, edges.of(fresh->rank));
+  }
   fresh->topology = std::move(topology);
   if (hints != nullptr)
     if (Result result = apply_hints(*fresh, *hints); !result.ok()) {
@@ -55,16 +137,7 @@ Result build_with(Communicator& parent, std::unique_ptr<Topology> topology, cons
   return {};
 }
 
-} // namespace
-
-std::span<const int> neighbours_of(const Topology& graph, int rank) {
-  auto node = static_cast<std::size_t>(rank);
-  std::size_t begin = node == 0 ? 0 : static_cast<std::size_t>(graph.index[node - 1]);
-  return std::span(graph.edges).subspan(begin, static_cast<std::size_t>(graph.index[node]) - begin);
-}
-
-Result create_graph(Communicator& parent, std::span<const int> index, std::span<const int> edges,
-                    Communicator*& made) {
+Result check_graph(const Communicator& parent, std::span<const int> index, std::span<const int> edges) {
   int nodes = static_cast<int>(index.size());
   if (nodes > parent.size)
     return base::fail(MPI_ERR_ARG, "a graph of {} nodes needs more processes than the {} of {}", nodes,
@@ -78,8 +151,38 @@ Result create_graph(Communicator& parent, std::span<const int> index, std::span<
   for (int edge : edges)
     if (edge < 0 || edge >= nodes)
       return base::fail(MPI_ERR_ARG, "an edge leads to {}, outside the {} nodes", edge, nodes);
+  return {};
+}
+
+Pattern pattern_of_graph(std::span<const int> index, std::span<const int> edges) {
+  std::vector<WeightedEdge> weighted;
+  std::size_t edge = 0;
+  for (std::size_t rank = 0; rank < index.size(); ++rank)
+    for (; edge < static_cast<std::size_t>(index[rank]); ++edge)
+      weighted.push_back({static_cast<int>(rank), edges[edge], 1});
+  return {WeightedGraph(static_cast<int>(index.size()), std::move(weighted)), {}, {}};
+}
+
+} // namespace
+
+std::span<const int> neighbours_of(const Topology& graph, int rank) {
+  auto node = static_cast<std::size_t>(rank);
+  std::size_t begin = node == 0 ? 0 : static_cast<std::size_t>(graph.index[node - 1]);
+  return std::span(graph.edges).subspan(begin, static_cast<std::size_t>(graph.index[node]) - begin);
+}
+
+Result create_graph(Communicator& parent, std::span<const int> index, std::span<const int> edges,
+                    bool reorder, Communicator*& made) {
+  NEAR_TRY(check_graph(parent, index, edges));
+  const int nodes = static_cast<int>(index.size());
   Communicator* fresh = nullptr;
-  NEAR_TRY(build_on_first(parent, nodes, fresh));
+  if (reorder && may_reorder(parent, nodes)) {
+    std::vector<int> order;
+    NEAR_TRY(agree_on_order(parent, pattern_of_graph(index, edges), order));
+    NEAR_TRY(build_in_order(parent, order, fresh));
+  } else {
+    NEAR_TRY(build_on_first(parent, nodes, fresh));
+  }
   if (fresh != nullptr) {
     fresh->topology = std::make_unique<Topology>();
     fresh->topology->kind = MPI_GRAPH;
@@ -93,8 +196,19 @@ Result create_graph(Communicator& parent, std::span<const int> index, std::span<
   return {};
 }
 
+Result rank_in_graph(const Communicator& parent, std::span<const int> index, std::span<const int> edges,
+                     int& rank) {
+  NEAR_TRY(check_graph(parent, index, edges));
+  const int nodes = static_cast<int>(index.size());
+  if (may_reorder(parent, nodes))
+    rank = own_rank_in(parent, pattern_of_graph(index, edges));
+  else
+    rank = parent.rank < nodes ? parent.rank : MPI_UNDEFINED;
+  return {};
+}
+
 Result create_adjacent_graph(Communicator& parent, const Neighbours& neighbours, const Info* hints,
-                             Communicator*& made) {
+                             bool reorder, Communicator*& made) {
   auto topology = std::make_unique<Topology>();
   topology->kind = MPI_DIST_GRAPH;
   topology->weighted = neighbours.weighted;
@@ -108,12 +222,13 @@ Result create_adjacent_graph(Communicator& parent, const Neighbours& neighbours,
       topology->destination_weights.assign(neighbours.destination_weights,
                                            neighbours.destination_weights + neighbours.destinations.size());
   }
-  return build_with(parent, std::move(topology), hints, made);
+  return build_with(parent, std::move(topology), hints, reorder, made);
 }
 
 Result create_distributed_graph(Communicator& parent, std::span<const int> sources,
                                 std::span<const int> degrees, std::span<const int> destinations,
-                                const int* weights, bool weighted, const Info* hints, Communicator*& made) {
+                                const int* weights, bool weighted, const Info* hints, bool reorder,
+                                Communicator*& made) {
   std::vector<std::vector<Edge>> by_rank(static_cast<std::size_t>(parent.size));
   std::size_t edge = 0;
   for (std::size_t i = 0; i < sources.size(); ++i)
@@ -127,12 +242,8 @@ Result create_distributed_graph(Communicator& parent, std::span<const int> sourc
   auto topology = std::make_unique<Topology>();
   topology->kind = MPI_DIST_GRAPH;
   topology->weighted = weighted;
-  for (const Edge& heard : mine) {
-    (heard.leaving != 0 ? topology->destinations : topology->sources).push_back(heard.other);
-    if (weighted)
-      (heard.leaving != 0 ? topology->destination_weights : topology->source_weights).push_back(heard.weight);
-  }
-  return build_with(parent, std::move(topology), hints, made);
+  set_edges(*topology, mine);
+  return build_with(parent, std::move(topology), hints, reorder, made);
 }
 
 } // namespace near::comm

@@ -54,6 +54,10 @@ std::uint32_t nic_distance(object::ProcessId process) {
   return space().segment.entry(row_of(process)).nic_distance.load_relaxed();
 }
 
+segment::Location location_of(object::ProcessId process) {
+  return space().segment.mapped() ? space().segment.entry(row_of(process)).location : segment::Location{};
+}
+
 object::ProcessId process_in(std::uint32_t row) {
   const auto& ranks = space().ranks;
   return {.rank = ranks.empty() ? row : ranks[row]};

@@ -40,6 +40,8 @@ std::uint32_t machine_of(object::ProcessId process);
 std::uint32_t row_of(object::ProcessId process);
 /// Returns how far such a process is from its NIC: RankEntry::nic_distance.
 std::uint32_t nic_distance(object::ProcessId process);
+/// Returns where such a process runs: RankEntry::location. Unknown parts are Location::several.
+segment::Location location_of(object::ProcessId process);
 /// Returns the process in a row of the segment of this process's job.
 object::ProcessId process_in(std::uint32_t row);
 

@@ -150,21 +150,19 @@ Result Cart_sub(Communicator& comm, const int* remain_dims, Communicator*& newco
 Result Cart_map(Communicator& comm, int ndims, const int* dims, const int* periods, int* newrank) {
   NEAR_TRY(check_intra(comm));
   NEAR_TRY(check_array(ndims, periods, "periods"));
-  int cells = 0;
-  NEAR_TRY(comm::size_of_grid(comm, as_span(ndims, dims), cells));
-  *newrank = comm.rank < cells ? comm.rank : MPI_UNDEFINED;
-  return {};
+  return comm::rank_in_grid(comm, as_span(ndims, dims), as_span(ndims, periods), *newrank);
 }
 
 // Graphs
 
-Result Graph_create(Communicator& comm_old, int nnodes, const int* index, const int* edges, int,
+Result Graph_create(Communicator& comm_old, int nnodes, const int* index, const int* edges, int reorder,
                     Communicator*& comm_graph) {
   NEAR_TRY(check_intra(comm_old));
   NEAR_TRY(check_array(nnodes, index, "index"));
   int count = nnodes > 0 ? index[nnodes - 1] : 0;
   NEAR_TRY(check_array(count, edges, "edges"));
-  return comm::create_graph(comm_old, as_span(nnodes, index), as_span(count, edges), comm_graph);
+  return comm::create_graph(comm_old, as_span(nnodes, index), as_span(count, edges), reorder != 0,
+                            comm_graph);
 }
 
 Result Graphdims_get(Communicator& comm, int* nnodes, int* nedges) {
@@ -200,20 +198,20 @@ Result Graph_neighbors(Communicator& comm, int rank, int maxneighbors, int* neig
   return {};
 }
 
-Result Graph_map(Communicator& comm, int nnodes, const int*, const int*, int* newrank) {
+Result Graph_map(Communicator& comm, int nnodes, const int* index, const int* edges, int* newrank) {
   NEAR_TRY(check_intra(comm));
-  if (nnodes > comm.size)
-    return base::fail(MPI_ERR_ARG, "a graph of {} nodes needs more processes than the {} of {}", nnodes,
-                      comm.size, object::describe(comm));
-  *newrank = comm.rank < nnodes ? comm.rank : MPI_UNDEFINED;
-  return {};
+  NEAR_TRY(check_array(nnodes, index, "index"));
+  int count = nnodes > 0 ? index[nnodes - 1] : 0;
+  NEAR_TRY(check_array(count, edges, "edges"));
+  return comm::rank_in_graph(comm, as_span(nnodes, index), as_span(count, edges), *newrank);
 }
 
 // Distributed graphs
 
 Result Dist_graph_create_adjacent(Communicator& comm_old, int indegree, const int* sources,
                                   const int* sourceweights, int outdegree, const int* destinations,
-                                  const int* destweights, Info* info, int, Communicator*& comm_dist_graph) {
+                                  const int* destweights, Info* info, int reorder,
+                                  Communicator*& comm_dist_graph) {
   NEAR_TRY(check_intra(comm_old));
   NEAR_TRY(check_array(indegree, sources, "sources"));
   NEAR_TRY(check_array(outdegree, destinations, "destinations"));
@@ -223,11 +221,11 @@ Result Dist_graph_create_adjacent(Communicator& comm_old, int indegree, const in
   NEAR_TRY(check_ranks(comm_old, neighbours.destinations, "destinations"));
   NEAR_TRY(check_weights(neighbours.sources.size(), sourceweights, "sourceweights"));
   NEAR_TRY(check_weights(neighbours.destinations.size(), destweights, "destweights"));
-  return comm::create_adjacent_graph(comm_old, neighbours, info, comm_dist_graph);
+  return comm::create_adjacent_graph(comm_old, neighbours, info, reorder != 0, comm_dist_graph);
 }
 
 Result Dist_graph_create(Communicator& comm_old, int n, const int* sources, const int* degrees,
-                         const int* destinations, const int* weights, Info* info, int,
+                         const int* destinations, const int* weights, Info* info, int reorder,
                          Communicator*& comm_dist_graph) {
   NEAR_TRY(check_intra(comm_old));
   NEAR_TRY(check_array(n, sources, "sources"));
@@ -243,7 +241,7 @@ Result Dist_graph_create(Communicator& comm_old, int n, const int* sources, cons
   NEAR_TRY(check_ranks(comm_old, all, "destinations"));
   NEAR_TRY(check_weights(all.size(), weights, "weights"));
   return comm::create_distributed_graph(comm_old, as_span(n, sources), as_span(n, degrees), all, weights,
-                                        weights != MPI_UNWEIGHTED, info, comm_dist_graph);
+                                        weights != MPI_UNWEIGHTED, info, reorder != 0, comm_dist_graph);
 }
 
 Result Dist_graph_neighbors_count(Communicator& comm, int* indegree, int* outdegree, int* weighted) {

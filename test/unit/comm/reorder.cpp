@@ -107,7 +107,7 @@ TEST(PatternOfGrid, has_an_edge_for_each_pair_of_neighbours) {
 
 TEST(Reordering, halves_what_a_shuffled_stencil_sends_between_machines_and_then_between_nodes) {
   const Pattern pattern = grid({8, 8});
-  for (unsigned seed = 0; seed < 50; ++seed) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
     const Job job = shuffled(in_blocks(2, 4, 8), seed);
     const Cuts was = before(pattern, job), is = after(pattern, job);
     EXPECT_LE(2 * is.first, was.first);
@@ -175,7 +175,7 @@ TEST(Reordering, follows_the_weights_of_a_graph) {
 }
 
 TEST(Reordering, finds_groups_that_hardly_talk_to_each_other) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
     std::mt19937 random(seed);
     std::vector<int> name(96);
     std::iota(name.begin(), name.end(), 0);
@@ -214,7 +214,7 @@ TEST(Reordering, divides_graphs_about_as_well_as_grids) {
 
 TEST(Reordering, is_never_worse) {
   std::mt19937 random(1);
-  for (int run = 0; run < 300; ++run) {
+  for (int run = 0; run < 150; ++run) {
     Job job;
     const int processes = 1 + static_cast<int>(random() % 40), machines = 1 + static_cast<int>(random() % 5);
     for (int process = 0; process < processes; ++process)
@@ -234,7 +234,7 @@ TEST(Reordering, is_never_worse) {
 }
 
 TEST(Reordering, within_a_machine_does_not_depend_on_the_nodes_of_others) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
     const Job job = shuffled(in_blocks(3, 4, 6), seed);
     const Ranks all = reordered_ranks(grid({9, 8}), job.kinds);
     for (std::uint64_t own = 0; own < 3; ++own) {
@@ -250,12 +250,12 @@ TEST(Reordering, within_a_machine_does_not_depend_on_the_nodes_of_others) {
 
 TEST(Reordering, ends_for_thousands_of_ranks) {
   EXPECT_EQ(after(grid({64, 64}), shuffled(in_blocks(16, 4, 64), 1)), Cuts(2 * 3 * 64, 2 * 7 * 64));
-  EXPECT_EQ(after(grid({256, 256}), in_turns(256, 4, 64)).first, 2 * 15 * 256);
+  EXPECT_EQ(after(grid({128, 128}), in_turns(64, 4, 64)).first, 2 * 7 * 128);
   std::mt19937 random(1);
   std::vector<WeightedEdge> edges;
-  for (int i = 0; i < 100000; ++i)
-    edges.push_back({static_cast<int>(random() % 20000), static_cast<int>(random() % 20000), 1});
-  after({WeightedGraph(20000, edges), {}, {}}, in_turns(100, 2, 100));
+  for (int i = 0; i < 40000; ++i)
+    edges.push_back({static_cast<int>(random() % 8000), static_cast<int>(random() % 8000), 1});
+  after({WeightedGraph(8000, edges), {}, {}}, in_turns(40, 2, 100));
 }
 
 } // namespace
