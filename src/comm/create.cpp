@@ -29,6 +29,9 @@ static_assert(by_hardware != MPI_UNDEFINED); // colors of the program are not ne
 constexpr std::string_view resource_key = "mpi_hw_resource_type";
 /// The name of the parts that color_of() means without a resource.
 constexpr std::string_view whole_machine = "mpi_shared_memory";
+bool names_machine(std::string_view name) {
+  return name == whole_machine || name == machine_resource || name == machine_resource.substr(scheme.size());
+}
 
 Claim claim(std::int64_t color, int key) {
   auto machine = static_cast<std::uint16_t>(memory::space().machine);
@@ -177,7 +180,7 @@ Result split_by_type(Communicator& parent, int type, int key, Info* info, Commun
   case MPI_COMM_TYPE_RESOURCE_GUIDED: {
     std::string_view name = value_of(resource_key), set = value_of("mpi_pset_name");
     const Resource* resource = find_resource(name);
-    if (resource != nullptr || name == whole_machine)
+    if (resource != nullptr || names_machine(name))
       mine.color = color_of(mine, resource);
     else if (type == MPI_COMM_TYPE_RESOURCE_GUIDED && name.empty() && set == "mpi://WORLD")
       mine.color = 0;

@@ -3,7 +3,6 @@
 namespace near::comm {
 namespace {
 
-constexpr std::string_view scheme = "hwloc://";
 constexpr Resource list[] = {
     {"hwloc://Package", &segment::Location::package}, {"hwloc://NUMANode", &segment::Location::numa},
     {"hwloc://L3Cache", &segment::Location::l3},      {"hwloc://L2Cache", &segment::Location::l2},

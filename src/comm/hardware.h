@@ -9,6 +9,10 @@
 
 namespace near::comm {
 
+inline constexpr std::string_view scheme = "hwloc://";
+/// hwloc's name of the whole machine, of which each process uses one.
+inline constexpr std::string_view machine_resource = "hwloc://Machine";
+
 /// A kind of part, such as a package, a NUMA node, a cache or a core.
 struct Resource {
   std::string_view name; ///< a URI with hwloc's name of the kind: "hwloc://NUMANode"

@@ -44,6 +44,7 @@ Result Get_hw_resource_info(Info*& hw_info) {
   if (hw_info == nullptr) return base::fail(MPI_ERR_NO_MEM, "no memory for an info object");
   // "true" if this process is restricted to one such part; MPI_Comm_split_type can split by these parts.
   hw_info->set("mpi_shared_memory", "true");
+  hw_info->set(comm::machine_resource, "true");
   segment::Location location = transport::own_location();
   for (const auto& resource : comm::resources())
     hw_info->set(resource.name, location.*resource.part != segment::Location::several ? "true" : "false");
