@@ -181,6 +181,12 @@ CASES = [
     Case("communicators of ranks that are bound to nodes", "four", "hardware_parts", ranks=(6,), options="--bind-to numa",
          says=(r"^divided by hwloc://Package$",)),
 
+    # Eight ranks in a grid of four by two: at best, one of the ten edges stays within each node.
+    Case("a shuffled stencil is reordered by nodes", "four", "stencil", arguments="shuffled grid", ranks=(8,), standard=(8,),
+         says=(r"^kept: 0 bytes between machines, 540000 bytes between nodes$",
+               r"^reordered: 0 bytes between machines, 360000 bytes between nodes$")),
+    Case("reordered topologies: ranks on nodes know their neighbours", "four", "reordered_topologies", arguments="shuffled", ranks=(8,)),
+
     # The viewer compared with the kernel's counts, and its reports about pages that lie elsewhere.
     Case("near place: its totals are those of numa_maps", "four", "viewed", ranks=(4, 8), standard=(4,),
          says=(SAME, LOCAL, r"^Every page lies where it belongs\.$"), never=("DIFFERENT", "warning:")),
@@ -272,6 +278,15 @@ def broadcast_by(nic_node):
             *(rf"^near: rank {rank}: .*{ACROSS}" for rank in others))
 
 
+# Two jobs, one after the other: sixteen shuffled ranks in a square, in their order and reordered; and ranks that are split by nodes.
+# Each edge of the square stands for 60000 bytes. Of its 24 edges, four have to lead from machine to machine, and twelve more from node to node.
+SQUARE = (f"{REACH}; NEAR_LOG=debug mpiexec --launcher-exec /bin/reach --hosts here:8,$OTHER:8 --timeout 100 stencil shuffled grid 2>&1 && "
+          "sleep 5 && mpiexec --launcher-exec /bin/reach --hosts here:8,$OTHER:8 --timeout 100 split_by_machines 2>&1",
+          f"{SERVE}; nc -l -p 5001 -e /bin/serve")
+
+# Programs of test/mpi that they use.
+JOINED_PROGRAMS = ("led", "stencil", "split_by_machines")
+
 JOINED_CASES = [
     JoinedCase("a broadcast enters the other machine at the rank beside the NIC, on node 1", "nic-on-1", standard=True, seconds=90,
                commands=led("0"), says=(broadcast_by(1), ())),
@@ -282,6 +297,10 @@ JOINED_CASES = [
                says=((leads(2, 10, 0, 30), leads(6, 10, 4, 30), r"^near: rank 2: .*; to other machines: ",
                       r"^near: rank 6: .*; to other machines: ", *(rf"^near: rank {rank}: (?!.*to other machines: [^;]*\d\d bytes)"
                                                                    for rank in (0, 1, 3, 4, 5, 7))), ())),
+    JoinedCase("a shuffled stencil is reordered by machines, and then by nodes", "four", seconds=240, commands=SQUARE,
+               says=((r"^kept: 1140000 bytes between machines, 1440000 bytes between nodes$",
+                      r"^reordered: 240000 bytes between machines, 960000 bytes between nodes$",
+                      *(rf"^rank {rank}: 2 ranks on its node, 8 on its machine$" for rank in range(16))), ())),
     JoinedCase("two machines hear each other, and bytes come as they were sent", "two", standard=True,
                commands=(f"{RECEIVE} && {SEND}", f"ping -c 3 $OTHER && {SEND} && {RECEIVE}"),
                says=((r"^came as sent$",), (r"^3 packets transmitted, 3 packets received", r"^came as sent$"))),
