@@ -4,9 +4,11 @@
 
 #include "coll/collective_group.h"
 #include "coll/partial.h"
-#include "coll/tree.h"
+#include "pattern/tree.h"
 
 namespace near::coll {
+
+using pattern::BinomialTree;
 
 /// All ranks, which have an area, tell each other what they call (shared/meeting.cpp). Fails with MPI_ERR_OTHER if it is
 /// not the same.

@@ -16,8 +16,8 @@
 #pragma once
 
 #include "coll/call.h"
-#include "coll/rank_list.h"
 #include "p2p/p2p.h"
+#include "pattern/machines.h"
 
 #include <memory>
 #include <vector>
@@ -25,10 +25,11 @@
 namespace near::coll {
 
 using object::Communicator;
+using pattern::Machines;
+using pattern::RankList;
 
 class Area;
 class AreaCall;
-class Machines;
 class Schedule;
 
 /// The tags of the calls of one list of ranks of a communicator: the members count their calls alike,

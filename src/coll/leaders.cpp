@@ -5,8 +5,7 @@
 #include "coll/coll.h"
 #include "coll/registry.h"
 #include "memory/segments.h"
-
-#include <algorithm>
+#include "topo/nearest.h"
 
 namespace near::coll {
 namespace {
@@ -21,7 +20,7 @@ std::vector<std::uint32_t> distances_of(const Communicator& communicator, RankLi
 
 int elected_here(const Communicator& communicator, RankList here) {
   const std::vector<std::uint32_t> distances = distances_of(communicator, here);
-  const int leader = nearest(distances);
+  const int leader = topo::nearest(distances);
   if (leader != 0 && here[leader] == communicator.rank)
     base::log(
         base::Level::debug,
@@ -46,14 +45,6 @@ Result exchange(Communicator& communicator, const Machines& machines, std::vecto
 }
 
 } // namespace
-
-int nearest(std::span<const std::uint32_t> distances) {
-  auto is_nearer = [](std::uint32_t one, std::uint32_t other) {
-    return one != 0 && (other == 0 || one < other);
-  };
-  return static_cast<int>(std::min_element(distances.begin(), distances.end(), is_nearer) -
-                          distances.begin());
-}
 
 Result elect_leaders(Communicator& communicator, AreaExtension& extension) {
   const Machines& machines = *extension.machines;

@@ -2,7 +2,6 @@
 // as possible.
 #pragma once
 
-#include "coll/machines.h"
 #include "coll/shared/area.h"
 
 namespace near::coll {
@@ -11,8 +10,5 @@ namespace near::coll {
 /// ranks have published, the lowest ranks exchange whom they have elected, and pass it on. If it fails, nothing has changed.
 /// Calls that are being executed keep the leaders with which they began.
 Result elect_leaders(Communicator& communicator, AreaExtension& extension);
-
-/// The position of the rank that is to lead: `distances` are those to the NIC, 0 if unknown. The lowest of the nearest ones.
-int nearest(std::span<const std::uint32_t> distances);
 
 } // namespace near::coll

@@ -4,7 +4,6 @@
 
 #include "coll/algorithms.h"
 #include "coll/coll.h"
-#include "coll/machines.h"
 #include "coll/registry.h"
 
 #include <vector>

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "coll/collective_group.h"
+#include "pattern/ring.h"
 
 namespace near::coll {
 
 /// Rank `index`'s slice of the vector: sizes differ by at most one element.
 inline Buffer ring_slice(const Buffer& vector, int index, int size) {
-  MPI_Count begin = vector.count / size * index + vector.count % size * index / size;
-  MPI_Count end = vector.count / size * (index + 1) + vector.count % size * (index + 1) / size;
-  return slice(vector, begin, end - begin);
+  const pattern::Part part = pattern::slice_of(vector.count, index, size);
+  return slice(vector, part.begin, part.count);
 }
 
 /// `own` is every rank's contribution, which may lie in `vector`. Afterwards slice r of rank r's vector is the reduction

@@ -1,6 +1,7 @@
 // Allgather around a ring, for equal and for varying blocks. R. Thakur, R. Rabenseifner, W. Gropp,
 // "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005). Cost: (p-1) alpha + n
 // (p-1) beta, n being one block. Each rank is read by one other.
+#include "pattern/ring.h"
 #include "coll/algorithms.h"
 
 namespace near::coll {
@@ -8,12 +9,12 @@ namespace {
 
 template <class BlockOf>
 Result pass_around(CollectiveGroup& group, const Call& call, BlockOf block_of) {
-  const int rank = group.rank(), size = group.size();
-  const int left = (rank - 1 + size) % size, right = (rank + 1) % size;
-  NEAR_TRY(group.copy(call.send, block_of(rank)));
-  for (int round = 0; round < size - 1; ++round)
-    NEAR_TRY(group.send_receive(block_of((rank - round + size) % size), right,
-                                block_of((rank - round - 1 + size) % size), left));
+  const pattern::Ring ring(group.rank(), group.size());
+  NEAR_TRY(group.copy(call.send, block_of(group.rank())));
+  for (int round = 0; round < ring.rounds(); ++round) {
+    const auto [leaves, arrives] = ring.gathering(round);
+    NEAR_TRY(group.send_receive(block_of(leaves), ring.right(), block_of(arrives), ring.left()));
+  }
   return {};
 }
 

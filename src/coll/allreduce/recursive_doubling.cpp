@@ -2,44 +2,42 @@
 // communication operations in MPICH", IJHPCA 19 (2005). Cost: log2 p (alpha + n beta + n gamma) for a power
 // of two, two messages more otherwise.
 #include "coll/algorithms.h"
+#include "pattern/doubling.h"
 
 namespace near::coll {
+namespace {
+
+/// Both sides of an exchange compute lower op higher, so the result has the same bits everywhere.
+struct Verbs {
+  CollectiveGroup& group;
+  const Call& call;
+  Partial& partial;
+
+  Result give(int to) { return group.send(call.send, to); }
+  Result take(int from) { return group.receive(call.receive, from); }
+  Result absorb(int from) {
+    Buffer incoming;
+    NEAR_TRY(partial.make_incoming(incoming));
+    NEAR_TRY(group.receive(incoming, from));
+    return add(from);
+  }
+  Result exchange(int partner) {
+    Buffer incoming;
+    NEAR_TRY(partial.make_incoming(incoming));
+    NEAR_TRY(group.send_receive(partial.value(), partner, incoming, partner));
+    return add(partner);
+  }
+  Result pass(int to) { return group.send(partial.value(), to); }
+  Result add(int of) { return of < group.rank() ? partial.absorb_lower() : partial.absorb_higher(); }
+};
+
+} // namespace
 
 Result allreduce_recursive_doubling(CollectiveGroup& group, const Call& call) {
-  const int rank = group.rank(), size = group.size();
-  int power = 1;
-  while (power * 2 <= size) power *= 2;
-
+  const pattern::Doubling own(group.rank(), group.size());
   Partial partial(group, *call.operation, call.send, call.receive.address);
-  Buffer incoming;
-
-  // Fold: of the first 2 (size - power) ranks each even one gives its vector to its right neighbour and
-  // rests. The acting ranks are then a power of two, and still stand in rank order.
-  const int folded = 2 * (size - power);
-  const bool rests = rank < folded && rank % 2 == 0;
-  if (rests) {
-    NEAR_TRY(group.send(call.send, rank + 1));
-    return group.receive(call.receive, rank + 1);
-  }
-  if (rank < folded) {
-    NEAR_TRY(partial.make_incoming(incoming));
-    NEAR_TRY(group.receive(incoming, rank - 1));
-    NEAR_TRY(partial.absorb_lower());
-  }
-  const int acting = rank < folded ? rank / 2 : rank - folded / 2;
-  auto rank_of = [&](int actor) { return actor < folded / 2 ? 2 * actor + 1 : actor + folded / 2; };
-
-  // Neighbouring groups of 1, 2, 4, ... exchange what they have: both sides compute lower op higher, so the
-  // result has the same bits everywhere.
-  for (int distance = 1; distance < power; distance *= 2) {
-    const int partner = acting ^ distance;
-    NEAR_TRY(partial.make_incoming(incoming));
-    NEAR_TRY(group.send_receive(partial.value(), rank_of(partner), incoming, rank_of(partner)));
-    NEAR_TRY(partner < acting ? partial.absorb_lower() : partial.absorb_higher());
-  }
-
-  if (rank < folded) NEAR_TRY(group.send(partial.value(), rank - 1));
-  return partial.settle();
+  NEAR_TRY(pattern::double_up(own, Verbs{group, call, partial}));
+  return own.rests() ? Result{} : partial.settle();
 }
 
 } // namespace near::coll

@@ -6,12 +6,10 @@
 namespace near::coll {
 
 Result broadcast_binomial(CollectiveGroup& group, const Call& call) {
-  const BinomialTree tree(group, call.root);
-  if (!tree.is_root()) NEAR_TRY(group.receive(call.receive, tree.parent()));
-  // The child with the largest subtree first: it has the longest way to go.
-  for (int distance = tree.reach() / 2; distance >= 1; distance /= 2)
-    if (tree.has_child(distance)) NEAR_TRY(group.send(call.receive, tree.child(distance)));
-  return {};
+  const BinomialTree tree(group.rank(), group.size(), call.root);
+  return pattern::go_down(
+      tree, [&] { return group.receive(call.receive, tree.parent()); },
+      [&](int distance) { return group.send(call.receive, tree.child(distance)); });
 }
 
 } // namespace near::coll

@@ -3,13 +3,12 @@
 // SHPCC 1994. Cost: (ceil(log2 p) + p - 1) alpha + 2 n (p-1)/p beta. In the ring each rank is read by one
 // other.
 #include "coll/algorithms.h"
-
-#include <algorithm>
+#include "pattern/ring.h"
 
 namespace near::coll {
 
 Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call) {
-  const BinomialTree tree(group, call.root);
+  const BinomialTree tree(group.rank(), group.size(), call.root);
   const int size = group.size(), own = tree.position();
   const MPI_Count bytes = call.receive.bytes();
 
@@ -22,23 +21,24 @@ Result broadcast_scatter_allgather(CollectiveGroup& group, const Call& call) {
     NEAR_TRY(group.scratch_bytes(bytes, packed));
   if (!contiguous && tree.is_root()) NEAR_TRY(group.copy(call.receive, packed));
 
-  const MPI_Count bytes_each = (bytes + size - 1) / size;
   auto pieces = [&](int first, int count) {
-    MPI_Count begin = std::min(bytes, bytes_each * first);
-    return byte_range(packed, begin, std::min(bytes, bytes_each * (first + count)) - begin);
+    const pattern::Part part = pattern::pieces_of(bytes, first, count, size);
+    return byte_range(packed, part.begin, part.count);
   };
 
   // Scatter: a subtree's pieces lie together, because they are numbered by position in the tree.
-  if (!tree.is_root()) NEAR_TRY(group.receive(pieces(own, tree.subtree()), tree.parent()));
-  for (int distance = tree.reach() / 2; distance >= 1; distance /= 2)
-    if (tree.has_child(distance))
-      NEAR_TRY(group.send(pieces(own + distance, tree.subtree_of_child(distance)), tree.child(distance)));
+  NEAR_TRY(pattern::go_down(
+      tree, [&] { return group.receive(pieces(own, tree.subtree()), tree.parent()); },
+      [&](int distance) {
+        return group.send(pieces(own + distance, tree.subtree_of_child(distance)), tree.child(distance));
+      }));
 
   // Collect: pass on what the left neighbour gave in the round before.
-  const int left = (group.rank() - 1 + size) % size, right = (group.rank() + 1) % size;
-  for (int round = 0; round < size - 1; ++round)
-    NEAR_TRY(group.send_receive(pieces((own - round + size) % size, 1), right,
-                                pieces((own - round - 1 + size) % size, 1), left));
+  const pattern::Ring ranks(group.rank(), size), positions(own, size);
+  for (int round = 0; round < positions.rounds(); ++round) {
+    const auto [leaves, arrives] = positions.gathering(round);
+    NEAR_TRY(group.send_receive(pieces(leaves, 1), ranks.right(), pieces(arrives, 1), ranks.left()));
+  }
 
   if (!contiguous && !tree.is_root()) NEAR_TRY(group.copy(packed, call.receive));
   return {};

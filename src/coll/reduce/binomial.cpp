@@ -9,7 +9,7 @@ Result reduce_binomial(CollectiveGroup& group, const Call& call) {
   // Positions follow the ranks' order only in the tree of rank 0: what is not commutative is reduced there
   // first.
   const int top = call.operation->commutative ? call.root : 0;
-  const BinomialTree tree(group, top);
+  const BinomialTree tree(group.rank(), group.size(), top);
   Partial partial(group, *call.operation, call.send, call.receive.address);
 
   for (int distance = 1; distance < tree.reach() && tree.has_child(distance); distance *= 2) {

@@ -6,7 +6,7 @@
 namespace near::coll {
 
 Result scatter_binomial(CollectiveGroup& group, const Call& call) {
-  const BinomialTree tree(group, call.root);
+  const BinomialTree tree(group.rank(), group.size(), call.root);
   const int size = group.size();
   if (!tree.is_root() && tree.subtree() == 1) return group.receive(call.receive, tree.parent());
 

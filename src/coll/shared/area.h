@@ -19,11 +19,11 @@
 #pragma once
 
 #include "coll/call.h"
-#include "coll/machines.h"
 #include "coll/shared/pieces.h"
 #include "coll/shared/slices.h"
 #include "copy/store_policy.h"
 #include "object/communicator.h"
+#include "pattern/machines.h"
 #include "queue/sequence_flag.h"
 #include "segment/segment.h"
 
@@ -34,6 +34,8 @@
 namespace near::coll {
 
 using object::Communicator;
+using pattern::Machines;
+using pattern::RankList;
 using queue::Number;
 
 /// Where the data of an entry is.

@@ -4,7 +4,6 @@
 
 #include "buffers.h"
 #include "coll/coll.h"
-#include "coll/machines.h"
 #include "coll/registry.h"
 #include "fake_p2p.h"
 

@@ -1,9 +1,8 @@
 // Collectives in two levels: the facts about machines, long broadcasts in chunks, and mistakes that the ranks of a machine find. The
 // results of all algorithms are in the other files, by every_form().
-#include "coll/machines.h"
-#include "coll/leaders.h"
 #include "coll/shared/area.h"
 #include "forms.h"
+#include "topo/nearest.h"
 
 #include <cstdint>
 #include <vector>
@@ -57,11 +56,11 @@ TEST(machines, are_led_by_those_elected) {
 
 TEST(machines, elect_the_lowest_of_the_ranks_nearest_to_the_nic) {
   using Distances = std::vector<std::uint32_t>;
-  EXPECT_EQ(nearest(Distances{20, 10, 10, 15}), 1);
-  EXPECT_EQ(nearest(Distances{10, 10}), 0);
+  EXPECT_EQ(topo::nearest(Distances{20, 10, 10, 15}), 1);
+  EXPECT_EQ(topo::nearest(Distances{10, 10}), 0);
   // 0: unknown, which counts as farther than anything known.
-  EXPECT_EQ(nearest(Distances{0, 0, 0}), 0);
-  EXPECT_EQ(nearest(Distances{0, 0, 40, 0}), 2);
+  EXPECT_EQ(topo::nearest(Distances{0, 0, 0}), 0);
+  EXPECT_EQ(topo::nearest(Distances{0, 0, 40, 0}), 2);
 }
 
 TEST(machines, are_used_where_operations_allow_it) {

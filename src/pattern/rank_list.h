@@ -3,7 +3,7 @@
 
 #include <span>
 
-namespace near::coll {
+namespace near::pattern {
 
 /// A list of distinct ranks. Position i holds the rank that the group's member i has in whatever the list
 /// refers to: a communicator, or a larger group.
@@ -38,4 +38,4 @@ private:
   const int* listed_; ///< null: first_ and stride_ say it
 };
 
-} // namespace near::coll
+} // namespace near::pattern

@@ -1,4 +1,4 @@
-// A binomial tree over a collective group. Ranks have positions, the root's is 0; the parent of a position is the
+// A binomial tree over the ranks of a collective group. Ranks have positions, the root's is 0; the parent of a position is the
 // position without its lowest set bit, so the subtree of position q is [q, q + reach) cut off at the group's
 // size.
 //
@@ -9,16 +9,17 @@
 //        3  5
 #pragma once
 
-#include "coll/collective_group.h"
+#include "base/result.h"
 
 #include <algorithm>
 
-namespace near::coll {
+namespace near::pattern {
 
 class BinomialTree {
 public:
-  BinomialTree(const CollectiveGroup& group, int root)
-      : size_(group.size()), root_(root), position_((group.rank() - root + group.size()) % group.size()) {
+  /// The part of `rank` in the tree of `size` ranks.
+  BinomialTree(int rank, int size, int root)
+      : size_(size), root_(root), position_((rank - root + size) % size) {
     while (reach_ < size_ && (position_ & reach_) == 0) reach_ *= 2;
   }
   int position() const { return position_; }
@@ -38,4 +39,14 @@ private:
   int size_, root_, position_, reach_ = 1;
 };
 
-} // namespace near::coll
+/// What a rank does for data that goes down the tree: receive() from the parent, then send(distance) to each child, one after the
+/// other. The child with the largest subtree is first: it has the longest way to go.
+template <class Receive, class Send>
+base::Result go_down(const BinomialTree& tree, Receive&& receive, Send&& send) {
+  if (!tree.is_root()) NEAR_TRY(receive());
+  for (int distance = tree.reach() / 2; distance >= 1; distance /= 2)
+    if (tree.has_child(distance)) NEAR_TRY(send(distance));
+  return {};
+}
+
+} // namespace near::pattern

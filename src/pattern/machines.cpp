@@ -1,10 +1,10 @@
 // See machines.h.
-#include "coll/machines.h"
+#include "pattern/machines.h"
 
 #include <algorithm>
 #include <map>
 
-namespace near::coll {
+namespace near::pattern {
 
 Machines::Machines(std::span<const std::uint32_t> machine_of, int own_rank) {
   std::map<std::uint32_t, int> indices;
@@ -32,4 +32,4 @@ std::vector<int> Machines::leaders_with(int root) const {
   return made;
 }
 
-} // namespace near::coll
+} // namespace near::pattern

@@ -2,14 +2,14 @@
 // the ranks of each machine and among the leaders of the machines (coll/levels.h).
 #pragma once
 
-#include "coll/rank_list.h"
+#include "pattern/rank_list.h"
 
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
-namespace near::coll {
+namespace near::pattern {
 
 /// Machines have indices: 0 is that of rank 0, and so on in the order of their lowest ranks.
 class Machines {
@@ -50,4 +50,4 @@ private:
   bool in_order_ = false;
 };
 
-} // namespace near::coll
+} // namespace near::pattern

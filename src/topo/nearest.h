@@ -1,0 +1,20 @@
+// Which of several ranks is nearest to a device.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace near::topo {
+
+/// The position of the rank that leads its machine in collectives between machines: `distances` are those of the ranks to their NIC, 0 if
+/// unknown, which counts as farther than anything known. The lowest of the nearest ones.
+inline int nearest(std::span<const std::uint32_t> distances) {
+  auto is_nearer = [](std::uint32_t one, std::uint32_t other) {
+    return one != 0 && (other == 0 || one < other);
+  };
+  return static_cast<int>(std::min_element(distances.begin(), distances.end(), is_nearer) -
+                          distances.begin());
+}
+
+} // namespace near::topo
