@@ -194,7 +194,7 @@ def test_layers_of_equal_number_do_not_see_each_other(tree):
 @pytest.mark.parametrize("folder, complaint", [
     ("src/coll", "coll may not include place"),
     ("launch", "launch may not include place"),
-    ("launch/planning", "planning may not include place"),
+    ("launch/machines", "machines may not include place"),
 ])
 def test_a_layer_of_one_program_is_not_seen_by_others(tree, folder, complaint):
     (tree / folder).mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 #include "planning/plan.h"
 
 #include "base/text.h"
+#include "topo/nearest.h"
 
 #include <algorithm>
 
@@ -42,16 +43,20 @@ unsigned distance_to(const Machine& machine, const Device& device, const CpuSet&
 
 } // namespace
 
+std::vector<std::uint32_t> distances_to(const Machine& machine, const Device& nic, const Plan& plan) {
+  std::vector<std::uint32_t> distances;
+  for (const auto& binding : plan.bindings)
+    distances.push_back(distance_to(machine, nic, binding.cpus.empty() ? machine.cpus() : binding.cpus));
+  return distances;
+}
+
 std::string leaders_text(const Machine& machine, const Plan& plan) {
   if (machine.numas < 2) return "";
   constexpr unsigned own_node = 10;
   std::string all;
   for (const auto& nic : machine.nics()) {
-    std::vector<unsigned> distances;
-    for (const auto& binding : plan.bindings)
-      distances.push_back(distance_to(machine, nic, binding.cpus.empty() ? machine.cpus() : binding.cpus));
-    const auto leader =
-        static_cast<std::size_t>(std::min_element(distances.begin(), distances.end()) - distances.begin());
+    const std::vector<std::uint32_t> distances = distances_to(machine, nic, plan);
+    const auto leader = static_cast<std::size_t>(topo::nearest(distances));
     if (distances.empty() || distances[leader] == 0) continue;
     all += base::format(
         "{}rank {} for {}{}", all.empty() ? "leader between machines: " : ", ", plan.rank_of(leader),

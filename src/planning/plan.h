@@ -126,6 +126,9 @@ std::string openmp_places(const Machine& machine, const Binding& binding);
 std::string head_text(const Machine& machine, const Slots& slots, const Plan& plan);
 /// The bindings as text, a line for each rank.
 std::string bindings_text(const Plan& plan);
+/// How far each rank is from the NIC, by row: the distance of the farthest of its processors' nodes from that of the NIC, as the library
+/// reads it from the kernel (os::distance_to_node); 0 if it is unknown.
+std::vector<std::uint32_t> distances_to(const Machine& machine, const Device& nic, const Plan& plan);
 /// For each NIC that carries messages, the rank that would lead this machine in collectives between machines, as one line; ""
 /// if there is no NIC or one NUMA node. The library elects by the same distances, from what the kernel says (coll/leaders.h).
 std::string leaders_text(const Machine& machine, const Plan& plan);
