@@ -3,6 +3,7 @@
 
 #include "coll/algorithms.h"
 #include "coll/shared/single_copy.h"
+#include "pattern/levels.h"
 
 #include <algorithm>
 
@@ -83,21 +84,14 @@ void add_area(Facts& facts, const Area& area) {
       area.reading() == Area::Reading::yes || (area.reading() == Area::Reading::unknown && !facts.recorded);
 }
 
-void add_machines(Facts& facts, const Machines& machines) {
-  facts.machines = machines.count();
-  facts.most_on_machine = machines.most_ranks();
-  facts.machines_in_order = machines.in_order();
-  facts.machines_equal = machines.are_equal();
-}
-
 Result run(CollectiveGroup& group, const Call& call) {
   Facts facts = facts_of(call, group.size());
   group.set_bytes(facts.bytes);
   facts.recorded = group.schedule() != nullptr;
   Area* const area = group.area();
   if (area != nullptr) add_area(facts, *area);
-  if (group.machines() != nullptr) add_machines(facts, *group.machines());
-  if (group.is_among_leaders()) facts.machines = facts.size;
+  if (group.machines() != nullptr) pattern::add_machines(facts, *group.machines());
+  if (group.is_among_leaders()) pattern::set_among_leaders(facts);
   const Algorithm* chosen = &choose(facts);
   if (choice::reads_memory(*chosen) && area->reading() == Area::Reading::unknown) [[unlikely]] {
     NEAR_TRY(agree_on_reading(call, facts.bytes, group.communicator(), *area));

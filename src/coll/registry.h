@@ -17,8 +17,6 @@ Facts facts_of(const Call& call, int size);
 /// Adds those of the area that the call may use. A blocking call may expect that its ranks can read each other's memory until
 /// they have agreed on that: run() asks them if it matters.
 void add_area(Facts& facts, const Area& area);
-/// Adds those of the machines, if the call may be executed in levels.
-void add_machines(Facts& facts, const Machines& machines);
 /// What executes or records a call: an algorithm of the table.
 using Function = Result (*)(CollectiveGroup& group, const Call& call);
 /// The algorithm that is chosen, if it uses the area and publishes and reads one chunk at each rank; else null.

@@ -18,6 +18,8 @@ public:
   Machines(std::span<const std::uint32_t> machine_of, int own_rank);
 
   int count() const { return static_cast<int>(first_.size()) - 1; }
+  /// The number of ranks.
+  int size() const { return static_cast<int>(ranks_.size()); }
   /// The number of ranks on the fullest machine.
   int most_ranks() const { return most_ranks_; }
   /// Whether all machines have equally many ranks.
