@@ -43,9 +43,16 @@ struct CollectivesOptions {
   std::uint32_t processors = 0; ///< 0: those of this machine that this process may use
   std::uint32_t nodes = 0;      ///< NUMA nodes on which the ranks run; 0: those of this machine
   bool why = false;
+  std::string machines;    ///< see model/job.h; "": one machine
+  bool turns = false;      ///< one rank on each machine in turn
+  bool leaders = false;    ///< who leads, and what the leaders do
+  std::uint64_t bytes = 8; ///< with `leaders`
+  std::uint32_t root = 0;  ///< with `leaders`
 };
 /// Shows which algorithms collectives take, by size; with `why`, the reasons.
 int collectives(const CollectivesOptions& options);
+/// The same for a job on several machines.
+int collectives_between_machines(const CollectivesOptions& options);
 
 /// The options of `near place`. One of `job`, `pid` and `command` is set.
 struct PlaceOptions {

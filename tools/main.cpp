@@ -78,6 +78,17 @@ CLI::Validator count(const char* what, unsigned most) {
   return {check, ""};
 }
 
+/// Checks a rank.
+CLI::Validator rank_number() {
+  auto check = [](std::string& text) {
+    std::uint32_t value = 0;
+    const char* last = text.data() + text.size();
+    auto [end, error] = std::from_chars(text.data(), last, value);
+    return error == std::errc{} && end == last ? std::string() : base::format("'{}' is not a rank", text);
+  };
+  return {check, ""};
+}
+
 /// Checks a number of bytes, and replaces it by plain digits.
 CLI::Validator bytes() {
   auto check = [](std::string& text) {
@@ -210,6 +221,31 @@ void add_coverage(Parser& parser, Options& options) {
   parser.coverage->add_flag("--all", options.all, "list every function");
 }
 
+/// The options of `near info --coll` for several machines.
+void add_machines(CLI::App& info, CLI::Option* coll, CollectivesOptions& options) {
+  auto* machines = info.add_option("--machines", options.machines,
+                                   "with --coll: a job on several machines: 64 (machines), 64x8 (with 8 "
+                                   "ranks each), 4,4,2 (the ranks "
+                                   "of each); x8:FILE: as described by FILE, as with mpiexec --machine")
+                       ->type_name("LIST")
+                       ->needs(coll);
+  info.add_flag("--turns", options.turns, "with --machines: ranks are placed on the machines in turns")
+      ->needs(machines);
+  auto* leaders =
+      info.add_flag(
+              "--leaders", options.leaders,
+              "with --machines: who leads each machine, and who sends to whom in broadcast and allreduce")
+          ->needs(machines);
+  info.add_option("--bytes", options.bytes, "with --leaders: bytes of the vector; default: 8")
+      ->type_name("N")
+      ->transform(bytes())
+      ->needs(leaders);
+  info.add_option("--root", options.root, "with --leaders: the root of the broadcast; default: 0")
+      ->type_name("RANK")
+      ->transform(rank_number())
+      ->needs(leaders);
+}
+
 void add_info(Parser& parser, Options& options) {
   parser.info = parser.app.add_subcommand("info", "show version, machine, slots");
   parser.info->add_flag("--knobs", options.knobs,
@@ -247,6 +283,7 @@ void add_info(Parser& parser, Options& options) {
       ->add_flag("--why", coll.why,
                  "with --coll: why the other algorithms are not taken, and what other kinds of calls take")
       ->needs(parser.info_coll);
+  add_machines(*parser.info, parser.info_coll, coll);
   parser.info_job =
       add_job(*parser.info, options.job, "show the machine of a running job: " + std::string(which_job));
 }

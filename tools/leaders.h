@@ -1,0 +1,16 @@
+// `near info --coll --machines --leaders`: who leads each machine, and what the leaders do in a broadcast or allreduce.
+#pragma once
+
+#include "choice/choice.h"
+#include "model/job.h"
+#include "tools/commands.h"
+
+#include <vector>
+
+namespace near::tools {
+
+/// Prints them for those collectives among `wanted` that have an order to show. Returns the exit status.
+int leaders(const CollectivesOptions& options, const model::Job& job,
+            const std::vector<choice::Collective>& wanted);
+
+} // namespace near::tools
