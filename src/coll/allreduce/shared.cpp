@@ -10,8 +10,8 @@
 // shares   Every rank publishes its vector, reduces its share of all vectors in its own piece or slice, and copies the
 //          shares of all. Cost: 4 n beta + n gamma, and two waits for each chunk. While a rank would wait for the others' results
 //          of one chunk, it publishes and reduces the next one.
-#include "coll/shared/grid.h"
 #include "coll/shared/reduction.h"
+#include "pattern/grid.h"
 
 namespace near::coll {
 
@@ -26,7 +26,7 @@ Result allreduce_shared_grid(CollectiveGroup& group, const Call& call) {
   const Vectors vectors(call);
   const MPI_Count bytes = call.send.bytes();
   Exchange exchange(group, call, 2);
-  const Grid grid(exchange.size());
+  const pattern::Grid grid(exchange.size());
   const int rank = exchange.rank(), row = grid.row_of(rank);
   exchange.call().tell_steps_apart();
   NEAR_TRY(exchange.publish(bytes, [=](const Room& room) { room.put(0, vectors.send(0), bytes); }));

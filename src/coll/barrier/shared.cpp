@@ -5,7 +5,7 @@
 //       2 sqrt(p) lines and two waits, for many ranks.
 #include "coll/algorithms.h"
 #include "coll/shared/exchange.h"
-#include "coll/shared/grid.h"
+#include "pattern/grid.h"
 
 namespace near::coll {
 
@@ -13,7 +13,7 @@ Result barrier_shared(CollectiveGroup& group, const Call& call) { return meet(gr
 
 Result barrier_shared_grid(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 2);
-  const Grid grid(exchange.size());
+  const pattern::Grid grid(exchange.size());
   const int rank = exchange.rank(), row = grid.row_of(rank);
   exchange.call().tell_steps_apart();
   NEAR_TRY(exchange.publish(0, [](std::byte*) {}));

@@ -5,8 +5,8 @@
 //          2 sqrt(p) n (beta + gamma) at the root, and two waits.
 // shares   Every rank but the root reduces its share, and the root copies the shares of all. Cost: 2 n beta at the root,
 //          2 n beta + n gamma at all others.
-#include "coll/shared/grid.h"
 #include "coll/shared/reduction.h"
+#include "pattern/grid.h"
 
 namespace near::coll {
 
@@ -31,7 +31,7 @@ Result reduce_shared_grid(CollectiveGroup& group, const Call& call) {
   const Vectors vectors(call);
   const Chunks chunks = chunks_of_vector(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
-  const Grid grid(exchange.size());
+  const pattern::Grid grid(exchange.size());
   const int rank = exchange.rank(), own_row = grid.row_of(rank), own_first = grid.first(own_row);
   auto head_of = [=](int row) { return row == grid.row_of(call.root) ? call.root : grid.first(row); };
   const int head = head_of(own_row);

@@ -5,7 +5,7 @@
 // instead of p, for one more wait.
 #pragma once
 
-namespace near::coll {
+namespace near::pattern {
 
 /// `size` ranks in rows of consecutive ranks. All rows have the same length, except that the last one may be shorter.
 class Grid {
@@ -25,4 +25,4 @@ private:
   int size_, width_ = 1;
 };
 
-} // namespace near::coll
+} // namespace near::pattern
