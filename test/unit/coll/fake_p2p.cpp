@@ -170,6 +170,7 @@ object::Result wait(p2p::Request* request) {
 namespace {
 
 thread_local segment::Counters own_counters{};
+thread_local std::vector<Sent> own_sent;
 
 /// The slices of this thread's rank.
 thread_local std::vector<std::unique_ptr<std::byte[]>> slice_memory;
@@ -201,6 +202,7 @@ base::Result populate_own_slice(std::byte*, std::size_t, std::size_t) {
 } // namespace
 
 segment::Counters& counters() { return own_counters; }
+std::vector<Sent>& sent() { return own_sent; }
 
 namespace {
 
@@ -384,6 +386,7 @@ Result read_memory(const Communicator&, int, std::uint64_t address, const Buffer
 
 Result start_send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode,
                   Request*& made, Channel channel) {
+  coll::test::sent().push_back({destination, buffer.bytes()});
   auto* request = new Receive;
   request->what = RequestKind::send;
   request->active = true;

@@ -38,6 +38,14 @@ void run_ranks(int size, const Conditions& conditions,
 void run_two_groups(int left, int right, const Conditions& conditions,
                     const std::function<void(object::Communicator&, bool in_left)>& body);
 
+/// A message that the calling rank has started, in its communicator.
+struct Sent {
+  int to;
+  MPI_Count bytes;
+  bool operator==(const Sent&) const = default;
+};
+/// All of them, in their order.
+std::vector<Sent>& sent();
 /// What the calling rank has read in areas.
 segment::Counters& counters();
 /// The NUMA node of a rank: two nodes, whose ranks alternate irregularly.
