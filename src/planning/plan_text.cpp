@@ -41,6 +41,15 @@ unsigned distance_to(const Machine& machine, const Device& device, const CpuSet&
   return farthest;
 }
 
+/// Why a rank leads: its distance, beside that of the lowest rank, which would lead otherwise.
+std::string reason_text(const std::vector<std::uint32_t>& distances, std::size_t leader, const Plan& plan) {
+  constexpr std::uint32_t own_node = 10;
+  std::string text =
+      distances[leader] == own_node ? "on its node" : base::format("distance {}", distances[leader]);
+  if (leader != 0) text += base::format(", rank {}: {}", plan.rank_of(0), distances[0]);
+  return text;
+}
+
 } // namespace
 
 std::vector<std::uint32_t> distances_to(const Machine& machine, const Device& nic, const Plan& plan) {
@@ -52,15 +61,13 @@ std::vector<std::uint32_t> distances_to(const Machine& machine, const Device& ni
 
 std::string leaders_text(const Machine& machine, const Plan& plan) {
   if (machine.numas < 2) return "";
-  constexpr unsigned own_node = 10;
   std::string all;
   for (const auto& nic : machine.nics()) {
     const std::vector<std::uint32_t> distances = distances_to(machine, nic, plan);
     const auto leader = static_cast<std::size_t>(topo::nearest(distances));
     if (distances.empty() || distances[leader] == 0) continue;
-    all += base::format(
-        "{}rank {} for {}{}", all.empty() ? "leader between machines: " : ", ", plan.rank_of(leader),
-        nic.name, distances[leader] > own_node ? base::format(" (distance {})", distances[leader]) : "");
+    all += base::format("{}rank {} for {} ({})", all.empty() ? "leader between machines: " : ", ",
+                        plan.rank_of(leader), nic.name, reason_text(distances, leader, plan));
   }
   return all.empty() ? all : all + "\n";
 }
