@@ -147,6 +147,11 @@ int collectives_between_machines(const CollectivesOptions& options) {
   }
   std::optional<Job> job;
   if (!imagine(std::move(given), options.turns, std::max(options.nodes, 1u), job).ok()) return complain();
+  if (options.root >= static_cast<std::uint32_t>(job->machines.size())) {
+    std::fprintf(stderr, "near: --root: there is no rank %u among %d ranks\n", options.root,
+                 job->machines.size());
+    return 2;
+  }
   const auto& knob = base::knobs().coll;
   // Between machines the choice does not depend on whether ranks share processors (src/mpi/life.cpp).
   if (!choice::configure(knob.text, 0).ok()) return complain();
@@ -154,7 +159,10 @@ int collectives_between_machines(const CollectivesOptions& options) {
   std::printf("%s, numbered %s\nNEAR_COLL: %s\n", machines_text(job->kinds).c_str(),
               options.turns ? "one machine after the other, in turns" : "machine by machine",
               base::printable(knob.text).c_str());
-  if (options.leaders) return leaders(options, *job, wanted);
+  if (options.leaders) {
+    print_leaders(options, *job, wanted);
+    return 0;
+  }
   std::vector<Facts> calls;
   for (Collective collective : wanted) {
     Facts& facts = calls.emplace_back(Facts{.collective = collective, .size = job->machines.size()});

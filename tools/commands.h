@@ -25,6 +25,18 @@ struct ModelOptions {
   bool check = false, all = false;
   std::string plot; ///< file for a drawing of the grid; "": none
 };
+/// The options of `near model --coll`. Times in microseconds, bandwidths in GB/s, 0: the default.
+struct ModelCollectivesOptions {
+  std::string names;                 ///< "broadcast,allreduce"; "": both
+  std::vector<std::string> machines; ///< one job each, see model/job.h
+  std::uint32_t nodes = 4, nic_node = 1, root = 0;
+  double latency = 0, overhead = 0, bandwidth = 0, link_bandwidth = 0, copy_bandwidth = 0,
+         memory_bandwidth = 0;
+  std::uint64_t eager = 0; ///< bytes
+  std::string plot;        ///< file for a drawing; "": none
+};
+/// Predicts broadcasts and allreduces of many machines.
+int model_collectives(const ModelCollectivesOptions& options);
 /// Predicts what packing and unpacking a datatype takes; with `check`, beside what it takes.
 int model(const ModelOptions& options);
 

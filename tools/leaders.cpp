@@ -41,7 +41,7 @@ std::string reason_text(const Job& job, int machine, int leader) {
                                  : base::format("{} from {}", placement.distances[0], placement.nics[0]));
 }
 
-void print_leaders(const Job& job) {
+void print_elections(const Job& job) {
   std::printf("\n%-9s %-14s %-22s %-8s %s\n", "machine", "ranks", "description", "leader",
               "why: its distance");
   for (int machine = 0; machine < job.machines.count(); ++machine) {
@@ -107,10 +107,12 @@ private:
 
 /// What happens within each kind of machine.
 void print_phases(const Job& job, const Facts& call) {
+  std::vector<pattern::Here> shown;
   for (std::size_t i = 0; i < job.kinds.size(); ++i) {
-    if (job.kinds[i].ranks == 1) continue;
     const pattern::Here here{.ranks = job.kinds[i].ranks,
                              .nodes = static_cast<int>(job.placements[i].node_count)};
+    if (here.ranks == 1 || std::find(shown.begin(), shown.end(), here) != shown.end()) continue;
+    shown.push_back(here);
     std::string text;
     for (const pattern::Phase& phase : phases_of(call, here)) {
       text += text.empty() ? "" : ", then ";
@@ -150,14 +152,9 @@ void print_order(const Job& job, const Facts& call, int root) {
 
 } // namespace
 
-int leaders(const CollectivesOptions& options, const Job& job,
-            const std::vector<choice::Collective>& wanted) {
-  if (options.root >= static_cast<std::uint32_t>(job.machines.size())) {
-    std::fprintf(stderr, "near: --root: there is no rank %u among %d ranks\n", options.root,
-                 job.machines.size());
-    return 2;
-  }
-  print_leaders(job);
+void print_leaders(const CollectivesOptions& options, const Job& job,
+                   const std::vector<choice::Collective>& wanted) {
+  print_elections(job);
   for (const Collective collective : wanted) {
     if (!pattern::has_program(collective)) continue;
     Facts call{.collective = collective,
@@ -166,7 +163,6 @@ int leaders(const CollectivesOptions& options, const Job& job,
     pattern::add_machines(call, job.machines);
     print_order(job, call, static_cast<int>(options.root));
   }
-  return 0;
 }
 
 } // namespace near::tools

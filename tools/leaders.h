@@ -9,8 +9,8 @@
 
 namespace near::tools {
 
-/// Prints them for those collectives among `wanted` that have an order to show. Returns the exit status.
-int leaders(const CollectivesOptions& options, const model::Job& job,
-            const std::vector<choice::Collective>& wanted);
+/// Prints them for those collectives among `wanted` that have an order to show. The root is one of the ranks.
+void print_leaders(const CollectivesOptions& options, const model::Job& job,
+                   const std::vector<choice::Collective>& wanted);
 
 } // namespace near::tools

@@ -5,11 +5,10 @@
 #include "segment/segment.h"
 #include "tools/commands.h"
 #include "tools/parts.h"
+#include "tools/validators.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <unistd.h>
 
@@ -39,79 +38,6 @@ std::vector<std::string_view> words_of(const CLI::App& app, std::vector<std::str
   return {kept.begin(), kept.end()};
 }
 
-/// Replaces CLI11's own checks, whose messages contain the limits of the C++ type.
-CLI::Validator number(const char* what) {
-  auto check = [what](std::string& text) {
-    char* end = nullptr;
-    double value = std::strtod(text.c_str(), &end);
-    bool good = end != text.c_str() && *end == 0 && value > 0 && value < 1e9;
-    return good ? std::string() : base::format("'{}' is not {}", text, what);
-  };
-  return {check, ""};
-}
-
-/// Checks the value of --job, whose number may be omitted: 0.
-CLI::Validator job_number() {
-  auto check = [](std::string& text) {
-    std::int32_t value = 0;
-    const char* last = text.data() + text.size();
-    if (text.empty() || text == "true") { // what CLI11 passes without a value
-      text = "0";
-      return std::string();
-    }
-    auto [end, error] = std::from_chars(text.data(), last, value);
-    bool good = error == std::errc{} && end == last && value > 0;
-    return good ? std::string() : base::format("'{}' is not the process number of a job's mpiexec", text);
-  };
-  return {check, ""};
-}
-
-/// Checks a number of ranks or processors.
-CLI::Validator count(const char* what, unsigned most) {
-  auto check = [what, most](std::string& text) {
-    unsigned value = 0;
-    const char* last = text.data() + text.size();
-    auto [end, error] = std::from_chars(text.data(), last, value);
-    bool good = error == std::errc{} && end == last && value > 0 && value <= most;
-    return good ? std::string() : base::format("'{}' is not a number of {} from 1 to {}", text, what, most);
-  };
-  return {check, ""};
-}
-
-/// Checks a rank.
-CLI::Validator rank_number() {
-  auto check = [](std::string& text) {
-    std::uint32_t value = 0;
-    const char* last = text.data() + text.size();
-    auto [end, error] = std::from_chars(text.data(), last, value);
-    return error == std::errc{} && end == last ? std::string() : base::format("'{}' is not a rank", text);
-  };
-  return {check, ""};
-}
-
-/// Checks a number of bytes, and replaces it by plain digits.
-CLI::Validator bytes() {
-  auto check = [](std::string& text) {
-    std::uint64_t value = 0;
-    if (!base::parse_bytes(text, value).ok() || value == 0)
-      return base::format("'{}' is not a number of bytes, written such as 65536, 64k, 1m or 2g", text);
-    text = std::to_string(value);
-    return std::string();
-  };
-  return {check, ""};
-}
-
-/// Checks a share of pages.
-CLI::Validator percentage() {
-  auto check = [](std::string& text) {
-    char* end = nullptr;
-    double value = std::strtod(text.c_str(), &end);
-    bool good = end != text.c_str() && *end == 0 && value > 0 && value <= 100;
-    return good ? std::string() : base::format("'{}' is not a percentage above 0 and up to 100", text);
-  };
-  return {check, ""};
-}
-
 /// The values of the command line, for all subcommands.
 struct Options {
   std::int32_t job = 0;
@@ -120,6 +46,7 @@ struct Options {
   PlaceOptions place;
   CollectivesOptions collectives;
   ModelOptions model;
+  ModelCollectivesOptions scale;
 };
 
 /// The parser, with its subcommands, and the options whose presence matters.
@@ -127,7 +54,7 @@ struct Parser {
   CLI::App app{"Inspects NearMPI jobs and this machine.", "near"};
   CLI::App *top = nullptr, *place = nullptr, *calibrate = nullptr, *model = nullptr, *coverage = nullptr,
            *info = nullptr;
-  CLI::Option *interval = nullptr, *info_job = nullptr, *info_coll = nullptr;
+  CLI::Option *interval = nullptr, *info_job = nullptr, *info_coll = nullptr, *model_coll = nullptr;
 };
 
 constexpr const char* which_job = "process number of the job's mpiexec; default: your only running job";
@@ -209,10 +136,57 @@ void add_model(Parser& parser, ModelOptions& options) {
       ->excludes(type);
   parser.model
       ->add_option("--plot", options.plot,
-                   "with --check and without --type: also draw the grid into FILE (SVG)")
+                   "with --check and without --type, or with --coll: also draw the result into FILE (SVG)")
       ->type_name("FILE")
-      ->needs(check)
       ->excludes(type);
+}
+
+/// The options of `near model --coll`.
+void add_model_of_collectives(Parser& parser, ModelCollectivesOptions& options) {
+  CLI::App& command = *parser.model;
+  CLI::Option* coll = parser.model_coll =
+      command
+          .add_option("--coll", options.names,
+                      "predict broadcasts and allreduces between machines; NAMES: only one of them")
+          ->type_name("[NAMES]")
+          ->expected(0, 1)
+          ->transform([](const std::string& text) { return text == "true" ? "" : text; })
+          ->excludes(command.get_option("--type"))
+          ->excludes(command.get_option("--check"));
+  command
+      .add_option(
+          "--machines", options.machines,
+          "with --coll: jobs of so many machines with so many ranks each; default: 64x8 1024x8 16384x8")
+      ->type_name("NxR ...")
+      ->needs(coll);
+  auto add_count = [&](const char* name, std::uint32_t& value, const char* help) {
+    command.add_option(name, value, help)->type_name("N")->transform(rank_number())->needs(coll);
+  };
+  command.add_option("--nodes", options.nodes, "with --coll: NUMA nodes of a machine; default: 4")
+      ->type_name("N")
+      ->transform(count("NUMA nodes", 1024))
+      ->needs(coll);
+  add_count("--nic-node", options.nic_node, "with --coll: the node of the NIC, from 0; default: 1");
+  add_count("--root", options.root, "with --coll: the root of broadcasts; default: 0");
+  auto add_figure = [&](const char* name, double& value, bool is_time, const char* help) {
+    command.add_option(name, value, help)
+        ->type_name(is_time ? "US" : "GB/s")
+        ->transform(number(is_time ? "a number of microseconds" : "a number of GB/s"))
+        ->needs(coll);
+  };
+  add_figure("--latency", options.latency, true, "with --coll: from a NIC to another");
+  add_figure("--overhead", options.overhead, true, "with --coll: of the processor, for each message");
+  add_figure("--bandwidth", options.bandwidth, false, "with --coll: of a NIC, each way");
+  add_figure("--link-bandwidth", options.link_bandwidth, false,
+             "with --coll: of the link of a NUMA node, each way");
+  add_figure("--copy-bandwidth", options.copy_bandwidth, false, "with --coll: of one rank that copies");
+  add_figure("--memory-bandwidth", options.memory_bandwidth, false, "with --coll: of the memory of a node");
+  command
+      .add_option("--eager", options.eager,
+                  "with --coll: longer messages wait for their receivers; default: 64k")
+      ->type_name("N")
+      ->transform(bytes())
+      ->needs(coll);
 }
 
 void add_coverage(Parser& parser, Options& options) {
@@ -328,6 +302,7 @@ int run(int count, char** arguments) {
   add_place(parser, options.place);
   add_calibrate(parser, options);
   add_model(parser, options.model);
+  add_model_of_collectives(parser, options.scale);
   add_coverage(parser, options);
   add_info(parser, options);
   if (int status = 0; !parse(parser, count, arguments, status)) return status;
@@ -352,8 +327,17 @@ int run(int count, char** arguments) {
                      : options.remove ? Calibrate::remove
                                       : Calibrate::measure);
   if (parser.model->parsed()) {
+    if (!parser.model_coll->empty()) {
+      options.scale.plot = options.model.plot;
+      return model_collectives(options.scale);
+    }
+    if (!options.model.plot.empty() && !options.model.check) {
+      std::fputs("near: --plot requires --check or --coll\n", stderr);
+      return usage_status;
+    }
     if (!options.model.type.empty() || options.model.check) return model(options.model);
-    std::fputs("near: model needs --type, --check or both; `near model --help` has an example\n", stderr);
+    std::fputs("near: model needs --type, --check or both, or --coll; `near model --help` has an example\n",
+               stderr);
     return usage_status;
   }
   if (parser.coverage->parsed()) return coverage(options.all);

@@ -1,5 +1,7 @@
 #include "model/plot.h"
 
+#include "model/svg.h"
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -20,14 +22,6 @@ double part_of(double nanoseconds) {
 }
 double right_of(double measured) { return left + edge * part_of(measured); }
 double down_of(double predicted) { return top + edge * (1 - part_of(predicted)); }
-
-std::string text(double x, double y, const char* anchor, const std::string& words) {
-  return base::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, words);
-}
-std::string rule(double x1, double y1, double x2, double y2, const char* style) {
-  return base::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2,
-                      style);
-}
 
 std::string axes() {
   std::string drawn;
@@ -72,11 +66,7 @@ std::string legend() {
 } // namespace
 
 std::string plot_of(std::span<const Point> points) {
-  std::string drawn =
-      base::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-                   "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"13\">\n"
-                   "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-                   width, height);
+  std::string drawn = document(width, height);
   drawn += text(left + edge / 2, 28, "middle",
                 base::format("Packing and unpacking, predicted and measured: {} layouts", points.size()));
   drawn += axes();
