@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -165,15 +166,22 @@ bool longest_parts(const Facts& facts) {
 bool longest_exchange(const Facts& facts) {
   return long_exchange(facts) && facts.bytes >= (768 << 10) / facts.size;
 }
+/// A ring over all ranks takes as many steps as there are ranks, one over leaders as many as there are machines, but in two levels all data
+/// is copied more often. So the size from which the former is faster grows with the ranks; `of_few` was measured.
+MPI_Count grown(const Facts& facts, MPI_Count of_few) {
+  return std::max<MPI_Count>(of_few, MPI_Count{4096} * facts.size);
+}
 /// In two levels, long data is copied once more, and only after it has crossed between machines. If ranks are numbered machine by machine,
 /// a ring or tree over all of them crosses just as rarely. Measured with two ranks on each of four machines, with a processor each
 /// and on two processors (doc/adr/0039).
 bool broadcast_crosses_less(const Facts& facts) {
   return facts.most_on_machine > 2 || !facts.machines_in_order;
 }
-bool reduce_crosses_less(const Facts& facts) { return facts.bytes < 32 << 10 || !facts.machines_in_order; }
+bool reduce_crosses_less(const Facts& facts) {
+  return facts.bytes < grown(facts, 32 << 10) || !facts.machines_in_order;
+}
 bool allreduce_crosses_less(const Facts& facts) {
-  return facts.bytes < 512 << 10 || !facts.machines_in_order;
+  return facts.bytes < grown(facts, 512 << 10) || !facts.machines_in_order;
 }
 /// Leaders exchange blocks of different sizes in as many rounds as there are machines; for equal ones there are other ways.
 bool rounds_are_few(const Facts& facts) { return facts.machines_equal || facts.machines <= 8; }
@@ -186,10 +194,22 @@ bool few_bytes_to_each(const Facts& facts) { return facts.bytes <= 512 && rounds
 MPI_Count bound(const Facts& facts, MPI_Count on_a_machine, MPI_Count between_machines) {
   return facts.machines > 1 ? between_machines : on_a_machine;
 }
+/// How many times a tree of p ranks moves the data one after the other: log2 p, rounded up.
+MPI_Count rounds_of(const Facts& facts) { return std::bit_width(static_cast<unsigned>(facts.size - 1)); }
+/// A ring of p ranks takes p steps where a tree or recursive doubling takes log2 p, each with all of the data; the ring moves it twice. So if
+/// a message costs as much as a bytes, the ring is faster from some a p / (log2 p - 2) on. The bounds of few ranks were measured; those
+/// of many, on several machines, follow from that (doc/adr/0043).
 bool long_broadcast(const Facts& facts) {
-  return facts.bytes >= bound(facts, 256 << 10, facts.size > 16 ? 512 << 10 : 1 << 20) && facts.size >= 4;
+  if (facts.size < 4) return false;
+  const MPI_Count of_few = bound(facts, 256 << 10, facts.size > 16 ? 512 << 10 : 1 << 20);
+  if (facts.machines == 1 || facts.size <= 64) return facts.bytes >= of_few;
+  return facts.bytes >= std::max(of_few, of_few / 16 * facts.size / (rounds_of(facts) - 2));
 }
-bool long_allreduce(const Facts& facts) { return facts.bytes >= bound(facts, 64 << 10, 128 << 10); }
+bool long_allreduce(const Facts& facts) {
+  const MPI_Count of_few = bound(facts, 64 << 10, 128 << 10);
+  if (facts.machines == 1 || facts.size <= 16) return facts.bytes >= of_few;
+  return facts.bytes >= std::max(of_few, of_few / 4 * facts.size / rounds_of(facts));
+}
 bool long_reduce(const Facts& facts) { return long_allreduce(facts) && facts.size >= 4; }
 bool short_blocks(const Facts& facts) {
   return facts.bytes <= bound(facts, 2 << 10, 4 << 10) && facts.size >= 4;
@@ -201,6 +221,9 @@ bool short_parts(const Facts& facts) {
 bool tiny_blocks(const Facts& facts) { return facts.bytes <= bound(facts, 256, 4 << 10) && facts.size >= 8; }
 /// The whole result is short.
 bool short_result(const Facts& facts) {
+  // Of many ranks between machines, every step of a ring costs more than copying a block.
+  constexpr MPI_Count of_sixteen = (256 << 10) / 16;
+  if (facts.machines > 1 && facts.size > 16) return facts.bytes <= of_sixteen;
   return facts.bytes <= bound(facts, 32 << 10, 256 << 10) / facts.size;
 }
 bool long_or_few_ranks(const Facts& facts) { return facts.bytes > 4 << 10 || facts.size < 8; }

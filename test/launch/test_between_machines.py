@@ -156,7 +156,7 @@ def test_the_figures_of_the_command_line_are_used(model):
 def test_the_algorithm_is_the_one_of_the_library(model, prefix):
     seen = model("allreduce", "--machines", "64x8")
     assert re.search(r"^64 KiB +by_machine, recursive_doubling ", seen.out, re.M), seen.report()
-    assert re.search(r"^1 MiB +ring ", seen.out, re.M), seen.report()
+    assert re.search(r"^4 MiB +ring ", seen.out, re.M), seen.report()
     named = model("allreduce", "--machines", "64x8", knob="allreduce=recursive_doubling")
     assert re.search(r"^1 MiB +recursive_doubling \(NEAR_COLL\) ", named.out, re.M), named.report()
 

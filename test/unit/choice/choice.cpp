@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace near::choice {
@@ -25,6 +27,55 @@ TEST(choice, every_collective_has_an_algorithm_for_every_call) {
             EXPECT_TRUE(row.admits(facts));
             EXPECT_EQ(&choose(facts), &row);
           }
+}
+
+/// The smallest power of two of bytes for which ranks, one on each machine, take this algorithm.
+MPI_Count first_bytes_of(Collective collective, std::string_view algorithm, int size) {
+  for (MPI_Count bytes = 1; bytes <= 1 << 30; bytes *= 2)
+    if (choose({.collective = collective,
+                .bytes = bytes,
+                .size = size,
+                .commutative = true,
+                .machines = size,
+                .most_on_machine = 1,
+                .machines_equal = true,
+                .machines_in_order = true})
+            .name == algorithm)
+      return bytes;
+  return MPI_Count{1} << 31;
+}
+
+TEST(choice, rings_of_more_ranks_begin_with_longer_data) {
+  const std::pair<Collective, std::string_view> rings[] = {{Collective::broadcast, "scatter_allgather"},
+                                                           {Collective::allreduce, "ring"}};
+  for (const auto& [collective, ring] : rings) {
+    for (int size = 32; size < 16384; size *= 2)
+      EXPECT_LE(first_bytes_of(collective, ring, size), first_bytes_of(collective, ring, 2 * size)) << size;
+    // A ring takes at least 1.5 us for each rank; a tree of 25 GB/s may take as long.
+    for (int size : {1024, 16384})
+      EXPECT_GE(first_bytes_of(collective, ring, size),
+                size * 37'500ll / std::bit_width(static_cast<unsigned>(size)) / 2)
+          << size;
+  }
+}
+
+TEST(choice, two_levels_serve_longer_data_the_more_ranks_a_ring_would_have) {
+  auto taken = [](MPI_Count bytes, int ranks) {
+    return choose({.collective = Collective::allreduce,
+                   .bytes = bytes,
+                   .size = ranks,
+                   .commutative = true,
+                   .elementwise = true,
+                   .machines = ranks / 8,
+                   .most_on_machine = 8,
+                   .machines_equal = true,
+                   .machines_in_order = true})
+        .name;
+  };
+  EXPECT_EQ(taken(512 << 10, 32), "ring");
+  EXPECT_EQ(taken(1 << 20, 512), "by_machine");
+  EXPECT_EQ(taken(4 << 20, 512), "ring");
+  EXPECT_EQ(taken(16 << 20, 8192), "by_machine");
 }
 
 /// Calls check(facts) for all collectives and kinds of calls, 1 to 32 ranks, and 0 bytes and powers of two to 16 MiB.
