@@ -25,12 +25,12 @@ std::string own_folder() {
 bool has_rdma_devices(const std::string& root) { return os::has_entries(root + "/sys/class/infiniband"); }
 
 void* load_without_rdma() {
-  const std::string folder = own_folder() + "nearmpi/";
+  const std::string own = own_folder(), folder = own + "nearmpi/";
   std::array<void*, 2> absent = {};
-  bool complete = true;
+  bool complete = own.starts_with('/'); // a relative one may be somebody else's by now
   // A library whose name is that of one that libfabric needs is taken for it.
   for (std::size_t i = 0; const char* name : {"libpsm_infinipath.so.1", "libpsm2.so.2"}) {
-    absent[i] = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    absent[i] = !complete ? nullptr : dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
     complete = complete && absent[i++] != nullptr;
   }
   void* handle = complete ? dlopen(fabric, RTLD_NOW | RTLD_LOCAL) : nullptr;

@@ -77,7 +77,9 @@ struct Protection {
     if (library->dlpi_addr != self.base) return 0;
     for (int i = 0; i < library->dlpi_phnum; ++i) {
       const ElfW(Phdr)& part = library->dlpi_phdr[i];
-      if (part.p_type == PT_GNU_RELRO && self.offset - part.p_vaddr < part.p_memsz) self.found = true;
+      // The loader protects whole pages only.
+      const std::uintptr_t end = (part.p_vaddr + part.p_memsz) / page_size() * page_size();
+      if (part.p_type == PT_GNU_RELRO && self.offset >= part.p_vaddr && self.offset < end) self.found = true;
     }
     return 1;
   }
@@ -95,7 +97,9 @@ bool allow(void** place, int access) {
 void ReplacedImport::replace(void* library, const char* name, void* replacement) {
   link_map* map = nullptr;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return;
+#ifdef __GLIBC__ // other C libraries leave the addresses in the dynamic section as they are in the file
   place_ = place_of(*map, name);
+#endif
   if (place_ == nullptr) return;
   Protection protection{map->l_addr, reinterpret_cast<std::uintptr_t>(place_) - map->l_addr};
   (void)dl_iterate_phdr(Protection::look, &protection);

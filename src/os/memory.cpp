@@ -188,6 +188,11 @@ Result seal_length(int descriptor) {
   return {};
 }
 
+bool is_own_file(int descriptor) {
+  struct stat status{};
+  return fstat(descriptor, &status) == 0 && status.st_uid == geteuid();
+}
+
 bool is_sealed(int descriptor, std::uint64_t& bytes) {
   int seals = fcntl(descriptor, F_GET_SEALS);
   struct stat status{};

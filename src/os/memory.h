@@ -42,6 +42,8 @@ Result make_shared_file(const char* name, std::uint64_t bytes, int& descriptor, 
 Result seal_length(int descriptor);
 /// Whether the descriptor is a memory file with sealed length; `bytes` gets the length.
 bool is_sealed(int descriptor, std::uint64_t& bytes);
+/// Whether the file belongs to the user as whom this process acts.
+bool is_own_file(int descriptor);
 /// The inode number, to recognise a descriptor; 0 if it is not open.
 std::uint64_t inode_of(int descriptor);
 void close_descriptor(int descriptor);
