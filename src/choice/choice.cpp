@@ -178,7 +178,8 @@ bool broadcast_crosses_less(const Facts& facts) {
   return facts.most_on_machine > 2 || !facts.machines_in_order;
 }
 bool reduce_crosses_less(const Facts& facts) {
-  return facts.bytes < grown(facts, 32 << 10) || !facts.machines_in_order;
+  const MPI_Count measured = 32 << 10;
+  return facts.bytes < (facts.size <= 16 ? measured : grown(facts, measured)) || !facts.machines_in_order;
 }
 bool allreduce_crosses_less(const Facts& facts) {
   return facts.bytes < grown(facts, 512 << 10) || !facts.machines_in_order;
@@ -194,21 +195,25 @@ bool few_bytes_to_each(const Facts& facts) { return facts.bytes <= 512 && rounds
 MPI_Count bound(const Facts& facts, MPI_Count on_a_machine, MPI_Count between_machines) {
   return facts.machines > 1 ? between_machines : on_a_machine;
 }
-/// How many times a tree of p ranks moves the data one after the other: log2 p, rounded up.
-MPI_Count rounds_of(const Facts& facts) { return std::bit_width(static_cast<unsigned>(facts.size - 1)); }
+/// In 1024ths; between powers of two on straight lines, so that what grows with p / log2 p does so everywhere.
+MPI_Count log2_in_1024ths(MPI_Count value) {
+  const int whole = std::bit_width(static_cast<std::uint64_t>(value)) - 1;
+  const MPI_Count power = MPI_Count{1} << whole;
+  return 1024 * whole + 1024 * (value - power) / power;
+}
 /// A ring of p ranks takes p steps where a tree or recursive doubling takes log2 p, each with all of the data; the ring moves it twice. So if
-/// a message costs as much as a bytes, the ring is faster from some a p / (log2 p - 2) on. The bounds of few ranks were measured; those
-/// of many, on several machines, follow from that (doc/adr/0043).
+/// a message costs as much as a bytes, a ring of many ranks is faster from some a p / log2 p on (allreduce), or a p / (log2 p - 2)
+/// (broadcast). The bounds of few ranks were measured; those of many, on several machines, follow from that (doc/adr/0043).
 bool long_broadcast(const Facts& facts) {
   if (facts.size < 4) return false;
   const MPI_Count of_few = bound(facts, 256 << 10, facts.size > 16 ? 512 << 10 : 1 << 20);
   if (facts.machines == 1 || facts.size <= 64) return facts.bytes >= of_few;
-  return facts.bytes >= std::max(of_few, of_few / 16 * facts.size / (rounds_of(facts) - 2));
+  return facts.bytes >= of_few / 16 * facts.size * 1024 / (log2_in_1024ths(facts.size) - 2 * 1024);
 }
 bool long_allreduce(const Facts& facts) {
   const MPI_Count of_few = bound(facts, 64 << 10, 128 << 10);
   if (facts.machines == 1 || facts.size <= 16) return facts.bytes >= of_few;
-  return facts.bytes >= std::max(of_few, of_few / 4 * facts.size / rounds_of(facts));
+  return facts.bytes >= of_few / 4 * facts.size * 1024 / log2_in_1024ths(facts.size);
 }
 bool long_reduce(const Facts& facts) { return long_allreduce(facts) && facts.size >= 4; }
 bool short_blocks(const Facts& facts) {
@@ -222,8 +227,8 @@ bool tiny_blocks(const Facts& facts) { return facts.bytes <= bound(facts, 256, 4
 /// The whole result is short.
 bool short_result(const Facts& facts) {
   // Of many ranks between machines, every step of a ring costs more than copying a block.
-  constexpr MPI_Count of_sixteen = (256 << 10) / 16;
-  if (facts.machines > 1 && facts.size > 16) return facts.bytes <= of_sixteen;
+  constexpr MPI_Count of_sixteen = (256 << 10) / 16, most = 4 << 20;
+  if (facts.machines > 1 && facts.size > 16) return facts.bytes <= std::min(of_sixteen, most / facts.size);
   return facts.bytes <= bound(facts, 32 << 10, 256 << 10) / facts.size;
 }
 bool long_or_few_ranks(const Facts& facts) { return facts.bytes > 4 << 10 || facts.size < 8; }

@@ -45,10 +45,29 @@ MPI_Count first_bytes_of(Collective collective, std::string_view algorithm, int 
   return MPI_Count{1} << 31;
 }
 
+/// The same to the byte: choices below and above it differ.
+MPI_Count bound_of(Collective collective, std::string_view algorithm, int size) {
+  MPI_Count above = first_bytes_of(collective, algorithm, size), below = above / 2;
+  auto takes = [&](MPI_Count bytes) {
+    return choose({.collective = collective,
+                   .bytes = bytes,
+                   .size = size,
+                   .machines = size,
+                   .most_on_machine = 1,
+                   .machines_equal = true,
+                   .machines_in_order = true})
+               .name == algorithm;
+  };
+  while (above - below > 1) (takes((above + below) / 2) ? above : below) = (above + below) / 2;
+  return above;
+}
+
 TEST(choice, rings_of_more_ranks_begin_with_longer_data) {
   const std::pair<Collective, std::string_view> rings[] = {{Collective::broadcast, "scatter_allgather"},
                                                            {Collective::allreduce, "ring"}};
   for (const auto& [collective, ring] : rings) {
+    for (int size = 17; size < 1000; ++size)
+      EXPECT_LE(bound_of(collective, ring, size), bound_of(collective, ring, size + 1)) << size;
     for (int size = 32; size < 16384; size *= 2)
       EXPECT_LE(first_bytes_of(collective, ring, size), first_bytes_of(collective, ring, 2 * size)) << size;
     // A ring takes at least 1.5 us for each rank; a tree of 25 GB/s may take as long.
