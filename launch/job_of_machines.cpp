@@ -16,8 +16,10 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <unistd.h>
+#include <utility>
 
 namespace near::launch {
 namespace {
@@ -58,29 +60,36 @@ void JobOfMachines::name_machines() {
   }
 }
 
-/// The command that runs a program on the machine, with these standard streams.
-std::vector<std::string> JobOfMachines::words_for(const machines::Host& host, const std::string& program,
-                                                  const std::vector<std::string>& arguments) const {
-  std::vector<std::string> words;
-  if (is_this_machine(host.name)) {
-    words = {program};
-  } else if (command_.by_slurm) {
-    words = {"srun",         "--nodes=1", "--ntasks=1",      "--nodelist=" + host.name,
-             "--overlap",    "--quiet",   "--cpu-bind=none", "--kill-on-bad-exit=0",
-             "--unbuffered", program};
-  } else {
-    for (const auto& word : split(command_.remote_shell, ' '))
-      if (!word.empty()) words.push_back(word);
-    if (words.empty()) words.emplace_back("ssh");
-    const bool is_ssh = words[0].substr(words[0].rfind('/') + 1) == "ssh";
-    if (is_ssh)
-      for (const char* option : {"-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"})
-        words.emplace_back(option);
-    words.push_back(host.name);
-    words.push_back("exec " +
-                    quoted(program)); // the shell there gets the arguments after it, separated by spaces
+bool JobOfMachines::by_shell(const machines::Host& host) const {
+  return !is_this_machine(host.name) && !command_.by_slurm;
+}
+
+/// The command that runs a program on the machine, with these standard streams. If by_shell(), the last word is a command for a shell
+/// there.
+std::vector<std::string> JobOfMachines::words_for(const machines::Host& host,
+                                                  const std::string& program) const {
+  if (is_this_machine(host.name)) return {program};
+  if (command_.by_slurm) {
+    // mpiexec's own environment says which job; tools are asked in another one.
+    const char* job = std::getenv("SLURM_JOB_ID");
+    std::vector<std::string> words = {
+        "srun",        "--nodes=1", "--ntasks=1",      "--nodelist=" + host.name,
+        "--overlap",   "--quiet",   "--cpu-bind=none", "--kill-on-bad-exit=0",
+        "--unbuffered"};
+    if (job != nullptr) words.push_back(base::format("--jobid={}", job));
+    words.push_back(program);
+    return words;
   }
-  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> words;
+  for (const auto& word : split(command_.remote_shell, ' '))
+    if (!word.empty()) words.push_back(word);
+  if (words.empty()) words.emplace_back("ssh");
+  const bool is_ssh = words[0].substr(words[0].rfind('/') + 1) == "ssh";
+  if (is_ssh)
+    for (const char* option : {"-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"})
+      words.emplace_back(option);
+  words.push_back(host.name);
+  words.push_back("exec " + quoted(program));
   return words;
 }
 
@@ -102,8 +111,13 @@ Result JobOfMachines::start() {
   for (unsigned at = 0; at < machines_.size(); ++at) {
     Remote& remote = *machines_[at];
     remote.silence.set_limit(lost_after());
-    NEAR_TRY(remote.start(words_for(remote.host, installed("mpiexec"), {"--agent"}), poller_,
-                          {key_agents + at, key_agent_errors + at, key_agent_input + at}, output_.bell()));
+    std::vector<std::string> words = words_for(remote.host, installed("mpiexec"));
+    if (by_shell(remote.host))
+      words.back() += " --agent";
+    else
+      words.emplace_back("--agent");
+    NEAR_TRY(remote.start(words, poller_, {key_agents + at, key_agent_errors + at, key_agent_input + at},
+                          output_.bell()));
     NEAR_TRY(remote.connect_output(output_));
   }
   return {};
@@ -207,13 +221,13 @@ Result JobOfMachines::send_jobs() {
 
 /// Once all parts run, tools may ask for them.
 void JobOfMachines::part_started(unsigned machine, std::uint64_t launcher) {
-  machines_[machine]->launcher = static_cast<os::Pid>(launcher);
+  if (std::exchange(machines_[machine]->launcher, static_cast<os::Pid>(launcher)) != 0) return;
   std::vector<segment::JobPart> parts;
   for (const unsigned part : parts_) {
     const Remote& remote = *machines_[part];
     if (remote.launcher == 0) return;
     parts.push_back({remote.host.name, remote.launcher, static_cast<std::uint32_t>(remote.ranks.size()),
-                     words_for(remote.host, installed("near"), {})});
+                     words_for(remote.host, installed("near")), by_shell(remote.host)});
   }
   int kept_open = -1;
   if (!segment::publish_parts(parts, kept_open).ok())

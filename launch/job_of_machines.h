@@ -37,8 +37,8 @@ private:
   enum class State { greeting, running, ending, draining };
 
   // job_of_machines.cpp: the beginning
-  std::vector<std::string> words_for(const machines::Host& host, const std::string& program,
-                                     const std::vector<std::string>& arguments) const;
+  bool by_shell(const machines::Host& host) const;
+  std::vector<std::string> words_for(const machines::Host& host, const std::string& program) const;
   void name_machines();
   Result distribute();
   Result send_jobs();

@@ -2,6 +2,7 @@
 // reached it.
 #pragma once
 
+#include "os/poller.h"
 #include "segment/parts.h"
 
 #include <cstdint>
@@ -21,9 +22,16 @@ struct Answer {
 std::vector<Answer> ask(const std::vector<segment::JobPart>& parts,
                         const std::vector<std::string>& arguments);
 
-/// What they have printed, each after the name of its machine; complaints go to standard error. Returns the highest status.
-int combine(const std::vector<segment::JobPart>& parts, const std::vector<Answer>& answers,
-            std::string& text);
+/// What they have printed, each after the name of its machine.
+struct Combined {
+  std::string text, complaints;
+  int status = 0;   ///< the highest one
+  bool any = false; ///< some part has answered without a complaint
+};
+Combined combine(const std::vector<segment::JobPart>& parts, const std::vector<Answer>& answers);
+
+/// Whether the job has ended whose mpiexec `job` watches. Waits a moment for that if no part has answered.
+bool has_ended(os::Poller& job, const Combined& answers);
 
 /// Prints that once, or every `interval_s` seconds until mpiexec, the process `launcher`, ends.
 int show_parts(std::int32_t launcher, const std::vector<segment::JobPart>& parts,

@@ -120,22 +120,21 @@ int sample_running(const PlaceOptions& options, Output& output) {
 
 // ---- a job on several machines -------------------------------------------------------------------------
 
-/// What `near place` has printed on the machines. Returns the highest status.
-int combine_places(const PlaceOptions& options, const std::vector<segment::JobPart>& parts,
-                   std::string& text) {
+/// What `near place` has printed on the machines.
+Combined combine_places(const PlaceOptions& options, const std::vector<segment::JobPart>& parts) {
   std::vector<std::string> arguments = {"place"};
   if (options.all) arguments.emplace_back("--all");
   if (options.json) arguments.emplace_back("--json");
   if (options.assert_local > 0)
     arguments.insert(arguments.end(), {"--assert-local", base::format("{}", options.assert_local)});
   const auto answers = ask(parts, arguments);
-  const int status = combine(parts, answers, text);
-  if (!options.json) return status;
+  Combined all = combine(parts, answers);
+  if (!options.json) return all;
   std::vector<std::pair<std::string, std::string>> documents;
   for (std::size_t at = 0; at < parts.size(); ++at)
     documents.emplace_back(parts[at].machine, answers[at].output);
-  text = place::json_of(documents, !options.watch) + '\n';
-  return status;
+  all.text = place::json_of(documents, !options.watch) + '\n';
+  return all;
 }
 
 int sample_parts(const PlaceOptions& options, const std::vector<segment::JobPart>& parts, Output& output) {
@@ -151,13 +150,13 @@ int sample_parts(const PlaceOptions& options, const std::vector<segment::JobPart
     return complain();
   std::vector<std::uint64_t> keys;
   for (;;) {
-    std::string text;
-    const int status = combine_places(options, parts, text);
-    poller.wait(0, keys);
-    if (options.watch && !keys.empty()) break; // the parts have ended while they were asked
+    const Combined all = combine_places(options, parts);
+    if (options.watch && has_ended(poller, all)) break; // while they were asked
     const bool clears = options.watch && output.terminal() && !options.json;
-    if (!output.write((clears ? "\033[H\033[J" : "") + text).ok()) return complain();
-    if (!options.watch || status != 0) return status;
+    if (!output.write((clears ? "\033[H\033[J" : "") + all.text).ok()) return complain();
+    std::fputs(all.complaints.c_str(), stderr);
+    // Parts may end one after the other.
+    if (!options.watch || all.status == assertion_status) return all.status;
     poller.wait(static_cast<int>(std::clamp(options.interval_s * 1000, 1.0, 1e9)), keys);
     if (!keys.empty()) break;
   }

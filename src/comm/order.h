@@ -15,7 +15,7 @@ bool may_reorder(const Communicator& parent, int count);
 int own_rank_in(const Communicator& parent, const Pattern& pattern);
 
 /// Sets order[i] to the process (by its rank in `parent`) to which own_rank_in() gives rank i. Collective; exchanges messages
-/// if there are several machines. Fails with MPI_ERR_TOPOLOGY if the processes have given different patterns.
+/// if there are several machines: then it fails with MPI_ERR_TOPOLOGY if the processes have given different patterns.
 Result agree_on_order(Communicator& parent, const Pattern& pattern, std::vector<int>& order);
 
 } // namespace near::comm

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* file_name = "nearmpi-parts";
 
-// Fields end with a zero: machine, launcher, ranks, the number of words, and the words.
+// Fields end with a zero: machine, launcher, ranks, by_shell, the number of words, and the words.
 
 void add(std::string& text, std::string_view field) { (text += field) += '\0'; }
 
@@ -21,7 +21,8 @@ std::string text_of(const std::vector<JobPart>& parts) {
   for (const JobPart& part : parts) {
     add(text, part.machine);
     for (const std::size_t number :
-         {static_cast<std::size_t>(part.launcher), static_cast<std::size_t>(part.ranks), part.reach.size()})
+         {static_cast<std::size_t>(part.launcher), static_cast<std::size_t>(part.ranks),
+          std::size_t{part.by_shell}, part.reach.size()})
       add(text, std::to_string(number));
     for (const std::string& word : part.reach) add(text, word);
   }
@@ -57,18 +58,32 @@ Result publish_parts(const std::vector<JobPart>& parts, int& descriptor) {
   return os::seal_length(descriptor);
 }
 
+/// What the process has published. Words that other users have written would be executed as this one's, and an unsealed file may still be
+/// empty.
+static bool read_published(std::int32_t launcher, std::string& text) {
+  int number = -1, descriptor = -1;
+  if (path_of_memory_file(launcher, file_name, &number).empty()) return false;
+  if (!os::open_descriptor_of(launcher, number, false, descriptor).ok()) return false;
+  std::uint64_t bytes = 0;
+  const bool read = os::is_own_file(descriptor) && os::is_sealed(descriptor, bytes) &&
+                    os::read_file(base::format("/proc/self/fd/{}", descriptor), text) == 0;
+  os::close_descriptor(descriptor);
+  return read;
+}
+
 std::vector<JobPart> parts_of(std::int32_t launcher) {
   std::string text;
-  const std::string path = path_of_memory_file(launcher, file_name);
-  if (path.empty() || os::read_file(path, text) != 0) return {};
+  if (!read_published(launcher, text)) return {};
   std::vector<JobPart> parts;
   for (Fields fields(text); !fields.is_over();) {
     JobPart& part = parts.emplace_back();
     part.machine = fields.next();
     std::size_t words = 0;
-    if (!fields.number(part.launcher) || !fields.number(part.ranks) || !fields.number(words) || words == 0 ||
-        words > fields.left())
+    int by_shell = 0;
+    if (!fields.number(part.launcher) || !fields.number(part.ranks) || !fields.number(by_shell) ||
+        !fields.number(words) || words == 0 || words > fields.left())
       return {};
+    part.by_shell = by_shell != 0;
     while (words-- != 0) part.reach.emplace_back(fields.next());
   }
   return parts;

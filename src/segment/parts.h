@@ -18,11 +18,12 @@ struct JobPart {
   std::int32_t launcher = 0;      ///< a process there that has the part's segment open
   std::uint32_t ranks = 0;        ///< of the job, on that machine
   std::vector<std::string> reach; ///< the words that run `near` there; its arguments follow
+  bool by_shell = false;          ///< they belong to the last word, which a shell there reads
 };
 
 /// Publishes them, as long as this process lives. `descriptor` is that of the file, which programs that it starts do not get.
 Result publish_parts(const std::vector<JobPart>& parts, int& descriptor);
-/// The parts of the job whose mpiexec is this process of the same user; empty if it is none, or runs on one machine.
+/// The parts of the job whose mpiexec is this process; empty if it is none, belongs to another user, or runs on one machine.
 std::vector<JobPart> parts_of(std::int32_t launcher);
 
 } // namespace near::segment

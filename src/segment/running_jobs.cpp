@@ -1,10 +1,13 @@
 // Finds the segments of running jobs from outside, for tools.
+#include "os/files.h"
 #include "os/memory.h"
 #include "os/process.h"
 #include "segment/descriptors.h"
+#include "segment/parts.h"
 #include "segment/segment.h"
 
 #include <algorithm>
+#include <dirent.h>
 #include <string_view>
 #include <unistd.h>
 
@@ -14,20 +17,25 @@ using base::Code;
 using base::fail;
 
 std::string path_of_memory_file(std::int32_t process, std::string_view name, int* number) {
-  // A process has it open under some number below its limit.
-  for (int each = 0; each < 1024; ++each) {
-    auto path = base::format("/proc/{}/fd/{}", process, each);
+  const std::string folder = base::format("/proc/{}/fd", process);
+  DIR* listing = opendir(folder.c_str());
+  if (listing == nullptr) return {};
+  int found = -1;
+  for (const dirent* entry = readdir(listing); entry != nullptr; entry = readdir(listing)) {
     char target[64] = {};
-    const ssize_t length = readlink(path.c_str(), target, sizeof target - 1);
+    const ssize_t length = readlinkat(dirfd(listing), entry->d_name, target, sizeof target - 1);
     if (length <= 0) continue;
     std::string_view text(target, static_cast<std::size_t>(length));
     if (!text.starts_with("/memfd:")) continue;
     text.remove_prefix(std::string_view("/memfd:").size());
-    if (text.substr(0, text.find(' ')) != name) continue;
-    if (number != nullptr) *number = each;
-    return path;
+    int each = -1;
+    if (text.substr(0, text.find(' ')) != name || !os::read_number(entry->d_name, each)) continue;
+    if (found < 0 || each < found) found = each;
   }
-  return {};
+  closedir(listing);
+  if (found < 0) return {};
+  if (number != nullptr) *number = found;
+  return base::format("{}/{}", folder, found);
 }
 
 Result open_job(std::int32_t launcher, int& descriptor) {
@@ -45,9 +53,14 @@ std::vector<std::int32_t> running_jobs() {
     os::FileIdentity file;
   };
   std::vector<Holder> holders;
-  std::vector<std::int32_t> launchers; // first those of jobs on several machines
+  std::vector<std::int32_t> launchers;
+  std::vector<std::int32_t> parts; // that jobs on several machines have on this one
   for (auto process : os::own_processes()) {
-    if (!path_of_memory_file(process, "nearmpi-parts").empty()) launchers.push_back(process);
+    if (const auto of_job = parts_of(process); !of_job.empty()) {
+      launchers.push_back(process);
+      for (const JobPart& part : of_job)
+        if (os::descends_from(part.launcher, process)) parts.push_back(part.launcher);
+    }
     int descriptor = -1;
     os::FileIdentity file;
     if (!open_job(process, descriptor).ok()) continue;
@@ -56,13 +69,8 @@ std::vector<std::int32_t> running_jobs() {
   }
   // The other half of mpiexec and wrappers of ranks have it open too. The launcher is the process that the
   // others descend from.
-  const std::vector<std::int32_t> of_several = launchers;
   for (const auto& one : holders) {
-    // The part of such a job on this machine is one of those that its launcher has published.
-    const bool is_part = std::any_of(of_several.begin(), of_several.end(), [&one](std::int32_t launcher) {
-      return os::descends_from(one.process, launcher);
-    });
-    if (is_part) continue;
+    if (std::find(parts.begin(), parts.end(), one.process) != parts.end()) continue;
     bool below = std::any_of(holders.begin(), holders.end(), [&one](const Holder& other) {
       return other.process != one.process && other.file == one.file &&
              os::descends_from(one.process, other.process);

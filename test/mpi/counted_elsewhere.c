@@ -43,6 +43,7 @@ int main(int count, char** arguments) {
   CHECK(bytes - bytes_before == (neighbours ? 0 : 303000));
   if (count > 1) {
     char line[8];
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 0) {
       puts("has-sent");
       fflush(stdout);

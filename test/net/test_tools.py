@@ -88,6 +88,29 @@ def test_the_only_job_is_taken_as_a_whole(two, prefix, compiled):
         harness.end_all(job.mark)
 
 
+def test_a_machine_that_does_not_answer_leaves_the_others_their_answers(two, held, tmp_path):
+    silent = tmp_path / "silent"
+    shell = tmp_path / "shell"
+    shell.write_text(f'#!/bin/sh\n[ "$1" = m1 ] || [ ! -e {silent} ] || exec sleep 100\nexec {two.shell} "$@"\n')
+    shell.chmod(0o755)
+    with held("--remote-shell", shell, "--hosts", "m1:2,m2:2") as near:
+        silent.touch()
+        result = near("top")
+        assert result.status == 1 and result.err == "near: machine m2: no answer within 30 s\n", result.report()
+        assert re.findall(r"^ +(\d) +\d+ running", result.out, re.M) == ["0", "1"], result.report()
+
+
+def test_what_keeps_the_output_open_is_not_waited_for(two, held, tmp_path):
+    """As an ssh that stays to serve later connections."""
+    shell = tmp_path / "shell"
+    shell.write_text(f'#!/bin/sh\ncase "$2" in *near*) sleep 50 & ;; esac\nexec {two.shell} "$@"\n')
+    shell.chmod(0o755)
+    with held("--remote-shell", shell, "--hosts", "m1:2,m2:2") as near:
+        result = near("top")
+        assert result.status == 0 and result.seconds < 25 and result.err == "", result.report()
+        assert re.findall(r"^ +(\d) +\d+ running", result.out, re.M) == ["0", "1", "2", "3"], result.report()
+
+
 def test_a_machine_that_cannot_be_asked_is_named(two, prefix, held, tmp_path):
     reached = tmp_path / "reached"
     reached.touch()
