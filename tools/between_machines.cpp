@@ -57,8 +57,10 @@ std::string here_texts(const Facts& call, const std::vector<Here>& kinds, std::s
       found->second += "; " + here_text(here);
   }
   std::string text;
-  for (const auto& [name, where] : chosen)
-    text += (text.empty() ? collective + " " : ", ") + name + (chosen.size() > 1 ? " (" + where + ")" : "");
+  for (const auto& [name, where] : chosen) {
+    text.append(text.empty() ? collective + " " : ", ").append(name);
+    if (chosen.size() > 1) text.append(" (").append(where).append(")");
+  }
   return text;
 }
 
@@ -146,7 +148,8 @@ int collectives_between_machines(const CollectivesOptions& options) {
     return 2;
   }
   std::optional<Job> job;
-  if (!imagine(std::move(given), options.turns, std::max(options.nodes, 1u), job).ok()) return complain();
+  if (!imagine(std::move(given), options.turns, std::max(options.nodes, 1u), job).ok() || !job.has_value())
+    return complain();
   if (options.root >= static_cast<std::uint32_t>(job->machines.size())) {
     std::fprintf(stderr, "near: --root: there is no rank %u among %d ranks\n", options.root,
                  job->machines.size());

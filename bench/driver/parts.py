@@ -25,7 +25,7 @@ FILES = [(re.compile(pattern), part) for pattern, part in (
     (r"^src/copy/", COPYING),
     (r"^src/shm/(cma|ending|memory_access|peers|progress|provider|rendezvous|start|tuner)\.", PROTOCOL),
     (r"^src/(queue|memory|shm)/", BUFFERING),
-    (r"^src/(abi|base|boot|choice|coll|comm|mpi|object|ofi|os|p2p|pattern|profile|rma|segment|topo|transport)/", PROTOCOL),
+    (r"^src/(abi|base|boot|choice|coll|comm|mpi|object|ofi|os|p2p|pattern|planning|profile|rma|segment|topo|transport)/", PROTOCOL),
     (r"^generated/", PROTOCOL),
 )]
 # Functions of the C library, and of the C++ library, which is a part of ours.

@@ -199,7 +199,7 @@ MPI_Count bound(const Facts& facts, MPI_Count on_a_machine, MPI_Count between_ma
 MPI_Count log2_in_1024ths(MPI_Count value) {
   const int whole = std::bit_width(static_cast<std::uint64_t>(value)) - 1;
   const MPI_Count power = MPI_Count{1} << whole;
-  return 1024 * whole + 1024 * (value - power) / power;
+  return MPI_Count{1024} * whole + 1024 * (value - power) / power;
 }
 /// A ring of p ranks takes p steps where a tree or recursive doubling takes log2 p, each with all of the data; the ring moves it twice. So if
 /// a message costs as much as a bytes, a ring of many ranks is faster from some a p / log2 p on (allreduce), or a p / (log2 p - 2)
@@ -208,7 +208,7 @@ bool long_broadcast(const Facts& facts) {
   if (facts.size < 4) return false;
   const MPI_Count of_few = bound(facts, 256 << 10, facts.size > 16 ? 512 << 10 : 1 << 20);
   if (facts.machines == 1 || facts.size <= 64) return facts.bytes >= of_few;
-  return facts.bytes >= of_few / 16 * facts.size * 1024 / (log2_in_1024ths(facts.size) - 2 * 1024);
+  return facts.bytes >= of_few / 16 * facts.size * 1024 / (log2_in_1024ths(facts.size) - 2048);
 }
 bool long_allreduce(const Facts& facts) {
   const MPI_Count of_few = bound(facts, 64 << 10, 128 << 10);

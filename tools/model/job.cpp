@@ -15,9 +15,8 @@ namespace near::model {
 namespace {
 
 bool read_count(std::string_view text, int most, int& value) {
-  const char* last = text.data() + text.size();
-  auto [end, error] = std::from_chars(text.data(), last, value);
-  return error == std::errc{} && end == last && value > 0 && value <= most;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && value > 0 && value <= most;
 }
 
 Result refuse(std::string_view text) {

@@ -5,6 +5,7 @@
 #include "pattern/tree.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 namespace near::model {
@@ -69,12 +70,16 @@ std::vector<int> heads_of(const Shape& shape, int leader) {
   return heads;
 }
 
+/// No bytes are one chunk, too.
+int chunks_of(double bytes) { return std::max(1, static_cast<int>(std::ceil(bytes / chunk))); }
+double bytes_of(int index, double bytes) { return std::min(chunk, bytes - index * chunk); }
+
 void broadcast(const Network& network, const Shape& shape, Ranks& ranks, int leader, double bytes,
                bool by_node) {
   const std::vector<int> heads = heads_of(shape, leader);
   std::vector<double> finished; // by chunk
-  for (double done = 0; done < bytes || done == 0; done += chunk) {
-    const double now = std::min(chunk, bytes - done);
+  for (int index = 0; index < chunks_of(bytes); ++index) {
+    const double now = bytes_of(index, bytes);
     if (finished.size() >= room) ranks.wait(leader, finished[finished.size() - room]);
     const double published = ranks.publish(leader, now);
     std::vector<double> relayed(heads.size(), published);
@@ -90,20 +95,18 @@ void broadcast(const Network& network, const Shape& shape, Ranks& ranks, int lea
       ranks.read(rank, by_node ? heads[node] : leader, now, relayed[node], network.copy_gap);
     }
     finished.push_back(ranks.last());
-    if (now == 0) break;
   }
 }
 
 void reduce_flat(const Network& network, const Shape& shape, Ranks& ranks, int leader, double bytes) {
-  for (double done = 0; done < bytes || done == 0; done += chunk) {
-    const double now = std::min(chunk, bytes - done);
+  for (int index = 0; index < chunks_of(bytes); ++index) {
+    const double now = bytes_of(index, bytes);
     std::vector<double> published(static_cast<std::size_t>(shape.ranks));
     for (int rank = 0; rank < shape.ranks; ++rank)
       if (rank != leader) published[static_cast<std::size_t>(rank)] = ranks.publish(rank, now);
     for (int rank = 0; rank < shape.ranks; ++rank)
       if (rank != leader)
         ranks.read(leader, rank, now, published[static_cast<std::size_t>(rank)], network.add_gap);
-    if (now == 0) break;
   }
 }
 
@@ -124,8 +127,8 @@ void reduce_grid(const Network& network, const Shape& shape, Ranks& ranks, int l
 }
 
 void reduce_shares(const Network& network, const Shape& shape, Ranks& ranks, int leader, double bytes) {
-  for (double done = 0; done < bytes; done += chunk) {
-    const double now = std::min(chunk, bytes - done), share = now / (shape.ranks - 1);
+  for (int index = 0; bytes > 0 && index < chunks_of(bytes); ++index) {
+    const double now = bytes_of(index, bytes), share = now / (shape.ranks - 1);
     for (int rank = 0; rank < shape.ranks; ++rank) (void)ranks.publish(rank, now);
     const double published = ranks.last();
     for (int step = 1; step < shape.ranks; ++step)
