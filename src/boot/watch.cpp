@@ -336,7 +336,9 @@ Result begin_watch(const Start& start, const segment::Segment& segment, std::spa
                              .on_loss = machine_is_lost}));
   for (const Neighbour& each : next)
     if (!self.lines.connect(each).ok())
-      base::log(base::Level::warning, "{} is not watched, so its loss may go unnoticed: {}", each.name,
+      // mpiexec watches the machines itself, and ends the job if the network is gone.
+      base::log(self.mpiexec != 0 ? base::Level::debug : base::Level::warning,
+                "{} is not watched, so its loss may go unnoticed: {}", each.name,
                 std::string(base::failure_text()));
   when_launcher_is_lost(launcher_is_lost);
   pthread_atfork([] { state().mutex.lock(); }, [] { state().mutex.unlock(); }, in_forked_child);

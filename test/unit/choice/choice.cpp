@@ -79,7 +79,7 @@ TEST(choice, rings_of_more_ranks_begin_with_longer_data) {
 }
 
 TEST(choice, two_levels_serve_longer_data_the_more_ranks_a_ring_would_have) {
-  auto taken = [](MPI_Count bytes, int ranks) {
+  auto taken = [](MPI_Count bytes, int ranks) -> std::string_view {
     return choose({.collective = Collective::allreduce,
                    .bytes = bytes,
                    .size = ranks,
