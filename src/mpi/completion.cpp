@@ -3,6 +3,7 @@
 // MPI_REQUEST_NULL and inactive persistent requests count as complete and give the empty status. The array
 // forms return MPI_ERR_IN_STATUS if an operation failed; only then do they write the MPI_ERROR fields.
 // MPI_Waitall completes the other operations even then, so none is left with MPI_ERR_PENDING.
+#include "mpi/error.h"
 #include "mpi/impl.h"
 
 #include <string>
@@ -52,6 +53,7 @@ private:
     if (!result.ok() && failed_++ == 0) {
       first_ = index;
       sentence_ = base::failure_text();
+      mpi::note_first_in_statuses(object::error_class(result));
       for (int i = 0; i < done_; ++i) set_error(i, MPI_SUCCESS);
     }
     set_error(done_, result.ok() ? MPI_SUCCESS : object::error_class(result));

@@ -39,10 +39,16 @@ void abort_job(int code, segment::Abort how) {
 
 std::string_view last_failure(int code) { return code == last.code ? std::string_view(last.text) : ""; }
 
+namespace {
+thread_local int first_in_statuses = MPI_SUCCESS;
+} // namespace
+
+void note_first_in_statuses(int error_class) { first_in_statuses = error_class; }
+
 void end_with_message(int code, const std::string& text) {
   // If several ranks meet the same error, only the first one prints it. Of a death, the watch says more.
-  const bool is_told =
-      class_of(code) == MPI_ERR_PROC_ABORTED && !process.forked && boot::death_was_told(process.start);
+  const int kind = class_of(code) == MPI_ERR_IN_STATUS ? first_in_statuses : class_of(code);
+  const bool is_told = kind == MPI_ERR_PROC_ABORTED && !process.forked && boot::death_was_told(process.start);
   if (process.forked || (!is_told && transport::is_first_with_fatal_error()))
     base::write_line(base::Level::error, base::format("{} ({})", text, error_name(class_of(code))));
   abort_job(code, segment::Abort::failed);

@@ -17,6 +17,8 @@ int* last_used_code_address();
 
 /// The message of this thread's latest failure if that had this code; else "".
 std::string_view last_failure(int code);
+/// Says of which class the first failure was that is reported as MPI_ERR_IN_STATUS.
+void note_first_in_statuses(int error_class);
 
 /// Prints one line and ends the job.
 [[noreturn]] void end_with_message(int code, const std::string& text);
