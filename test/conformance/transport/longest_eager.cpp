@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 
 namespace near::test {
 namespace {
@@ -10,8 +11,11 @@ namespace {
 /// Sends a message eagerly if the transport takes it, otherwise by an RTS; returns whether it has left.
 bool send_either_way(Peer& to, int tag, Bytes& data, Side& side) {
   const Buffer buffer = buffer_of(data.data(), data.size());
-  if (transport::try_send_eager(to, {5, 0, tag, data.size()}, buffer)) return side.finished = true;
-  announce(to, tag, buffer, side);
+  switch (transport::send_eager(to, {5, 0, tag, data.size()}, buffer, &side)) {
+  case Eager::left: return side.finished = true;
+  case Eager::waits: return false;
+  case Eager::refused: announce(to, tag, buffer, side); return false;
+  }
   return false;
 }
 
@@ -50,7 +54,10 @@ TEST_P(Conformance, messages_between_the_eager_limits_arrive_whole_whenever_they
         auto begin = [&](const Arrived& message) {
           const auto at = static_cast<std::size_t>(message.envelope.tag - i);
           in[at].resize(room(message.envelope.tag));
-          take(message, buffer_of(in[at].data(), in[at].size()), sides[at]);
+          if (message.is_rts) return take(message, buffer_of(in[at].data(), in[at].size()), sides[at]);
+          std::copy_n(message.data.begin(), in[at].size(), in[at].begin());
+          sides[at].finished = true;
+          sides[at].error = MPI_SUCCESS;
         };
         for (int j = 0; j < at_once; ++j) {
           some.push_back(next());
@@ -69,6 +76,57 @@ TEST_P(Conformance, messages_between_the_eager_limits_arrive_whole_whenever_they
       }
     }
   });
+}
+
+/// Both send, and one dies while messages are on their way in both directions; the other one receives what comes.
+TEST_P(Conformance, a_peer_that_dies_ends_messages_between_the_eager_limits) {
+  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can die";
+  if (!kind().fails_alone()) GTEST_SKIP() << "the job ends with it";
+  run(
+      [](Part& part) {
+        constexpr std::size_t count = 24;
+        const std::size_t bytes = transport::longest_eager();
+        static std::array<Bytes, count> out, in;
+        static std::array<Side, count> sending, receiving;
+        part.meet();
+        for (std::size_t i = 0; i < count; ++i)
+          (void)send_either_way(*part.other, static_cast<int>(i),
+                                out[i] = pattern(bytes, static_cast<unsigned>(i)), sending[i]);
+        if (part.receives) {
+          (void)next();
+          raise(SIGKILL);
+        }
+        std::size_t taken = 0;
+        auto accept_what_came = [&] {
+          for (; !inbox.empty(); inbox.pop_front()) {
+            const Arrived& message = inbox.front();
+            if (!message.is_rts) continue;
+            in[taken].resize(bytes);
+            Side& side = receiving[taken];
+            taken +=
+                transport::accept(*message.from, message.rts, bytes, buffer_of(in[taken].data(), bytes), side)
+                    ? 1
+                    : 0;
+          }
+        };
+        auto have_ended = [](const auto& first, std::size_t number) {
+          return std::all_of(first.begin(), first.begin() + number,
+                             [](const Side& side) { return side.finished; });
+        };
+        wait_for([&] {
+          accept_what_came();
+          return transport::has_ended(*part.other) && have_ended(sending, count) &&
+                 have_ended(receiving, taken);
+        });
+        for (std::size_t i = 0; i < taken; ++i) {
+          require(receiving[i].error == MPI_ERR_PROC_ABORTED ||
+                      in[i] == pattern(bytes, static_cast<unsigned>(i)),
+                  "what has arrived is right");
+        }
+        transport::receive_no_more();
+        wait_for([] { return transport::sends_settled(); });
+      },
+      true);
 }
 
 } // namespace

@@ -183,6 +183,10 @@ void give_back_credit(transport::Peer& to) {
 void abandon(transport::Peer& failed) {
   Peer& peer = own(failed);
   peer.out.clear();
+  for (const auto& [at, transfer] : std::exchange(peer.waiters, {})) {
+    transfer->busy = false;
+    transfer->done(*transfer, MPI_ERR_PROC_ABORTED);
+  }
   while (Transfer* transfer = peer.sends) {
     forget(peer, *transfer);
     transfer->busy = false;
