@@ -40,7 +40,10 @@ void send_awaited(Peer& peer, const Envelope& envelope, const Buffer& buffer, bo
     datatype::pack(buffer, 0, packet.body(), static_cast<MPI_Count>(envelope.bytes));
   peer.awaited.insert(&packet);
   packet.transfer = &waiter;
+  packet.head = 0;
   waiter.peer = &peer;
+  waiter.bytes = envelope.bytes;
+  waiter.position = 0;
   waiter.busy = true;
   write_head(packet.frame(), peer, envelope);
   spend_credit(peer, envelope);
@@ -51,7 +54,8 @@ void send_awaited(Peer& peer, const Envelope& envelope, const Buffer& buffer, bo
 
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   Peer& peer = own(to);
-  if (envelope.bytes > longest_body() || peer.credits_left == 0) return Eager::refused;
+  if (envelope.bytes > longest_body()) return send_train(peer, envelope, buffer, waiter);
+  if (peer.credits_left == 0) return Eager::refused;
   State& self = state();
   const bool borrow = may_borrow(buffer, envelope.bytes);
   if ((borrow || would_stay(peer)) && !peer.is_gone() && !peer.lost) {
@@ -90,15 +94,14 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
 void abandon_awaited(Peer& peer) {
   std::vector<Transfer*> ended;
   for (Packet* packet : peer.awaited) {
-    ended.push_back(std::exchange(packet->transfer, nullptr));
+    Transfer* const transfer = std::exchange(packet->transfer, nullptr);
+    if (std::exchange(transfer->busy, false)) ended.push_back(transfer); // a train has many packets
+    if (packet->head != 0) state().train_bytes_under_way -= packet->body_bytes() - packet->head;
     packet->elsewhere = nullptr;
     if (!packet->under_way) state().packets.give_back(packet); // otherwise the network does, or never
   }
   peer.awaited.clear();
-  for (Transfer* transfer : ended) {
-    transfer->busy = false;
-    transfer->done(*transfer, MPI_ERR_PROC_ABORTED);
-  }
+  for (Transfer* transfer : ended) transfer->done(*transfer, MPI_ERR_PROC_ABORTED);
 }
 
 } // namespace near::ofi

@@ -21,19 +21,25 @@ std::int64_t begin_send(Packet& packet) {
   Endpoint& endpoint = state().endpoint;
   if (packet.elsewhere == nullptr)
     return endpoint.send(packet.data, packet.bytes, packet.local, packet.peer->address, packet);
+  const std::size_t front = sizeof(Frame) + packet.head;
   const std::array<iovec, 2> parts{
-      {{packet.data, sizeof(Frame)}, {const_cast<std::byte*>(packet.elsewhere), packet.body_bytes()}}};
+      {{packet.data, front}, {const_cast<std::byte*>(packet.elsewhere), packet.bytes - front}}};
   return endpoint.send_parts(parts, packet.peer->address, packet);
 }
 
 /// The packet of a message that has left, and the program's buffer, may be used again.
 void retire(Packet& packet, int error) {
+  State& self = state();
   Transfer* const transfer = std::exchange(packet.transfer, nullptr);
-  if (transfer != nullptr) packet.peer->awaited.erase(&packet);
   packet.elsewhere = nullptr;
   packet.under_way = false;
-  state().packets.give_back(&packet);
+  self.packets.give_back(&packet);
   if (transfer == nullptr) return;
+  packet.peer->awaited.erase(&packet);
+  const std::uint64_t payload = packet.body_bytes() - packet.head;
+  if (packet.head != 0) self.train_bytes_under_way -= payload;
+  transfer->position += payload;
+  if (transfer->position != transfer->bytes) return; // other packets are left
   transfer->busy = false;
   transfer->done(*transfer, error);
 }
@@ -90,13 +96,6 @@ bool deliver(Peer& peer, Packet& packet) {
   return name != 0 && arrival.packet == 0;
 }
 
-void announce(Peer& peer, const Frame& frame, const RtsBody& body) {
-  note_announced(peer, body.rts);
-  const Envelope envelope{frame.context, frame.source, frame.tag, body.bytes};
-  Arrival arrival{&peer, envelope, reinterpret_cast<const std::byte*>(&body.rts), sizeof body.rts, 0};
-  state().handlers[static_cast<std::size_t>(Handler::p2p_rts)](arrival);
-}
-
 /// The peer has handled all messages before this number.
 void confirm(Peer& peer, std::uint16_t sequence) {
   const auto more = static_cast<std::uint16_t>(sequence - peer.confirmed);
@@ -113,9 +112,14 @@ bool handle(Peer& peer, Packet& packet) {
   };
   switch (frame.message) {
   case Message::eager:
+  case Message::train:
+  case Message::part:
   case Message::credit:
   case Message::hello: return true;
-  case Message::rts: return with(RtsBody{}, [&](const RtsBody& body) { announce(peer, frame, body); });
+  case Message::rts:
+    return with(RtsBody{}, [&](const RtsBody& body) {
+      announce(peer, {frame.context, frame.source, frame.tag, body.bytes}, body.rts);
+    });
   case Message::cts: return with(CtsBody{}, [&](const CtsBody& body) { handle_cts(peer, body); });
   case Message::data:
     return with(DataBody{}, [&](const DataBody& body) {
@@ -152,7 +156,12 @@ bool take_turn(Peer& peer, Packet& packet) {
     peer.reported = peer.expected;
     send(peer, Message::received, &peer.reported, sizeof peer.reported);
   }
-  if (packet.frame().message == Message::eager) return deliver(peer, packet);
+  switch (packet.frame().message) {
+  case Message::eager: return deliver(peer, packet);
+  case Message::train: return take_train(peer, packet);
+  case Message::part: return take_part(peer, packet);
+  default: break;
+  }
   if (!handle(peer, packet)) warn_of_foreign_message("its contents are wrong");
   return false;
 }

@@ -22,7 +22,7 @@ constexpr std::uint64_t longest_read = 64 << 20;
 /// How many packets messages that are sent in pieces occupy together.
 constexpr std::uint32_t packets_for_pieces = 32;
 
-enum Word { cookie, address, key, readable, claimed };
+enum Word { cookie, address, key, readable, claimed, in_train };
 
 /// Removes the entry and returns what it held.
 template <class Table>
@@ -153,7 +153,18 @@ void handle_withdrawn(Peer& peer, const WithdrawnBody& body) {
   (body.cancelled != 0 ? found->second.cancelled : found->second.refused) = true;
 }
 
-void note_announced(Peer& peer, const RtsHeader& rts) { peer.announced.insert(rts.words[cookie]); }
+void announce(Peer& peer, const Envelope& envelope, const RtsHeader& rts) {
+  peer.announced.insert(rts.words[cookie]);
+  Arrival arrival{&peer, envelope, reinterpret_cast<const std::byte*>(&rts), sizeof rts, 0};
+  state().handlers[static_cast<std::size_t>(Handler::p2p_rts)](arrival);
+}
+
+void announce_train(Peer& peer, const Envelope& envelope, std::uint64_t number) {
+  RtsHeader rts{};
+  rts.words[cookie] = number;
+  rts.words[in_train] = 1;
+  announce(peer, envelope, rts);
+}
 
 bool rts_is_live(const transport::Peer& from, const RtsHeader& rts) {
   return static_cast<const Peer&>(from).announced.contains(rts.words[cookie]);
@@ -172,6 +183,7 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
   transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(message_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   transfer.busy = true;
+  if (rts.words[in_train] != 0) return accept_train(peer, rts.words[cookie], transfer);
   if (transfer.bytes == 0) {
     send(peer, Message::fin, &rts.words[cookie], sizeof rts.words[cookie]);
     finish(transfer, MPI_SUCCESS);
@@ -260,7 +272,7 @@ bool sends_settled() {
 
 void abandon_messages(Peer& peer) {
   State& self = state();
-  std::vector<Transfer*> ended;
+  std::vector<Transfer*> ended = abandon_trains(peer);
   auto is_with_peer = [&](const auto& entry) { return entry.second.transfer->peer == &peer; };
   auto collect = [&](auto& table) {
     for (auto each = table.begin(); each != table.end();) {

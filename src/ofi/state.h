@@ -9,6 +9,8 @@
 // (doc/adr/0038).
 //
 //   eager      body: the message
+//   train      body: PartBody, with the length of a message that leaves in several packets, and its first part
+//   part       body: PartBody, and another part
 //   rts        body: RtsBody. The receiver reads the bytes (fi_read), or answers with a cts
 //   cts        body: CtsBody. The sender answers with data messages
 //   data       body: DataBody, bytes
@@ -54,6 +56,8 @@ using transport::Transfer;
 
 enum class Message : std::uint8_t {
   eager,
+  train,
+  part,
   rts,
   cts,
   data,
@@ -96,6 +100,10 @@ struct CtsBody {
 struct DataBody {
   std::uint64_t receiver_cookie = 0, position = 0;
 };
+struct PartBody {
+  std::uint64_t cookie = 0; ///< of the sender, for the message
+  std::uint64_t number = 0; ///< bytes of the message (train), or before this part (part)
+};
 struct WithdrawnBody {
   std::uint64_t cookie = 0, cancelled = 0;
 };
@@ -109,9 +117,12 @@ struct AnswerBody {
   std::int32_t unused = 0;
 };
 
-/// A packet holds one message, whose body is at most that long: the longest eager one.
+/// The longest eager message in one packet; the longest part of a train.
 std::size_t longest_body();
-inline std::size_t packet_bytes() { return longest_body() + sizeof(Frame); }
+/// A packet holds one message of any kind.
+inline std::size_t packet_bytes() { return sizeof(Frame) + sizeof(PartBody) + longest_body(); }
+/// The longest train, in parts.
+inline constexpr std::uint64_t longest_train = 2;
 /// The body of a data message.
 inline constexpr std::size_t piece_bytes = 16384;
 /// How many messages a peer may send that have not been released; it gets them back by halves.
@@ -131,9 +142,10 @@ struct Packet : Operation {
   void* local = nullptr;     ///< the endpoint's key of the memory
   std::byte* data = nullptr; ///< packet_bytes(), unless it is short
   const std::byte* elsewhere =
-      nullptr; ///< where the body is, if not behind the frame: in the program's buffer
+      nullptr; ///< where the payload is, if not behind the frame and the head: in the program's buffer
+  std::size_t head = 0; ///< bytes of the body that are not payload, if there is a transfer
   Transfer* transfer =
-      nullptr;            ///< what ends once the network has sent it; always there if the body is elsewhere
+      nullptr; ///< what ends once the network has sent all its packets; always there if the payload is elsewhere
   bool under_way = false; ///< the network has it
   bool is_short =
       false; ///< its memory is its own, and has only as many bytes as its message: it waits in Peer::out
@@ -154,8 +166,16 @@ private:
   std::vector<Packet*> free_;
 };
 
+/// A train that comes. Its packets are kept until a receive matches it.
+struct Train {
+  std::uint64_t bytes = 0, left = 0; ///< of the message, and of those the ones that have not arrived
+  Transfer* transfer = nullptr;      ///< the receiver's
+  std::vector<Packet*> kept;
+};
+
 struct Peer : transport::Peer {
-  std::unordered_set<std::uint64_t> announced; ///< cookies of its messages that are not matched here
+  std::unordered_set<std::uint64_t> announced;     ///< cookies of its messages that are not matched here
+  std::unordered_map<std::uint64_t, Train> trains; ///< from it, by cookie
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
   std::uint32_t credits_due = 0;          ///< released messages of the peer that it has not been told of
@@ -245,6 +265,7 @@ struct State {
   std::unordered_map<std::uint64_t, Sending> sends;
   bool some_will_not_be_received = false; ///< sends_settled() looks for such messages among `sends`
   std::unordered_map<std::uint64_t, Receiving> receives;
+  std::uint64_t train_bytes_under_way = 0; ///< of trains: not taken by the network yet, or not arrived
   std::unordered_map<std::uint64_t, AtomicUnderWay> atomics;
   std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;
   std::map<std::uint64_t, os::Run> registered; ///< memory of this process, by key
@@ -285,8 +306,21 @@ void post_packets();
 
 // eager.cpp
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
-/// Ends the eager messages to a failed peer that lie in the program's buffers.
+/// Ends the eager messages and trains to a failed peer that somebody waits for.
 void abandon_awaited(Peer& peer);
+
+// train.cpp
+/// The longest message that is sent without an RTS.
+std::uint64_t longest_without_rts();
+Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
+/// The first packet of a train has arrived, or another one. Returns whether it is kept.
+bool take_train(Peer& peer, Packet& packet);
+bool take_part(Peer& peer, Packet& packet);
+/// Unpacks a train into the buffer of `transfer`, what has arrived now and the rest when it comes. Returns false if there is none with
+/// this cookie.
+bool accept_train(Peer& peer, std::uint64_t cookie, Transfer& transfer);
+/// Drops the trains of a failed peer. Returns the transfers that were receiving.
+std::vector<Transfer*> abandon_trains(Peer& peer);
 
 // transport.cpp
 /// The peer with this rank, mapped if it is not; nullptr if this transport does not reach it.
@@ -301,8 +335,9 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
 bool cancel_rts(Transfer& transfer);
 bool claim_rts(transport::Peer& from, RtsHeader& rts);
 bool rts_is_live(const transport::Peer& from, const RtsHeader& rts);
-/// An announced message has arrived.
-void note_announced(Peer& peer, const RtsHeader& rts);
+/// An RTS has arrived, or a train: hands it to the layer above.
+void announce(Peer& peer, const Envelope& envelope, const RtsHeader& rts);
+void announce_train(Peer& peer, const Envelope& envelope, std::uint64_t cookie);
 void handle_withdraw(Peer& peer, std::uint64_t cookie);
 void handle_withdrawn(Peer& peer, const WithdrawnBody& body);
 void handle_cts(Peer& peer, const CtsBody& body);

@@ -123,7 +123,8 @@ void look_for_deaths() {
 
 bool has_work(const State& self) {
   return self.unsent != 0 || !self.waiting.empty() || !self.unbegun.empty() || !self.pushed.empty() ||
-         !self.copies.empty() || !self.sends.empty() || !self.receives.empty() || !self.atomics.empty();
+         !self.copies.empty() || self.train_bytes_under_way != 0 || !self.sends.empty() ||
+         !self.receives.empty() || !self.atomics.empty();
 }
 
 /// Whether this poll need not look at the network.
@@ -271,7 +272,8 @@ void start(const Settings& settings) {
   limit = limit == 0 ? least_eager : std::min<std::uint64_t>(limit, longest_body());
   // A limit below the default says that few messages should leave before they are received.
   if (limit >= least_eager)
-    transport::fast_path.longest_eager = std::max<std::uint64_t>(transport::longest_eager(), longest_body());
+    transport::fast_path.longest_eager =
+        std::max<std::uint64_t>(transport::longest_eager(), longest_without_rts());
   transport::wait_settings.may_yield_to_learn = true;
   transport::add(network);
   transport::set_running(true);
