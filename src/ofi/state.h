@@ -1,34 +1,7 @@
 // Declarations shared by the files of the network transport.
-//
-// A message is a frame of 32 bytes and its body. A process has room for messages of all its peers in packets that it has
-// posted to the network; what a peer may send without being asked is bounded by credits.
-//
-// Messages of a peer are handled in the order in which they were sent, although the network may report them in another one:
-// they are numbered, and one that is early stays in its packet until its turn. 16 bits suffice, since a process sends at most
-// Settings::window messages beyond those that the peer has confirmed, and `received` messages, of which few are under way
-// (doc/adr/0038).
-//
-//   eager      body: the message
-//   train      body: PartBody, with the length of a message that leaves in several packets, and its first part
-//   part       body: PartBody, and another part
-//   rts        body: RtsBody. The receiver reads the bytes (fi_read), or answers with a cts
-//   cts        body: CtsBody. The sender answers with data messages
-//   data       body: DataBody, bytes
-//   fin        body: the sender's cookie. The receiver needs nothing more of a message that it was to read
-//   credit     no body; the frame returns credits, as every frame may
-//   hello      body: the sender's address: the first message to a peer
-//   closed     no body. The sender posts no more receives
-//   leaving    no body. The sender has sent everything; it ends once the peers have answered
-//   seen       no body. The answer: everything up to `leaving` has arrived
-//   withdraw   body: the sender's cookie. Asks whether an announced message may be cancelled
-//   withdrawn  body: WithdrawnBody. The answer
-//   atomic     body: AtomicBody
-//   answer     body: AnswerBody
-//   fence      body: a number. Asks whether all writes before it have arrived
-//   fenced     body: that number
-//   received   body: a number. All messages before the one with this number have been handled
 #pragma once
 
+#include "ofi/frames.h"
 #include "ofi/ofi.h"
 
 #include <array>
@@ -44,78 +17,13 @@ namespace near::ofi {
 
 using transport::Access;
 using transport::Arrival;
-using transport::AtomicOperation;
 using transport::Buffer;
 using transport::Eager;
 using transport::Envelope;
 using transport::Handler;
 using transport::HandlerFunction;
 using transport::MemoryKey;
-using transport::RtsHeader;
 using transport::Transfer;
-
-enum class Message : std::uint8_t {
-  eager,
-  train,
-  part,
-  rts,
-  cts,
-  data,
-  fin,
-  credit,
-  hello,
-  closed,
-  leaving,
-  seen,
-  withdraw,
-  withdrawn,
-  atomic,
-  answer,
-  fence,
-  fenced,
-  received
-};
-
-/// The head of every message. Little-endian, as all machines that NearMPI runs on.
-struct Frame {
-  std::uint64_t secret : 48 = 0;   ///< Settings::secret, as much as fits
-  std::uint64_t sequence : 16 = 0; ///< the messages of one process to another are numbered
-  std::uint64_t context = 0;
-  std::uint32_t sender = 0; ///< rank in the job
-  std::int32_t source = 0;
-  std::int32_t tag = 0;
-  std::uint16_t body = 0; ///< bytes, modulo 2^16: the network tells how long a message is
-  Message message = Message::eager;
-  std::uint8_t credits = 0; ///< that many of the receiver's messages have been released
-};
-static_assert(sizeof(Frame) == 32, "with the 32 bytes after it, it fits into what most networks inject");
-
-struct RtsBody {
-  std::uint64_t bytes = 0;
-  RtsHeader rts{}; ///< its words: cookie of the sender, address, key, whether it can be read
-};
-struct CtsBody {
-  std::uint64_t sender_cookie = 0, receiver_cookie = 0, bytes = 0;
-};
-struct DataBody {
-  std::uint64_t receiver_cookie = 0, position = 0;
-};
-struct PartBody {
-  std::uint64_t cookie = 0; ///< of the sender, for the message
-  std::uint64_t number = 0; ///< bytes of the message (train), or before this part (part)
-};
-struct WithdrawnBody {
-  std::uint64_t cookie = 0, cancelled = 0;
-};
-struct AtomicBody {
-  std::uint64_t cookie = 0, key = 0, address = 0;
-  AtomicOperation operation;
-};
-struct AnswerBody {
-  std::uint64_t cookie = 0, before = 0;
-  std::int32_t error = 0;
-  std::int32_t unused = 0;
-};
 
 /// The longest eager message in one packet; the longest part of a train.
 std::size_t longest_body();
