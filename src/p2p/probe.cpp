@@ -80,12 +80,19 @@ Result probe_matched(int source, int tag, Communicator& communicator, bool& foun
   return {};
 }
 
+/// Its sender cannot withdraw the message, but may have failed.
+static void consume_claimed(Message& message, EngineRequest& request) {
+  if (consume(open(message), request)) return;
+  request.completion.error = MPI_ERR_PROC_ABORTED;
+  complete(request);
+}
+
 Result receive_matched(Message& message, const Buffer& buffer, Completion& completion) {
   NEAR_TRY(datatype::check_copyable(buffer));
   EngineRequest request;
   request.what = RequestKind::receive;
   request.buffer = buffer;
-  (void)consume(open(message), request); // claimed: its sender cannot withdraw it
+  consume_claimed(message, request);
   wait_complete(request);
   completion = request.completion;
   return outcome(request);
@@ -95,7 +102,7 @@ Result start_receive_matched(Message& message, const Buffer& buffer, Request*& m
   EngineRequest* request = nullptr;
   NEAR_TRY(make_request(RequestKind::receive, message.communicator, buffer, request));
   request->active = true;
-  (void)consume(open(message), *request);
+  consume_claimed(message, *request);
   made = request;
   return {};
 }
