@@ -243,6 +243,10 @@ void PacketPool::grow() {
   }
 }
 
+void PacketPool::reserve(std::size_t count) {
+  while (free_.size() < count) grow();
+}
+
 Packet* PacketPool::take() {
   if (free_.empty()) grow();
   Packet* packet = free_.back();
@@ -306,7 +310,10 @@ void send(Peer& peer, Packet& packet, std::size_t bytes) {
   State& self = state();
   packet.peer = &peer;
   packet.bytes = sizeof(Frame) + bytes;
-  if (peer.is_gone() || peer.lost) return self.packets.give_back(&packet);
+  if (peer.is_gone() || peer.lost) {
+    if (packet.transfer == nullptr) self.packets.give_back(&packet); // otherwise abandon_awaited() does
+    return;
+  }
   // What opens the peer's window overtakes what waits for our own one to be opened: both sides may wait.
   const bool overtakes = packet.frame().message == Message::received;
   if ((peer.out.empty() || overtakes) && give_to_network(packet)) return;

@@ -142,7 +142,7 @@ bool cancel_rts(Transfer& transfer) {
 }
 
 void handle_withdraw(Peer& peer, std::uint64_t number) {
-  const WithdrawnBody answer{number, peer.announced.erase(number)};
+  const WithdrawnBody answer{number, peer.trains.contains(number) ? 0 : peer.announced.erase(number)};
   send(peer, Message::withdrawn, &answer, sizeof answer);
 }
 
@@ -153,17 +153,22 @@ void handle_withdrawn(Peer& peer, const WithdrawnBody& body) {
   (body.cancelled != 0 ? found->second.cancelled : found->second.refused) = true;
 }
 
-void announce(Peer& peer, const Envelope& envelope, const RtsHeader& rts) {
+static void hand_up(Peer& peer, const Envelope& envelope, const RtsHeader& rts) {
   peer.announced.insert(rts.words[cookie]);
   Arrival arrival{&peer, envelope, reinterpret_cast<const std::byte*>(&rts), sizeof rts, 0};
   state().handlers[static_cast<std::size_t>(Handler::p2p_rts)](arrival);
+}
+
+void announce(Peer& peer, const Envelope& envelope, RtsHeader rts) {
+  rts.words[claimed] = rts.words[in_train] = 0; // only this process says that
+  hand_up(peer, envelope, rts);
 }
 
 void announce_train(Peer& peer, const Envelope& envelope, std::uint64_t number) {
   RtsHeader rts{};
   rts.words[cookie] = number;
   rts.words[in_train] = 1;
-  announce(peer, envelope, rts);
+  hand_up(peer, envelope, rts);
 }
 
 bool rts_is_live(const transport::Peer& from, const RtsHeader& rts) {

@@ -67,6 +67,8 @@ class PacketPool {
 public:
   /// Throws std::bad_alloc.
   Packet* take();
+  /// Makes room, so that as many take() do not throw. Throws std::bad_alloc.
+  void reserve(std::size_t count);
   void give_back(Packet* packet) { free_.push_back(packet); }
 
 private:
@@ -244,7 +246,7 @@ bool cancel_rts(Transfer& transfer);
 bool claim_rts(transport::Peer& from, RtsHeader& rts);
 bool rts_is_live(const transport::Peer& from, const RtsHeader& rts);
 /// An RTS has arrived, or a train: hands it to the layer above.
-void announce(Peer& peer, const Envelope& envelope, const RtsHeader& rts);
+void announce(Peer& peer, const Envelope& envelope, RtsHeader rts);
 void announce_train(Peer& peer, const Envelope& envelope, std::uint64_t cookie);
 void handle_withdraw(Peer& peer, std::uint64_t cookie);
 void handle_withdrawn(Peer& peer, const WithdrawnBody& body);

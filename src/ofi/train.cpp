@@ -10,7 +10,6 @@
 #include "ofi/state.h"
 
 #include <algorithm>
-#include <array>
 
 namespace near::ofi {
 
@@ -81,8 +80,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
       peer.credits_left < parts + reserved_credits || peer.is_gone() || peer.lost)
     return Eager::refused;
   State& self = state();
-  std::array<Packet*, longest_train> packets{};
-  for (std::uint64_t i = 0; i < parts; ++i) packets[i] = self.packets.take();
+  self.packets.reserve(parts); // a train that has begun must not fail
   const bool borrow = buffer.is_contiguous() && copy::can_copy(buffer.kind);
   waiter->peer = &peer;
   waiter->bytes = envelope.bytes;
@@ -93,7 +91,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   transport::count_sent_elsewhere(envelope.bytes);
   const std::uint64_t cookie = self.next_cookie++;
   for (std::uint64_t i = 0, position = 0; i < parts; ++i, position += longest_body()) {
-    Packet& packet = *packets[i];
+    Packet& packet = *self.packets.take();
     const std::size_t bytes = std::min<std::uint64_t>(longest_body(), envelope.bytes - position);
     const std::byte* from = borrow ? buffer.contiguous_start() + position : nullptr;
     if (i == 0) {

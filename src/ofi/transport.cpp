@@ -185,7 +185,8 @@ std::uint64_t polling_ns() {
       sum_of_some(self.copies, [](const auto& copy) { return copy->pieces.front().bytes; }) +
       sum_of_some(self.sends, [](const Sending& sending) { return sending.transfer->bytes; }) +
       sum_of_some(self.receives, [](const Receiving& receiving) { return receiving.left; });
-  return ns_for_byte * bytes + (self.endpoint.descriptor() < 0 ? until_naps_are_worth_it : 0);
+  return ns_for_byte * (bytes + self.train_bytes_under_way) +
+         (self.endpoint.descriptor() < 0 ? until_naps_are_worth_it : 0);
 }
 
 bool has_arrived() {
