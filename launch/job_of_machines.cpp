@@ -110,7 +110,7 @@ Result JobOfMachines::start() {
     time_out_ns_ = os::monotonic_ns() + static_cast<std::uint64_t>(command_.timeout_s * 1e9);
   for (unsigned at = 0; at < machines_.size(); ++at) {
     Remote& remote = *machines_[at];
-    remote.silence.set_limit(lost_after());
+    remote.connection.set_limit(lost_after());
     std::vector<std::string> words = words_for(remote.host, installed("mpiexec"));
     if (by_shell(remote.host))
       words.back() += " --agent";
@@ -129,7 +129,7 @@ Result JobOfMachines::distribute() {
   unsigned all_slots = 0;
   for (const auto& remote : machines_) {
     const bool chosen = remote->host.slots != 0;
-    slots.push_back({chosen ? remote->host.slots : remote->hello.slots, chosen});
+    slots.push_back({chosen ? remote->host.slots : remote->hello->slots, chosen});
     all_slots += slots.back().count;
   }
   std::vector<machines::Share> shares;
@@ -157,7 +157,7 @@ Result JobOfMachines::distribute() {
     machines_[machine_of_[rank]]->ranks.push_back(rank);
   for (unsigned at = 0; at < machines_.size(); ++at) {
     if (machines_[at]->ranks.empty())
-      machines_[at]->hang_up();
+      machines_[at]->connection.hang_up();
     else
       parts_.push_back(at);
   }

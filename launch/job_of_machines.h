@@ -93,11 +93,10 @@ private:
   bool timed_out_ = false;
   bool drop_output_ = false;
   bool stdout_closed_ = false;
-  std::size_t explained_ = 0;              ///< parts that have been told to explain
-  std::uint64_t time_out_ns_ = 0;          ///< 0: no limit
-  std::uint64_t give_up_ns_ = 0;           ///< when output that nobody reads is dropped; 0: not
-  std::uint64_t kill_at_ns_ = 0;           ///< 0: not planned
-  std::map<unsigned, std::uint64_t> lost_; ///< machines whose connection has ended, and when
+  std::size_t explained_ = 0;     ///< parts that have been told to explain
+  std::uint64_t time_out_ns_ = 0; ///< 0: no limit
+  std::uint64_t give_up_ns_ = 0;  ///< when output that nobody reads is dropped; 0: not
+  std::uint64_t kill_at_ns_ = 0;  ///< 0: not planned
 };
 
 } // namespace near::launch

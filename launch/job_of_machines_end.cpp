@@ -20,10 +20,6 @@ constexpr std::uint64_t second = 1'000'000'000;
 constexpr std::uint64_t until_kill_ns = 4 * second;
 /// How long after an interrupt output that nobody reads is dropped.
 constexpr std::uint64_t until_given_up_ns = 2 * second;
-/// How long ssh may take to end after the connection, so that its status and its last words are known.
-constexpr std::uint64_t until_last_words_ns = second / 3;
-/// How long an agent may take to greet.
-constexpr std::uint64_t until_greeting_ns = 30 * second;
 
 } // namespace
 
@@ -35,11 +31,7 @@ void JobOfMachines::take_signals() {
       os::Ending ending;
       bool none_left = false;
       while (os::reap(ending, none_left))
-        for (const auto& remote : machines_)
-          if (remote->starter == ending.pid) {
-            remote->starter = 0;
-            remote->starter_ending = ending;
-          }
+        for (const auto& remote : machines_) (void)remote->connection.reaped(ending);
       break;
     }
     case SIGUSR1:
@@ -53,7 +45,7 @@ void JobOfMachines::take_signals() {
 
 void JobOfMachines::pass_on(int signal) {
   for (const auto& remote : machines_)
-    if (remote->greeted && !remote->ended) remote->say(Kind::signal, static_cast<std::uint64_t>(signal));
+    if (remote->hello && !remote->ended) remote->say(Kind::signal, static_cast<std::uint64_t>(signal));
   if (signal != SIGTSTP) return;
   // The threads that write stop with this process, so let them write before.
   constexpr int patience_ms = 100;
@@ -94,11 +86,11 @@ void JobOfMachines::end_all(Kind how) {
   if (kill_at_ns_ == 0) kill_at_ns_ = os::monotonic_ns() + until_kill_ns;
   for (const auto& remote : machines_) {
     if (remote->ranks.empty()) { // it has not been told of the job
-      remote->kill();
+      remote->connection.kill();
       remote->ended = true;
     }
-    if (!remote->is_connected()) continue;
-    if (!remote->ended && !remote->failing && remote->greeted) remote->say(how);
+    if (!remote->connection.is_connected()) continue;
+    if (!remote->ended && !remote->failing && remote->hello) remote->say(how);
   }
 }
 
@@ -107,7 +99,7 @@ void JobOfMachines::lose(unsigned machine, std::string why) {
   Remote& remote = *machines_[machine];
   remote.ended = true;
   remote.status = 1;
-  remote.kill();
+  remote.connection.kill();
   remote.end_input();
   OutcomeReport report = report_about_job(base::format("machine {}: {}", remote.host.name, why), 1);
   report.of_machine = true;
@@ -122,19 +114,10 @@ void JobOfMachines::check_connections(std::uint64_t now_ns) {
     Remote& remote = *machines_[machine];
     const bool unused = state_ != State::greeting && remote.ranks.empty();
     if (remote.ended || unused) {
-      remote.hang_up();
+      remote.connection.hang_up();
       continue;
     }
-    if (const auto found = lost_.find(machine); found != lost_.end()) {
-      if (remote.starter == 0 || now_ns > found->second + until_last_words_ns)
-        lose(machine, remote.complaint());
-      continue;
-    }
-    if (remote.greeted ? remote.silence.is_too_long() : remote.silence.since(now_ns) > until_greeting_ns)
-      lose(machine, remote.greeted
-                        ? base::format("nothing has been heard from it for {} s (NEAR_LOST_AFTER)",
-                                       remote.silence.limit_s())
-                        : base::format("no agent answered through {} within 30 s", remote.program));
+    if (std::string why = remote.connection.failure(now_ns); !why.empty()) lose(machine, std::move(why));
   }
 }
 
@@ -174,7 +157,7 @@ bool JobOfMachines::all_ended() const {
 bool JobOfMachines::finished() {
   if (state_ != State::draining && all_ended()) {
     state_ = State::draining;
-    for (const auto& remote : machines_) remote->hang_up();
+    for (const auto& remote : machines_) remote->connection.hang_up();
   }
   if (state_ != State::draining) return false;
   bool closed = true;
@@ -195,7 +178,7 @@ void JobOfMachines::print_outcome() {
   if (printed_) return;
   printed_ = true;
   for (const auto& remote : machines_)
-    if (remote->starter > 0 && !remote->is_connected()) remote->kill();
+    if (!remote->connection.is_connected()) remote->connection.kill();
   if (!decided_) return;
   if (timed_out_) {
     outcome_.sentence += ":";

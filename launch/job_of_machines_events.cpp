@@ -23,7 +23,7 @@ void JobOfMachines::dispatch(std::uint64_t key) {
   } else if (key >= key_agent_input) {
     machines_[key - key_agent_input]->carry_input();
   } else if (key >= key_agent_errors) {
-    machines_[key - key_agent_errors]->read_errors();
+    machines_[key - key_agent_errors]->connection.read_errors();
   } else if (key >= key_agents) {
     take_frames(static_cast<unsigned>(key - key_agents));
   } else if (key == key_signals) {
@@ -35,11 +35,9 @@ void JobOfMachines::dispatch(std::uint64_t key) {
 }
 
 void JobOfMachines::take_frames(unsigned machine) {
-  Remote& remote = *machines_[machine];
   std::vector<Frame> frames;
-  const bool connected = remote.is_connected() && remote.read(frames);
+  (void)machines_[machine]->connection.read(frames); // its end is noticed by check_connections()
   for (const auto& frame : frames) take(machine, frame);
-  if (!connected && !remote.ended) lost_.emplace(machine, os::monotonic_ns());
 }
 
 void JobOfMachines::take(unsigned machine, const Frame& frame) {
@@ -90,7 +88,7 @@ void JobOfMachines::greet(unsigned machine, const Frame& frame) {
   }
   remote.hello = std::move(hello);
   const bool all = std::all_of(machines_.begin(), machines_.end(),
-                               [](const auto& each) { return each->hello.protocol != 0; });
+                               [](const auto& each) { return each->hello.has_value(); });
   if (!all || state_ != State::greeting) return;
   if (!send_jobs().ok()) decide(report_about_job(std::string(base::failure_text()), 1));
 }
@@ -169,8 +167,7 @@ int JobOfMachines::run() {
     const int output_ms = output_.tick(os::monotonic_ns());
     constexpr int often_ms = 20, at_most_ms = 1000;
     int wait_ms = state_ == State::running ? at_most_ms : often_ms;
-    for (const auto& remote : machines_)
-      if (remote->is_connected() && remote->greeted) wait_ms = std::min(wait_ms, remote->silence.wait_ms());
+    for (const auto& remote : machines_) wait_ms = std::min(wait_ms, remote->connection.wait_ms());
     if (output_ms >= 0) wait_ms = std::min(wait_ms, output_ms);
     const std::uint64_t before = os::monotonic_ns();
     if (time_out_ns_ > before && !timed_out_)
@@ -179,8 +176,7 @@ int JobOfMachines::run() {
     poller_.wait(wait_ms, keys);
     for (const std::uint64_t key : keys) dispatch(key);
     const std::uint64_t now = os::monotonic_ns();
-    for (const auto& remote : machines_)
-      if (remote->is_connected() && remote->greeted && remote->silence.must_speak()) remote->say(Kind::alive);
+    for (const auto& remote : machines_) remote->connection.keep_alive();
     check_connections(now);
     check_time(now);
     check_output();

@@ -1,10 +1,10 @@
-// A machine of a job, as mpiexec sees it: the process that reaches it (ssh, srun), and the agent behind that.
+// A machine of a job, as mpiexec sees it: its agent, and the ranks there.
 #pragma once
 
 #include "launch/agent.h"
+#include "launch/connection.h"
 #include "launch/outcome.h"
 #include "launch/output.h"
-#include "launch/silence.h"
 #include "machines/frames.h"
 #include "machines/hosts.h"
 #include "os/poller.h"
@@ -36,19 +36,11 @@ public:
   /// Sends a frame; does not wait.
   void say(machines::Kind kind, std::string_view body = {});
   void say(machines::Kind kind, std::uint64_t number);
-  /// Reads what the agent has sent. Returns false if the connection has ended, or is no agent's: see complaint().
-  bool read(std::vector<machines::Frame>& frames);
-  /// Reads what ssh or srun itself has printed.
-  void read_errors();
   /// Carries output of the ranks. The agent sends more once room is made: acknowledge().
   void carry(machines::Kind kind, std::string_view bytes);
   void acknowledge();
-  /// Says that nothing more follows; the agent ends then.
-  void hang_up();
   /// Closes the ends to mpiexec's output once everything has been written to them. Returns whether they are closed.
   bool close_output();
-  /// Ends ssh or srun.
-  void kill();
 
   /// Standard input for the ranks there, from this pipe.
   Result connect_input(int pipe);
@@ -56,13 +48,9 @@ public:
   void end_input();
   void input_taken(std::uint64_t bytes);
 
-  /// Why there is no agent, in words.
-  std::string complaint() const;
-  bool is_connected() const { return from_ >= 0; }
-
   machines::Host host;
-  bool greeted = false;
-  Hello hello;
+  Connection connection;
+  std::optional<Hello> hello;  ///< once the agent has greeted
   std::vector<unsigned> ranks; ///< that run there
   bool in_fence = false;
   bool failing = false; ///< it has said that its part of the job ends
@@ -70,21 +58,13 @@ public:
   int status = 0;       ///< once ended
   os::Pid launcher = 0; ///< there, for tools; 0: not started yet
   std::optional<OutcomeReport> report;
-  Silence silence;
-  os::Pid starter = 0; ///< ssh or srun; 0: it has ended
-  os::Ending starter_ending;
-  std::string program; ///< name of the starter, for messages
 
 private:
   void watch_input(bool watched);
 
   os::Poller* poller_ = nullptr;
   RemoteKeys keys_;
-  int to_ = -1, from_ = -1, errors_ = -1;
-  Sink to_agent_;
   Sink to_output_[2]; ///< standard output and standard error: the reader of one may be slow, or gone
-  machines::FrameReader frames_;
-  std::string printed_; ///< by the starter
   int output_[2] = {-1, -1};
   std::uint64_t to_acknowledge_ = 0;
   int input_ = -1;
