@@ -3,6 +3,7 @@
 #include "boot/rank_list.h"
 #include "machines/frames.h"
 #include "machines/hosts.h"
+#include "machines/tree.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -13,6 +14,24 @@
 using namespace near;
 
 namespace {
+
+/// The frames of agents in a tree. What can be read is written as it was.
+void read_tree(const std::string& text) {
+  machines::Reach reach;
+  if (machines::Reach::read(text, reach) && reach.body() != text) std::abort();
+  machines::Parted parted;
+  if (machines::Parted::read(text, parted) && parted.body() != text) std::abort();
+  unsigned machine = 0;
+  if (machines::read_machine(text, machine) && machines::BodyWriter().number(machine).body() != text)
+    std::abort();
+  // As they pass from agent to agent, down to the last one.
+  machines::Relayed relayed;
+  for (std::string body = text; machines::Relayed::read(body, relayed); body = relayed.frame.body) {
+    const std::string frame = machines::frame(relayed.frame.kind, relayed.frame.body);
+    if (machines::Relayed::body(relayed.machine, frame) != body) std::abort();
+    if (relayed.frame.kind != machines::Kind::relayed) break;
+  }
+}
 
 void read_frames(const std::string& text) {
   machines::FrameReader whole, in_pieces;
@@ -26,6 +45,7 @@ void read_frames(const std::string& text) {
     (void)body.numbers();
     (void)body.text();
     if (body.complete() && !body.ok()) std::abort();
+    read_tree(frame.body);
   }
   if (bytes > text.size() || (!whole.broken() && whole.rest().size() != text.size() - bytes)) std::abort();
   std::size_t same = 0;
@@ -60,6 +80,7 @@ void read_lists(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   read_frames(text);
+  read_tree(text);
   read_lists(text);
   return 0;
 }

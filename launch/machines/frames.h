@@ -15,6 +15,7 @@
 //                                        <-------------  failed: the job ends here, for this reason
 //   end                                  ------------->  on all other machines
 //                                        <-------------  outcome, then ended with its status
+//   reach, relayed, hang_up, cut         <------------>  relayed, parted: further machines (machines/tree.h)
 //   alive                                <------------>  every second
 //
 // A frame is its length (4 bytes, little-endian, kind included), its kind (1 byte), and its body.
@@ -32,7 +33,7 @@ namespace near::machines {
 using base::Result;
 
 /// The version of these frames. An agent of another version is refused.
-inline constexpr unsigned protocol_version = 3;
+inline constexpr unsigned protocol_version = 4;
 /// The first bytes of an agent. What a login shell prints before them is skipped.
 inline constexpr std::string_view greeting = "\nNEARMPI-AGENT\n";
 
@@ -58,6 +59,11 @@ enum class Kind : std::uint8_t {
   outcome,    ///< OutcomeReport (launch/outcome.h)
   ended,      ///< number: the status of this part of the job
   started,    ///< number: the process that has the segment of this part open, for tools
+  reach,      ///< Reach (machines/tree.h): start an agent on a further machine
+  relayed,    ///< Relayed: a frame for, or from, the agent of a further machine
+  hang_up,    ///< number of a further machine: it gets nothing more
+  cut,        ///< number of a further machine: end the connection to it
+  parted,     ///< Parted: nothing more comes from a further machine, for this reason
   alive,
 };
 inline constexpr Kind last_kind = Kind::alive;
